@@ -1,0 +1,1 @@
+// Nothing but the carrier of the precompiled header.

@@ -1,0 +1,32 @@
+//===- RegisterAll.cpp - Everything ark adds to MLIR ----------------------===//
+
+#include "lib/registration/RegisterAll.h"
+
+#include "dialects/ark/ArkDialect.h"
+#include "passes/graph/Passes.h"
+#include "passes/kernel/Passes.h"
+#include "passes/memory/Passes.h"
+#include "passes/pipelines/Pipelines.h"
+#include "passes/scheduling/Passes.h"
+#include "passes/synchronization/Passes.h"
+#include "passes/target/Passes.h"
+#include "passes/tiling/Passes.h"
+
+#include "mlir/IR/DialectRegistry.h"
+
+using namespace mlir;
+
+void ark::registerAllArkDialects(DialectRegistry &registry) {
+  registry.insert<ArkDialect>();
+}
+
+void ark::registerAllArkPasses() {
+  registerArkGraphPasses();
+  registerArkTilingPasses();
+  registerArkMemoryPasses();
+  registerArkSchedulingPasses();
+  registerArkSynchronizationPasses();
+  registerArkKernelPasses();
+  registerArkTargetPasses();
+  registerArkPipelines();
+}
