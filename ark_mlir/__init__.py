@@ -1,0 +1,124 @@
+"""ark compiles a tensor program into one persistent GPU kernel.
+
+    import ark_mlir as ark
+
+    with ark.Program("mlp") as program:
+        x = ark.input("x", (4, 64), ark.fp32)
+        w = ark.parameter("w", (256, 64), ark.fp32)
+        ark.output("y", ark.gelu(ark.matmul(x, w, transpose_other=True)))
+
+    exe = ark.compile(program, target="cpu")
+
+Names resolve on first use: importing the package loads no compiler, and a machine that only
+runs bundles (``ark.load``) needs neither MLIR nor the compiled bindings.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from . import bundle as bundle
+    from . import compiler as compiler
+    from . import distributed as distributed
+    from . import models as models
+    from . import reference as reference
+    from . import runtime as runtime
+    from .compiler import CompileOptions as CompileOptions
+    from .compiler import compile as compile
+    from .dtypes import DType as DType
+    from .dtypes import bf16 as bf16
+    from .dtypes import bool_ as bool
+    from .dtypes import fp8_e4m3 as fp8_e4m3
+    from .dtypes import fp8_e5m2 as fp8_e5m2
+    from .dtypes import fp16 as fp16
+    from .dtypes import fp32 as fp32
+    from .dtypes import int8 as int8
+    from .dtypes import int32 as int32
+    from .dtypes import int64 as int64
+    from .dtypes import uint8 as uint8
+    from .dtypes import uint32 as uint32
+    from .errors import *  # noqa: F403 - errors.__all__ is public as a whole
+    from .frontend import *  # noqa: F403 - frontend.__all__ is public as a whole
+    from .runtime import Executable as Executable
+    from .runtime import load as load
+
+__version__ = "0.1.0"
+
+_ERRORS = (
+    "ArkError", "BundleError", "CompileError", "DeviceError", "HangError", "InvalidUsageError",
+    "RankFailedError", "UnsupportedError", "VerificationError",
+)  # fmt: skip
+_DTYPES = (
+    "DType", "bf16", "fp16", "fp32", "fp8_e4m3", "fp8_e5m2", "int32", "int64", "int8", "uint32",
+    "uint8",
+)  # fmt: skip
+_FRONTEND = (
+    # building
+    "Module", "Program", "Tensor", "input", "output", "parameter", "placeholder", "planner",
+    "scalar", "state",
+    # create and view
+    "arange", "broadcast_to", "concat", "constant", "full", "identity", "ones", "reshape",
+    "sharding", "slice", "split", "squeeze", "transpose", "unsqueeze", "zeros",
+    # unary
+    "abs", "cast", "copy", "cos", "erf", "exp", "gelu", "log", "logical_not", "neg",
+    "reciprocal", "relu", "rsqrt", "sigmoid", "silu", "sin", "sqrt", "tanh",
+    # binary
+    "add", "div", "equal", "greater", "greater_equal", "less", "less_equal", "logical_and",
+    "logical_or", "maximum", "minimum", "mul", "not_equal", "pow", "sub", "where",
+    # reduce, normalise, linear, attention, position, index
+    "argmax", "attention", "embedding", "gather", "layernorm", "matmul", "reduce_max",
+    "reduce_mean", "reduce_min", "reduce_sum", "rmsnorm", "rope", "softmax", "update",
+    # communicate
+    "all_gather", "all_reduce", "all_to_all", "broadcast", "recv", "reduce_scatter", "send",
+)  # fmt: skip
+_SUBPACKAGES = (
+    "bundle", "cli", "compiler", "distributed", "dtypes", "errors", "frontend", "ir", "knobs",
+    "models", "passmanager", "reference", "runtime", "show", "targets",
+)  # fmt: skip
+
+# Public name -> (module, name there). Stated once; __all__ and __dir__ follow.
+_NAMES: dict[str, tuple[str, str]] = {
+    **{name: (".errors", name) for name in _ERRORS},
+    **{name: (".dtypes", name) for name in _DTYPES},
+    "bool": (".dtypes", "bool_"),
+    **{name: (".frontend", name) for name in _FRONTEND},
+    "CompileOptions": (".compiler", "CompileOptions"),
+    "compile": (".compiler", "compile"),
+    "Executable": (".runtime", "Executable"),
+    "load": (".runtime", "load"),
+}
+
+__all__ = [*sorted(_NAMES), "__version__"]  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def __getattr__(name: str) -> object:
+    if name in _NAMES:
+        module, attribute = _NAMES[name]
+        value: object = getattr(_import(module), attribute)
+    elif name in _SUBPACKAGES:
+        value = _import("." + name)
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def _import(module: str) -> object:
+    try:
+        return importlib.import_module(module, __name__)
+    except ModuleNotFoundError as error:
+        missing = error.name or ""
+        # Only the absence of our own compiled part has a remedy that we can name.
+        if missing.startswith((f"{__name__}._mlir_libs", f"{__name__}.ir", f"{__name__}.dialects")):
+            raise ImportError(
+                "the compiled part of ark_mlir is not installed: a program can be run "
+                "(ark.load) but not built or compiled here; install with `pip install .`",
+                name=missing,
+            ) from error
+        raise
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_NAMES, *_SUBPACKAGES})
