@@ -1,0 +1,64 @@
+//===- ArkAttrs.td - Attributes of the ark dialect --------------*- tablegen -*-===//
+
+#ifndef ARK_ATTRS_TD
+#define ARK_ATTRS_TD
+
+include "dialects/ark/ArkEnums.td"
+include "mlir/IR/AttrTypeBase.td"
+
+class Ark_Attr<string name, string attrMnemonic, list<Trait> traits = []>
+    : AttrDef<Ark_Dialect, name, traits> {
+  let mnemonic = attrMnemonic;
+}
+
+def Ark_RegionAttr : Ark_Attr<"Region", "region"> {
+  let summary = "The part of a buffer that one vCTA of a task may touch";
+  let description = [{
+    `offsets` maps the vCTA's grid index to the first element in every
+    dimension; `sizes` gives the extents. A region is clipped to the shape of
+    the operand, so the last vCTA of a ragged grid touches less.
+
+    ```mlir
+    // vCTA (i, j) touches rows [32 i, 32 i + 32) and columns [64 j, 64 j + 64).
+    #ark.region<(d0, d1) -> (d0 * 32, d1 * 64), [32, 64]>
+    ```
+
+    Constraints (checked where the attribute meets an operand, see `ark.task`):
+    - (region_c1) `offsets` has one result for every size.
+    - (region_c2) every size is positive.
+  }];
+  let parameters = (ins "::mlir::AffineMap":$offsets,
+                        OptionalArrayRefParameter<"int64_t">:$sizes);
+  let assemblyFormat = "`<` custom<RegionMap>($offsets) `,` `[` (`]`) : ($sizes^ `]`)? `>`";
+  let genVerifyDecl = 1;
+}
+
+def Ark_TargetAttr : Ark_Attr<"Target", "target"> {
+  let summary = "What the compiler knows of the machine it compiles for";
+  let description = [{
+    All figures are per device unless the name says otherwise. The cost model
+    reads nothing else, so a file or a measurement can replace any of them.
+
+    - `sms`: streaming multiprocessors; worker threads on `cpu`.
+    - `warps`: warps of one persistent CTA (SIMD width of one on `cpu`).
+    - `shared_memory`: bytes that the vCTAs of one SM may share.
+    - `bandwidth`: streaming read, GB/s. `flops`: dense matrix rate, GFLOP/s.
+    - `handoff`: one SM-to-SM signal, ns. `barrier`: one grid barrier, ns.
+    - `overhead`: fixed cost of starting one vCTA, ns.
+
+    ```mlir
+    module attributes {ark.target = #ark.target<backend = cpu, arch = "host",
+      sms = 2, warps = 1, shared_memory = 262144, bandwidth = 20, flops = 100,
+      handoff = 200, barrier = 400, overhead = 50>} {}
+    ```
+  }];
+  let parameters = (ins
+    EnumParameter<Ark_Backend>:$backend, StringRefParameter<>:$arch,
+    "int64_t":$sms, "int64_t":$warps, "int64_t":$shared_memory,
+    "int64_t":$bandwidth, "int64_t":$flops, "int64_t":$handoff,
+    "int64_t":$barrier, "int64_t":$overhead);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+#endif // ARK_ATTRS_TD

@@ -1,0 +1,128 @@
+//===- ArkCommOps.cpp - Collectives and channel primitives
+//------------------===//
+
+#include "dialects/ark/ArkOps.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+using Loc = std::optional<Location>;
+using Types = SmallVectorImpl<Type>;
+
+static RankedTensorType tensorType(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+// collective_c1
+static LogicalResult checkWorld(Loc loc, int64_t worldSize) {
+  if (worldSize > 0)
+    return success();
+  return emitOptionalError(loc, "world_size ", worldSize,
+                           " is not positive (collective_c1)");
+}
+
+// collective_c2
+static LogicalResult checkAxis(Loc loc, int64_t axis, RankedTensorType type) {
+  if (axis >= 0 && axis < type.getRank())
+    return success();
+  return emitOptionalError(loc, "axis ", axis, " is not a dimension of ", type,
+                           " (collective_c2)");
+}
+
+/// collective_c1 to collective_c3
+static LogicalResult checkSplit(Loc loc, int64_t axis, int64_t worldSize,
+                                RankedTensorType type) {
+  if (failed(checkWorld(loc, worldSize)) || failed(checkAxis(loc, axis, type)))
+    return failure();
+  if (type.getDimSize(axis) % worldSize == 0)
+    return success();
+  return emitOptionalError(loc, "dimension ", axis, " of ", type,
+                           " does not split into ", worldSize,
+                           " parts (collective_c3)");
+}
+
+static RankedTensorType withExtent(RankedTensorType type, int64_t axis,
+                                   int64_t extent) {
+  SmallVector<int64_t> shape(type.getShape());
+  shape[axis] = extent;
+  return RankedTensorType::get(shape, type.getElementType());
+}
+
+LogicalResult AllReduceOp::inferReturnTypes(MLIRContext *, Loc loc,
+                                            Adaptor adaptor, Types &types) {
+  types.push_back(adaptor.getOperand().getType());
+  return checkWorld(loc, adaptor.getWorldSize());
+}
+
+LogicalResult AllGatherOp::inferReturnTypes(MLIRContext *, Loc loc,
+                                            Adaptor adaptor, Types &types) {
+  RankedTensorType type = tensorType(adaptor.getOperand());
+  int64_t axis = adaptor.getAxis(), worldSize = adaptor.getWorldSize();
+  if (failed(checkWorld(loc, worldSize)) || failed(checkAxis(loc, axis, type)))
+    return failure();
+  types.push_back(withExtent(type, axis, type.getDimSize(axis) * worldSize));
+  return success();
+}
+
+LogicalResult ReduceScatterOp::inferReturnTypes(MLIRContext *, Loc loc,
+                                                Adaptor adaptor, Types &types) {
+  RankedTensorType type = tensorType(adaptor.getOperand());
+  int64_t axis = adaptor.getAxis(), worldSize = adaptor.getWorldSize();
+  if (failed(checkSplit(loc, axis, worldSize, type)))
+    return failure();
+  types.push_back(withExtent(type, axis, type.getDimSize(axis) / worldSize));
+  return success();
+}
+
+LogicalResult AllToAllOp::inferReturnTypes(MLIRContext *, Loc loc,
+                                           Adaptor adaptor, Types &types) {
+  RankedTensorType type = tensorType(adaptor.getOperand());
+  types.push_back(type);
+  return checkSplit(loc, adaptor.getAxis(), adaptor.getWorldSize(), type);
+}
+
+LogicalResult BroadcastOp::inferReturnTypes(MLIRContext *, Loc loc,
+                                            Adaptor adaptor, Types &types) {
+  types.push_back(adaptor.getOperand().getType());
+  if (failed(checkWorld(loc, adaptor.getWorldSize())))
+    return failure();
+  int64_t root = adaptor.getRoot();
+  // collective_c4
+  if (root >= 0 && root < static_cast<int64_t>(adaptor.getWorldSize()))
+    return success();
+  return emitOptionalError(loc, "root ", root, " is not a rank of a world of ",
+                           adaptor.getWorldSize(), " (collective_c4)");
+}
+
+// collective_c5
+static LogicalResult checkPeer(Loc loc, int64_t peer) {
+  if (peer >= 0)
+    return success();
+  return emitOptionalError(loc, "peer ", peer, " is negative (collective_c5)");
+}
+
+LogicalResult SendOp::inferReturnTypes(MLIRContext *, Loc loc, Adaptor adaptor,
+                                       Types &types) {
+  types.push_back(adaptor.getOperand().getType());
+  return checkPeer(loc, adaptor.getPeer());
+}
+
+LogicalResult RecvOp::verify() { return checkPeer(getLoc(), getPeer()); }
+LogicalResult ChannelOpenOp::verify() { return checkPeer(getLoc(), getPeer()); }
+
+/// channel_c1
+template <typename OpT>
+static LogicalResult verifyTransfer(OpT op) {
+  auto local = cast<MemRefType>(op.getLocal().getType());
+  auto remote = cast<MemRefType>(op.getRemote().getType());
+  if (local.getShape() == remote.getShape() &&
+      local.getElementType() == remote.getElementType())
+    return success();
+  return op.emitOpError("sides differ, ")
+         << local << " and " << remote << " (channel_c1)";
+}
+
+LogicalResult ChannelPutOp::verify() { return verifyTransfer(*this); }
+LogicalResult ChannelGetOp::verify() { return verifyTransfer(*this); }
+LogicalResult ChannelPutPacketOp::verify() { return verifyTransfer(*this); }
+LogicalResult ChannelReadPacketOp::verify() { return verifyTransfer(*this); }

@@ -1,0 +1,163 @@
+//===- ArkCommOps.td - Collectives and channel primitives -------*- tablegen -*-===//
+
+#ifndef ARK_COMM_OPS_TD
+#define ARK_COMM_OPS_TD
+
+include "dialects/ark/ArkGraphOps.td"
+
+//===----------------------------------------------------------------------===//
+// Collectives on tensors
+//===----------------------------------------------------------------------===//
+
+/// Every rank executes the op; `world_size` is the program's.
+class Ark_CollectiveOp<string mnemonic, list<Trait> traits = []>
+    : Ark_Op<mnemonic, !listconcat(
+        [InferTypeOpAdaptor, DeclareOpInterfaceMethods<Ark_AnchorOpInterface>,
+         DeclareOpInterfaceMethods<Ark_CollectiveOpInterface>,
+         MemoryEffects<[MemRead, MemWrite]>], traits)> {
+  let results = (outs Ark_Tensor:$result);
+}
+
+def Ark_AllReduceOp : Ark_CollectiveOp<"all_reduce"> {
+  let summary = "Elementwise reduction over all ranks, on every rank";
+  let arguments = (ins Ark_NumberTensor:$operand, Ark_ReductionKindAttr:$kind, I64Attr:$world_size);
+  let assemblyFormat = [{
+    $kind $operand `world_size` `=` $world_size attr-dict `:` functional-type(operands, results)
+  }];
+  let description = "- (collective_c1) `world_size` is positive.";
+}
+
+def Ark_AllGatherOp : Ark_CollectiveOp<"all_gather"> {
+  let summary = "Tensors of all ranks joined along one dimension, in order of rank";
+  let arguments = (ins Ark_Tensor:$operand, I64Attr:$axis, I64Attr:$world_size);
+  let assemblyFormat = [{
+    $operand `axis` `=` $axis `world_size` `=` $world_size attr-dict
+    `:` functional-type(operands, results)
+  }];
+  let description = [{
+    - (collective_c1) `world_size` is positive.
+    - (collective_c2) `axis` is a dimension of the operand.
+  }];
+}
+
+def Ark_ReduceScatterOp : Ark_CollectiveOp<"reduce_scatter"> {
+  let summary = "Elementwise reduction over all ranks; rank r keeps part r of one dimension";
+  let arguments = (ins Ark_NumberTensor:$operand, Ark_ReductionKindAttr:$kind, I64Attr:$axis,
+                       I64Attr:$world_size);
+  let assemblyFormat = [{
+    $kind $operand `axis` `=` $axis `world_size` `=` $world_size attr-dict
+    `:` functional-type(operands, results)
+  }];
+  let description = [{
+    - (collective_c1) `world_size` is positive.
+    - (collective_c2) `axis` is a dimension of the operand.
+    - (collective_c3) its extent is a multiple of `world_size`.
+  }];
+}
+
+def Ark_AllToAllOp : Ark_CollectiveOp<"all_to_all"> {
+  let summary = "Part r of one dimension goes to rank r";
+  let arguments = (ins Ark_Tensor:$operand, I64Attr:$axis, I64Attr:$world_size);
+  let assemblyFormat = [{
+    $operand `axis` `=` $axis `world_size` `=` $world_size attr-dict
+    `:` functional-type(operands, results)
+  }];
+  let description = [{
+    - (collective_c1) `world_size` is positive.
+    - (collective_c2) `axis` is a dimension of the operand.
+    - (collective_c3) its extent is a multiple of `world_size`.
+  }];
+}
+
+def Ark_BroadcastOp : Ark_CollectiveOp<"broadcast"> {
+  let summary = "The tensor of one rank, on every rank";
+  let arguments = (ins Ark_Tensor:$operand, I64Attr:$root, I64Attr:$world_size);
+  let assemblyFormat = [{
+    $operand `root` `=` $root `world_size` `=` $world_size attr-dict
+    `:` functional-type(operands, results)
+  }];
+  let description = [{
+    - (collective_c1) `world_size` is positive.
+    - (collective_c4) `root` is a rank of the world.
+  }];
+}
+
+def Ark_SendOp : Ark_CollectiveOp<"send"> {
+  let summary = "Sends a tensor to another rank; the result is the tensor sent";
+  let arguments = (ins Ark_Tensor:$operand, I64Attr:$peer, I64Attr:$tag);
+  let assemblyFormat = [{
+    $operand `to` $peer `tag` `=` $tag attr-dict `:` functional-type(operands, results)
+  }];
+  let description = "- (collective_c5) the peer is not negative.";
+}
+
+def Ark_RecvOp : Ark_Op<"recv", [DeclareOpInterfaceMethods<Ark_CollectiveOpInterface>,
+                                 MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "Receives a tensor from another rank";
+  let arguments = (ins I64Attr:$peer, I64Attr:$tag);
+  let results = (outs Ark_Tensor:$result);
+  let assemblyFormat = "`from` $peer `tag` `=` $tag attr-dict `:` type($result)";
+  let description = "- (collective_c5) the peer is not negative.";
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Primitives on channels
+//===----------------------------------------------------------------------===//
+
+class Ark_ChannelOp<string mnemonic, list<Trait> traits = []>
+    : Ark_Op<"channel." # mnemonic, traits>;
+
+def Ark_ChannelOpenOp : Ark_ChannelOp<"open"> {
+  let summary = "The channel to a peer";
+  let arguments = (ins I64Attr:$peer, I64Attr:$tag);
+  let results = (outs Ark_ChannelType:$channel);
+  let assemblyFormat = "`peer` `=` $peer `tag` `=` $tag attr-dict `:` type($channel)";
+  let description = "- (collective_c5) the peer is not negative.";
+  let hasVerifier = 1;
+}
+
+class Ark_ChannelTransferOp<string mnemonic> : Ark_ChannelOp<mnemonic> {
+  let arguments = (ins Ark_ChannelType:$channel,
+                       Arg<AnyStaticShapeMemRef, "local side", [MemRead, MemWrite]>:$local,
+                       Arg<AnyStaticShapeMemRef, "peer's side", [MemRead, MemWrite]>:$remote);
+  let assemblyFormat = [{
+    $channel `,` $local `,` $remote attr-dict
+    `:` type($channel) `,` type($local) `,` type($remote)
+  }];
+  let description = [{
+    - (channel_c1) both sides have one shape and element type.
+  }];
+  let hasVerifier = 1;
+}
+
+def Ark_ChannelPutOp : Ark_ChannelTransferOp<"put"> {
+  let summary = "Copies a local buffer to the peer";
+}
+def Ark_ChannelGetOp : Ark_ChannelTransferOp<"get"> {
+  let summary = "Copies a buffer of the peer here";
+}
+def Ark_ChannelPutPacketOp : Ark_ChannelTransferOp<"put_packet"> {
+  let summary = "Copies a small buffer to the peer as packets that carry the epoch";
+}
+def Ark_ChannelReadPacketOp : Ark_ChannelTransferOp<"read_packet"> {
+  let summary = "Reads packets that the peer put, each when its epoch arrives";
+}
+
+class Ark_ChannelSyncOp<string mnemonic> : Ark_ChannelOp<mnemonic,
+    [MemoryEffects<[MemRead, MemWrite]>]> {
+  let arguments = (ins Ark_ChannelType:$channel);
+  let assemblyFormat = "$channel attr-dict `:` type($channel)";
+}
+
+def Ark_ChannelSignalOp : Ark_ChannelSyncOp<"signal"> {
+  let summary = "Releases everything put so far to the peer";
+}
+def Ark_ChannelWaitOp : Ark_ChannelSyncOp<"wait"> {
+  let summary = "Waits for one signal of the peer";
+}
+def Ark_ChannelFlushOp : Ark_ChannelSyncOp<"flush"> {
+  let summary = "Waits until the local side of every put may be reused";
+}
+
+#endif // ARK_COMM_OPS_TD

@@ -1,0 +1,72 @@
+//===- ArkDialect.cpp - The ark dialect
+//-------------------------------------===//
+
+#include "dialects/ark/ArkDialect.h"
+#include "dialects/ark/ArkOps.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+#include "dialects/ark/ArkDialect.cpp.inc"
+
+void ArkDialect::initialize() {
+  registerAttributes();
+  registerTypes();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/ark/ArkOps.cpp.inc"
+      >();
+}
+
+/// Discardable attributes are part of the language: a misspelt or misplaced one
+/// must not be dropped in silence.
+LogicalResult ArkDialect::verifyOperationAttribute(Operation *op,
+                                                   NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  if (name == kTargetAttr) {
+    if (!isa<ModuleOp>(op))
+      return op->emitOpError("carries '")
+             << name << "', which belongs on a module";
+    if (!isa<TargetAttr>(attribute.getValue()))
+      return op->emitOpError("attribute '")
+             << name << "' must be an #ark.target";
+    return success();
+  }
+  if (name == kStageAttr) {
+    if (!isa<StringAttr>(attribute.getValue()))
+      return op->emitOpError("attribute '") << name << "' must be a string";
+    return success();
+  }
+  if (name == kPlanAttr) {
+    if (!isa<DictionaryAttr>(attribute.getValue()))
+      return op->emitOpError("attribute '") << name << "' must be a dictionary";
+    return success();
+  }
+  return op->emitOpError("has unknown attribute '") << name << "'";
+}
+
+LogicalResult ArkDialect::verifyRegionArgAttribute(Operation *op,
+                                                   unsigned regionIndex,
+                                                   unsigned argIndex,
+                                                   NamedAttribute attribute) {
+  auto fail = [&](StringRef what) {
+    return op->emitOpError("argument ")
+           << argIndex << ": attribute '" << attribute.getName() << "' must be "
+           << what;
+  };
+  StringRef name = attribute.getName();
+  Attribute value = attribute.getValue();
+  if (name == kKindAttr)
+    return isa<ArgumentKindAttr>(value) ? success() : fail("an #ark.kind");
+  if (name == kNameAttr)
+    return isa<StringAttr>(value) ? success() : fail("a string");
+  if (name == kInitAttr)
+    return isa<FloatAttr, IntegerAttr>(value) ? success() : fail("a number");
+  if (name == kMaxAttr)
+    return isa<IntegerAttr>(value) ? success() : fail("an integer");
+  if (name == kValueAttr)
+    return isa<ElementsAttr>(value) ? success() : fail("a tensor literal");
+  return op->emitOpError("argument ")
+         << argIndex << " has unknown attribute '" << name << "'";
+}

@@ -1,0 +1,53 @@
+//===- ArkDialect.td - The ark dialect and its op base classes --*- tablegen -*-===//
+
+#ifndef ARK_DIALECT_TD
+#define ARK_DIALECT_TD
+
+include "mlir/IR/OpBase.td"
+
+def Ark_Dialect : Dialect {
+  let name = "ark";
+  let cppNamespace = "::mlir::ark";
+  let summary = "Tensor programs compiled into one persistent GPU kernel";
+  let description = [{
+    The `ark` dialect carries a program through every level of the compiler:
+
+    | level | ops |
+    |---|---|
+    | graph | `ark.program`, tensor ops (`ark.matmul`, `ark.softmax`, ...), collectives, `ark.group` |
+    | tasks | `ark.task`: a grid of virtual CTAs with declared read and write regions |
+    | schedule | `ark.schedule`, `ark.lane`, `ark.run`, `ark.wait`, `ark.signal`, `ark.barrier` |
+    | kernel | `ark.kernel`: the tables that the persistent kernel walks |
+
+    Shapes are static. Extents that vary at run time are bounded by the shape
+    and carried as scalar arguments, so that one kernel serves every value.
+  }];
+  let dependentDialects = ["::mlir::affine::AffineDialect"];
+  let useDefaultAttributePrinterParser = 1;
+  let useDefaultTypePrinterParser = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasOperationAttrVerify = 1;
+  let extraClassDeclaration = [{
+    /// Attribute names, stated once: passes and bindings read them from here.
+    static constexpr llvm::StringLiteral kKindAttr = "ark.kind";
+    static constexpr llvm::StringLiteral kNameAttr = "ark.name";
+    static constexpr llvm::StringLiteral kInitAttr = "ark.init";
+    static constexpr llvm::StringLiteral kMaxAttr = "ark.max";
+    static constexpr llvm::StringLiteral kValueAttr = "ark.value";
+    static constexpr llvm::StringLiteral kTargetAttr = "ark.target";
+    static constexpr llvm::StringLiteral kStageAttr = "ark.stage";
+    static constexpr llvm::StringLiteral kPlanAttr = "ark.plan";
+
+  private:
+    void registerAttributes();
+    void registerTypes();
+
+  public:
+  }];
+}
+
+/// Base of every op: the C++ class is the def without the `Ark_` prefix.
+class Ark_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Ark_Dialect, mnemonic, traits>;
+
+#endif // ARK_DIALECT_TD

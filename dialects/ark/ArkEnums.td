@@ -1,0 +1,64 @@
+//===- ArkEnums.td - Enumerations of the ark dialect ------------*- tablegen -*-===//
+
+#ifndef ARK_ENUMS_TD
+#define ARK_ENUMS_TD
+
+include "dialects/ark/ArkDialect.td"
+include "mlir/IR/EnumAttr.td"
+
+class Ark_I32Enum<string name, string summary, list<I32EnumAttrCase> cases>
+    : I32EnumAttr<name, summary, cases> {
+  let cppNamespace = "::mlir::ark";
+  let genSpecializedAttr = 0;
+}
+
+/// How a program argument is bound.
+def Ark_ArgumentKind : Ark_I32Enum<"ArgumentKind", "binding of a program argument", [
+  I32EnumAttrCase<"Input", 0, "input">,         // bound at every run
+  I32EnumAttrCase<"Parameter", 1, "parameter">, // bound once
+  I32EnumAttrCase<"State", 2, "state">,         // lives on the device between runs
+  I32EnumAttrCase<"Scalar", 3, "scalar">,       // a run-time integer, bounded by `ark.max`
+  I32EnumAttrCase<"Output", 4, "output">,       // a result, an argument only from `memory` on
+  I32EnumAttrCase<"Constant", 5, "constant">,   // known at compile time (`ark.value`), likewise
+]>;
+def Ark_ArgumentKindAttr : EnumAttr<Ark_Dialect, Ark_ArgumentKind, "kind"> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
+def Ark_ComparePredicate : Ark_I32Enum<"ComparePredicate", "comparison", [
+  I32EnumAttrCase<"EQ", 0, "eq">, I32EnumAttrCase<"NE", 1, "ne">,
+  I32EnumAttrCase<"LT", 2, "lt">, I32EnumAttrCase<"LE", 3, "le">,
+  I32EnumAttrCase<"GT", 4, "gt">, I32EnumAttrCase<"GE", 5, "ge">,
+]>;
+def Ark_ComparePredicateAttr
+    : EnumAttr<Ark_Dialect, Ark_ComparePredicate, "predicate">;
+
+def Ark_GeluApproximation : Ark_I32Enum<"GeluApproximation", "form of gelu", [
+  I32EnumAttrCase<"None", 0, "none">, I32EnumAttrCase<"Tanh", 1, "tanh">,
+]>;
+def Ark_GeluApproximationAttr
+    : EnumAttr<Ark_Dialect, Ark_GeluApproximation, "approximation">;
+
+def Ark_ReductionKind : Ark_I32Enum<"ReductionKind", "combiner of a collective", [
+  I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Max", 1, "max">,
+  I32EnumAttrCase<"Min", 2, "min">,
+]>;
+def Ark_ReductionKindAttr : EnumAttr<Ark_Dialect, Ark_ReductionKind, "reduction">;
+
+/// How a value crosses from the SM that made it to the SM that needs it.
+def Ark_HandoffKind : Ark_I32Enum<"HandoffKind", "kind of a hand-off", [
+  I32EnumAttrCase<"Counter", 0, "counter">, // counter semaphore in global memory
+  I32EnumAttrCase<"Barrier", 1, "barrier">, // grid barrier: every lane arrives and waits
+  I32EnumAttrCase<"Packet", 2, "packet">,   // the value carries its epoch
+  I32EnumAttrCase<"Cluster", 3, "cluster">, // distributed shared memory
+  I32EnumAttrCase<"Peer", 4, "peer">,       // another GPU
+]>;
+def Ark_HandoffKindAttr : EnumAttr<Ark_Dialect, Ark_HandoffKind, "handoff">;
+
+def Ark_Backend : Ark_I32Enum<"Backend", "family of targets", [
+  I32EnumAttrCase<"CPU", 0, "cpu">, I32EnumAttrCase<"CUDA", 1, "cuda">,
+  I32EnumAttrCase<"HIP", 2, "hip">,
+]>;
+def Ark_BackendAttr : EnumAttr<Ark_Dialect, Ark_Backend, "backend">;
+
+#endif // ARK_ENUMS_TD

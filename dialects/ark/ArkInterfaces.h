@@ -1,0 +1,10 @@
+//===- ArkInterfaces.h - Op interfaces of ark -------------------*- C++ -*-===//
+
+#ifndef DIALECTS_ARK_ARKINTERFACES_H
+#define DIALECTS_ARK_ARKINTERFACES_H
+
+#include "mlir/IR/OpDefinition.h"
+
+#include "dialects/ark/ArkInterfaces.h.inc"
+
+#endif // DIALECTS_ARK_ARKINTERFACES_H

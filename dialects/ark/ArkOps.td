@@ -1,0 +1,11 @@
+//===- ArkOps.td - All ops of the ark dialect -------------------*- tablegen -*-===//
+
+#ifndef ARK_OPS_TD
+#define ARK_OPS_TD
+
+include "dialects/ark/ArkCommOps.td"
+include "dialects/ark/ArkGraphOps.td"
+include "dialects/ark/ArkScheduleOps.td"
+include "dialects/ark/ArkTaskOps.td"
+
+#endif // ARK_OPS_TD

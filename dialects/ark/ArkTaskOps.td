@@ -1,0 +1,215 @@
+//===- ArkTaskOps.td - Programs, groups and tasks ---------------*- tablegen -*-===//
+
+#ifndef ARK_TASK_OPS_TD
+#define ARK_TASK_OPS_TD
+
+include "dialects/ark/ArkAttrs.td"
+include "dialects/ark/ArkInterfaces.td"
+include "dialects/ark/ArkTypes.td"
+include "mlir/IR/BuiltinAttributes.td"
+include "mlir/IR/OpAsmInterface.td"
+include "mlir/IR/RegionKindInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/FunctionInterfaces.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+//===----------------------------------------------------------------------===//
+// Program
+//===----------------------------------------------------------------------===//
+
+def Ark_ProgramOp : Ark_Op<"program", [IsolatedFromAbove, FunctionOpInterface]> {
+  let summary = "A tensor program: what one launch computes";
+  let description = [{
+    Arguments carry `ark.kind` (input, parameter, state, scalar; from the
+    `memory` stage on also output) and `ark.name`; results carry `ark.name`.
+    Until `memory` the body computes on tensors and ends in `ark.return`; after
+    it the arguments are buffers and results are output arguments.
+
+    - (program_c1) every argument has `ark.kind` and a name that no other argument has.
+    - (program_c2) a scalar is a tensor of rank zero of i32 or i64.
+    - (program_c3) every result has a name that no other result has.
+    - (program_c4) tasks have distinct names.
+
+    ```mlir
+    ark.program @mlp(%x: tensor<4x64xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+        -> (tensor<4x64xf32> {ark.name = "y"}) {
+      %0 = ark.relu %x : (tensor<4x64xf32>) -> tensor<4x64xf32>
+      ark.return %0 : tensor<4x64xf32>
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name,
+                       TypeAttrOf<FunctionType>:$function_type,
+                       OptionalAttr<DictArrayAttr>:$arg_attrs,
+                       OptionalAttr<DictArrayAttr>:$res_attrs,
+                       OptionalAttr<I64Attr>:$rank, OptionalAttr<I64Attr>:$world_size);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasRegionVerifier = 1;
+  let skipDefaultBuilders = 1;
+  let builders = [
+    OpBuilder<(ins "::llvm::StringRef":$name, "::mlir::FunctionType":$type)>,
+  ];
+  let extraClassDeclaration = [{
+    ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
+    ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
+    ::mlir::Region *getCallableRegion() { return &getBody(); }
+
+    ::mlir::ark::ArgumentKind getArgumentKind(unsigned index);
+    ::llvm::StringRef getArgumentName(unsigned index);
+    ::llvm::StringRef getResultName(unsigned index);
+    /// True from the `memory` stage on.
+    bool isBufferized();
+  }];
+}
+
+def Ark_ReturnOp : Ark_Op<"return", [Pure, HasParent<"ProgramOp">, Terminator, ReturnLike]> {
+  let summary = "The results of a program";
+  let description = [{
+    - (return_c1) operand types equal the program's result types.
+  }];
+  let arguments = (ins Variadic<AnyType>:$operands);
+  let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
+  let hasVerifier = 1;
+  let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::ValueRange()); }]>];
+}
+
+def Ark_YieldOp : Ark_Op<"yield", [Pure, Terminator, ReturnLike,
+                                   ParentOneOf<["GroupOp", "TaskOp"]>]> {
+  let summary = "The results of a group, or the tiles that a vCTA made";
+  let arguments = (ins Variadic<AnyType>:$operands);
+  let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
+  let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::ValueRange()); }]>];
+}
+
+//===----------------------------------------------------------------------===//
+// Groups: output of the `graph` stage
+//===----------------------------------------------------------------------===//
+
+def Ark_GroupOp : Ark_Op<"group", [IsolatedFromAbove, SingleBlock]> {
+  let summary = "Ops that become one task";
+  let description = [{
+    One anchor (matmul, attention, reduction, ...) at most, with cheap
+    producers and consumers. Block arguments stand for the operands.
+
+    - (group_c1) the block's arguments have the operands' types.
+    - (group_c2) the terminator is `ark.yield` with the result types.
+    - (group_c3) `tile`, where present, has one positive entry for every dimension of the result.
+
+    ```mlir
+    %0 = ark.group "fc" (%a = %x, %b = %w) : (tensor<4x64xf32>, tensor<64x8xf32>) -> tensor<4x8xf32> {
+      %1 = ark.matmul %a, %b : (tensor<4x64xf32>, tensor<64x8xf32>) -> tensor<4x8xf32>
+      %2 = ark.relu %1 : (tensor<4x8xf32>) -> tensor<4x8xf32>
+      ark.yield %2 : tensor<4x8xf32>
+    }
+    ```
+  }];
+  let arguments = (ins StrAttr:$name, Variadic<AnyRankedTensor>:$inputs,
+                       OptionalAttr<DenseI64ArrayAttr>:$tile,
+                       OptionalAttr<DictionaryAttr>:$plan);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasRegionVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Tasks: output of the `tiling` stage
+//===----------------------------------------------------------------------===//
+
+def Ark_TaskOp : Ark_Op<"task", [AttrSizedOperandSegments, IsolatedFromAbove, SingleBlock,
+                                 DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "A grid of virtual CTAs with declared read and write regions";
+  let description = [{
+    The body is one vCTA. Its first arguments are the grid indices; then comes
+    one tile for every operand: the part of it that the operand's region names
+    for this vCTA. A vCTA cannot touch anything else, so the regions are exact
+    by construction, except that a data-dependent access declares the whole
+    range it may touch.
+
+    On tensors, `outs` are destinations: `ark.yield` gives one tile for each,
+    and the results are the updated tensors. On buffers there are no results;
+    the body writes into the tiles of `outs`.
+
+    A tile has the static extents of its region where the region is never
+    clipped, and dynamic ones (`?`) where it is.
+
+    - (task_c1) one region for every operand, with as many results as the
+      operand has dimensions and as many inputs as the grid has dimensions.
+    - (task_c2) a region starts inside of its operand for every vCTA.
+    - (task_c3) block arguments: one `index` for every grid dimension, then one tile for every operand.
+    - (task_c4) on tensors one result for every out, of its type; on buffers none.
+    - (task_c5) grid extents are positive, `warps` is positive, `shared_memory` is not negative.
+    - (task_c6) write regions of two vCTAs do not overlap, unless `outs` is updated in place.
+
+    ```mlir
+    %1 = ark.task "relu" grid [2] ins(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : tensor<32xf32>)
+        outs(%0[#ark.region<(d0) -> (d0 * 16), [16]>] : tensor<32xf32>) {
+    ^bb0(%i: index, %a: tensor<16xf32>, %b: tensor<16xf32>):
+      ...
+      ark.yield %c : tensor<16xf32>
+    } : tensor<32xf32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$name, DenseI64ArrayAttr:$grid,
+                       Variadic<Ark_TensorOrBuffer>:$inputs,
+                       Variadic<Ark_TensorOrBuffer>:$outs,
+                       TypedArrayAttrBase<Ark_RegionAttr, "regions">:$input_regions,
+                       TypedArrayAttrBase<Ark_RegionAttr, "regions">:$out_regions,
+                       DefaultValuedAttr<I64Attr, "1">:$warps,
+                       DefaultValuedAttr<I64Attr, "0">:$shared_memory,
+                       OptionalAttr<ArrayAttr>:$ops,
+                       OptionalAttr<DictionaryAttr>:$plan,
+                       UnitAttr:$in_place);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $name `grid` $grid
+    `ins` `(` custom<RegionOperands>($inputs, type($inputs), $input_regions) `)`
+    `outs` `(` custom<RegionOperands>($outs, type($outs), $out_regions) `)`
+    attr-dict-with-keyword $body (`:` type($results)^)?
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Number of vCTAs.
+    int64_t getNumVCTAs();
+    /// Block arguments of the tiles of `inputs` and `outs`.
+    ::mlir::ValueRange getGridIndices();
+    ::llvm::MutableArrayRef<::mlir::BlockArgument> getInputTiles();
+    ::llvm::MutableArrayRef<::mlir::BlockArgument> getOutTiles();
+    /// The region of operand `index`, counting `inputs` first.
+    ::mlir::ark::RegionAttr getRegion(unsigned index);
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Buffers: output of the `memory` stage
+//===----------------------------------------------------------------------===//
+
+def Ark_ArenaOp : Ark_Op<"arena", [Pure, HasParent<"ProgramOp">]> {
+  let summary = "The one buffer that holds every intermediate of a program";
+  let description = [{
+    Intermediates are `memref.view`s of it at constant offsets.
+
+    ```mlir
+    %arena = ark.arena : memref<4096xi8>
+    ```
+  }];
+  let results = (outs StaticShapeMemRefOf<[I8]>:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
+def Ark_CheckIndexOp : Ark_Op<"check_index"> {
+  let summary = "An index inside of [0, bound), or an error that the run reports";
+  let description = [{
+    Gives the index when it is valid and 0 when it is not, so that no access
+    can stray; the first failure of a run is recorded and raised by the host.
+  }];
+  let arguments = (ins Index:$index, Index:$bound);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$index `below` $bound attr-dict";
+}
+
+#endif // ARK_TASK_OPS_TD

@@ -1,0 +1,48 @@
+//===- ArkTypes.td - Types and type constraints of ark ----------*- tablegen -*-===//
+
+#ifndef ARK_TYPES_TD
+#define ARK_TYPES_TD
+
+include "dialects/ark/ArkDialect.td"
+include "mlir/IR/AttrTypeBase.td"
+
+class Ark_Type<string name, string typeMnemonic, list<Trait> traits = []>
+    : TypeDef<Ark_Dialect, name, traits> {
+  let mnemonic = typeMnemonic;
+}
+
+def Ark_ChannelType : Ark_Type<"Channel", "channel"> {
+  let summary = "A one-directional connection to a peer rank";
+  let description = [{
+    The device handle has 48 bytes: inbound token, remote inbound token,
+    expected token, destination base, source base, packet buffer (8 bytes
+    each). The layout equals the memory channel of MSCCL++ 0.9 and later, so one
+    lowering serves both.
+  }];
+}
+
+// Element types. Signed integers are signless, as everywhere upstream;
+// unsigned ones carry their sign because division, comparison and
+// conversion differ.
+def Ark_Float : AnyTypeOf<[F32, F16, BF16], "f32, f16 or bf16">;
+def Ark_Float8 : AnyTypeOf<[F8E4M3FN, F8E5M2], "8-bit float">;
+def Ark_Integer : AnyTypeOf<[I8, I32, I64, UI<8>, UI<32>], "integer">;
+def Ark_Bool : TypeAlias<I1, "bool">;
+def Ark_Number : AnyTypeOf<[F32, F16, BF16, I8, I32, I64, UI<8>, UI<32>], "number">;
+def Ark_Element
+    : AnyTypeOf<[F32, F16, BF16, F8E4M3FN, F8E5M2, I8, I32, I64, UI<8>, UI<32>, I1],
+                "element">;
+
+def Ark_Tensor : StaticShapeTensorOf<[Ark_Element]>;
+def Ark_FloatTensor : StaticShapeTensorOf<[Ark_Float]>;
+def Ark_NumberTensor : StaticShapeTensorOf<[Ark_Number]>;
+def Ark_MatrixTensor
+    : StaticShapeTensorOf<[Ark_Float, Ark_Float8, Ark_Integer]>;
+def Ark_BoolTensor : StaticShapeTensorOf<[Ark_Bool]>;
+def Ark_IndexTensor : StaticShapeTensorOf<[I32, I64]>;
+def Ark_ScalarTensor : 0DTensorOf<[I32, I64]>;
+
+/// A task works on tensors until the `memory` stage and on buffers after it.
+def Ark_TensorOrBuffer : AnyTypeOf<[AnyRankedTensor, AnyMemRef]>;
+
+#endif // ARK_TYPES_TD
