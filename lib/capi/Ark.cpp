@@ -1,0 +1,75 @@
+//===- Ark.cpp - C API of ark ---------------------------------------------===//
+
+#include "lib/capi/ark-c/Ark.h"
+
+#include "dialects/ark/ArkDialect.h"
+#include "lib/registration/RegisterAll.h"
+#include "lib/support/FatalErrors.h"
+#include "lib/target/NativeObject.h"
+
+#include "mlir/CAPI/IR.h"
+#include "mlir/CAPI/Registration.h"
+#include "mlir/CAPI/Support.h"
+
+#include <mutex>
+
+using namespace mlir;
+
+MLIR_DEFINE_CAPI_DIALECT_REGISTRATION(Ark, ark, ark::ArkDialect)
+
+void arkRegisterDialects(MlirDialectRegistry registry) {
+  ark::registerAllArkDialects(*unwrap(registry));
+}
+
+void arkRegisterPasses(void) {
+  static std::once_flag once;
+  std::call_once(once, ark::registerAllArkPasses);
+}
+
+void arkInstallFatalErrorHandler(void) { ark::installFatalErrorHandler(); }
+
+static ark::NativeObjectOptions unwrap(const ArkCodegenOptions &options) {
+  return {unwrap(options.triple).str(), unwrap(options.cpu).str(),
+          unwrap(options.features).str(), options.optLevel};
+}
+
+MlirLogicalResult arkTranslate(MlirModule module, ArkCodeKind kind,
+                               const ArkCodegenOptions *options,
+                               MlirStringCallback callback, void *userData) {
+  ark::NativeObjectOptions native;
+  if (options)
+    native = unwrap(*options);
+  auto deliver = [&](auto &&code) {
+    if (failed(code))
+      return mlirLogicalResultFailure();
+    callback(mlirStringRefCreate(code->data(), code->size()), userData);
+    return mlirLogicalResultSuccess();
+  };
+  switch (kind) {
+  case ArkCodeObject:
+    return deliver(ark::translateToObject(unwrap(module), native));
+  case ArkCodeAssembly:
+    return deliver(ark::translateToAssembly(unwrap(module), native));
+  case ArkCodeLLVMIR:
+    return deliver(ark::translateToLLVMIR(unwrap(module)));
+  case ArkCodeOptimizedIR:
+    return deliver(ark::translateToLLVMIR(unwrap(module), &native));
+  }
+  return mlirLogicalResultFailure();
+}
+
+MlirLogicalResult arkTranslateToObject(MlirModule module,
+                                       const ArkCodegenOptions *options,
+                                       MlirStringCallback callback,
+                                       void *userData) {
+  return arkTranslate(module, ArkCodeObject, options, callback, userData);
+}
+
+void arkGetHostCpu(MlirStringCallback callback, void *triple, void *name,
+                   void *features) {
+  ark::HostCpu host = ark::getHostCpu();
+  callback(mlirStringRefCreate(host.triple.data(), host.triple.size()), triple);
+  callback(mlirStringRefCreate(host.name.data(), host.name.size()), name);
+  callback(mlirStringRefCreate(host.features.data(), host.features.size()),
+           features);
+}

@@ -1,0 +1,80 @@
+# What upstream's AddMLIRPython lacks for an MLIR that comes from a distribution.
+
+# ark_python_capi_library(<name> COMPONENT <c> DESTINATION <d>
+#   OUTPUT_DIRECTORY <o> DECLARED_SOURCES <source groups>)
+#
+# The one shared library that holds all C++ behind the Python extensions, so that
+# every TypeID exists once. Upstream's add_mlir_python_common_capi_library
+# aggregates object files that distributions do not install. The archives of
+# MLIR's C API are installed, so these are linked whole instead, and everything
+# below them comes from libMLIR.so.
+function(ark_python_capi_library name)
+  cmake_parse_arguments(ARG "" "COMPONENT;DESTINATION;OUTPUT_DIRECTORY"
+                        "DECLARED_SOURCES" ${ARGN})
+  set(archives)
+  _flatten_mlir_python_targets(groups ${ARG_DECLARED_SOURCES})
+  foreach(group ${groups})
+    get_target_property(libraries ${group} mlir_python_EMBED_CAPI_LINK_LIBS)
+    if(libraries)
+      list(APPEND archives ${libraries})
+    endif()
+  endforeach()
+  list(REMOVE_DUPLICATES archives)
+  # Files, not targets: a target would bring its static dependencies along.
+  list(TRANSFORM archives REPLACE "(.+)" "$<TARGET_FILE:\\1>")
+  list(JOIN archives "," archives)
+
+  add_library(${name} SHARED)
+  # One expression with the whole list: CMake removes repeated linker flags, so
+  # that of several --whole-archive pairs only the first would survive.
+  target_link_libraries(${name} PRIVATE "$<LINK_LIBRARY:WHOLE_ARCHIVE,${archives}>")
+  set_target_properties(${name} PROPERTIES
+    BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN"
+    LIBRARY_OUTPUT_DIRECTORY ${ARG_OUTPUT_DIRECTORY})
+  ark_link(${name})
+  set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)
+  install(TARGETS ${name} COMPONENT ${ARG_COMPONENT}
+          LIBRARY DESTINATION ${ARG_DESTINATION})
+endfunction()
+
+# ark_python_use_shared_llvm(<modules target>): the extensions ask for the static
+# LLVMSupport; a second copy of it beside libLLVM.so would have its own globals.
+function(ark_python_use_shared_llvm modules)
+  get_property(targets DIRECTORY PROPERTY BUILDSYSTEM_TARGETS)
+  list(FILTER targets INCLUDE REGEX "^${modules}\\.extension\\.")
+  foreach(target ${targets})
+    get_target_property(libraries ${target} LINK_LIBRARIES)
+    list(REMOVE_ITEM libraries LLVMSupport)
+    set_property(TARGET ${target} PROPERTY LINK_LIBRARIES ${libraries} LLVM)
+  endforeach()
+endfunction()
+
+# ark_python_stubs(<module> <package root> OUTPUTS <files> DEPENDS <targets>)
+#
+# Generates the type stubs of an extension below type_stubs/_mlir_libs of the
+# current binary folder. Upstream's mlir_generate_type_stubs runs the interpreter
+# with its site packages, where an editable install of this very package would
+# be imported instead of what has just been built.
+function(ark_python_stubs module package_root)
+  cmake_parse_arguments(ARG "" "" "OUTPUTS;DEPENDS" ${ARGN})
+  set(folder ${CMAKE_CURRENT_BINARY_DIR}/type_stubs/_mlir_libs)
+  list(TRANSFORM ARG_OUTPUTS PREPEND ${folder}/)
+  add_custom_command(OUTPUT ${ARG_OUTPUTS}
+    COMMAND ${CMAKE_COMMAND} -E env PYTHONPATH=${CMAKE_CURRENT_BINARY_DIR}/stubgen
+            ${Python3_EXECUTABLE} -S ${nanobind_DIR}/../stubgen.py --quiet
+            --module ${module} --import ${package_root} --recursive
+            --include-private --output-dir ${folder}
+    DEPENDS ${ARG_DEPENDS}
+    COMMENT "Generating type stubs of ${module}")
+endfunction()
+
+# Before Python 3.11 the stub generator needs typing_extensions, which the
+# interpreter cannot find without its site packages.
+function(ark_python_prepare_stubgen)
+  execute_process(
+    COMMAND ${Python3_EXECUTABLE} -c "import typing_extensions as t; print(t.__file__)"
+    OUTPUT_VARIABLE file OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  if(file)
+    file(COPY ${file} DESTINATION ${CMAKE_CURRENT_BINARY_DIR}/stubgen)
+  endif()
+endfunction()

@@ -1,0 +1,167 @@
+//===- ArkModule.cpp - The Python extension _ark --------------------------===//
+
+#include "lib/capi/ark-c/Ark.h"
+
+#include "mlir/Bindings/Python/IRCore.h"
+#include "mlir/Bindings/Python/Nanobind.h"
+#include "mlir/Bindings/Python/NanobindAdaptors.h"
+
+namespace nb = nanobind;
+using namespace mlir::python::nanobind_adaptors;
+using namespace mlir::python::MLIR_BINDINGS_PYTHON_DOMAIN;
+
+namespace {
+
+MlirStringRef toRef(const std::string &text) {
+  return mlirStringRefCreate(text.data(), text.size());
+}
+
+void appendTo(MlirStringRef text, void *out) {
+  static_cast<std::string *>(out)->append(text.data, text.length);
+}
+
+/// The errors of a context while it exists. Unlike upstream's ErrorCapture it
+/// touches no Python object until it is asked, so that the interpreter need not
+/// be held meanwhile.
+class ErrorCollector {
+public:
+  explicit ErrorCollector(MlirContext context)
+      : context(context),
+        id(mlirContextAttachDiagnosticHandler(context, handle, this, nullptr)) {
+  }
+  ~ErrorCollector() { mlirContextDetachDiagnosticHandler(context, id); }
+
+  std::vector<PyDiagnostic::DiagnosticInfo> take() {
+    std::vector<PyDiagnostic::DiagnosticInfo> infos;
+    PyMlirContextRef owner = PyMlirContext::forContext(context);
+    for (const auto &[location, message] : errors)
+      infos.push_back({PyDiagnosticSeverity::Error,
+                       PyLocation(owner, location),
+                       message,
+                       {}});
+    return infos;
+  }
+
+private:
+  static MlirLogicalResult handle(MlirDiagnostic diagnostic, void *self) {
+    if (mlirDiagnosticGetSeverity(diagnostic) != MlirDiagnosticError)
+      return mlirLogicalResultFailure();
+    std::string message;
+    mlirDiagnosticPrint(diagnostic, appendTo, &message);
+    static_cast<ErrorCollector *>(self)->errors.emplace_back(
+        mlirDiagnosticGetLocation(diagnostic), std::move(message));
+    return mlirLogicalResultSuccess();
+  }
+
+  MlirContext context;
+  std::vector<std::pair<MlirLocation, std::string>> errors;
+  MlirDiagnosticHandlerID id;
+};
+
+/// Arguments of every kind of translation, in Python's order.
+struct Codegen {
+  std::string triple, cpu, features;
+  int optLevel;
+};
+
+/// Translates without holding the interpreter, so that other threads go on
+/// while LLVM works.
+std::string translate(MlirModule module, ArkCodeKind kind,
+                      const Codegen &codegen) {
+  if (codegen.optLevel < 0 || codegen.optLevel > 3)
+    throw nb::value_error(
+        ("opt_level is " + std::to_string(codegen.optLevel) + ", not 0..3")
+            .c_str());
+  ArkCodegenOptions options = {toRef(codegen.triple), toRef(codegen.cpu),
+                               toRef(codegen.features),
+                               static_cast<unsigned>(codegen.optLevel)};
+  std::string code;
+  MlirLogicalResult result;
+  ErrorCollector errors(mlirModuleGetContext(module));
+  {
+    nb::gil_scoped_release release;
+    result = arkTranslate(module, kind, &options, appendTo, &code);
+  }
+  if (mlirLogicalResultIsFailure(result))
+    throw MLIRError("Translation to machine code failed", errors.take());
+  return code;
+}
+
+nb::tuple hostCpu() {
+  std::string triple, name, features;
+  arkGetHostCpu(appendTo, &triple, &name, &features);
+  return nb::make_tuple(name, features);
+}
+
+std::string hostTriple() {
+  std::string triple, name, features;
+  arkGetHostCpu(appendTo, &triple, &name, &features);
+  return triple;
+}
+
+} // namespace
+
+NB_MODULE(_ark, m) {
+  m.doc() = "The ark dialect, its passes, and translation to machine code.";
+
+  // Importing the bindings is all it takes to use the passes by name.
+  arkRegisterPasses();
+  arkInstallFatalErrorHandler();
+
+  m.def(
+      "register_dialects",
+      [](MlirDialectRegistry registry) { arkRegisterDialects(registry); },
+      nb::arg("registry"), "Adds the ark dialect to a registry.");
+
+  m.def(
+      "translate_to_object",
+      [](MlirModule module, std::string triple, std::string cpu,
+         std::string features, int optLevel) {
+        std::string code = translate(
+            module, ArkCodeObject,
+            {std::move(triple), std::move(cpu), std::move(features), optLevel});
+        return nb::bytes(code.data(), code.size());
+      },
+      nb::arg("module"), nb::kw_only(), nb::arg("triple") = "",
+      nb::arg("cpu") = "", nb::arg("features") = "", nb::arg("opt_level") = 3,
+      R"(Compiles a module in the LLVM dialect to a relocatable object file.
+
+Empty strings mean: the module's own triple, else this machine's; a baseline
+cpu of it; no further features. Raises MLIRError with LLVM's messages.)");
+
+  m.def(
+      "translate_to_assembly",
+      [](MlirModule module, std::string triple, std::string cpu,
+         std::string features, int optLevel) {
+        return translate(
+            module, ArkCodeAssembly,
+            {std::move(triple), std::move(cpu), std::move(features), optLevel});
+      },
+      nb::arg("module"), nb::kw_only(), nb::arg("triple") = "",
+      nb::arg("cpu") = "", nb::arg("features") = "", nb::arg("opt_level") = 3,
+      "As translate_to_object, but returns assembly text.");
+
+  m.def(
+      "translate_to_llvm_ir",
+      [](MlirModule module) {
+        return translate(module, ArkCodeLLVMIR, {"", "", "", 0});
+      },
+      nb::arg("module"),
+      "The LLVM IR of a module in the LLVM dialect, before optimisation.");
+
+  m.def(
+      "optimize_to_llvm_ir",
+      [](MlirModule module, std::string triple, std::string cpu,
+         std::string features, int optLevel) {
+        return translate(
+            module, ArkCodeOptimizedIR,
+            {std::move(triple), std::move(cpu), std::move(features), optLevel});
+      },
+      nb::arg("module"), nb::kw_only(), nb::arg("triple") = "",
+      nb::arg("cpu") = "", nb::arg("features") = "", nb::arg("opt_level") = 3,
+      "The LLVM IR that translate_to_object generates code from.");
+
+  m.def("host_cpu", hostCpu, nb::sig("def host_cpu() -> tuple[str, str]"),
+        "(name, features) of this machine's processor, as LLVM writes them.");
+  m.def("host_triple", hostTriple, "This machine's target triple.");
+}

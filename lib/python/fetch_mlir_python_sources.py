@@ -1,0 +1,270 @@
+#!/usr/bin/env python3
+"""Finds the sources of MLIR's Python bindings and prints the folder they are in.
+
+Distributions install MLIR without its Python bindings, and the bindings are
+made to be compiled again by every project. Their sources (some 200 files) are
+taken from, in this order:
+
+1. $ARK_MLIR_PYTHON_SOURCES: a folder or a tar archive with `mlir/` in it;
+2. the cache of an earlier run;
+3. the Debian source package of LLVM, from the archives that apt knows;
+4. LLVM's own release on GitHub.
+
+Whatever the origin, the files must have the pinned digest: they include headers
+of the installed MLIR and work with exactly that version.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import hashlib
+import itertools
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Pin(NamedTuple):
+    tree: str  # digest of the needed files, see `tree_digest`
+    orig: str  # sha256 of Debian's llvm-toolchain-22_<version>.orig.tar.xz
+
+
+PINS = {
+    "22.1.8": Pin(
+        tree="7adbf9b5ef06dfe8255289d6e36b77ad4323b24aee8b8f0bea63e5d9225a894d",
+        orig="b49b9277aef97616320b2da259e1f8174c65b0ce2fbe2e8629644a97693402fe",
+    ),
+}
+RELEASE_URL = (
+    "https://github.com/llvm/llvm-project/releases/download/"
+    "llvmorg-{version}/llvm-project-{version}.src.tar.xz"
+)
+FOLDERS = ("mlir/lib/Bindings/Python/", "mlir/python/mlir/")
+SUFFIXES = (".cpp", ".h", ".py", ".pyi", ".td", ".typed")
+CHUNK = 1 << 20
+
+
+class FetchError(Exception):
+    """No sources from one origin; the text says why in one line."""
+
+
+def say(text: str) -> None:
+    print(f"ark: {text}", file=sys.stderr, flush=True)
+
+
+class Progress:
+    """Bytes so far on stderr: a running line on a terminal, else one per 10 s."""
+
+    def __init__(self, what: str, total: int | None = None) -> None:
+        self.what, self.total = what, total
+        self.terminal = sys.stderr.isatty()
+        self.last = time.monotonic()
+
+    def show(self, done: int) -> None:
+        now = time.monotonic()
+        if now - self.last < (0.5 if self.terminal else 10):
+            return
+        self.last = now
+        text = f"ark: {self.what}: {done / 1e6:.0f} MB"
+        if self.total:
+            text += f" of {self.total / 1e6:.0f}"
+        print(text, end="\r" if self.terminal else "\n", file=sys.stderr, flush=True)
+
+    def close(self) -> None:
+        if self.terminal:
+            print("\033[K", end="", file=sys.stderr, flush=True)
+
+
+def is_needed(path: str) -> bool:
+    """Whether a path inside the LLVM tree belongs to the bindings."""
+    return path.startswith(FOLDERS) and path.endswith(SUFFIXES)
+
+
+def tree_digest(root: Path) -> str:
+    """sha256 over the names and contents of the needed files, sorted by name."""
+    digest = hashlib.sha256()
+    for file in sorted(p for f in FOLDERS for p in (root / f).rglob("*") if p.is_file()):
+        name = file.relative_to(root).as_posix()
+        if is_needed(name):
+            content = hashlib.sha256(file.read_bytes()).hexdigest()
+            digest.update(f"{content}  {name}\n".encode())
+    return digest.hexdigest()
+
+
+def check_tree(root: Path, version: str, origin: str) -> Path:
+    if tree_digest(root) != PINS[version].tree:
+        raise FetchError(f"{origin} does not hold the bindings of MLIR {version}")
+    return root
+
+
+def extract(archive: Path, target: Path) -> None:
+    """Unpacks the needed files, and no others, of an LLVM tree."""
+    progress = Progress(f"reading {archive.name}", archive.stat().st_size)
+    with archive.open("rb") as raw, tarfile.open(fileobj=raw, mode="r|*") as tar:
+        for member in tar:
+            progress.show(raw.tell())
+            parts = Path(member.name).parts
+            # The tree may stand below a folder named after the release.
+            path = "/".join(parts[parts.index("mlir") :] if "mlir" in parts else parts)
+            source = tar.extractfile(member) if is_needed(path) and ".." not in parts else None
+            if source:
+                file = target / path
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(source.read())
+    progress.close()
+
+
+def cache_folder(version: str) -> Path:
+    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(base) / "ark" / f"mlir-python-sources-{version}"
+
+
+def unpack_to_cache(archive: Path, version: str, origin: str) -> Path:
+    """Puts an archive's files into the cache in one step, once they are right."""
+    cache = cache_folder(version)
+    cache.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(dir=cache.parent))
+    try:
+        extract(archive, temporary)
+        check_tree(temporary, version, origin)
+        shutil.rmtree(cache, ignore_errors=True)
+        # Where another run was faster, its folder is as good as ours.
+        with contextlib.suppress(OSError):
+            temporary.rename(cache)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    return cache
+
+
+def from_environment(version: str) -> Path | None:
+    value = os.environ.get("ARK_MLIR_PYTHON_SOURCES")
+    if not value:
+        return None
+    path, origin = Path(value).resolve(), f"$ARK_MLIR_PYTHON_SOURCES ({value})"
+    if path.is_dir():
+        return check_tree(path, version, origin)
+    if not path.is_file():
+        raise FetchError(f"{origin} does not exist")
+    with contextlib.suppress(FetchError):
+        return from_cache(version)
+    try:
+        return unpack_to_cache(path, version, origin)
+    except tarfile.TarError as error:
+        raise FetchError(f"{origin} is no tar archive: {error}") from None
+
+
+def from_cache(version: str) -> Path:
+    cache = cache_folder(version)
+    if not cache.is_dir():
+        raise FetchError("nothing in the cache")
+    return check_tree(cache, version, str(cache))
+
+
+def output_of(*command: str) -> str:
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    return result.stdout if result.returncode == 0 else ""
+
+
+def debian_urls(version: str) -> Iterator[str]:
+    """Where the source package may be.
+
+    A pool is shared by all suites of an archive, and security archives often
+    hold the binaries alone; so every archive that apt knows is asked, at the
+    place of the binary package and at the usual one.
+    """
+    major = version.split(".")[0]
+    source = f"llvm-toolchain-{major}"
+    archives = output_of("apt-get", "indextargets", "--format", "$(REPO_URI)").split()
+    pools = [f"pool/main/l/{source}"]
+    for line in output_of("apt-cache", "show", f"libmlir-{major}-dev").splitlines():
+        if line.startswith("Filename: ") and source in line:
+            pools.append(line.removeprefix("Filename: ").rpartition("/")[0])
+    name = f"{source}_{version}.orig.tar.xz"
+    for archive, pool in itertools.product(dict.fromkeys(archives), dict.fromkeys(pools)):
+        yield f"{archive.rstrip('/')}/{pool}/{name}"
+
+
+def apt_download(url: str, target: Path, sha256: str) -> bool:
+    """Downloads as apt does, with its proxies and its checks."""
+    command = ["/usr/lib/apt/apt-helper", "-o", "APT::Sandbox::User=root", "-o",
+               "Acquire::Retries=2", "download-file", url, str(target), f"SHA256:{sha256}"]  # fmt: skip
+    progress = Progress(f"downloading {target.name}")
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        while process.poll() is None:
+            time.sleep(0.2)
+            with contextlib.suppress(OSError):
+                progress.show(target.stat().st_size)
+    progress.close()
+    return process.returncode == 0 and target.is_file()
+
+
+def from_debian(version: str) -> Path:
+    if not Path("/usr/lib/apt/apt-helper").exists():
+        raise FetchError("no apt on this machine")
+    urls = list(debian_urls(version))
+    if not urls:
+        raise FetchError("apt knows no archive: run `apt-get update`")
+    say(f"fetching the Debian source package of MLIR {version} (197 MB, once)")
+    with tempfile.TemporaryDirectory() as folder:
+        for url in urls:
+            archive = Path(folder) / url.rpartition("/")[2]
+            if apt_download(url, archive, PINS[version].orig):
+                return unpack_to_cache(archive, version, "the Debian source package")
+    raise FetchError("no archive that apt knows has the source package")
+
+
+def from_release(version: str) -> Path:
+    url = RELEASE_URL.format(version=version)
+    say(f"fetching LLVM's release {version} (some 170 MB, once)")
+    with tempfile.TemporaryDirectory() as folder:
+        archive = Path(folder) / url.rpartition("/")[2]
+        try:
+            with urllib.request.urlopen(url, timeout=30) as remote, archive.open("wb") as local:
+                progress = Progress(f"downloading {archive.name}")
+                while chunk := remote.read(CHUNK):
+                    local.write(chunk)
+                    progress.show(local.tell())
+                progress.close()
+        except OSError as error:
+            raise FetchError(f"LLVM's release cannot be downloaded ({error})") from None
+        return unpack_to_cache(archive, version, "LLVM's release")
+
+
+def find_sources(version: str) -> Path:
+    if version not in PINS:
+        known = ", ".join(PINS)
+        raise FetchError(f"no pinned sources for MLIR {version}; known: {known}")
+    if given := from_environment(version):
+        return given
+    reasons = []
+    for origin in (from_cache, from_debian, from_release):
+        try:
+            return origin(version)
+        except (FetchError, OSError, tarfile.TarError, EOFError) as error:
+            reasons.append(str(error))
+    raise FetchError("; ".join(reasons[1:]) + "; set ARK_MLIR_PYTHON_SOURCES to a copy")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--version", required=True, help="version of the installed MLIR")
+    version = parser.parse_args().version
+    try:
+        print(find_sources(version))
+    except FetchError as error:
+        say(f"sources of MLIR's Python bindings: {error}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,55 @@
+//===- FatalErrors.cpp - Survive LLVM's fatal errors ----------------------===//
+
+#include "lib/support/FatalErrors.h"
+
+#include "llvm/Support/ErrorHandling.h"
+
+#include <csetjmp>
+#include <cstdio>
+#include <mutex>
+
+using namespace mlir;
+
+namespace {
+/// Where a fatal error on this thread is to continue, and what it said.
+struct Recovery {
+  std::jmp_buf target;
+  std::string message;
+};
+thread_local Recovery *currentRecovery = nullptr;
+} // namespace
+
+/// LLVM is compiled without exceptions, so that leaving by longjmp is the only
+/// way out; its own CrashRecoveryContext does the same, but also takes over the
+/// signal handlers of the host process, which are Python's to set.
+static void handleFatalError(void *, const char *reason, bool) {
+  if (Recovery *recovery = currentRecovery) {
+    recovery->message = reason;
+    std::longjmp(recovery->target, 1);
+  }
+  std::fprintf(stderr, "ark: fatal error in LLVM: %s\n", reason);
+}
+
+void ark::installFatalErrorHandler() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    llvm::install_fatal_error_handler(handleFatalError, nullptr);
+  });
+}
+
+std::optional<std::string>
+ark::runRecoverably(llvm::function_ref<void()> body) {
+  installFatalErrorHandler();
+  // Nothing that is read after the jump may live in a register: `recovery` is
+  // reached through its address and `outer` is not changed after setjmp.
+  Recovery recovery;
+  Recovery *const outer = currentRecovery;
+  currentRecovery = &recovery;
+  if (setjmp(recovery.target) != 0) {
+    currentRecovery = outer;
+    return std::move(recovery.message);
+  }
+  body();
+  currentRecovery = outer;
+  return std::nullopt;
+}

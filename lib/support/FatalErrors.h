@@ -1,0 +1,24 @@
+//===- FatalErrors.h - Survive LLVM's fatal errors --------------*- C++ -*-===//
+
+#ifndef ARK_LIB_SUPPORT_FATALERRORS_H
+#define ARK_LIB_SUPPORT_FATALERRORS_H
+
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+#include <optional>
+#include <string>
+
+namespace mlir::ark {
+
+/// Makes LLVM's fatal errors print one line before the process ends, except
+/// inside `runRecoverably`. Idempotent.
+void installFatalErrorHandler();
+
+/// Runs `body`; where LLVM calls `report_fatal_error` on this thread meanwhile,
+/// stops there and returns its message. LLVM has no way to unwind: what `body`
+/// held on to by then leaks.
+std::optional<std::string> runRecoverably(llvm::function_ref<void()> body);
+
+} // namespace mlir::ark
+
+#endif // ARK_LIB_SUPPORT_FATALERRORS_H
