@@ -1,0 +1,32 @@
+"""Bundles: the file that holds one compiled program (docs/bundle.md is the contract).
+
+A bundle holds the kernel, the schedule's tables, and the names, shapes and types of what a
+caller binds; parameters are not in it. Reading one imports neither MLIR nor a compiler and
+runs no code.
+
+    >>> from ark_mlir.bundle import read_bundle
+    >>> bundle = read_bundle("mlp.arkbin")                          # doctest: +SKIP
+    >>> [buffer.name for buffer in bundle.manifest.inputs]          # doctest: +SKIP
+    ['x']
+"""
+
+from .bundle import Bundle
+from .manifest import Body, Buffer, Manifest, Section, Semaphore, Target, Task
+from .reader import read_bundle
+from .tables import Opcode, Tables
+from .writer import write_bundle
+
+__all__ = [
+    "Body",
+    "Buffer",
+    "Bundle",
+    "Manifest",
+    "Opcode",
+    "Section",
+    "Semaphore",
+    "Tables",
+    "Target",
+    "Task",
+    "read_bundle",
+    "write_bundle",
+]

@@ -1,0 +1,105 @@
+"""A checked bundle in memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import BundleError
+from .format import REQUIRED_SECTIONS, SECTIONS
+from .manifest import Buffer, Manifest
+from .tables import Tables, parse_tables
+
+Bytes = bytes | bytearray | memoryview
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """A compiled program: manifest, sections, and the schedule's tables, all checked.
+
+    Attributes:
+        manifest: names, shapes, tasks, target.
+        sections: read-only bytes by section name.
+        tables: the schedule.
+        where: the file's path, or what stands for it in messages.
+
+    Example:
+        >>> bundle = Bundle.from_parts(manifest, sections)          # doctest: +SKIP
+        >>> bundle.save("mlp.arkbin")                               # doctest: +SKIP
+    """
+
+    manifest: Manifest
+    sections: Mapping[str, memoryview]
+    tables: Tables
+    where: str = "bundle"
+    _cache: dict[str, str] = field(default_factory=dict[str, str], repr=False, compare=False)
+
+    @classmethod
+    def from_parts(
+        cls,
+        manifest: Manifest | Mapping[str, Any] | bytes | str,
+        sections: Mapping[str, Bytes],
+        where: str = "bundle",
+    ) -> Bundle:
+        """The bundle of a manifest (a record, an object or JSON text) and its sections.
+
+        Raises BundleError under the same rules as reading a file.
+        """
+        if isinstance(manifest, str):
+            manifest = manifest.encode("utf-8", "surrogatepass")
+        if not isinstance(manifest, Manifest):
+            manifest = Manifest.parse(manifest, where)
+        views = _views(sections, where)
+        _check_constants(manifest, views, where)
+        if not views["kernel"].nbytes:
+            raise BundleError("section kernel: is empty", location=where)
+        return cls(manifest, views, parse_tables(manifest, views, where), where)
+
+    @property
+    def mlir(self) -> str | None:
+        """The program at the stage `synchronization`, where the bundle holds it.
+
+        Raises BundleError when the section is no UTF-8.
+        """
+        if "mlir" not in self.sections:
+            return None
+        if "mlir" not in self._cache:
+            try:
+                self._cache["mlir"] = bytes(self.sections["mlir"]).decode("utf-8")
+            except UnicodeDecodeError as error:
+                raise BundleError(f"section mlir: {error}", location=self.where) from None
+        return self._cache["mlir"]
+
+    def constant(self, buffer: Buffer) -> memoryview:
+        """The bytes of a constant buffer."""
+        return self.sections["constants"][buffer.offset : buffer.offset + buffer.bytes]
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the file; equal bundles give equal bytes."""
+        from .writer import write_bundle
+
+        write_bundle(path, self.manifest, self.sections)
+
+
+def _views(sections: Mapping[str, Bytes], where: str) -> dict[str, memoryview]:
+    if unknown := sections.keys() - set(SECTIONS):
+        raise BundleError(f"unknown section {min(unknown)!r}", location=where)
+    if missing := [name for name in REQUIRED_SECTIONS if name not in sections]:
+        raise BundleError(f"section {missing[0]} is missing", location=where)
+    # The order of SECTIONS makes bytes independent of the order in which a mapping was filled.
+    views = {name: sections[name] for name in SECTIONS if name in sections}
+    views.setdefault("constants", b"")
+    return {name: memoryview(data).cast("B").toreadonly() for name, data in views.items()}
+
+
+def _check_constants(manifest: Manifest, views: Mapping[str, memoryview], where: str) -> None:
+    size = views["constants"].nbytes
+    for buffer in manifest.of_kind("constant"):
+        if buffer.offset + buffer.bytes > size:
+            raise BundleError(
+                f"constant {buffer.name!r}: bytes [{buffer.offset}, "
+                f"{buffer.offset + buffer.bytes}) are not in the section of {size} bytes",
+                location=where,
+            )

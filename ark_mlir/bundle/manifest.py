@@ -1,0 +1,236 @@
+"""The manifest: what it holds, as frozen records, and its text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, cast
+
+from .format import ALIGNMENT, VERSION
+
+if TYPE_CHECKING:
+    from ..dtypes import DType
+
+BACKENDS = ("cpu", "cuda", "hip")
+KINDS = ("input", "parameter", "state", "scalar", "output", "constant")
+# What a caller refers to by name when it binds; outputs and constants have spaces of their own.
+BOUND_KINDS = ("input", "parameter", "state", "scalar")
+
+
+@dataclass(frozen=True)
+class Target:
+    """What the kernel was made for.
+
+    Attributes:
+        backend: ``cpu``, ``cuda`` or ``hip``.
+        arch: ``x86_64``, ``sm_90a``, ``gfx942`` …
+        features: instruction-set features used, by LLVM's names.
+        sms: SMs (worker groups) of the schedule.
+        warps: warps of one SM.
+        shared_memory: bytes of shared memory of one SM.
+    """
+
+    backend: str
+    arch: str
+    features: tuple[str, ...]
+    sms: int
+    warps: int
+    shared_memory: int
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """One buffer, dense and row-major; `slot` is its index in the kernel's table.
+
+    Attributes:
+        bytes: the size, which shape and dtype imply.
+        maximum: largest value of a scalar (inclusive), or None.
+        init: initial value of every element of a state.
+        offset: where a constant's bytes begin in the section `constants`.
+        alignment: what the kernel needs, in bytes.
+    """
+
+    name: str
+    kind: str
+    dtype: DType
+    shape: tuple[int, ...]
+    bytes: int
+    slot: int
+    maximum: int | None = None
+    init: int | float = 0
+    offset: int = 0
+    alignment: int = ALIGNMENT
+
+
+@dataclass(frozen=True)
+class Task:
+    """A grid of vCTAs that one op group became; `location` is ``file:line`` or empty."""
+
+    name: str
+    body: int
+    vctas: int
+    grid: tuple[int, ...]
+    ops: tuple[str, ...]
+    location: str
+    bytes: int
+    flops: int
+
+
+@dataclass(frozen=True)
+class Body:
+    """The code that tasks of equal structure share; `operands` is rows per task."""
+
+    name: str
+    operands: int
+
+
+@dataclass(frozen=True)
+class Semaphore:
+    """A counter; `arrivals` per iteration, `handoff` the kind of hand-off that it serves."""
+
+    name: str
+    arrivals: int
+    handoff: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """Where a section lies in the file; bytes, and SHA-256 in hex."""
+
+    name: str
+    offset: int
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """Everything of a bundle but its sections.
+
+    `sections` is None in a program that was just compiled: only a file has offsets.
+    """
+
+    producer: str
+    program: str
+    target: Target
+    entry: str
+    arena: int
+    buffers: tuple[Buffer, ...]
+    tasks: tuple[Task, ...]
+    bodies: tuple[Body, ...]
+    semaphores: tuple[Semaphore, ...]
+    statistics: Mapping[str, int | float] = field(default_factory=dict[str, "int | float"])
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    sections: tuple[Section, ...] | None = None
+
+    def of_kind(self, kind: str) -> tuple[Buffer, ...]:
+        """The buffers of one kind, by slot."""
+        return tuple(buffer for buffer in self.buffers if buffer.kind == kind)
+
+    @cached_property
+    def inputs(self) -> tuple[Buffer, ...]:
+        """What a caller passes at each run: inputs, then scalars."""
+        return self.of_kind("input") + self.of_kind("scalar")
+
+    @property
+    def parameters(self) -> tuple[Buffer, ...]:
+        """What a caller binds once."""
+        return self.of_kind("parameter")
+
+    @property
+    def states(self) -> tuple[Buffer, ...]:
+        """What lives on the device between runs."""
+        return self.of_kind("state")
+
+    @cached_property
+    def outputs(self) -> tuple[Buffer, ...]:
+        """What a run returns."""
+        return self.of_kind("output")
+
+    @property
+    def traced(self) -> bool:
+        """Whether the kernel can record when each instruction ran."""
+        return self.options.get("trace") is True
+
+    @classmethod
+    def parse(cls, source: bytes | Mapping[str, Any], where: str) -> Manifest:
+        """The manifest that JSON text or an equivalent object spells.
+
+        Raises BundleError, which names the key, on anything missing, unknown, of another type
+        or out of range.
+        """
+        from .manifest_checks import parse_manifest
+
+        return parse_manifest(source, where)
+
+    def encode(self, sections: Iterable[Section]) -> bytes:
+        """The JSON text with these sections; equal manifests give equal bytes."""
+        text = json.dumps(
+            self.as_json(sections), separators=(",", ":"), ensure_ascii=False, allow_nan=False
+        )
+        return text.encode("utf-8")
+
+    def as_json(self, sections: Iterable[Section] | None = None) -> dict[str, Any]:
+        """The object that :meth:`parse` reads, keys in a fixed order."""
+        result: dict[str, Any] = {
+            "format": VERSION,
+            "producer": self.producer,
+            "program": self.program,
+            "target": _members(self.target),
+            "entry": self.entry,
+            "arena": self.arena,
+            "buffers": [_buffer_json(buffer) for buffer in self.buffers],
+            "tasks": [_members(task) for task in self.tasks],
+            "bodies": [_members(body) for body in self.bodies],
+            "semaphores": [_members(semaphore) for semaphore in self.semaphores],
+            "statistics": _sorted(self.statistics),
+            "options": _sorted(self.options),
+        }
+        if sections is not None:
+            result["sections"] = {
+                section.name: {
+                    "offset": section.offset,
+                    "size": section.size,
+                    "sha256": section.sha256,
+                }
+                for section in sections
+            }
+        return result
+
+
+def _members(record: Target | Task | Body | Semaphore) -> dict[str, Any]:
+    # The keys of a file are the fields of the record.
+    return {
+        name: list(cast("tuple[Any, ...]", value)) if isinstance(value, tuple) else value
+        for name, value in vars(record).items()
+    }
+
+
+def _buffer_json(buffer: Buffer) -> dict[str, Any]:
+    result: dict[str, Any] = {
+        "name": buffer.name,
+        "kind": buffer.kind,
+        "dtype": buffer.dtype.name,
+        "shape": list(buffer.shape),
+        "bytes": buffer.bytes,
+    }
+    if buffer.kind == "scalar" and buffer.maximum is not None:
+        result["max"] = buffer.maximum
+    if buffer.kind == "state":
+        result["init"] = buffer.init
+    if buffer.kind == "constant":
+        result["offset"] = buffer.offset
+    if buffer.alignment != ALIGNMENT:
+        result["alignment"] = buffer.alignment
+    return result
+
+
+def _sorted(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        mapping = cast("Mapping[str, Any]", value)
+        return {key: _sorted(mapping[key]) for key in sorted(mapping)}
+    if isinstance(value, list):
+        return [_sorted(item) for item in cast("list[Any]", value)]
+    return value

@@ -1,0 +1,267 @@
+"""The manifest's strict parser: every key, type and range, and errors that name the place."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from .. import dtypes
+from ..errors import BundleError
+from .format import (
+    ALIGNMENT,
+    MAX_BYTES,
+    MAX_FILE,
+    MAX_RANK,
+    MAX_SLOTS,
+    REQUIRED_SECTIONS,
+    SECTIONS,
+    VERSION,
+)
+from .json_checks import Node, parse_json
+from .manifest import (
+    BACKENDS,
+    BOUND_KINDS,
+    KINDS,
+    Body,
+    Buffer,
+    Manifest,
+    Section,
+    Semaphore,
+    Target,
+    Task,
+)
+
+if TYPE_CHECKING:
+    from ..dtypes import DType
+
+INT32_MAX = (1 << 31) - 1
+
+_REQUIRED = frozenset(
+    {
+        "format",
+        "producer",
+        "program",
+        "target",
+        "entry",
+        "arena",
+        "buffers",
+        "tasks",
+        "bodies",
+        "semaphores",
+        "statistics",
+        "options",
+    }
+)
+
+
+def _dump(source: Mapping[str, Any], where: str) -> bytes:
+    try:
+        return json.dumps(source, allow_nan=False).encode("ascii")
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BundleError(f"manifest: cannot be written as JSON: {error}", location=where) from None
+
+
+def parse_manifest(source: bytes | Mapping[str, Any], where: str) -> Manifest:
+    """See :meth:`Manifest.parse`."""
+    # An object takes the way of a file's text too: one set of rules, and nothing is
+    # accepted here (a tuple, a numpy integer) that would read back differently.
+    text = source if isinstance(source, bytes) else _dump(source, where)
+    return _manifest(Node(parse_json(text, where), "", where))
+
+
+def _manifest(node: Node) -> Manifest:
+    node.keys(_REQUIRED, frozenset({"sections"}))
+    node["format"].integer(VERSION, VERSION)
+    slots = enumerate(node["buffers"].items(), start=1)
+    buffers = tuple(_buffer(item, slot) for slot, item in slots)
+    if len(buffers) >= MAX_SLOTS:
+        raise node["buffers"].error(f"more than {MAX_SLOTS - 1} buffers")
+    _check_names(node["buffers"], buffers)
+    bodies = node["bodies"].each(_body)
+    return Manifest(
+        producer=node["producer"].text(),
+        program=node["program"].text(),
+        target=_target(node["target"]),
+        entry=_entry(node["entry"]),
+        arena=node["arena"].integer(0, MAX_BYTES),
+        buffers=buffers,
+        tasks=node["tasks"].each(_task_parser(len(bodies))),
+        bodies=bodies,
+        semaphores=node["semaphores"].each(_semaphore),
+        statistics=_statistics(node["statistics"]),
+        options=_options(node["options"]),
+        sections=_sections(node["sections"]) if "sections" in node else None,
+    )
+
+
+def _target(node: Node) -> Target:
+    node.keys(frozenset({"backend", "arch", "features", "sms", "warps", "shared_memory"}))
+    return Target(
+        backend=node["backend"].word(BACKENDS),
+        arch=node["arch"].text(),
+        features=node["features"].each(Node.text),
+        sms=node["sms"].integer(1, INT32_MAX),
+        warps=node["warps"].integer(1, INT32_MAX),
+        shared_memory=node["shared_memory"].integer(),
+    )
+
+
+def _entry(node: Node) -> str:
+    name = node.text()
+    if not (name.isascii() and name.isidentifier()):
+        raise node.error(f"{name!r} is not the name of a function")
+    return name
+
+
+_BUFFER_KEYS = frozenset({"name", "kind", "dtype", "shape", "bytes"})
+_KIND_KEYS = {"scalar": {"max"}, "state": {"init"}, "constant": {"offset"}}
+_DTYPES = {dtype.name: dtype for dtype in dtypes.ALL}
+
+
+def _buffer(node: Node, slot: int) -> Buffer:
+    if "kind" not in node:
+        raise node.error("key 'kind' is missing")
+    kind = node["kind"].word(KINDS)
+    required = _BUFFER_KEYS | {"offset"} if kind == "constant" else _BUFFER_KEYS
+    node.keys(frozenset(required), frozenset({"alignment", *_KIND_KEYS.get(kind, ())}))
+    dtype = _DTYPES[node["dtype"].word(tuple(_DTYPES))]
+    shape = _shape(node["shape"])
+    size = math.prod(shape) * dtype.itemsize
+    if size > MAX_BYTES:
+        raise node["shape"].error(f"{size} bytes; the limit is {MAX_BYTES}")
+    if node["bytes"].integer() != size:
+        raise node["bytes"].error(
+            f"{node['bytes'].value}, but {list(shape)} of {dtype} take {size} bytes"
+        )
+    if kind == "scalar" and (math.prod(shape) != 1 or not dtype.is_integer):
+        raise node.error(f"a scalar is one integer, not {list(shape)} of {dtype}")
+    return Buffer(
+        name=node["name"].text(),
+        kind=kind,
+        dtype=dtype,
+        shape=shape,
+        bytes=size,
+        slot=slot,
+        maximum=_maximum(node["max"], dtype) if "max" in node else None,
+        init=_init(node["init"], dtype) if "init" in node else 0,
+        offset=node["offset"].integer(0, MAX_FILE) if "offset" in node else 0,
+        alignment=_alignment(node["alignment"], dtype) if "alignment" in node else ALIGNMENT,
+    )
+
+
+def _shape(node: Node) -> tuple[int, ...]:
+    shape = node.each(lambda item: item.integer(0, MAX_BYTES))
+    if len(shape) > MAX_RANK:
+        raise node.error(f"rank {len(shape)}; the limit is {MAX_RANK}")
+    return shape
+
+
+def _maximum(node: Node, dtype: DType) -> int | None:
+    return None if node.value is None else node.integer(0, dtype.integer_range[1])
+
+
+def _init(node: Node, dtype: DType) -> int | float:
+    value = node.number()
+    if dtype.is_float:
+        return value
+    low, high = dtype.integer_range
+    if value != int(value) or not low <= value <= high:
+        raise node.error(f"{value} is not a value of {dtype}")
+    return int(value)
+
+
+def _alignment(node: Node, dtype: DType) -> int:
+    value = node.integer(dtype.itemsize, 4096)
+    if value & (value - 1):
+        raise node.error(f"{value} is not a power of two")
+    return value
+
+
+def _check_names(node: Node, buffers: Iterable[Buffer]) -> None:
+    seen: set[tuple[str, str]] = set()
+    for buffer in buffers:
+        space = "bound" if buffer.kind in BOUND_KINDS else buffer.kind
+        if (space, buffer.name) in seen:
+            raise node.error(f"two buffers have the name {buffer.name!r}")
+        seen.add((space, buffer.name))
+
+
+_TASK_KEYS = frozenset({"name", "body", "vctas", "grid", "ops", "location", "bytes", "flops"})
+
+
+def _task_parser(bodies: int) -> Callable[[Node], Task]:
+    def parse(node: Node) -> Task:
+        node.keys(_TASK_KEYS)
+        vctas = node["vctas"].integer(1, INT32_MAX)
+        grid = node["grid"].each(lambda item: item.integer(1, INT32_MAX))
+        if grid and math.prod(grid) != vctas:
+            raise node["grid"].error(f"{list(grid)} has not {vctas} vCTAs")
+        return Task(
+            name=node["name"].text(),
+            body=node["body"].integer(0, bodies - 1),
+            vctas=vctas,
+            grid=grid,
+            ops=node["ops"].each(Node.text),
+            location=node["location"].text(empty=True),
+            bytes=node["bytes"].integer(),
+            flops=node["flops"].integer(),
+        )
+
+    return parse
+
+
+def _body(node: Node) -> Body:
+    node.keys(frozenset({"name", "operands"}))
+    return Body(node["name"].text(), node["operands"].integer(0, MAX_SLOTS))
+
+
+def _semaphore(node: Node) -> Semaphore:
+    node.keys(frozenset({"name", "arrivals", "handoff"}))
+    return Semaphore(
+        node["name"].text(), node["arrivals"].integer(1, INT32_MAX), node["handoff"].text()
+    )
+
+
+def _statistics(node: Node) -> dict[str, int | float]:
+    return {Node(key, node.path, node.where).text(): node[key].number() for key in node.mapping()}
+
+
+def _options(node: Node) -> dict[str, Any]:
+    # Informative but for `trace`; any JSON will do, as long as it can be written again.
+    _check_plain(node, depth=8)
+    if "trace" in node and not isinstance(node["trace"].value, bool):
+        raise node["trace"].error("expected true or false")
+    return dict(node.mapping())
+
+
+def _check_plain(node: Node, depth: int) -> None:
+    if depth == 0:
+        raise node.error("nested too deeply")
+    if isinstance(node.value, dict):
+        for key in node.mapping():
+            Node(key, node.path, node.where).text()
+            _check_plain(node[key], depth - 1)
+    elif isinstance(node.value, list):
+        for item in node.items():
+            _check_plain(item, depth - 1)
+    elif isinstance(node.value, str):
+        node.text(empty=True)
+    elif node.value is not None and not isinstance(node.value, bool):
+        node.number()
+
+
+def _sections(node: Node) -> tuple[Section, ...]:
+    node.keys(frozenset(REQUIRED_SECTIONS), frozenset(SECTIONS))
+    return tuple(_section(name, node[name]) for name in node.mapping())
+
+
+def _section(name: str, node: Node) -> Section:
+    node.keys(frozenset({"offset", "size", "sha256"}))
+    digest = node["sha256"].text()
+    if len(digest) != 64 or set(digest) - set("0123456789abcdef"):
+        raise node["sha256"].error("expected 64 lower-case hex digits")
+    return Section(
+        name, node["offset"].integer(0, MAX_FILE), node["size"].integer(0, MAX_FILE), digest
+    )

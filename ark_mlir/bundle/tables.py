@@ -1,0 +1,259 @@
+"""The schedule's tables as arrays, and the checks that every index in them is in range.
+
+The kernel trusts these tables: an index that is off would read or write anywhere in the
+process. So each field is checked against the manifest before a kernel is loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import BundleError
+from .format import MAX_LANES
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .manifest import Manifest
+
+
+class Opcode(IntEnum):
+    """What an instruction does (docs/bundle.md)."""
+
+    RUN = 0
+    SIGNAL = 1
+    WAIT = 2
+    BARRIER = 3
+    PREFETCH = 4
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The schedule: read-only arrays over the bundle's bytes.
+
+    Attributes:
+        instructions: ``[I, 4]`` opcode and three fields.
+        lanes: ``[L, 3]`` SM, first instruction, one past the last.
+        tasks: ``[T, 2]`` body, first row in `operands`.
+        operands: ``[P, 2]`` buffer slot, byte offset.
+        timeline: ``[I, 2]`` predicted start and duration, ns.
+    """
+
+    instructions: NDArray[np.int32]
+    lanes: NDArray[np.int32]
+    tasks: NDArray[np.int32]
+    operands: NDArray[np.int64]
+    timeline: NDArray[np.int64]
+
+    @cached_property
+    def lane_of(self) -> NDArray[np.int64]:
+        """The lane of each instruction, ``[I]``."""
+        sizes = self.lanes[:, 2] - self.lanes[:, 1]
+        return np.repeat(np.arange(len(self.lanes)), sizes)
+
+    @cached_property
+    def signals(self) -> NDArray[np.bool_]:
+        """Which instructions add to a semaphore, ``[I]``."""
+        return np.isin(self.instructions[:, 0], (Opcode.SIGNAL, Opcode.BARRIER))
+
+    @cached_property
+    def waits(self) -> NDArray[np.bool_]:
+        """Which instructions wait for a semaphore, ``[I]``."""
+        return np.isin(self.instructions[:, 0], (Opcode.WAIT, Opcode.BARRIER))
+
+    @cached_property
+    def predicted_ns(self) -> int:
+        """When the last instruction is predicted to end."""
+        return int(self.timeline.sum(axis=1).max(initial=0))
+
+
+_SHAPES: dict[str, tuple[str, int]] = {
+    "instructions": ("<i4", 4),
+    "lanes": ("<i4", 3),
+    "tasks": ("<i4", 2),
+    "operands": ("<i8", 2),
+    "timeline": ("<i8", 2),
+}
+
+
+def parse_tables(manifest: Manifest, sections: Mapping[str, memoryview], where: str) -> Tables:
+    """The tables of a bundle; raises BundleError on anything that the kernel cannot trust."""
+    arrays = {name: _array(name, sections[name], where) for name in _SHAPES}
+    tables = Tables(**arrays)
+    check = _Checks(manifest, tables, where)
+    check.lanes()
+    check.tasks()
+    check.operands()
+    check.instructions()
+    check.coverage()
+    check.arrivals()
+    check.timeline()
+    return tables
+
+
+def _array(name: str, data: memoryview, where: str) -> NDArray[Any]:
+    dtype, columns = _SHAPES[name]
+    row = np.dtype(dtype).itemsize * columns
+    if data.nbytes % row:
+        raise BundleError(
+            f"section {name}: {data.nbytes} bytes are no rows of {row}", location=where
+        )
+    array = np.ndarray((data.nbytes // row, columns), dtype, data)
+    array.flags.writeable = False
+    return array
+
+
+class _Checks:
+    """The checks, in an order in which each may rely on those before it."""
+
+    def __init__(self, manifest: Manifest, tables: Tables, where: str) -> None:
+        self._manifest = manifest
+        self._tables = tables
+        self._where = where
+
+    def _refuse(self, table: str, bad: NDArray[np.bool_], problem: str) -> None:
+        """Raises for the first row that is bad; `problem` may use the row's fields."""
+        if bad.any():
+            index = int(np.argmax(bad))
+            row = getattr(self._tables, table)[index].tolist()
+            raise BundleError(f"{table}[{index}] {row}: {problem}", location=self._where)
+
+    def lanes(self) -> None:
+        lanes = self._tables.lanes
+        count = len(self._tables.instructions)
+        if not 0 < len(lanes) <= MAX_LANES:
+            raise BundleError(
+                f"lanes: there are {len(lanes)}; between 1 and {MAX_LANES} are possible",
+                location=self._where,
+            )
+        sms = self._manifest.target.sms
+        self._refuse(
+            "lanes", (lanes[:, 0] < 0) | (lanes[:, 0] >= sms), f"the SM is not in [0, {sms})"
+        )
+        first, last = lanes[:, 1], lanes[:, 2]
+        self._refuse("lanes", (first < 0) | (last < first), "not a range of instructions")
+        begins = np.concatenate(([0], last[:-1]))
+        self._refuse("lanes", first != begins, "does not begin where the lane before it ends")
+        self._refuse("lanes", last > count, f"ends past the {count} instructions")
+        if int(last[-1]) != count:
+            raise BundleError(
+                f"lanes: instructions from {int(last[-1])} on belong to no lane",
+                location=self._where,
+            )
+
+    def tasks(self) -> None:
+        tasks, described = self._tables.tasks, self._manifest.tasks
+        if len(tasks) != len(described):
+            raise BundleError(
+                f"tasks: {len(tasks)} rows for {len(described)} tasks of the manifest",
+                location=self._where,
+            )
+        bodies = np.array([task.body for task in described], np.int64)
+        self._refuse("tasks", tasks[:, 0] != bodies, "another body than the manifest says")
+        sizes = [body.operands for body in self._manifest.bodies]
+        counts = np.array([sizes[task.body] for task in described], np.int64)
+        rows = len(self._tables.operands)
+        first = tasks[:, 1].astype(np.int64)
+        self._refuse(
+            "tasks", (first < 0) | (first + counts > rows), f"its operands are not in [0, {rows})"
+        )
+
+    def operands(self) -> None:
+        sizes = np.array(
+            [self._manifest.arena, *(buffer.bytes for buffer in self._manifest.buffers)], np.int64
+        )
+        rows = self._tables.operands
+        slots, offsets = rows[:, 0], rows[:, 1]
+        self._refuse(
+            "operands", (slots < 0) | (slots >= len(sizes)), f"there are {len(sizes)} slots"
+        )
+        # An empty buffer has one address, its begin.
+        limits = np.maximum(sizes[slots], 1)
+        self._refuse(
+            "operands", (offsets < 0) | (offsets >= limits), "the offset is outside the buffer"
+        )
+
+    def instructions(self) -> None:
+        rows = self._tables.instructions
+        code, a, b, c = rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3]
+        self._refuse("instructions", (code < 0) | (code > max(Opcode)), "no such opcode")
+        on_task = np.isin(code, (Opcode.RUN, Opcode.PREFETCH))
+        tasks = len(self._manifest.tasks)
+        self._refuse("instructions", on_task & ((a < 0) | (a >= tasks)), f"there are {tasks} tasks")
+        vctas = np.array([task.vctas for task in self._manifest.tasks] or [0], np.int64)
+        limit = vctas[np.where(on_task, a, 0)]
+        self._refuse(
+            "instructions",
+            on_task & ((b < 0) | (c <= b) | (c > limit)),
+            "no vCTAs of that task",
+        )
+        semaphores = len(self._manifest.semaphores)
+        self._refuse(
+            "instructions",
+            ~on_task & ((a < 0) | (a >= semaphores)),
+            f"there are {semaphores} semaphores",
+        )
+        self._refuse(
+            "instructions", self._tables.waits & (b < 1), "waits for less than one arrival"
+        )
+        unused = np.where(code == Opcode.SIGNAL, b, 0) | np.where(on_task, 0, c)
+        self._refuse("instructions", unused != 0, "an unused field is not zero")
+
+    def coverage(self) -> None:
+        """Every vCTA runs exactly once: else a result would be stale or written twice."""
+        rows = self._tables.instructions
+        runs = rows[rows[:, 0] == Opcode.RUN][:, 1:].astype(np.int64)
+        runs = runs[np.lexsort((runs[:, 1], runs[:, 0]))]
+        vctas = np.array([task.vctas for task in self._manifest.tasks], np.int64)
+        same = runs[1:, 0] == runs[:-1, 0]
+        expected = (
+            np.concatenate(([0], np.where(same, runs[:-1, 2], 0))) if len(runs) else runs[:, 1]
+        )
+        wrong = runs[:, 1] != expected
+        if wrong.any():
+            task, begin, _ = runs[int(np.argmax(wrong))].tolist()
+            before = int(expected[int(np.argmax(wrong))])
+            kind = "never" if begin > before else "twice"
+            raise self._uncovered(task, min(begin, before), kind)
+        covered = np.bincount(runs[:, 0], runs[:, 2] - runs[:, 1], len(vctas)).astype(np.int64)
+        short = covered != vctas
+        if short.any():
+            task = int(np.argmax(short))
+            raise self._uncovered(task, int(covered[task]), "never")
+
+    def _uncovered(self, task: int, vcta: int, kind: str) -> BundleError:
+        name = self._manifest.tasks[task].name
+        return BundleError(
+            f"instructions: vCTA {vcta} of task {task} {name!r} is run {kind}",
+            location=self._where,
+        )
+
+    def arrivals(self) -> None:
+        """A wait for fewer arrivals than there are would let a later iteration pass early."""
+        rows = self._tables.instructions
+        semaphores = len(self._manifest.semaphores)
+        signals = np.bincount(rows[self._tables.signals, 1], minlength=max(semaphores, 1))
+        waits = self._tables.waits
+        arriving = signals[np.where(waits, rows[:, 1], 0)]
+        self._refuse(
+            "instructions",
+            waits & (rows[:, 2] < arriving),
+            "waits for fewer arrivals than its semaphore gets in an iteration",
+        )
+
+    def timeline(self) -> None:
+        timeline, count = self._tables.timeline, len(self._tables.instructions)
+        if len(timeline) != count:
+            raise BundleError(
+                f"timeline: {len(timeline)} rows for {count} instructions", location=self._where
+            )
+        # Sums of two stay inside 64 bits, whatever a reader does with them.
+        limit = 1 << 60
+        outside = (timeline < 0) | (timeline > limit)
+        self._refuse("timeline", outside[:, 0] | outside[:, 1], "not a time in ns")

@@ -1,0 +1,51 @@
+"""The records that kernel and host share (docs/bundle.md, "The kernel").
+
+Every field has 64 bits and its place is fixed; the order of fields here is the contract's.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from enum import IntEnum
+
+# One counter per cache line: lanes poll one while others write the next.
+SEMAPHORE_STRIDE = 64
+
+
+class Abort(IntEnum):
+    """Why a run ended early; the value of ``ArkReport.abort``."""
+
+    NONE = 0
+    HANG = 1
+    HOST = 2
+
+
+class DataError(IntEnum):
+    """What was wrong with the data; the value of ``status[0]``."""
+
+    NONE = 0
+    INDEX = 1
+
+
+class ArkContext(ctypes.Structure):
+    """What every lane of a launch is given."""
+
+    _fields_ = [
+        ("buffers", ctypes.c_void_p),
+        ("instructions", ctypes.c_void_p),
+        ("lanes", ctypes.c_void_p),
+        ("tasks", ctypes.c_void_p),
+        ("operands", ctypes.c_void_p),
+        ("semaphores", ctypes.c_void_p),
+        ("report", ctypes.c_void_p),
+        ("epoch", ctypes.c_uint64),
+        ("iterations", ctypes.c_uint64),
+        ("timeout_ns", ctypes.c_uint64),
+        ("trace", ctypes.c_void_p),
+        ("status", ctypes.c_void_p),
+    ]
+
+
+REPORT_FIELDS = ("abort", "lane", "instruction", "semaphore", "seen", "expected")
+REPORT_WORDS = 8
+STATUS_WORDS = 4

@@ -1,0 +1,164 @@
+"""What an executable needs of a device: a small interface, and what passes through it.
+
+A driver serves one executable. :class:`ark_mlir.runtime.cpu.CpuDriver` is one; tests inject
+others, so that each failure on the launch path can be made to happen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from ..errors import UnsupportedError
+from .abi import Abort, DataError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ..bundle import Bundle
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One launch.
+
+    Attributes:
+        addresses: address of each slot's buffer from slot 1 on; the arena is the driver's.
+        iterations: how often the program runs.
+        timeout_ns: how long one wait may last.
+        trace: whether to record when each instruction ran, in the last iteration.
+        owners: what must live as long as a lane may use the addresses.
+    """
+
+    addresses: tuple[int, ...]
+    iterations: int = 1
+    timeout_ns: int = 10_000_000_000
+    trace: bool = False
+    owners: object = None
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Why a run ended early, and what the lane that gave up first saw; the record ArkReport."""
+
+    abort: int = Abort.NONE
+    lane: int = 0
+    instruction: int = 0
+    semaphore: int = 0
+    seen: int = 0
+    expected: int = 0
+
+
+@dataclass(frozen=True)
+class Fault:
+    """The first data error of a run: an index that is not in [0, bound), and whose task."""
+
+    code: int = DataError.NONE
+    index: int = 0
+    bound: int = 0
+    task: int = 0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a launch left behind.
+
+    Attributes:
+        codes: return value of each lane.
+        stop: why it ended early, if it did.
+        fault: the first data error, if any.
+        counters: the semaphores at the end, ``[S]``.
+        epoch: iterations that had completed before this launch.
+        trace: begin and end of each instruction in ns, ``[I, 2]``, where asked for.
+    """
+
+    codes: tuple[int, ...]
+    stop: Stop = Stop()
+    fault: Fault = Fault()
+    counters: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64))
+    epoch: int = 0
+    trace: NDArray[np.int64] | None = None
+
+    @property
+    def good(self) -> bool:
+        """Whether every lane did all its work on good data."""
+        return not (self.stop.abort or self.fault.code or any(self.codes))
+
+
+class Memory(Protocol):
+    """Device memory; lives as long as the object."""
+
+    @property
+    def address(self) -> int:
+        """What the kernel is given."""
+        ...
+
+    @property
+    def nbytes(self) -> int:
+        """The size in bytes."""
+        ...
+
+    def view(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+        """The memory as an array that host code can read and write."""
+        ...
+
+
+class Driver(Protocol):
+    """A device that can run one bundle.
+
+    Calls come from one thread at a time. After an error of `launch` or `wait` the driver is
+    as new: semaphores zero, epoch 0; or it raises DeviceError for good, if a lane never ended.
+    """
+
+    def load(self, bundle: Bundle) -> None:
+        """Makes the kernel ready; raises BundleError or UnsupportedError if it cannot run here."""
+        ...
+
+    def allocate(self, nbytes: int, alignment: int) -> Memory:
+        """Zeroed memory; raises DeviceError when there is not enough."""
+        ...
+
+    def adopt(self, array: NDArray[Any], alignment: int) -> int | None:
+        """The address under which a kernel can use a C-contiguous array in place, if any."""
+        ...
+
+    def launch(self, launch: Launch) -> None:
+        """Starts all lanes."""
+        ...
+
+    def wait(self) -> Outcome:
+        """Waits for all lanes; on KeyboardInterrupt ends the run before it passes it on."""
+        ...
+
+    def close(self) -> None:
+        """Gives everything back; no call may follow."""
+        ...
+
+
+DriverTable = Mapping[str, Callable[[], Driver]]
+
+
+def _cpu() -> Driver:
+    from .cpu import CpuDriver
+
+    return CpuDriver()
+
+
+# Made on use: a machine needs the libraries only of the backends that it runs.
+DRIVERS: DriverTable = {"cpu": _cpu}
+
+
+def make_driver(bundle: Bundle, table: DriverTable = DRIVERS) -> Driver:
+    """The driver for a bundle's backend, not yet loaded; raises UnsupportedError without one."""
+    target = bundle.manifest.target
+    factory = table.get(target.backend)
+    if factory is None:
+        raise UnsupportedError(
+            f"the bundle is for {target.backend} ({target.arch}); "
+            f"this runtime runs bundles for {', '.join(sorted(table))}",
+            location=bundle.where,
+        )
+    return factory()

@@ -1,0 +1,1 @@
+"""Helpers for the tests of ark and of programs that use it; nothing here runs in production."""

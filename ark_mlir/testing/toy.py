@@ -1,0 +1,245 @@
+"""Toy programs: valid bundles without a compiler, and a kernel in C that can run them.
+
+program = ToyProgram(sms=2)
+x = program.buffer("x", "input", "fp32", [32])
+y = program.buffer("y", "output", "fp32", [32])
+add = program.task("add", vctas=2, operands=[(y, 0), (x, 0), (x, 0)])
+program.lane(0, [run(add, 0, 1)])
+program.lane(1, [run(add, 1, 2)])
+manifest, sections = program.parts(kernel=compile_kernel())
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import platform
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..bundle import Opcode
+from ..dtypes import as_dtype
+
+# Name and number of operands of the bodies in toy_kernel.c.
+BODIES = (
+    ("add", 3),
+    ("gather", 3),
+    ("count", 1),
+    ("fill", 2),
+    ("copy", 2),
+    ("nap", 0),
+    ("endless", 1),
+    ("align", 2),
+    ("nothing", 0),
+)
+_SPARE_OPERANDS = 4
+
+Instruction = tuple[int, int, int, int]
+
+
+def run(task: int, begin: int, end: int) -> Instruction:
+    """Runs vCTAs [begin, end)."""
+    return (Opcode.RUN, task, begin, end)
+
+
+def signal(semaphore: int) -> Instruction:
+    """Adds one to a semaphore."""
+    return (Opcode.SIGNAL, semaphore, 0, 0)
+
+
+def wait(semaphore: int, arrivals: int) -> Instruction:
+    """Waits for a semaphore."""
+    return (Opcode.WAIT, semaphore, arrivals, 0)
+
+
+def barrier(semaphore: int, arrivals: int) -> Instruction:
+    """Signals and waits."""
+    return (Opcode.BARRIER, semaphore, arrivals, 0)
+
+
+def prefetch(task: int, begin: int, end: int) -> Instruction:
+    """Hints at vCTAs [begin, end)."""
+    return (Opcode.PREFETCH, task, begin, end)
+
+
+class ToyProgram:
+    """Collects the parts of a bundle; each method returns the index of what it added."""
+
+    def __init__(self, sms: int = 2, name: str = "toy", arena: int = 4096) -> None:
+        self._name = name
+        self._sms = sms
+        self._arena = arena
+        self._buffers: list[dict[str, Any]] = []
+        self._tasks: list[dict[str, Any]] = []
+        self._first: list[int] = []
+        self._operands: list[tuple[int, int]] = []
+        self._semaphores: list[dict[str, Any]] = []
+        self._lanes: list[tuple[int, list[Instruction]]] = []
+        self._constants = b""
+
+    def buffer(self, name: str, kind: str, dtype: str, shape: Sequence[int], **extra: Any) -> int:
+        """A buffer; returns its slot."""
+        size = math.prod(shape) * as_dtype(dtype).itemsize
+        self._buffers.append(
+            dict(name=name, kind=kind, dtype=dtype, shape=list(shape), bytes=size, **extra)
+        )
+        return len(self._buffers)
+
+    def constant(self, name: str, array: np.ndarray[Any, Any], dtype: str) -> int:
+        """A constant buffer with these values."""
+        offset = len(self._constants)
+        self._constants += array.tobytes()
+        self._constants += bytes(-len(self._constants) % 64)
+        return self.buffer(name, "constant", dtype, array.shape, offset=offset)
+
+    def task(
+        self,
+        body: str,
+        vctas: int = 1,
+        operands: Sequence[tuple[int, int]] = (),
+        name: str | None = None,
+        ops: Sequence[str] | None = None,
+        location: str = "toy.py:1",
+    ) -> int:
+        """A task; operands are (slot, byte offset)."""
+        index = [known for known, _ in BODIES].index(body)
+        self._tasks.append(
+            {
+                "name": name or f"{body}_{len(self._tasks)}",
+                "body": index,
+                "vctas": vctas,
+                "grid": [vctas],
+                "ops": list(ops or [f"ark.{body}"]),
+                "location": location,
+                "bytes": 64 * vctas,
+                "flops": 16 * vctas,
+            }
+        )
+        self._first.append(len(self._operands))
+        self._operands += operands
+        return len(self._tasks) - 1
+
+    def semaphore(self, arrivals: int, name: str | None = None) -> int:
+        """A semaphore."""
+        name = name or f"s{len(self._semaphores)}"
+        self._semaphores.append({"name": name, "arrivals": arrivals, "handoff": "counter"})
+        return len(self._semaphores) - 1
+
+    def lane(self, sm: int, instructions: Iterable[Instruction]) -> int:
+        """A lane and its work."""
+        self._lanes.append((sm, list(instructions)))
+        return len(self._lanes) - 1
+
+    def parts(
+        self, kernel: bytes = b"no kernel", trace: bool = False
+    ) -> tuple[dict[str, Any], dict[str, bytes]]:
+        """Manifest and sections."""
+        rows = [row for _, lane in self._lanes for row in lane]
+        manifest: dict[str, Any] = {
+            "format": 1,
+            "producer": "ark toy",
+            "program": self._name,
+            "target": {
+                "backend": "cpu",
+                "arch": platform.machine(),
+                "features": [],
+                "sms": self._sms,
+                "warps": 1,
+                "shared_memory": 0,
+            },
+            "entry": "ark_kernel",
+            "arena": self._arena,
+            "buffers": self._buffers,
+            "tasks": self._tasks,
+            "bodies": [{"name": name, "operands": count} for name, count in BODIES],
+            "semaphores": self._semaphores,
+            "statistics": self._statistics(rows),
+            "options": {"trace": trace},
+        }
+        return manifest, {"kernel": kernel, **self._tables(rows), "constants": self._constants}
+
+    def _statistics(self, rows: list[Instruction]) -> dict[str, int]:
+        count = [sum(row[0] == opcode for row in rows) for opcode in Opcode]
+        return {
+            "waits": count[Opcode.WAIT],
+            "signals": count[Opcode.SIGNAL],
+            "barriers": count[Opcode.BARRIER],
+            "vctas": sum(task["vctas"] for task in self._tasks),
+            "predicted_ns": 1000 * len(rows),
+        }
+
+    def _tables(self, rows: list[Instruction]) -> dict[str, bytes]:
+        lanes: list[tuple[int, int, int]] = []
+        times: list[tuple[int, int]] = []
+        for sm, instructions in self._lanes:
+            first = lanes[-1][2] if lanes else 0
+            lanes.append((sm, first, first + len(instructions)))
+            times += [(1000 * index, 900) for index in range(len(instructions))]
+        tasks = [
+            (task["body"], first) for task, first in zip(self._tasks, self._first, strict=True)
+        ]
+        operands = self._operands + [(0, 0)] * _SPARE_OPERANDS
+        return {
+            "instructions": np.array(rows, "<i4").tobytes(),
+            "lanes": np.array(lanes, "<i4").tobytes(),
+            "tasks": np.array(tasks, "<i4").tobytes(),
+            "operands": np.array(operands, "<i8").tobytes(),
+            "timeline": np.array(times, "<i8").tobytes(),
+        }
+
+
+def add_program(vctas: int = 8) -> ToyProgram:
+    """``y = (x + w) + c`` on two lanes that wait for each other; all of fp32 ``[16 * vctas]``."""
+    program, size = ToyProgram(arena=64 * vctas), 16 * vctas
+    x = program.buffer("x", "input", "fp32", [vctas, 16])
+    w = program.buffer("w", "parameter", "fp32", [size])
+    c = program.constant("c", np.full(size, 0.5, np.float32), "fp32")
+    y = program.buffer("y", "output", "fp32", [size])
+    first = program.task("add", vctas, [(0, 0), (x, 0), (w, 0)], "first", location="net.py:7")
+    second = program.task("add", vctas, [(y, 0), (0, 0), (c, 0)], "second", location="net.py:8")
+    half = vctas // 2
+    done = program.semaphore(2, "done")
+    again = program.semaphore(2, "again")
+    for lane, (mine, other) in enumerate([((0, half), (half, vctas)), ((half, vctas), (0, half))]):
+        program.lane(
+            lane,
+            [
+                prefetch(first, *mine),
+                run(first, *mine),
+                signal(done),
+                wait(done, 2),
+                run(second, *other),
+                barrier(again, 2),
+            ],
+        )
+    return program
+
+
+def compiler() -> str | None:
+    """A C compiler, if this machine has one."""
+    return next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
+
+
+@functools.cache
+def compile_kernel(*options: str) -> bytes:
+    """The toy kernel's shared object; needs a C compiler (see :func:`compiler`)."""
+    source = Path(__file__).with_name("toy_kernel.c")
+    return compile_c(source, "-nostartfiles", *options)
+
+
+def compile_c(source: Path, *options: str) -> bytes:
+    """A shared object from C."""
+    cc = compiler()
+    if cc is None:
+        raise RuntimeError("no C compiler")
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder) / "kernel.so"
+        flags = ("-std=gnu11", "-O1", "-shared", "-fPIC", *options)
+        subprocess.run([cc, *flags, "-o", output, source], check=True)
+        return output.read_bytes()
