@@ -9,8 +9,9 @@ mlir_version=22.1
 packages=(
   # the build
   build-essential ccache cmake git ninja-build python3-dev python3-venv
-  # LLVM and MLIR with what their CMake files look for, and the test tools
-  libmlir-22-dev lld-22 llvm-22-dev llvm-22-tools mlir-22-tools
+  # LLVM and MLIR with what their CMake files look for, the compiler that they
+  # were built with (see lib/cmake/CheckCompiler.cmake), and the test tools
+  clang-22 libmlir-22-dev lld-22 llvm-22-dev llvm-22-tools mlir-22-tools
   libxml2-dev libzstd-dev zlib1g-dev
   # `make lint`
   clang-format-22
