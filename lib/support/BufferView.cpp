@@ -1,0 +1,152 @@
+//===- BufferView.cpp - Which bytes of which buffer a memref names --------===//
+
+#include "lib/support/BufferView.h"
+
+#include "dialects/ark/ArkOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+//===----------------------------------------------------------------------===//
+// Sizes and strides
+//===----------------------------------------------------------------------===//
+
+int64_t mlir::ark::getElementBytes(Type elementType) {
+  return llvm::divideCeil(elementType.getIntOrFloatBitWidth(), 8);
+}
+
+int64_t mlir::ark::getBufferBytes(ShapedType type) {
+  return type.getNumElements() * getElementBytes(type.getElementType());
+}
+
+SmallVector<int64_t> mlir::ark::getDenseStrides(ArrayRef<int64_t> shape) {
+  SmallVector<int64_t> strides(shape.size());
+  int64_t stride = 1;
+  for (size_t dim = shape.size(); dim-- > 0;) {
+    strides[dim] = stride;
+    stride *= shape[dim];
+  }
+  return strides;
+}
+
+int64_t BufferView::getNumElements() const {
+  return ShapedType::getNumElements(shape);
+}
+
+int64_t BufferView::getByteEnd() const {
+  if (getNumElements() == 0)
+    return byteOffset;
+  int64_t last = 0;
+  for (auto [extent, stride] : llvm::zip(shape, strides))
+    last += (extent - 1) * stride;
+  return byteOffset + (last + 1) * elementBytes;
+}
+
+bool BufferView::isDense() const {
+  int64_t stride = 1;
+  for (size_t dim = shape.size(); dim-- > 0;) {
+    // The stride along a dimension of one element is never used.
+    if (shape[dim] != 1 && strides[dim] != stride)
+      return false;
+    stride *= shape[dim];
+  }
+  return true;
+}
+
+bool BufferView::isWholeRoot() const {
+  auto type = cast<MemRefType>(root.getType());
+  return byteOffset == 0 && elementType == type.getElementType() &&
+         ArrayRef<int64_t>(shape) == type.getShape() &&
+         strides == getDenseStrides(shape);
+}
+
+bool BufferView::operator==(const BufferView &other) const {
+  return root == other.root && byteOffset == other.byteOffset &&
+         shape == other.shape && strides == other.strides &&
+         elementType == other.elementType;
+}
+
+//===----------------------------------------------------------------------===//
+// Resolution
+//===----------------------------------------------------------------------===//
+
+/// The memref that an op views, where its base pointer is the operand's; null
+/// for other ops.
+static Value getViewedOperand(Operation *op) {
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case<memref::ReinterpretCastOp, memref::SubViewOp, memref::CastOp>(
+          [](auto view) { return view.getSource(); })
+      .Case<memref::ExpandShapeOp, memref::CollapseShapeOp>(
+          [](auto view) { return view.getSrc(); })
+      .Case<memref::TransposeOp>([](auto view) { return view.getIn(); })
+      .Default(nullptr);
+}
+
+static bool isRoot(Value value) {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return isa<ProgramOp>(argument.getOwner()->getParentOp());
+  return isa<ArenaOp, memref::AllocOp>(value.getDefiningOp());
+}
+
+/// What a `memref.view` adds to the address of its source, in bytes.
+static FailureOr<int64_t> getByteShift(memref::ViewOp view) {
+  llvm::APInt shift;
+  if (!matchPattern(view.getByteShift(), m_ConstantInt(&shift)))
+    return view.emitError("lies at an offset that is not constant");
+  if (shift.isNegative())
+    return view.emitError("lies at a negative offset");
+  return shift.getSExtValue();
+}
+
+FailureOr<BufferView> mlir::ark::resolveBufferView(Value memref) {
+  auto type = dyn_cast<MemRefType>(memref.getType());
+  if (!type)
+    return emitError(memref.getLoc()) << memref.getType() << " is not a buffer";
+
+  BufferView view;
+  int64_t offset;
+  if (!type.hasStaticShape() ||
+      failed(type.getStridesAndOffset(view.strides, offset)) ||
+      ShapedType::isDynamic(offset) ||
+      llvm::any_of(view.strides, ShapedType::isDynamic))
+    return emitError(memref.getLoc())
+           << type << " has no static shape, strides and offset";
+  if (offset < 0 ||
+      llvm::any_of(view.strides, [](int64_t stride) { return stride < 0; }))
+    return emitError(memref.getLoc())
+           << type << " has a negative stride or offset";
+  if (!type.getElementType().isIntOrFloat())
+    return emitError(memref.getLoc())
+           << type << " has elements without a known size";
+  view.shape.assign(type.getShape().begin(), type.getShape().end());
+  view.elementType = type.getElementType();
+  view.elementBytes = getElementBytes(view.elementType);
+
+  // The offset in a memref's type counts from its base pointer, which only
+  // memref.view moves: everything between is in the last type.
+  view.byteOffset = offset * view.elementBytes;
+  Value current = memref;
+  while (!isRoot(current)) {
+    Operation *op = current.getDefiningOp();
+    if (!op)
+      return emitError(current.getLoc(), "is not a buffer of the program");
+    if (auto shifted = dyn_cast<memref::ViewOp>(op)) {
+      FailureOr<int64_t> shift = getByteShift(shifted);
+      if (failed(shift))
+        return failure();
+      view.byteOffset += *shift;
+      current = shifted.getSource();
+      continue;
+    }
+    Value viewed = getViewedOperand(op);
+    if (!viewed)
+      return op->emitError("cannot be resolved to a part of a buffer");
+    current = viewed;
+  }
+  view.root = current;
+  return view;
+}

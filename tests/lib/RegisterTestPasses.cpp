@@ -1,0 +1,5 @@
+//===- RegisterTestPasses.cpp - Passes that only tests run ----------------===//
+
+#include "tests/lib/TestPasses.h"
+
+void mlir::ark::registerArkTestPasses() { registerTestBufferViewPass(); }

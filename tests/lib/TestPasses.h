@@ -1,0 +1,15 @@
+//===- TestPasses.h - Passes that only tests run ----------------*- C++ -*-===//
+
+#ifndef ARK_TESTS_LIB_TESTPASSES_H
+#define ARK_TESTS_LIB_TESTPASSES_H
+
+namespace mlir::ark {
+
+/// Everything below.
+void registerArkTestPasses();
+
+void registerTestBufferViewPass();
+
+} // namespace mlir::ark
+
+#endif // ARK_TESTS_LIB_TESTPASSES_H
