@@ -19,6 +19,14 @@ void ArkDialect::initialize() {
       >();
 }
 
+Operation *ArkDialect::materializeConstant(OpBuilder &builder, Attribute value,
+                                           Type type, Location loc) {
+  auto elements = dyn_cast<ElementsAttr>(value);
+  if (!elements || elements.getShapedType() != type)
+    return nullptr;
+  return builder.create<ConstantOp>(loc, elements);
+}
+
 /// Discardable attributes are part of the language: a misspelt or misplaced one
 /// must not be dropped in silence.
 LogicalResult ArkDialect::verifyOperationAttribute(Operation *op,

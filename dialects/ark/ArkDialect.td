@@ -25,6 +25,7 @@ def Ark_Dialect : Dialect {
   let dependentDialects = ["::mlir::affine::AffineDialect"];
   let useDefaultAttributePrinterParser = 1;
   let useDefaultTypePrinterParser = 1;
+  let hasConstantMaterializer = 1;
   let hasRegionArgAttrVerify = 1;
   let hasOperationAttrVerify = 1;
   let extraClassDeclaration = [{

@@ -524,20 +524,25 @@ LogicalResult GatherOp::inferReturnTypes(MLIRContext *, Loc loc,
   return infer(types, shape, source.getElementType());
 }
 
+/// update_c2
+static LogicalResult checkFits(Loc loc, RankedTensorType state,
+                               RankedTensorType value) {
+  bool fits =
+      state.getRank() == value.getRank() &&
+      state.getElementType() == value.getElementType() &&
+      llvm::all_of_zip(state.getShape(), value.getShape(),
+                       [](int64_t have, int64_t need) { return need <= have; });
+  if (fits)
+    return success();
+  return emitOptionalError(loc, "value ", value, " does not fit into state ",
+                           state, " (update_c2)");
+}
+
 LogicalResult UpdateOp::inferReturnTypes(MLIRContext *, Loc loc,
                                          Adaptor adaptor, Types &types) {
-  RankedTensorType state = tensorType(adaptor.getState());
-  RankedTensorType value = tensorType(adaptor.getValue());
-  // update_c2
-  if (state.getRank() != value.getRank() ||
-      state.getElementType() != value.getElementType() ||
-      llvm::any_of(
-          llvm::zip(state.getShape(), value.getShape()),
-          [](auto pair) { return std::get<1>(pair) > std::get<0>(pair); }))
-    return emitOptionalError(loc, "value ", value, " does not fit into state ",
-                             state, " (update_c2)");
-  types.push_back(state);
-  return success();
+  types.push_back(adaptor.getState().getType());
+  return checkFits(loc, tensorType(adaptor.getState()),
+                   tensorType(adaptor.getValue()));
 }
 
 LogicalResult UpdateOp::verify() {
@@ -558,6 +563,9 @@ LogicalResult UpdateOp::verify() {
   ArrayRef<int64_t> offsets = getStaticOffsets();
   size_t dynamic = llvm::count(offsets, ShapedType::kDynamic);
   RankedTensorType state = tensorType(getState());
+  // Later checks index by dimension, so this one cannot wait for inference.
+  if (failed(checkFits(getLoc(), state, tensorType(getValue()))))
+    return failure();
   // update_c3
   if (offsets.size() != static_cast<size_t>(state.getRank()) ||
       dynamic != getOffsets().size())

@@ -1,0 +1,77 @@
+// RUN: ark-opt %s --split-input-file --verify-diagnostics
+
+func.func @collective_c1(%x: tensor<8xf32>) {
+  // expected-error @below {{world_size 0 is not positive (collective_c1)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.all_reduce sum %x world_size = 0 : (tensor<8xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @collective_c2(%x: tensor<8xf32>) {
+  // expected-error @below {{axis 1 is not a dimension of 'tensor<8xf32>' (collective_c2)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.all_gather %x axis = 1 world_size = 2 : (tensor<8xf32>) -> tensor<16xf32>
+  return
+}
+
+// -----
+
+func.func @collective_c3(%x: tensor<8xf32>) {
+  // expected-error @below {{dimension 0 of 'tensor<8xf32>' does not split into 3 parts (collective_c3)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.reduce_scatter sum %x axis = 0 world_size = 3 : (tensor<8xf32>) -> tensor<2xf32>
+  return
+}
+
+// -----
+
+func.func @collective_c3_all_to_all(%x: tensor<8xf32>) {
+  // expected-error @below {{does not split into 5 parts (collective_c3)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.all_to_all %x axis = 0 world_size = 5 : (tensor<8xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @collective_c4(%x: tensor<8xf32>) {
+  // expected-error @below {{root 2 is not a rank of a world of 2 (collective_c4)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.broadcast %x root = 2 world_size = 2 : (tensor<8xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @collective_c5_send(%x: tensor<8xf32>) {
+  // expected-error @below {{peer -1 is negative (collective_c5)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.send %x to -1 tag = 0 : (tensor<8xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @collective_c5_recv() {
+  // expected-error @below {{peer -1 is negative (collective_c5)}}
+  %0 = ark.recv from -1 tag = 0 : tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @collective_c5_open() {
+  // expected-error @below {{peer -2 is negative (collective_c5)}}
+  %c = ark.channel.open peer = -2 tag = 0 : !ark.channel
+  return
+}
+
+// -----
+
+func.func @channel_c1(%c: !ark.channel, %a: memref<16xf32>, %b: memref<8xf32>) {
+  // expected-error @below {{sides differ, 'memref<16xf32>' and 'memref<8xf32>' (channel_c1)}}
+  ark.channel.put %c, %a, %b : !ark.channel, memref<16xf32>, memref<8xf32>
+  return
+}

@@ -1,0 +1,322 @@
+// RUN: ark-opt %s --split-input-file --verify-diagnostics
+
+func.func @reshape_c1(%x: tensor<6x4xf32>) {
+  // expected-error @below {{cannot reshape [6, 4] to [5, 5] (reshape_c1)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.reshape %x shape = [5, 5] : (tensor<6x4xf32>) -> tensor<5x5xf32>
+  return
+}
+
+// -----
+
+func.func @reshape_c1_negative(%x: tensor<6x4xf32>) {
+  // expected-error @below {{cannot reshape [6, 4] to [-6, -4] (reshape_c1)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.reshape %x shape = [-6, -4] : (tensor<6x4xf32>) -> tensor<6x4xf32>
+  return
+}
+
+// -----
+
+func.func @transpose_c1(%x: tensor<6x4xf32>) {
+  // expected-error @below {{[0, 0] is not a permutation of the dimensions of shape [6, 4] (transpose_c1)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.transpose %x perm = [0, 0] : (tensor<6x4xf32>) -> tensor<6x6xf32>
+  return
+}
+
+// -----
+
+func.func @slice_c1(%x: tensor<6x4xf32>) {
+  // expected-error @below {{needs 2 starts, stops and steps (slice_c1)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.slice %x starts = [0] stops = [2] steps = [1] : (tensor<6x4xf32>) -> tensor<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @slice_c2(%x: tensor<6x4xf32>) {
+  // expected-error @below {{slice [0:7:1] does not fit dimension 0 of shape [6, 4] (slice_c2)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.slice %x starts = [0, 0] stops = [7, 4] steps = [1, 1] : (tensor<6x4xf32>) -> tensor<7x4xf32>
+  return
+}
+
+// -----
+
+func.func @slice_c2_step(%x: tensor<6xf32>) {
+  // expected-error @below {{slice [0:6:0] does not fit dimension 0 of shape [6] (slice_c2)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.slice %x starts = [0] stops = [6] steps = [0] : (tensor<6xf32>) -> tensor<6xf32>
+  return
+}
+
+// -----
+
+func.func @broadcast_to_c1(%x: tensor<3xf32>) {
+  // expected-error @below {{cannot broadcast [3] to [2, 4] (broadcast_to_c1)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.broadcast_to %x shape = [2, 4] : (tensor<3xf32>) -> tensor<2x4xf32>
+  return
+}
+
+// -----
+
+func.func @concat_c1(%x: tensor<3xf32>, %y: tensor<3xf16>) {
+  // expected-error @below {{cannot join 'tensor<3xf16>' to 'tensor<3xf32>' (concat_c1)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.concat %x, %y axis = 0 : (tensor<3xf32>, tensor<3xf16>) -> tensor<6xf32>
+  return
+}
+
+// -----
+
+func.func @concat_c2(%x: tensor<3xf32>) {
+  // expected-error @below {{axis 1 is not a dimension of shape [3] (concat_c2)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.concat %x axis = 1 : (tensor<3xf32>) -> tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @concat_c3(%x: tensor<3x2xf32>, %y: tensor<3x4xf32>) {
+  // expected-error @below {{shapes [3, 2] and [3, 4] differ in dimension 1 (concat_c3)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.concat %x, %y axis = 0 : (tensor<3x2xf32>, tensor<3x4xf32>) -> tensor<6x2xf32>
+  return
+}
+
+// -----
+
+func.func @binary_c1(%x: tensor<3xf32>, %y: tensor<3xbf16>) {
+  // expected-error @below {{operands have different element types, 'f32' and 'bf16'; cast one of them (binary_c1)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.add %x, %y : (tensor<3xf32>, tensor<3xbf16>) -> tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @binary_c2(%x: tensor<3xf32>, %y: tensor<4xf32>) {
+  // expected-error @below {{shapes [3] and [4] do not broadcast (binary_c2)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.mul %x, %y : (tensor<3xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @binary_c2_where(%c: tensor<2xi1>, %x: tensor<3xf32>) {
+  // expected-error @below {{shapes [2] and [3] do not broadcast (binary_c2)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.where %c, %x, %x : (tensor<2xi1>, tensor<3xf32>, tensor<3xf32>) -> tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @inferredTypeMustMatch(%x: tensor<3xf32>) {
+  // expected-error @below {{inferred type(s) 'tensor<3xf32>' are incompatible with return type(s) of operation 'tensor<4xf32>'}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.exp %x : (tensor<3xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @floatsOnly(%x: tensor<3xi32>) {
+  // expected-error @below {{operand #0 must be statically shaped tensor of f32, f16 or bf16 values, but got 'tensor<3xi32>'}}
+  %0 = ark.exp %x : (tensor<3xi32>) -> tensor<3xi32>
+  return
+}
+
+// -----
+
+func.func @staticShapesOnly(%x: tensor<?xf32>) {
+  // expected-error @below {{operand #0 must be statically shaped tensor}}
+  %0 = ark.exp %x : (tensor<?xf32>) -> tensor<?xf32>
+  return
+}
+
+// -----
+
+func.func @reduce_c1(%x: tensor<3x4xf32>) {
+  // expected-error @below {{axis 2 is not a dimension of shape [3, 4] (reduce_c1)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.reduce_sum %x axes = [2] keepdims = true : (tensor<3x4xf32>) -> tensor<3x4xf32>
+  return
+}
+
+// -----
+
+func.func @reduce_c1_twice(%x: tensor<3x4xf32>) {
+  // expected-error @below {{axis 1 is named twice (reduce_c1)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.reduce_max %x axes = [1, 1] keepdims = true : (tensor<3x4xf32>) -> tensor<3x1xf32>
+  return
+}
+
+// -----
+
+func.func @argmax_c1(%x: tensor<3x0xf32>) {
+  // expected-error @below {{argmax of an empty dimension (argmax_c1)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.argmax %x axis = 1 : (tensor<3x0xf32>) -> tensor<3xi32>
+  return
+}
+
+// -----
+
+func.func @softmax_c1(%x: tensor<3xf32>) {
+  // expected-error @below {{axis -1 is not a dimension of shape [3] (softmax_c1)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.softmax %x axis = -1 : (tensor<3xf32>) -> tensor<3xf32>
+  return
+}
+
+// -----
+
+func.func @norm_c1(%x: tensor<f32>) {
+  // expected-error @below {{needs a tensor of rank one or more (norm_c1)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.rmsnorm %x eps = 1.0e-5 : (tensor<f32>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @norm_c2(%x: tensor<3x4xf32>, %w: tensor<3xf32>) {
+  // expected-error @below {{weight or bias is 'tensor<3xf32>' where 'tensor<4xf32>' is needed (norm_c2)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.layernorm %x weight %w eps = 1.0e-5 : (tensor<3x4xf32>, tensor<3xf32>) -> tensor<3x4xf32>
+  return
+}
+
+// -----
+
+func.func @matmul_c1(%x: tensor<4xf32>, %y: tensor<4x4xf32>) {
+  // expected-error @below {{needs operands of rank two or more, not [4] and [4, 4] (matmul_c1)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.matmul %x, %y : (tensor<4xf32>, tensor<4x4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @matmul_c2(%x: tensor<4x3xf32>, %y: tensor<4x3xf32>) {
+  // expected-error @below {{contracted extents differ, 3 and 4, in shapes [4, 3] and [4, 3] (matmul_c2)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.matmul %x, %y : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
+  return
+}
+
+// -----
+
+func.func @matmul_c3(%x: tensor<2x4x3xf32>, %y: tensor<3x3x4xf32>) {
+  // expected-error @below {{leading dimensions of [2, 4, 3] and [3, 3, 4] do not broadcast (matmul_c3)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.matmul %x, %y : (tensor<2x4x3xf32>, tensor<3x3x4xf32>) -> tensor<2x4x4xf32>
+  return
+}
+
+// -----
+
+func.func @attention_c1(%q: tensor<4x8xf32>) {
+  // expected-error @below {{q, k and v need one rank, three or more (attention_c1)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.attention %q, %q, %q scale = 1.0 : (tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @attention_c2(%q: tensor<3x4x8xf32>, %k: tensor<2x4x8xf32>) {
+  // expected-error @below {{q [3, 4, 8], k [2, 4, 8] and v [2, 4, 8] do not fit together (attention_c2)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.attention %q, %k, %k scale = 1.0
+    : (tensor<3x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> tensor<3x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @attention_c3(%q: tensor<2x4x8xf32>, %m: tensor<4x5xf32>) {
+  // expected-error @below {{mask 'tensor<4x5xf32>' does not broadcast to the scores [2, 4, 4] as bool or 'f32' (attention_c3)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.attention %q, %q, %q mask %m scale = 1.0
+    : (tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<2x4x8xf32>, tensor<4x5xf32>) -> tensor<2x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @rope_c1(%x: tensor<4x7xf32>, %c: tensor<4x3xf32>) {
+  // expected-error @below {{last extent of [4, 7] is not even (rope_c1)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.rope %x, %c, %c : (tensor<4x7xf32>, tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x7xf32>
+  return
+}
+
+// -----
+
+func.func @rope_c2(%x: tensor<4x8xf32>, %c: tensor<4x3xf32>) {
+  // expected-error @below {{do not broadcast to the pairs [4, 4] (rope_c2)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.rope %x, %c, %c : (tensor<4x8xf32>, tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @embedding_c1(%i: tensor<4xi32>, %w: tensor<8xf32>) {
+  // expected-error @below {{table [8] is not of rank two (embedding_c1)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.embedding %i, %w : (tensor<4xi32>, tensor<8xf32>) -> tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @gather_c1(%i: tensor<4xi32>, %w: tensor<8xf32>) {
+  // expected-error @below {{axis 1 is not a dimension of shape [8] (gather_c1)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.gather %w, %i axis = 1 : (tensor<8xf32>, tensor<4xi32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+ark.program @update_c1(%x: tensor<8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}) {
+  // expected-error @below {{writes to a tensor that is not a state (update_c1)}}
+  %0 = ark.update %x into %x [0] : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  ark.return
+}
+
+// -----
+
+ark.program @update_c2(%s: tensor<8xf32> {ark.kind = #ark.kind<state>, ark.name = "s"},
+                       %x: tensor<9xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}) {
+  // expected-error @below {{value 'tensor<9xf32>' does not fit into state 'tensor<8xf32>' (update_c2)}}
+  %0 = ark.update %x into %s [0] : (tensor<8xf32>, tensor<9xf32>) -> tensor<8xf32>
+  ark.return
+}
+
+// -----
+
+ark.program @update_c3(%s: tensor<8xf32> {ark.kind = #ark.kind<state>, ark.name = "s"},
+                       %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}) {
+  // expected-error @below {{has 2 static offsets and 0 dynamic ones for rank 1 (update_c3)}}
+  %0 = ark.update %x into %s [0, 0] : (tensor<8xf32>, tensor<4xf32>) -> tensor<8xf32>
+  ark.return
+}
+
+// -----
+
+ark.program @update_c4(%s: tensor<8xf32> {ark.kind = #ark.kind<state>, ark.name = "s"},
+                       %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}) {
+  // expected-error @below {{slice at offset 5 leaves dimension 0 of 'tensor<8xf32>' (update_c4)}}
+  %0 = ark.update %x into %s [5] : (tensor<8xf32>, tensor<4xf32>) -> tensor<8xf32>
+  ark.return
+}

@@ -1,0 +1,95 @@
+// RUN: ark-opt %s --verify-roundtrip | ark-opt | FileCheck %s
+
+// CHECK-LABEL: ark.program @viewsNameElementsInAnotherOrder
+ark.program @viewsNameElementsInAnotherOrder(
+    %x: tensor<6x4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<1x4x3xf32> {ark.name = "y"}) {
+  // CHECK: ark.reshape %{{.+}} shape = [2, 3, 4] : (tensor<6x4xf32>) -> tensor<2x3x4xf32>
+  %0 = ark.reshape %x shape = [2, 3, 4] : (tensor<6x4xf32>) -> tensor<2x3x4xf32>
+  // CHECK: ark.transpose %{{.+}} perm = [0, 2, 1] : (tensor<2x3x4xf32>) -> tensor<2x4x3xf32>
+  %1 = ark.transpose %0 perm = [0, 2, 1] : (tensor<2x3x4xf32>) -> tensor<2x4x3xf32>
+  // CHECK: ark.slice %{{.+}} starts = [0, 0, 0] stops = [2, 4, 3] steps = [2, 1, 1] : (tensor<2x4x3xf32>) -> tensor<1x4x3xf32>
+  %2 = ark.slice %1 starts = [0, 0, 0] stops = [2, 4, 3] steps = [2, 1, 1]
+    : (tensor<2x4x3xf32>) -> tensor<1x4x3xf32>
+  // CHECK: ark.identity %{{.+}} after %{{.+}}
+  %3 = ark.identity %2 after %x : (tensor<1x4x3xf32>, tensor<6x4xf32>) -> tensor<1x4x3xf32>
+  ark.return %3 : tensor<1x4x3xf32>
+}
+
+// CHECK-LABEL: ark.program @elementwiseOpsBroadcast
+ark.program @elementwiseOpsBroadcast(
+    %x: tensor<4x1xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %y: tensor<8xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "y"})
+    -> (tensor<4x8xf32> {ark.name = "z"}) {
+  // CHECK: ark.add %{{.+}}, %{{.+}} : (tensor<4x1xbf16>, tensor<8xbf16>) -> tensor<4x8xbf16>
+  %0 = ark.add %x, %y : (tensor<4x1xbf16>, tensor<8xbf16>) -> tensor<4x8xbf16>
+  // CHECK: ark.gelu %{{.+}} approximate = none
+  %1 = ark.gelu %0 approximate = none : (tensor<4x8xbf16>) -> tensor<4x8xbf16>
+  // CHECK: ark.compare lt %{{.+}}, %{{.+}} : (tensor<4x8xbf16>, tensor<8xbf16>) -> tensor<4x8xi1>
+  %2 = ark.compare lt %1, %y : (tensor<4x8xbf16>, tensor<8xbf16>) -> tensor<4x8xi1>
+  // CHECK: ark.where
+  %3 = ark.where %2, %1, %x : (tensor<4x8xi1>, tensor<4x8xbf16>, tensor<4x1xbf16>) -> tensor<4x8xbf16>
+  // CHECK: ark.cast %{{.+}} to f32
+  %4 = ark.cast %3 to f32 : (tensor<4x8xbf16>) -> tensor<4x8xf32>
+  ark.return %4 : tensor<4x8xf32>
+}
+
+// CHECK-LABEL: ark.program @anchorsReduceTheirOperands
+ark.program @anchorsReduceTheirOperands(
+    %x: tensor<2x4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<16x8xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"},
+    %g: tensor<8xf32> {ark.kind = #ark.kind<parameter>, ark.name = "g"})
+    -> (tensor<2x4xi32> {ark.name = "i"}, tensor<2x1x1xf32> {ark.name = "s"}) {
+  // CHECK: ark.layernorm %{{.+}} weight %{{.+}} bias %{{.+}} eps = 1.000000e-05
+  %0 = ark.layernorm %x weight %g bias %g eps = 1.0e-5
+    : (tensor<2x4x8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<2x4x8xf32>
+  // CHECK: ark.rmsnorm %{{.+}} eps = 9.9999999999999995E-7
+  %1 = ark.rmsnorm %0 eps = 1.0e-6 : (tensor<2x4x8xf32>) -> tensor<2x4x8xf32>
+  // CHECK: ark.matmul %{{.+}}, %{{.+}} {transpose_other} : (tensor<2x4x8xf32>, tensor<16x8xf32>) -> tensor<2x4x16xf32>
+  %2 = ark.matmul %1, %w {transpose_other} : (tensor<2x4x8xf32>, tensor<16x8xf32>) -> tensor<2x4x16xf32>
+  // CHECK: ark.softmax %{{.+}} axis = 2
+  %3 = ark.softmax %2 axis = 2 : (tensor<2x4x16xf32>) -> tensor<2x4x16xf32>
+  // CHECK: ark.argmax %{{.+}} axis = 2 : (tensor<2x4x16xf32>) -> tensor<2x4xi32>
+  %4 = ark.argmax %3 axis = 2 : (tensor<2x4x16xf32>) -> tensor<2x4xi32>
+  // CHECK: ark.reduce_sum %{{.+}} axes = [1, 2] keepdims = true : (tensor<2x4x16xf32>) -> tensor<2x1x1xf32>
+  %5 = ark.reduce_sum %3 axes = [1, 2] keepdims = true : (tensor<2x4x16xf32>) -> tensor<2x1x1xf32>
+  ark.return %4, %5 : tensor<2x4xi32>, tensor<2x1x1xf32>
+}
+
+// CHECK-LABEL: ark.program @attentionReadsAStateUpToALength
+ark.program @attentionReadsAStateUpToALength(
+    %q: tensor<4x1x64xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
+    %v: tensor<2x1x64xf32> {ark.kind = #ark.kind<input>, ark.name = "v"},
+    %cache: tensor<2x128x64xf32> {ark.kind = #ark.kind<state>, ark.name = "cache", ark.init = 0.0 : f64},
+    %pos: tensor<i32> {ark.kind = #ark.kind<scalar>, ark.name = "pos", ark.max = 127 : i64})
+    -> (tensor<4x1x64xf32> {ark.name = "y"}) {
+  // CHECK: ark.update %{{.+}} into %{{.+}} [0, %{{.+}}, 0] : (tensor<2x128x64xf32>, tensor<2x1x64xf32>, tensor<i32>) -> tensor<2x128x64xf32>
+  %0 = ark.update %v into %cache [0, %pos, 0]
+    : (tensor<2x128x64xf32>, tensor<2x1x64xf32>, tensor<i32>) -> tensor<2x128x64xf32>
+  // CHECK: ark.attention %{{.+}}, %{{.+}}, %{{.+}} kv_length %{{.+}} scale = 1.250000e-01 {causal}
+  %1 = ark.attention %q, %0, %0 kv_length %pos scale = 1.25e-1 {causal}
+    : (tensor<4x1x64xf32>, tensor<2x128x64xf32>, tensor<2x128x64xf32>, tensor<i32>) -> tensor<4x1x64xf32>
+  ark.return %1 : tensor<4x1x64xf32>
+}
+
+// CHECK-LABEL: ark.program @collectivesKeepTheirWorld
+ark.program @collectivesKeepTheirWorld(
+    %x: tensor<8x4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<8x4xf32> {ark.name = "y"}) attributes {rank = 0 : i64, world_size = 4 : i64} {
+  // CHECK: ark.reduce_scatter sum %{{.+}} axis = 0 world_size = 4 : (tensor<8x4xf32>) -> tensor<2x4xf32>
+  %0 = ark.reduce_scatter sum %x axis = 0 world_size = 4 : (tensor<8x4xf32>) -> tensor<2x4xf32>
+  // CHECK: ark.all_gather %{{.+}} axis = 0 world_size = 4 : (tensor<2x4xf32>) -> tensor<8x4xf32>
+  %1 = ark.all_gather %0 axis = 0 world_size = 4 : (tensor<2x4xf32>) -> tensor<8x4xf32>
+  // CHECK: ark.all_reduce max
+  %2 = ark.all_reduce max %1 world_size = 4 : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  // CHECK: ark.all_to_all
+  %3 = ark.all_to_all %2 axis = 0 world_size = 4 : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  // CHECK: ark.broadcast %{{.+}} root = 3
+  %4 = ark.broadcast %3 root = 3 world_size = 4 : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  // CHECK: ark.send %{{.+}} to 1 tag = 7
+  %5 = ark.send %4 to 1 tag = 7 : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  // CHECK: ark.recv from 1 tag = 8 : tensor<8x4xf32>
+  %6 = ark.recv from 1 tag = 8 : tensor<8x4xf32>
+  %7 = ark.add %5, %6 : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
+  ark.return %7 : tensor<8x4xf32>
+}

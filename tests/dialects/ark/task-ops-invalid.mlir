@@ -1,0 +1,169 @@
+// RUN: ark-opt %s --split-input-file --verify-diagnostics
+
+// expected-error @below {{argument 0 needs ark.kind and ark.name (program_c1)}}
+ark.program @program_c1(%x: tensor<4xf32>) {
+  ark.return
+}
+
+// -----
+
+// expected-error @below {{has two arguments named 'x' (program_c1)}}
+ark.program @program_c1_twice(
+    %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %y: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}) {
+  ark.return
+}
+
+// -----
+
+// expected-error @below {{argument 'x' is not a tensor or buffer of static shape (program_c1)}}
+ark.program @program_c1_dynamic(%x: tensor<?xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}) {
+  ark.return
+}
+
+// -----
+
+// expected-error @below {{scalar 'p' is 'tensor<1xi32>', not a rank-zero tensor of i32 or i64 (program_c2)}}
+ark.program @program_c2(%p: tensor<1xi32> {ark.kind = #ark.kind<scalar>, ark.name = "p"}) {
+  ark.return
+}
+
+// -----
+
+// expected-error @below {{result 0 needs an ark.name of its own (program_c3)}}
+ark.program @program_c3(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}) -> tensor<4xf32> {
+  ark.return %x : tensor<4xf32>
+}
+
+// -----
+
+// expected-error @below {{argument 0 has unknown attribute 'ark.colour'}}
+ark.program @unknownAttribute(
+    %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x", ark.colour = 1 : i64}) {
+  ark.return
+}
+
+// -----
+
+ark.program @return_c1(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<5xf32> {ark.name = "y"}) {
+  // expected-error @below {{operand types differ from the results of '@return_c1' (return_c1)}}
+  ark.return %x : tensor<4xf32>
+}
+
+// -----
+
+func.func @group_c2(%x: tensor<4xf32>) {
+  // expected-error @below {{must end in ark.yield of its result types (group_c2)}}
+  %0 = ark.group "g" (%a = %x) : (tensor<4xf32>) -> tensor<5xf32> {
+    ark.yield %a : tensor<4xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @group_c3(%x: tensor<4xf32>) {
+  // expected-error @below {{tile needs one positive entry for every dimension of the result (group_c3)}}
+  %0 = ark.group "g" (%a = %x) attributes {tile = array<i64: 2, 2>} : (tensor<4xf32>) -> tensor<4xf32> {
+    ark.yield %a : tensor<4xf32>
+  }
+  return
+}
+
+// -----
+
+// expected-error @below {{region has 1 offsets for 2 sizes}}
+#bad = #ark.region<(d0) -> (d0), [4, 4]>
+
+// -----
+
+// expected-error @below {{region size 0 is not positive}}
+#bad = #ark.region<(d0) -> (d0), [0]>
+
+// -----
+
+// expected-error @below {{target has sms = 0; it must be positive}}
+module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 0, warps = 1,
+    shared_memory = 0, bandwidth = 1, flops = 1, handoff = 0, barrier = 0, overhead = 0>} {}
+
+// -----
+
+func.func @task_c1(%x: memref<32xf32>) {
+  // expected-error @below {{does not fit grid of rank 2 and operand 'memref<32xf32>' (task_c1)}}
+  ark.task "t" grid [2, 1] ins() outs(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<32xf32>) {
+  ^bb0(%i: index, %j: index, %b: memref<16xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  return
+}
+
+// -----
+
+func.func @task_c2(%x: memref<32xf32>) {
+  // expected-error @below {{leaves operand 'memref<32xf32>' in dimension 0 (task_c2)}}
+  ark.task "t" grid [3] ins() outs(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<32xf32>) {
+  ^bb0(%i: index, %b: memref<16xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  return
+}
+
+// -----
+
+func.func @task_c3(%x: memref<40xf32>) {
+  // expected-error @below {{does not fit region #ark.region<(d0) -> (d0 * 16), [16]> of 'memref<40xf32>' in dimension 0 (task_c3)}}
+  ark.task "t" grid [3] ins() outs(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<40xf32>) {
+  ^bb0(%i: index, %b: memref<16xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  return
+}
+
+// -----
+
+func.func @task_c3_missing_index(%x: memref<32xf32>) {
+  // expected-error @below {{body needs 1 indices and 1 tiles (task_c3)}}
+  ark.task "t" grid [2] ins() outs(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<32xf32>) {
+  ^bb0(%b: memref<16xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  return
+}
+
+// -----
+
+func.func @task_c4(%x: tensor<32xf32>) {
+  // expected-error @below {{yields other types than the tiles of outs (task_c4)}}
+  %0 = ark.task "t" grid [2] ins() outs(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : tensor<32xf32>) {
+  ^bb0(%i: index, %b: tensor<16xf32>):
+    ark.yield
+  } : tensor<32xf32>
+  return
+}
+
+// -----
+
+func.func @task_c5(%x: memref<32xf32>) {
+  // expected-error @below {{needs a positive grid, positive warps and shared memory of zero or more (task_c5)}}
+  ark.task "t" grid [0] ins() outs(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<32xf32>) {
+  ^bb0(%i: index, %b: memref<16xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  return
+}
+
+// -----
+
+ark.program @program_c4(%x: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "x"}) {
+  ark.task "t" grid [1] ins() outs(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %b: memref<16xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  // expected-error @below {{has the name of another task, 't' (program_c4)}}
+  ark.task "t" grid [1] ins() outs(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %b: memref<16xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  ark.return
+}
