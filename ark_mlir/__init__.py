@@ -56,7 +56,7 @@ _DTYPES = (
 )  # fmt: skip
 _FRONTEND = (
     # building
-    "Module", "Program", "Tensor", "input", "output", "parameter", "placeholder", "planner",
+    "Module", "ModuleList", "Program", "Tensor", "input", "output", "parameter", "placeholder", "planner",
     "scalar", "state",
     # create and view
     "arange", "broadcast_to", "concat", "constant", "full", "identity", "ones", "reshape",

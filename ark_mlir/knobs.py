@@ -22,7 +22,6 @@ __all__ = [
     "CACHE_DIR",
     "DUMP_DIR",
     "LOG_LEVEL",
-    "REFERENCE_LIMIT",
     "TARGET",
     "THREADS",
     "TIMEOUT",
@@ -133,9 +132,3 @@ THREADS: Knob[int] = Knob(
     "ARK_THREADS", 0, _count, "worker threads of the cpu target; 0 takes one per core"
 )
 LOG_LEVEL: Knob[str] = Knob("ARK_LOG_LEVEL", "warning", _level, "debug, info, warning or error")
-REFERENCE_LIMIT: Knob[int] = Knob(
-    "ARK_REFERENCE_LIMIT",
-    1 << 34,
-    _count,
-    "bytes that one tensor of the reference interpreter may take",
-)

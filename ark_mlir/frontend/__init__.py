@@ -1,0 +1,16 @@
+"""Building programs: ``ark.Program``, tensors and ops.
+
+Everything public is re-exported by ``ark_mlir``.
+"""
+
+from . import arguments, ops
+from .arguments import *
+from .module import Module, ModuleList
+from .ops import *
+from .planner import planner
+from .program import Argument, Output, Program
+from .tensor import Tensor
+
+__all__ = ["Argument", "Module", "ModuleList", "Output", "Program", "Tensor", "planner"]
+__all__ += arguments.__all__
+__all__ += ops.__all__

@@ -1,0 +1,134 @@
+"""What goes into a program and comes out: ``ark.input`` and its siblings, ``ark.output``."""
+
+from __future__ import annotations
+
+import math
+
+from ..dtypes import DType, fp32, int32, int64
+from .builder import check_tensors
+from .locations import user_frames
+from .module import constructing
+from .operands import as_tensor
+from .program import Argument, Output, current
+from .shapes import as_dtype, as_int, as_name, as_shape, invalid
+from .tensor import Tensor
+
+__all__ = ["input", "output", "parameter", "placeholder", "scalar", "state"]
+
+
+def input(name: str, shape: object, dtype: DType | str = fp32) -> Tensor:
+    """A tensor that is bound at every run.
+
+    Args:
+        name: the keyword to bind by; unique among the program's arguments.
+        shape: static extents.
+        dtype: element type.
+
+    Raises InvalidUsageError on a name in use, extents that are no counts, an unknown dtype.
+
+    Example:
+        >>> x = ark.input("x", (4, 64), ark.bf16)
+    """
+    return _argument("input", name, shape, dtype)
+
+
+def placeholder(name: str, shape: object, dtype: DType | str = fp32) -> Tensor:
+    """Another name of :func:`input`."""
+    return _argument("input", name, shape, dtype)
+
+
+def parameter(name: str, shape: object, dtype: DType | str = fp32) -> Tensor:
+    """A tensor that is bound once, such as a weight. Arguments and errors as :func:`input`.
+
+    A parameter made while an ``ark.Module`` is constructed gets the module's path in
+    front of its name, unless the name has a dot.
+
+    Example:
+        >>> w = ark.parameter("w", (256, 64), ark.bf16)
+    """
+    return _argument("parameter", name, shape, dtype)
+
+
+def state(name: str, shape: object, dtype: DType | str = fp32, init: float = 0) -> Tensor:
+    """A tensor that lives on the device between runs; ``ark.update`` writes to it.
+
+    Args:
+        init: value of every element before the first run and after ``reset``.
+
+    Other arguments and errors as :func:`input`.
+
+    Example:
+        >>> cache = ark.state("cache", (1, 8, 512, 64), ark.bf16)
+    """
+    if isinstance(init, bool) or not isinstance(init, (int, float)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise invalid(f"init must be a number, not {init!r}", "ark.state")
+    kind = as_dtype(dtype, "ark.state")
+    if not kind.is_float and (not math.isfinite(init) or init != int(init)):
+        raise invalid(f"init {init!r} is not a value of {kind}", "ark.state")
+    if not kind.is_float and not kind.integer_range[0] <= init <= kind.integer_range[1]:
+        raise invalid(f"init {init!r} does not fit into {kind}", "ark.state")
+    return _argument("state", name, shape, dtype, init=init)
+
+
+def scalar(name: str, dtype: DType | str = int32, max: int | None = None) -> Tensor:
+    """A run-time integer of rank zero, such as the position of a token.
+
+    Args:
+        dtype: int32 or int64.
+        max: the largest value that a run may pass; values start at zero.
+
+    Example:
+        >>> position = ark.scalar("position", max=511)
+    """
+    kind = as_dtype(dtype, "ark.scalar")
+    if kind not in (int32, int64):
+        raise invalid(f"a scalar is int32 or int64, not {dtype!r}", "ark.scalar")
+    bound = None if max is None else as_int(max, "max", "ark.scalar")
+    if bound is not None and not 0 <= bound <= kind.integer_range[1]:
+        raise invalid(f"max {bound} is not a value of {dtype} from zero on", "ark.scalar")
+    return _argument("scalar", name, (), dtype, max=bound)
+
+
+def _argument(
+    kind: str,
+    name: str,
+    shape: object,
+    dtype: DType | str,
+    *,
+    init: float = 0,
+    max: int | None = None,
+) -> Tensor:
+    op = f"ark.{kind}"
+    program = current(op)
+    argument = Argument(
+        kind,
+        as_name(name, "an argument's name"),
+        tuple(as_shape(shape, op)),
+        as_dtype(dtype, op),
+        str(user_frames(0)[0]),
+        init,
+        max,
+    )
+    # Modules of one class use one name each; their paths tell them apart at the end.
+    repeat = kind in ("parameter", "state") and constructing()
+    value = program.add_argument(argument, may_repeat=repeat)
+    tensor = Tensor(program, value, name, argument if kind == "state" else None)
+    tensor.argument = argument
+    return tensor
+
+
+def output(name: str, tensor: Tensor) -> Tensor:
+    """Makes `tensor` a result of the program, under a name; returns it.
+
+    Raises InvalidUsageError on a name in use or a tensor of another program.
+
+    Example:
+        >>> ark.output("y", ark.relu(x))
+    """
+    program = current("ark.output")
+    value = as_tensor(tensor, "output", "an output")
+    check_tensors(program, "ark.output", (value,))
+    location = str(user_frames(0)[0])
+    label = as_name(name, "an output's name")
+    program.add_output(Output(label, value.shape, value.dtype, location), value)
+    return value

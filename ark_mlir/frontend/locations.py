@@ -1,0 +1,99 @@
+"""Where in the user's Python an op was made, and back from an MLIR location to text.
+
+An op's location is ``NameLoc(op name)`` over the user's ``file:line:column``; callers of
+that line follow as call sites, a few levels deep, so that an error inside a layer's
+``forward`` also says which layer.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+from dataclasses import dataclass
+from types import FrameType
+
+from .. import ir
+
+__all__ = ["Frame", "describe", "to_location", "user_frames"]
+
+# Frames of the frontend itself tell a user nothing. Models of this package are users, too.
+_FRONTEND = os.path.dirname(os.path.abspath(__file__)) + os.sep
+_INSTALLED = tuple(os.sep + folder + os.sep for folder in ("site-packages", "dist-packages"))
+_CALLERS = 3
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One line of Python on the stack; lines and columns count from one, 0 is unknown."""
+
+    file: str
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+def user_frames(callers: int = _CALLERS) -> list[Frame]:
+    """The innermost frame outside of the frontend, then up to `callers` of its callers.
+
+    Callers end at module level and at code of installed packages (a test runner, say),
+    which would say nothing about the program.
+    """
+    frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame is not None and frame.f_code.co_filename.startswith(_FRONTEND):
+        frame = frame.f_back
+    frames: list[Frame] = []
+    while frame is not None and len(frames) <= callers:
+        if frames and _is_foreign(frame.f_code.co_filename):
+            break
+        frames.append(_position(frame))
+        if frame.f_code.co_name == "<module>":
+            break
+        frame = frame.f_back
+    return frames or [Frame("<unknown>", 0, 0)]
+
+
+def _is_foreign(file: str) -> bool:
+    return file.startswith("<frozen") or any(folder in file for folder in _INSTALLED)
+
+
+def _position(frame: FrameType) -> Frame:
+    return Frame(frame.f_code.co_filename, frame.f_lineno, _column(frame))
+
+
+def _column(frame: FrameType) -> int:
+    if sys.version_info < (3, 11):  # Python 3.10 keeps lines only
+        return 0
+    positions = itertools.islice(frame.f_code.co_positions(), frame.f_lasti // 2, None)
+    column = next(positions, (None, None, None, None))[2]
+    return 0 if column is None else column + 1
+
+
+def to_location(name: str, frames: list[Frame], context: ir.Context) -> ir.Location:
+    """``NameLoc`` over the frames; see the module's description."""
+    files = [ir.Location.file(f.file, f.line, f.column, context=context) for f in frames]
+    place = files[0]
+    if len(files) > 1:
+        place = ir.Location.callsite(place, files[1:], context=context)
+    return ir.Location.name(name, place, context=context)
+
+
+def describe(location: ir.Location) -> str | None:
+    """``file:line`` of the innermost file location, or None where there is none.
+
+    Example:
+        >>> with ir.Context():
+        ...     describe(ir.Location.name("fc", ir.Location.file("net.py", 3, 1)))
+        'net.py:3'
+    """
+    if location.is_a_name():
+        return describe(location.child_loc)
+    if location.is_a_callsite():
+        return describe(location.callee) or describe(location.caller)
+    if location.is_a_fused():
+        return next(filter(None, map(describe, location.locations)), None)
+    if location.is_a_file():
+        return f"{location.filename}:{location.start_line}"
+    return None

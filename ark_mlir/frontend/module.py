@@ -1,0 +1,240 @@
+"""``ark.Module``: parameters and submodules under hierarchical names, as in PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import nullcontext
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..dtypes import DType, from_numpy
+from ..errors import InvalidUsageError
+from .program import Argument
+from .shapes import invalid
+from .tensor import Tensor
+
+__all__ = ["Module", "ModuleList", "constructing"]
+
+_DEPTH: ContextVar[int] = ContextVar("ark_module_depth", default=0)
+
+
+def constructing() -> bool:
+    """Whether a module's constructor is running."""
+    return _DEPTH.get() > 0
+
+
+class _Constructed(type):
+    """Marks the time in which a module's ``__init__`` runs."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        token = _DEPTH.set(_DEPTH.get() + 1)
+        try:
+            return super().__call__(*args, **kwargs)
+        finally:
+            _DEPTH.reset(token)
+
+
+class Module(metaclass=_Constructed):
+    """A part of a model: parameters, submodules, and ``forward``.
+
+    Parameters, states, modules and lists of modules that are assigned to attributes are
+    registered. A parameter is known as the path of attributes to its module and its own
+    name, such as ``layers.0.weight``; ``program.parameters``, ``state_dict`` and
+    ``Executable.bind`` all use that name. A parameter named with a dot keeps its name.
+
+    Example:
+        >>> class Linear(ark.Module):
+        ...     def __init__(self, inputs, outputs):
+        ...         super().__init__()
+        ...         self.weight = ark.parameter("weight", (outputs, inputs))
+        ...
+        ...     def forward(self, x):
+        ...         return ark.matmul(x, self.weight, transpose_other=True)
+    """
+
+    def __init__(self) -> None:
+        self._prepare()
+
+    def _prepare(self) -> None:
+        # A subclass may assign attributes before, or without, calling our __init__.
+        if "_modules" not in self.__dict__:
+            self.__dict__.update(_modules={}, _arguments={}, _arrays={}, _parent=None)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        self._prepare()
+        self._forget(name)
+        if isinstance(value, (list, tuple)) and _holds_modules(value):  # pyright: ignore[reportUnknownArgumentType]
+            value = ModuleList(value)  # pyright: ignore[reportUnknownArgumentType]
+        if isinstance(value, Module):
+            self._adopt(name, value)
+        elif isinstance(value, Tensor) and value.argument is not None:
+            if value.argument.kind in ("parameter", "state"):
+                self._register(name, value.argument)
+        object.__setattr__(self, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        self._forget(name)
+        object.__delattr__(self, name)
+
+    def _forget(self, name: str) -> None:
+        self._modules.pop(name, None)
+        self._arguments.pop(name, None)
+
+    def _adopt(self, name: str, module: Module) -> None:
+        module._prepare()
+        self._modules[name] = module
+        # A module shared by two parents goes by the path of the first.
+        if module._parent is None and module is not self:
+            module.__dict__["_parent"] = (self, name)
+
+    def _register(self, name: str, argument: Argument) -> None:
+        self._arguments[name] = argument
+        if argument.owner is None:
+            argument.owner = self
+
+    # Declared for type checkers; set through __dict__ above.
+    _modules: dict[str, Module]
+    _arguments: dict[str, Argument]
+    _arrays: dict[str, NDArray[Any]]
+    _parent: tuple[Module, str] | None
+
+    # ---------------------------------------------------------------- calling
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """What the module computes; subclasses define it."""
+        raise NotImplementedError(f"{type(self).__name__} defines no forward")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs ``forward``; ops made in it get the module's path in front of their names."""
+        from .program import current
+
+        path = ".".join(self.path())
+        with current(type(self).__name__).scope(path) if path else nullcontext():
+            return self.forward(*args, **kwargs)
+
+    # ---------------------------------------------------------------- names
+
+    def path(self) -> list[str]:
+        """The attributes that lead from the outermost module to this one."""
+        self._prepare()
+        if self._parent is None:
+            return []
+        parent, name = self._parent
+        return [*parent.path(), name]
+
+    def named_modules(self) -> Iterator[tuple[str, Module]]:
+        """This module and all below it, each once, by path."""
+        seen: set[int] = set()
+
+        def visit(module: Module, path: str) -> Iterator[tuple[str, Module]]:
+            if id(module) in seen:
+                return
+            seen.add(id(module))
+            module._prepare()
+            yield path, module
+            for name, child in module._modules.items():
+                yield from visit(child, f"{path}.{name}" if path else name)
+
+        yield from visit(self, "")
+
+    def named_parameters(self) -> Iterator[tuple[str, Argument]]:
+        """Names and parameters of this module and all below it, each once."""
+        seen: set[int] = set()
+        for _, module in self.named_modules():
+            for argument in module._arguments.values():
+                if argument.kind == "parameter" and id(argument) not in seen:
+                    seen.add(id(argument))
+                    yield argument.name, argument
+
+    def parameters(self) -> list[Argument]:
+        """The parameters of this module and all below it."""
+        return [parameter for _, parameter in self.named_parameters()]
+
+    # ---------------------------------------------------------------- values
+
+    def state_dict(self) -> dict[str, NDArray[Any] | None]:
+        """Arrays by parameter name, None where none was loaded."""
+        root = self._root()
+        return {name: root._arrays.get(name) for name, _ in self.named_parameters()}
+
+    def load_state_dict(self, arrays: Mapping[str, Any], strict: bool = True) -> None:
+        """Takes the arrays to bind to the parameters, by name.
+
+        Args:
+            arrays: numpy arrays, or what ``numpy.asarray`` takes (torch tensors, DLPack).
+            strict: whether missing and unknown names are errors.
+
+        Arrays of another float type are converted. Raises InvalidUsageError on missing
+        or unknown names where `strict`, and on shapes that differ.
+        """
+        expected = dict(self.named_parameters())
+        missing = [name for name in expected if name not in arrays]
+        unknown = [name for name in arrays if name not in expected]
+        if strict and (missing or unknown):
+            problems = [f"missing {', '.join(missing)}"] if missing else []
+            problems += [f"unknown {', '.join(unknown)}"] if unknown else []
+            raise invalid("state dict does not match the module: " + "; ".join(problems))
+        root = self._root()
+        loaded = {n: _checked(n, a, arrays[n]) for n, a in expected.items() if n in arrays}
+        root._arrays.update(loaded)
+
+    def _root(self) -> Module:
+        self._prepare()
+        return self if self._parent is None else self._parent[0]._root()
+
+
+class ModuleList(Module):
+    """Modules in order; the n-th one's path ends in ``n``.
+
+    A list of modules that is assigned to an attribute becomes one. Use it by name where the
+    list is filled after it was assigned.
+    """
+
+    def __init__(self, modules: Iterable[Module] = ()) -> None:
+        super().__init__()
+        self.__dict__["_items"] = []
+        for module in modules:
+            self.append(module)
+
+    _items: list[Module]
+
+    def append(self, module: Module) -> None:
+        """Adds a module at the end."""
+        self._adopt(str(len(self._items)), module)
+        self._items.append(module)
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def __iter__(self) -> Iterator[Module]:
+        return iter(self._items)
+
+    def __getitem__(self, index: int) -> Module:
+        return self._items[index]
+
+
+def _holds_modules(values: Iterable[object]) -> bool:
+    items = list(values)
+    return bool(items) and all(isinstance(item, Module) for item in items)
+
+
+def _checked(name: str, argument: Argument, value: Any) -> NDArray[Any]:
+    array = np.asarray(value)
+    if tuple(array.shape) != argument.shape:
+        raise InvalidUsageError(
+            f"parameter {name!r} has shape {list(argument.shape)}, the array {list(array.shape)}",
+            location=argument.location,
+        )
+    return _converted(name, array, argument.dtype)
+
+
+def _converted(name: str, array: NDArray[Any], dtype: DType) -> NDArray[Any]:
+    if array.dtype == dtype.numpy:
+        return array
+    source = from_numpy(array.dtype)
+    if dtype.is_float and (array.dtype == np.float64 or (source is not None and source.is_float)):
+        return array.astype(dtype.numpy)
+    raise invalid(f"parameter {name!r} is {dtype}, the array {array.dtype}")

@@ -1,0 +1,140 @@
+"""Python scalars and numpy arrays as tensors of a program."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import ir
+from ..dialects import ark as dialect
+from ..dtypes import DType, bool_, fp32, from_numpy, int32
+from .builder import append
+from .program import current
+from .shapes import invalid
+from .tensor import Tensor
+
+__all__ = [
+    "as_operand", "as_pair", "as_tensor", "constant_tensor", "default_dtype", "is_scalar",
+    "to_array",
+]  # fmt: skip
+
+
+def is_scalar(value: object) -> bool:
+    """Whether `value` is a Python or numpy number."""
+    return isinstance(value, (bool, int, float, np.generic)) and not isinstance(value, np.void)
+
+
+def as_tensor(value: object, op: str, what: str = "operand") -> Tensor:
+    """`value` where it is a tensor; raises InvalidUsageError on anything else."""
+    if isinstance(value, Tensor):
+        return value
+    raise invalid(f"{what} must be a tensor, not {_kind(value)}", f"ark.{op}")
+
+
+def as_operand(value: object, dtype: DType, op: str) -> Tensor:
+    """A tensor as it is; a scalar or array as a constant that goes with `dtype`."""
+    if isinstance(value, Tensor):
+        return value
+    if is_scalar(value):
+        return constant_tensor(to_array(value, dtype, op), dtype)
+    if isinstance(value, np.ndarray):
+        own = from_numpy(value.dtype)  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
+        # float64 is numpy's default and no element type of ark: it adapts as a scalar does.
+        own = dtype if own is None and value.dtype == np.float64 else own
+        if own is None:
+            raise invalid(f"arrays of {value.dtype} have no element type in ark", f"ark.{op}")
+        return constant_tensor(to_array(value, own, op), own)
+    raise invalid(
+        f"operand must be a tensor, a number or a numpy array, not {_kind(value)}", f"ark.{op}"
+    )
+
+
+def as_pair(lhs: object, rhs: object, op: str) -> tuple[Tensor, Tensor]:
+    """Both operands of a binary op; a number or array adapts to the tensor beside it."""
+    if isinstance(lhs, Tensor):
+        return lhs, as_operand(rhs, lhs.dtype, op)
+    if isinstance(rhs, Tensor):
+        return as_operand(lhs, rhs.dtype, op), rhs
+    first = as_operand(lhs, default_dtype(lhs), op)
+    return first, as_operand(rhs, first.dtype, op)
+
+
+def default_dtype(value: object) -> DType:
+    """The dtype of a value that nothing else determines: bool, int32, fp32, or the array's."""
+    array = np.asarray(value)
+    if array.dtype.kind == "b":
+        return bool_
+    own = from_numpy(array.dtype) if isinstance(value, (np.ndarray, np.generic)) else None
+    return own or (int32 if array.dtype.kind in "iu" else fp32)
+
+
+def to_array(value: object, dtype: DType, op: str) -> NDArray[Any]:
+    """`value` as an array of `dtype`; refuses what the dtype cannot hold."""
+    name = f"ark.{op}"
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError) as error:
+        raise invalid(f"{_kind(value)} is not an array: {error}", name) from None
+    # Signed zero, infinities and NaN are values of every float type; text and objects of none.
+    if array.dtype.kind not in "biuf" and from_numpy(array.dtype) is None:
+        raise invalid(f"{_kind(value)} is not an array of numbers", name)
+    if dtype.is_float:
+        with np.errstate(over="ignore"):
+            return array.astype(dtype.numpy)
+    if dtype.kind == "bool":
+        if array.dtype.kind != "b" and not _within(array, 0, 1):
+            raise invalid(f"{_short(array)} is not bool; compare with 0 or use ark.cast", name)
+        return array.astype(np.bool_)
+    if array.dtype.kind not in "biu" and not _is_whole(array):
+        raise invalid(f"{_short(array)} is not a value of {dtype}", name)
+    if not _within(array, *dtype.integer_range):
+        raise invalid(f"{_short(array)} does not fit into {dtype}", name)
+    return array.astype(dtype.numpy)
+
+
+def _is_whole(array: NDArray[Any]) -> bool:
+    return bool(np.all(np.isfinite(array)) and np.all(array == np.trunc(array)))
+
+
+def _within(array: NDArray[Any], low: int, high: int) -> bool:
+    return array.size == 0 or (int(array.min()) >= low and int(array.max()) <= high)
+
+
+def constant_tensor(array: NDArray[Any], dtype: DType, name: str | None = None) -> Tensor:
+    """An ``ark.constant`` that holds an array of the dtype's numpy type."""
+
+    def build(**place: Any) -> Any:
+        return dialect.ConstantOp(elements(array, dtype, program.tensor_type), **place)
+
+    program = current("ark.constant")
+    value = append(build, "constant", (), name)
+    return Tensor(program, value, name or "constant")
+
+
+def elements(array: NDArray[Any], dtype: DType, tensor_type: Any) -> ir.Attribute:
+    """The ``DenseElementsAttr`` of an array; one element stands for all where they agree."""
+    flat = np.ascontiguousarray(array).reshape(-1)
+    if dtype.kind == "bool":
+        return ir.DenseElementsAttr.get(flat, shape=list(array.shape))
+    data = flat.view(np.uint8).reshape(flat.size, dtype.itemsize)
+    # Compared as bytes, so that NaN equals itself and -0.0 differs from 0.0.
+    if flat.size > 1 and bool(np.all(data == data[0])):
+        data = np.ascontiguousarray(data[:1])
+    return ir.DenseElementsAttr.get(data, type=tensor_type(array.shape, dtype))
+
+
+def count(shape: tuple[int, ...]) -> int:
+    """The number of elements of a shape."""
+    return math.prod(shape)
+
+
+def _kind(value: object) -> str:
+    return "None" if value is None else f"{type(value).__name__} {_short(value)}"
+
+
+def _short(value: object) -> str:
+    text = " ".join(str(value).split())
+    return text if len(text) <= 40 else text[:37] + "..."

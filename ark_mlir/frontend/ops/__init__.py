@@ -1,0 +1,20 @@
+"""The ops of ark as functions on tensors, one module per family."""
+
+from . import collectives, creation, elementwise, indexing, linear, reductions, views
+from .collectives import *
+from .creation import *
+from .elementwise import *
+from .indexing import *
+from .linear import *
+from .reductions import *
+from .views import *
+from .views import getitem as getitem
+
+__all__: list[str] = []
+__all__ += collectives.__all__
+__all__ += creation.__all__
+__all__ += elementwise.__all__
+__all__ += indexing.__all__
+__all__ += linear.__all__
+__all__ += reductions.__all__
+__all__ += views.__all__

@@ -1,0 +1,137 @@
+"""Communication between the ranks of a program."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from ... import ir
+from ...dialects import ark as dialect
+from ...dtypes import DType
+from ..builder import append
+from ..operands import as_tensor
+from ..program import current
+from ..shapes import as_axis, as_dtype, as_int, as_shape, invalid
+from ..tensor import Tensor
+from .common import Enum, emit
+
+__all__ = [
+    "all_gather", "all_reduce", "all_to_all", "broadcast", "recv", "reduce_scatter", "send"
+]  # fmt: skip
+
+Reduction = Literal["sum", "max", "min"]
+
+
+def _world(op: str) -> int:
+    program = current(f"ark.{op}")
+    if program.world_size is None:
+        raise invalid(
+            f"program {program.name!r} has one rank; "
+            "pass rank= and world_size= to ark.Program",
+            f"ark.{op}",
+        )
+    return program.world_size
+
+
+def _reduction(kind: str, op: str) -> Enum:
+    if kind not in ("sum", "max", "min"):
+        raise invalid(f'op must be "sum", "max" or "min", not {kind!r}', f"ark.{op}")
+    return Enum("reduction", kind)
+
+
+def _peer(rank: int, op: str, what: str) -> int:
+    number, world = as_int(rank, what, f"ark.{op}"), _world(op)
+    if not 0 <= number < world:
+        raise invalid(f"{what} {number} is not one of {world} ranks", f"ark.{op}")
+    return number
+
+
+def all_reduce(x: Tensor, op: Reduction = "sum", name: str | None = None) -> Tensor:
+    """Elementwise sum, max or min over all ranks, on every rank.
+
+    Every rank passes a tensor of one shape and dtype. Raises InvalidUsageError in a program
+    without ``rank`` and ``world_size``, as all of this family.
+
+    Example:
+        >>> y = ark.all_reduce(partial)
+    """
+    world = _world("all_reduce")
+    source = as_tensor(x, "all_reduce")
+    kind = _reduction(op, "all_reduce")
+    return emit(
+        "all_reduce", dialect.AllReduceOp, name, operand=source, kind=kind, world_size=world
+    )
+
+
+def all_gather(x: Tensor, axis: int, name: str | None = None) -> Tensor:
+    """The tensors of all ranks joined along one dimension, in order of rank."""
+    world = _world("all_gather")
+    source = as_tensor(x, "all_gather")
+    number = as_axis(axis, source.ndim, "ark.all_gather")
+    return emit(
+        "all_gather", dialect.AllGatherOp, name, operand=source, axis=number, world_size=world
+    )
+
+
+def reduce_scatter(x: Tensor, axis: int, op: Reduction = "sum", name: str | None = None) -> Tensor:
+    """Elementwise reduction over all ranks; rank r keeps part r along one dimension."""
+    world = _world("reduce_scatter")
+    source = as_tensor(x, "reduce_scatter")
+    return emit(
+        "reduce_scatter",
+        dialect.ReduceScatterOp,
+        name,
+        operand=source,
+        kind=_reduction(op, "reduce_scatter"),
+        axis=as_axis(axis, source.ndim, "ark.reduce_scatter"),
+        world_size=world,
+    )
+
+
+def all_to_all(x: Tensor, axis: int, name: str | None = None) -> Tensor:
+    """Part r along one dimension goes to rank r; the parts received take its place."""
+    world = _world("all_to_all")
+    source = as_tensor(x, "all_to_all")
+    number = as_axis(axis, source.ndim, "ark.all_to_all")
+    return emit(
+        "all_to_all", dialect.AllToAllOp, name, operand=source, axis=number, world_size=world
+    )
+
+
+def broadcast(x: Tensor, root: int, name: str | None = None) -> Tensor:
+    """The tensor of rank `root`, on every rank. See also ``ark.broadcast_to``."""
+    world = _world("broadcast")
+    source = as_tensor(x, "broadcast")
+    rank = _peer(root, "broadcast", "root")
+    return emit(
+        "broadcast", dialect.BroadcastOp, name, operand=source, root=rank, world_size=world
+    )
+
+
+def send(x: Tensor, dst: int, tag: int = 0, name: str | None = None) -> Tensor:
+    """Sends `x` to rank `dst`; returns `x`, available when it was sent.
+
+    Example:
+        >>> sent = ark.send(x, dst=1, tag=0)
+    """
+    source = as_tensor(x, "send")
+    peer, label = _peer(dst, "send", "dst"), as_int(tag, "tag", "ark.send")
+    return emit("send", dialect.SendOp, name, operand=source, peer=peer, tag=label)
+
+
+def recv(
+    shape: object, dtype: DType | str, src: int, tag: int = 0, name: str | None = None
+) -> Tensor:
+    """The tensor that rank `src` sends under `tag`.
+
+    Example:
+        >>> x = ark.recv((4, 64), ark.bf16, src=0, tag=0)
+    """
+    program = current("ark.recv")
+    extents, kind = tuple(as_shape(shape, "ark.recv")), as_dtype(dtype, "ark.recv")
+    peer, label = _peer(src, "recv", "src"), as_int(tag, "tag", "ark.recv")
+
+    def build(*, loc: ir.Location, ip: ir.InsertionPoint) -> dialect.RecvOp:
+        result = program.tensor_type(extents, kind)
+        return dialect.RecvOp(result, peer, label, loc=loc, ip=ip)
+
+    return Tensor(program, append(build, "recv", (), name), name or "recv")

@@ -1,0 +1,57 @@
+"""One way from a Python call to an op of the dialect."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ... import ir
+from ...dtypes import DType
+from ..builder import append
+from ..program import current
+from ..tensor import Tensor
+
+__all__ = ["Enum", "emit"]
+
+
+class Enum(NamedTuple):
+    """An enum attribute of the dialect, such as ``Enum("predicate", "lt")``."""
+
+    attribute: str
+    value: str
+
+
+def emit(op: str, op_class: Any, name: str | None, **arguments: Any) -> Tensor:
+    """Appends ``ark.<op>`` and returns its result.
+
+    `op_class` is the generated class, `arguments` those of its constructor: tensors (or
+    lists of them), attributes as Python values, DTypes and Enums. None leaves one out.
+    """
+    tensors = tuple(t for value in arguments.values() for t in _tensors(value))
+
+    def build(**place: Any) -> Any:
+        converted = {key: _convert(value) for key, value in arguments.items()}
+        return op_class(**converted, **place)
+
+    value = append(build, op, tensors, name)
+    return Tensor(current(f"ark.{op}"), value, name or op)
+
+
+def _tensors(value: Any) -> list[Tensor]:
+    if isinstance(value, Tensor):
+        return [value]
+    if isinstance(value, list):
+        return [item for item in value if isinstance(item, Tensor)]  # pyright: ignore[reportUnknownVariableType]
+    return []
+
+
+def _convert(value: Any) -> Any:
+    # Runs inside of the op's context: attributes cannot be made earlier.
+    if isinstance(value, Tensor):
+        return value.value
+    if isinstance(value, list) and any(isinstance(item, Tensor) for item in value):  # pyright: ignore[reportUnknownVariableType]
+        return [item.value for item in value]  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, Enum):
+        return ir.Attribute.parse(f"#ark<{value.attribute} {value.value}>")
+    if isinstance(value, DType):
+        return ir.TypeAttr.get(ir.Type.parse(value.mlir))
+    return value

@@ -1,0 +1,93 @@
+"""Tensors known at compile time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...dtypes import DType, fp32, int32
+from ..operands import constant_tensor, default_dtype, is_scalar, to_array
+from ..program import current
+from ..shapes import as_dtype, as_int, as_shape, invalid
+from ..tensor import Tensor
+
+__all__ = ["arange", "constant", "full", "ones", "zeros"]
+
+
+def constant(value: object, dtype: DType | str | None = None, name: str | None = None) -> Tensor:
+    """A tensor with the value of a number, a nested list or a numpy array.
+
+    Args:
+        dtype: element type; by default that of the array, else fp32, int32 or bool.
+
+    Raises InvalidUsageError where the value is not numeric or the dtype cannot hold it.
+
+    Example:
+        >>> scale = ark.constant(np.array([1, 2, 4]), ark.fp32)
+    """
+    current("ark.constant")
+    if isinstance(value, Tensor):
+        raise invalid("value must be a number or an array, not a tensor", "ark.constant")
+    kind = _default(value) if dtype is None else as_dtype(dtype, "ark.constant")
+    return constant_tensor(to_array(value, kind, "constant"), kind, name)
+
+
+def _default(value: object) -> DType:
+    try:
+        return default_dtype(value)
+    except ValueError as error:
+        raise invalid(f"value is not an array: {error}", "ark.constant") from None
+
+
+def full(
+    shape: object, value: float, dtype: DType | str = fp32, name: str | None = None
+) -> Tensor:
+    """A tensor of one value.
+
+    Raises InvalidUsageError on extents that are no counts, or a value that the dtype
+    cannot hold.
+
+    Example:
+        >>> mask = ark.full((1, 8), -1e9, ark.fp32)
+    """
+    current("ark.full")
+    extents = as_shape(shape, "ark.full")
+    if not is_scalar(value):
+        raise invalid(f"value must be a number, not {type(value).__name__}", "ark.full")
+    kind = as_dtype(dtype, "ark.full")
+    return constant_tensor(np.broadcast_to(to_array(value, kind, "full"), extents), kind, name)
+
+
+def zeros(shape: object, dtype: DType | str = fp32, name: str | None = None) -> Tensor:
+    """A tensor of zeros; see :func:`full`."""
+    return full(shape, 0, dtype, name)
+
+
+def ones(shape: object, dtype: DType | str = fp32, name: str | None = None) -> Tensor:
+    """A tensor of ones; see :func:`full`."""
+    return full(shape, 1, dtype, name)
+
+
+def arange(
+    start: int,
+    stop: int | None = None,
+    step: int = 1,
+    dtype: DType | str = int32,
+    name: str | None = None,
+) -> Tensor:
+    """The integers from `start` (zero where only one bound is given) to below `stop`.
+
+    Raises InvalidUsageError on bounds that are no integers, a step of zero, or values that
+    the dtype cannot hold.
+
+    Example:
+        >>> positions = ark.arange(64)
+    """
+    current("ark.arange")
+    bounds = (0, start) if stop is None else (start, stop)
+    begin, end = (as_int(b, "bound", "ark.arange") for b in bounds)
+    stride = as_int(step, "step", "ark.arange")
+    if stride == 0:
+        raise invalid("step must not be zero", "ark.arange")
+    kind = as_dtype(dtype, "ark.arange")
+    values = np.arange(begin, end, stride, dtype=np.int64)
+    return constant_tensor(to_array(values, kind, "arange"), kind, name)

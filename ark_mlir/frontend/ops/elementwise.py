@@ -1,0 +1,231 @@
+"""Ops on one element each, with numpy's broadcasting."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+from ...dialects import ark as dialect
+from ...dtypes import DType, bool_
+from ..operands import as_operand, as_pair, as_tensor
+from ..shapes import as_dtype, invalid
+from ..tensor import Tensor
+from .common import Enum, emit
+
+if TYPE_CHECKING:
+    from ..tensor import Operand
+
+__all__ = [
+    "abs", "add", "cast", "copy", "cos", "div", "equal", "erf", "exp", "gelu", "greater",
+    "greater_equal", "less", "less_equal", "log", "logical_and", "logical_not", "logical_or",
+    "maximum", "minimum", "mul", "neg", "not_equal", "pow", "reciprocal", "relu", "rsqrt",
+    "sigmoid", "silu", "sin", "sqrt", "sub", "tanh", "where",
+]  # fmt: skip
+
+
+def _unary(op: str, op_class: Any, x: Tensor, name: str | None) -> Tensor:
+    return emit(op, op_class, name, operand=as_tensor(x, op))
+
+
+def abs(x: Tensor, name: str | None = None) -> Tensor:
+    """Absolute value of numbers. The least signed integer stays as it is."""
+    return _unary("abs", dialect.AbsOp, x, name)
+
+
+def neg(x: Tensor, name: str | None = None) -> Tensor:
+    """Negation of numbers; integers wrap."""
+    return _unary("neg", dialect.NegOp, x, name)
+
+
+def exp(x: Tensor, name: str | None = None) -> Tensor:
+    """Exponential of floats."""
+    return _unary("exp", dialect.ExpOp, x, name)
+
+
+def log(x: Tensor, name: str | None = None) -> Tensor:
+    """Natural logarithm of floats."""
+    return _unary("log", dialect.LogOp, x, name)
+
+
+def sqrt(x: Tensor, name: str | None = None) -> Tensor:
+    """Square root of floats."""
+    return _unary("sqrt", dialect.SqrtOp, x, name)
+
+
+def rsqrt(x: Tensor, name: str | None = None) -> Tensor:
+    """Reciprocal of the square root of floats."""
+    return _unary("rsqrt", dialect.RsqrtOp, x, name)
+
+
+def reciprocal(x: Tensor, name: str | None = None) -> Tensor:
+    """Reciprocal of floats."""
+    return _unary("reciprocal", dialect.ReciprocalOp, x, name)
+
+
+def sin(x: Tensor, name: str | None = None) -> Tensor:
+    """Sine of floats, in radians."""
+    return _unary("sin", dialect.SinOp, x, name)
+
+
+def cos(x: Tensor, name: str | None = None) -> Tensor:
+    """Cosine of floats, in radians."""
+    return _unary("cos", dialect.CosOp, x, name)
+
+
+def tanh(x: Tensor, name: str | None = None) -> Tensor:
+    """Hyperbolic tangent of floats."""
+    return _unary("tanh", dialect.TanhOp, x, name)
+
+
+def erf(x: Tensor, name: str | None = None) -> Tensor:
+    """Error function of floats."""
+    return _unary("erf", dialect.ErfOp, x, name)
+
+
+def relu(x: Tensor, name: str | None = None) -> Tensor:
+    """Maximum of numbers with zero."""
+    return _unary("relu", dialect.ReluOp, x, name)
+
+
+def sigmoid(x: Tensor, name: str | None = None) -> Tensor:
+    """``1 / (1 + exp(-x))`` of floats."""
+    return _unary("sigmoid", dialect.SigmoidOp, x, name)
+
+
+def silu(x: Tensor, name: str | None = None) -> Tensor:
+    """``x * sigmoid(x)`` of floats."""
+    return _unary("silu", dialect.SiluOp, x, name)
+
+
+def copy(x: Tensor, name: str | None = None) -> Tensor:
+    """The same values in a buffer of their own, for any dtype."""
+    return _unary("copy", dialect.CopyOp, x, name)
+
+
+def logical_not(x: Tensor, name: str | None = None) -> Tensor:
+    """Negation of a bool tensor."""
+    return _unary("logical_not", dialect.LogicalNotOp, x, name)
+
+
+def gelu(
+    x: Tensor, approximate: Literal["tanh", "none"] = "tanh", name: str | None = None
+) -> Tensor:
+    """Gaussian error linear unit of floats: ``x * Phi(x)``.
+
+    Args:
+        approximate: ``"tanh"`` for the usual approximation, ``"none"`` for the exact form.
+    """
+    if approximate not in ("tanh", "none"):
+        raise invalid(f'approximate must be "tanh" or "none", not {approximate!r}', "ark.gelu")
+    form = Enum("approximation", approximate)
+    return emit("gelu", dialect.GeluOp, name, operand=as_tensor(x, "gelu"), approximate=form)
+
+
+def cast(x: Tensor, dtype: DType | str, name: str | None = None) -> Tensor:
+    """`x` converted to another dtype.
+
+    Float to integer truncates toward zero and saturates, integer to narrower integer
+    wraps, anything to bool is ``x != 0``.
+
+    Example:
+        >>> y = ark.cast(x, ark.bf16)
+    """
+    source = as_tensor(x, "cast")
+    return emit("cast", dialect.CastOp, name, operand=source, dtype=as_dtype(dtype, "ark.cast"))
+
+
+def _binary(op: str, op_class: Any, a: object, b: object, name: str | None) -> Tensor:
+    lhs, rhs = as_pair(a, b, op)
+    return emit(op, op_class, name, lhs=lhs, rhs=rhs)
+
+
+def add(a: Operand, b: Operand, name: str | None = None) -> Tensor:
+    """Sum. As all binary ops: tensors of one dtype whose shapes broadcast; one of the two
+    may be a number or an array. Integers wrap."""
+    return _binary("add", dialect.AddOp, a, b, name)
+
+
+def sub(a: Operand, b: Operand, name: str | None = None) -> Tensor:
+    """Difference; operands as :func:`add`."""
+    return _binary("sub", dialect.SubOp, a, b, name)
+
+
+def mul(a: Operand, b: Operand, name: str | None = None) -> Tensor:
+    """Product; operands as :func:`add`."""
+    return _binary("mul", dialect.MulOp, a, b, name)
+
+
+def div(a: Operand, b: Operand, name: str | None = None) -> Tensor:
+    """Quotient; operands as :func:`add`. Integers truncate toward zero."""
+    return _binary("div", dialect.DivOp, a, b, name)
+
+
+def maximum(a: Operand, b: Operand, name: str | None = None) -> Tensor:
+    """The greater one, NaN if either is; operands as :func:`add`."""
+    return _binary("maximum", dialect.MaximumOp, a, b, name)
+
+
+def minimum(a: Operand, b: Operand, name: str | None = None) -> Tensor:
+    """The lesser one, NaN if either is; operands as :func:`add`."""
+    return _binary("minimum", dialect.MinimumOp, a, b, name)
+
+
+def pow(a: Operand, b: Operand, name: str | None = None) -> Tensor:
+    """``a`` to the power ``b``, for floats; operands as :func:`add`."""
+    return _binary("pow", dialect.PowOp, a, b, name)
+
+
+def logical_and(a: Operand, b: Operand, name: str | None = None) -> Tensor:
+    """Whether both are true; bool operands, as :func:`add`."""
+    return _binary("logical_and", dialect.LogicalAndOp, a, b, name)
+
+
+def logical_or(a: Operand, b: Operand, name: str | None = None) -> Tensor:
+    """Whether either is true; bool operands, as :func:`add`."""
+    return _binary("logical_or", dialect.LogicalOrOp, a, b, name)
+
+
+def _compare(predicate: str, op: str, a: object, b: object, name: str | None) -> Tensor:
+    lhs, rhs = as_pair(a, b, op)
+    relation = Enum("predicate", predicate)
+    return emit("compare", dialect.CompareOp, name or op, predicate=relation, lhs=lhs, rhs=rhs)
+
+
+def equal(a: Operand, b: Operand, name: str | None = None) -> Tensor:
+    """``a == b`` as a bool tensor; operands as :func:`add`."""
+    return _compare("eq", "equal", a, b, name)
+
+
+def not_equal(a: Operand, b: Operand, name: str | None = None) -> Tensor:
+    """``a != b`` as a bool tensor; operands as :func:`add`."""
+    return _compare("ne", "not_equal", a, b, name)
+
+
+def less(a: Operand, b: Operand, name: str | None = None) -> Tensor:
+    """``a < b`` as a bool tensor; operands as :func:`add`."""
+    return _compare("lt", "less", a, b, name)
+
+
+def less_equal(a: Operand, b: Operand, name: str | None = None) -> Tensor:
+    """``a <= b`` as a bool tensor; operands as :func:`add`."""
+    return _compare("le", "less_equal", a, b, name)
+
+
+def greater(a: Operand, b: Operand, name: str | None = None) -> Tensor:
+    """``a > b`` as a bool tensor; operands as :func:`add`."""
+    return _compare("gt", "greater", a, b, name)
+
+
+def greater_equal(a: Operand, b: Operand, name: str | None = None) -> Tensor:
+    """``a >= b`` as a bool tensor; operands as :func:`add`."""
+    return _compare("ge", "greater_equal", a, b, name)
+
+
+def where(c: Tensor, a: Operand, b: Operand, name: str | None = None) -> Tensor:
+    """`a` where the bool tensor `c` is true, else `b`; the three broadcast.
+
+    Example:
+        >>> masked = ark.where(mask, scores, -1e9)
+    """
+    lhs, rhs = as_pair(a, b, "where")
+    condition = as_operand(c, bool_, "where")
+    return emit("where", dialect.WhereOp, name, condition=condition, lhs=lhs, rhs=rhs)

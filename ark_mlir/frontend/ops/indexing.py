@@ -1,0 +1,95 @@
+"""Reads by index and writes into states."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...dialects import ark as dialect
+from ..builder import check_tensors
+from ..operands import as_tensor
+from ..program import current
+from ..shapes import as_axis, as_int, invalid
+from ..tensor import Tensor
+from .common import emit
+
+__all__ = ["embedding", "gather", "update"]
+
+# In ``static_offsets``: the offset is an operand (MLIR's ShapedType::kDynamic).
+_DYNAMIC = -(2**63)
+
+
+def embedding(indices: Tensor, weight: Tensor, name: str | None = None) -> Tensor:
+    """Rows of a table: ``weight[indices]``.
+
+    Args:
+        indices: int32 or int64, of any shape.
+        weight: ``[rows, D]``.
+
+    The result has the shape of `indices` followed by D. An index outside of the table is
+    an error that the run reports.
+
+    Example:
+        >>> h = ark.embedding(tokens, table)
+    """
+    table = as_tensor(weight, "embedding", "weight")
+    rows = as_tensor(indices, "embedding", "indices")
+    return emit("embedding", dialect.EmbeddingOp, name, indices=rows, weight=table)
+
+
+def gather(x: Tensor, indices: Tensor, axis: int, name: str | None = None) -> Tensor:
+    """Slices of `x` along one dimension, by index, as ``numpy.take``.
+
+    Args:
+        indices: int32 or int64, of any shape, which takes the place of the dimension.
+
+    An index outside of the dimension is an error that the run reports.
+
+    Example:
+        >>> row = ark.gather(table, position, axis=0)
+    """
+    source = as_tensor(x, "gather")
+    positions = as_tensor(indices, "gather", "indices")
+    number = as_axis(axis, source.ndim, "ark.gather")
+    return emit("gather", dialect.GatherOp, name, source=source, indices=positions, axis=number)
+
+
+def update(
+    state: Tensor, value: Tensor, offsets: Sequence[int | Tensor], name: str | None = None
+) -> Tensor:
+    """Writes `value` into a slice of `state`, in place, and returns the updated tensor.
+
+    Args:
+        state: made by ``ark.state``, or the result of an update.
+        value: of the state's rank and dtype.
+        offsets: for every dimension where the slice starts: an int, or a scalar tensor.
+
+    Every later use of the state, through any of its tensors, sees the write. A slice that
+    does not fit is an error: here where the offset is known, else of the run.
+
+    Example:
+        >>> keys = ark.update(cache, k, (0, 0, position, 0))
+    """
+    target = as_tensor(state, "update", "state")
+    source = as_tensor(value, "update", "value")
+    if target.state is None:
+        raise invalid(f"{target.name!r} is not a state", "ark.update")
+    if isinstance(offsets, Tensor) or not isinstance(offsets, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise invalid("offsets must be a list of integers and scalar tensors", "ark.update")
+    dynamic = [o for o in offsets if isinstance(o, Tensor)]
+    static = [
+        _DYNAMIC if isinstance(o, Tensor) else as_int(o, "offset", "ark.update") for o in offsets
+    ]
+    program = current("ark.update")
+    check_tensors(program, "ark.update", (target,))
+    program.sign()  # the verifier looks up whether the argument is a state
+    result = emit(
+        "update",
+        dialect.UpdateOp,
+        name,
+        state=target,
+        value=source,
+        offsets=dynamic,
+        static_offsets=static,
+    )
+    program.set_state(target.state, result.value)
+    return Tensor(program, result.value, name or target.name, target.state)

@@ -1,0 +1,134 @@
+"""Reductions and normalisations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...dialects import ark as dialect
+from ..operands import as_tensor
+from ..shapes import as_axis, as_ints, invalid
+from ..tensor import Tensor
+from .common import emit
+
+__all__ = [
+    "argmax", "layernorm", "reduce_max", "reduce_mean", "reduce_min", "reduce_sum", "rmsnorm",
+    "softmax",
+]  # fmt: skip
+
+
+def _reduce(
+    op: str, op_class: Any, x: Tensor, axis: object, keepdims: bool, name: str | None
+) -> Tensor:
+    source = as_tensor(x, op)
+    if not isinstance(keepdims, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise invalid(f"keepdims must be True or False, not {keepdims!r}", f"ark.{op}")
+    numbers = range(source.ndim) if axis is None else as_ints(axis, "axis", f"ark.{op}")
+    axes = [as_axis(a, source.ndim, f"ark.{op}") for a in numbers]
+    return emit(op, op_class, name, operand=source, axes=axes, keepdims=keepdims)
+
+
+def reduce_sum(
+    x: Tensor, axis: object = None, keepdims: bool = True, name: str | None = None
+) -> Tensor:
+    """Sum over dimensions.
+
+    Args:
+        axis: an int or a tuple of ints, negative ones from the end; None for all.
+        keepdims: whether the reduced dimensions stay, with extent one.
+
+    Floats accumulate in fp32, integers wrap in their own type. Raises InvalidUsageError on
+    an axis that `x` lacks.
+
+    Example:
+        >>> total = ark.reduce_sum(x, axis=(-2, -1), keepdims=False)
+    """
+    return _reduce("reduce_sum", dialect.ReduceSumOp, x, axis, keepdims, name)
+
+
+def reduce_mean(
+    x: Tensor, axis: object = None, keepdims: bool = True, name: str | None = None
+) -> Tensor:
+    """Mean of floats over dimensions; arguments as :func:`reduce_sum`."""
+    return _reduce("reduce_mean", dialect.ReduceMeanOp, x, axis, keepdims, name)
+
+
+def reduce_max(
+    x: Tensor, axis: object = None, keepdims: bool = True, name: str | None = None
+) -> Tensor:
+    """Maximum over dimensions, NaN if any is; arguments as :func:`reduce_sum`."""
+    return _reduce("reduce_max", dialect.ReduceMaxOp, x, axis, keepdims, name)
+
+
+def reduce_min(
+    x: Tensor, axis: object = None, keepdims: bool = True, name: str | None = None
+) -> Tensor:
+    """Minimum over dimensions, NaN if any is; arguments as :func:`reduce_sum`."""
+    return _reduce("reduce_min", dialect.ReduceMinOp, x, axis, keepdims, name)
+
+
+def argmax(x: Tensor, axis: int = -1, name: str | None = None) -> Tensor:
+    """Index of the first maximum along one dimension, which is dropped; int32.
+
+    Example:
+        >>> token = ark.argmax(logits, axis=-1)
+    """
+    source = as_tensor(x, "argmax")
+    number = as_axis(axis, source.ndim, "ark.argmax")
+    return emit("argmax", dialect.ArgmaxOp, name, operand=source, axis=number)
+
+
+def softmax(x: Tensor, axis: int = -1, name: str | None = None) -> Tensor:
+    """``exp(x - max) / sum(exp(x - max))`` of floats along one dimension."""
+    source = as_tensor(x, "softmax")
+    number = as_axis(axis, source.ndim, "ark.softmax")
+    return emit("softmax", dialect.SoftmaxOp, name, operand=source, axis=number)
+
+
+def layernorm(
+    x: Tensor,
+    weight: Tensor | None = None,
+    bias: Tensor | None = None,
+    eps: float = 1e-5,
+    name: str | None = None,
+) -> Tensor:
+    """``(x - mean) / sqrt(var + eps) * weight + bias`` of floats over the last dimension.
+
+    Args:
+        weight, bias: vectors of the last extent and of the dtype of `x`, or None.
+
+    Example:
+        >>> h = ark.layernorm(h, weight, bias, eps=1e-12)
+    """
+    return emit(
+        "layernorm",
+        dialect.LayernormOp,
+        name,
+        operand=as_tensor(x, "layernorm"),
+        eps=_as_eps(eps, "layernorm"),
+        weight=None if weight is None else as_tensor(weight, "layernorm", "weight"),
+        bias=None if bias is None else as_tensor(bias, "layernorm", "bias"),
+    )
+
+
+def rmsnorm(
+    x: Tensor, weight: Tensor | None = None, eps: float = 1e-5, name: str | None = None
+) -> Tensor:
+    """``x / sqrt(mean(x^2) + eps) * weight`` of floats over the last dimension.
+
+    Args:
+        weight: a vector of the last extent and of the dtype of `x`, or None.
+    """
+    return emit(
+        "rmsnorm",
+        dialect.RmsnormOp,
+        name,
+        operand=as_tensor(x, "rmsnorm"),
+        eps=_as_eps(eps, "rmsnorm"),
+        weight=None if weight is None else as_tensor(weight, "rmsnorm", "weight"),
+    )
+
+
+def _as_eps(eps: float, op: str) -> float:
+    if isinstance(eps, bool) or not isinstance(eps, (int, float)) or not 0 <= eps < float("inf"):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise invalid(f"eps must be a number from zero on, not {eps!r}", f"ark.{op}")
+    return float(eps)

@@ -1,0 +1,326 @@
+"""The same elements under another shape, in another order, or in part; and ``concat``."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...dialects import ark as dialect
+from ...dtypes import int32
+from ..operands import as_tensor, constant_tensor
+from ..shapes import as_axis, as_int, as_ints, as_shape, invalid
+from ..tensor import Tensor
+from .common import emit
+
+__all__ = [
+    "broadcast_to", "concat", "identity", "reshape", "sharding", "slice", "split",
+    "squeeze", "transpose", "unsqueeze",
+]  # fmt: skip
+
+
+def reshape(x: Tensor, shape: object, name: str | None = None) -> Tensor:
+    """The elements of `x`, in row-major order, under another shape of the same size.
+
+    Args:
+        shape: extents; one may be -1 and takes what is left.
+
+    Raises InvalidUsageError where the sizes differ.
+
+    Example:
+        >>> heads = ark.reshape(x, (8, 64, 12, -1))
+    """
+    source = as_tensor(x, "reshape")
+    extents = as_shape(shape, "ark.reshape", wildcard=True)
+    return emit(
+        "reshape", dialect.ReshapeOp, name, source=source, shape=_without_wildcard(source, extents)
+    )
+
+
+def _without_wildcard(source: Tensor, extents: list[int]) -> list[int]:
+    if -1 not in extents:
+        return extents
+    if extents.count(-1) > 1:
+        raise invalid(f"shape {extents} has more than one -1", "ark.reshape")
+    known = math.prod(e for e in extents if e != -1)
+    if known == 0 or source.size % known:
+        raise invalid(
+            f"{source.size} elements of shape {list(source.shape)} do not fill {extents}",
+            "ark.reshape",
+        )
+    return [source.size // known if e == -1 else e for e in extents]
+
+
+def transpose(x: Tensor, perm: object = None, name: str | None = None) -> Tensor:
+    """The dimensions of `x` in another order.
+
+    Args:
+        perm: for every dimension of the result, that of `x`; by default they are reversed.
+
+    Raises InvalidUsageError where `perm` is no permutation.
+
+    Example:
+        >>> x = ark.transpose(x, (0, 2, 1, 3))
+    """
+    source = as_tensor(x, "transpose")
+    order = list(reversed(range(source.ndim))) if perm is None else as_ints(perm, "perm")
+    axes = [as_axis(axis, source.ndim, "ark.transpose") for axis in order]
+    return emit("transpose", dialect.TransposeOp, name, source=source, permutation=axes)
+
+
+def slice(
+    x: Tensor, starts: object, stops: object, steps: object = None, name: str | None = None
+) -> Tensor:
+    """Every `steps`-th element from `starts` to below `stops`, in every dimension.
+
+    Args:
+        starts, stops: one bound for every dimension; a negative one counts from the end.
+        steps: positive; by default one.
+
+    Raises InvalidUsageError on bounds outside of the tensor. ``x[a:b:c]`` is the same with
+    numpy's leniency.
+
+    Example:
+        >>> y = ark.slice(x, (0, 2), (4, 8), (1, 2))
+    """
+    source = as_tensor(x, "slice")
+    begins = _from_front(as_ints(starts, "starts", "ark.slice"), source)
+    ends = _from_front(as_ints(stops, "stops", "ark.slice"), source)
+    strides = [1] * source.ndim if steps is None else as_ints(steps, "steps", "ark.slice")
+    return _slice(source, begins, ends, strides, name)
+
+
+def _from_front(bounds: list[int], source: Tensor) -> list[int]:
+    if len(bounds) != source.ndim:
+        return bounds  # the dialect says how many there must be
+    return [b + extent if b < 0 else b for b, extent in zip(bounds, source.shape, strict=True)]
+
+
+def _slice(
+    source: Tensor, starts: list[int], stops: list[int], steps: list[int], name: str | None
+) -> Tensor:
+    return emit(
+        "slice", dialect.SliceOp, name, source=source, starts=starts, stops=stops, steps=steps
+    )
+
+
+def concat(xs: Sequence[Tensor], axis: int, name: str | None = None) -> Tensor:
+    """Tensors joined along one dimension.
+
+    Args:
+        xs: tensors of one rank and dtype whose other extents agree.
+        axis: the dimension; a negative one counts from the end.
+
+    Raises InvalidUsageError where they do not fit together, or there are none.
+
+    Example:
+        >>> kv = ark.concat([k, v], axis=-1)
+    """
+    if isinstance(xs, Tensor) or not isinstance(xs, Sequence) or not xs:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise invalid("expected a list of tensors", "ark.concat")
+    tensors = [as_tensor(x, "concat", f"operand {i}") for i, x in enumerate(xs)]
+    number = as_axis(axis, tensors[0].ndim, "ark.concat")
+    return emit("concat", dialect.ConcatOp, name, inputs=tensors, axis=number)
+
+
+def split(
+    x: Tensor, n_or_sizes: int | Sequence[int], axis: int, name: str | None = None
+) -> list[Tensor]:
+    """The parts of `x` along one dimension, as slices.
+
+    Args:
+        n_or_sizes: how many equal parts, or the extent of every part.
+
+    Raises InvalidUsageError where the parts do not make up the extent.
+
+    Example:
+        >>> gate, up = ark.split(h, 2, axis=-1)
+    """
+    source = as_tensor(x, "split")
+    number = _checked_axis(axis, source, "ark.split")
+    extent = source.shape[number]
+    sizes = as_ints(n_or_sizes, "sizes", "ark.split")
+    if isinstance(n_or_sizes, int):
+        if sizes[0] < 1 or extent % sizes[0]:
+            raise invalid(f"extent {extent} has no {sizes[0]} equal parts", "ark.split")
+        sizes = [extent // sizes[0]] * sizes[0]
+    if sum(sizes) != extent or min(sizes, default=0) < 0:
+        raise invalid(f"parts {sizes} do not make up extent {extent}", "ark.split")
+    bounds = [0, *np.cumsum(sizes).tolist()]
+    return [
+        _part(source, number, begin, end, name)
+        for begin, end in zip(bounds[:-1], bounds[1:], strict=True)
+    ]
+
+
+def _checked_axis(axis: int, source: Tensor, op: str) -> int:
+    # For sugar: no op of that name would complain.
+    number = as_axis(axis, source.ndim, op)
+    if not 0 <= number < source.ndim:
+        raise invalid(f"axis {number} is not a dimension of shape {list(source.shape)}", op)
+    return number
+
+
+def _part(source: Tensor, axis: int, begin: int, end: int, name: str | None) -> Tensor:
+    starts, stops = [0] * source.ndim, list(source.shape)
+    starts[axis], stops[axis] = begin, end
+    return _slice(source, starts, stops, [1] * source.ndim, name)
+
+
+def sharding(x: Tensor, axis: int, dim_per_shard: int, name: str | None = None) -> list[Tensor]:
+    """The parts of `x` of extent `dim_per_shard` along one dimension, as slices.
+
+    Raises InvalidUsageError where the extent is no multiple of it.
+
+    Example:
+        >>> shards = ark.sharding(w, axis=0, dim_per_shard=64)
+    """
+    source = as_tensor(x, "sharding")
+    number = _checked_axis(axis, source, "ark.sharding")
+    part, extent = as_int(dim_per_shard, "dim_per_shard", "ark.sharding"), source.shape[number]
+    if part < 1 or extent % part:
+        raise invalid(f"extent {extent} is not a multiple of {part}", "ark.sharding")
+    return [_part(source, number, i, i + part, name) for i in range(0, extent, part)]
+
+
+def broadcast_to(x: Tensor, shape: object, name: str | None = None) -> Tensor:
+    """`x` repeated along missing dimensions and those of extent one, as numpy does.
+
+    Raises InvalidUsageError where `x` does not broadcast to `shape`.
+
+    Example:
+        >>> rows = ark.broadcast_to(bias, (8, 64))
+    """
+    source = as_tensor(x, "broadcast_to")
+    extents = as_shape(shape, "ark.broadcast_to")
+    return emit("broadcast_to", dialect.BroadcastToOp, name, source=source, shape=extents)
+
+
+def squeeze(x: Tensor, axis: object = None, name: str | None = None) -> Tensor:
+    """`x` without dimensions of extent one: those of `axis` (int or tuple), or all.
+
+    Raises InvalidUsageError on a dimension of another extent.
+
+    Example:
+        >>> row = ark.squeeze(x[0:1], 0)
+    """
+    source = as_tensor(x, "squeeze")
+    if axis is None:
+        axes = {i for i, extent in enumerate(source.shape) if extent == 1}
+    else:
+        numbers = as_ints(axis, "axis", "ark.squeeze")
+        axes = {_checked_axis(a, source, "ark.squeeze") for a in numbers}
+    for number in sorted(axes):
+        if source.shape[number] != 1:
+            extent = source.shape[number]
+            raise invalid(f"dimension {number} has extent {extent}, not one", "ark.squeeze")
+    return reshape(source, [e for i, e in enumerate(source.shape) if i not in axes], name)
+
+
+def unsqueeze(x: Tensor, axis: object, name: str | None = None) -> Tensor:
+    """`x` with dimensions of extent one at `axis` (int or tuple) of the result.
+
+    Raises InvalidUsageError on an axis that the result lacks, or one given twice.
+
+    Example:
+        >>> column = ark.unsqueeze(row, -1)
+    """
+    source = as_tensor(x, "unsqueeze")
+    numbers = as_ints(axis, "axis", "ark.unsqueeze")
+    rank = source.ndim + len(numbers)
+    axes = [as_axis(a, rank, "ark.unsqueeze") for a in numbers]
+    if len(set(axes)) != len(axes) or not all(0 <= a < rank for a in axes):
+        raise invalid(f"axes {numbers} are not distinct dimensions of {rank}", "ark.unsqueeze")
+    extents = iter(source.shape)
+    return reshape(source, [1 if i in axes else next(extents) for i in range(rank)], name)
+
+
+def identity(x: Tensor, deps: Sequence[Tensor] = (), name: str | None = None) -> Tensor:
+    """`x`, available only after the tensors `deps` are complete.
+
+    Example:
+        >>> y = ark.identity(x, deps=[sent])
+    """
+    source = as_tensor(x, "identity")
+    others = [as_tensor(d, "identity", f"dependence {i}") for i, d in enumerate(deps)]
+    return emit("identity", dialect.IdentityOp, name, source=source, deps=others)
+
+
+# ---------------------------------------------------------------- x[...]
+
+
+def getitem(x: Tensor, index: Any) -> Tensor:
+    """``x[index]``: numpy's basic indexing by static ints, slices, ``...`` and None."""
+    entries = _expanded(x, index if isinstance(index, tuple) else (index,))
+    parts: list[tuple[int, int, int]] = []
+    extents: list[int] = []
+    reversed_axes: list[int] = []
+    for entry in entries:
+        if entry is None:
+            extents.append(1)
+            continue
+        axis = len(parts)
+        if isinstance(entry, builtins.slice):
+            part, backward = _bounds(entry, x.shape[axis])
+            extents.append(len(range(*part)))
+            reversed_axes += [axis] if backward else []
+        else:
+            part = _element(entry, axis, x)
+        parts.append(part)
+    starts, stops, steps = ([p[i] for p in parts] for i in range(3))
+    result = x
+    if parts != [(0, extent, 1) for extent in x.shape]:
+        result = _slice(x, starts, stops, steps, None)
+    for axis in reversed_axes:
+        result = _reversed(result, axis)
+    return result if list(result.shape) == extents else reshape(result, extents)
+
+
+def _expanded(x: Tensor, index: tuple[Any, ...]) -> list[Any]:
+    """The index with one entry for every dimension, besides None."""
+    ellipses = sum(entry is Ellipsis for entry in index)
+    used = sum(entry is not None and entry is not Ellipsis for entry in index)
+    if ellipses > 1 or used > x.ndim:
+        raise invalid(f"{used} indices do not fit shape {list(x.shape)}", "ark.slice")
+    missing = [builtins.slice(None)] * (x.ndim - used)
+    if not ellipses:
+        return [*index, *missing]
+    place = next(i for i, entry in enumerate(index) if entry is Ellipsis)
+    return [*index[:place], *missing, *index[place + 1 :]]
+
+
+def _bounds(entry: builtins.slice, extent: int) -> tuple[tuple[int, int, int], bool]:
+    """Start, stop, step of a forward slice of the same elements; whether to reverse it."""
+    for bound in (entry.start, entry.stop, entry.step):
+        if bound is not None:
+            as_int(bound, "a bound of a slice", "ark.slice")
+    if entry.step is not None and int(entry.step) == 0:
+        raise invalid("step must not be zero", "ark.slice")
+    elements = range(*entry.indices(extent))
+    backward = elements.step < 0
+    forward = elements[::-1] if backward else elements
+    if not len(forward):
+        return (0, 0, 1), False
+    return (forward.start, forward[-1] + 1, forward.step), backward
+
+
+def _element(entry: Any, axis: int, x: Tensor) -> tuple[int, int, int]:
+    if isinstance(entry, Tensor):
+        raise invalid("an index must be static; use ark.gather or ark.embedding", "ark.slice")
+    number = as_int(entry, "an index", "ark.slice")
+    extent = x.shape[axis]
+    if not -extent <= number < extent:
+        raise invalid(
+            f"index {number} is out of range for dimension {axis} of {list(x.shape)}", "ark.slice"
+        )
+    number %= extent
+    return number, number + 1, 1
+
+
+def _reversed(x: Tensor, axis: int) -> Tensor:
+    # Views only go forward, so a negative step is a gather.
+    indices = constant_tensor(np.arange(x.shape[axis], dtype=np.int32)[::-1], int32)
+    return emit("gather", dialect.GatherOp, None, source=x, indices=indices, axis=axis)

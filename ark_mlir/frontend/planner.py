@@ -1,0 +1,108 @@
+"""``ark.planner``: pins where and how the ops built inside of it run."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, fields, replace
+
+from .. import ir
+from .shapes import as_ints, invalid
+
+__all__ = ["Plan", "plan_attribute", "planner"]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is pinned; None where the compiler is free."""
+
+    sms: tuple[int, ...] | None = None
+    warps: tuple[int, ...] | None = None
+    shared_memory: tuple[int, ...] | None = None
+    tile: tuple[int, ...] | None = None
+    sync: bool | None = None
+
+
+_PLAN: ContextVar[Plan | None] = ContextVar("ark_plan", default=None)
+
+
+@contextlib.contextmanager
+def planner(
+    sms: int | Sequence[int] | None = None,
+    warps: int | Sequence[int] | None = None,
+    shared_memory: int | Sequence[int] | None = None,
+    tile: int | Sequence[int] | None = None,
+    sync: bool | None = None,
+) -> Iterator[Plan]:
+    """Pins the ops built inside of the ``with`` block.
+
+    Args:
+        sms: ``[begin, end)`` of the SMs that may run the ops; ``n`` means ``[0, n)``.
+        warps: range of warps of those SMs.
+        shared_memory: range of bytes of the shared memory of those SMs.
+        tile: extents of a tile, one for every dimension of an op's result.
+        sync: False lets consecutive ops of the block follow each other without
+            synchronisation between SMs where the dependences allow it.
+
+    Blocks nest: an inner one overrides what it names, and its ranges must lie within
+    the outer ones. Raises InvalidUsageError otherwise, or on a range that is empty.
+
+    Example:
+        >>> with ark.planner(sms=(0, 64), tile=(32, 128)):
+        ...     h = ark.matmul(x, w)
+    """
+    outer = _PLAN.get() or Plan()
+    if sync is not None and not isinstance(sync, bool):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise invalid(f"planner: sync must be True or False, not {sync!r}")
+    plan = Plan(
+        sms=_as_range("sms", sms, outer.sms),
+        warps=_as_range("warps", warps, outer.warps),
+        shared_memory=_as_range("shared_memory", shared_memory, outer.shared_memory),
+        tile=_as_tile(tile),
+        sync=sync,
+    )
+    given = {f.name: getattr(plan, f.name) for f in fields(plan)}
+    token = _PLAN.set(replace(outer, **{k: v for k, v in given.items() if v is not None}))
+    try:
+        yield plan
+    finally:
+        _PLAN.reset(token)
+
+
+def _as_range(
+    what: str, value: int | Sequence[int] | None, outer: tuple[int, ...] | None
+) -> tuple[int, ...] | None:
+    if value is None:
+        return None
+    bounds = as_ints(value, f"planner: {what}")
+    begin, end = [0, *bounds] if len(bounds) == 1 else bounds if len(bounds) == 2 else (1, 0)
+    if not 0 <= begin < end:
+        raise invalid(f"planner: {what} must be a range [begin, end) or a count, not {value!r}")
+    if outer is not None and not (outer[0] <= begin and end <= outer[1]):
+        raise invalid(f"planner: {what} [{begin}, {end}) leaves the outer {list(outer)}")
+    return begin, end
+
+
+def _as_tile(value: int | Sequence[int] | None) -> tuple[int, ...] | None:
+    if value is None:
+        return None
+    tile = as_ints(value, "planner: tile")
+    if not tile or min(tile) < 1:
+        raise invalid(f"planner: extents of a tile are positive, not {value!r}")
+    return tuple(tile)
+
+
+def plan_attribute() -> ir.Attribute | None:
+    """The plan in force as a dictionary attribute, or None; needs a current context."""
+    plan = _PLAN.get()
+    if plan is None:
+        return None
+    entries: dict[str, ir.Attribute] = {}
+    for field in fields(plan):
+        value = getattr(plan, field.name)
+        if isinstance(value, bool):
+            entries[field.name] = ir.BoolAttr.get(value)
+        elif value is not None:
+            entries[field.name] = ir.DenseI64ArrayAttr.get(list(value))
+    return ir.DictAttr.get(entries) if entries else None

@@ -1,0 +1,89 @@
+"""Checks of Python values that the dialect never gets to see: extents, axes, names.
+
+Nothing here repeats a rule of the dialect. These functions turn what a caller wrote into
+plain ints or refuse it (a float, NaN, a bool, a tensor), which MLIR could not do.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Sequence
+from typing import SupportsIndex
+
+from ..dtypes import DType
+from ..dtypes import as_dtype as to_dtype
+from ..errors import InvalidUsageError
+from .locations import user_frames
+
+__all__ = ["as_axis", "as_dtype", "as_int", "as_ints", "as_name", "as_shape", "invalid"]
+
+_INT64_MAX = 2**63 - 1
+
+
+def invalid(message: str, op: str | None = None) -> InvalidUsageError:
+    """An InvalidUsageError at the user's line, to be raised by the caller."""
+    return InvalidUsageError(message, location=str(user_frames(0)[0]), op=op)
+
+
+def as_int(value: object, what: str, op: str | None = None) -> int:
+    """A Python or numpy integer as int; refuses bool, floats and everything else."""
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        raise invalid(f"{what} must be an integer, not {value!r}", op)
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise invalid(f"{what} must be an integer, not {value!r}", op) from None
+    if abs(number) > _INT64_MAX:
+        raise invalid(f"{what} does not fit into 64 bits: {number}", op)
+    return number
+
+
+def as_ints(values: object, what: str, op: str | None = None) -> list[int]:
+    """A sequence of integers, or one integer, as a list of ints."""
+    if isinstance(values, SupportsIndex) and not _is_sequence(values):
+        return [as_int(values, what, op)]
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise invalid(f"{what} must be integers, not {values!r}", op)
+    return [as_int(v, f"{what}[{i}]", op) for i, v in enumerate(values)]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+
+
+def _is_sequence(value: object) -> bool:
+    # A numpy array of one element has __index__, but its shape is what counts.
+    return isinstance(value, Sequence) or getattr(value, "ndim", 0) > 0
+
+
+def as_shape(shape: object, op: str | None = None, *, wildcard: bool = False) -> list[int]:
+    """A shape as a list of extents; `wildcard` admits -1."""
+    extents = as_ints(shape, "shape", op)
+    size = 1
+    for axis, extent in enumerate(extents):
+        if extent < 0 and not (wildcard and extent == -1):
+            raise invalid(f"extent {axis} of shape {tuple(extents)} is negative", op)
+        size *= extent
+        if abs(size) > _INT64_MAX:
+            raise invalid(f"shape {tuple(extents)} has more elements than 64 bits can count", op)
+    return extents
+
+
+def as_axis(axis: object, rank: int, op: str | None = None) -> int:
+    """An axis counted from the front.
+
+    One out of range passes unchanged: the dialect rejects it in its own words.
+    """
+    number = as_int(axis, "axis", op)
+    return number + rank if -rank <= number < 0 else number
+
+
+def as_dtype(dtype: object, op: str) -> DType:
+    """The element type that `dtype` names; see ``dtypes.as_dtype``."""
+    try:
+        return to_dtype(dtype)
+    except InvalidUsageError as error:
+        raise invalid(error.message, op) from None
+
+
+def as_name(name: object, what: str) -> str:
+    """A name that users can bind and files can hold: not empty, printable, no line break."""
+    if not isinstance(name, str) or not name or not name.isprintable():
+        raise invalid(f"{what} must be a printable, non-empty string, not {name!r}")
+    return name

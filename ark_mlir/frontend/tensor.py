@@ -1,0 +1,208 @@
+"""The tensor of a program under construction: a shape, a dtype, and Python's operators."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from .. import ir
+from ..dtypes import DType
+from .program import Argument, Program, dtype_of, shape_of
+from .shapes import invalid
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from . import ops
+
+    Operand = "Tensor | bool | int | float | np.generic[Any] | NDArray[Any]"
+
+__all__ = ["Tensor"]
+
+
+def _ops() -> Any:
+    # The ops are functions on tensors, so their modules import this one.
+    from . import ops
+
+    return ops
+
+
+class Tensor:
+    """A value of a program. Made by ``ark.input`` and its siblings and by every op.
+
+    Supports ``+ - * / @``, unary ``-``, ``abs``, ``**``, comparisons, ``& | ~`` on bool
+    tensors, and slicing with static bounds as numpy's basic indexing has it. The other operand
+    may be a Python scalar, which takes the tensor's dtype, or a numpy array. A tensor has
+    no value while the program is built, so it has no truth value either.
+
+    Example:
+        >>> y = (2 * x + 1)[..., :8] @ w
+    """
+
+    # numpy would otherwise apply `array + tensor` to every element on its own.
+    __array_ufunc__ = None
+
+    def __init__(
+        self, program: Program, value: ir.Value, name: str, state: Argument | None = None
+    ) -> None:
+        self._program = program
+        self._value = value
+        self._name = name
+        self._state = state
+        self._shape = shape_of(value)
+        self._dtype = dtype_of(value)
+        self.argument: Argument | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The static extents."""
+        return self._shape
+
+    @property
+    def dtype(self) -> DType:
+        """The element type."""
+        return self._dtype
+
+    @property
+    def name(self) -> str:
+        """The argument's name, or that of the op that made the tensor."""
+        return self.argument.name if self.argument is not None else self._name
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self._shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self._shape)
+
+    @property
+    def program(self) -> Program:
+        """The program that the tensor belongs to."""
+        return self._program
+
+    @property
+    def state(self) -> Argument | None:
+        """The state that the tensor is, where it is one."""
+        return self._state
+
+    @property
+    def value(self) -> ir.Value:
+        """The ``ir.Value``; that of a state is its newest one, for updates act in place."""
+        if self._state is not None:
+            return self._program.state_value(self._state, self._value)
+        return self._value
+
+    def __repr__(self) -> str:
+        return f"<ark.Tensor {self.name!r} {self._dtype}{list(self._shape)}>"
+
+    # ---------------------------------------------------------------- arithmetic
+
+    def __add__(self, other: Operand) -> Tensor:
+        return _ops().add(self, other)
+
+    def __radd__(self, other: Operand) -> Tensor:
+        return _ops().add(other, self)
+
+    def __sub__(self, other: Operand) -> Tensor:
+        return _ops().sub(self, other)
+
+    def __rsub__(self, other: Operand) -> Tensor:
+        return _ops().sub(other, self)
+
+    def __mul__(self, other: Operand) -> Tensor:
+        return _ops().mul(self, other)
+
+    def __rmul__(self, other: Operand) -> Tensor:
+        return _ops().mul(other, self)
+
+    def __truediv__(self, other: Operand) -> Tensor:
+        return _ops().div(self, other)
+
+    def __rtruediv__(self, other: Operand) -> Tensor:
+        return _ops().div(other, self)
+
+    def __pow__(self, other: Operand) -> Tensor:
+        return _ops().pow(self, other)
+
+    def __rpow__(self, other: Operand) -> Tensor:
+        return _ops().pow(other, self)
+
+    def __matmul__(self, other: Tensor) -> Tensor:
+        return _ops().matmul(self, other)
+
+    def __rmatmul__(self, other: NDArray[Any]) -> Tensor:
+        return _ops().matmul(other, self)
+
+    def __neg__(self) -> Tensor:
+        return _ops().neg(self)
+
+    def __abs__(self) -> Tensor:
+        return _ops().abs(self)
+
+    def __and__(self, other: Operand) -> Tensor:
+        return _ops().logical_and(self, other)
+
+    def __or__(self, other: Operand) -> Tensor:
+        return _ops().logical_or(self, other)
+
+    __rand__ = __and__
+    __ror__ = __or__
+
+    def __invert__(self) -> Tensor:
+        return _ops().logical_not(self)
+
+    # ---------------------------------------------------------------- comparisons
+
+    def __eq__(self, other: Operand) -> Tensor:  # type: ignore[override]
+        return _ops().equal(self, other)
+
+    def __ne__(self, other: Operand) -> Tensor:  # type: ignore[override]
+        return _ops().not_equal(self, other)
+
+    def __lt__(self, other: Operand) -> Tensor:
+        return _ops().less(self, other)
+
+    def __le__(self, other: Operand) -> Tensor:
+        return _ops().less_equal(self, other)
+
+    def __gt__(self, other: Operand) -> Tensor:
+        return _ops().greater(self, other)
+
+    def __ge__(self, other: Operand) -> Tensor:
+        return _ops().greater_equal(self, other)
+
+    # Comparisons give tensors, so identity is what is left to hash by.
+    __hash__ = object.__hash__
+
+    # ---------------------------------------------------------------- container
+
+    def __getitem__(self, index: Any) -> Tensor:
+        return _ops().getitem(self, index)
+
+    def __len__(self) -> int:
+        if not self._shape:
+            raise TypeError("a tensor of rank zero has no length")
+        return self._shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        return (self[i] for i in range(len(self)))
+
+    def __bool__(self) -> NoReturn:
+        raise invalid(
+            f"tensor {self.name!r} has no value while the program is built; "
+            "use ark.where or ark.logical_and instead of if, and, or, not"
+        )
+
+    def __float__(self) -> NoReturn:
+        raise invalid(f"tensor {self.name!r} has no value while the program is built")
+
+    def __int__(self) -> NoReturn:
+        raise invalid(f"tensor {self.name!r} has no value while the program is built")
+
+    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise invalid(f"tensor {self.name!r} has no value while the program is built")

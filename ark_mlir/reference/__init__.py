@@ -1,0 +1,206 @@
+"""The numpy interpreter of the graph level: float64 inside, the oracle of all tests.
+
+    >>> ark.reference.run(program, {"x": x, "w": w})["y"]
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeVar, overload
+
+import numpy as np
+
+from .. import ir
+from ..errors import InvalidUsageError, RankFailedError
+from ..frontend import Program
+from ..frontend.diagnostics import to_error
+from . import elementwise as elementwise
+from . import indexing as indexing
+from . import linear as linear
+from . import reductions as reductions
+from . import views as views
+from .binding import bind
+from .bounded import Array
+from .interpreter import Machine, find_program, signature
+from .world import Rank, World
+
+__all__ = ["Evaluation", "error_bound", "evaluate", "run"]
+
+Source = Program | ir.Module | str | os.PathLike[str]
+Arrays = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What an interpretation gives; floats are float64, other dtypes as they are.
+
+    Attributes:
+        outputs: arrays by output name.
+        states: arrays by state name, after the run.
+        bounds: by output name, the largest error by element of a correct implementation;
+            empty where bounds were not asked for.
+    """
+
+    outputs: dict[str, Array]
+    states: dict[str, Array]
+    bounds: dict[str, Array]
+
+
+def evaluate(
+    program: Source,
+    inputs: Arrays,
+    state: Arrays | None = None,
+    *,
+    bound: bool = False,
+    round_to_dtype: bool = False,
+    rank: Rank | None = None,
+) -> Evaluation:
+    """Interprets a program once.
+
+    Args:
+        program: an ``ark.Program``, an ``ir.Module`` of the graph level, MLIR text, or the
+            path of an ``.mlir`` file.
+        inputs: arrays of inputs, parameters and scalars by name.
+        state: arrays of states by name; those left out have their initial values.
+        bound: also computes ``bounds``.
+        round_to_dtype: rounds every float result to its dtype, as a compiler that fuses
+            nothing would.
+
+    Raises InvalidUsageError where names, shapes or dtypes do not match, and on an index out
+    of range, naming the op.
+
+    Example:
+        >>> ark.reference.evaluate(program, {"x": x}, bound=True).bounds["y"].max()
+    """
+    op = find_program(_as_module(program))
+    arrays = bind(signature(op), inputs, state or {})
+    machine = Machine(bound=bound, round_to_dtype=round_to_dtype, rank=rank)
+    machine.run(op, arrays)
+    bounds = {n: v.error for n, v in machine.outputs.items() if v.error is not None}
+    return Evaluation(
+        outputs={name: np.array(value.data) for name, value in machine.outputs.items()},
+        states={name: np.array(value.data) for name, value in machine.states.items()},
+        bounds=bounds,
+    )
+
+
+def _as_module(program: Source) -> ir.Module:
+    if isinstance(program, Program):
+        return program.module
+    if isinstance(program, ir.Module):
+        return program
+    text, path = _as_text(program)
+    try:
+        return ir.Module.parse(text, ir.Context())
+    except ir.MLIRError as error:
+        raise to_error(InvalidUsageError, error, location=path) from None
+
+
+def _as_text(program: str | os.PathLike[str]) -> tuple[str, str | None]:
+    if isinstance(program, str) and ("\n" in program or not program.endswith(".mlir")):
+        return program, None
+    path = Path(program)
+    try:
+        return path.read_text(encoding="utf-8"), str(path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidUsageError(f"cannot read it: {error}", location=str(path)) from None
+
+
+@overload
+def run(
+    program: Source,
+    inputs: Arrays,
+    state: Arrays | None = None,
+    *,
+    round_to_dtype: bool = False,
+    return_states: Literal[False] = False,
+) -> dict[str, Array]: ...
+@overload
+def run(
+    program: Source,
+    inputs: Arrays,
+    state: Arrays | None = None,
+    *,
+    round_to_dtype: bool = False,
+    return_states: Literal[True],
+) -> tuple[dict[str, Array], dict[str, Array]]: ...
+@overload
+def run(
+    program: Sequence[Program | ir.Module],
+    inputs: Sequence[Arrays],
+    state: None = None,
+    *,
+    round_to_dtype: bool = False,
+    return_states: Literal[False] = False,
+) -> list[dict[str, Array]]: ...
+def run(
+    program: Source | Sequence[Program | ir.Module],
+    inputs: Arrays | Sequence[Arrays],
+    state: Arrays | None = None,
+    *,
+    round_to_dtype: bool = False,
+    return_states: bool = False,
+) -> Any:
+    """The outputs of a program by name; with `return_states`, also its states after the run.
+
+    A list of programs, one per rank, takes a list of inputs and gives a list of outputs.
+    Other arguments and errors as :func:`evaluate`.
+
+    Example:
+        >>> outputs, states = ark.reference.run(step, {"x": x}, states, return_states=True)
+    """
+    if isinstance(program, (list, tuple)):
+        if not isinstance(inputs, (list, tuple)) or len(inputs) != len(program):
+            raise InvalidUsageError(f"{len(program)} programs need as many dicts of inputs")  # pyright: ignore[reportUnknownArgumentType]
+        return _run_ranks(program, inputs, round_to_dtype)  # pyright: ignore[reportUnknownArgumentType]
+    result = evaluate(program, inputs, state, round_to_dtype=round_to_dtype)  # type: ignore[arg-type]
+    return (result.outputs, result.states) if return_states else result.outputs
+
+
+def _run_ranks(
+    programs: Sequence[Program | ir.Module], inputs: Sequence[Arrays], round_to_dtype: bool
+) -> list[dict[str, Array]]:
+    world = World(len(programs))
+    outcomes: list[dict[str, Array] | BaseException] = [{} for _ in programs]
+
+    def work(number: int) -> None:
+        try:
+            outcomes[number] = evaluate(
+                programs[number],
+                inputs[number],
+                round_to_dtype=round_to_dtype,
+                rank=Rank(number, world),
+            ).outputs
+        except BaseException as error:  # handed to the caller below
+            outcomes[number] = error
+            world.barrier.abort()
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(len(programs))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    errors = [o for o in outcomes if isinstance(o, BaseException)]
+    # The rank that failed on its own says more than those that waited for it.
+    for error in sorted(errors, key=lambda e: isinstance(e, RankFailedError)):
+        raise error
+    return [o for o in outcomes if isinstance(o, dict)]
+
+
+def error_bound(
+    program: Source, inputs: Arrays, state: Arrays | None = None
+) -> dict[str, Array]:
+    """For every output, the largest error by element of a correct implementation.
+
+    Correct means: fp32 arithmetic inside of every op, sums in any order, results stored in
+    the op's dtype. Infinity where the result may jump (a comparison of equal values) or
+    overflow. Arguments and errors as :func:`evaluate`.
+
+    Example:
+        >>> assert (abs(got - expected) <= ark.reference.error_bound(program, inputs)["y"]).all()
+    """
+    return evaluate(program, inputs, state, bound=True).bounds

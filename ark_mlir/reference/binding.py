@@ -1,0 +1,67 @@
+"""The arrays of a run, checked against the program's arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import from_numpy
+from ..errors import InvalidUsageError
+from .bounded import Array
+from .interpreter import Argument
+
+__all__ = ["bind"]
+
+
+def bind(
+    arguments: list[Argument], inputs: Mapping[str, Any], states: Mapping[str, Any]
+) -> dict[str, Array]:
+    """Arrays by argument name: float64 for floats, else of the argument's dtype.
+
+    `inputs` holds inputs, parameters and scalars; a state is taken from `states`, or has
+    its initial value. Raises InvalidUsageError on names that are missing or unknown and on
+    arrays of another shape or kind.
+    """
+    bound = {a.name: a for a in arguments if a.kind != "state"}
+    held = {a.name: a for a in arguments if a.kind == "state"}
+    missing = [name for name in bound if name not in inputs]
+    unknown = [n for n in inputs if n not in bound] + [n for n in states if n not in held]
+    if missing or unknown:
+        problems = [f"missing {', '.join(missing)}"] if missing else []
+        problems += [f"unknown {', '.join(unknown)}"] if unknown else []
+        raise InvalidUsageError("inputs do not match the program: " + "; ".join(problems))
+    arrays = {name: _converted(a, inputs[name]) for name, a in bound.items()}
+    for name, argument in held.items():
+        value = states[name] if name in states else np.full(argument.shape, argument.init)
+        arrays[name] = _converted(argument, value)
+    return arrays
+
+
+def _converted(argument: Argument, value: Any) -> Array:
+    array = np.asarray(value)
+    if tuple(array.shape) != argument.shape:
+        raise _mismatch(argument, f"has shape {list(argument.shape)}, got {list(array.shape)}")
+    dtype = argument.dtype
+    if dtype.is_float:
+        if array.dtype.kind not in "biuf" and from_numpy(array.dtype) is None:
+            raise _mismatch(argument, f"is {dtype}, got {array.dtype}")
+        # float64 passes unrounded: states of an earlier run come back as they were.
+        return array.astype(np.float64)
+    converted = array.astype(dtype.numpy)
+    if array.dtype.kind not in "biuf" or not np.array_equal(converted, array):
+        raise _mismatch(argument, f"is {dtype}, got {array.dtype} with values it cannot hold")
+    if argument.kind == "scalar":
+        _check_scalar(argument, int(converted))
+    return converted
+
+
+def _check_scalar(argument: Argument, value: int) -> None:
+    if value < 0 or (argument.max is not None and value > argument.max):
+        bound = "" if argument.max is None else f" and at most {argument.max}"
+        raise _mismatch(argument, f"must be at least 0{bound}, got {value}")
+
+
+def _mismatch(argument: Argument, problem: str) -> InvalidUsageError:
+    return InvalidUsageError(f"{argument.kind} {argument.name!r} {problem}")

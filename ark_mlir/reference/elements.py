@@ -1,0 +1,52 @@
+"""The contents of constant attributes as numpy arrays."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from .. import ir
+from ..dtypes import DType, from_mlir
+from ..errors import UnsupportedError
+from .bounded import Array
+
+__all__ = ["to_array"]
+
+_DENSE = re.compile(r"dense<(.*)> : ", re.DOTALL)
+_NUMBER = re.compile(r"0x[0-9A-Fa-f]+|[-+0-9.eE]+|true|false")
+# Types whose elements the bindings give as a Python buffer.
+_BUFFER = ("f32", "f16", "i8", "i32", "i64", "ui8", "ui32", "i1")
+
+
+def to_array(attribute: ir.Attribute) -> Array:
+    """The elements of a dense attribute as an array of the dtype's numpy type."""
+    shaped = ir.ShapedType(attribute.type)
+    shape, dtype = tuple(shaped.shape), from_mlir(str(shaped.element_type))
+    if not ir.DenseElementsAttr.isinstance(attribute):
+        raise UnsupportedError(f"a constant given as {str(attribute)[:40]} cannot be interpreted")
+    dense = ir.DenseElementsAttr(attribute)
+    if dtype.mlir in _BUFFER and not dense.is_splat:
+        return np.array(dense, dtype=dtype.numpy).reshape(shape)
+    return _parsed(str(attribute), shape, dtype)
+
+
+def _parsed(text: str, shape: tuple[int, ...], dtype: DType) -> Array:
+    # The bindings have no access to bf16, 8-bit floats and splats; the text has them all.
+    match = _DENSE.match(text)
+    body = match.group(1) if match else ""
+    if body.startswith('"0x'):
+        data = np.frombuffer(bytes.fromhex(body[3:-1]), dtype.numpy)
+    else:
+        data = np.array([_number(word, dtype) for word in _NUMBER.findall(body)], dtype.numpy)
+    return np.broadcast_to(data.reshape(shape if data.size != 1 else ()), shape)
+
+
+def _number(word: str, dtype: DType) -> object:
+    if word in ("true", "false"):
+        return word == "true"
+    if word.startswith("0x"):
+        # A float without a decimal form (NaN, infinity) is printed by its bits.
+        bits = np.array([int(word, 16)], f"u{dtype.itemsize}")
+        return bits.view(dtype.numpy)[0]
+    return float(word) if dtype.is_float else int(word)

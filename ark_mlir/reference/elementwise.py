@@ -1,0 +1,296 @@
+"""Elementwise ops."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import DType
+from .bounded import Array, Bounded
+from .interpreter import Machine
+from .values import Value, handles, result_type, uncertain
+
+__all__: list[str] = []
+
+# ---------------------------------------------------------------- floats
+
+_erf = np.frompyfunc(math.erf, 1, 1)
+
+
+def erf(x: Array) -> Array:
+    """The error function; numpy has none."""
+    return np.asarray(_erf(x), np.float64)
+
+
+def sigmoid(x: Array) -> Array:
+    """``1 / (1 + exp(-x))`` without overflow."""
+    small = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1, small) / (1 + small)
+
+
+def silu(x: Array) -> Array:
+    """``x * sigmoid(x)``, with its limit at minus infinity."""
+    return np.where(np.isneginf(x), 0.0, x * sigmoid(x))
+
+
+def gelu_exact(x: Array) -> Array:
+    """``x * Phi(x)``, with its limit at minus infinity."""
+    # erfc keeps what 1 + erf cancels for large negative x.
+    tail = np.asarray(_erfc(-x / math.sqrt(2)), np.float64)
+    return np.where(np.isneginf(x), 0.0, 0.5 * x * tail)
+
+
+_erfc = np.frompyfunc(math.erfc, 1, 1)
+
+
+def gelu_tanh(x: Array) -> Array:
+    """The tanh form, which is ``x * sigmoid(2 y)`` for ``y`` the argument of tanh."""
+    inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)
+    return np.where(np.isneginf(x), 0.0, x * sigmoid(2 * inner))
+
+
+Function = Callable[[Array], Array]
+
+_MONOTONE: dict[str, Function] = {
+    "ark.exp": np.exp,
+    "ark.log": np.log,
+    "ark.sqrt": np.sqrt,
+    "ark.tanh": np.tanh,
+    "ark.erf": erf,
+    "ark.sigmoid": sigmoid,
+}
+
+
+@handles("exp", "log", "sqrt", "tanh", "erf", "sigmoid")
+def monotone(op: Any, machine: Machine) -> Bounded:
+    """Functions whose error is attained at an end of the operand's interval."""
+    return machine.read(op.operand).bounded.monotone(_MONOTONE[op.operation.name])
+
+
+@handles("rsqrt", "reciprocal")
+def inverse(op: Any, machine: Machine) -> Bounded:
+    """Functions with a pole at zero: no bound where the operand's interval holds it."""
+    function: Function = {
+        "ark.rsqrt": lambda a: 1 / np.sqrt(a),
+        "ark.reciprocal": lambda a: 1 / a,
+    }[op.operation.name]
+    x = machine.read(op.operand).bounded
+    result = x.monotone(function)
+    if result.error is None:
+        return result
+    crosses = (np.abs(x.value) <= x.slack) & (x.slack > 0)
+    return Bounded(result.value, np.where(crosses, np.inf, result.error))
+
+
+@handles("sin", "cos")
+def periodic(op: Any, machine: Machine) -> Bounded:
+    """Slope one; never off by more than two."""
+    function = {"ark.sin": np.sin, "ark.cos": np.cos}[op.operation.name]
+    result = machine.read(op.operand).bounded.lipschitz(function, 1.0)
+    if result.error is None:
+        return result
+    return Bounded(result.value, np.minimum(result.error, 2.0))
+
+
+# Largest slopes of silu and gelu, rounded up.
+@handles("silu")
+def silu_op(op: Any, machine: Machine) -> Bounded:
+    """Slope below 1.1."""
+    return machine.read(op.operand).bounded.lipschitz(silu, 1.1)
+
+
+@handles("gelu")
+def gelu(op: Any, machine: Machine) -> Bounded:
+    """Slope below 1.13, in both forms."""
+    x = machine.read(op.operand).bounded
+    exact = "none" in str(op.approximate)
+    result = x.lipschitz(gelu_exact if exact else gelu_tanh, 1.13)
+    if result.error is None:
+        return result
+    # 1 + tanh(y) and 1 + erf(y) cancel for negative x: an absolute error of u stays.
+    return Bounded(result.value, result.error + 2.0**-23 * np.abs(x.value) * (x.value < 0))
+
+
+# ---------------------------------------------------------------- numbers and bool
+
+
+@handles("copy")
+def copy(op: Any, machine: Machine) -> Value:
+    """Another buffer; a value to the interpreter."""
+    return machine.read(op.operand).view(np.copy)
+
+
+@handles("logical_not")
+def logical_not(op: Any, machine: Machine) -> Value:
+    """Bool only."""
+    x = machine.read(op.operand)
+    return x.with_data(np.logical_not(x.data), x.error)
+
+
+@handles("abs", "neg", "relu")
+def sign(op: Any, machine: Machine) -> Value:
+    """Exact on floats and integers; integers wrap."""
+    x = machine.read(op.operand)
+    function: Function = {
+        "ark.abs": np.abs,
+        "ark.neg": np.negative,
+        "ark.relu": lambda a: np.maximum(a, a.dtype.type(0)),
+    }[op.operation.name]
+    return x.with_data(np.asarray(function(x.data)), x.error)
+
+
+_ARITHMETIC: dict[str, Callable[[Bounded, Bounded], Bounded]] = {
+    "ark.add": lambda a, b: a + b,
+    "ark.sub": lambda a, b: a - b,
+    "ark.mul": lambda a, b: a * b,
+    "ark.div": lambda a, b: a / b,
+}
+
+
+@handles("add", "sub", "mul", "div")
+def arithmetic(op: Any, machine: Machine) -> Value | Bounded:
+    """Floats with their errors; integers wrap."""
+    a, b = machine.read(op.lhs), machine.read(op.rhs)
+    name = op.operation.name
+    if a.dtype.is_float:
+        return _ARITHMETIC[name](a.bounded, b.bounded)
+    function = {
+        "ark.add": np.add, "ark.sub": np.subtract, "ark.mul": np.multiply, "ark.div": truncated
+    }[name]  # fmt: skip
+    data = np.asarray(function(a.data, b.data))
+    return a.with_data(data, uncertain((a, b), data.shape))
+
+
+def truncated(a: Array, b: Array) -> Array:
+    """Integer division that truncates toward zero and gives zero for a divisor of zero."""
+    divisor = np.where(b == 0, b.dtype.type(1), b)
+    # The least integer over minus one wraps, as everywhere; numpy raises for it.
+    negated = (divisor == -1) if np.issubdtype(b.dtype, np.signedinteger) else np.False_
+    divisor = np.where(negated, b.dtype.type(1), divisor)
+    quotient = np.floor_divide(a, divisor)
+    remainder = a - quotient * divisor
+    quotient = quotient + ((remainder != 0) & ((a < 0) != (divisor < 0))).astype(a.dtype)
+    quotient = np.where(negated, np.negative(a), quotient)
+    return np.where(b == 0, a.dtype.type(0), quotient)
+
+
+@handles("maximum", "minimum")
+def extremum(op: Any, machine: Machine) -> Value:
+    """NaN if either is; the error is the larger one."""
+    a, b = machine.read(op.lhs), machine.read(op.rhs)
+    function = np.maximum if op.operation.name == "ark.maximum" else np.minimum
+    data = np.asarray(function(a.data, b.data))
+    if a.error is None or b.error is None:
+        return a.with_data(data, None)
+    return a.with_data(data, np.maximum(a.error, b.error))
+
+
+@handles("pow")
+def power(op: Any, machine: Machine) -> Bounded:
+    """Floats; bounded for positive bases through ``exp(b log a)``."""
+    a, b = machine.read(op.lhs).bounded, machine.read(op.rhs).bounded
+    value = np.power(a.value, b.value)
+
+    def error() -> Array:
+        logs = a.monotone(np.log)
+        exponent = logs * b
+        relative = np.expm1(exponent.slack + 8 * 2.0**-24 * np.abs(exponent.value))
+        exact_operands = (a.slack == 0) & (b.slack == 0)
+        rounding = 16 * 2.0**-24 * (1 + np.abs(np.log(np.abs(a.value)) * b.value))
+        rounding = np.where(value == 0, 0, rounding)
+        return np.abs(value) * np.where(exact_operands, rounding, relative)
+
+    return a.result(value, error, b)
+
+
+@handles("logical_and", "logical_or")
+def logical(op: Any, machine: Machine) -> Value:
+    """Bool only."""
+    a, b = machine.read(op.lhs), machine.read(op.rhs)
+    function = np.logical_and if op.operation.name == "ark.logical_and" else np.logical_or
+    data = np.asarray(function(a.data, b.data))
+    return a.with_data(data, uncertain((a, b), data.shape))
+
+
+_PREDICATES: dict[str, Callable[[Array, Array], Array]] = {
+    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal,
+    "gt": np.greater, "ge": np.greater_equal,
+}  # fmt: skip
+
+
+@handles("compare")
+def compare(op: Any, machine: Machine) -> Value:
+    """In doubt where the operands are closer than their errors."""
+    from ..dtypes import bool_
+
+    a, b = machine.read(op.lhs), machine.read(op.rhs)
+    predicate = _PREDICATES[_word(op.predicate)]
+    data = np.asarray(predicate(a.data, b.data))
+    if a.error is None or b.error is None:
+        return Value(data, bool_)
+    spread = a.error + b.error
+    distance = np.abs(a.data.astype(np.float64) - b.data.astype(np.float64))
+    return Value(data, bool_, np.where((spread > 0) & (distance <= spread), np.inf, 0.0))
+
+
+def _word(attribute: Any) -> str:
+    """The word of an enum attribute, such as ``lt`` of ``#ark<predicate lt>``."""
+    return str(attribute).removesuffix(">").replace("<", " ").split()[-1]
+
+
+@handles("where")
+def where(op: Any, machine: Machine) -> Value:
+    """Where the condition is in doubt, the values' distance is the error."""
+    condition = machine.read(op.condition)
+    a, b = machine.read(op.lhs), machine.read(op.rhs)
+    data = np.where(condition.data, a.data, b.data)
+    if a.error is None or b.error is None or condition.error is None:
+        return a.with_data(data, None)
+    error = np.where(condition.data, a.error, b.error)
+    distance = np.abs(a.data.astype(np.float64) - b.data.astype(np.float64)) + a.error + b.error
+    return a.with_data(data, np.where(condition.error > 0, distance, error))
+
+
+# ---------------------------------------------------------------- conversion
+
+
+@handles("cast")
+def cast(op: Any, machine: Machine) -> Value | Bounded:
+    """To floats without rounding (float64 inside), to integers and bool as defined."""
+    x = machine.read(op.operand)
+    dtype = result_type(op)[1]
+    if dtype.is_float:
+        return Bounded(x.data.astype(np.float64), x.error)
+    if dtype.kind == "bool":
+        data = x.data != 0
+        doubt = None if x.error is None else (np.abs(x.data.astype(np.float64)) <= x.error)
+    elif x.dtype.is_float:
+        data = to_integer(x.data, dtype)
+        doubt = None if x.error is None else _crosses(x, dtype)
+    else:
+        data = x.data.astype(dtype.numpy)
+        return Value(data, dtype, x.error)
+    error = None
+    if x.error is not None and doubt is not None:
+        error = np.where(doubt & (x.error > 0), np.inf, 0.0)
+    return Value(data, dtype, error)
+
+
+def to_integer(data: Array, dtype: DType) -> Array:
+    """Truncates toward zero and saturates; NaN gives zero."""
+    low, high = dtype.integer_range
+    whole = np.trunc(np.nan_to_num(data, nan=0.0, posinf=np.inf, neginf=-np.inf))
+    # float64 cannot hold 2**63 - 1, so values beyond are set apart before converting.
+    inside = (whole > float(low)) & (whole < float(high))
+    result = np.where(inside, whole, 0).astype(dtype.numpy)
+    result = np.where(whole >= float(high), dtype.numpy.type(high), result)
+    return np.where(whole <= float(low), dtype.numpy.type(low), result)
+
+
+def _crosses(x: Value, dtype: DType) -> Array:
+    assert x.error is not None
+    ends = (to_integer(x.data - x.error, dtype), to_integer(x.data + x.error, dtype))
+    return np.asarray(ends[0] != ends[1])

@@ -1,0 +1,70 @@
+"""Reads by index and writes into states."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .bounded import Array
+from .interpreter import Machine
+from .values import Value, fail, handles
+
+__all__: list[str] = []
+
+_DYNAMIC = -(2**63)
+
+
+def _checked(op: Any, indices: Value, extent: int) -> Array:
+    if indices.error is not None and (indices.error > 0).any():
+        raise fail(op, "an index depends on rounding, so the result has no bound")
+    outside = (indices.data < 0) | (indices.data >= extent)
+    if outside.any():
+        raise fail(op, f"index {indices.data[outside].flat[0]} is out of range [0, {extent})")
+    return indices.data
+
+
+@handles("embedding")
+def embedding(op: Any, machine: Machine) -> Value:
+    """Rows of a table."""
+    table = machine.read(op.weight)
+    rows = _checked(op, machine.read(op.indices), table.shape[0])
+    return table.view(lambda a: a[rows])
+
+
+@handles("gather")
+def gather(op: Any, machine: Machine) -> Value:
+    """As ``numpy.take``, but every index must be in range."""
+    source, axis = machine.read(op.source), op.axis.value
+    indices = _checked(op, machine.read(op.indices), source.shape[axis])
+    return source.view(lambda a: np.take(a, indices, axis))
+
+
+@handles("update")
+def update(op: Any, machine: Machine) -> Value:
+    """A copy of the state with a slice replaced; the machine keeps it as the newest."""
+    state, value = machine.read(op.state), machine.read(op.value)
+    dynamic = iter([machine.read(offset) for offset in op.offsets])
+    offsets = [
+        int(next(dynamic).data) if offset == _DYNAMIC else int(offset)
+        for offset in op.static_offsets
+    ]
+    for axis, (offset, extent) in enumerate(zip(offsets, value.shape, strict=True)):
+        if not 0 <= offset <= state.shape[axis] - extent:
+            raise fail(
+                op,
+                f"a slice of {extent} at offset {offset} leaves dimension {axis}, "
+                f"of extent {state.shape[axis]}",
+            )
+    index = tuple(slice(o, o + e) for o, e in zip(offsets, value.shape, strict=True))
+    error = None
+    if state.error is not None and value.error is not None:
+        error = _written(state.error, index, value.error)
+    return replace(state, data=_written(state.data, index, value.data), error=error)
+
+
+def _written(target: Array, index: tuple[slice, ...], value: Array) -> Array:
+    result = np.array(target)
+    result[index] = value
+    return result

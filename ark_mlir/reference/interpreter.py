@@ -1,0 +1,157 @@
+"""Walks the ops of a program and keeps the values of its tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import ir
+from ..dialects import ark as dialect  # makes the bindings hand out ops as their own classes
+from ..dtypes import DType, from_mlir
+from ..errors import InvalidUsageError, UnsupportedError
+from ..frontend.locations import describe
+from .bounded import Array, Bounded
+from .values import HANDLERS, Value, result_type
+
+if TYPE_CHECKING:
+    from .world import Rank
+
+__all__ = ["Argument", "Machine", "find_program", "signature"]
+
+
+@dataclass(frozen=True)
+class Argument:
+    """What a program says of one of its arguments."""
+
+    kind: str
+    name: str
+    shape: tuple[int, ...]
+    dtype: DType
+    init: float
+    max: int | None
+
+
+@dataclass
+class Machine:
+    """The state of one rank's interpretation.
+
+    Attributes:
+        bound: whether to track bounds of errors.
+        round_to_dtype: whether every float result is rounded to its dtype.
+        rank: the connection to other ranks, where there are some.
+        outputs, states: filled by the run.
+    """
+
+    bound: bool = False
+    round_to_dtype: bool = False
+    rank: Rank | None = None
+    outputs: dict[str, Value] = field(default_factory=dict[str, Value])
+    states: dict[str, Value] = field(default_factory=dict[str, Value])
+    _values: dict[ir.Value, Value] = field(default_factory=dict[ir.Value, Value])
+
+    def read(self, value: ir.Value) -> Value:
+        """The tensor behind an operand."""
+        return self._values[value]
+
+    def read_optional(self, value: ir.Value | None) -> Value | None:
+        """The same for an operand that may be absent."""
+        return None if value is None else self._values[value]
+
+    def run(self, program: Any, arrays: Mapping[str, Array]) -> None:
+        """Interprets an ``ark.program`` on arrays by argument name."""
+        block = program.operation.regions[0].blocks[0]
+        for value, argument in zip(block.arguments, signature(program), strict=True):
+            self._values[value] = self._argument(argument, arrays)
+        results = self._block(block)
+        for name, value in zip(_result_names(program), results, strict=True):
+            self.outputs[name] = value
+
+    def _argument(self, argument: Argument, arrays: Mapping[str, Array]) -> Value:
+        state = argument.name if argument.kind == "state" else None
+        data = arrays[argument.name]
+        error = np.zeros(data.shape) if self.bound else None
+        value = Value(data, argument.dtype, error, state)
+        if state is not None:
+            self.states[state] = value
+        return value
+
+    def _block(self, block: ir.Block) -> list[Value]:
+        for op in block.operations:
+            if op.operation.name in ("ark.return", "ark.yield"):
+                return [self.read(value) for value in op.operation.operands]
+            self._execute(op)
+        raise InvalidUsageError("a block without ark.return or ark.yield cannot be interpreted")
+
+    def _execute(self, op: Any) -> None:
+        name = str(op.operation.name)
+        if name == "ark.group":
+            self._group(op)
+            return
+        handler = HANDLERS.get(name)
+        if handler is None:
+            raise UnsupportedError(
+                "is not an op of the graph level, so the reference cannot interpret it",
+                location=describe(op.operation.location),
+                op=name,
+            )
+        with np.errstate(all="ignore"):
+            value = self.finish(op, handler(op, self))
+        self._values[op.operation.results[0]] = value
+        if value.state is not None:
+            self.states[value.state] = value
+
+    def finish(self, op: Any, result: Value | Bounded) -> Value:
+        """An op's result as it is stored: rounded, or with the error of rounding."""
+        dtype = result_type(op)[1]
+        if isinstance(result, Value):
+            return result
+        if self.bound:
+            result = result.rounded(dtype)
+        data = result.value
+        if self.round_to_dtype:
+            data = data.astype(dtype.numpy).astype(np.float64)
+        return Value(data, dtype, result.error)
+
+    def _group(self, op: Any) -> None:
+        block = op.operation.regions[0].blocks[0]
+        for inner, outer in zip(block.arguments, op.operation.operands, strict=True):
+            self._values[inner] = self.read(outer)
+        for value, result in zip(op.operation.results, self._block(block), strict=True):
+            self._values[value] = result
+
+
+def find_program(module: ir.Module) -> Any:
+    """The only ``ark.program`` of a module."""
+    programs = [op for op in module.body.operations if isinstance(op, dialect.ProgramOp)]
+    if len(programs) != 1:
+        raise InvalidUsageError(f"expected a module with one ark.program, found {len(programs)}")
+    return programs[0]
+
+
+def signature(program: Any) -> list[Argument]:
+    """The arguments of an ``ark.program``, in order."""
+    operation = program.operation
+    block = operation.regions[0].blocks[0]
+    attributes = operation.attributes["arg_attrs"] if len(block.arguments) else []
+    return [
+        _argument(value, entry) for value, entry in zip(block.arguments, attributes, strict=True)
+    ]
+
+
+def _argument(value: ir.Value, attributes: Any) -> Argument:
+    tensor = ir.ShapedType(value.type)
+    kind = str(attributes["ark.kind"]).removeprefix("#ark.kind<").removesuffix(">")
+    init = float(attributes["ark.init"].value) if "ark.init" in attributes else 0.0
+    bound = int(attributes["ark.max"].value) if "ark.max" in attributes else None
+    dtype = from_mlir(str(tensor.element_type))
+    name = str(attributes["ark.name"].value)
+    return Argument(kind, name, tuple(tensor.shape), dtype, init, bound)
+
+
+def _result_names(program: Any) -> list[str]:
+    attributes = program.operation.attributes
+    entries: Any = attributes["res_attrs"] if "res_attrs" in attributes else []
+    return [str(entry["ark.name"].value) for entry in entries]

@@ -1,0 +1,109 @@
+"""Matrix product, attention, rotary positions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .bounded import Array, Bounded, exact
+from .interpreter import Machine
+from .values import Value, fail, handles
+
+__all__: list[str] = []
+
+
+def _swapped(a: Array) -> Array:
+    return np.swapaxes(a, -1, -2)
+
+
+@handles("matmul")
+def matmul(op: Any, machine: Machine) -> Value | Bounded:
+    """Floats with their errors; integers wrap in their own type."""
+    a, b = machine.read(op.lhs), machine.read(op.rhs)
+    a = a.view(_swapped) if op.transpose_input else a
+    b = b.view(_swapped) if op.transpose_other else b
+    if a.dtype.is_float:
+        return a.bounded @ b.bounded
+    data = np.asarray(np.matmul(a.data, b.data))
+    doubt = None
+    if a.error is not None and b.error is not None:
+        doubtful = (a.error > 0).any() or (b.error > 0).any()
+        doubt = np.full(data.shape, np.inf if doubtful else 0.0)
+    return a.with_data(data, doubt)
+
+
+@handles("attention")
+def attention(op: Any, machine: Machine) -> Bounded:
+    """Scores, weights, sums; a row without a valid key gives zeros."""
+    q, k, v = (machine.read(x).bounded for x in (op.query, op.key, op.value))
+    repeats = q.value.shape[-3] // k.value.shape[-3]
+    length = _kv_length(op, machine, k.value.shape[-2])
+    k, v = (x.view(lambda a: _expanded(a, repeats, length)) for x in (k, v))
+    scores = (q @ k.view(_swapped)).scaled(op.scale.value)
+    valid = _valid(scores.value.shape, length, bool(op.causal))
+    mask = machine.read_optional(op.mask)
+    if mask is not None and mask.dtype.is_float:
+        scores = scores + mask.bounded
+    elif mask is not None:
+        valid = valid & mask.data
+    return _weighted(scores, np.broadcast_to(valid, scores.value.shape), v)
+
+
+def _kv_length(op: Any, machine: Machine, extent: int) -> int:
+    value = machine.read_optional(op.kv_length)
+    if value is None:
+        return extent
+    length = int(value.data)
+    if not 0 <= length <= extent:
+        raise fail(op, f"kv_length {length} is not between 0 and {extent}")
+    return length
+
+
+def _expanded(a: Array, repeats: int, length: int) -> Array:
+    """Key or value heads as many as query heads; what no query may see is zero."""
+    a = np.repeat(a, repeats, axis=-3)
+    a[..., length:, :] = 0  # it may hold anything, even NaN
+    return a
+
+
+def _valid(shape: tuple[int, ...], length: int, causal: bool) -> Array:
+    queries, keys = np.arange(shape[-2])[:, None], np.arange(shape[-1])[None, :]
+    valid = keys < length
+    if causal:
+        valid = valid & (keys <= queries + length - shape[-2])
+    return np.broadcast_to(valid, shape[-2:])
+
+
+def _weighted(scores: Bounded, valid: Array, v: Bounded) -> Bounded:
+    largest = np.max(scores.value, axis=-1, keepdims=True, where=valid, initial=-np.inf)
+    shift = exact(np.where(np.isneginf(largest), 0.0, largest), scores)
+    weights = (scores - shift).monotone(np.exp).view(lambda a: np.where(valid, a, 0.0))
+    total = weights.sum((scores.value.ndim - 1,))
+    nothing = total.value == 0
+    total = Bounded(np.where(nothing, 1.0, total.value), total.error)
+    return (weights @ v) / total
+
+
+@handles("rope")
+def rope(op: Any, machine: Machine) -> Bounded:
+    """Every pair turned by its angle."""
+    x, cos, sin = (machine.read(value).bounded for value in (op.operand, op.cos, op.sin))
+    half = x.value.shape[-1] // 2
+    if op.interleaved:
+        first, second = x.view(lambda a: a[..., 0::2]), x.view(lambda a: a[..., 1::2])
+    else:
+        first, second = x.view(lambda a: a[..., :half]), x.view(lambda a: a[..., half:])
+    turned = (first * cos - second * sin, second * cos + first * sin)
+
+    def join(parts: tuple[Array, Array]) -> Array:
+        if op.interleaved:
+            return np.stack(parts, axis=-1).reshape(x.value.shape)
+        return np.concatenate(parts, axis=-1)
+
+    first, second = turned
+    if first.error is None or second.error is None:
+        return Bounded(join((first.value, second.value)))
+    return Bounded(join((first.value, second.value)), join((first.error, second.error)))
+
+

@@ -1,0 +1,113 @@
+"""Reductions and normalisations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..dtypes import DType, int32
+from .bounded import Array, Bounded, exact
+from .interpreter import Machine
+from .values import Value, handles, result_type
+
+__all__ = ["softmax"]
+
+
+def _axes(op: Any) -> tuple[int, ...]:
+    return tuple(int(axis) for axis in op.axes)
+
+
+@handles("reduce_sum", "reduce_mean")
+def total(op: Any, machine: Machine) -> Value | Bounded:
+    """Sum and mean; integers wrap in their own type."""
+    x = machine.read(op.operand)
+    shape, axes = result_type(op)[0], _axes(op)
+    if x.dtype.is_float:
+        mean = op.operation.name == "ark.reduce_mean"
+        result = x.bounded.mean(axes) if mean else x.bounded.sum(axes)
+        return result.view(lambda a: a.reshape(shape))
+    data = np.sum(x.data, axis=axes, dtype=x.data.dtype, keepdims=True)
+    return x.with_data(data.reshape(shape), _any(x.error, axes, shape))
+
+
+def _any(error: Array | None, axes: tuple[int, ...], shape: tuple[int, ...]) -> Array | None:
+    if error is None:
+        return None
+    return np.where((error > 0).any(axis=axes), np.inf, 0.0).reshape(shape)
+
+
+@handles("reduce_max", "reduce_min")
+def extremum(op: Any, machine: Machine) -> Value | Bounded:
+    """Largest and least element; NaN if any is. An empty one gives the type's other end."""
+    x = machine.read(op.operand)
+    shape, axes = result_type(op)[0], _axes(op)
+    largest = op.operation.name == "ark.reduce_max"
+    function = np.max if largest else np.min
+    if not x.data.size:
+        return _filled(x.dtype, shape, largest, machine)
+    data = function(x.data, axis=axes).reshape(shape)
+    error = None if x.error is None else x.error.max(axis=axes).reshape(shape)
+    return x.with_data(data, error)
+
+
+def _filled(dtype: DType, shape: tuple[int, ...], largest: bool, machine: Machine) -> Value:
+    if dtype.is_float:
+        data = np.full(shape, -np.inf if largest else np.inf)
+    else:
+        data = np.full(shape, dtype.integer_range[0 if largest else 1], dtype.numpy)
+    return Value(data, dtype, np.zeros(shape) if machine.bound else None)
+
+
+@handles("argmax")
+def argmax(op: Any, machine: Machine) -> Value:
+    """The first maximum; in doubt where the runner-up is within the errors."""
+    x = machine.read(op.operand)
+    axis = op.axis.value
+    data = np.argmax(x.data, axis=axis)
+    if x.error is None:
+        return Value(data.astype(np.int32), int32)
+    index = np.expand_dims(data, axis)
+    least = np.take_along_axis(x.data - x.error, index, axis)
+    rivals = (x.data + x.error >= least).sum(axis=axis)
+    blurred = np.take_along_axis(x.error, index, axis).squeeze(axis) > 0
+    return Value(data.astype(np.int32), int32, np.where(blurred & (rivals > 1), np.inf, 0.0))
+
+
+def softmax(x: Bounded, axis: int) -> Bounded:
+    """``exp(x - max) / sum``; the shift is exact, for the result does not depend on it."""
+    shift = exact(np.max(x.value, axis=axis, keepdims=True, initial=-np.inf), x)
+    weights = (x - shift).monotone(np.exp)
+    return weights / weights.sum((axis,))
+
+
+@handles("softmax")
+def softmax_op(op: Any, machine: Machine) -> Bounded:
+    """Along one axis."""
+    return softmax(machine.read(op.operand).bounded, op.axis.value)
+
+
+def _normalised(x: Bounded, eps: float) -> Bounded:
+    axes = (x.value.ndim - 1,)
+    power = (x * x).mean(axes) + exact(np.float64(eps), x)
+    return x * power.monotone(lambda a: 1 / np.sqrt(a))
+
+
+@handles("rmsnorm")
+def rmsnorm(op: Any, machine: Machine) -> Bounded:
+    """Over the last dimension."""
+    y = _normalised(machine.read(op.operand).bounded, op.eps.value)
+    weight = machine.read_optional(op.weight)
+    return y if weight is None else y * weight.bounded
+
+
+@handles("layernorm")
+def layernorm(op: Any, machine: Machine) -> Bounded:
+    """Over the last dimension; the variance is that of the centred values."""
+    x = machine.read(op.operand).bounded
+    y = _normalised(x - x.mean((x.value.ndim - 1,)), op.eps.value)
+    weight, bias = machine.read_optional(op.weight), machine.read_optional(op.bias)
+    y = y if weight is None else y * weight.bounded
+    return y if bias is None else y + bias.bounded
+
+

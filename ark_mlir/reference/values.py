@@ -1,0 +1,100 @@
+"""The interpreter's tensors, and the table of handlers by op."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from .. import ir
+from ..dtypes import DType, from_mlir
+from ..errors import InvalidUsageError
+from ..frontend.locations import describe
+from .bounded import Array, Bounded
+
+if TYPE_CHECKING:
+    from .interpreter import Machine
+
+__all__ = ["HANDLERS", "Handler", "Value", "fail", "handles", "result_type"]
+
+
+@dataclass(frozen=True)
+class Value:
+    """A tensor while interpreting.
+
+    Attributes:
+        data: float64 for the float types, else an array of the dtype.
+        dtype: the element type of the program.
+        error: bound of the error by element, or None where bounds are not tracked. An
+            integer or bool that might come out differently has infinity.
+        state: the name of the state that the tensor is, where it is one.
+    """
+
+    data: Array
+    dtype: DType
+    error: Array | None = None
+    state: str | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extents."""
+        return self.data.shape
+
+    @property
+    def bounded(self) -> Bounded:
+        """The tensor as a float for arithmetic."""
+        return Bounded(self.data, self.error)
+
+    def with_data(self, data: Array, error: Array | None) -> Value:
+        """Other data of the same dtype."""
+        return replace(self, data=data, error=error, state=None)
+
+    def view(self, function: Callable[[Array], Array]) -> Value:
+        """`function`, which moves elements and computes nothing, on data and error."""
+        error = None if self.error is None else function(self.error)
+        return self.with_data(function(self.data), error)
+
+
+# A handler gets the op and the machine, which knows the operands, and returns the result:
+# a Value, or a Bounded that is still to be rounded to the result's float type.
+Handler = Callable[[Any, "Machine"], "Value | Bounded"]
+HANDLERS: dict[str, Handler] = {}
+
+H = TypeVar("H", bound=Handler)
+
+
+def handles(*names: str) -> Callable[[H], H]:
+    """Enters a function into the table for ``ark.<name>`` of every name."""
+
+    def register(handler: H) -> H:
+        HANDLERS.update({f"ark.{name}": handler for name in names})
+        return handler
+
+    return register
+
+
+def result_type(op: Any) -> tuple[tuple[int, ...], DType]:
+    """Shape and dtype of an op's result."""
+    tensor = ir.ShapedType(op.operation.results[0].type)
+    return tuple(tensor.shape), from_mlir(str(tensor.element_type))
+
+
+def fail(op: Any, message: str) -> InvalidUsageError:
+    """An error of an op, at the place that made it."""
+    operation = op.operation
+    return InvalidUsageError(
+        message, location=describe(operation.location), op=str(operation.name)
+    )
+
+
+def uncertain(values: Iterable[Value], shape: tuple[int, ...]) -> Array | None:
+    """Infinity where an operand has an error, for results that do not vary continuously."""
+    errors = [v.error for v in values if v.error is not None]
+    if not errors:
+        return None
+    doubt = np.zeros(shape, np.float64)
+    for error in errors:
+        doubt = np.where(error > 0, np.inf, doubt)
+    return doubt

@@ -1,0 +1,67 @@
+"""Constants and views."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .elements import to_array
+from .interpreter import Machine
+from .values import Value, handles, result_type
+
+__all__: list[str] = []
+
+
+@handles("constant")
+def constant(op: Any, machine: Machine) -> Value:
+    """The attribute's elements."""
+    dtype = result_type(op)[1]
+    data = to_array(op.value)
+    data = data.astype(np.float64) if dtype.is_float else data
+    return Value(data, dtype, np.zeros(data.shape) if machine.bound else None)
+
+
+@handles("reshape")
+def reshape(op: Any, machine: Machine) -> Value:
+    """Row-major order kept."""
+    shape = result_type(op)[0]
+    return machine.read(op.source).view(lambda a: a.reshape(shape))
+
+
+@handles("transpose")
+def transpose(op: Any, machine: Machine) -> Value:
+    """Dimensions permuted."""
+    permutation = list(op.permutation)
+    return machine.read(op.source).view(lambda a: a.transpose(permutation))
+
+
+@handles("slice")
+def slice_(op: Any, machine: Machine) -> Value:
+    """Static bounds."""
+    bounds = zip(op.starts, op.stops, op.steps, strict=True)
+    index = tuple(slice(*bound) for bound in bounds)
+    return machine.read(op.source).view(lambda a: a[index])
+
+
+@handles("broadcast_to")
+def broadcast_to(op: Any, machine: Machine) -> Value:
+    """As numpy."""
+    shape = result_type(op)[0]
+    return machine.read(op.source).view(lambda a: np.broadcast_to(a, shape))
+
+
+@handles("identity")
+def identity(op: Any, machine: Machine) -> Value:
+    """Dependences are met: ops run in program order here."""
+    return machine.read(op.source)
+
+
+@handles("concat")
+def concat(op: Any, machine: Machine) -> Value:
+    """Along one axis."""
+    values = [machine.read(value) for value in op.inputs]
+    axis = op.axis.value
+    data = np.concatenate([v.data for v in values], axis)
+    errors = [v.error for v in values if v.error is not None]
+    return values[0].with_data(data, np.concatenate(errors, axis) if errors else None)
