@@ -2,4 +2,150 @@
 
 #include "passes/pipelines/Pipelines.h"
 
-void mlir::ark::registerArkPipelines() {}
+#include "passes/pipelines/Passes.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/CommandLine.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+//===----------------------------------------------------------------------===//
+// The stages
+//===----------------------------------------------------------------------===//
+
+static void buildNothing(OpPassManager &, const CompilePipelineOptions &) {}
+
+ArrayRef<StageInfo> ark::getStages() {
+  static const StageInfo stages[] = {
+      {Stage::Graph, "graph", "ark ops on tensors become groups", buildNothing},
+      {Stage::Tiling, "tiling", "groups become tasks on tiles", buildNothing},
+      {Stage::Memory, "memory", "tasks work on buffers of one arena",
+       buildNothing},
+      {Stage::Scheduling, "scheduling", "vCTAs get a lane and an order",
+       buildNothing},
+      {Stage::Synchronization, "synchronization",
+       "lanes wait for each other where they must; proof", buildNothing},
+      {Stage::Kernel, "kernel", "one kernel function, its tables and bodies",
+       buildNothing},
+      {Stage::Target, "target", "code of the target machine", buildNothing},
+  };
+  return stages;
+}
+
+std::optional<Stage> ark::parseStage(StringRef name) {
+  for (const StageInfo &info : getStages())
+    if (info.name == name)
+      return info.stage;
+  return std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// ark-compile
+//===----------------------------------------------------------------------===//
+
+static LogicalResult
+checkStageName(StringRef option, StringRef name,
+               function_ref<LogicalResult(const Twine &)> error) {
+  if (parseStage(name))
+    return success();
+  std::string known = llvm::join(
+      llvm::map_range(getStages(), [](auto &info) { return info.name; }), ", ");
+  return error("'" + name + "' of '" + option +
+               "' is not a stage: expected one of " + known);
+}
+
+LogicalResult
+ark::buildCompilePipeline(OpPassManager &pm,
+                          const CompilePipelineOptions &options,
+                          function_ref<LogicalResult(const Twine &)> error) {
+  if (failed(checkStageName("from", options.from, error)) ||
+      failed(checkStageName("to", options.to, error)))
+    return failure();
+  Stage from = *parseStage(options.from), to = *parseStage(options.to);
+  if (to < from)
+    return error("stage '" + options.to + "' comes before '" + options.from +
+                 "'");
+
+  pm.addPass(createAssignTargetPass({options.target}));
+  for (const StageInfo &info : getStages()) {
+    if (info.stage < from || info.stage > to)
+      continue;
+    pm.addPass(createBeginStagePass({info.name.str()}));
+    info.build(pm, options);
+    pm.addPass(createEndStagePass({info.name.str(), options.dumpDir}));
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Command line
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Flags beside `--ark-compile-to`. Their order on the command line does not
+/// matter, which is why they are not passes.
+struct CompileFlags {
+  llvm::cl::opt<std::string> from{
+      "ark-compile-from", llvm::cl::desc("First stage to run"),
+      llvm::cl::value_desc("stage"), llvm::cl::init("graph")};
+  llvm::cl::opt<std::string> target{
+      "ark-target",
+      llvm::cl::desc("Machine to compile for: cpu, cpu:<workers>, "
+                     "cuda:<arch>, hip:<arch>"),
+      llvm::cl::value_desc("target")};
+  llvm::cl::opt<std::string> scheduler{"ark-scheduler",
+                                       llvm::cl::desc("Scheduler by name"),
+                                       llvm::cl::value_desc("name")};
+  llvm::cl::opt<std::string> dumpDir{
+      "ark-dump-dir",
+      llvm::cl::desc("Folder for NN-<stage>.mlir after every stage"),
+      llvm::cl::value_desc("folder")};
+  llvm::cl::opt<bool> trace{
+      "ark-trace",
+      llvm::cl::desc("Make a kernel that records when its instructions ran")};
+};
+} // namespace
+
+static CompileFlags &getFlags() {
+  static CompileFlags flags;
+  return flags;
+}
+
+/// `--ark-compile-to=<stage>`: the text after `=` is the stage alone.
+static LogicalResult
+buildFromFlags(OpPassManager &pm, StringRef to,
+               function_ref<LogicalResult(const Twine &)> error) {
+  CompileFlags &flags = getFlags();
+  CompilePipelineOptions options;
+  options.to = to.str();
+  options.from = flags.from;
+  options.target = flags.target;
+  options.scheduler = flags.scheduler;
+  options.dumpDir = flags.dumpDir;
+  options.trace = flags.trace;
+  return buildCompilePipeline(pm, options, error);
+}
+
+static LogicalResult
+buildFromOptions(OpPassManager &pm, StringRef text,
+                 function_ref<LogicalResult(const Twine &)> error) {
+  CompilePipelineOptions options;
+  if (failed(options.parseFromString(text)))
+    return error("ark-compile: cannot parse options '" + text + "'");
+  return buildCompilePipeline(pm, options, error);
+}
+
+void ark::registerArkPipelines() {
+  registerArkPipelinesPasses();
+  getFlags();
+  registerPassPipeline(
+      "ark-compile", "Run the stages from one to another", buildFromOptions,
+      [](function_ref<void(const detail::PassOptions &)> visit) {
+        visit(CompilePipelineOptions());
+      });
+  registerPassPipeline(
+      "ark-compile-to", "Run the stages up to and with the one named",
+      buildFromFlags, [](function_ref<void(const detail::PassOptions &)>) {});
+}

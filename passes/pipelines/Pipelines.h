@@ -1,11 +1,81 @@
 //===- Pipelines.h - The stages in order ------------------------*- C++ -*-===//
+//
+// The one list of stages. Names of folders, options and dump files, the help
+// texts and Python's `ark_mlir.compiler.stages` all come from here.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef ARK_PASSES_PIPELINES_PIPELINES_H
 #define ARK_PASSES_PIPELINES_PIPELINES_H
 
+#include "mlir/Pass/PassOptions.h"
+#include "mlir/Support/LLVM.h"
+
+#include <optional>
+#include <string>
+
+namespace mlir {
+class OpPassManager;
+} // namespace mlir
+
 namespace mlir::ark {
 
-/// Registers every pipeline under its command-line name.
+enum class Stage {
+  Graph,
+  Tiling,
+  Memory,
+  Scheduling,
+  Synchronization,
+  Kernel,
+  Target,
+};
+
+/// Options of `ark-compile`.
+struct CompilePipelineOptions
+    : public PassPipelineOptions<CompilePipelineOptions> {
+  Option<std::string> to{*this, "to", llvm::cl::desc("Last stage to run"),
+                         llvm::cl::init("target")};
+  Option<std::string> from{*this, "from", llvm::cl::desc("First stage to run"),
+                           llvm::cl::init("graph")};
+  Option<std::string> target{
+      *this, "target",
+      llvm::cl::desc("cpu, cpu:<workers>, cuda:<arch>, hip:<arch>, or the text "
+                     "of an #ark.target; default: the module's own"),
+      llvm::cl::init("")};
+  Option<std::string> scheduler{*this, "scheduler",
+                                llvm::cl::desc("Scheduler by name"),
+                                llvm::cl::init("")};
+  Option<std::string> dumpDir{
+      *this, "dump-dir",
+      llvm::cl::desc("Folder for NN-<stage>.mlir after every stage"),
+      llvm::cl::init("")};
+  Option<bool> trace{
+      *this, "trace",
+      llvm::cl::desc("Make a kernel that records when its instructions ran"),
+      llvm::cl::init(false)};
+};
+
+struct StageInfo {
+  Stage stage;
+  StringRef name;
+  StringRef description;
+  /// Adds the passes of the stage.
+  void (*build)(OpPassManager &pm, const CompilePipelineOptions &options);
+};
+
+/// All stages in pipeline order.
+ArrayRef<StageInfo> getStages();
+
+/// The stage of that name.
+std::optional<Stage> parseStage(StringRef name);
+
+/// Adds the stages `from` to `to`, each between its boundary passes. Reports
+/// unknown names through `error`.
+LogicalResult
+buildCompilePipeline(OpPassManager &pm, const CompilePipelineOptions &options,
+                     function_ref<LogicalResult(const Twine &)> error);
+
+/// Registers `ark-compile` and `--ark-compile-to=<stage>`.
 void registerArkPipelines();
 
 } // namespace mlir::ark

@@ -1,0 +1,57 @@
+//===- Passes.td - Passes at the boundaries of stages ------*- tablegen -*-===//
+
+#ifndef ARK_PASSES_PIPELINES_PASSES_TD
+#define ARK_PASSES_PIPELINES_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def AssignTargetPass : Pass<"ark-assign-target", "::mlir::ModuleOp"> {
+  let summary = "Attach the description of the machine to compile for";
+  let description = [{
+    Sets the module's `ark.target`. An existing one stays unless `target` is
+    given; without either, the module is compiled for this machine's cores.
+
+    ```mlir
+    module {}
+    // ark-assign-target{target=cpu:2} =>
+    module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 2, ...>} {}
+    ```
+  }];
+  let options = [
+    Option<"target", "target", "std::string", /*default=*/"",
+           "cpu, cpu:<workers>, cuda:<arch>, hip:<arch>, or the text of an #ark.target">,
+  ];
+  let dependentDialects = ["::mlir::ark::ArkDialect"];
+}
+
+def BeginStagePass : Pass<"ark-begin-stage", "::mlir::ModuleOp"> {
+  let summary = "Check that a module has what a stage starts from";
+  let description = [{
+    A module that carries `ark.stage` must have reached exactly the stage
+    before; one without it is taken as it is. Changes nothing.
+  }];
+  let options = [
+    Option<"stage", "stage", "std::string", /*default=*/"", "The stage that begins">,
+  ];
+}
+
+def EndStagePass : Pass<"ark-end-stage", "::mlir::ModuleOp"> {
+  let summary = "Record that a module has reached a stage, and dump it where asked";
+  let description = [{
+    Sets `ark.stage`. With `dump-dir`, writes the module with its locations to
+    `<dump-dir>/NN-<stage>.mlir`, NN being the stage's number.
+
+    ```mlir
+    module {}
+    // ark-end-stage{stage=graph} =>
+    module attributes {ark.stage = "graph"} {}
+    ```
+  }];
+  let options = [
+    Option<"stage", "stage", "std::string", /*default=*/"", "The stage that ends">,
+    Option<"dumpDir", "dump-dir", "std::string", /*default=*/"", "Folder to write the module to">,
+  ];
+  let dependentDialects = ["::mlir::ark::ArkDialect"];
+}
+
+#endif // ARK_PASSES_PIPELINES_PASSES_TD

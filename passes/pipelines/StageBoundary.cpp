@@ -1,0 +1,104 @@
+//===- StageBoundary.cpp - Begin and end of a stage -----------------------===//
+
+#include "dialects/ark/ArkDialect.h"
+#include "passes/pipelines/Passes.h"
+#include "passes/pipelines/Pipelines.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/ToolOutputFile.h"
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_BEGINSTAGEPASS
+#define GEN_PASS_DEF_ENDSTAGEPASS
+#include "passes/pipelines/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// The stage that a pass option names.
+static FailureOr<Stage> lookUpStage(ModuleOp module, StringRef name) {
+  std::optional<Stage> stage = parseStage(name);
+  if (!stage)
+    return emitError(module.getLoc()) << "'" << name << "' is not a stage";
+  return *stage;
+}
+
+static StringRef nameOf(Stage stage) {
+  return getStages()[static_cast<size_t>(stage)].name;
+}
+
+/// NN-<stage>.mlir, with locations: they are half of what a dump is for.
+static LogicalResult dump(ModuleOp module, Stage stage, StringRef folder) {
+  if (std::error_code error = llvm::sys::fs::create_directories(folder))
+    return emitError(module.getLoc()) << "cannot create dump folder '" << folder
+                                      << "': " << error.message();
+  llvm::SmallString<128> path(folder);
+  llvm::sys::path::append(path, llvm::formatv("{0,0+2}-{1}.mlir",
+                                              static_cast<int>(stage) + 1,
+                                              nameOf(stage))
+                                    .str());
+  std::error_code error;
+  llvm::ToolOutputFile file(path, error, llvm::sys::fs::OF_Text);
+  if (error)
+    return emitError(module.getLoc())
+           << "cannot write '" << path << "': " << error.message();
+  // Aliases keep the operations readable beside their locations.
+  module.print(file.os(), OpPrintingFlags().enableDebugInfo());
+  file.keep();
+  return success();
+}
+
+namespace {
+struct BeginStagePass : ark::impl::BeginStagePassBase<BeginStagePass> {
+  using BeginStagePassBase::BeginStagePassBase;
+
+  void runOnOperation() override {
+    markAllAnalysesPreserved();
+    if (failed(check(getOperation())))
+      signalPassFailure();
+  }
+
+  LogicalResult check(ModuleOp module) {
+    FailureOr<Stage> next = lookUpStage(module, stage);
+    if (failed(next))
+      return failure();
+    auto attr = module->getAttrOfType<StringAttr>(ArkDialect::kStageAttr);
+    if (!attr)
+      return success();
+    FailureOr<Stage> reached = lookUpStage(module, attr.getValue());
+    if (failed(reached))
+      return failure();
+    int expected = static_cast<int>(*reached) + 1;
+    if (static_cast<int>(*next) == expected)
+      return success();
+    InFlightDiagnostic diagnostic =
+        emitError(module.getLoc())
+        << "stage '" << stage.getValue()
+        << "' cannot follow: the module has reached stage '" << attr.getValue()
+        << "'";
+    if (expected < static_cast<int>(getStages().size()))
+      diagnostic << "; go on from '" << nameOf(static_cast<Stage>(expected))
+                 << "'";
+    return diagnostic;
+  }
+};
+
+struct EndStagePass : ark::impl::EndStagePassBase<EndStagePass> {
+  using EndStagePassBase::EndStagePassBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    FailureOr<Stage> reached = lookUpStage(module, stage);
+    if (failed(reached))
+      return signalPassFailure();
+    module->setAttr(ArkDialect::kStageAttr,
+                    StringAttr::get(&getContext(), nameOf(*reached)));
+    if (!dumpDir.empty() && failed(dump(module, *reached, dumpDir)))
+      signalPassFailure();
+  }
+};
+} // namespace

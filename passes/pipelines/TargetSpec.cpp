@@ -1,0 +1,104 @@
+//===- TargetSpec.cpp - Known machines ------------------------------------===//
+
+#include "passes/pipelines/TargetSpec.h"
+
+#include "mlir/AsmParser/AsmParser.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Threading.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+namespace {
+struct KnownGpu {
+  Backend backend;
+  StringRef arch;
+  int64_t sms, warps, sharedMemory, bandwidth, flops, handoff, barrier,
+      overhead;
+};
+} // namespace
+
+// One representative device per architecture. `bandwidth` and `flops` are what
+// a good kernel reaches, not the data sheet. H200: measured; the others: data
+// sheet times the share that H200 reaches of its own.
+static const KnownGpu knownGpus[] = {
+    // A100 80 GB
+    {Backend::CUDA, "sm_80", 108, 16, 166912, 1850, 250000, 700, 1200, 250},
+    // RTX A6000
+    {Backend::CUDA, "sm_86", 84, 16, 101376, 700, 120000, 700, 1200, 250},
+    // RTX 4090
+    {Backend::CUDA, "sm_89", 128, 16, 101376, 930, 160000, 650, 1100, 200},
+    // H200
+    {Backend::CUDA, "sm_90a", 132, 16, 232448, 4680, 790000, 600, 950, 200},
+    // B200
+    {Backend::CUDA, "sm_100a", 148, 16, 232448, 7400, 1700000, 600, 1000, 200},
+    // MI250X, one die
+    {Backend::HIP, "gfx90a", 110, 8, 65536, 1400, 150000, 1200, 2000, 400},
+    // MI300X
+    {Backend::HIP, "gfx942", 304, 8, 65536, 4300, 800000, 1500, 2500, 400},
+    // MI355X
+    {Backend::HIP, "gfx950", 256, 8, 163840, 6500, 1600000, 1500, 2500, 400},
+};
+
+static std::string listArchs(Backend backend) {
+  SmallVector<StringRef> archs;
+  for (const KnownGpu &gpu : knownGpus)
+    if (gpu.backend == backend)
+      archs.push_back(gpu.arch);
+  return llvm::join(archs, ", ");
+}
+
+/// Figures of one core with wide vectors, times the workers: a worker stands
+/// for a core even where there are fewer cores, so that what is compiled for
+/// cpu:N is the same on every machine.
+static TargetAttr getCpu(MLIRContext *context, int64_t workers) {
+  return TargetAttr::get(context, Backend::CPU, "host", workers, /*warps=*/1,
+                         /*sharedMemory=*/256 << 10, /*bandwidth=*/10 * workers,
+                         /*flops=*/80 * workers, /*handoff=*/200,
+                         /*barrier=*/400, /*overhead=*/50);
+}
+
+static FailureOr<TargetAttr> parseCpu(StringRef arch, Location loc) {
+  if (arch.empty())
+    return getCpu(loc.getContext(),
+                  llvm::hardware_concurrency().compute_thread_count());
+  int64_t workers;
+  if (arch.getAsInteger(10, workers) || workers < 1 || workers > 4096)
+    return emitError(loc) << "target 'cpu:" << arch
+                          << "': the number of workers is not in 1..4096";
+  return getCpu(loc.getContext(), workers);
+}
+
+static FailureOr<TargetAttr> parseGpu(Backend backend, StringRef arch,
+                                      Location loc) {
+  for (const KnownGpu &gpu : knownGpus)
+    if (gpu.backend == backend && gpu.arch == arch)
+      return TargetAttr::get(loc.getContext(), gpu.backend, gpu.arch, gpu.sms,
+                             gpu.warps, gpu.sharedMemory, gpu.bandwidth,
+                             gpu.flops, gpu.handoff, gpu.barrier, gpu.overhead);
+  return emitError(loc) << "target '" << stringifyBackend(backend) << ":"
+                        << arch << "' is not known: expected one of "
+                        << listArchs(backend);
+}
+
+/// `#ark.target<...>` in full.
+static FailureOr<TargetAttr> parseInFull(StringRef text, Location loc) {
+  if (auto target = dyn_cast_if_present<TargetAttr>(
+          mlir::parseAttribute(text, loc.getContext())))
+    return target;
+  return emitError(loc) << "'" << text << "' is not an #ark.target";
+}
+
+FailureOr<TargetAttr> ark::parseTargetSpec(StringRef spec, Location loc) {
+  if (spec.starts_with("#"))
+    return parseInFull(spec, loc);
+  auto [name, arch] = spec.split(':');
+  std::optional<Backend> backend = symbolizeBackend(name);
+  if (!backend)
+    return emitError(loc) << "target '" << spec
+                          << "' is not known: expected cpu, cpu:<workers>, "
+                             "cuda:<arch> or hip:<arch>";
+  if (*backend == Backend::CPU)
+    return parseCpu(arch, loc);
+  return parseGpu(*backend, arch, loc);
+}

@@ -1,0 +1,22 @@
+//===- TargetSpec.h - Known machines ----------------------------*- C++ -*-===//
+
+#ifndef ARK_PASSES_PIPELINES_TARGETSPEC_H
+#define ARK_PASSES_PIPELINES_TARGETSPEC_H
+
+#include "dialects/ark/ArkAttrs.h"
+
+namespace mlir::ark {
+
+/// The description that a target's short name stands for:
+///
+///   cpu, cpu:<workers>     worker threads; one per core of this machine
+///   cuda:<arch>            sm_80, sm_86, sm_89, sm_90a, sm_100a
+///   hip:<arch>             gfx90a, gfx942, gfx950
+///   #ark.target<...>       a description in full
+///
+/// Fails with a diagnostic at `loc`.
+FailureOr<TargetAttr> parseTargetSpec(StringRef spec, Location loc);
+
+} // namespace mlir::ark
+
+#endif // ARK_PASSES_PIPELINES_TARGETSPEC_H
