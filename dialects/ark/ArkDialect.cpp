@@ -51,6 +51,13 @@ LogicalResult ArkDialect::verifyOperationAttribute(Operation *op,
       return op->emitOpError("attribute '") << name << "' must be a dictionary";
     return success();
   }
+  if (name == kLargestLiveSetAttr) {
+    auto bytes = dyn_cast<IntegerAttr>(attribute.getValue());
+    if (!isa<ProgramOp>(op) || !bytes || bytes.getInt() < 0)
+      return op->emitOpError("attribute '")
+             << name << "' must be bytes, on an ark.program";
+    return success();
+  }
   return op->emitOpError("has unknown attribute '") << name << "'";
 }
 

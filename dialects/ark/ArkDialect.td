@@ -38,6 +38,7 @@ def Ark_Dialect : Dialect {
     static constexpr llvm::StringLiteral kTargetAttr = "ark.target";
     static constexpr llvm::StringLiteral kStageAttr = "ark.stage";
     static constexpr llvm::StringLiteral kPlanAttr = "ark.plan";
+    static constexpr llvm::StringLiteral kLargestLiveSetAttr = "ark.largest_live_set";
 
   private:
     void registerAttributes();

@@ -58,7 +58,9 @@ bool ProgramOp::isBufferized() {
 
 /// Arguments and results carry what the host needs to bind them.
 static LogicalResult verifyInterface(ProgramOp program) {
-  llvm::StringSet<> names;
+  // A caller binds arguments by name, asks for outputs by name and never sees
+  // constants: an output may well be named as an input is.
+  llvm::StringSet<> bound, outputs, constants;
   for (unsigned i = 0, e = program.getNumArguments(); i < e; ++i) {
     auto kind =
         program.getArgAttrOfType<ArgumentKindAttr>(i, ArkDialect::kKindAttr);
@@ -67,6 +69,10 @@ static LogicalResult verifyInterface(ProgramOp program) {
     if (!kind || !name)
       return program.emitOpError("argument ")
              << i << " needs ark.kind and ark.name (program_c1)";
+    llvm::StringSet<> &names = kind.getValue() == ArgumentKind::Output ? outputs
+                               : kind.getValue() == ArgumentKind::Constant
+                                   ? constants
+                                   : bound;
     if (!names.insert(name.getValue()).second)
       return program.emitOpError("has two arguments named '")
              << name.getValue() << "' (program_c1)";
@@ -234,6 +240,26 @@ void TaskOp::getEffects(
   for (OpOperand &out : getOutsMutable())
     if (isa<MemRefType>(out.get().getType()))
       effects.emplace_back(MemoryEffects::Write::get(), &out);
+}
+
+/// Indices stay inside of the grid.
+void TaskOp::populateBoundsForIndexValue(Value value,
+                                         ValueBoundsConstraintSet &bounds) {
+  auto index = cast<BlockArgument>(value);
+  bounds.bound(value) >= 0;
+  bounds.bound(value) < getGrid()[index.getArgNumber()];
+}
+
+/// A tile is never larger than its region: that bounds the extents of ragged
+/// tiles, and with them those of every temporary of the body.
+void TaskOp::populateBoundsForShapedValueDim(Value value, int64_t dim,
+                                             ValueBoundsConstraintSet &bounds) {
+  auto tile = dyn_cast<BlockArgument>(value);
+  if (!tile)
+    return;
+  unsigned operand = tile.getArgNumber() - getGrid().size();
+  bounds.bound(value)[dim] >= 0;
+  bounds.bound(value)[dim] <= getRegion(operand).getSizes()[dim];
 }
 
 /// The greatest value that an affine expression reaches over the grid, when it

@@ -13,6 +13,7 @@ include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/FunctionInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
+include "mlir/Interfaces/ValueBoundsOpInterface.td"
 
 //===----------------------------------------------------------------------===//
 // Program
@@ -26,7 +27,8 @@ def Ark_ProgramOp : Ark_Op<"program", [IsolatedFromAbove, FunctionOpInterface]> 
     Until `memory` the body computes on tensors and ends in `ark.return`; after
     it the arguments are buffers and results are output arguments.
 
-    - (program_c1) every argument has `ark.kind` and a name that no other argument has.
+    - (program_c1) every argument has `ark.kind` and a name. Names are distinct among
+      outputs, among constants and among all other arguments.
     - (program_c2) a scalar is a tensor of rank zero of i32 or i64.
     - (program_c3) every result has a name that no other result has.
     - (program_c4) tasks have distinct names.
@@ -118,8 +120,12 @@ def Ark_GroupOp : Ark_Op<"group", [IsolatedFromAbove, SingleBlock]> {
 // Tasks: output of the `tiling` stage
 //===----------------------------------------------------------------------===//
 
-def Ark_TaskOp : Ark_Op<"task", [AttrSizedOperandSegments, IsolatedFromAbove, SingleBlock,
-                                 DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+def Ark_TaskOp : Ark_Op<"task", [AttrSizedOperandSegments, AutomaticAllocationScope,
+                                 IsolatedFromAbove, SingleBlock,
+                                 DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,
+                                 DeclareOpInterfaceMethods<ValueBoundsOpInterface,
+                                     ["populateBoundsForIndexValue",
+                                      "populateBoundsForShapedValueDim"]>]> {
   let summary = "A grid of virtual CTAs with declared read and write regions";
   let description = [{
     The body is one vCTA. Its first arguments are the grid indices; then comes
