@@ -7,6 +7,10 @@
 numpy and ml_dtypes are imported on first use, so that this module costs nothing at import.
 """
 
+# The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import builtins
@@ -100,7 +104,9 @@ class DType:
         if self.kind == "bool":
             return 0, 1
         bits = 8 * self.itemsize
-        return (0, 2**bits - 1) if self.kind == "uint" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+        return (
+            (0, 2**bits - 1) if self.kind == "uint" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+        )
 
 
 _ML_DTYPES = ("bfloat16", "float8_e4m3fn", "float8_e5m2")

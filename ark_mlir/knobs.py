@@ -11,7 +11,7 @@ use, so that a test or a user can change it at any time:
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -55,7 +55,9 @@ class Knob(Generic[T]):
         try:
             return self.parse(text)
         except ValueError as error:
-            raise InvalidUsageError(f"{text!r} is not a value of {self.variable}: {error}") from None
+            raise InvalidUsageError(
+                f"{text!r} is not a value of {self.variable}: {error}"
+            ) from None
 
     @property
     def is_set(self) -> bool:
@@ -69,7 +71,7 @@ def registry() -> dict[str, Knob[Any]]:
 
 
 @contextmanager
-def scope(**variables: str | None) -> Iterator[None]:
+def scope(**variables: str | None) -> Generator[None, None, None]:
     """Sets variables (None unsets) for the duration of a ``with`` block.
 
     Raises InvalidUsageError on a name that no knob has, which catches misspellings.

@@ -3,6 +3,8 @@
 Everything public is re-exported by ``ark_mlir``.
 """
 
+# ruff: noqa: F403 - what is public is what every family's __all__ says
+
 from . import arguments, ops
 from .arguments import *
 from .module import Module, ModuleList

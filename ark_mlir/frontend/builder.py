@@ -36,9 +36,7 @@ def append(
             built = build(loc=location, ip=program.insertion_point)
             return _finish(built.operation)
     except ir.MLIRError as error:
-        raise to_error(
-            InvalidUsageError, error, location=str(frames[0]), op=f"ark.{op}"
-        ) from None
+        raise to_error(InvalidUsageError, error, location=str(frames[0]), op=f"ark.{op}") from None
 
 
 def _finish(operation: ir.Operation) -> ir.Value:

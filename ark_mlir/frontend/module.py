@@ -1,5 +1,8 @@
 """``ark.Module``: parameters and submodules under hierarchical names, as in PyTorch."""
 
+# Elements of a list that a user assigns are of any type.
+# pyright: reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -61,13 +64,15 @@ class Module(metaclass=_Constructed):
     def _prepare(self) -> None:
         # A subclass may assign attributes before, or without, calling our __init__.
         if "_modules" not in self.__dict__:
-            self.__dict__.update(_modules={}, _arguments={}, _arrays={}, _parent=None)
+            empty: dict[str, Any] = {"_modules": {}, "_arguments": {}, "_arrays": {}}
+            for name, value in {**empty, "_parent": None}.items():
+                object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: object) -> None:
         self._prepare()
         self._forget(name)
-        if isinstance(value, (list, tuple)) and _holds_modules(value):  # pyright: ignore[reportUnknownArgumentType]
-            value = ModuleList(value)  # pyright: ignore[reportUnknownArgumentType]
+        if isinstance(value, (list, tuple)) and _holds_modules(value):
+            value = ModuleList(value)
         if isinstance(value, Module):
             self._adopt(name, value)
         elif isinstance(value, Tensor) and value.argument is not None:
@@ -88,14 +93,14 @@ class Module(metaclass=_Constructed):
         self._modules[name] = module
         # A module shared by two parents goes by the path of the first.
         if module._parent is None and module is not self:
-            module.__dict__["_parent"] = (self, name)
+            object.__setattr__(module, "_parent", (self, name))
 
     def _register(self, name: str, argument: Argument) -> None:
         self._arguments[name] = argument
         if argument.owner is None:
             argument.owner = self
 
-    # Declared for type checkers; set through __dict__ above.
+    # Declared for type checkers; set by _prepare.
     _modules: dict[str, Module]
     _arguments: dict[str, Argument]
     _arrays: dict[str, NDArray[Any]]
@@ -195,7 +200,7 @@ class ModuleList(Module):
 
     def __init__(self, modules: Iterable[Module] = ()) -> None:
         super().__init__()
-        self.__dict__["_items"] = []
+        object.__setattr__(self, "_items", [])
         for module in modules:
             self.append(module)
 

@@ -1,5 +1,9 @@
 """Python scalars and numpy arrays as tensors of a program."""
 
+# The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import math
@@ -41,7 +45,7 @@ def as_operand(value: object, dtype: DType, op: str) -> Tensor:
     if is_scalar(value):
         return constant_tensor(to_array(value, dtype, op), dtype)
     if isinstance(value, np.ndarray):
-        own = from_numpy(value.dtype)  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
+        own = from_numpy(value.dtype)
         # float64 is numpy's default and no element type of ark: it adapts as a scalar does.
         own = dtype if own is None and value.dtype == np.float64 else own
         if own is None:
@@ -116,13 +120,13 @@ def constant_tensor(array: NDArray[Any], dtype: DType, name: str | None = None) 
 
 def elements(array: NDArray[Any], dtype: DType, tensor_type: Any) -> ir.Attribute:
     """The ``DenseElementsAttr`` of an array; one element stands for all where they agree."""
-    flat = np.ascontiguousarray(array).reshape(-1)
+    flat: Any = np.ascontiguousarray(array).reshape(-1)
     if dtype.kind == "bool":
         return ir.DenseElementsAttr.get(flat, shape=list(array.shape))
-    data = flat.view(np.uint8).reshape(flat.size, dtype.itemsize)
+    data: Any = flat.view(np.uint8).reshape(flat.size, dtype.itemsize)
     # Compared as bytes, so that NaN equals itself and -0.0 differs from 0.0.
     if flat.size > 1 and bool(np.all(data == data[0])):
-        data = np.ascontiguousarray(data[:1])
+        data = data[:1]
     return ir.DenseElementsAttr.get(data, type=tensor_type(array.shape, dtype))
 
 

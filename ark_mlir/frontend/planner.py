@@ -1,9 +1,13 @@
 """``ark.planner``: pins where and how the ops built inside of it run."""
 
+# The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
 
@@ -34,7 +38,7 @@ def planner(
     shared_memory: int | Sequence[int] | None = None,
     tile: int | Sequence[int] | None = None,
     sync: bool | None = None,
-) -> Iterator[Plan]:
+) -> Generator[Plan, None, None]:
     """Pins the ops built inside of the ``with`` block.
 
     Args:

@@ -1,13 +1,19 @@
 """A program under construction, and what is known of it afterwards."""
 
+# The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
 from types import TracebackType
 from typing import TYPE_CHECKING
+
+from typing_extensions import Self
 
 from .. import ir
 from ..dialects import ark as dialect
@@ -124,7 +130,7 @@ class Program:
 
     # ---------------------------------------------------------------- with block
 
-    def __enter__(self) -> Program:
+    def __enter__(self) -> Self:
         if self._status != "new":
             raise invalid(f"program {self.name!r} was built before; make a new ark.Program")
         self._status = "open"
@@ -227,7 +233,7 @@ class Program:
         return ir.InsertionPoint(self._block)
 
     @contextlib.contextmanager
-    def scope(self, path: str) -> Iterator[None]:
+    def scope(self, path: str) -> Generator[None, None, None]:
         """Ops made inside get `path` in front of their names."""
         self._scopes.append(path)
         try:
@@ -256,9 +262,7 @@ class Program:
                     raise _duplicate(argument, other)
         self._arguments.append(argument)
         location = to_location(argument.given, user_frames(), self.context)
-        return self._block.add_argument(
-            self.tensor_type(argument.shape, argument.dtype), location
-        )
+        return self._block.add_argument(self.tensor_type(argument.shape, argument.dtype), location)
 
     def add_output(self, output: Output, tensor: Tensor) -> None:
         """Records a result; a name in use raises."""

@@ -4,6 +4,10 @@ Nothing here repeats a rule of the dialect. These functions turn what a caller w
 plain ints or refuse it (a float, NaN, a bool, a tensor), which MLIR could not do.
 """
 
+# The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import operator
@@ -44,7 +48,7 @@ def as_ints(values: object, what: str, op: str | None = None) -> list[int]:
         return [as_int(values, what, op)]
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise invalid(f"{what} must be integers, not {values!r}", op)
-    return [as_int(v, f"{what}[{i}]", op) for i, v in enumerate(values)]  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+    return [as_int(v, f"{what}[{i}]", op) for i, v in enumerate(values)]
 
 
 def _is_sequence(value: object) -> bool:

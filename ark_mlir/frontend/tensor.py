@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from .. import ir
 from ..dtypes import DType
@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from . import ops
-
-    Operand = "Tensor | bool | int | float | np.generic[Any] | NDArray[Any]"
+    Operand: TypeAlias = "Tensor | bool | int | float | np.generic[Any] | NDArray[Any]"
 
 __all__ = ["Tensor"]
 

@@ -1,6 +1,6 @@
 """The numpy interpreter of the graph level: float64 inside, the oracle of all tests.
 
-    >>> ark.reference.run(program, {"x": x, "w": w})["y"]
+>>> ark.reference.run(program, {"x": x, "w": w})["y"]
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -155,8 +155,8 @@ def run(
     """
     if isinstance(program, (list, tuple)):
         if not isinstance(inputs, (list, tuple)) or len(inputs) != len(program):
-            raise InvalidUsageError(f"{len(program)} programs need as many dicts of inputs")  # pyright: ignore[reportUnknownArgumentType]
-        return _run_ranks(program, inputs, round_to_dtype)  # pyright: ignore[reportUnknownArgumentType]
+            raise InvalidUsageError(f"{len(program)} programs need as many dicts of inputs")
+        return _run_ranks(program, inputs, round_to_dtype)
     result = evaluate(program, inputs, state, round_to_dtype=round_to_dtype)  # type: ignore[arg-type]
     return (result.outputs, result.states) if return_states else result.outputs
 
@@ -191,9 +191,7 @@ def _run_ranks(
     return [o for o in outcomes if isinstance(o, dict)]
 
 
-def error_bound(
-    program: Source, inputs: Arrays, state: Arrays | None = None
-) -> dict[str, Array]:
+def error_bound(program: Source, inputs: Arrays, state: Arrays | None = None) -> dict[str, Array]:
     """For every output, the largest error by element of a correct implementation.
 
     Correct means: fp32 arithmetic inside of every op, sums in any order, results stored in

@@ -10,6 +10,10 @@ is added by :meth:`Bounded.rounded`. Fused or wider intermediate results only do
 An op is written once, on this class, for both purposes.
 """
 
+# The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import math
@@ -104,9 +108,7 @@ class Bounded:
 
     # ---------------------------------------------------------------- functions
 
-    def monotone(
-        self, function: Callable[[Array], Array], ulps: float = FUNCTION_ULPS
-    ) -> Bounded:
+    def monotone(self, function: Callable[[Array], Array], ulps: float = FUNCTION_ULPS) -> Bounded:
         """A function that rises or falls all along: its error is attained at an end."""
         value = function(self.value)
 
@@ -133,8 +135,10 @@ class Bounded:
         terms = math.prod(self.value.shape[a] for a in axes)
         return self.result(
             value,
-            lambda: self.slack.sum(axes, keepdims=True)
-            + terms * UNIT * self.magnitude.sum(axes, keepdims=True),
+            lambda: (
+                self.slack.sum(axes, keepdims=True)
+                + terms * UNIT * self.magnitude.sum(axes, keepdims=True)
+            ),
         )
 
     def mean(self, axes: tuple[int, ...]) -> Bounded:

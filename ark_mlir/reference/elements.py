@@ -1,5 +1,9 @@
 """The contents of constant attributes as numpy arrays."""
 
+# The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import re
@@ -23,11 +27,10 @@ def to_array(attribute: ir.Attribute) -> Array:
     """The elements of a dense attribute as an array of the dtype's numpy type."""
     shaped = ir.ShapedType(attribute.type)
     shape, dtype = tuple(shaped.shape), from_mlir(str(shaped.element_type))
-    if not ir.DenseElementsAttr.isinstance(attribute):
+    if not isinstance(attribute, ir.DenseElementsAttr):
         raise UnsupportedError(f"a constant given as {str(attribute)[:40]} cannot be interpreted")
-    dense = ir.DenseElementsAttr(attribute)
-    if dtype.mlir in _BUFFER and not dense.is_splat:
-        return np.array(dense, dtype=dtype.numpy).reshape(shape)
+    if dtype.mlir in _BUFFER and not attribute.is_splat:
+        return np.array(attribute, dtype=dtype.numpy).reshape(shape)
     return _parsed(str(attribute), shape, dtype)
 
 

@@ -1,5 +1,9 @@
 """Walks the ops of a program and keeps the values of its tensors."""
 
+# The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -153,5 +157,5 @@ def _argument(value: ir.Value, attributes: Any) -> Argument:
 
 def _result_names(program: Any) -> list[str]:
     attributes = program.operation.attributes
-    entries: Any = attributes["res_attrs"] if "res_attrs" in attributes else []
+    entries: Any = attributes.get("res_attrs", [])
     return [str(entry["ark.name"].value) for entry in entries]

@@ -1,5 +1,9 @@
 """Matrix product, attention, rotary positions."""
 
+# The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 from typing import Any
@@ -105,5 +109,3 @@ def rope(op: Any, machine: Machine) -> Bounded:
     if first.error is None or second.error is None:
         return Bounded(join((first.value, second.value)))
     return Bounded(join((first.value, second.value)), join((first.error, second.error)))
-
-

@@ -1,5 +1,9 @@
 """Reductions and normalisations."""
 
+# The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 from typing import Any
@@ -64,14 +68,14 @@ def argmax(op: Any, machine: Machine) -> Value:
     """The first maximum; in doubt where the runner-up is within the errors."""
     x = machine.read(op.operand)
     axis = op.axis.value
-    data = np.argmax(x.data, axis=axis)
+    data = np.asarray(np.argmax(x.data, axis=axis), np.int32)
     if x.error is None:
-        return Value(data.astype(np.int32), int32)
-    index = np.expand_dims(data, axis)
+        return Value(data, int32)
+    index = np.expand_dims(data.astype(np.int64), axis)
     least = np.take_along_axis(x.data - x.error, index, axis)
     rivals = (x.data + x.error >= least).sum(axis=axis)
     blurred = np.take_along_axis(x.error, index, axis).squeeze(axis) > 0
-    return Value(data.astype(np.int32), int32, np.where(blurred & (rivals > 1), np.inf, 0.0))
+    return Value(data, int32, np.where(blurred & (rivals > 1), np.inf, 0.0))
 
 
 def softmax(x: Bounded, axis: int) -> Bounded:
@@ -109,5 +113,3 @@ def layernorm(op: Any, machine: Machine) -> Bounded:
     weight, bias = machine.read_optional(op.weight), machine.read_optional(op.bias)
     y = y if weight is None else y * weight.bounded
     return y if bias is None else y + bias.bounded
-
-

@@ -1,5 +1,9 @@
 """The interpreter's tensors, and the table of handlers by op."""
 
+# The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
@@ -84,9 +88,7 @@ def result_type(op: Any) -> tuple[tuple[int, ...], DType]:
 def fail(op: Any, message: str) -> InvalidUsageError:
     """An error of an op, at the place that made it."""
     operation = op.operation
-    return InvalidUsageError(
-        message, location=describe(operation.location), op=str(operation.name)
-    )
+    return InvalidUsageError(message, location=describe(operation.location), op=str(operation.name))
 
 
 def uncertain(values: Iterable[Value], shape: tuple[int, ...]) -> Array | None:

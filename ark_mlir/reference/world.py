@@ -3,6 +3,10 @@
 Every rank runs in a thread of its own; they meet at the collectives.
 """
 
+# The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import queue
@@ -151,5 +155,6 @@ def recv(op: Any, machine: Machine) -> Value:
             if rank.world.barrier.broken:
                 break
     raise InvalidUsageError(
-        f"rank {rank.number} waits for rank {op.peer.value}, tag {op.tag.value}, which sends nothing"
+        f"rank {rank.number} waits for rank {op.peer.value}, "
+        f"which sends nothing under tag {op.tag.value}"
     )

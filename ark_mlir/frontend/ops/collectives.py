@@ -25,8 +25,7 @@ def _world(op: str) -> int:
     program = current(f"ark.{op}")
     if program.world_size is None:
         raise invalid(
-            f"program {program.name!r} has one rank; "
-            "pass rank= and world_size= to ark.Program",
+            f"program {program.name!r} has one rank; pass rank= and world_size= to ark.Program",
             f"ark.{op}",
         )
     return program.world_size
@@ -102,9 +101,7 @@ def broadcast(x: Tensor, root: int, name: str | None = None) -> Tensor:
     world = _world("broadcast")
     source = as_tensor(x, "broadcast")
     rank = _peer(root, "broadcast", "root")
-    return emit(
-        "broadcast", dialect.BroadcastOp, name, operand=source, root=rank, world_size=world
-    )
+    return emit("broadcast", dialect.BroadcastOp, name, operand=source, root=rank, world_size=world)
 
 
 def send(x: Tensor, dst: int, tag: int = 0, name: str | None = None) -> Tensor:

@@ -1,5 +1,9 @@
 """One way from a Python call to an op of the dialect."""
 
+# The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 from typing import Any, NamedTuple
@@ -40,7 +44,7 @@ def _tensors(value: Any) -> list[Tensor]:
     if isinstance(value, Tensor):
         return [value]
     if isinstance(value, list):
-        return [item for item in value if isinstance(item, Tensor)]  # pyright: ignore[reportUnknownVariableType]
+        return [item for item in value if isinstance(item, Tensor)]
     return []
 
 
@@ -48,8 +52,8 @@ def _convert(value: Any) -> Any:
     # Runs inside of the op's context: attributes cannot be made earlier.
     if isinstance(value, Tensor):
         return value.value
-    if isinstance(value, list) and any(isinstance(item, Tensor) for item in value):  # pyright: ignore[reportUnknownVariableType]
-        return [item.value for item in value]  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(value, list) and any(isinstance(item, Tensor) for item in value):
+        return [item.value for item in value]
     if isinstance(value, Enum):
         return ir.Attribute.parse(f"#ark<{value.attribute} {value.value}>")
     if isinstance(value, DType):

@@ -38,9 +38,7 @@ def _default(value: object) -> DType:
         raise invalid(f"value is not an array: {error}", "ark.constant") from None
 
 
-def full(
-    shape: object, value: float, dtype: DType | str = fp32, name: str | None = None
-) -> Tensor:
+def full(shape: object, value: float, dtype: DType | str = fp32, name: str | None = None) -> Tensor:
     """A tensor of one value.
 
     Raises InvalidUsageError on extents that are no counts, or a value that the dtype

@@ -1,8 +1,13 @@
 """The same elements under another shape, in another order, or in part; and ``concat``."""
 
+# The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+
 from __future__ import annotations
 
 import builtins
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -150,10 +155,7 @@ def split(
     if sum(sizes) != extent or min(sizes, default=0) < 0:
         raise invalid(f"parts {sizes} do not make up extent {extent}", "ark.split")
     bounds = [0, *np.cumsum(sizes).tolist()]
-    return [
-        _part(source, number, begin, end, name)
-        for begin, end in zip(bounds[:-1], bounds[1:], strict=True)
-    ]
+    return [_part(source, number, begin, end, name) for begin, end in itertools.pairwise(bounds)]
 
 
 def _checked_axis(axis: int, source: Tensor, op: str) -> int:
