@@ -1,0 +1,97 @@
+// RUN: ark-opt %s --split-input-file \
+// RUN:   --pass-pipeline='builtin.module(func.func(ark-vectorize-contractions{vector-lanes=16}))' | FileCheck %s
+
+// Columns of the right operand are contiguous: no panel, whole blocks only.
+// CHECK-LABEL: func.func @rowMajorProductKeepsABlockInRegisters
+func.func @rowMajorProductKeepsABlockInRegisters(
+    %a: memref<16x24xf32>, %b: memref<24x64xf32>, %c: memref<16x64xf32>) {
+  // CHECK-NOT: memref.alloca
+  // CHECK-NOT: vector.maskedload
+  // CHECK: scf.for
+  // CHECK: scf.for
+  // CHECK-COUNT-16: vector.load %{{.+}} : memref<16x64xf32>, vector<16xf32>
+  // CHECK: scf.for
+  // CHECK-COUNT-2: vector.load %{{.+}} : memref<24x64xf32>, vector<16xf32>
+  // CHECK-COUNT-16: vector.fma
+  // CHECK-NOT: linalg.matmul
+  linalg.matmul ins(%a, %b : memref<16x24xf32>, memref<24x64xf32>) outs(%c : memref<16x64xf32>)
+  return
+}
+
+// -----
+
+// A weight stored [out, in] is transposed once for all rows.
+// CHECK-LABEL: func.func @transposedWeightGoesThroughAPanel
+func.func @transposedWeightGoesThroughAPanel(
+    %a: memref<16x24xf32>, %b: memref<32x24xf32>, %c: memref<16x32xf32>) {
+  // CHECK: %[[PANEL:.+]] = memref.alloca() {alignment = 64 : i64} : memref<24x32xf32>
+  // CHECK: vector.transpose %{{.+}}, [1, 0] : vector<16x16xf32> to vector<16x16xf32>
+  // CHECK: vector.load %[[PANEL]]
+  linalg.generic {
+    indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>, affine_map<(m, n, k) -> (m, n)>],
+    iterator_types = ["parallel", "parallel", "reduction"]}
+    ins(%a, %b : memref<16x24xf32>, memref<32x24xf32>) outs(%c : memref<16x32xf32>) {
+  ^bb0(%x: f32, %y: f32, %z: f32):
+    %0 = arith.mulf %x, %y : f32
+    %1 = arith.addf %z, %0 : f32
+    linalg.yield %1 : f32
+  }
+  return
+}
+
+// -----
+
+// One row reads every weight once, in dot products; k = 40 leaves a masked rest.
+// CHECK-LABEL: func.func @fewRowsBecomeDotProducts
+func.func @fewRowsBecomeDotProducts(
+    %a: memref<1x40xbf16>, %b: memref<8x40xbf16>, %c: memref<1x8xf32>) {
+  // CHECK: arith.extf %{{.+}} : vector<16xbf16> to vector<16xf32>
+  // CHECK: vector.maskedload
+  // CHECK-COUNT-4: vector.reduction <add>, %{{.+}} fastmath<reassoc> : vector<16xf32> into f32
+  linalg.generic {
+    indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>, affine_map<(m, n, k) -> (m, n)>],
+    iterator_types = ["parallel", "parallel", "reduction"]}
+    ins(%a, %b : memref<1x40xbf16>, memref<8x40xbf16>) outs(%c : memref<1x8xf32>) {
+  ^bb0(%x: bf16, %y: bf16, %z: f32):
+    %0 = arith.extf %x : bf16 to f32
+    %1 = arith.extf %y : bf16 to f32
+    %2 = arith.mulf %0, %1 : f32
+    %3 = arith.addf %z, %2 : f32
+    linalg.yield %3 : f32
+  }
+  return
+}
+
+// -----
+
+// The last columns of a ragged tile are masked.
+// CHECK-LABEL: func.func @raggedColumnsAreMasked
+func.func @raggedColumnsAreMasked(
+    %a: memref<8x24xf32>, %b: memref<24x?xf32>, %c: memref<8x?xf32>) {
+  // CHECK: vector.create_mask
+  // CHECK: vector.maskedload
+  // CHECK: vector.maskedstore
+  linalg.matmul ins(%a, %b : memref<8x24xf32>, memref<24x?xf32>) outs(%c : memref<8x?xf32>)
+  return
+}
+
+// -----
+
+// Integer products are exact in any order and need no vector form of their own.
+// CHECK-LABEL: func.func @integersAreLeft
+func.func @integersAreLeft(%a: memref<8x24xi32>, %b: memref<24x8xi32>, %c: memref<8x8xi32>) {
+  // CHECK: linalg.matmul
+  linalg.matmul ins(%a, %b : memref<8x24xi32>, memref<24x8xi32>) outs(%c : memref<8x8xi32>)
+  return
+}
+
+// -----
+
+// Neither operand's loop is contiguous in the result.
+// CHECK-LABEL: func.func @stridedResultIsLeft
+func.func @stridedResultIsLeft(%a: memref<8x24xf32>, %b: memref<24x8xf32>,
+                               %c: memref<8x8xf32, strided<[32, 2]>>) {
+  // CHECK: linalg.matmul
+  linalg.matmul ins(%a, %b : memref<8x24xf32>, memref<24x8xf32>) outs(%c : memref<8x8xf32, strided<[32, 2]>>)
+  return
+}
