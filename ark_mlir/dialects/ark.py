@@ -6,4 +6,3 @@ this module also teaches the bindings to turn the enums into attributes.
 
 from ark_mlir.dialects._ark_enum_gen import *
 from ark_mlir.dialects._ark_ops_gen import *
-from ark_mlir.dialects._ark_ops_gen import _Dialect as _Dialect

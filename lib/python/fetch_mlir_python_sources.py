@@ -195,10 +195,12 @@ def debian_urls(version: str) -> Iterator[str]:
 
 def apt_download(url: str, target: Path, sha256: str) -> bool:
     """Downloads as apt does, with its proxies and its checks."""
-    command = ["/usr/lib/apt/apt-helper", "-o", "APT::Sandbox::User=root", "-o",
-               "Acquire::Retries=2", "download-file", url, str(target), f"SHA256:{sha256}"]  # fmt: skip
+    options = ("APT::Sandbox::User=root", "Acquire::Retries=2")
+    command = ["/usr/lib/apt/apt-helper", *(word for o in options for word in ("-o", o))]
+    command += ["download-file", url, str(target), f"SHA256:{sha256}"]
     progress = Progress(f"downloading {target.name}")
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, **quiet) as process:
         while process.poll() is None:
             time.sleep(0.2)
             with contextlib.suppress(OSError):

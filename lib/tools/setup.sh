@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
 # Installs what the build needs: system packages with apt, Python packages in a
-# virtual environment. Usage: setup.sh <folder of the environment>
+# virtual environment.
+# Usage: setup.sh <folder of the environment> <groups of requirements in
+# pyproject.toml: build, core, or an extra>...
 set -euo pipefail
 
 venv=$1
+groups=("${@:2}")
 python=${PYTHON:-python3}
 mlir_version=22.1
 packages=(
@@ -51,21 +54,20 @@ check_mlir() {
   [[ $found == "$mlir_version".* ]] || die "MLIR $mlir_version is needed, found: $found"
 }
 
-# The requirements of pyproject.toml, one per line, so that they are stated once.
+# Requirements of some groups, one per line, so that pyproject.toml alone states them.
 requirements() {
-  "$venv/bin/python" - <<'PYTHON'
+  "$venv/bin/python" - "${groups[@]}" <<'PYTHON'
+import sys
+
 from pip._vendor import tomli
 
 with open("pyproject.toml", "rb") as file:
-    project = tomli.load(file)
-extras = project["project"]["optional-dependencies"]
-for group in (
-    project["build-system"]["requires"],
-    project["project"]["dependencies"],
-    extras["test"],
-    extras["dev"],
-):
-    print(*group, sep="\n")
+    content = tomli.load(file)
+known = dict(content["project"]["optional-dependencies"])
+known["build"] = content["build-system"]["requires"]
+known["core"] = content["project"]["dependencies"]
+for group in sys.argv[1:]:
+    print(*known[group], sep="\n")
 PYTHON
 }
 
@@ -76,7 +78,7 @@ install_python() {
     say "creating $venv"
     "$python" -m venv "$venv" || die "$python cannot create a virtual environment"
   fi
-  say "installing Python packages into $venv"
+  say "installing Python packages into $venv: ${groups[*]}"
   requirements | "$venv/bin/pip" install --quiet -r /dev/stdin ||
     die "pip could not install the requirements of pyproject.toml"
 }
