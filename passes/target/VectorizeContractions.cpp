@@ -50,7 +50,7 @@ struct VectorizeContractions
   void runOnOperation() override {
     if (vectorLanes != 4 && vectorLanes != 8 && vectorLanes != 16) {
       getOperation().emitError("vector-lanes must be 4, 8 or 16, not ")
-          << vectorLanes;
+          << vectorLanes.getValue();
       return signalPassFailure();
     }
     SmallVector<linalg::LinalgOp> ops;
