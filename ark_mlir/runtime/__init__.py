@@ -1,0 +1,48 @@
+"""Running bundles: numpy and this package are all it needs, neither MLIR nor a compiler.
+
+>>> import ark_mlir as ark
+>>> exe = ark.load("mlp.arkbin").bind("mlp.safetensors")        # doctest: +SKIP
+>>> exe.run(x=x)["y"]                                           # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import os
+
+from ..bundle import read_bundle
+from .driver import DRIVERS, Driver, DriverTable, Fault, Launch, Memory, Outcome, Stop
+from .executable import Executable, Resident
+from .report import Report
+
+__all__ = [
+    "Driver",
+    "DriverTable",
+    "Executable",
+    "Fault",
+    "Launch",
+    "Memory",
+    "Outcome",
+    "Report",
+    "Resident",
+    "Stop",
+    "load",
+]
+
+
+def load(path: str | os.PathLike[str], drivers: DriverTable = DRIVERS) -> Executable:
+    """The program in a ``.arkbin`` file, ready to have its parameters bound.
+
+    The file is checked in full first, and no code is run but, later, the kernel.
+
+    Args:
+        path: the file.
+        drivers: how a backend's driver is made; tests pass their own.
+
+    Raises:
+        BundleError: the file is missing, truncated, altered, or made for another machine.
+        UnsupportedError: this runtime has no driver for the bundle's backend.
+
+    Example:
+        >>> exe = ark.load("mlp.arkbin")                            # doctest: +SKIP
+    """
+    return Executable(read_bundle(path), drivers)

@@ -1,0 +1,128 @@
+"""Which arrays serve as which buffers: checks, and copies only where the kernel needs them."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from ..errors import InvalidUsageError
+from .arrays import as_array, mismatch, to_numpy
+from .driver import Driver
+from .safetensors import read_safetensors
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ..bundle import Buffer
+
+Path = str | os.PathLike[str]
+Source = Mapping[str, object] | Path
+Sources = Source | Sequence[Source]
+
+# A message is read by a person: a wrong file would list every one of its thousand tensors.
+_MAX_PROBLEMS = 20
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A buffer in use: its address, what keeps it alive, whether it was copied there."""
+
+    address: int
+    owner: object
+    copied: bool
+
+
+def read_sources(sources: Sources) -> dict[str, object]:
+    """The arrays of dicts and safetensors files, by name; later ones win."""
+    if isinstance(sources, (str, os.PathLike)):
+        return dict(read_safetensors(sources))
+    if isinstance(sources, Mapping):
+        return dict(sources)
+    result: dict[str, object] = {}
+    for source in sources:
+        result.update(read_sources(source))
+    return result
+
+
+def place(driver: Driver, array: NDArray[Any], buffer: Buffer) -> Bound:
+    """An array of the right type and shape where the kernel can use it, copied if need be."""
+    if array.flags.c_contiguous:
+        address = driver.adopt(array, buffer.alignment)
+        if address is not None:
+            return Bound(address, array, copied=False)
+    memory = driver.allocate(buffer.bytes, buffer.alignment)
+    as_array(memory, buffer)[...] = array
+    return Bound(memory.address, memory, copied=True)
+
+
+def check_arrays(
+    values: Mapping[str, object], buffers: Iterable[Buffer], problems: list[str]
+) -> dict[str, NDArray[Any]]:
+    """Those of `values` that fit their buffers; what is wrong with others goes to `problems`."""
+    arrays: dict[str, NDArray[Any]] = {}
+    for buffer in buffers:
+        if buffer.name not in values:
+            continue
+        name = f"{buffer.kind} {buffer.name!r}"
+        try:
+            if buffer.kind == "scalar":
+                array = _scalar(values[buffer.name], buffer, name)
+            else:
+                array = to_numpy(values[buffer.name], name)
+        except InvalidUsageError as error:
+            problems.append(error.message)
+            continue
+        if problem := mismatch(array, buffer):
+            problems.append(f"{name} {problem}")
+        else:
+            arrays[buffer.name] = array
+    return arrays
+
+
+def _scalar(value: object, buffer: Buffer, name: str) -> NDArray[Any]:
+    """A scalar as an array; a Python int will do, and is checked against the bound."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        array = to_numpy(value, name)
+        if array.dtype.kind not in "iu" or array.size != 1:
+            raise InvalidUsageError(f"{name} must be one integer")
+        value = array.item()
+    number = int(cast("int", value))
+    low, high = buffer.dtype.integer_range
+    if buffer.maximum is not None:
+        low, high = 0, buffer.maximum
+    if not low <= number <= high:
+        raise InvalidUsageError(f"{name} is {number}; it must be in [{low}, {high}]")
+    return np.full(buffer.shape, number, buffer.dtype.numpy)
+
+
+def name_problems(
+    given: Iterable[str], wanted: Iterable[str], needed: Iterable[str], kind: str
+) -> list[str]:
+    """What is wrong with a set of names: what is missing, and what nothing has."""
+    given, wanted = list(given), list(wanted)
+    missing = [name for name in needed if name not in given]
+    problems = [f"{kind} {name!r} is missing" for name in missing]
+    known = set(wanted)
+    for name in given:
+        if name not in known:
+            close = difflib.get_close_matches(name, missing, n=1)
+            hint = f" (did you mean {close[0]!r}?)" if close else ""
+            problems.append(f"there is no {kind} {name!r}{hint}")
+    return problems
+
+
+def refuse(problems: Sequence[str], action: str) -> None:
+    """Raises one InvalidUsageError for all `problems`, if there are any."""
+    if not problems:
+        return
+    if len(problems) == 1:
+        raise InvalidUsageError(f"cannot {action}: {problems[0]}")
+    shown = list(problems[:_MAX_PROBLEMS])
+    if len(problems) > len(shown):
+        shown.append(f"and {len(problems) - len(shown)} more")
+    raise InvalidUsageError(f"cannot {action}: {len(problems)} problems", notes=shown)

@@ -1,0 +1,282 @@
+"""Executable: a loaded program that binds arrays and runs."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..bundle import Buffer, Bundle, Manifest
+from .arrays import as_array, framework
+from .binding import Sources, place, read_sources, refuse
+from .driver import DRIVERS, DriverTable
+from .report import Report, make_report
+from .running import Inputs, Path, Runner
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from typing_extensions import Self
+
+    from ..bundle.bundle import Bytes
+
+
+class Executable:
+    """A compiled program, ready to run; :func:`ark_mlir.load` and ``compile`` make them.
+
+    Parameters are bound once and states live on between runs. Two threads may call `run` on
+    one executable; the runs follow each other. Closing gives memory and threads back; a
+    ``with`` block does so at its end.
+
+    Attributes:
+        bundle: the program, its schedule and names.
+
+    Example:
+        >>> exe = ark.load("mlp.arkbin")                            # doctest: +SKIP
+        >>> exe.bind({"w": w})                                      # doctest: +SKIP
+        >>> y = exe.run(x=x)["y"]                                   # doctest: +SKIP
+    """
+
+    def __init__(self, bundle: Bundle, drivers: DriverTable = DRIVERS) -> None:
+        self.bundle = bundle
+        self._runner = Runner(bundle, drivers)
+
+    @classmethod
+    def from_parts(
+        cls,
+        manifest: Manifest | Mapping[str, Any] | bytes | str,
+        sections: Mapping[str, Bytes],
+        drivers: DriverTable = DRIVERS,
+    ) -> Executable:
+        """The executable of a program that was just compiled, without a file.
+
+        Args:
+            manifest: the manifest as a record, an object or JSON text (docs/bundle.md).
+            sections: bytes by section name.
+            drivers: how a backend's driver is made; tests pass their own.
+
+        Raises:
+            BundleError: manifest or sections are not ones that a file may hold, or were made
+                for another machine.
+            UnsupportedError: there is no driver for the backend.
+        """
+        return cls(Bundle.from_parts(manifest, sections), drivers)
+
+    # -- what it is --------------------------------------------------------------------------
+
+    @property
+    def name(self) -> str:
+        """The program's name."""
+        return self.bundle.manifest.program
+
+    @property
+    def inputs(self) -> tuple[Buffer, ...]:
+        """What `run` takes: inputs, then scalars; each has name, shape and dtype."""
+        return self.bundle.manifest.inputs
+
+    @property
+    def outputs(self) -> tuple[Buffer, ...]:
+        """What `run` returns."""
+        return self.bundle.manifest.outputs
+
+    @property
+    def parameters(self) -> tuple[Buffer, ...]:
+        """What `bind` takes."""
+        return self.bundle.manifest.parameters
+
+    @property
+    def states(self) -> Mapping[str, NDArray[Any]]:
+        """The states by name; looking one up copies its present value.
+
+        Example:
+            >>> exe.states["cache"].shape                           # doctest: +SKIP
+            (2, 128, 64)
+        """
+        return _States(self._runner)
+
+    def report(self) -> Report:
+        """Figures of the program: ``print(exe.report())`` shows a table."""
+        storage = self._runner.storage
+        return make_report(self.bundle, storage.bound_bytes(False), storage.bound_bytes(True))
+
+    def save(self, path: Path) -> None:
+        """Writes the program, without its parameters, to a ``.arkbin`` file.
+
+        Equal programs give equal bytes. Raises OSError when the file cannot be written.
+        """
+        self.bundle.save(path)
+
+    def __repr__(self) -> str:
+        target = self.bundle.manifest.target
+        return f"<Executable {self.name!r} for {target.backend} ({target.arch})>"
+
+    # -- binding -----------------------------------------------------------------------------
+
+    def bind(self, parameters: Sources, *, strict: bool = True) -> Executable:
+        """Binds the parameters, and initial values of states.
+
+        An array is used in place when it is C-contiguous and aligned as the kernel needs it,
+        and must then not change while the program runs; else it is copied, once. `report`
+        says how many bytes were. A later call may replace some of the parameters.
+
+        Args:
+            parameters: arrays by name (numpy, torch, anything that speaks DLPack); or the
+                path of a ``.safetensors`` file; or a list of those.
+            strict: whether a name that the program has not is an error.
+
+        Returns:
+            The executable, so that calls can be chained.
+
+        Raises:
+            InvalidUsageError: lists every missing or unknown name and wrong shape or dtype;
+                then nothing is bound.
+
+        Example:
+            >>> exe.bind("model.safetensors", strict=False)         # doctest: +SKIP
+        """
+        values = read_sources(parameters)
+        with self._runner.opened():
+            self._runner.storage.bind(values, strict)
+        return self
+
+    def reset(self) -> None:
+        """Gives every state its initial value again: that of `bind`, else of the program."""
+        with self._runner.opened():
+            self._runner.storage.reset()
+
+    # -- running -----------------------------------------------------------------------------
+
+    def run(
+        self,
+        inputs: Inputs | None = None,
+        /,
+        *,
+        iterations: int = 1,
+        trace: Path | None = None,
+        **named: object,
+    ) -> dict[str, Any]:
+        """Runs the program.
+
+        Args:
+            inputs: inputs by name, for names that are no Python identifiers; others may be
+                given as keywords. Arrays have the shape and dtype of their buffer; a scalar
+                is an int in ``[0, max]``.
+            iterations: how often the program runs in this one launch.
+            trace: where to write when each instruction of the last iteration ran, for
+                https://ui.perfetto.dev; only where the program was compiled with ``trace=True``.
+
+        Returns:
+            The outputs of the last iteration by name, as new arrays of the framework that
+            the inputs came in (numpy, torch …).
+
+        Raises:
+            InvalidUsageError: lists every missing or unknown input and wrong shape or dtype;
+                or parameters are not bound; or an index in the data is out of range.
+            HangError: a wait lasted longer than ``ARK_TIMEOUT`` allows; names waiter,
+                semaphore and producer. After it the next run starts afresh; states may hold
+                part of what this one wrote.
+            DeviceError: a lane never ended, or there is not enough memory.
+
+        Example:
+            >>> exe.run(x=x, position=3)["logits"].shape            # doctest: +SKIP
+            (1, 128256)
+        """
+        values = {**(inputs or {}), **named}
+        runner = self._runner
+        with runner.opened():
+            arrays = runner.check(values, iterations, trace)
+            bound = {
+                buffer.slot: place(runner.driver, arrays[buffer.name], buffer)
+                for buffer in self.inputs
+            }
+            results = runner.allocate(self.outputs)
+            runner.execute({**bound, **results}, iterations, trace)
+        wrap = framework(list(values.values()))
+        return {
+            buffer.name: wrap(as_array(results[buffer.slot], buffer)) for buffer in self.outputs
+        }
+
+    @contextmanager
+    def resident(self) -> Generator[Resident]:
+        """Keeps the program on the device between runs: ``with exe.resident() as r``.
+
+        Buffers of inputs and outputs are made once, so that a run costs its copies and a
+        wake-up. Until the block ends, runs go through `r`.
+
+        Raises:
+            InvalidUsageError: a parameter is not bound, or the executable is closed, or
+                resident already.
+
+        Example:
+            >>> with exe.resident() as resident:                    # doctest: +SKIP
+            ...     results = [resident.run(x=x) for x in batches]
+        """
+        runner = self._runner
+        with runner.opened():
+            refuse(runner.storage.unbound_problems(), f"keep {self.name!r} resident")
+            resident = Resident(runner)
+            runner.resident = resident
+        try:
+            yield resident
+        finally:
+            runner.resident = None
+
+    # -- life --------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Gives memory and threads back; may be called again, but nothing else after it."""
+        self._runner.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Resident:
+    """A program that stays on the device; :meth:`Executable.resident` makes it."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+        self._manifest = runner.bundle.manifest
+        self._inputs = runner.allocate(self._manifest.inputs)
+        self._outputs = runner.allocate(self._manifest.outputs)
+
+    def run(self, inputs: Inputs | None = None, /, **named: object) -> dict[str, Any]:
+        """Runs once: as :meth:`Executable.run`, into buffers that stay.
+
+        Raises InvalidUsageError after the end of the block, and what `Executable.run` raises.
+        """
+        values = {**(inputs or {}), **named}
+        runner = self._runner
+        with runner.opened(self):
+            arrays = runner.check(values)
+            for buffer in self._manifest.inputs:
+                as_array(self._inputs[buffer.slot], buffer)[...] = arrays[buffer.name]
+            runner.execute({**self._inputs, **self._outputs})
+            wrap = framework(list(values.values()))
+            return {
+                buffer.name: wrap(np.array(as_array(self._outputs[buffer.slot], buffer)))
+                for buffer in self._manifest.outputs
+            }
+
+
+class _States(Mapping[str, "NDArray[Any]"]):
+    """A view of an executable's states that copies what is looked up."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+        self._buffers = {buffer.name: buffer for buffer in runner.bundle.manifest.states}
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        buffer = self._buffers[name]
+        with self._runner.opened(self._runner.resident):
+            return self._runner.storage.state(buffer)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._buffers)
+
+    def __len__(self) -> int:
+        return len(self._buffers)

@@ -1,0 +1,308 @@
+"""From the words that a failed run left behind to an error that names the culprit.
+
+A kernel reports one wait: that of the lane that gave up first. Where the others stood follows
+from the counters, since a lane stops at the first wait that they do not satisfy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..bundle import Opcode
+from ..errors import ArkError, DeviceError, HangError, InvalidUsageError
+from .abi import Abort
+
+if TYPE_CHECKING:
+    from ..bundle import Bundle, Task
+    from .driver import Outcome
+
+# A report is read by a person; beyond this many lanes it says how many more there are.
+_MAX_LANES = 16
+
+
+class DataRangeError(InvalidUsageError, DeviceError):
+    """An index in the caller's data is out of range; it is the device that found it."""
+
+
+class LaneHangError(HangError):
+    """A HangError with what was found out; see :class:`Diagnosis`."""
+
+    def __init__(self, diagnosis: Diagnosis, timeout_ns: int) -> None:
+        waiter = diagnosis.waiter
+        super().__init__(
+            f"{waiter.place.what} waited more than {timeout_ns / 1e9:g} s for semaphore "
+            f"{waiter.semaphore_name!r}: saw {waiter.seen}, expected {waiter.expected}",
+            location=waiter.place.location or None,
+            op=waiter.place.op or None,
+            notes=diagnosis.notes(),
+        )
+        self.diagnosis = diagnosis
+
+
+@dataclass(frozen=True)
+class Place:
+    """An instruction of a lane, and the task that it belongs to.
+
+    A wait belongs to the task that runs next, which needs what it waits for; a signal to the
+    one that ran last, whose result it announces.
+    """
+
+    lane: int
+    sm: int
+    instruction: int
+    task: int | None
+    vctas: tuple[int, int]
+    task_name: str
+    op: str
+    location: str
+
+    @property
+    def what(self) -> str:
+        """Lane, SM and task in words."""
+        words = f"lane {self.lane} (SM {self.sm})"
+        if self.task is None:
+            return words
+        begin, end = self.vctas
+        return f"{words}, task {self.task_name!r} vCTAs [{begin}, {end})"
+
+    @property
+    def where(self) -> str:
+        """`what`, and the line of the program."""
+        return f"{self.what} at {self.location}" if self.location else self.what
+
+
+@dataclass(frozen=True)
+class Blocked:
+    """A wait, at `place`, that its semaphore does not satisfy."""
+
+    place: Place
+    iteration: int
+    semaphore: int
+    semaphore_name: str
+    seen: int
+    expected: int
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """A hang, explained.
+
+    Attributes:
+        waiter: the lane that gave up first.
+        producers: the signals that it waited for, all of them.
+        missing: those of them whose lane had not come so far.
+        blocked: every lane that stood at a wait.
+        chain: who waits for whom, from the waiter to the root.
+        cycle: whether the chain ends in itself, so that nobody could go on.
+        cause: the root, in one sentence.
+    """
+
+    waiter: Blocked
+    producers: tuple[Place, ...]
+    missing: tuple[Place, ...]
+    blocked: tuple[Blocked, ...]
+    chain: tuple[Blocked, ...]
+    cycle: bool
+    cause: str
+
+    def notes(self) -> list[str]:
+        """The lines that follow the message."""
+        notes = [f"cause: {self.cause}"]
+        notes += [f"produced by {place.where}" for place in self.producers[:_MAX_LANES]]
+        others = [other for other in self.blocked if other.place.lane != self.waiter.place.lane]
+        for other in others[:_MAX_LANES]:
+            notes.append(
+                f"also waiting: {other.place.where}, for {other.semaphore_name!r}: "
+                f"saw {other.seen}, expected {other.expected}"
+            )
+        if len(others) > _MAX_LANES:
+            notes.append(f"and {len(others) - _MAX_LANES} more lanes")
+        return notes
+
+
+def failure(bundle: Bundle, outcome: Outcome, timeout_ns: int) -> ArkError:
+    """The error of a run that was not good."""
+    stop, fault = outcome.stop, outcome.fault
+    if stop.abort == Abort.HANG:
+        if not _plausible(bundle, outcome):
+            return DeviceError(f"the kernel's report of a hang makes no sense: {stop}")
+        return LaneHangError(diagnose(bundle, outcome), timeout_ns)
+    if stop.abort:
+        codes = {lane: code for lane, code in enumerate(outcome.codes) if code not in (0, 2)}
+        return DeviceError(f"lanes failed with codes {codes}" if codes else "the run was aborted")
+    if fault.code:
+        return _data_error(bundle, outcome)
+    codes = {lane: code for lane, code in enumerate(outcome.codes) if code}
+    return DeviceError(f"lanes failed with codes {codes}")
+
+
+def _data_error(bundle: Bundle, outcome: Outcome) -> ArkError:
+    fault, tasks = outcome.fault, bundle.manifest.tasks
+    task = tasks[fault.task] if 0 <= fault.task < len(tasks) else None
+    return DataRangeError(
+        f"index {fault.index} is out of range [0, {fault.bound})",
+        location=(task.location if task else None) or None,
+        op=_op(task) or None,
+    )
+
+
+def _plausible(bundle: Bundle, outcome: Outcome) -> bool:
+    stop, tables = outcome.stop, bundle.tables
+    if not (stop.lane < len(tables.lanes) and stop.instruction < len(tables.instructions)):
+        return False
+    _, first, last = tables.lanes[stop.lane].tolist()
+    return first <= stop.instruction < last and bool(tables.waits[stop.instruction])
+
+
+def diagnose(bundle: Bundle, outcome: Outcome) -> Diagnosis:
+    """Who waited for whom when a run stopped with a hang."""
+    return _Inspector(bundle, outcome).diagnosis()
+
+
+class _Inspector:
+    def __init__(self, bundle: Bundle, outcome: Outcome) -> None:
+        self._bundle = bundle
+        self._tables = bundle.tables
+        self._outcome = outcome
+        stop = outcome.stop
+        arrivals = int(self._tables.instructions[stop.instruction, 2])
+        # Iterations are counted from the first launch on, as the semaphores are.
+        self._iteration = max(stop.expected // arrivals - 1, 0)
+
+    def diagnosis(self) -> Diagnosis:
+        stop = self._outcome.stop
+        waiter = self._blocked_at(stop.instruction, self._iteration, stop.seen, stop.expected)
+        lanes = range(len(self._tables.lanes))
+        positions: list[Blocked | None] = [self._first_blocked(lane) for lane in lanes]
+        positions[stop.lane] = waiter
+        chain, cycle, cause = self._root(waiter, positions)
+        return Diagnosis(
+            waiter,
+            producers=tuple(self._place(index) for index in self._signals_of(waiter.semaphore)),
+            missing=tuple(self._missing(waiter, positions)),
+            blocked=tuple(filter(None, positions)),
+            chain=tuple(chain),
+            cycle=cycle,
+            cause=cause,
+        )
+
+    # -- places ------------------------------------------------------------------------------
+
+    def _blocked_at(self, index: int, iteration: int, seen: int, expected: int) -> Blocked:
+        semaphore = int(self._tables.instructions[index, 1])
+        return Blocked(
+            self._place(index),
+            iteration=iteration,
+            semaphore=semaphore,
+            semaphore_name=self._bundle.manifest.semaphores[semaphore].name,
+            seen=seen,
+            expected=expected,
+        )
+
+    def _place(self, index: int) -> Place:
+        lane = int(self._tables.lane_of[index])
+        run = self._run_near(index)
+        row: list[int] = [] if run is None else self._tables.instructions[run].tolist()
+        described = self._bundle.manifest.tasks[row[1]] if row else None
+        return Place(
+            lane=lane,
+            sm=int(self._tables.lanes[lane, 0]),
+            instruction=index,
+            task=row[1] if row else None,
+            vctas=(row[2], row[3]) if row else (0, 0),
+            task_name=described.name if described else "",
+            op=_op(described),
+            location=described.location if described else "",
+        )
+
+    def _run_near(self, index: int) -> int | None:
+        """The run that an instruction belongs to; see :class:`Place`."""
+        first, last = self._tables.lanes[self._tables.lane_of[index], 1:].tolist()
+        after, before = range(index + 1, last), range(index - 1, first - 1, -1)
+        order = (*after, *before) if self._tables.waits[index] else (*before, *after)
+        codes = self._tables.instructions[:, 0]
+        return next((near for near in order if codes[near] == Opcode.RUN), None)
+
+    # -- what stood where --------------------------------------------------------------------
+
+    def _first_blocked(self, lane: int) -> Blocked | None:
+        """The wait at which a lane stood, or None if it ended or was inside a task."""
+        if self._outcome.codes[lane] == 0:
+            return None
+        _, first, last = self._tables.lanes[lane].tolist()
+        waits = np.flatnonzero(self._tables.waits[first:last]) + first
+        # A lane may be one iteration behind the waiter, or ahead of it.
+        for iteration in range(max(self._iteration - 1, 0), self._iteration + 2):
+            for index in waits.tolist():
+                _, semaphore, arrivals, _ = self._tables.instructions[index].tolist()
+                seen, expected = int(self._outcome.counters[semaphore]), (iteration + 1) * arrivals
+                if seen < expected:
+                    return self._blocked_at(index, iteration, seen, expected)
+        return None
+
+    def _signals_of(self, semaphore: int) -> Iterator[int]:
+        rows = self._tables.instructions
+        yield from np.flatnonzero(self._tables.signals & (rows[:, 1] == semaphore)).tolist()
+
+    def _missing(self, waiter: Blocked, positions: list[Blocked | None]) -> Iterator[Place]:
+        """The signals for `waiter` that have certainly, or else possibly, not been given."""
+        unsure: list[Place] = []
+        found = False
+        for index in self._signals_of(waiter.semaphore):
+            place = self._place(index)
+            at = positions[place.lane]
+            if at is None:
+                if self._outcome.codes[place.lane] != 0:
+                    unsure.append(place)
+            # A barrier has signalled when it waits.
+            elif (at.iteration, at.place.instruction) < (waiter.iteration, index):
+                found = True
+                yield place
+        if not found:
+            yield from unsure
+
+    def _root(
+        self, waiter: Blocked, positions: list[Blocked | None]
+    ) -> tuple[list[Blocked], bool, str]:
+        chain = [waiter]
+        while True:
+            last = chain[-1]
+            if problem := self._unsatisfiable(last):
+                return chain, False, problem
+            missing = next(self._missing(last, positions), None)
+            if missing is None:
+                name = repr(last.semaphore_name)
+                return (
+                    chain,
+                    False,
+                    (
+                        f"every lane that signals {name} has passed its signal, and not all "
+                        "arrived: one was lost, or the counter was overwritten"
+                    ),
+                )
+            behind = positions[missing.lane]
+            if behind is None:
+                return chain, False, f"{missing.where} had not ended, and so not signalled"
+            if behind in chain:
+                lanes = [str(link.place.lane) for link in chain[chain.index(behind) :]]
+                cycle = " for lane ".join([*lanes, lanes[0]])
+                return chain, True, f"a cycle of waits: lane {cycle}"
+            chain.append(behind)
+
+    def _unsatisfiable(self, blocked: Blocked) -> str | None:
+        arrivals = int(self._tables.instructions[blocked.place.instruction, 2])
+        signals = sum(1 for _ in self._signals_of(blocked.semaphore))
+        if arrivals <= signals:
+            return None
+        return (
+            f"{blocked.place.where} waits for {arrivals} arrivals at {blocked.semaphore_name!r} "
+            f"in each iteration, and the schedule has {signals}"
+        )
+
+
+def _op(task: Task | None) -> str:
+    return ", ".join(task.ops) if task else ""

@@ -1,0 +1,163 @@
+"""What a compiled program is made of, for people and for programs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..bundle import Opcode
+
+if TYPE_CHECKING:
+    from ..bundle import Bundle
+
+
+@dataclass(frozen=True)
+class Report:
+    """Figures of one program; ``str()`` gives a table.
+
+    Attributes:
+        program: its name.
+        target: ``cpu (x86_64)``.
+        sms, lanes: SMs and lanes of the schedule.
+        tasks, bodies: tasks, and how many pieces of code they share.
+        vctas, instructions: units of work, and entries of the schedule.
+        waits, signals, barriers, prefetches, semaphores: synchronisation.
+        arena_bytes: memory of all intermediates; `largest_live_set` is its lower bound.
+        parameter_bytes, state_bytes, constant_bytes, input_bytes, output_bytes: buffers.
+        kernel_bytes: size of the kernel's image.
+        flops, traffic_bytes: work of one iteration, as the tasks declare it.
+        predicted_ns: predicted time of one iteration.
+        bound_in_place, bound_copied: bytes of parameters used where they were, or copied.
+    """
+
+    program: str
+    target: str
+    producer: str
+    sms: int
+    lanes: int
+    tasks: int
+    bodies: int
+    vctas: int
+    instructions: int
+    waits: int
+    signals: int
+    barriers: int
+    prefetches: int
+    semaphores: int
+    arena_bytes: int
+    largest_live_set: int
+    parameter_bytes: int
+    state_bytes: int
+    constant_bytes: int
+    input_bytes: int
+    output_bytes: int
+    kernel_bytes: int
+    flops: int
+    traffic_bytes: int
+    predicted_ns: int
+    bound_in_place: int = 0
+    bound_copied: int = 0
+
+    def as_dict(self) -> dict[str, Any]:
+        """The figures by name, ready for JSON."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        rows = [
+            ("target", f"{self.target}, {self.sms} SMs, {self.lanes} lanes"),
+            ("tasks", f"{self.tasks:,} of {self.bodies} bodies"),
+            ("vCTAs", f"{self.vctas:,}"),
+            ("instructions", f"{self.instructions:,}"),
+            ("waits", f"{self.waits:,} ({self.signals:,} signals, {self.semaphores:,} semaphores)"),
+            ("barriers", f"{self.barriers:,}"),
+            ("prefetches", f"{self.prefetches:,}"),
+            ("arena", f"{size(self.arena_bytes)}{self._live()}"),
+            ("parameters", f"{size(self.parameter_bytes)}{self._bound()}"),
+            ("states", size(self.state_bytes)),
+            ("constants", size(self.constant_bytes)),
+            ("inputs, outputs", f"{size(self.input_bytes)}, {size(self.output_bytes)}"),
+            ("kernel", size(self.kernel_bytes)),
+            ("work", f"{self.flops / 1e9:.3g} GFLOP, {size(self.traffic_bytes)} moved"),
+            ("predicted time", duration(self.predicted_ns)),
+        ]
+        width = max(len(name) for name, _ in rows)
+        lines = [f"{self.program} ({self.producer})"]
+        lines += [f"  {name:<{width}}  {text}" for name, text in rows]
+        return "\n".join(lines)
+
+    def _live(self) -> str:
+        if not self.largest_live_set:
+            return ""
+        ratio = self.arena_bytes / self.largest_live_set
+        return f" ({ratio:.2f} x the largest live set)"
+
+    def _bound(self) -> str:
+        if not self.bound_in_place + self.bound_copied:
+            return ""
+        return f" ({size(self.bound_in_place)} in place, {size(self.bound_copied)} copied)"
+
+
+def make_report(bundle: Bundle, in_place: int = 0, copied: int = 0) -> Report:
+    """The report of a bundle; `in_place` and `copied` are bytes of bound parameters."""
+    manifest, tables = bundle.manifest, bundle.tables
+    counts = np.bincount(tables.instructions[:, 0], minlength=len(Opcode)).tolist()
+    bytes_of = {
+        kind: sum(buffer.bytes for buffer in manifest.of_kind(kind))
+        for kind in ("parameter", "state", "constant", "input", "output")
+    }
+    target = manifest.target
+    return Report(
+        program=manifest.program,
+        target=f"{target.backend} ({target.arch})",
+        producer=manifest.producer,
+        sms=target.sms,
+        lanes=len(tables.lanes),
+        tasks=len(manifest.tasks),
+        bodies=len(manifest.bodies),
+        vctas=sum(task.vctas for task in manifest.tasks),
+        instructions=len(tables.instructions),
+        waits=counts[Opcode.WAIT],
+        signals=counts[Opcode.SIGNAL],
+        barriers=counts[Opcode.BARRIER],
+        prefetches=counts[Opcode.PREFETCH],
+        semaphores=len(manifest.semaphores),
+        arena_bytes=manifest.arena,
+        largest_live_set=int(manifest.statistics.get("largest_live_set", 0)),
+        parameter_bytes=bytes_of["parameter"],
+        state_bytes=bytes_of["state"],
+        constant_bytes=bytes_of["constant"],
+        input_bytes=bytes_of["input"],
+        output_bytes=bytes_of["output"],
+        kernel_bytes=bundle.sections["kernel"].nbytes,
+        flops=sum(task.flops for task in manifest.tasks),
+        traffic_bytes=sum(task.bytes for task in manifest.tasks),
+        predicted_ns=predicted_ns(bundle),
+        bound_in_place=in_place,
+        bound_copied=copied,
+    )
+
+
+def predicted_ns(bundle: Bundle) -> int:
+    """Predicted time of one iteration."""
+    stated = bundle.manifest.statistics.get("predicted_ns", 0)
+    return int(stated) or bundle.tables.predicted_ns
+
+
+def size(count: float) -> str:
+    """Bytes as people read them."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1024:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.4g} {unit}"
+        count /= 1024
+    return f"{count:.4g} TiB"
+
+
+def duration(ns: float) -> str:
+    """A time as people read it."""
+    for unit in ("ns", "µs", "ms"):
+        if ns < 1000:
+            return f"{ns:.4g} {unit}"
+        ns /= 1000
+    return f"{ns:.4g} s"

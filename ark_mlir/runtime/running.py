@@ -1,0 +1,124 @@
+"""One run: checks, buffers, launch, and what went wrong. Executable and Resident share it."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from .. import knobs
+from ..bundle import Buffer, Bundle
+from ..errors import InvalidUsageError
+from . import host
+from .binding import Bound, check_arrays, name_problems, refuse
+from .driver import DriverTable, Launch, Memory, make_driver
+from .hang import failure
+from .report import predicted_ns
+from .storage import Storage
+from .trace import write_trace
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+# A wait lasts as long as the work that it waits for, and on a busy machine several times that.
+_PATIENCE = 50
+_MAX_TIMEOUT_NS = 1 << 62
+_MAX_ITERATIONS = 1 << 48
+
+Inputs = Mapping[str, object]
+Path = str | os.PathLike[str]
+
+
+class Runner:
+    """A program on a device: its driver, its storage, and the lock that makes runs take turns."""
+
+    def __init__(self, bundle: Bundle, drivers: DriverTable) -> None:
+        self.bundle = bundle
+        self.name = bundle.manifest.program
+        # The one that runs go through while the program is resident.
+        self.resident: object = None
+        self._lock = threading.Lock()
+        self._closed = False
+        self.driver = make_driver(bundle, drivers)
+        try:
+            self.driver.load(bundle)
+            self.storage = Storage(self.driver, bundle)
+        except BaseException:
+            self.driver.close()
+            raise
+
+    @contextmanager
+    def opened(self, on_behalf: object = None) -> Generator[None]:
+        """Holds the lock; raises InvalidUsageError when closed, or resident with another."""
+        with self._lock:
+            if self._closed:
+                raise InvalidUsageError(f"the executable {self.name!r} is closed")
+            if self.resident is not on_behalf:
+                state = "is resident: call run on what resident() gave"
+                if on_behalf is not None:
+                    state = "is not resident any more"
+                raise InvalidUsageError(f"the executable {self.name!r} {state}")
+            yield
+
+    def close(self) -> None:
+        """Gives everything back; may be called again."""
+        with self._lock:
+            if not self._closed:
+                self._closed = True
+                self.driver.close()
+                self.storage.clear()
+
+    def check(
+        self, values: Inputs, iterations: int = 1, trace: object = None
+    ) -> dict[str, NDArray[Any]]:
+        """The arrays of a run's inputs; raises one InvalidUsageError for all that is wrong."""
+        inputs = self.bundle.manifest.inputs
+        names = [buffer.name for buffer in inputs]
+        problems = name_problems(values, names, names, "input") + self.storage.unbound_problems()
+        if isinstance(iterations, bool) or not 1 <= iterations <= _MAX_ITERATIONS:
+            problems.append(f"iterations is {iterations}; it must be a positive integer")
+        if trace is not None and not self.bundle.manifest.traced:
+            problems.append("a trace needs a program that was compiled with trace=True")
+        arrays = check_arrays(values, inputs, problems)
+        refuse(problems, f"run {self.name!r}")
+        return arrays
+
+    def allocate(self, buffers: tuple[Buffer, ...]) -> dict[int, Memory]:
+        """Memory for buffers, by slot."""
+        return {
+            buffer.slot: self.driver.allocate(buffer.bytes, buffer.alignment) for buffer in buffers
+        }
+
+    def execute(
+        self, buffers: Mapping[int, Bound | Memory], iterations: int = 1, trace: Path | None = None
+    ) -> None:
+        """Runs on `buffers` (inputs and outputs by slot); raises what `failure` makes of it."""
+        slots = self.storage.slots(buffers)
+        launch = Launch(
+            tuple(slot.address for slot in slots.values()),
+            iterations,
+            self._timeout_ns(),
+            trace is not None,
+            owners=slots,
+        )
+        self.driver.launch(launch)
+        outcome = self.driver.wait()
+        if not outcome.good:
+            raise failure(self.bundle, outcome, launch.timeout_ns)
+        if trace is not None and outcome.trace is not None:
+            write_trace(trace, self.bundle, outcome.trace)
+
+    def _timeout_ns(self) -> int:
+        """How long one wait may last.
+
+        What the user sets holds. Otherwise the default, and for long programs many times what
+        the whole program should take on the cores that there are: a loaded machine is slow,
+        and slow is not hung.
+        """
+        seconds = knobs.TIMEOUT.get()
+        if not knobs.TIMEOUT.is_set:
+            crowding = max(1.0, len(self.bundle.tables.lanes) / host.cores())
+            seconds = max(seconds, _PATIENCE * crowding * predicted_ns(self.bundle) / 1e9)
+        return int(min(seconds * 1e9, _MAX_TIMEOUT_NS))
