@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .compiler import compile as compile
     from .dtypes import DType as DType
     from .dtypes import bf16 as bf16
-    from .dtypes import bool_ as bool  # pyright: ignore[reportUnusedImport]
+    from .dtypes import bool_ as bool  # noqa: F401  # pyright: ignore[reportUnusedImport]
     from .dtypes import fp8_e4m3 as fp8_e4m3
     from .dtypes import fp8_e5m2 as fp8_e5m2
     from .dtypes import fp16 as fp16
@@ -56,8 +56,8 @@ _DTYPES = (
 )  # fmt: skip
 _FRONTEND = (
     # building
-    "Module", "ModuleList", "Program", "Tensor", "input", "output", "parameter", "placeholder", "planner",
-    "scalar", "state",
+    "Module", "ModuleList", "Program", "Tensor", "input", "output", "parameter", "placeholder",
+    "planner", "scalar", "state",
     # create and view
     "arange", "broadcast_to", "concat", "constant", "full", "identity", "ones", "reshape",
     "sharding", "slice", "split", "squeeze", "transpose", "unsqueeze", "zeros",

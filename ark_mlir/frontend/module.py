@@ -75,9 +75,9 @@ class Module(metaclass=_Constructed):
             value = ModuleList(value)
         if isinstance(value, Module):
             self._adopt(name, value)
-        elif isinstance(value, Tensor) and value.argument is not None:
-            if value.argument.kind in ("parameter", "state"):
-                self._register(name, value.argument)
+        argument = value.argument if isinstance(value, Tensor) else None
+        if argument is not None and argument.kind in ("parameter", "state"):
+            self._register(name, argument)
         object.__setattr__(self, name, value)
 
     def __delattr__(self, name: str) -> None:

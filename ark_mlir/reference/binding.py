@@ -62,9 +62,8 @@ def _converted(argument: Argument, value: Any) -> Array:
 
 
 def _check_scalar(argument: Argument, value: int) -> None:
-    if value < 0 or (argument.max is not None and value > argument.max):
-        bound = "" if argument.max is None else f" and at most {argument.max}"
-        raise _mismatch(argument, f"must be at least 0{bound}, got {value}")
+    if argument.max is not None and not 0 <= value <= argument.max:
+        raise _mismatch(argument, f"must be between 0 and {argument.max}, got {value}")
 
 
 def _mismatch(argument: Argument, problem: str) -> InvalidUsageError:

@@ -1,0 +1,61 @@
+"""Models from Hugging Face folders.
+
+>>> model = ark.models.load(folder, batch=8, length=64).compile("cpu")
+>>> vectors = model.embed(ids, mask)
+"""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable
+from typing import Any
+
+from ..errors import InvalidUsageError, UnsupportedError
+from . import bert as bert
+from . import llama as llama
+from . import qwen3 as qwen3
+from .bert import EmbeddingModel
+from .config import read_config
+from .generation import GenerativeModel
+from .model import Model
+
+__all__ = ["EmbeddingModel", "GenerativeModel", "Model", "load"]
+
+_LOADERS: dict[str, Callable[..., Model]] = {
+    "bert": bert.load,
+    "llama": llama.load,
+    "qwen3": qwen3.load,
+}
+
+
+def load(folder: str | os.PathLike[str], **options: Any) -> Any:
+    """Reads a folder with ``config.json`` and ``*.safetensors``.
+
+    Args:
+        folder: as Hugging Face lays it out.
+        options: of the model type; see ``ark.models.bert.load`` (batch, length, dtype,
+            pooling, normalize) and ``ark.models.llama.load`` (max_length, chunk, dtype).
+
+    Returns an :class:`EmbeddingModel` for bert, a :class:`GenerativeModel` for llama and
+    qwen3. Weights stay in their files, which must not change while the model lives. Raises
+    InvalidUsageError where the folder, its configuration or its tensors are wrong, and
+    UnsupportedError on an unknown model type.
+
+    Example:
+        >>> ark.models.load(folder, length=128).programs
+    """
+    config = read_config(folder)
+    kind = config.word("model_type")
+    if kind not in _LOADERS:
+        raise UnsupportedError(
+            f"unknown model type {kind!r}; known are {', '.join(_LOADERS)}", location=config.path
+        )
+    loader = _LOADERS[kind]
+    known = [n for n, p in inspect.signature(loader).parameters.items() if p.kind == p.KEYWORD_ONLY]
+    unknown = [name for name in options if name not in known]
+    if unknown:
+        raise InvalidUsageError(
+            f"{kind} has no option {', '.join(unknown)}; it has {', '.join(known)}"
+        )
+    return loader(folder, config, **options)

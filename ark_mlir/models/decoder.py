@@ -1,0 +1,276 @@
+"""Decoders of the Llama family: grouped-query attention, rotary positions, SwiGLU.
+
+Two programs share the parameters: ``prefill`` takes a chunk of a prompt, ``decode`` one token.
+Both keep keys and values in states, and get the place of their first token as a scalar.
+"""
+
+# The stubs of numpy leave the elements of arrays unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import frontend as ark
+from ..dtypes import DType, as_dtype, bf16, fp32, int32
+from ..errors import InvalidUsageError
+from ..frontend import Program, Tensor
+from .config import Config
+
+__all__ = ["DecoderConfig", "RopeScaling", "build_decode", "build_prefill", "rope_tables"]
+
+
+@dataclass(frozen=True)
+class RopeScaling:
+    """Llama 3's stretching of long wavelengths."""
+
+    factor: float
+    low: float
+    high: float
+    original: int
+
+
+@dataclass(frozen=True)
+class DecoderConfig:
+    """The sizes of a decoder.
+
+    Example:
+        >>> llama_1b = DecoderConfig(vocabulary=128256, hidden=2048, layers=16, heads=32,
+        ...                          kv_heads=8, head=64, intermediate=8192, tied=True)
+    """
+
+    vocabulary: int
+    hidden: int
+    layers: int
+    heads: int
+    kv_heads: int
+    head: int
+    intermediate: int
+    positions: int = 131072
+    eps: float = 1e-5
+    theta: float = 500000.0
+    scaling: RopeScaling | None = None
+    tied: bool = False
+    attention_bias: bool = False
+    mlp_bias: bool = False
+    qk_norm: bool = False
+
+    @classmethod
+    def read(cls, config: Config, *, qk_norm: bool = False) -> DecoderConfig:
+        """From a ``config.json``."""
+        heads, hidden = config.count("num_attention_heads"), config.count("hidden_size")
+        # Newer files hold all about rotation in one object.
+        rope = config.section("rope_parameters") or config
+        result = cls(
+            vocabulary=config.count("vocab_size"),
+            hidden=hidden,
+            layers=config.count("num_hidden_layers"),
+            heads=heads,
+            kv_heads=config.count("num_key_value_heads", heads),
+            head=config.count("head_dim", max(1, hidden // heads)),
+            intermediate=config.count("intermediate_size"),
+            positions=config.count("max_position_embeddings"),
+            eps=config.number("rms_norm_eps", 1e-6),
+            theta=rope.number("rope_theta", 10000.0),
+            scaling=_read_scaling(config),
+            tied=config.flag("tie_word_embeddings", False),
+            attention_bias=config.flag("attention_bias", False),
+            mlp_bias=config.flag("mlp_bias", False),
+            qk_norm=qk_norm,
+        )
+        if result.heads % result.kv_heads:
+            raise config.error(f"{heads} heads do not share {result.kv_heads} key heads evenly")
+        if result.head % 2:
+            raise config.error(f"head_dim {result.head} is odd")
+        if config.word("hidden_act", "silu") != "silu":
+            raise config.error(f"unknown hidden_act {config.word('hidden_act')!r}; known is silu")
+        return result
+
+
+def _read_scaling(config: Config) -> RopeScaling | None:
+    section = config.section("rope_scaling") or config.section("rope_parameters")
+    if section is None:
+        return None
+    kind = section.word("rope_type", section.word("type", "default"))
+    if kind == "default":
+        return None
+    if kind != "llama3":
+        raise config.error(f"unknown rope scaling {kind!r}; known are default and llama3")
+    return RopeScaling(
+        factor=section.number("factor"),
+        low=section.number("low_freq_factor"),
+        high=section.number("high_freq_factor"),
+        original=section.count("original_max_position_embeddings"),
+    )
+
+
+def rope_tables(config: DecoderConfig, length: int) -> tuple[NDArray[np.float32], ...]:
+    """Cosines and sines of all positions: two arrays ``[length, head / 2]``."""
+    exponents = np.arange(0, config.head, 2, dtype=np.float64) / config.head
+    frequencies = config.theta**-exponents
+    if config.scaling is not None:
+        frequencies = _scaled(frequencies, config.scaling)
+    angles = np.outer(np.arange(length, dtype=np.float64), frequencies)
+    return np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
+
+
+def _scaled(frequencies: NDArray[np.float64], scaling: RopeScaling) -> NDArray[np.float64]:
+    turns = scaling.original * frequencies / (2 * math.pi)  # within the original context
+    blend = np.clip((turns - scaling.low) / (scaling.high - scaling.low), 0, 1)
+    return frequencies * (blend + (1 - blend) / scaling.factor)
+
+
+def build_decode(
+    config: DecoderConfig, *, batch: int = 1, max_length: int = 2048, dtype: DType | str = bf16
+) -> Program:
+    """The program that takes one token of every sequence and gives the next.
+
+    Inputs: ``ids`` int32 ``[batch, 1]``. Scalar ``position``: how many tokens came before.
+    States ``layers.<n>.key`` and ``.value`` ``[batch, kv_heads, max_length, head]``. Outputs:
+    ``logits`` fp32 ``[batch, vocabulary]`` and ``token`` int32 ``[batch]``, the most probable.
+    Parameters have their Hugging Face names, besides ``rope.cos`` and ``rope.sin`` of
+    :func:`rope_tables`. No weights are needed to build.
+
+    Example:
+        >>> program = ark.models.llama.build_decode(llama_1b, max_length=1024)
+    """
+    return _build("decode", config, batch, 1, max_length, as_dtype(dtype))
+
+
+def build_prefill(
+    config: DecoderConfig,
+    *,
+    batch: int = 1,
+    chunk: int = 64,
+    max_length: int = 2048,
+    dtype: DType | str = bf16,
+) -> Program:
+    """The program that takes `chunk` tokens of a prompt at once.
+
+    As :func:`build_decode`, with ``ids`` ``[batch, chunk]`` and a scalar ``last``: which of
+    the tokens the outputs belong to. Tokens after it may be anything: what they write is
+    overwritten before it is read.
+    """
+    if not 1 <= chunk <= max_length:
+        raise InvalidUsageError(f"chunk {chunk} is not between 1 and max_length {max_length}")
+    return _build("prefill", config, batch, chunk, max_length, as_dtype(dtype))
+
+
+def _build(
+    name: str, config: DecoderConfig, batch: int, tokens: int, max_length: int, dtype: DType
+) -> Program:
+    if max_length > config.positions:
+        raise InvalidUsageError(
+            f"max_length {max_length} exceeds the model's {config.positions} positions"
+        )
+    with Program(name) as program:
+        ids = ark.input("ids", (batch, tokens), int32)
+        position = ark.scalar("position", int32, max=max_length - tokens)
+        graph = _Graph(config, batch, tokens, max_length, dtype, position)
+        table = graph.parameter("model.embed_tokens.weight", config.vocabulary, config.hidden)
+        hidden = ark.embedding(ids, table, name="embed_tokens")
+        hidden = ark.reshape(hidden, (batch * tokens, config.hidden))
+        rotation = graph.rotation()
+        for layer in range(config.layers):
+            hidden = graph.layer(hidden, rotation, f"model.layers.{layer}")
+        graph.outputs(hidden, table)
+    return program
+
+
+@dataclass(frozen=True)
+class _Graph:
+    """Parts of the decoder; hidden states are ``[batch * tokens, hidden]`` in between."""
+
+    config: DecoderConfig
+    batch: int
+    tokens: int
+    max_length: int
+    dtype: DType
+    position: Tensor
+
+    def parameter(self, name: str, *shape: int) -> Tensor:
+        return ark.parameter(name, shape, self.dtype)
+
+    def norm(self, x: Tensor, name: str) -> Tensor:
+        weight = self.parameter(f"{name}.weight", x.shape[-1])
+        return ark.rmsnorm(x, weight, self.config.eps, name=name)
+
+    def dense(self, x: Tensor, name: str, outputs: int, bias: bool = False) -> Tensor:
+        weight = self.parameter(f"{name}.weight", outputs, x.shape[-1])
+        product = ark.matmul(x, weight, transpose_other=True, name=name)
+        if not bias:
+            return product
+        return ark.add(product, self.parameter(f"{name}.bias", outputs), name=f"{name}.bias")
+
+    def rotation(self) -> tuple[Tensor, Tensor]:
+        """Cosines and sines of this run's positions, ``[tokens, head / 2]``."""
+        shape = (self.max_length, self.config.head // 2)
+        places = ark.add(ark.arange(self.tokens), self.position, name="positions")
+        cos, sin = (
+            ark.gather(self.parameter(f"rope.{part}", *shape), places, 0, name=f"rope.{part}")
+            for part in ("cos", "sin")
+        )
+        return cos, sin
+
+    def heads(self, x: Tensor, count: int, norm: str | None) -> Tensor:
+        """``[batch * tokens, count * head]`` as ``[batch, count, tokens, head]``."""
+        x = ark.reshape(x, (self.batch, self.tokens, count, self.config.head))
+        if norm is not None and self.config.qk_norm:
+            x = self.norm(x, norm)
+        return ark.transpose(x, (0, 2, 1, 3))
+
+    def cached(self, x: Tensor, name: str) -> Tensor:
+        """All keys or values so far, with those of this run."""
+        shape = (self.batch, self.config.kv_heads, self.max_length, self.config.head)
+        cache = ark.state(name, shape, self.dtype)
+        return ark.update(cache, x, (0, 0, self.position, 0), name=name)
+
+    def attention(self, x: Tensor, rotation: tuple[Tensor, Tensor], name: str) -> Tensor:
+        config, layer = self.config, name.removeprefix("model.").removesuffix(".self_attn")
+        q, k, v = (
+            self.dense(x, f"{name}.{part}_proj", count * config.head, config.attention_bias)
+            for part, count in (("q", config.heads), ("k", config.kv_heads), ("v", config.kv_heads))
+        )
+        q = self.heads(q, config.heads, f"{name}.q_norm")
+        k = self.heads(k, config.kv_heads, f"{name}.k_norm")
+        q = ark.rope(q, *rotation, name=f"{name}.q_rope")
+        k = ark.rope(k, *rotation, name=f"{name}.k_rope")
+        keys = self.cached(k, f"{layer}.key")
+        values = self.cached(self.heads(v, config.kv_heads, None), f"{layer}.value")
+        length = ark.add(self.position, self.tokens, name=f"{name}.kv_length")
+        mixed = ark.attention(q, keys, values, causal=True, kv_length=length, name=name)
+        mixed = ark.reshape(ark.transpose(mixed, (0, 2, 1, 3)), (x.shape[0], -1))
+        return self.dense(mixed, f"{name}.o_proj", config.hidden, config.attention_bias)
+
+    def mlp(self, x: Tensor, name: str) -> Tensor:
+        config = self.config
+        gate = self.dense(x, f"{name}.gate_proj", config.intermediate, config.mlp_bias)
+        up = self.dense(x, f"{name}.up_proj", config.intermediate, config.mlp_bias)
+        inner = ark.mul(ark.silu(gate, name=f"{name}.act"), up, name=f"{name}.act")
+        return self.dense(inner, f"{name}.down_proj", config.hidden, config.mlp_bias)
+
+    def layer(self, x: Tensor, rotation: tuple[Tensor, Tensor], name: str) -> Tensor:
+        inner = self.norm(x, f"{name}.input_layernorm")
+        x = x + self.attention(inner, rotation, f"{name}.self_attn")
+        inner = self.norm(x, f"{name}.post_attention_layernorm")
+        return x + self.mlp(inner, f"{name}.mlp")
+
+    def outputs(self, hidden: Tensor, table: Tensor) -> None:
+        """Only one token of every sequence is asked for, so only its logits are computed."""
+        if self.tokens > 1:
+            last = ark.scalar("last", int32, max=self.tokens - 1)
+            hidden = ark.reshape(hidden, (self.batch, self.tokens, self.config.hidden))
+            hidden = ark.gather(hidden, last, 1, name="last")
+        hidden = self.norm(hidden, "model.norm")
+        if self.config.tied:
+            logits = ark.matmul(hidden, table, transpose_other=True, name="lm_head")
+        else:
+            logits = self.dense(hidden, "lm_head", self.config.vocabulary)
+        logits = ark.cast(logits, fp32, name="logits")
+        ark.output("logits", logits)
+        ark.output("token", ark.argmax(logits, -1, name="token"))

@@ -1,0 +1,165 @@
+"""Loading and running decoders."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..dtypes import DType, as_dtype
+from ..errors import InvalidUsageError
+from ..frontend import Program
+from ..frontend.shapes import as_int
+from .config import Config
+from .decoder import DecoderConfig, build_decode, build_prefill, rope_tables
+from .model import Model, as_tokens
+from .weights import Arrays, assign, read_weights
+
+__all__ = ["GenerativeModel", "load_decoder"]
+
+Run = Callable[[str, Mapping[str, Any]], dict[str, NDArray[Any]]]
+
+
+class GenerativeModel(Model):
+    """A decoder. See :meth:`generate`."""
+
+    def __init__(
+        self, name: str, programs: Mapping[str, Program], parameters: Arrays, vocabulary: int
+    ) -> None:
+        super().__init__(name, programs, parameters)
+        self.vocabulary = vocabulary
+
+    def generate(
+        self,
+        ids: object,
+        max_new_tokens: int,
+        *,
+        stop: int | None = None,
+        reference: bool = False,
+    ) -> list[int]:
+        """The most probable continuation of a prompt.
+
+        Args:
+            ids: the prompt's token ids, one row.
+            max_new_tokens: how many tokens to add at most.
+            stop: a token that ends the continuation, and is its last.
+            reference: computes with the float64 interpreter instead of the compiled programs.
+
+        Returns the new tokens. Raises InvalidUsageError on an empty prompt, tokens outside
+        of the vocabulary, or more tokens than the model was loaded for.
+
+        Example:
+            >>> model.generate([1, 15043, 3186], max_new_tokens=8)
+        """
+        (prompt,) = as_tokens([ids], self.vocabulary)
+        count = as_int(max_new_tokens, "max_new_tokens")
+        self._check(prompt.size, count)
+        run = _Interpreted(self) if reference else _Compiled(self)
+        tokens: list[int] = []
+        token = self._prefill(prompt, run) if count else -1
+        while len(tokens) < count:
+            tokens.append(token)
+            if token == stop or len(tokens) == count:
+                break
+            position = prompt.size + len(tokens) - 1
+            inputs = {"ids": np.array([[token]], np.int32), "position": np.int32(position)}
+            token = int(run("decode", inputs)["token"][0])
+        return tokens
+
+    def _check(self, prompt: int, count: int) -> None:
+        limit = self.max_length
+        if not prompt:
+            raise InvalidUsageError("the prompt has no token")
+        if count < 0:
+            raise InvalidUsageError(f"max_new_tokens must not be negative, got {count}")
+        if prompt + count > limit:
+            raise InvalidUsageError(
+                f"{prompt} tokens and {count} new ones exceed max_length {limit}; "
+                "load the model with a larger one"
+            )
+
+    @property
+    def max_length(self) -> int:
+        """Tokens that a sequence may have."""
+        return self.programs["decode"].states["layers.0.key"].shape[2]
+
+    def _prefill(self, prompt: NDArray[np.int32], run: Run) -> int:
+        """Runs the prompt in chunks and returns the first new token."""
+        chunk = self.programs["prefill"].inputs["ids"].shape[1]
+        token = 0
+        begin = 0
+        while begin < prompt.size:
+            # The last chunk goes back over tokens already seen rather than past the end.
+            begin = max(0, min(begin, prompt.size - chunk))
+            part = prompt[begin : begin + chunk]
+            row = np.zeros((1, chunk), np.int32)
+            row[0, : part.size] = part
+            inputs: dict[str, Any] = {"ids": row, "position": np.int32(begin)}
+            if chunk > 1:
+                inputs["last"] = np.int32(part.size - 1)
+            token = int(run("prefill", inputs)["token"][0])
+            begin += chunk
+        return token
+
+
+class _Interpreted:
+    """Runs both programs in the interpreter, on one set of states."""
+
+    def __init__(self, model: GenerativeModel) -> None:
+        self.model = model
+        self.states: dict[str, NDArray[Any]] = {}
+
+    def __call__(self, name: str, inputs: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+        from ..reference import run
+
+        arrays = {**self.model.parameters_of(name), **inputs}
+        program = self.model.programs[name]
+        outputs, self.states = run(program, arrays, self.states, return_states=True)
+        return outputs
+
+
+class _Compiled:
+    """Runs the compiled programs; the states move once, when the prompt is done."""
+
+    def __init__(self, model: GenerativeModel) -> None:
+        self.model = model
+        self.moved = False
+        model.executable("prefill").reset()
+
+    def __call__(self, name: str, inputs: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+        executable = self.model.executable(name)
+        if name == "decode" and not self.moved:
+            executable.bind(dict(self.model.executable("prefill").states))
+            executable.reset()
+            self.moved = True
+        return executable.run(dict(inputs))
+
+
+def load_decoder(
+    folder: str | os.PathLike[str],
+    config: Config,
+    *,
+    qk_norm: bool,
+    max_length: int = 512,
+    chunk: int = 32,
+    dtype: DType | str | None = None,
+) -> GenerativeModel:
+    """A decoder from a Hugging Face folder; see ``ark.models.llama.load``."""
+    sizes = DecoderConfig.read(config, qk_norm=qk_norm)
+    element = as_dtype(dtype or config.entries.get("dtype") or config.word("torch_dtype", "fp32"))
+    limit = min(max_length, sizes.positions)
+    programs = {
+        "prefill": build_prefill(sizes, chunk=min(chunk, limit), max_length=limit, dtype=element),
+        "decode": build_decode(sizes, max_length=limit, dtype=element),
+    }
+    needed = dict(programs["decode"].parameters)
+    tables = {
+        f"rope.{part}": table.astype(element.numpy)
+        for part, table in zip(("cos", "sin"), rope_tables(sizes, limit), strict=True)
+    }
+    wanted = {name: argument for name, argument in needed.items() if name not in tables}
+    weights = assign(wanted, read_weights(folder), os.fspath(folder))
+    return GenerativeModel(os.fspath(folder), programs, {**weights, **tables}, sizes.vocabulary)

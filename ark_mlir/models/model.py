@@ -1,0 +1,103 @@
+"""What every loaded model can do: compile its programs, and run them."""
+
+# The stubs of numpy leave the elements of arrays unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import Self
+
+from ..errors import InvalidUsageError
+from ..frontend import Program
+from .weights import Arrays
+
+if TYPE_CHECKING:
+    from ..runtime import Executable
+
+__all__ = ["Model"]
+
+
+class Model:
+    """Programs, and the arrays of their parameters.
+
+    Attributes:
+        name: where the model came from.
+        programs: by what they do, such as ``embed``, or ``prefill`` and ``decode``.
+        parameters: arrays by parameter name; they map the model's files where they can.
+        executables: the compiled programs, after :meth:`compile`.
+    """
+
+    def __init__(self, name: str, programs: Mapping[str, Program], parameters: Arrays) -> None:
+        self.name = name
+        self.programs = dict(programs)
+        self.parameters = parameters
+        self.executables: dict[str, Executable] = {}
+
+    def compile(self, target: str | None = None, **options: Any) -> Self:
+        """Compiles every program and binds its parameters; returns the model.
+
+        Args:
+            target, options: as ``ark.compile`` takes them.
+
+        Example:
+            >>> model = ark.models.load(folder).compile("cpu")
+        """
+        from ..compiler import compile as compile_program
+
+        chosen: dict[str, Any] = options if target is None else {"target": target, **options}
+        for name, program in self.programs.items():
+            executable = compile_program(program, **chosen)
+            executable.bind(self.parameters_of(name))
+            self.executables[name] = executable
+        return self
+
+    def parameters_of(self, name: str) -> Arrays:
+        """The arrays that the program `name` binds."""
+        return {n: self.parameters[n] for n in self.programs[name].parameters}
+
+    def run(
+        self, name: str, inputs: Mapping[str, Any], *, reference: bool = False
+    ) -> dict[str, NDArray[Any]]:
+        """Runs one program without states: compiled, or by the reference interpreter."""
+        if reference:
+            from ..reference import run
+
+            return run(self.programs[name], {**self.parameters_of(name), **inputs})
+        return self.executable(name).run(dict(inputs))
+
+    def executable(self, name: str) -> Executable:
+        """A compiled program; raises InvalidUsageError before :meth:`compile`."""
+        if name not in self.executables:
+            raise InvalidUsageError("call compile(target) before running the model")
+        return self.executables[name]
+
+    def __repr__(self) -> str:
+        size = sum(a.nbytes for a in self.parameters.values())
+        programs = ", ".join(self.programs)
+        return f"<{type(self).__name__} {self.name!r}: {programs}; {size / 1e6:.0f} MB>"
+
+
+def as_tokens(ids: object, vocabulary: int, what: str = "ids") -> list[NDArray[np.int32]]:
+    """Token ids as one row for every prompt: a matrix, or lists of any lengths.
+
+    Raises InvalidUsageError on what is no integer or not in the vocabulary.
+    """
+    try:
+        rows = [np.asarray(row) for row in ids]  # type: ignore[attr-defined]
+    except (TypeError, ValueError):
+        raise InvalidUsageError(f"{what} must be rows of integers") from None
+    for number, row in enumerate(rows):
+        if row.ndim != 1 or (row.size and row.dtype.kind not in "iu"):
+            raise InvalidUsageError(f"{what}[{number}] must be a row of integers")
+        outside = row[(row < 0) | (row >= vocabulary)] if row.size else row
+        if outside.size:
+            raise InvalidUsageError(
+                f"{what}[{number}] has token {outside[0]}, the vocabulary {vocabulary} entries"
+            )
+    return [row.astype(np.int32) for row in rows]

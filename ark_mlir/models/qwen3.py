@@ -1,0 +1,52 @@
+"""Qwen3: the Llama decoder with queries and keys normalised."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+
+from ..dtypes import DType, bf16
+from ..frontend import Program
+from . import decoder
+from .config import Config
+from .decoder import DecoderConfig
+from .generation import GenerativeModel, load_decoder
+
+__all__ = ["DecoderConfig", "build_decode", "build_prefill", "load"]
+
+
+def build_decode(
+    config: DecoderConfig, *, batch: int = 1, max_length: int = 2048, dtype: DType | str = bf16
+) -> Program:
+    """As ``ark.models.llama.build_decode``."""
+    sizes = replace(config, qk_norm=True)
+    return decoder.build_decode(sizes, batch=batch, max_length=max_length, dtype=dtype)
+
+
+def build_prefill(
+    config: DecoderConfig,
+    *,
+    batch: int = 1,
+    chunk: int = 64,
+    max_length: int = 2048,
+    dtype: DType | str = bf16,
+) -> Program:
+    """As ``ark.models.llama.build_prefill``."""
+    sizes = replace(config, qk_norm=True)
+    return decoder.build_prefill(
+        sizes, batch=batch, chunk=chunk, max_length=max_length, dtype=dtype
+    )
+
+
+def load(
+    folder: str | os.PathLike[str],
+    config: Config,
+    *,
+    max_length: int = 512,
+    chunk: int = 32,
+    dtype: DType | str | None = None,
+) -> GenerativeModel:
+    """A Qwen3 model from a Hugging Face folder; options as ``ark.models.llama.load``."""
+    return load_decoder(
+        folder, config, qk_norm=True, max_length=max_length, chunk=chunk, dtype=dtype
+    )
