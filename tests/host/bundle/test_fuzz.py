@@ -1,0 +1,130 @@
+"""Whatever bytes a file holds: a bundle or a BundleError, nothing else."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ark_mlir.bundle import Bundle, read_bundle, write_bundle
+from ark_mlir.errors import BundleError
+from ark_mlir.testing.toy import add_program
+
+QUIET = settings(
+    max_examples=300,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+PINNED = "43b01dc55273e61ea15ac625a3131043aacb9e7c759bd4b0c8c46c815b284e9b"
+MANIFEST, SECTIONS = add_program().parts()
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    path = tmp_path_factory.mktemp("fuzz") / "good.arkbin"
+    write_bundle(path, MANIFEST, SECTIONS)
+    return path.read_bytes()
+
+
+def accepted(data: bytes, path: Path) -> bool:
+    path.write_bytes(data)
+    with contextlib.suppress(BundleError):
+        read_bundle(path)
+        return True
+    return False
+
+
+@QUIET
+@given(position=st.integers(0, 1 << 30), bit=st.integers(0, 7))
+def test_no_flipped_bit_goes_unnoticed(
+    good: bytes, tmp_path: Path, position: int, bit: int
+) -> None:
+    data = bytearray(good)
+    data[position % len(data)] ^= 1 << bit
+    assert not accepted(bytes(data), tmp_path / "flipped")
+
+
+@QUIET
+@given(
+    st.lists(st.tuples(st.integers(0, 1 << 30), st.binary(max_size=40), st.integers(0, 40))),
+    st.integers(0, 1 << 30),
+)
+def test_spliced_and_cut(
+    good: bytes, tmp_path: Path, splices: list[tuple[int, bytes, int]], cut: int
+) -> None:
+    data = bytearray(good)
+    for position, content, removed in splices:
+        start = position % (len(data) + 1)
+        data[start : start + removed] = content
+    accepted(bytes(data[: cut % (len(data) + 1)]), tmp_path / "spliced")
+
+
+@QUIET
+@given(position=st.integers(0, 1 << 30), content=st.binary(min_size=1, max_size=8))
+def test_altered_tables_with_right_hashes(position: int, content: bytes) -> None:
+    """The table checks alone: what they accept must have every index in range."""
+    names = ["instructions", "lanes", "tasks", "operands", "timeline"]
+    name = names[position % len(names)]
+    data = bytearray(SECTIONS[name])
+    start = position // len(names) % len(data)
+    data[start : start + len(content)] = content[: len(data) - start]
+    try:
+        bundle = Bundle.from_parts(MANIFEST, SECTIONS | {name: bytes(data)})
+    except BundleError:
+        return
+    tables, sizes = bundle.tables, [512, 512, 512, 512, 512]
+    assert all(0 <= slot < 5 and 0 <= off < sizes[slot] for slot, off in tables.operands.tolist())
+    assert all(0 <= row[1] < 2 for row in tables.instructions.tolist())
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+def all_places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    keys: Any = ()
+    if isinstance(value, (dict, list)):
+        keys = value if isinstance(value, dict) else range(len(value))
+    return [path] + [place for key in keys for place in all_places(value[key], (*path, key))]
+
+
+PLACES = all_places(MANIFEST)[1:]
+
+
+@QUIET
+@given(place=st.sampled_from(PLACES), value=JSON)
+def test_any_value_anywhere_in_the_manifest(place: tuple[Any, ...], value: Any) -> None:
+    manifest = json.loads(json.dumps(MANIFEST))
+    inner = manifest
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = value
+    try:
+        bundle = Bundle.from_parts(manifest, SECTIONS)
+    except BundleError:
+        return
+    # What is accepted is written such that it reads as the same.
+    again = Bundle.from_parts(json.loads(json.dumps(bundle.manifest.as_json())), SECTIONS)
+    assert again.manifest == bundle.manifest
+
+
+def test_every_truncation_is_refused(good: bytes, tmp_path: Path) -> None:
+    for size in range(0, len(good), 97):
+        assert not accepted(good[:size], tmp_path / "cut")
+
+
+def test_bytes_are_pinned(good: bytes) -> None:
+    """Another hash here means another file for the same program: bump the format instead."""
+    text = json.dumps(MANIFEST["target"])  # depends on the machine
+    if '"x86_64"' not in text:
+        pytest.skip("the pinned bytes are those of an x86_64 machine")
+    assert hashlib.sha256(good).hexdigest() == PINNED

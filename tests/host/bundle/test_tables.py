@@ -1,0 +1,123 @@
+"""Schedule tables with an index that is off: none reaches the kernel."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ark_mlir.bundle import Bundle
+from ark_mlir.errors import BundleError
+from ark_mlir.testing.toy import add_program
+
+COLUMNS = {"instructions": 4, "lanes": 3, "tasks": 2, "operands": 2, "timeline": 2}
+DTYPES = {"operands": "<i8", "timeline": "<i8"}
+
+# The instructions of lane 0, rows 0 to 5: prefetch, run [0, 4), signal, wait, run, barrier.
+CASES: dict[str, tuple[str, tuple[int, int], int, str]] = {
+    "opcode-5": ("instructions", (0, 0), 5, "no such opcode"),
+    "opcode-negative": ("instructions", (0, 0), -1, "no such opcode"),
+    "task-negative": ("instructions", (1, 1), -1, "there are 2 tasks"),
+    "task-2": ("instructions", (1, 1), 2, "there are 2 tasks"),
+    "task-huge": ("instructions", (1, 1), 2**31 - 1, "there are 2 tasks"),
+    "prefetch-task": ("instructions", (0, 1), 2, "there are 2 tasks"),
+    "begin-negative": ("instructions", (1, 2), -1, "no vCTAs"),
+    "empty-range": ("instructions", (1, 2), 4, "no vCTAs"),
+    "end-past": ("instructions", (1, 3), 9, "no vCTAs"),
+    "end-huge": ("instructions", (1, 3), 2**31 - 1, "no vCTAs"),
+    "prefetch-range": ("instructions", (0, 3), 9, "no vCTAs"),
+    "signal-semaphore": ("instructions", (2, 1), 2, "there are 2 semaphores"),
+    "signal-negative": ("instructions", (2, 1), -1, "there are 2 semaphores"),
+    "wait-semaphore": ("instructions", (3, 1), 2**31 - 1, "there are 2 semaphores"),
+    "wait-for-none": ("instructions", (3, 2), 0, "less than one"),
+    "wait-for-fewer": ("instructions", (3, 2), 1, "fewer arrivals"),
+    "barrier-for-fewer": ("instructions", (5, 2), 1, "fewer arrivals"),
+    "unused-field": ("instructions", (2, 3), 1, "unused field"),
+    "signal-arrivals": ("instructions", (2, 2), 1, "unused field"),
+    "run-twice": ("instructions", (1, 3), 5, "vCTA 4 of task 0 'first' is run twice"),
+    "run-never": ("instructions", (1, 3), 3, "vCTA 3 of task 0 'first' is run never"),
+    "run-late": ("instructions", (1, 2), 1, "vCTA 0 of task 0 'first' is run never"),
+    "run-short": ("instructions", (7, 3), 7, "vCTA 7 of task 0 'first' is run never"),
+    "run-dropped": ("instructions", (1, 0), 4, "vCTA 0 of task 0 'first' is run never"),
+    "sm-negative": ("lanes", (0, 0), -1, "SM"),
+    "sm-2": ("lanes", (0, 0), 2, "SM"),
+    "lane-begin": ("lanes", (0, 1), 1, "does not begin"),
+    "lane-negative": ("lanes", (0, 1), -1, "not a range"),
+    "lane-backwards": ("lanes", (1, 2), 5, "not a range"),
+    "lanes-overlap": ("lanes", (1, 1), 5, "does not begin"),
+    "lanes-gap": ("lanes", (1, 1), 7, "does not begin"),
+    "lane-past": ("lanes", (1, 2), 13, "ends past"),
+    "lane-short": ("lanes", (1, 2), 11, "belong to no lane"),
+    "other-body": ("tasks", (0, 0), 1, "another body"),
+    "body-negative": ("tasks", (0, 0), -1, "another body"),
+    "operands-negative": ("tasks", (0, 1), -1, "its operands"),
+    "operands-past": ("tasks", (0, 1), 8, "its operands"),
+    "operands-overflow": ("tasks", (0, 1), 2**31 - 1, "its operands"),
+    "slot-negative": ("operands", (0, 0), -1, "there are 5 slots"),
+    "slot-5": ("operands", (0, 0), 5, "there are 5 slots"),
+    "slot-huge": ("operands", (0, 0), 2**40, "there are 5 slots"),
+    "offset-negative": ("operands", (1, 1), -1, "outside the buffer"),
+    "offset-past": ("operands", (1, 1), 512, "outside the buffer"),
+    "offset-arena": ("operands", (0, 1), 512, "outside the buffer"),
+    "offset-overflow": ("operands", (1, 1), 2**63 - 1, "outside the buffer"),
+    "spare-operand": ("operands", (9, 1), 1 << 50, "outside the buffer"),
+    "time-negative": ("timeline", (3, 0), -1, "not a time"),
+    "time-overflow": ("timeline", (3, 1), 2**62, "not a time"),
+}
+
+
+def table(sections: dict[str, bytes], name: str) -> np.ndarray[Any, Any]:
+    data = np.frombuffer(sections[name], DTYPES.get(name, "<i4"))
+    return data.reshape(-1, COLUMNS[name]).copy()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_field(case: str) -> None:
+    name, place, value, message = CASES[case]
+    manifest, sections = add_program().parts()
+    rows = table(sections, name)
+    rows[place] = value
+    with pytest.raises(BundleError, match=message):
+        Bundle.from_parts(manifest, sections | {name: rows.tobytes()})
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_half_a_row(name: str) -> None:
+    manifest, sections = add_program().parts()
+    with pytest.raises(BundleError, match=f"section {name}: .* no rows"):
+        Bundle.from_parts(manifest, sections | {name: sections[name][:-4]})
+
+
+# Spare operands are allowed, since nothing refers to them.
+@pytest.mark.parametrize("name", sorted(COLUMNS.keys() - {"operands"}))
+def test_a_row_too_few_or_too_many(name: str) -> None:
+    manifest, sections = add_program().parts()
+    rows = table(sections, name)
+    for wrong in (rows[:-1], np.concatenate((rows, rows[-1:]))):
+        with pytest.raises(BundleError):
+            Bundle.from_parts(manifest, sections | {name: wrong.tobytes()})
+
+
+@pytest.mark.parametrize("name", ["instructions", "lanes", "tasks", "operands", "kernel"])
+def test_empty(name: str) -> None:
+    manifest, sections = add_program().parts()
+    with pytest.raises(BundleError):
+        Bundle.from_parts(manifest, sections | {name: b""})
+
+
+def test_sections_are_known_and_needed() -> None:
+    manifest, sections = add_program().parts()
+    with pytest.raises(BundleError, match="unknown section 'pickle'"):
+        Bundle.from_parts(manifest, sections | {"pickle": b""})
+    sections.pop("lanes")
+    with pytest.raises(BundleError, match="section lanes is missing"):
+        Bundle.from_parts(manifest, sections)
+
+
+def test_a_wait_for_more_than_arrives_is_left_to_the_watchdog() -> None:
+    """It hangs, and a hang is reported with its place; it cannot give a wrong number."""
+    manifest, sections = add_program().parts()
+    rows = table(sections, "instructions")
+    rows[3, 2] = 3
+    Bundle.from_parts(manifest, sections | {"instructions": rows.tobytes()})
