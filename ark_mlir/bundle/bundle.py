@@ -10,6 +10,7 @@ from typing import Any
 from ..errors import BundleError
 from .format import REQUIRED_SECTIONS, SECTIONS
 from .manifest import Buffer, Manifest
+from .manifest_checks import parse_manifest
 from .tables import Tables, parse_tables
 
 Bytes = bytes | bytearray | memoryview
@@ -50,7 +51,7 @@ class Bundle:
         if isinstance(manifest, str):
             manifest = manifest.encode("utf-8", "surrogatepass")
         if not isinstance(manifest, Manifest):
-            manifest = Manifest.parse(manifest, where)
+            manifest = parse_manifest(manifest, where)
         views = _views(sections, where)
         _check_constants(manifest, views, where)
         if not views["kernel"].nbytes:

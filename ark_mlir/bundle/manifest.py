@@ -154,17 +154,6 @@ class Manifest:
         """Whether the kernel can record when each instruction ran."""
         return self.options.get("trace") is True
 
-    @classmethod
-    def parse(cls, source: bytes | Mapping[str, Any], where: str) -> Manifest:
-        """The manifest that JSON text or an equivalent object spells.
-
-        Raises BundleError, which names the key, on anything missing, unknown, of another type
-        or out of range.
-        """
-        from .manifest_checks import parse_manifest
-
-        return parse_manifest(source, where)
-
     def encode(self, sections: Iterable[Section]) -> bytes:
         """The JSON text with these sections; equal manifests give equal bytes."""
         text = json.dumps(
@@ -173,7 +162,7 @@ class Manifest:
         return text.encode("utf-8")
 
     def as_json(self, sections: Iterable[Section] | None = None) -> dict[str, Any]:
-        """The object that :meth:`parse` reads, keys in a fixed order."""
+        """The object that `parse_manifest` reads, keys in a fixed order."""
         result: dict[str, Any] = {
             "format": VERSION,
             "producer": self.producer,

@@ -64,7 +64,11 @@ def _dump(source: Mapping[str, Any], where: str) -> bytes:
 
 
 def parse_manifest(source: bytes | Mapping[str, Any], where: str) -> Manifest:
-    """See :meth:`Manifest.parse`."""
+    """The manifest that JSON text or an equivalent object spells.
+
+    Raises BundleError, which names the key, on anything missing, unknown, of another type
+    or out of range.
+    """
     # An object takes the way of a file's text too: one set of rules, and nothing is
     # accepted here (a tuple, a numpy integer) that would read back differently.
     text = source if isinstance(source, bytes) else _dump(source, where)

@@ -13,6 +13,7 @@ from ..errors import BundleError
 from .bundle import Bundle
 from .format import HEADER_SIZE, MAX_FILE, Header, section_offsets
 from .manifest import Manifest
+from .manifest_checks import parse_manifest
 
 
 def read_bundle(path: str | os.PathLike[str]) -> Bundle:
@@ -31,7 +32,7 @@ def read_bundle(path: str | os.PathLike[str]) -> Bundle:
     text = bytes(data[HEADER_SIZE : HEADER_SIZE + header.manifest_size])
     if hashlib.sha256(text).digest() != header.manifest_sha256:
         raise BundleError("manifest: altered: its SHA-256 differs", location=where)
-    manifest = Manifest.parse(text, where)
+    manifest = parse_manifest(text, where)
     return Bundle.from_parts(manifest, _sections(data, header, manifest, where), where)
 
 

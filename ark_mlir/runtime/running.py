@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import threading
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from .. import knobs
 from ..bundle import Buffer, Bundle
@@ -77,8 +78,8 @@ class Runner:
         inputs = self.bundle.manifest.inputs
         names = [buffer.name for buffer in inputs]
         problems = name_problems(values, names, names, "input") + self.storage.unbound_problems()
-        if isinstance(iterations, bool) or not 1 <= iterations <= _MAX_ITERATIONS:
-            problems.append(f"iterations is {iterations}; it must be a positive integer")
+        if not _is_count(iterations):
+            problems.append(f"iterations is {iterations!r}; it must be a positive integer")
         if trace is not None and not self.bundle.manifest.traced:
             problems.append("a trace needs a program that was compiled with trace=True")
         arrays = check_arrays(values, inputs, problems)
@@ -122,3 +123,9 @@ class Runner:
             crowding = max(1.0, len(self.bundle.tables.lanes) / host.cores())
             seconds = max(seconds, _PATIENCE * crowding * predicted_ns(self.bundle) / 1e9)
         return int(min(seconds * 1e9, _MAX_TIMEOUT_NS))
+
+
+def _is_count(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        return False
+    return 1 <= operator.index(value) <= _MAX_ITERATIONS

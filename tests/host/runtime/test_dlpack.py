@@ -1,0 +1,167 @@
+"""Arrays of other libraries: in without a copy, out in the library that they came from."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+import ark_mlir as ark
+from ark_mlir import dtypes
+from ark_mlir.runtime.arrays import framework, to_numpy
+from ark_mlir.runtime.dlpack import Exporter, import_dlpack
+
+Array = np.ndarray[Any, Any]
+
+
+class Foreign:
+    """An array of an unknown library, which speaks DLPack and nothing else."""
+
+    def __init__(self, array: Array, device: int = 1) -> None:
+        self.array = array
+        self.device = device
+
+    def __dlpack__(self, **arguments: Any) -> Any:
+        return Exporter(self.array).__dlpack__(**arguments)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self.device, 0
+
+
+class Old(Foreign):
+    """The same, from before versions were introduced."""
+
+    def __dlpack__(self, stream: object = None) -> Any:
+        return Exporter(self.array).__dlpack__()
+
+
+@pytest.mark.parametrize("dtype", dtypes.ALL, ids=str)
+@pytest.mark.parametrize("library", [Foreign, Old])
+def test_every_dtype_comes_through(dtype: ark.DType, library: type[Foreign]) -> None:
+    array = np.arange(6).reshape(2, 3).astype(dtype.numpy)
+    result = to_numpy(library(array), "x")
+    assert result.dtype == dtype.numpy
+    assert np.array_equal(result, array)
+    assert result.ctypes.data == array.ctypes.data, "copied"
+
+
+def test_strides_and_offsets() -> None:
+    array = np.arange(24, dtype=np.float32).reshape(4, 6)
+    for view in (array.T, array[1:, ::2], array[2], array[2:3, :], array[0, 0:0]):
+        assert np.array_equal(to_numpy(Foreign(view), "x"), view)
+    bf16 = array.astype(ml_dtypes.bfloat16)
+    assert np.array_equal(to_numpy(Foreign(bf16[1:, ::2]), "x"), bf16[1:, ::2])
+
+
+def test_scalars_and_empty_arrays() -> None:
+    assert to_numpy(Foreign(np.array(3, np.int32)), "x").shape == ()
+    assert to_numpy(Foreign(np.zeros((0, 4), np.float32)), "x").shape == (0, 4)
+
+
+def test_the_memory_lives_as_long_as_the_array() -> None:
+    array = np.arange(1000, dtype=np.int32)
+    gone = weakref.ref(array)
+    result = to_numpy(Foreign(array), "x")[10:]
+    del array
+    gc.collect()
+    assert gone() is not None
+    assert result[0] == 10
+    del result
+    gc.collect()
+    assert gone() is None
+
+
+def test_import_and_drop_many_times() -> None:
+    """A deleter that is called twice, or never, shows here as a crash or as growth."""
+    array = np.zeros(10, np.float32)
+    for _ in range(20_000):
+        import_dlpack(Foreign(array), "x")
+    assert to_numpy(Foreign(array), "x").sum() == 0
+
+
+def test_read_only_stays_read_only() -> None:
+    array = np.zeros(3, np.float32)
+    array.flags.writeable = False
+    assert not to_numpy(Foreign(array), "x").flags.writeable
+
+
+@pytest.mark.parametrize(("device", "name"), [(2, "cuda"), (10, "rocm"), (99, "device type 99")])
+def test_device_memory_is_refused(device: int, name: str) -> None:
+    with pytest.raises(ark.InvalidUsageError, match=f"x lies on {name}"):
+        to_numpy(Foreign(np.zeros(1, np.float32), device), "x")
+
+
+@pytest.mark.parametrize("dtype", ["float64", "complex64", "int16", "uint64"])
+def test_other_element_types_are_refused(dtype: str) -> None:
+    with pytest.raises(ark.InvalidUsageError, match="x has elements of"):
+        to_numpy(Foreign(np.zeros(1, dtype)), "x")
+
+
+def test_a_library_that_refuses_is_quoted() -> None:
+    class Refusing(Foreign):
+        def __dlpack__(self, **arguments: Any) -> Any:
+            raise BufferError("requires gradient")
+
+    with pytest.raises(ark.InvalidUsageError, match="requires gradient"):
+        to_numpy(Refusing(np.zeros(1)), "x")
+
+
+def test_no_capsule() -> None:
+    class Lying(Foreign):
+        def __dlpack__(self, **arguments: Any) -> Any:
+            return b"no capsule"
+
+    with pytest.raises(ark.InvalidUsageError, match="no DLPack capsule"):
+        to_numpy(Lying(np.zeros(1)), "x")
+
+
+def test_outputs_for_an_unknown_library_are_numpy() -> None:
+    array = np.zeros(1, np.float32)
+    assert framework([Foreign(array)])(array) is array
+    assert framework([])(array) is array
+
+
+def library(name: str) -> Any:
+    return pytest.importorskip(name, reason=f"{name} is not installed")
+
+
+@pytest.mark.parametrize("dtype", ["fp32", "fp16", "bf16", "int32", "uint8", "bool"])
+def test_torch(dtype: str) -> None:
+    torch = library("torch")
+    array = np.arange(6).reshape(2, 3).astype(dtypes.as_dtype(dtype).numpy)
+    tensor = framework([np.zeros(1), torch.zeros(1)])(array)
+    assert isinstance(tensor, torch.Tensor)
+    assert tensor.data_ptr() == array.ctypes.data, "copied"
+    back = to_numpy(tensor, "x")
+    assert back.dtype == array.dtype
+    assert np.array_equal(back, array)
+
+
+def test_torch_gradients() -> None:
+    torch = library("torch")
+    with pytest.raises(ark.InvalidUsageError, match="gradient"):
+        to_numpy(torch.zeros(3, requires_grad=True), "x")
+
+
+@pytest.mark.parametrize("dtype", ["fp32", "bf16", "fp8_e4m3", "fp8_e5m2", "int32", "bool"])
+def test_jax(dtype: str) -> None:
+    jax = library("jax.numpy")
+    array = np.arange(6).reshape(2, 3).astype(dtypes.as_dtype(dtype).numpy)
+    result = framework([jax.zeros(1)])(array)
+    assert type(result).__module__.startswith("jax")
+    assert result.dtype == array.dtype
+    assert np.array_equal(to_numpy(result, "x"), array)
+
+
+def test_a_run_returns_what_it_was_given(add: Any, x: Array) -> None:
+    jax = library("jax.numpy")
+    y = add.run(x=jax.asarray(x))["y"]
+    assert type(y).__module__.startswith("jax")
+    assert np.array_equal(np.asarray(y), np.arange(128) + 1.5)
+    with add.resident() as resident:
+        y = resident.run(x=jax.asarray(x))["y"]
+    assert type(y).__module__.startswith("jax")

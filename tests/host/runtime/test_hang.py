@@ -1,0 +1,219 @@
+"""Planted hangs: each ends by itself, names its culprit, and the next run is as good as new."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ark_mlir as ark
+from ark_mlir import knobs
+from ark_mlir.runtime import Executable, cpu
+from ark_mlir.testing.toy import ToyProgram, add_program, barrier, run, signal, wait
+
+Make = Callable[..., Executable]
+
+
+@pytest.fixture(autouse=True)
+def impatient() -> Iterator[None]:
+    with knobs.scope(ARK_TIMEOUT="0.2"):
+        yield
+
+
+def hang(executable: Executable, **inputs: object) -> Any:
+    """The error of a run that hangs; it must come soon."""
+    start = time.monotonic()
+    with pytest.raises(ark.HangError) as caught:
+        executable.run(**inputs)
+    assert time.monotonic() - start < 5
+    return caught.value
+
+
+def two_tasks() -> tuple[ToyProgram, int, int]:
+    program = ToyProgram()
+    producer = program.task("nothing", 1, name="producer", location="net.py:3", ops=["ark.matmul"])
+    consumer = program.task("nothing", 1, name="consumer", location="net.py:4", ops=["ark.gelu"])
+    return program, producer, consumer
+
+
+def test_a_cycle(make: Make) -> None:
+    program, a, b = two_tasks()
+    first, second = program.semaphore(1, "first"), program.semaphore(1, "second")
+    program.lane(0, [wait(second, 1), run(a, 0, 1), signal(first)])
+    program.lane(1, [wait(first, 1), run(b, 0, 1), signal(second)])
+    error = hang(make(program))
+    assert error.diagnosis.cycle
+    assert {link.place.lane for link in error.diagnosis.chain} == {0, 1}
+    assert len(error.diagnosis.blocked) == 2
+    text = str(error)
+    for word in ("a cycle of waits", "net.py:3", "net.py:4", "'first'", "'second'"):
+        assert word in text
+
+
+def test_a_wait_for_one_too_many(make: Make) -> None:
+    program, a, b = two_tasks()
+    done = program.semaphore(1, "done")
+    program.lane(0, [run(a, 0, 1), signal(done)])
+    program.lane(1, [wait(done, 2), run(b, 0, 1)])
+    error = hang(make(program))
+    assert str(error).startswith(
+        "net.py:4: ark.gelu: lane 1 (SM 1), task 'consumer' vCTAs [0, 1) waited more than 0.2 s "
+        "for semaphore 'done': saw 1, expected 2"
+    )
+    assert "waits for 2 arrivals at 'done' in each iteration, and the schedule has 1" in str(error)
+    assert "produced by lane 0 (SM 0), task 'producer' vCTAs [0, 1) at net.py:3" in str(error)
+    assert (error.location, error.op) == ("net.py:4", "ark.gelu")
+
+
+def test_nobody_signals(make: Make) -> None:
+    program, a, b = two_tasks()
+    done = program.semaphore(1, "done")
+    program.lane(0, [run(a, 0, 1)])
+    program.lane(1, [wait(done, 1), run(b, 0, 1)])
+    assert "the schedule has 0" in str(hang(make(program)))
+
+
+def test_a_lost_signal(make: Make) -> None:
+    """The counter is overwritten, as by a kernel that writes where it should not."""
+    program, a, b = two_tasks()
+    done = program.semaphore(1, "done")
+    program.lane(0, [run(a, 0, 1), signal(done)])
+    program.lane(1, [wait(done, 1), run(b, 0, 1)])
+    executable = make(program)
+    executable.run()
+    driver: Any = executable._runner.driver
+    driver._kernel.counters[0] -= np.uint64(1)
+    error = hang(executable)
+    assert "it was lost, or" in str(error) or "one was lost, or" in str(error)
+    executable.run()
+
+
+def test_a_slow_producer_is_the_root(make: Make) -> None:
+    """A lane that hangs inside a task waits for nobody: it is the cause, whoever reports."""
+    program, a, b = two_tasks()
+    flag = program.buffer("flag", "state", "int32", [])
+    stuck = program.task("endless", 1, [(flag, 0)], name="stuck", location="net.py:9")
+    done, after = program.semaphore(1, "done"), program.semaphore(1, "after")
+    program.lane(0, [run(stuck, 0, 1), signal(done)])
+    program.lane(1, [wait(done, 1), run(a, 0, 1), signal(after)])
+    program.lane(0, [wait(after, 1), run(b, 0, 1)])
+    executable = make(program)
+    memory: Any = executable._runner.storage._states["flag"]
+
+    def release() -> None:
+        time.sleep(1.0)
+        memory.view(np.dtype(np.int32), ())[...] = 1
+
+    thread = threading.Thread(target=release)
+    thread.start()
+    error = hang(executable)
+    thread.join()
+    assert "task 'stuck' vCTAs [0, 1) at net.py:9 had not ended" in str(error)
+    assert not error.diagnosis.cycle
+
+
+def test_a_hang_in_a_later_iteration(make: Make) -> None:
+    """Counters then hold several iterations; what is missing is counted in this one."""
+    program, a, b = two_tasks()
+    done = program.semaphore(1, "done")
+    program.lane(0, [run(a, 0, 1), signal(done)])
+    program.lane(1, [wait(done, 1), run(b, 0, 1)])
+    executable = make(program)
+    executable.run(iterations=5)
+    driver: Any = executable._runner.driver
+    driver._kernel.counters[0] -= np.uint64(1)
+    error = hang(executable, iterations=3)
+    assert error.diagnosis.waiter.iteration == 7
+    assert error.diagnosis.waiter.expected == 8
+
+
+def test_a_barrier_that_one_lane_skips(make: Make) -> None:
+    program, a, b = two_tasks()
+    gate = program.semaphore(3, "gate")
+    program.lane(0, [run(a, 0, 1), barrier(gate, 3)])
+    program.lane(1, [run(b, 0, 1), barrier(gate, 3)])
+    error = hang(make(program))
+    assert "saw 2, expected 3" in str(error)
+    assert len(error.diagnosis.blocked) == 2
+
+
+def test_many_lanes_are_summed_up(make: Make) -> None:
+    lanes = 40
+    program = ToyProgram(sms=lanes)
+    task = program.task("nothing", lanes)
+    gate = program.semaphore(lanes + 1, "gate")
+    for lane in range(lanes):
+        program.lane(lane, [barrier(gate, lanes + 1), run(task, lane, lane + 1)])
+    error = hang(make(program))
+    assert "and 23 more lanes" in str(error)
+    assert len(str(error).splitlines()) < 50
+
+
+def test_after_a_hang_everything_works(make: Make, x: Any) -> None:
+    """A hundred hangs in one process, each followed by a run with the right result."""
+    executable = make(add_program()).bind({"w": np.ones(128, np.float32)})
+    driver: Any = executable._runner.driver
+    with knobs.scope(ARK_TIMEOUT="0.02"):
+        for _ in range(100):
+            executable.run(x=x)
+            driver._kernel.counters[0] -= np.uint64(1)
+            with pytest.raises(ark.HangError):
+                executable.run(x=x)
+            assert np.array_equal(executable.run(x=x)["y"], np.arange(128) + 1.5)
+
+
+def test_a_lane_that_never_ends_is_a_device_error(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It cannot be stopped; the process goes on, and once it has ended, so does the program."""
+    monkeypatch.setattr(cpu, "GRACE_SECONDS", 0.3)
+    program, a, _ = two_tasks()
+    flag = program.buffer("flag", "state", "int32", [])
+    stuck = program.task("endless", 1, [(flag, 0)], name="stuck")
+    done = program.semaphore(1)
+    consumer = 1
+    program.lane(0, [run(stuck, 0, 1), signal(done)])
+    program.lane(1, [wait(done, 1), run(a, 0, 1), run(consumer, 0, 1)])
+    executable = make(program)
+    for _ in range(2):
+        with pytest.raises(ark.DeviceError, match="did not end within"):
+            executable.run()
+    memory: Any = executable._runner.storage._states["flag"]
+    memory.view(np.dtype(np.int32), ())[...] = 1
+    executable.run()
+
+
+def test_closing_while_a_lane_never_ends(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the lane may still touch must outlive the executable."""
+    monkeypatch.setattr(cpu, "GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(cpu, "INTERRUPT_GRACE_SECONDS", 0.1)
+    program, a, b = two_tasks()
+    flag = program.buffer("flag", "state", "int32", [])
+    stuck = program.task("endless", 1, [(flag, 0)])
+    done = program.semaphore(1)
+    program.lane(0, [run(stuck, 0, 1), signal(done)])
+    program.lane(1, [wait(done, 1), run(a, 0, 1), run(b, 0, 1)])
+    executable = make(program)
+    memory: Any = executable._runner.storage._states["flag"]
+    with pytest.raises(ark.DeviceError, match="did not end within"):
+        executable.run()
+    executable.close()
+    time.sleep(0.1)
+    memory.view(np.dtype(np.int32), ())[...] = 1
+
+
+def test_the_default_is_patient_with_long_programs(make: Make) -> None:
+    """A wait may last as long as all other work; 10 s would be too short for a large model."""
+    program = ToyProgram(sms=1)
+    program.lane(0, [run(program.task("nothing"), 0, 1)])
+    executable = make(program)
+    with knobs.scope(ARK_TIMEOUT=None):
+        assert executable._runner._timeout_ns() == 10_000_000_000
+        statistics: Any = executable.bundle.manifest.statistics
+        statistics["predicted_ns"] = 2_000_000_000
+        assert executable._runner._timeout_ns() >= 100_000_000_000
+    assert executable._runner._timeout_ns() == 200_000_000

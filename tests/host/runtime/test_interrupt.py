@@ -1,0 +1,118 @@
+"""Ctrl-C: the run ends, soon, and the process and the executable go on."""
+
+from __future__ import annotations
+
+import os
+import signal as signals
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ark_mlir.runtime import Executable
+from ark_mlir.testing.toy import ToyProgram, run, signal, wait
+
+Make = Callable[..., Executable]
+
+
+def interrupt_after(seconds: float) -> threading.Thread:
+    def send() -> None:
+        time.sleep(seconds)
+        os.kill(os.getpid(), signals.SIGINT)
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    return thread
+
+
+def napping(sms: int = 2) -> ToyProgram:
+    """20 ms per iteration, with a hand-off."""
+    program = ToyProgram(sms=sms)
+    state = program.buffer("n", "state", "int64", [])
+    nap, count = program.task("nap"), program.task("count", 1, [(state, 0)])
+    done = program.semaphore(1)
+    program.lane(0, [run(nap, 0, 1), signal(done)])
+    program.lane(1, [wait(done, 1), run(count, 0, 1)])
+    return program
+
+
+def interrupted(executable: Executable, iterations: int) -> float:
+    """Runs until Ctrl-C; how long it took to come back."""
+    thread = interrupt_after(0.2)
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        executable.run(iterations=iterations)
+    thread.join()
+    return time.monotonic() - start
+
+
+def test_a_long_run_can_be_interrupted_and_run_again(make: Make) -> None:
+    executable = make(napping())
+    for _ in range(3):
+        assert interrupted(executable, 10**9) < 2
+        executable.reset()
+        executable.run(iterations=2)
+        assert executable.states["n"] == 2
+
+
+def test_lanes_without_waits_end_too(make: Make) -> None:
+    program = ToyProgram(sms=1)
+    program.lane(0, [run(program.task("nap"), 0, 1)])
+    executable = make(program)
+    assert interrupted(executable, 10**9) < 2
+    executable.run()
+
+
+def test_a_lane_that_does_not_listen_does_not_hold_ctrl_c(make: Make) -> None:
+    program = ToyProgram(sms=1)
+    flag = program.buffer("flag", "state", "int32", [])
+    program.lane(0, [run(program.task("endless", 1, [(flag, 0)]), 0, 1)])
+    executable = make(program)
+    assert interrupted(executable, 1) < 2.5
+    memory: Any = executable._runner.storage._states["flag"]
+    memory.view(np.dtype(np.int32), ())[...] = 1
+    executable.run()
+
+
+def test_an_interrupt_at_any_moment_leaves_a_usable_executable(make: Make) -> None:
+    """Also between the start of the first lane and that of the last."""
+    executable = make(napping())
+    executable.run()
+    for step in range(40):
+        thread = interrupt_after(0.0005 * step)
+        try:
+            executable.run(iterations=2)
+            time.sleep(0.1)
+        except KeyboardInterrupt:
+            pass
+        thread.join()
+        executable.reset()
+        executable.run(iterations=2)
+        assert executable.states["n"] == 2
+
+
+def test_a_process_with_a_stuck_lane_can_exit(kernel: bytes) -> None:
+    """Threads that never end must neither keep the process nor crash it at exit."""
+    script = """
+import threading, time, os, signal, sys
+from ark_mlir.runtime import Executable
+from ark_mlir.testing.toy import ToyProgram, compile_kernel, run
+program = ToyProgram(sms=1)
+flag = program.buffer("flag", "state", "int32", [])
+program.lane(0, [run(program.task("endless", 1, [(flag, 0)]), 0, 1)])
+executable = Executable.from_parts(*program.parts(compile_kernel()))
+threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    executable.run()
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    start = time.monotonic()
+    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert (result.returncode, result.stdout) == (0, "interrupted\n"), result.stderr
+    assert time.monotonic() - start < 10

@@ -1,0 +1,243 @@
+"""Loading a kernel: wrong targets and images that no loader should see are refused."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import struct
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ark_mlir as ark
+from ark_mlir.bundle import write_bundle
+from ark_mlir.runtime import Executable, host, image
+from ark_mlir.runtime.elf import check_image
+from ark_mlir.testing.toy import ToyProgram, add_program, compile_c, compile_kernel, compiler, run
+
+Array = np.ndarray[Any, Any]
+
+
+@pytest.fixture
+def build(kernel: bytes, tmp_path: Path) -> Callable[..., bytes]:
+    """A shared object from C text."""
+
+    def compile_text(text: str, *options: str) -> bytes:
+        source = tmp_path / "kernel.c"
+        source.write_text(text)
+        return compile_c(source, *options)
+
+    return compile_text
+
+
+def load(kernel: bytes, change: Callable[[dict[str, Any]], object] = lambda m: None) -> Executable:
+    manifest, sections = add_program().parts(kernel)
+    change(manifest)
+    return Executable.from_parts(manifest, sections)
+
+
+# -- targets -------------------------------------------------------------------------------------
+
+
+def test_another_architecture(kernel: bytes) -> None:
+    with pytest.raises(
+        ark.BundleError, match=f"is for sparc; this machine is {host.architecture()}"
+    ):
+        load(kernel, lambda m: m["target"].update(arch="sparc"))
+
+
+def test_a_feature_that_this_machine_lacks(kernel: bytes) -> None:
+    have = "sse2" if host.architecture() == "x86_64" else "neon"
+    load(kernel, lambda m: m["target"].update(features=[have])).close()
+    with pytest.raises(ark.BundleError, match=r"needs avx9000 .* which this machine's"):
+        load(kernel, lambda m: m["target"].update(features=[have, "avx9000"]))
+
+
+@pytest.mark.parametrize(("backend", "arch"), [("cuda", "sm_90a"), ("hip", "gfx942")])
+def test_another_backend(kernel: bytes, tmp_path: Path, backend: str, arch: str) -> None:
+    manifest, sections = add_program().parts(kernel)
+    manifest["target"].update(backend=backend, arch=arch)
+    write_bundle(tmp_path / "a.arkbin", manifest, sections)
+    message = rf"a\.arkbin: the bundle is for {backend} \({arch}\); this runtime runs .* cpu"
+    with pytest.raises(ark.UnsupportedError, match=message):
+        ark.load(tmp_path / "a.arkbin")
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="names of x86")
+def test_llvm_names_of_features_are_understood() -> None:
+    """Those of every x86-64 processor, whose Linux names differ."""
+    assert host.missing_features(("64bit", "sse2", "fxsr", "x87", "cmov", "mmx", "cx8")) == ()
+    flags = Path("/proc/cpuinfo").read_text()
+    for llvm, linux in {"sse4.2": "sse4_2", "pclmul": "pclmulqdq", "bmi": "bmi1"}.items():
+        assert (host.missing_features((llvm,)) == ()) == (f" {linux} " in flags)
+
+
+# -- images --------------------------------------------------------------------------------------
+
+
+def test_what_is_no_image(kernel: bytes) -> None:
+    for bad in (b"x", b"MZ" * 100, kernel[:64], kernel[:20], b"\x7fELF\2\1" + bytes(58)):
+        with pytest.raises(ark.BundleError, match="section kernel"):
+            load(bad)
+
+
+def test_an_image_for_another_machine(kernel: bytes) -> None:
+    other = kernel[:18] + struct.pack("<H", 243) + kernel[20:]
+    with pytest.raises(ark.BundleError, match="machine 243"):
+        load(other)
+
+
+def test_a_program_is_no_kernel(build: Callable[..., bytes]) -> None:
+    program = build("int main(void) { return 0; }", "-no-pie", "-fno-pic", "-Wl,-no-pie")
+    with pytest.raises(ark.BundleError, match="section kernel"):
+        load(program)
+    with pytest.raises(ark.BundleError, match="section kernel"):
+        load(Path(sys.executable).read_bytes())
+
+
+def test_constructors_are_refused(build: Callable[..., bytes], tmp_path: Path) -> None:
+    """Code must not run on load: this would leave a file."""
+    mark = tmp_path / "ran"
+    text = f"""
+    #include <stdio.h>
+    __attribute__((constructor)) void start(void) {{ fclose(fopen("{mark}", "w")); }}
+    int ark_kernel(const void *c, long lane) {{ return 0; }}
+    """
+    with pytest.raises(ark.BundleError, match="constructor"):
+        load(build(text, "-nostartfiles"))
+    with pytest.raises(ark.BundleError, match="structor"):
+        load(build(text))
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("-Wl,-rpath,/tmp", "library path"),
+        ("-Wl,-z,execstack", "executable stack"),
+        ("-Wl,-init=ark_kernel", "constructor"),
+        ("-Wl,-fini=ark_kernel", "destructor"),
+    ],
+)
+def test_what_a_kernel_must_not_have(kernel: bytes, option: str, message: str) -> None:
+    with pytest.raises(ark.BundleError, match=message):
+        load(compile_kernel(option))
+
+
+def test_libraries_are_refused(build: Callable[..., bytes], tmp_path: Path) -> None:
+    (tmp_path / "libother.so").write_bytes(build("int other;", "-nostartfiles"))
+    text = "extern int other; int ark_kernel(const void *c, long l) { return other; }"
+    with pytest.raises(ark.BundleError, match="needs the library 'libother"):
+        load(build(text, "-nostartfiles", f"-L{tmp_path}", "-Wl,--no-as-needed", "-lother"))
+
+
+def test_no_entry(kernel: bytes) -> None:
+    with pytest.raises(ark.BundleError, match="does not export 'other'"):
+        load(kernel, lambda m: m.update(entry="other"))
+
+
+def test_undefined_symbols(build: Callable[..., bytes]) -> None:
+    text = "int nowhere(void); int ark_kernel(const void *c, long l) { return nowhere(); }"
+    with pytest.raises(ark.BundleError, match="nowhere"):
+        load(build(text, "-nostartfiles"))
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(0, 2000), st.binary(min_size=1, max_size=8))
+def test_altered_headers_are_checked_without_a_crash(position: int, content: bytes) -> None:
+    """The check only: what it lets through may still be no good code, but is no odd file."""
+    if compiler() is None:
+        return
+    data = bytearray(compile_kernel())
+    data[position : position + len(content)] = content
+    with contextlib.suppress(ark.BundleError):
+        check_image(memoryview(bytes(data)), host.architecture(), "fuzz")
+
+
+def test_two_kernels_at_once_and_one_after_the_other(build: Callable[..., bytes]) -> None:
+    """The C library knows libraries by path: one kernel must not get the code of another."""
+
+    def returning(code: int) -> bytes:
+        return build(f"int ark_kernel(const void *c, long l) {{ return {code}; }}", "-nostartfiles")
+
+    program = ToyProgram(sms=1)
+    program.lane(0, [run(program.task("nothing"), 0, 1)])
+    kept: list[Executable] = []
+    for code in (7, 8, 9, 10):
+        executable = Executable.from_parts(*program.parts(returning(code)))
+        with pytest.raises(ark.DeviceError, match=rf"codes \{{0: {code}\}}"):
+            executable.run()
+        kept.append(executable)
+        if code % 2:
+            executable.close()
+    with pytest.raises(ark.DeviceError, match=r"\{0: 8\}"):
+        kept[1].run()
+
+
+def test_where_anonymous_files_cannot_be_run(
+    kernel: bytes, x: Array, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As with vm.memfd_noexec: a private file serves, and is gone at once."""
+
+    def refuse(data: memoryview) -> Any:
+        raise OSError("anonymous files may not be executed here")
+
+    monkeypatch.setattr(image, "_through_memory", refuse)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    executable = load(kernel).bind({"w": np.ones(128, np.float32)})
+    assert list(tmp_path.iterdir()) == []
+    assert np.array_equal(executable.run(x=x)["y"], np.arange(128) + 1.5)
+    executable.close()
+
+
+# -- what loading does not do --------------------------------------------------------------------
+
+AUDIT = """
+import sys
+import ark_mlir as ark, numpy as np
+import ark_mlir.runtime.cpu, ark_mlir.runtime.image, ctypes, _ctypes, json.decoder, ml_dtypes
+ark.bf16.numpy
+seen = []
+names = ("exec", "compile", "import", "pickle", "marshal", "subprocess", "os.exec", "os.system",
+         "os.fork", "os.posix_spawn", "socket")
+sys.addaudithook(lambda name, args: seen.append((name, args)) if name.startswith(names) else None)
+executable = ark.load(sys.argv[1])
+print([event for event in seen if event[0] != "import" or event[1][0] not in sys.modules])
+"""
+
+
+def test_loading_runs_no_code(kernel: bytes, tmp_path: Path) -> None:
+    write_bundle(tmp_path / "a.arkbin", *add_program().parts(kernel))
+    result = subprocess.run(
+        [sys.executable, "-c", AUDIT, tmp_path / "a.arkbin"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (result.stdout, result.stderr) == ("[]\n", "")
+
+
+def test_the_runtime_imports_neither_compiler_nor_mlir(kernel: bytes, tmp_path: Path) -> None:
+    write_bundle(tmp_path / "a.arkbin", *add_program().parts(kernel))
+    script = (
+        "import sys, ark_mlir.runtime, ark_mlir as ark; ark.load(sys.argv[1]).report();"
+        "print([name for name in sys.modules if name.startswith("
+        "('ark_mlir.ir', 'ark_mlir._mlir', 'ark_mlir.compiler', 'ark_mlir.frontend',"
+        " 'ark_mlir.dialects', 'torch', 'safetensors'))])"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", script, tmp_path / "a.arkbin"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert result.stdout == "[]\n"
