@@ -14,6 +14,15 @@ namespace mlir::ark {
 #define GEN_PASS_REGISTRATION
 #include "passes/kernel/Passes.h.inc"
 
+struct KernelPipelineOptions {
+  /// Whether the kernel can record when its instructions ran.
+  bool trace = false;
+};
+
+/// A synchronised schedule becomes one kernel function, tables and bodies.
+void buildKernelPipeline(OpPassManager &pm,
+                         const KernelPipelineOptions &options = {});
+
 } // namespace mlir::ark
 
 #endif // ARK_PASSES_KERNEL_PASSES_H

@@ -1,8 +1,170 @@
 //===- Passes.td - Passes of the kernel stage --------------*- tablegen -*-===//
+//
+// In the order in which the stage runs them.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef ARK_PASSES_KERNEL_PASSES_TD
 #define ARK_PASSES_KERNEL_PASSES_TD
 
 include "mlir/Pass/PassBase.td"
+
+def OutlineBodiesPass : Pass<"ark-outline-bodies", "::mlir::ModuleOp"> {
+  let summary = "Make a function of every task's body that runs a range of its vCTAs";
+  let description = [{
+    The function takes the range, the number of the task and the record of data
+    errors, then one memref for every operand of the task, with offset 0: where
+    the operand begins is data. Inside, the vCTA's number becomes its grid
+    indices, and every region a `memref.subview`, clipped to the operand. The
+    task keeps its body and names the function in its attribute `body`.
+
+    An operand that shares no byte with what the task writes elsewhere is marked
+    `llvm.noalias`. Temporaries are hoisted out of the loop over vCTAs.
+
+    ```mlir
+    ark.task "relu" grid [2] ins(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<32xf32>)
+        outs(%y[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<32xf32>) attributes {ops = ["relu"]} {
+    ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, ...):
+      ...
+    }
+    // =>
+    func.func private @body_relu(%begin: index, %end: index, %task: index, %status: memref<4xi64>,
+                            %x: memref<32xf32> {llvm.noalias}, %y: memref<32xf32> {llvm.noalias}) {
+      scf.for %i = %begin to %end step %c1 {
+        %offset = affine.apply affine_map<(d0) -> (d0 * 16)>(%i)
+        %a = memref.subview %x[%offset] [16] [1]
+            : memref<32xf32> to memref<16xf32, strided<[1], offset: ?>>
+        ...
+      }
+      return
+    }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect",
+    "::mlir::func::FuncDialect",
+    "::mlir::LLVM::LLVMDialect",
+    "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect",
+  ];
+  let statistics = [
+    Statistic<"numBodies", "bodies", "Functions made, one for every task">,
+  ];
+}
+
+def DeduplicateBodiesPass : Pass<"ark-deduplicate-bodies", "::mlir::ModuleOp"> {
+  let summary = "Let tasks whose bodies are equal share one function";
+  let description = [{
+    Bodies are equal when nothing but locations and the names of functions and
+    values differs. This is what keeps the kernel's size independent of the
+    number of layers.
+
+    ```mlir
+    ark.task "layer0.fc" ... attributes {body = @body_matmul}
+    ark.task "layer1.fc" ... attributes {body = @body_matmul_0}
+    // =>
+    ark.task "layer0.fc" ... attributes {body = @body_matmul}
+    ark.task "layer1.fc" ... attributes {body = @body_matmul}
+    ```
+  }];
+  let statistics = [
+    Statistic<"numMerged", "merged", "Functions erased in favour of an equal one">,
+    Statistic<"numKept", "kept", "Functions kept">,
+  ];
+}
+
+def BuildTablesPass : Pass<"ark-build-tables", "::mlir::ModuleOp"> {
+  let summary = "Turn program and schedule into the tables of an ark.kernel";
+  let description = [{
+    Everything that repeats becomes data: an operand of a task is a slot of the
+    buffer table and a byte offset, an instruction of a lane four integers (see
+    docs/bundle.md). Expects the functions of `ark-outline-bodies`; the program
+    is erased.
+
+    ```mlir
+    ark.schedule "list" sms = 1 {
+      ark.semaphore @end arrivals = 1
+      ark.lane sms = [0, 1] warps = [0, 1] {
+        ark.run "relu" [0, 2]
+        ark.barrier @end
+      }
+    }
+    // =>
+    ark.kernel @mlp {instructions = dense<[[0, 0, 0, 2], [3, 0, 1, 0]]> : tensor<2x4xi32>,
+                     lanes = dense<[[0, 0, 2]]> : tensor<1x3xi32>, ...}
+    ```
+  }];
+  let statistics = [
+    Statistic<"numInstructions", "instructions", "Rows of the instruction table">,
+    Statistic<"numOperands", "operands", "Rows of the operand table">,
+  ];
+}
+
+def BuildKernelPass : Pass<"ark-build-kernel", "::mlir::ModuleOp"> {
+  let summary = "Make the function that walks the instructions of a lane";
+  let description = [{
+    Adds the entry of the `ark.kernel` and what it calls: the interpreter of the
+    instructions, which is the same for every program (CpuKernel.mlir), and
+    `@ark_run`, which picks the body of a task by its number and makes its
+    operands from the tables.
+
+    ```mlir
+    func.func private @ark_run(%context: !llvm.ptr, %task: i64, %begin: i64, %end: i64) {
+      ...
+      cf.switch %body : i32, [default: ^end, 0: ^matmul, 1: ^relu]
+    ^matmul:
+      ...
+      func.call @body_matmul(...)
+    ```
+  }];
+  let options = [
+    Option<"trace", "trace", "bool", /*default=*/"false",
+           "Record begin and end of every instruction where the context has room for it">,
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect",
+    "::mlir::cf::ControlFlowDialect",
+    "::mlir::func::FuncDialect",
+    "::mlir::LLVM::LLVMDialect",
+  ];
+}
+
+def LowerCheckIndexPass : Pass<"ark-lower-check-index", "::mlir::ModuleOp"> {
+  let summary = "Turn checked indices into a comparison and a report";
+  let description = [{
+    An index outside of `[0, bound)` becomes 0, and the first one of a run is
+    recorded in the body's `%status` together with the task's number.
+
+    ```mlir
+    %valid = ark.check_index %index below %bound
+    // =>
+    %inside = arith.cmpi ult, %index, %bound : index
+    %valid = arith.select %inside, %index, %zero : index
+    scf.if %outside {
+      func.call @ark_report_index(%status, %index, %bound, %task)
+          : (memref<4xi64>, index, index, index) -> ()
+    }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect",
+    "::mlir::func::FuncDialect",
+    "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect",
+  ];
+  let statistics = [
+    Statistic<"numChecks", "checks", "Checked indices">,
+  ];
+}
+
+def VerifyKernelPass : Pass<"ark-verify-kernel", "::mlir::ModuleOp"> {
+  let summary = "Check that the output of the kernel stage is complete";
+  let description = [{
+    One `ark.kernel` with its entry and bodies, tables of the right shape whose
+    entries are in range, lanes that partition the instructions; no other ark
+    op. Changes nothing.
+  }];
+}
 
 #endif // ARK_PASSES_KERNEL_PASSES_TD

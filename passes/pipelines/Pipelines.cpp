@@ -2,7 +2,9 @@
 
 #include "passes/pipelines/Pipelines.h"
 
+#include "passes/kernel/Passes.h"
 #include "passes/pipelines/Passes.h"
+#include "passes/target/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
@@ -17,6 +19,15 @@ using namespace mlir::ark;
 
 static void buildNothing(OpPassManager &, const CompilePipelineOptions &) {}
 
+static void buildKernel(OpPassManager &pm,
+                        const CompilePipelineOptions &options) {
+  buildKernelPipeline(pm, {options.trace});
+}
+
+static void buildTarget(OpPassManager &pm, const CompilePipelineOptions &) {
+  buildTargetPipeline(pm);
+}
+
 ArrayRef<StageInfo> ark::getStages() {
   static const StageInfo stages[] = {
       {Stage::Graph, "graph", "ark ops on tensors become groups", buildNothing},
@@ -28,8 +39,8 @@ ArrayRef<StageInfo> ark::getStages() {
       {Stage::Synchronization, "synchronization",
        "lanes wait for each other where they must; proof", buildNothing},
       {Stage::Kernel, "kernel", "one kernel function, its tables and bodies",
-       buildNothing},
-      {Stage::Target, "target", "code of the target machine", buildNothing},
+       buildKernel},
+      {Stage::Target, "target", "code of the target machine", buildTarget},
   };
   return stages;
 }

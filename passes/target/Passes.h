@@ -18,6 +18,9 @@ namespace mlir::ark {
 #define GEN_PASS_REGISTRATION
 #include "passes/target/Passes.h.inc"
 
+/// Kernel and bodies become code of the cpu target, in the LLVM dialect.
+void buildTargetPipeline(OpPassManager &pm);
+
 } // namespace mlir::ark
 
 #endif // ARK_PASSES_TARGET_PASSES_H

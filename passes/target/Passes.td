@@ -1,4 +1,8 @@
 //===- Passes.td - Passes of the target stage --------------*- tablegen -*-===//
+//
+// In the order in which the stage runs them.
+//
+//===----------------------------------------------------------------------===//
 
 #ifndef ARK_PASSES_TARGET_PASSES_TD
 #define ARK_PASSES_TARGET_PASSES_TD
@@ -42,6 +46,21 @@ def ArkVectorizeContractionsPass
     "::mlir::scf::SCFDialect",
     "::mlir::vector::VectorDialect",
   ];
+}
+
+def SetLinkagePass : Pass<"ark-set-linkage", "::mlir::ModuleOp"> {
+  let summary = "Keep all functions of a kernel but its entry inside of the object";
+  let description = [{
+    Functions with a body get internal linkage. Bodies of tasks are not inlined
+    into the dispatch: each has a frame of its own, and profiles name it.
+
+    ```mlir
+    ark.kernel @mlp {bodies = [{function = @body_relu, ...}, ...], entry = @ark_kernel, ...}
+    llvm.func @body_relu(...) { ... }
+    // =>
+    llvm.func internal @body_relu(...) attributes {no_inline} { ... }
+    ```
+  }];
 }
 
 #endif // ARK_PASSES_TARGET_PASSES_TD

@@ -1,0 +1,239 @@
+//===- BuildKernel.cpp - The function that every lane runs ----------------===//
+
+#include "dialects/ark/ArkOps.h"
+#include "passes/kernel/KernelAbi.h"
+#include "passes/kernel/Passes.h"
+
+#include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/Triple.h"
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_BUILDKERNELPASS
+#include "passes/kernel/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// CpuKernel.mlir.
+static constexpr llvm::StringLiteral kKernelText =
+#include "passes/kernel/CpuKernel.mlir.inc"
+    ;
+
+//===----------------------------------------------------------------------===//
+// What is the same for every program
+//===----------------------------------------------------------------------===//
+
+/// Moves the functions of CpuKernel.mlir to the module.
+static LogicalResult addKernelText(ModuleOp module) {
+  OwningOpRef<ModuleOp> text = parseSourceString<ModuleOp>(
+      kKernelText, ParserConfig(module.getContext()), "CpuKernel.mlir");
+  if (!text)
+    return failure();
+  SymbolTable symbols(module);
+  for (Operation &op : llvm::make_early_inc_range(text->getOps())) {
+    StringAttr name = SymbolTable::getSymbolName(&op);
+    if (Operation *other = symbols.lookup(name))
+      return other->emitOpError("has the name of a function of the kernel, '@")
+             << name.getValue() << "'";
+    op.remove();
+    symbols.insert(&op);
+  }
+  return success();
+}
+
+/// The hint that a core spins, as this machine's instruction set has it.
+static void buildPause(func::FuncOp function) {
+  OpBuilder builder = OpBuilder::atBlockBegin(function.addEntryBlock());
+  Location loc = function.getLoc();
+  llvm::Triple triple(llvm::sys::getDefaultTargetTriple());
+  if (triple.isX86()) {
+    LLVM::CallIntrinsicOp::create(builder, loc,
+                                  builder.getStringAttr("llvm.x86.sse2.pause"),
+                                  ValueRange());
+  } else if (triple.isAArch64()) {
+    Value yield = arith::ConstantIntOp::create(builder, loc, 1, 32);
+    LLVM::CallIntrinsicOp::create(builder, loc,
+                                  builder.getStringAttr("llvm.aarch64.hint"),
+                                  ValueRange{yield});
+  }
+  func::ReturnOp::create(builder, loc);
+}
+
+static void buildTraced(func::FuncOp function, bool trace) {
+  OpBuilder builder = OpBuilder::atBlockBegin(function.addEntryBlock());
+  Location loc = function.getLoc();
+  Value value = arith::ConstantIntOp::create(builder, loc, trace, 1);
+  func::ReturnOp::create(builder, loc, value);
+}
+
+//===----------------------------------------------------------------------===//
+// Dispatch
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Gives @ark_run its body: a switch over the bodies, each called with memrefs
+/// that are made of the rows of the table of operands.
+class DispatchBuilder {
+public:
+  DispatchBuilder(func::FuncOp run)
+      : run(run), loc(run.getLoc()), builder(run.getContext()),
+        converter(run.getContext()),
+        pointer(LLVM::LLVMPointerType::get(run.getContext())) {}
+
+  void build(ArrayRef<func::FuncOp> bodies);
+
+private:
+  Value loadField(abi::ContextField field, Type type);
+  Value loadAt(Value base, Value index, int32_t offset, Type type);
+  Value toIndex(Value value);
+  Value makeMemRef(MemRefType type, Value address);
+  void buildCase(func::FuncOp body, Block *end);
+
+  func::FuncOp run;
+  Location loc;
+  OpBuilder builder;
+  LLVMTypeConverter converter;
+  Type pointer;
+  Value firstOperand;
+};
+} // namespace
+
+/// Word `offset` of the record or row at `base[index]`.
+Value DispatchBuilder::loadAt(Value base, Value index, int32_t offset,
+                              Type type) {
+  Type element = isa<LLVM::LLVMPointerType>(type) ? builder.getI64Type() : type;
+  SmallVector<LLVM::GEPArg> first, second = {offset};
+  if (index)
+    base = LLVM::GEPOp::create(builder, loc, pointer, element, base,
+                               ArrayRef<LLVM::GEPArg>{index});
+  if (offset != 0)
+    base = LLVM::GEPOp::create(builder, loc, pointer, element, base, second);
+  return LLVM::LoadOp::create(builder, loc, type, base);
+}
+
+Value DispatchBuilder::loadField(abi::ContextField field, Type type) {
+  return loadAt(run.getArgument(0), nullptr, field, type);
+}
+
+Value DispatchBuilder::toIndex(Value value) {
+  return arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
+                                    value);
+}
+
+/// A memref on raw memory. Its descriptor disappears again when bodies take
+/// bare pointers.
+Value DispatchBuilder::makeMemRef(MemRefType type, Value address) {
+  Value descriptor =
+      MemRefDescriptor::fromStaticShape(builder, loc, converter, type, address);
+  return UnrealizedConversionCastOp::create(builder, loc, type, descriptor)
+      .getResult(0);
+}
+
+void DispatchBuilder::buildCase(func::FuncOp body, Block *end) {
+  SmallVector<Value> arguments = {
+      toIndex(run.getArgument(2)), toIndex(run.getArgument(3)),
+      toIndex(run.getArgument(1)),
+      makeMemRef(cast<MemRefType>(body.getArgumentTypes()[abi::kBodyStatus]),
+                 loadField(abi::kStatus, pointer))};
+  Value buffers = loadField(abi::kBuffers, pointer);
+  Value operands = loadField(abi::kOperands, pointer);
+  Type i64 = builder.getI64Type();
+  for (auto [row, type] : llvm::enumerate(
+           body.getArgumentTypes().drop_front(abi::kBodyOperands))) {
+    // The row's slot and byte offset.
+    Value slot = loadAt(operands, firstOperand, 2 * row, i64);
+    Value offset = loadAt(operands, firstOperand, 2 * row + 1, i64);
+    Value base = loadAt(buffers, slot, 0, pointer);
+    Value address =
+        LLVM::GEPOp::create(builder, loc, pointer, builder.getI8Type(), base,
+                            ArrayRef<LLVM::GEPArg>{offset});
+    arguments.push_back(makeMemRef(cast<MemRefType>(type), address));
+  }
+  func::CallOp::create(builder, loc, body, arguments);
+  cf::BranchOp::create(builder, loc, end);
+}
+
+void DispatchBuilder::build(ArrayRef<func::FuncOp> bodies) {
+  Block *entry = run.addEntryBlock();
+  Block *end = builder.createBlock(&run.getBody());
+  func::ReturnOp::create(builder, loc);
+
+  builder.setInsertionPointToEnd(entry);
+  Value tasks = loadField(abi::kTasks, pointer);
+  Value two = arith::ConstantIntOp::create(builder, loc, 2, 64);
+  Value row = arith::MulIOp::create(builder, loc, run.getArgument(1), two);
+  Type i32 = builder.getI32Type();
+  Value body = loadAt(tasks, row, 0, i32);
+  Value first = arith::ExtSIOp::create(builder, loc, builder.getI64Type(),
+                                       loadAt(tasks, row, 1, i32));
+  firstOperand = arith::MulIOp::create(builder, loc, first, two);
+
+  SmallVector<int32_t> values;
+  SmallVector<Block *> cases;
+  for (func::FuncOp function : bodies) {
+    OpBuilder::InsertionGuard guard(builder);
+    values.push_back(cases.size());
+    cases.push_back(builder.createBlock(end));
+    buildCase(function, end);
+  }
+  SmallVector<ValueRange> noOperands(cases.size());
+  cf::SwitchOp::create(builder, loc, body, end, ValueRange(),
+                       ArrayRef<int32_t>(values), cases, noOperands);
+}
+
+namespace {
+struct BuildKernelPass : ark::impl::BuildKernelPassBase<BuildKernelPass> {
+  using BuildKernelPassBase::BuildKernelPassBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto kernels = module.getOps<KernelOp>();
+    if (kernels.empty())
+      return;
+    if (failed(checkBackend(*kernels.begin())) || failed(addKernelText(module)))
+      return signalPassFailure();
+
+    SymbolTable symbols(module);
+    SmallVector<func::FuncOp> bodies;
+    if (failed(lookUpBodies(*kernels.begin(), symbols, bodies)))
+      return signalPassFailure();
+    DispatchBuilder(symbols.lookup<func::FuncOp>(abi::kRun)).build(bodies);
+    buildPause(symbols.lookup<func::FuncOp>("ark_pause"));
+    buildTraced(symbols.lookup<func::FuncOp>("ark_traced"), trace);
+  }
+
+  LogicalResult checkBackend(KernelOp kernel) {
+    auto target =
+        getOperation()->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
+    if (!target || target.getBackend() == Backend::CPU)
+      return success();
+    return kernel.emitOpError("cannot be built for ")
+           << stringifyBackend(target.getBackend())
+           << ": this version makes kernels for cpu only; compile to stage "
+              "'synchronization'";
+  }
+
+  LogicalResult lookUpBodies(KernelOp kernel, SymbolTable &symbols,
+                             SmallVectorImpl<func::FuncOp> &bodies) {
+    for (Attribute entry : kernel.getBodies()) {
+      auto dictionary = dyn_cast<DictionaryAttr>(entry);
+      auto name = dictionary ? dictionary.getAs<FlatSymbolRefAttr>("function")
+                             : nullptr;
+      auto function =
+          name ? symbols.lookup<func::FuncOp>(name.getAttr()) : nullptr;
+      if (!function || function.getNumArguments() < abi::kBodyOperands)
+        return kernel.emitOpError("has no function for body ") << entry;
+      bodies.push_back(function);
+    }
+    return success();
+  }
+};
+} // namespace

@@ -1,0 +1,349 @@
+// The persistent kernel of the cpu target: what is the same for every program.
+//
+// ark-build-kernel adds this text to a module and gives the functions that are
+// only declared here, @ark_run, @ark_pause and @ark_traced, their bodies.
+// docs/bundle.md describes the records; offsets below are in their 64-bit words.
+
+llvm.func @clock_gettime(i32, !llvm.ptr) -> i32
+llvm.func @nanosleep(!llvm.ptr, !llvm.ptr) -> i32
+llvm.func @sched_yield() -> i32
+
+// Runs vCTAs [begin, end) of a task.
+func.func private @ark_run(%context: !llvm.ptr, %task: i64, %begin: i64, %end: i64)
+// Tells the core that it spins.
+func.func private @ark_pause()
+// Whether this kernel can record when its instructions ran.
+func.func private @ark_traced() -> i1
+
+//===----------------------------------------------------------------------===//
+// The loop over instructions
+//===----------------------------------------------------------------------===//
+
+func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %two = arith.constant 2 : i64
+  %lane_fields = arith.constant 3 : i64
+  %instruction_fields = arith.constant 4 : i64
+  %good = arith.constant 0 : i32
+
+  %instructions_field = llvm.getelementptr %context[1] : (!llvm.ptr) -> !llvm.ptr, i64
+  %instructions = llvm.load %instructions_field : !llvm.ptr -> !llvm.ptr
+  %lanes_field = llvm.getelementptr %context[2] : (!llvm.ptr) -> !llvm.ptr, i64
+  %lanes = llvm.load %lanes_field : !llvm.ptr -> !llvm.ptr
+  %report_field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64
+  %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
+  %epoch_field = llvm.getelementptr %context[7] : (!llvm.ptr) -> !llvm.ptr, i64
+  %epoch = llvm.load %epoch_field : !llvm.ptr -> i64
+  %iterations_field = llvm.getelementptr %context[8] : (!llvm.ptr) -> !llvm.ptr, i64
+  %iterations = llvm.load %iterations_field : !llvm.ptr -> i64
+
+  %lane_offset = arith.muli %lane, %lane_fields : i64
+  %lane_row = llvm.getelementptr %lanes[%lane_offset] : (!llvm.ptr, i64) -> !llvm.ptr, i32
+  %first_field = llvm.getelementptr %lane_row[1] : (!llvm.ptr) -> !llvm.ptr, i32
+  %first_i32 = llvm.load %first_field : !llvm.ptr -> i32
+  %first = arith.extsi %first_i32 : i32 to i64
+  %last_field = llvm.getelementptr %lane_row[2] : (!llvm.ptr) -> !llvm.ptr, i32
+  %last_i32 = llvm.load %last_field : !llvm.ptr -> i32
+  %last = arith.extsi %last_i32 : i32 to i64
+  cf.br ^iteration(%zero : i64)
+
+^iteration(%iteration: i64):
+  %more_iterations = arith.cmpi ult, %iteration, %iterations : i64
+  %next_iteration = arith.addi %iteration, %one : i64
+  cf.cond_br %more_iterations, ^begin, ^finish(%good : i32)
+
+^begin:
+  // Arrivals of a semaphore by the end of this iteration, per arrival.
+  %round = arith.addi %epoch, %next_iteration : i64
+  %is_last = arith.cmpi eq, %next_iteration, %iterations : i64
+  %traced = func.call @ark_traced() : () -> i1
+  %record = arith.andi %is_last, %traced : i1
+  cf.br ^instruction(%first : i64)
+
+^instruction(%index: i64):
+  %more_instructions = arith.cmpi slt, %index, %last : i64
+  cf.cond_br %more_instructions, ^check, ^iteration(%next_iteration : i64)
+
+^check:
+  %abort = llvm.load %report atomic monotonic {alignment = 8 : i64} : !llvm.ptr -> i64
+  %aborted = arith.cmpi ne, %abort, %zero : i64
+  %abort_code = arith.trunci %abort : i64 to i32
+  cf.cond_br %aborted, ^finish(%abort_code : i32), ^fetch
+
+^fetch:
+  %row_offset = arith.muli %index, %instruction_fields : i64
+  %row = llvm.getelementptr %instructions[%row_offset] : (!llvm.ptr, i64) -> !llvm.ptr, i32
+  %opcode = llvm.load %row : !llvm.ptr -> i32
+  %a_field = llvm.getelementptr %row[1] : (!llvm.ptr) -> !llvm.ptr, i32
+  %a_i32 = llvm.load %a_field : !llvm.ptr -> i32
+  %a = arith.extsi %a_i32 : i32 to i64
+  %b_field = llvm.getelementptr %row[2] : (!llvm.ptr) -> !llvm.ptr, i32
+  %b_i32 = llvm.load %b_field : !llvm.ptr -> i32
+  %b = arith.extsi %b_i32 : i32 to i64
+  %c_field = llvm.getelementptr %row[3] : (!llvm.ptr) -> !llvm.ptr, i32
+  %c_i32 = llvm.load %c_field : !llvm.ptr -> i32
+  %c = arith.extsi %c_i32 : i32 to i64
+  %begin_stamp = arith.muli %index, %two : i64
+  func.call @ark_stamp(%context, %record, %begin_stamp) : (!llvm.ptr, i1, i64) -> ()
+  // A prefetch, or what a later version adds as a hint, is skipped.
+  cf.switch %opcode : i32, [
+    default: ^step,
+    0: ^run,
+    1: ^signal,
+    2: ^wait,
+    3: ^barrier
+  ]
+
+^run:
+  func.call @ark_run(%context, %a, %b, %c) : (!llvm.ptr, i64, i64, i64) -> ()
+  cf.br ^step
+
+^signal:
+  func.call @ark_signal(%context, %a) : (!llvm.ptr, i64) -> ()
+  cf.br ^step
+
+^barrier:
+  func.call @ark_signal(%context, %a) : (!llvm.ptr, i64) -> ()
+  cf.br ^wait
+
+^wait:
+  %target = arith.muli %round, %b : i64
+  %code = func.call @ark_wait(%context, %lane, %index, %a, %target)
+      : (!llvm.ptr, i64, i64, i64, i64) -> i32
+  %failed = arith.cmpi ne, %code, %good : i32
+  cf.cond_br %failed, ^finish(%code : i32), ^step
+
+^step:
+  %end_stamp = arith.addi %begin_stamp, %one : i64
+  func.call @ark_stamp(%context, %record, %end_stamp) : (!llvm.ptr, i1, i64) -> ()
+  %next_index = arith.addi %index, %one : i64
+  cf.br ^instruction(%next_index : i64)
+
+^finish(%result: i32):
+  return %result : i32
+}
+
+//===----------------------------------------------------------------------===//
+// Semaphores
+//===----------------------------------------------------------------------===//
+
+// One counter per cache line.
+func.func private @ark_counter(%context: !llvm.ptr, %semaphore: i64) -> !llvm.ptr {
+  %words = arith.constant 8 : i64
+  %field = llvm.getelementptr %context[5] : (!llvm.ptr) -> !llvm.ptr, i64
+  %counters = llvm.load %field : !llvm.ptr -> !llvm.ptr
+  %offset = arith.muli %semaphore, %words : i64
+  %counter = llvm.getelementptr %counters[%offset] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+  return %counter : !llvm.ptr
+}
+
+func.func private @ark_signal(%context: !llvm.ptr, %semaphore: i64) {
+  %one = arith.constant 1 : i64
+  %counter = func.call @ark_counter(%context, %semaphore) : (!llvm.ptr, i64) -> !llvm.ptr
+  %old = llvm.atomicrmw add %counter, %one release : !llvm.ptr, i64
+  return
+}
+
+// Waits until a counter reaches the target. Gives 0, or the code of the abort.
+//
+// Three phases: spin for a microsecond or two, for hand-offs between cores that
+// run; then yield, for lanes that share a core; from a millisecond on sleep, for
+// a sixteenth of the time waited so far.
+func.func private @ark_wait(%context: !llvm.ptr, %lane: i64, %instruction: i64, %semaphore: i64,
+                            %target: i64) -> i32 {
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %spins = arith.constant 50 : i64
+  %yield_ns = arith.constant 1000000 : i64
+  %sleep_shift = arith.constant 4 : i64
+  %most_sleep_ns = arith.constant 1000000 : i64
+  %good = arith.constant 0 : i32
+
+  %counter = func.call @ark_counter(%context, %semaphore) : (!llvm.ptr, i64) -> !llvm.ptr
+  %report_field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64
+  %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
+  cf.br ^spin(%zero : i64)
+
+^spin(%spin: i64):
+  %seen = llvm.load %counter atomic acquire {alignment = 8 : i64} : !llvm.ptr -> i64
+  // The difference is right even after the counter has wrapped.
+  %missing = arith.subi %target, %seen : i64
+  %arrived = arith.cmpi sle, %missing, %zero : i64
+  cf.cond_br %arrived, ^finish(%good : i32), ^spin_abort
+
+^spin_abort:
+  %spin_abort = llvm.load %report atomic monotonic {alignment = 8 : i64} : !llvm.ptr -> i64
+  %spin_aborted = arith.cmpi ne, %spin_abort, %zero : i64
+  %spin_code = arith.trunci %spin_abort : i64 to i32
+  cf.cond_br %spin_aborted, ^finish(%spin_code : i32), ^spin_pause
+
+^spin_pause:
+  func.call @ark_pause() : () -> ()
+  %next_spin = arith.addi %spin, %one : i64
+  %spin_again = arith.cmpi ult, %next_spin, %spins : i64
+  cf.cond_br %spin_again, ^spin(%next_spin : i64), ^slow
+
+^slow:
+  %timeout_field = llvm.getelementptr %context[9] : (!llvm.ptr) -> !llvm.ptr, i64
+  %timeout = llvm.load %timeout_field : !llvm.ptr -> i64
+  %start = func.call @ark_now() : () -> i64
+  cf.br ^poll
+
+^poll:
+  %seen_now = llvm.load %counter atomic acquire {alignment = 8 : i64} : !llvm.ptr -> i64
+  %missing_now = arith.subi %target, %seen_now : i64
+  %arrived_now = arith.cmpi sle, %missing_now, %zero : i64
+  cf.cond_br %arrived_now, ^finish(%good : i32), ^poll_abort
+
+^poll_abort:
+  %abort = llvm.load %report atomic monotonic {alignment = 8 : i64} : !llvm.ptr -> i64
+  %aborted = arith.cmpi ne, %abort, %zero : i64
+  %abort_code = arith.trunci %abort : i64 to i32
+  cf.cond_br %aborted, ^finish(%abort_code : i32), ^deadline
+
+^deadline:
+  %now = func.call @ark_now() : () -> i64
+  %waited = arith.subi %now, %start : i64
+  %late = arith.cmpi ugt, %waited, %timeout : i64
+  cf.cond_br %late, ^hang, ^rest
+
+^rest:
+  %may_yield = arith.cmpi ult, %waited, %yield_ns : i64
+  cf.cond_br %may_yield, ^yield, ^sleep
+
+^yield:
+  %yielded = llvm.call @sched_yield() : () -> i32
+  cf.br ^poll
+
+^sleep:
+  %share = arith.shrui %waited, %sleep_shift : i64
+  %nap = arith.minui %share, %most_sleep_ns : i64
+  %until_deadline = arith.subi %timeout, %waited : i64
+  %nap_ns = arith.minui %nap, %until_deadline : i64
+  func.call @ark_sleep(%nap_ns) : (i64) -> ()
+  cf.br ^poll
+
+^hang:
+  %hang_code = func.call @ark_report_hang(%report, %lane, %instruction, %semaphore, %seen_now, %target)
+      : (!llvm.ptr, i64, i64, i64, i64, i64) -> i32
+  cf.br ^finish(%hang_code : i32)
+
+^finish(%code: i32):
+  return %code : i32
+}
+
+// Records which wait gave up, unless another lane did before. Gives the code
+// that ends the run.
+func.func private @ark_report_hang(%report: !llvm.ptr, %lane: i64, %instruction: i64,
+                                   %semaphore: i64, %seen: i64, %expected: i64) -> i32 {
+  %none = arith.constant 0 : i64
+  %hang = arith.constant 1 : i64
+  %exchange = llvm.cmpxchg %report, %none, %hang acq_rel monotonic : !llvm.ptr, i64
+  %first = llvm.extractvalue %exchange[1] : !llvm.struct<(i64, i1)>
+  %other = llvm.extractvalue %exchange[0] : !llvm.struct<(i64, i1)>
+  cf.cond_br %first, ^record, ^finish(%other : i64)
+
+^record:
+  %lane_field = llvm.getelementptr %report[1] : (!llvm.ptr) -> !llvm.ptr, i64
+  llvm.store %lane, %lane_field : i64, !llvm.ptr
+  %instruction_field = llvm.getelementptr %report[2] : (!llvm.ptr) -> !llvm.ptr, i64
+  llvm.store %instruction, %instruction_field : i64, !llvm.ptr
+  %semaphore_field = llvm.getelementptr %report[3] : (!llvm.ptr) -> !llvm.ptr, i64
+  llvm.store %semaphore, %semaphore_field : i64, !llvm.ptr
+  %seen_field = llvm.getelementptr %report[4] : (!llvm.ptr) -> !llvm.ptr, i64
+  llvm.store %seen, %seen_field : i64, !llvm.ptr
+  %expected_field = llvm.getelementptr %report[5] : (!llvm.ptr) -> !llvm.ptr, i64
+  llvm.store %expected, %expected_field : i64, !llvm.ptr
+  cf.br ^finish(%hang : i64)
+
+^finish(%code: i64):
+  %result = arith.trunci %code : i64 to i32
+  return %result : i32
+}
+
+//===----------------------------------------------------------------------===//
+// Time
+//===----------------------------------------------------------------------===//
+
+// Nanoseconds of the monotonic clock.
+func.func private @ark_now() -> i64 {
+  %one = arith.constant 1 : i64
+  %monotonic = arith.constant 1 : i32
+  %ns_per_s = arith.constant 1000000000 : i64
+  %time = llvm.alloca %one x !llvm.array<2 x i64> : (i64) -> !llvm.ptr
+  %status = llvm.call @clock_gettime(%monotonic, %time) : (i32, !llvm.ptr) -> i32
+  %s = llvm.load %time : !llvm.ptr -> i64
+  %ns_field = llvm.getelementptr %time[1] : (!llvm.ptr) -> !llvm.ptr, i64
+  %ns = llvm.load %ns_field : !llvm.ptr -> i64
+  %s_in_ns = arith.muli %s, %ns_per_s : i64
+  %now = arith.addi %s_in_ns, %ns : i64
+  return %now : i64
+}
+
+// Sleeps for less than a second.
+func.func private @ark_sleep(%ns: i64) {
+  %one = arith.constant 1 : i64
+  %zero = arith.constant 0 : i64
+  %null = llvm.mlir.zero : !llvm.ptr
+  %time = llvm.alloca %one x !llvm.array<2 x i64> : (i64) -> !llvm.ptr
+  llvm.store %zero, %time : i64, !llvm.ptr
+  %ns_field = llvm.getelementptr %time[1] : (!llvm.ptr) -> !llvm.ptr, i64
+  llvm.store %ns, %ns_field : i64, !llvm.ptr
+  %status = llvm.call @nanosleep(%time, %null) : (!llvm.ptr, !llvm.ptr) -> i32
+  return
+}
+
+// Writes the time to a word of the trace, if it is to be recorded and the host
+// gave room for it.
+func.func private @ark_stamp(%context: !llvm.ptr, %record: i1, %word: i64) {
+  cf.cond_br %record, ^look, ^finish
+
+^look:
+  %null = llvm.mlir.zero : !llvm.ptr
+  %field = llvm.getelementptr %context[10] : (!llvm.ptr) -> !llvm.ptr, i64
+  %trace = llvm.load %field : !llvm.ptr -> !llvm.ptr
+  %present = llvm.icmp "ne" %trace, %null : !llvm.ptr
+  cf.cond_br %present, ^write, ^finish
+
+^write:
+  %now = func.call @ark_now() : () -> i64
+  %place = llvm.getelementptr %trace[%word] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+  llvm.store %now, %place : i64, !llvm.ptr
+  cf.br ^finish
+
+^finish:
+  return
+}
+
+//===----------------------------------------------------------------------===//
+// Data errors
+//===----------------------------------------------------------------------===//
+
+// Records an index that is not in [0, bound), unless one was recorded before.
+func.func private @ark_report_index(%status: memref<4xi64>, %index: index, %bound: index,
+                                    %task: index) {
+  %none = arith.constant 0 : i64
+  %out_of_range = arith.constant 1 : i64
+  %one = arith.constant 1 : index
+  %two = arith.constant 2 : index
+  %three = arith.constant 3 : index
+  %address = memref.extract_aligned_pointer_as_index %status : memref<4xi64> -> index
+  %address_i64 = arith.index_cast %address : index to i64
+  %code = llvm.inttoptr %address_i64 : i64 to !llvm.ptr
+  %exchange = llvm.cmpxchg %code, %none, %out_of_range acq_rel monotonic : !llvm.ptr, i64
+  %first = llvm.extractvalue %exchange[1] : !llvm.struct<(i64, i1)>
+  cf.cond_br %first, ^record, ^finish
+
+^record:
+  %index_i64 = arith.index_cast %index : index to i64
+  memref.store %index_i64, %status[%one] : memref<4xi64>
+  %bound_i64 = arith.index_cast %bound : index to i64
+  memref.store %bound_i64, %status[%two] : memref<4xi64>
+  %task_i64 = arith.index_cast %task : index to i64
+  memref.store %task_i64, %status[%three] : memref<4xi64>
+  cf.br ^finish
+
+^finish:
+  return
+}

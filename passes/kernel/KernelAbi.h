@@ -1,0 +1,62 @@
+//===- KernelAbi.h - What kernel and runtime agree on -----------*- C++ -*-===//
+//
+// The numbers of docs/bundle.md that passes need. CpuKernel.mlir has the same
+// ones spelled out.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ARK_PASSES_KERNEL_KERNELABI_H
+#define ARK_PASSES_KERNEL_KERNELABI_H
+
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+
+namespace mlir::ark::abi {
+
+/// The entry function of every kernel.
+inline constexpr llvm::StringLiteral kEntry = "ark_kernel";
+/// Dispatch of a task to its body; called by the entry.
+inline constexpr llvm::StringLiteral kRun = "ark_run";
+/// Records an index out of range.
+inline constexpr llvm::StringLiteral kReportIndex = "ark_report_index";
+/// Attribute of an outlined task: the function of its body.
+inline constexpr llvm::StringLiteral kBodyAttr = "body";
+
+enum class Opcode : int32_t {
+  Run = 0,
+  Signal = 1,
+  Wait = 2,
+  Barrier = 3,
+  Prefetch = 4,
+};
+inline constexpr int32_t kNumOpcodes = 5;
+
+/// Fields of ArkContext, in 64-bit words.
+enum ContextField : int32_t {
+  kBuffers = 0,
+  kInstructions = 1,
+  kLanes = 2,
+  kTasks = 3,
+  kOperands = 4,
+  kSemaphores = 5,
+  kReport = 6,
+  kEpoch = 7,
+  kIterations = 8,
+  kTimeout = 9,
+  kTrace = 10,
+  kStatus = 11,
+};
+
+/// Leading arguments of a body: begin, end, task, status.
+inline constexpr unsigned kBodyBegin = 0;
+inline constexpr unsigned kBodyEnd = 1;
+inline constexpr unsigned kBodyTask = 2;
+inline constexpr unsigned kBodyStatus = 3;
+inline constexpr unsigned kBodyOperands = 4;
+/// 64-bit words of the record of data errors.
+inline constexpr int64_t kStatusWords = 4;
+
+} // namespace mlir::ark::abi
+
+#endif // ARK_PASSES_KERNEL_KERNELABI_H

@@ -1,0 +1,21 @@
+//===- KernelPipeline.cpp - The passes of the kernel stage ----------------===//
+
+#include "passes/kernel/Passes.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+void ark::buildKernelPipeline(OpPassManager &pm,
+                              const KernelPipelineOptions &options) {
+  pm.addPass(createOutlineBodiesPass());
+  // Before anything that could make equal bodies differ.
+  pm.addPass(createDeduplicateBodiesPass());
+  pm.addPass(createBuildTablesPass());
+  pm.addPass(createBuildKernelPass({options.trace}));
+  pm.addPass(createLowerCheckIndexPass());
+  pm.addPass(createCanonicalizerPass());
+  pm.addPass(createCSEPass());
+  pm.addPass(createVerifyKernelPass());
+}

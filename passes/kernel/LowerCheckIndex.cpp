@@ -1,0 +1,78 @@
+//===- LowerCheckIndex.cpp - Checked indices become comparisons -----------===//
+
+#include "dialects/ark/ArkOps.h"
+#include "passes/kernel/KernelAbi.h"
+#include "passes/kernel/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_LOWERCHECKINDEXPASS
+#include "passes/kernel/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// Declares the function that records an index, where it is not there yet.
+static func::FuncOp getReporter(ModuleOp module, Type statusType) {
+  SymbolTable symbols(module);
+  if (auto function = symbols.lookup<func::FuncOp>(abi::kReportIndex))
+    return function;
+  OpBuilder builder(module.getContext());
+  Type index = builder.getIndexType();
+  auto function = func::FuncOp::create(
+      module.getLoc(), abi::kReportIndex,
+      builder.getFunctionType({statusType, index, index, index}, {}));
+  function.setPrivate();
+  symbols.insert(function);
+  return function;
+}
+
+static LogicalResult lower(CheckIndexOp check) {
+  auto body = check->getParentOfType<func::FuncOp>();
+  if (!body || body.getNumArguments() < abi::kBodyOperands)
+    return check.emitOpError("is not in the body of a task");
+  Value task = body.getArgument(abi::kBodyTask);
+  Value status = body.getArgument(abi::kBodyStatus);
+
+  OpBuilder builder(check);
+  Location loc = check.getLoc();
+  // Unsigned, so that a negative index is too large.
+  Value outside = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::uge,
+                                        check.getIndex(), check.getBound());
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  Value valid =
+      arith::SelectOp::create(builder, loc, outside, zero, check.getIndex());
+  auto branch = scf::IfOp::create(builder, loc, outside,
+                                  /*withElseRegion=*/false);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  func::FuncOp reporter =
+      getReporter(check->getParentOfType<ModuleOp>(), status.getType());
+  func::CallOp::create(
+      builder, loc, reporter,
+      ValueRange{status, check.getIndex(), check.getBound(), task});
+  check.replaceAllUsesWith(valid);
+  check.erase();
+  return success();
+}
+
+namespace {
+struct LowerCheckIndexPass
+    : ark::impl::LowerCheckIndexPassBase<LowerCheckIndexPass> {
+  using LowerCheckIndexPassBase::LowerCheckIndexPassBase;
+
+  void runOnOperation() override {
+    SmallVector<CheckIndexOp> checks;
+    getOperation().walk([&](CheckIndexOp check) { checks.push_back(check); });
+    for (CheckIndexOp check : checks) {
+      if (failed(lower(check)))
+        return signalPassFailure();
+      ++numChecks;
+    }
+  }
+};
+} // namespace
