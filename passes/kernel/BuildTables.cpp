@@ -262,6 +262,9 @@ DictionaryAttr TableBuilder::getStatistics() {
         builder.getNamedAttr(name, builder.getI64IntegerAttr(value)));
   };
   add("barriers", numBarriers);
+  if (auto bytes =
+          program->getAttrOfType<IntegerAttr>(ArkDialect::kLargestLiveSetAttr))
+    add("largest_live_set", bytes.getInt());
   add("signals", numSignals);
   add("vctas", numVctas);
   add("waits", numWaits);
