@@ -139,6 +139,7 @@ FailureOr<BufferView> mlir::ark::resolveBufferView(Value memref) {
       if (failed(shift))
         return failure();
       view.byteOffset += *shift;
+      view.buffer = shifted;
       current = shifted.getSource();
       continue;
     }
@@ -148,5 +149,7 @@ FailureOr<BufferView> mlir::ark::resolveBufferView(Value memref) {
     current = viewed;
   }
   view.root = current;
+  if (!view.buffer)
+    view.buffer = current;
   return view;
 }

@@ -17,6 +17,9 @@ struct BufferView {
   /// A block argument of the program, or the result of `ark.arena`. Before the
   /// arena is planned also the result of a `memref.alloc`.
   Value root;
+  /// What was allocated: `root`, or the `memref.view` that is an intermediate
+  /// of the arena. Two of these may share bytes of the root.
+  Value buffer;
   /// From the first byte of `root` to element 0.
   int64_t byteOffset = 0;
   SmallVector<int64_t> shape;

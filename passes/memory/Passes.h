@@ -14,6 +14,9 @@ namespace mlir::ark {
 #define GEN_PASS_REGISTRATION
 #include "passes/memory/Passes.h.inc"
 
+/// The stage: tasks on tensors become tasks on buffers of one arena.
+void buildMemoryPipeline(OpPassManager &pm);
+
 } // namespace mlir::ark
 
 #endif // ARK_PASSES_MEMORY_PASSES_H

@@ -5,4 +5,210 @@
 
 include "mlir/Pass/PassBase.td"
 
+//===----------------------------------------------------------------------===//
+// Tensors to buffers, in the order in which they run
+//===----------------------------------------------------------------------===//
+
+def ResolveViewsPass : Pass<"ark-resolve-views", "::mlir::ark::ProgramOp"> {
+  let summary = "Make every view of a tensor expressible by strides";
+  let description = [{
+    A view costs nothing where an offset and strides into the buffer of its
+    base express it. The result of a task lies in the order of dimensions
+    that needs the fewest copies; where some remain, a task that copies is
+    inserted, with a remark.
+
+    ```mlir
+    // %0 is laid out as [4, 64, 12, 32]: no copy.
+    %1 = ark.transpose %0 perm = [0, 2, 1, 3] : (tensor<4x12x64x32xf32>) -> tensor<4x64x12x32xf32>
+    %2 = ark.reshape %1 shape = [256, 384] : (tensor<4x64x12x32xf32>) -> tensor<256x384xf32>
+
+    // %x is an argument, whose layout is given.
+    %3 = ark.transpose %x perm = [1, 0] : (tensor<8x16xf32>) -> tensor<16x8xf32>
+    %4 = ark.reshape %3 shape = [128] : (tensor<16x8xf32>) -> tensor<128xf32>
+    ```
+    becomes, for the latter,
+    ```mlir
+    %3 = ark.transpose %x perm = [1, 0] : (tensor<8x16xf32>) -> tensor<16x8xf32>
+    %e = tensor.empty() : tensor<16x8xf32>
+    %c = ark.task "copy" grid [1] ins(%3[...]) outs(%e[...]) {...} : tensor<16x8xf32>
+    %4 = ark.reshape %c shape = [128] : (tensor<16x8xf32>) -> tensor<128xf32>
+    ```
+
+    A result of the program that no task fills for it alone is copied too, and
+    what `ark.identity` orders by `after` becomes an input of the tasks that
+    read the identity, since buffers know no order but that of accesses.
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numCopies", "copies", "Tasks inserted that copy a tensor">,
+  ];
+}
+
+def BufferizeProgramPass : Pass<"ark-bufferize-program", "::mlir::ark::ProgramOp"> {
+  let summary = "Turn the tensors between tasks into buffers";
+  let description = [{
+    Arguments become dense buffers, and so do results (`output` arguments, which
+    their producers fill) and constants (`constant` arguments with `ark.value`;
+    equal ones share one, a splat is one element). A `memref.alloc` holds every
+    other result of a task, in the order of dimensions that
+    `ark-resolve-views` counted on. A view becomes one
+    `memref.reinterpret_cast` of the whole buffer; an update in place
+    works on the buffer of what it updates.
+
+    Tasks are put in an order in which one that updates a state follows those
+    that read what it overwrites; where there is none, that is an error. Bodies
+    still compute on tensors.
+
+    ```mlir
+    ark.program @p(%x: tensor<32x16xf32> {...}) -> (tensor<16x32xf32> {ark.name = "y"}) {
+      %0 = tensor.empty() : tensor<16x32xf32>
+      %1 = ark.transpose %x perm = [1, 0] : (tensor<32x16xf32>) -> tensor<16x32xf32>
+      %2 = ark.task "relu" grid [1] ins(%1[...] : tensor<16x32xf32>) outs(%0[...] : tensor<16x32xf32>) {
+      ^bb0(%i: index, %a: tensor<16x32xf32>, %o: tensor<16x32xf32>):
+        ...
+        ark.yield %r : tensor<16x32xf32>
+      } : tensor<16x32xf32>
+      ark.return %2 : tensor<16x32xf32>
+    }
+    ```
+    becomes
+    ```mlir
+    ark.program @p(%x: memref<32x16xf32> {...},
+                   %y: memref<16x32xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+      %0 = memref.reinterpret_cast %x to offset: [0], sizes: [16, 32], strides: [1, 16] : ...
+      ark.task "relu" grid [1] ins(%0[...] : memref<16x32xf32, strided<[1, 16]>>)
+          outs(%y[...] : memref<16x32xf32>) {
+      ^bb0(%i: index, %a: memref<16x32xf32, strided<[1, 16], offset: ?>>,
+           %o: memref<16x32xf32, strided<[32, 1], offset: ?>>):
+        %in = bufferization.to_tensor %a restrict : ...
+        %out = bufferization.to_tensor %o restrict writable : ...
+        ...
+        %d = bufferization.materialize_in_destination %r in %out : ...
+        bufferization.materialize_in_destination %d in restrict writable %o : ...
+        ark.yield
+      }
+      ark.return
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect",
+                           "::mlir::memref::MemRefDialect"];
+}
+
+def BufferizeBodiesPass : Pass<"ark-bufferize-bodies", "::mlir::ark::TaskOp"> {
+  let summary = "Turn the tensors inside of tasks into buffers";
+  let description = [{
+    One-Shot Bufferize on the body of a task: what is computed for a
+    tile of `outs` is computed in it. Temporaries are `memref.alloc` of static
+    size; where the extents of a tile depend on the vCTA, they have those of its
+    region, and a `memref.subview` is used.
+
+    ```mlir
+    %in = bufferization.to_tensor %a restrict : memref<16x32xf32, ...> to tensor<16x32xf32>
+    %out = bufferization.to_tensor %o restrict writable : memref<16x32xf32, ...> to tensor<16x32xf32>
+    %r = linalg.exp ins(%in : tensor<16x32xf32>) outs(%out : tensor<16x32xf32>) -> tensor<16x32xf32>
+    %d = bufferization.materialize_in_destination %r in %out : ...
+    bufferization.materialize_in_destination %d in restrict writable %o : ...
+    ```
+    becomes
+    ```mlir
+    linalg.exp ins(%a : memref<16x32xf32, ...>) outs(%o : memref<16x32xf32, ...>)
+    ```
+  }];
+  let dependentDialects = ["::mlir::bufferization::BufferizationDialect",
+                           "::mlir::linalg::LinalgDialect",
+                           "::mlir::memref::MemRefDialect"];
+}
+
+def PlaceTemporariesPass : Pass<"ark-place-temporaries", "::mlir::ark::TaskOp"> {
+  let summary = "Put the temporaries of tasks on the stack of the vCTA";
+  let description = [{
+    Every `memref.alloc` in the body of a task becomes a `memref.alloca` at its
+    head. Temporaries of one type share one where their lifetimes are
+    disjoint. The sum of their bytes is the `shared_memory` of the task.
+
+    ```mlir
+    ark.task "t" ... {
+      scf.for ... {
+        %t = memref.alloc() : memref<16x32xf32>
+        ...
+      }
+    }
+    ```
+    becomes
+    ```mlir
+    ark.task "t" ... attributes {shared_memory = 2048} {
+      %t = memref.alloca() : memref<16x32xf32>
+      scf.for ... {
+        ...
+      }
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::memref::MemRefDialect"];
+  let statistics = [
+    Statistic<"numTemporaries", "temporaries", "Temporaries of all tasks">,
+    Statistic<"numShared", "shared", "Temporaries that use the bytes of an earlier one">,
+  ];
+}
+
+//===----------------------------------------------------------------------===//
+// The arena
+//===----------------------------------------------------------------------===//
+
+def PlanArenaPass : Pass<"ark-plan-arena", "::mlir::ark::ProgramOp"> {
+  let summary = "Give every intermediate an offset in one arena";
+  let description = [{
+    Two intermediates share bytes only where every task that touches the one
+    precedes, in the partial order of data dependences, every task that touches
+    the other: an order that the schedule happens to choose is not relied on, so
+    that sharing costs no parallelism. Offsets are found greedily, from several
+    orders of the intermediates, into the gap that fits best; the smallest
+    arena wins.
+
+    `ark.largest_live_set` records the bytes of intermediates that are alive
+    at a time when tasks run in program order, which no plan can go below.
+
+    ```mlir
+    %0 = memref.alloc() : memref<64x384xf32>
+    ```
+    becomes
+    ```mlir
+    %arena = ark.arena : memref<98304xi8>
+    %c0 = arith.constant 0 : index
+    %0 = memref.view %arena[%c0][] : memref<98304xi8> to memref<64x384xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
+  let statistics = [
+    Statistic<"numIntermediates", "intermediates", "Buffers in arenas">,
+    Statistic<"arenaBytes", "arena-bytes", "Bytes of arenas">,
+    Statistic<"largestLiveSet", "largest-live-set", "Bytes alive at a time in program order">,
+    Statistic<"sumBytes", "sum-bytes", "Bytes of all intermediates">,
+  ];
+}
+
+//===----------------------------------------------------------------------===//
+// Boundary
+//===----------------------------------------------------------------------===//
+
+def VerifyMemoryPass : Pass<"ark-verify-memory", "::mlir::ark::ProgramOp"> {
+  let summary = "Check what later stages expect of the memory stage";
+  let description = [{
+    Changes nothing. Rejects a program on buffers that breaks the contract of
+    docs/architecture.md:
+
+    - arguments are dense, there are no results, outputs and constants are
+      marked as such;
+    - one arena at most, whose intermediates lie at multiples of 64 and inside
+      of it; two of them share bytes only where their tasks are ordered;
+    - every operand of a task resolves to a part of an argument or of an
+      intermediate, inside of it, and no task writes to inputs, parameters,
+      scalars or constants;
+    - intermediates and outputs are filled before they are read;
+    - bodies work on buffers; temporaries are static, in the entry block, and
+      counted in `shared_memory`.
+  }];
+}
+
 #endif // ARK_PASSES_MEMORY_PASSES_TD

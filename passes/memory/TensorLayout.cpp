@@ -135,23 +135,22 @@ static TensorLayout broadcastLayout(const TensorLayout &source,
   return result;
 }
 
-std::optional<TensorLayout>
-mlir::ark::viewLayout(ViewOpInterface view, const TensorLayout &source) {
-  auto layout =
-      llvm::TypeSwitch<Operation *, std::optional<TensorLayout>>(
-          view.getOperation())
-          .Case([&](ReshapeOp op) {
-            return reshapeLayout(source, op.getShape());
-          })
-          .Case([&](TransposeOp op) {
-            return transposeLayout(source, op.getPermutation());
-          })
-          .Case([&](SliceOp op) { return sliceLayout(source, op); })
-          .Case([&](BroadcastToOp op) {
-            return broadcastLayout(source, op.getShape());
-          })
-          .Case([&](IdentityOp) { return source; })
-          .Default(std::nullopt);
+std::optional<TensorLayout> mlir::ark::viewLayout(ViewOpInterface view,
+                                                  const TensorLayout &source) {
+  auto layout = llvm::TypeSwitch<Operation *, std::optional<TensorLayout>>(
+                    view.getOperation())
+                    .Case([&](ReshapeOp op) {
+                      return reshapeLayout(source, op.getShape());
+                    })
+                    .Case([&](TransposeOp op) {
+                      return transposeLayout(source, op.getPermutation());
+                    })
+                    .Case([&](SliceOp op) { return sliceLayout(source, op); })
+                    .Case([&](BroadcastToOp op) {
+                      return broadcastLayout(source, op.getShape());
+                    })
+                    .Case([&](IdentityOp) { return source; })
+                    .Default(std::nullopt);
   if (layout)
     return normalized(*layout);
   return std::nullopt;
@@ -315,10 +314,9 @@ std::optional<TensorPlacement> TensorPlacements::lookup(Value tensor) {
 
   ArrayRef<int64_t> shape = cast<RankedTensorType>(base.getType()).getShape();
   auto constant = base.getDefiningOp<ConstantOp>();
-  TensorLayout layout =
-      constant && isa<SplatElementsAttr>(constant.getValue())
-          ? TensorLayout::getSplat(shape)
-          : TensorLayout::getOrdered(shape, getOrder(base));
+  TensorLayout layout = constant && isa<SplatElementsAttr>(constant.getValue())
+                            ? TensorLayout::getSplat(shape)
+                            : TensorLayout::getOrdered(shape, getOrder(base));
   for (ViewOpInterface view : llvm::reverse(views)) {
     std::optional<TensorLayout> next = viewLayout(view, layout);
     if (!next)

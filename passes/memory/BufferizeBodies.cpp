@@ -1,0 +1,193 @@
+//===- BufferizeBodies.cpp - Tiles become buffers -------------------------===//
+
+#include "dialects/ark/ArkOps.h"
+#include "passes/memory/Passes.h"
+
+#include "mlir/Dialect/Arith/Transforms/BufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/Bufferization/Transforms/Bufferize.h"
+#include "mlir/Dialect/Bufferization/Transforms/OneShotAnalysis.h"
+#include "mlir/Dialect/Bufferization/Transforms/Transforms.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Transforms/AllInterfaces.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/MemRef/IR/ValueBoundsOpInterfaceImpl.h"
+#include "mlir/Dialect/SCF/IR/ValueBoundsOpInterfaceImpl.h"
+#include "mlir/Dialect/SCF/Transforms/BufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/Tensor/IR/TensorInferTypeOpInterfaceImpl.h"
+#include "mlir/Dialect/Tensor/IR/ValueBoundsOpInterfaceImpl.h"
+#include "mlir/Dialect/Tensor/Transforms/BufferizableOpInterfaceImpl.h"
+#include "mlir/Dialect/Tensor/Transforms/SubsetInsertionOpInterfaceImpl.h"
+#include "mlir/Dialect/Vector/Transforms/BufferizableOpInterfaceImpl.h"
+#include "mlir/Interfaces/ValueBoundsOpInterface.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_BUFFERIZEBODIESPASS
+#include "passes/memory/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+//===----------------------------------------------------------------------===//
+// Static temporaries
+//===----------------------------------------------------------------------===//
+
+/// The largest shape that a tensor of `type` with these dynamic extents has.
+static FailureOr<SmallVector<int64_t>>
+getLargestShape(Operation *op, RankedTensorType type, ValueRange extents) {
+  SmallVector<int64_t> shape(type.getShape());
+  size_t next = 0;
+  for (int64_t &extent : shape) {
+    if (!ShapedType::isDynamic(extent))
+      continue;
+    FailureOr<int64_t> bound = ValueBoundsConstraintSet::computeConstantBound(
+        presburger::BoundType::UB, extents[next++], /*stopCondition=*/nullptr,
+        /*closedUB=*/true);
+    if (failed(bound))
+      return op->emitError("a temporary of type ")
+             << type << " has no constant bound on its size";
+    extent = *bound;
+  }
+  return shape;
+}
+
+/// The part of a tensor of static shape that has the wanted extents.
+static Value createLeadingPart(RewriterBase &rewriter, Location loc,
+                               Value whole, RankedTensorType type,
+                               ValueRange extents) {
+  SmallVector<OpFoldResult> offsets(type.getRank(), rewriter.getIndexAttr(0));
+  SmallVector<OpFoldResult> strides(type.getRank(), rewriter.getIndexAttr(1));
+  SmallVector<OpFoldResult> sizes =
+      getMixedValues(type.getShape(), extents, rewriter);
+  return tensor::ExtractSliceOp::create(rewriter, loc, type, whole, offsets,
+                                        sizes, strides);
+}
+
+/// A temporary whose extents depend on the vCTA becomes part of one that has
+/// the largest: the bytes of a task are known, and so are strides.
+static LogicalResult makeStatic(RewriterBase &rewriter, tensor::EmptyOp empty) {
+  RankedTensorType type = empty.getType();
+  if (type.hasStaticShape())
+    return success();
+  FailureOr<SmallVector<int64_t>> shape =
+      getLargestShape(empty, type, empty.getDynamicSizes());
+  if (failed(shape))
+    return failure();
+  rewriter.setInsertionPoint(empty);
+  Value whole = tensor::EmptyOp::create(rewriter, empty.getLoc(), *shape,
+                                        type.getElementType());
+  rewriter.replaceOp(empty, createLeadingPart(rewriter, empty.getLoc(), whole,
+                                              type, empty.getDynamicSizes()));
+  return success();
+}
+
+/// The same for a copy that keeps a value from being overwritten.
+static LogicalResult makeStatic(RewriterBase &rewriter,
+                                bufferization::AllocTensorOp alloc) {
+  auto type = cast<RankedTensorType>(alloc.getType());
+  if (type.hasStaticShape())
+    return success();
+  Location loc = alloc.getLoc();
+  rewriter.setInsertionPoint(alloc);
+  SmallVector<Value> extents(alloc.getDynamicSizes());
+  if (alloc.getCopy())
+    for (int64_t dim = 0; dim < type.getRank(); ++dim)
+      if (type.isDynamicDim(dim))
+        extents.push_back(
+            tensor::DimOp::create(rewriter, loc, alloc.getCopy(), dim));
+  FailureOr<SmallVector<int64_t>> shape = getLargestShape(alloc, type, extents);
+  if (failed(shape))
+    return failure();
+  Value whole = bufferization::AllocTensorOp::create(
+      rewriter, loc, RankedTensorType::get(*shape, type.getElementType()),
+      ValueRange());
+  Value part = createLeadingPart(rewriter, loc, whole, type, extents);
+  if (alloc.getCopy())
+    part = linalg::CopyOp::create(rewriter, loc, alloc.getCopy(), part)
+               .getResult(0);
+  rewriter.replaceOp(alloc, part);
+  return success();
+}
+
+template <typename OpTy>
+static LogicalResult makeAllStatic(RewriterBase &rewriter, TaskOp task) {
+  SmallVector<OpTy> ops;
+  task.walk([&](OpTy op) { ops.push_back(op); });
+  for (OpTy op : ops)
+    if (failed(makeStatic(rewriter, op)))
+      return failure();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct BufferizeBodiesPass
+    : public ark::impl::BufferizeBodiesPassBase<BufferizeBodiesPass> {
+  using BufferizeBodiesPassBase::BufferizeBodiesPassBase;
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    BufferizeBodiesPassBase::getDependentDialects(registry);
+    arith::registerBufferizableOpInterfaceExternalModels(registry);
+    linalg::registerAllDialectInterfaceImplementations(registry);
+    memref::registerValueBoundsOpInterfaceExternalModels(registry);
+    scf::registerBufferizableOpInterfaceExternalModels(registry);
+    scf::registerValueBoundsOpInterfaceExternalModels(registry);
+    tensor::registerBufferizableOpInterfaceExternalModels(registry);
+    tensor::registerInferTypeOpInterfaceExternalModels(registry);
+    tensor::registerSubsetOpInterfaceExternalModels(registry);
+    tensor::registerValueBoundsOpInterfaceExternalModels(registry);
+    vector::registerBufferizableOpInterfaceExternalModels(registry);
+  }
+
+  void runOnOperation() override {
+    if (failed(bufferize(getOperation())))
+      signalPassFailure();
+  }
+
+private:
+  LogicalResult prepare(TaskOp task);
+  LogicalResult bufferize(TaskOp task);
+};
+} // namespace
+
+/// Ops that bufferize to an allocation of their own, such as tensor.pad, are
+/// first given a destination, so that it can be chosen.
+LogicalResult BufferizeBodiesPass::prepare(TaskOp task) {
+  MLIRContext *context = &getContext();
+  RewritePatternSet patterns(context);
+  linalg::populateConvertToDestinationStylePatterns(patterns);
+  // Extents of tensors of tiles are those of the tiles.
+  bufferization::ToTensorOp::getCanonicalizationPatterns(patterns, context);
+  return applyPatternsGreedily(task, std::move(patterns));
+}
+
+static LogicalResult copyWithLinalg(OpBuilder &builder, Location loc,
+                                    Value from, Value to) {
+  linalg::CopyOp::create(builder, loc, from, to);
+  return success();
+}
+
+LogicalResult BufferizeBodiesPass::bufferize(TaskOp task) {
+  IRRewriter rewriter(task.getContext());
+  // What is computed for a destination is computed in it.
+  if (failed(prepare(task)) ||
+      failed(bufferization::eliminateEmptyTensors(rewriter, task)) ||
+      failed(makeAllStatic<tensor::EmptyOp>(rewriter, task)))
+    return failure();
+
+  bufferization::OneShotBufferizationOptions options;
+  // memref.copy of strided buffers becomes a call of a library that a kernel
+  // does not have.
+  options.memCpyFn = copyWithLinalg;
+  bufferization::BufferizationState state;
+  if (failed(bufferization::insertTensorCopies(task, options, state)) ||
+      failed(makeAllStatic<bufferization::AllocTensorOp>(rewriter, task)))
+    return failure();
+  return bufferization::bufferizeOp(task, options, state);
+}

@@ -1,0 +1,320 @@
+//===- BufferizeProgram.cpp - Tensors between tasks become buffers --------===//
+
+#include "passes/memory/Passes.h"
+#include "passes/memory/TaskOrder.h"
+#include "passes/memory/TensorLayout.h"
+
+#include "mlir/Dialect/Bufferization/IR/Bufferization.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_BUFFERIZEPROGRAMPASS
+#include "passes/memory/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+//===----------------------------------------------------------------------===//
+// What the pass accepts
+//===----------------------------------------------------------------------===//
+
+/// An update in place is one of a whole state, or of a value that a task made.
+static LogicalResult checkUpdates(TaskOp task) {
+  for (OpResult result : task->getResults()) {
+    OpOperand *updated = getUpdatedOperand(result);
+    if (!updated)
+      continue;
+    if (!task.getInPlace())
+      return task.emitError("writes over a tensor without being in_place: outs "
+                            "of other tasks are tensor.empty");
+    Value version = updated->get();
+    if (version.getDefiningOp<TaskOp>())
+      continue;
+    auto argument = dyn_cast<BlockArgument>(version);
+    auto program = cast<ProgramOp>(task->getParentOp());
+    if (!argument ||
+        program.getArgumentKind(argument.getArgNumber()) != ArgumentKind::State)
+      return task.emitError("updates in place what is neither a state nor the "
+                            "result of a task");
+  }
+  return success();
+}
+
+static LogicalResult checkReads(TaskOp task) {
+  for (Value operand : task.getOperands())
+    if (!isa<RankedTensorType>(operand.getType()))
+      return task.emitError("works on buffers already");
+  for (Value input : task.getInputs())
+    if (skipViews(input).getDefiningOp<tensor::EmptyOp>())
+      return task.emitError("reads a tensor that no task fills");
+  return success();
+}
+
+static LogicalResult checkProgram(ProgramOp program) {
+  for (Operation &op : program.getBody().front()) {
+    if (auto task = dyn_cast<TaskOp>(op)) {
+      if (failed(checkReads(task)) || failed(checkUpdates(task)))
+        return failure();
+      continue;
+    }
+    if (!isa<ViewOpInterface, ConstantOp, tensor::EmptyOp, ReturnOp>(op))
+      return op.emitError("has no place between tasks: only views, constants "
+                          "and tensor.empty do");
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Bodies
+//===----------------------------------------------------------------------===//
+
+/// A tile has the strides of its operand; where it starts depends on the vCTA.
+static MemRefType getTileType(RankedTensorType tile, MemRefType operand) {
+  auto [strides, offset] = operand.getStridesAndOffset();
+  return MemRefType::get(
+      tile.getShape(), tile.getElementType(),
+      StridedLayoutAttr::get(tile.getContext(), ShapedType::kDynamic, strides));
+}
+
+/// Gives the body of a task tiles on buffers. Inside it goes on to compute on
+/// tensors, from `bufferization.to_tensor` to `materialize_in_destination`.
+static void bufferizeBoundary(TaskOp task) {
+  OpBuilder builder = OpBuilder::atBlockBegin(&task.getBody().front());
+  auto retype = [&](BlockArgument tile, Value operand, bool writable) {
+    auto tensorType = cast<RankedTensorType>(tile.getType());
+    tile.setType(getTileType(tensorType, cast<MemRefType>(operand.getType())));
+    auto tensor = bufferization::ToTensorOp::create(
+        builder, tile.getLoc(), tensorType, tile, /*restrict=*/true, writable);
+    tile.replaceAllUsesExcept(tensor, tensor);
+    return tensor.getResult();
+  };
+  SmallVector<Value> destinations;
+  for (auto [tile, operand] : llvm::zip(task.getOutTiles(), task.getOuts()))
+    destinations.push_back(retype(tile, operand, /*writable=*/true));
+  for (auto [index, tile] : llvm::enumerate(task.getInputTiles())) {
+    Value input = task.getInputs()[index];
+    Value tensor = retype(tile, input, /*writable=*/false);
+    // A tile that is read and updated is one tensor, not two that are said
+    // not to alias.
+    for (auto [out, destination] : llvm::zip(task.getOuts(), destinations))
+      if (out == input)
+        tensor.replaceAllUsesWith(destination);
+  }
+
+  auto yield = cast<YieldOp>(task.getBody().front().getTerminator());
+  builder.setInsertionPoint(yield);
+  for (auto [value, tensor, tile] :
+       llvm::zip(yield.getOperands(), destinations, task.getOutTiles())) {
+    // First into the tensor of the tile, so that all accesses to the tile are
+    // known to alias; this alone has no effect, and the second copies a buffer
+    // onto itself.
+    auto inTensor = bufferization::MaterializeInDestinationOp::create(
+        builder, yield.getLoc(), value, tensor);
+    bufferization::MaterializeInDestinationOp::create(
+        builder, yield.getLoc(), /*result=*/Type(), inTensor.getResult(), tile,
+        /*restrict=*/true, /*writable=*/true);
+  }
+  yield->setOperands({});
+}
+
+//===----------------------------------------------------------------------===//
+// The program
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Turns one program into its form on buffers. New arguments follow the old
+/// ones until the end, when the old ones have no users left.
+class ProgramBufferizer {
+public:
+  explicit ProgramBufferizer(ProgramOp program)
+      : program(program), block(program.getBody().front()),
+        builder(program.getContext()), numArguments(program.getNumArguments()) {
+  }
+
+  LogicalResult run();
+
+private:
+  void convertArguments();
+  void addOutputs();
+  void convertTask(TaskOp task);
+  void finish();
+
+  Value addArgument(RankedTensorType type, ArgumentKind kind, StringAttr name,
+                    Location loc, ArrayRef<NamedAttribute> others = {});
+  Value getBuffer(Value base);
+  Value addConstant(ConstantOp constant);
+  /// The memref through which a task sees `tensor`.
+  Value getOperand(Value tensor);
+
+  ProgramOp program;
+  Block &block;
+  OpBuilder builder;
+  unsigned numArguments;
+  TensorPlacements placements;
+  SmallVector<Attribute> argumentAttrs;
+  /// Dense buffers of base tensors.
+  llvm::DenseMap<Value, Value> buffers;
+  llvm::DenseMap<Attribute, Value> constants;
+  llvm::DenseMap<std::pair<Value, Type>, Value> views;
+};
+} // namespace
+
+Value ProgramBufferizer::addArgument(RankedTensorType type, ArgumentKind kind,
+                                     StringAttr name, Location loc,
+                                     ArrayRef<NamedAttribute> others) {
+  NamedAttrList attrs(others);
+  attrs.set(ArkDialect::kKindAttr,
+            ArgumentKindAttr::get(builder.getContext(), kind));
+  attrs.set(ArkDialect::kNameAttr, name);
+  argumentAttrs.push_back(attrs.getDictionary(builder.getContext()));
+  return block.addArgument(
+      MemRefType::get(type.getShape(), type.getElementType()), loc);
+}
+
+void ProgramBufferizer::convertArguments() {
+  for (unsigned index = 0; index < numArguments; ++index) {
+    BlockArgument argument = block.getArgument(index);
+    auto type = cast<RankedTensorType>(argument.getType());
+    argumentAttrs.push_back(program.getArgAttrDict(index));
+    buffers[argument] = block.addArgument(
+        MemRefType::get(type.getShape(), type.getElementType()),
+        argument.getLoc());
+  }
+}
+
+void ProgramBufferizer::addOutputs() {
+  for (auto [index, value] :
+       llvm::enumerate(block.getTerminator()->getOperands())) {
+    auto attrs = NamedAttrList(program.getResultAttrDict(index));
+    auto name = cast<StringAttr>(attrs.get(ArkDialect::kNameAttr));
+    buffers[value] =
+        addArgument(cast<RankedTensorType>(value.getType()),
+                    ArgumentKind::Output, name, value.getLoc(), attrs);
+  }
+}
+
+/// Equal constants share a buffer. A splat is one element, which every element
+/// of the tensor is.
+Value ProgramBufferizer::addConstant(ConstantOp constant) {
+  Attribute value = constant.getValue();
+  if (auto splat = dyn_cast<SplatElementsAttr>(value))
+    value =
+        splat.resizeSplat(RankedTensorType::get({1}, splat.getElementType()));
+  Value &buffer = constants[value];
+  if (!buffer)
+    buffer = addArgument(
+        cast<RankedTensorType>(cast<ElementsAttr>(value).getType()),
+        ArgumentKind::Constant,
+        builder.getStringAttr("constant" + Twine(constants.size() - 1)),
+        constant.getLoc(), builder.getNamedAttr(ArkDialect::kValueAttr, value));
+  return buffer;
+}
+
+/// Program arguments are there from the start; the results of tasks get a
+/// buffer of their own, whose dimensions are in memory's order.
+Value ProgramBufferizer::getBuffer(Value base) {
+  if (Value buffer = buffers.lookup(base))
+    return buffer;
+  Value buffer;
+  if (auto constant = base.getDefiningOp<ConstantOp>()) {
+    buffer = addConstant(constant);
+  } else {
+    auto type = cast<RankedTensorType>(base.getType());
+    SmallVector<int64_t> shape;
+    for (int64_t dim : placements.getOrder(base))
+      shape.push_back(type.getDimSize(dim));
+    buffer = memref::AllocOp::create(
+        builder, base.getLoc(), MemRefType::get(shape, type.getElementType()));
+  }
+  buffers[base] = buffer;
+  return buffer;
+}
+
+Value ProgramBufferizer::getOperand(Value tensor) {
+  // Views were made expressible by an earlier pass.
+  TensorPlacement placement = *placements.lookup(tensor);
+  const TensorLayout &layout = placement.layout;
+  Value buffer = getBuffer(placement.base);
+  auto bufferType = cast<MemRefType>(buffer.getType());
+  Type elementType = bufferType.getElementType();
+
+  auto type = layout.isWhole()
+                  ? MemRefType::get(layout.shape, elementType)
+                  : MemRefType::get(layout.shape, elementType,
+                                    StridedLayoutAttr::get(builder.getContext(),
+                                                           layout.offset,
+                                                           layout.strides));
+  if (type == bufferType)
+    return buffer;
+  Value &view = views[{buffer, type}];
+  if (!view)
+    view = memref::ReinterpretCastOp::create(builder, tensor.getLoc(), type,
+                                             buffer, layout.offset,
+                                             layout.shape, layout.strides);
+  return view;
+}
+
+void ProgramBufferizer::convertTask(TaskOp task) {
+  auto inputs = llvm::map_to_vector(
+      task.getInputs(), [&](Value input) { return getOperand(input); });
+  SmallVector<Value> outs;
+  for (OpResult result : task->getResults())
+    outs.push_back(getOperand(result));
+
+  auto converted = TaskOp::create(
+      builder, task.getLoc(), TypeRange(), task.getNameAttr(),
+      task.getGridAttr(), inputs, outs, task.getInputRegionsAttr(),
+      task.getOutRegionsAttr(), task.getWarpsAttr(), task.getSharedMemoryAttr(),
+      task.getOpsAttr(), task.getPlanAttr(), task.getInPlaceAttr());
+  converted->setDiscardableAttrs(task->getDiscardableAttrDictionary());
+  converted.getBody().takeBody(task.getBody());
+  bufferizeBoundary(converted);
+}
+
+void ProgramBufferizer::finish() {
+  block.getTerminator()->setOperands({});
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
+    auto task = dyn_cast<TaskOp>(op);
+    if (isa<ViewOpInterface, ConstantOp, tensor::EmptyOp>(op) ||
+        (task && task.getNumResults() != 0))
+      op.erase();
+  }
+  block.eraseArguments(0, numArguments);
+  program.setFunctionType(
+      builder.getFunctionType(block.getArgumentTypes(), {}));
+  program.setArgAttrsAttr(builder.getArrayAttr(argumentAttrs));
+  program.removeResAttrsAttr();
+}
+
+LogicalResult ProgramBufferizer::run() {
+  FailureOr<SmallVector<TaskOp>> tasks = orderTasks(program);
+  if (failed(tasks))
+    return failure();
+  convertArguments();
+  addOutputs();
+  // All that is new lies behind all that is old, in its final order.
+  builder.setInsertionPoint(block.getTerminator());
+  for (TaskOp task : *tasks)
+    convertTask(task);
+  finish();
+  return success();
+}
+
+namespace {
+struct BufferizeProgramPass
+    : public ark::impl::BufferizeProgramPassBase<BufferizeProgramPass> {
+  using BufferizeProgramPassBase::BufferizeProgramPassBase;
+
+  void runOnOperation() override {
+    ProgramOp program = getOperation();
+    if (program.getBody().empty() || program.isBufferized())
+      return;
+    if (failed(checkProgram(program)) ||
+        failed(ProgramBufferizer(program).run()))
+      signalPassFailure();
+  }
+};
+} // namespace

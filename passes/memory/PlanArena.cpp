@@ -1,0 +1,184 @@
+//===- PlanArena.cpp - Offsets of intermediates ---------------------------===//
+
+#include "lib/analysis/Liveness.h"
+#include "passes/memory/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_PLANARENAPASS
+#include "passes/memory/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// Of every offset: no two intermediates share a cache line.
+static constexpr int64_t kAlignment = 64;
+
+namespace {
+struct Plan {
+  int64_t bytes = 0;
+  SmallVector<int64_t> offsets;
+};
+
+/// Places intermediates one by one.
+class Planner {
+public:
+  explicit Planner(const Liveness &liveness);
+
+  /// The best plan that placing in one of several orders gives.
+  Plan run() const;
+
+private:
+  Plan place(ArrayRef<unsigned> order) const;
+  int64_t findOffset(unsigned intermediate,
+                     ArrayRef<std::pair<int64_t, unsigned>> placed) const;
+
+  const Liveness &liveness;
+  SmallVector<int64_t> sizes;
+  /// interferes[i][j]: i and j must not share bytes.
+  std::vector<llvm::BitVector> interferes;
+};
+} // namespace
+
+Planner::Planner(const Liveness &liveness) : liveness(liveness) {
+  size_t count = liveness.getIntermediates().size();
+  for (const Intermediate &intermediate : liveness.getIntermediates())
+    sizes.push_back(llvm::alignTo(intermediate.bytes, kAlignment));
+  interferes.assign(count, llvm::BitVector(count));
+  for (unsigned i = 0; i < count; ++i)
+    for (unsigned j = 0; j < i; ++j)
+      if (!liveness.mayShare(i, j)) {
+        interferes[i].set(j);
+        interferes[j].set(i);
+      }
+}
+
+/// The smallest gap between interfering intermediates that is large enough;
+/// where there is none, the lowest offset above them. `placed` is ascending.
+int64_t
+Planner::findOffset(unsigned intermediate,
+                    ArrayRef<std::pair<int64_t, unsigned>> placed) const {
+  int64_t best = 0, bestGap = std::numeric_limits<int64_t>::max();
+  int64_t end = 0;
+  for (auto [offset, other] : placed) {
+    if (!interferes[intermediate].test(other))
+      continue;
+    int64_t gap = offset - end;
+    if (gap >= sizes[intermediate] && gap < bestGap) {
+      best = end;
+      bestGap = gap;
+    }
+    end = std::max(end, offset + sizes[other]);
+  }
+  return bestGap == std::numeric_limits<int64_t>::max() ? end : best;
+}
+
+Plan Planner::place(ArrayRef<unsigned> order) const {
+  Plan plan;
+  plan.offsets.resize(sizes.size());
+  SmallVector<std::pair<int64_t, unsigned>> placed;
+  for (unsigned intermediate : order) {
+    int64_t offset = findOffset(intermediate, placed);
+    plan.offsets[intermediate] = offset;
+    plan.bytes = std::max(plan.bytes, offset + sizes[intermediate]);
+    std::pair<int64_t, unsigned> entry(offset, intermediate);
+    placed.insert(llvm::upper_bound(placed, entry), entry);
+  }
+  return plan;
+}
+
+Plan Planner::run() const {
+  ArrayRef<Intermediate> intermediates = liveness.getIntermediates();
+  auto getLifetime = [&](unsigned i) -> int64_t {
+    ArrayRef<unsigned> tasks = intermediates[i].tasks;
+    return tasks.empty() ? 0 : tasks.back() - tasks.front() + 1;
+  };
+  // No order is best for all programs: large ones first leaves small gaps for
+  // small ones; what lives long first keeps it out of everyone's way.
+  auto getOrder = [&](llvm::function_ref<int64_t(unsigned)> weight) {
+    auto order = llvm::to_vector(llvm::seq<unsigned>(0, intermediates.size()));
+    llvm::sort(order, [&](unsigned a, unsigned b) {
+      int64_t weightA = weight(a), weightB = weight(b);
+      if (weightA != weightB)
+        return weightA > weightB;
+      return std::tie(intermediates[a].tasks, a) <
+             std::tie(intermediates[b].tasks, b);
+    });
+    return order;
+  };
+  SmallVector<unsigned> orders[] = {
+      getOrder([&](unsigned i) { return sizes[i]; }),
+      getOrder([&](unsigned i) { return sizes[i] * getLifetime(i); }),
+      getOrder([&](unsigned i) { return getLifetime(i); }),
+      getOrder([&](unsigned) { return 0; }),
+  };
+
+  std::optional<Plan> best;
+  for (ArrayRef<unsigned> order : orders) {
+    Plan plan = place(order);
+    if (!best || plan.bytes < best->bytes)
+      best = std::move(plan);
+  }
+  return *best;
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+/// Replaces every `memref.alloc` by its part of one arena.
+static void materialize(ProgramOp program, const Liveness &liveness,
+                        const Plan &plan) {
+  OpBuilder builder = OpBuilder::atBlockBegin(&program.getBody().front());
+  auto arena =
+      ArenaOp::create(builder, program.getLoc(),
+                      MemRefType::get({plan.bytes}, builder.getI8Type()));
+  for (auto [intermediate, offset] :
+       llvm::zip(liveness.getIntermediates(), plan.offsets)) {
+    auto alloc = intermediate.buffer.getDefiningOp<memref::AllocOp>();
+    builder.setInsertionPoint(alloc);
+    Value shift =
+        arith::ConstantIndexOp::create(builder, alloc.getLoc(), offset);
+    Value view =
+        memref::ViewOp::create(builder, alloc.getLoc(), alloc.getType(), arena,
+                               shift, /*sizes=*/ValueRange());
+    alloc.replaceAllUsesWith(view);
+    alloc.erase();
+  }
+}
+
+namespace {
+struct PlanArenaPass : public ark::impl::PlanArenaPassBase<PlanArenaPass> {
+  using PlanArenaPassBase::PlanArenaPassBase;
+
+  void runOnOperation() override;
+};
+} // namespace
+
+void PlanArenaPass::runOnOperation() {
+  ProgramOp program = getOperation();
+  if (program.getBody().getOps<memref::AllocOp>().empty())
+    return;
+  auto arenas = program.getBody().getOps<ArenaOp>();
+  if (!arenas.empty()) {
+    (*arenas.begin()).emitError("is there before the arena is planned");
+    return signalPassFailure();
+  }
+  FailureOr<Liveness> liveness = Liveness::compute(program);
+  if (failed(liveness))
+    return signalPassFailure();
+  Plan plan = Planner(*liveness).run();
+  int64_t largest = liveness->getLargestLiveSet();
+  numIntermediates += liveness->getIntermediates().size();
+  arenaBytes += plan.bytes;
+  largestLiveSet += largest;
+  for (const Intermediate &intermediate : liveness->getIntermediates())
+    sumBytes += intermediate.bytes;
+  program->setAttr(ArkDialect::kLargestLiveSetAttr,
+                   Builder(program).getI64IntegerAttr(largest));
+  materialize(program, *liveness, plan);
+}

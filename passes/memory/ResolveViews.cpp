@@ -1,0 +1,192 @@
+//===- ResolveViews.cpp - Make every view expressible by strides ----------===//
+
+#include "passes/memory/CopyTask.h"
+#include "passes/memory/Passes.h"
+#include "passes/memory/TensorLayout.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_RESOLVEVIEWSPASS
+#include "passes/memory/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// Whether `operand` of `ark.return` may be the output buffer itself: what a
+/// task fills, and fills for this result alone.
+static bool isOutputBuffer(OpOperand &operand) {
+  auto result = dyn_cast<OpResult>(operand.get());
+  if (!result || !isa<TaskOp>(result.getOwner()) || getUpdatedOperand(result))
+    return false;
+  return llvm::none_of(result.getUses(), [&](OpOperand &use) {
+    return use.getOwner() == operand.getOwner() &&
+           use.getOperandNumber() < operand.getOperandNumber();
+  });
+}
+
+/// The results of tasks that `tensor` is to come after, by `ark.identity`.
+static void collectDependences(Value tensor,
+                               llvm::SetVector<Value> &dependences) {
+  while (auto view = tensor.getDefiningOp<ViewOpInterface>()) {
+    if (auto identity = dyn_cast<IdentityOp>(view.getOperation()))
+      for (Value dependence : identity.getDeps()) {
+        Value base = skipViews(dependence);
+        if (base.getDefiningOp<TaskOp>())
+          dependences.insert(base);
+        collectDependences(dependence, dependences);
+      }
+    tensor = view.getViewSource();
+  }
+}
+
+/// Adds `tensor` to what every vCTA of a task reads.
+static void addWholeInput(TaskOp task, Value tensor) {
+  MLIRContext *context = task.getContext();
+  auto type = cast<RankedTensorType>(tensor.getType());
+  SmallVector<AffineExpr> zeros(type.getRank(),
+                                getAffineConstantExpr(0, context));
+  auto region = RegionAttr::get(
+      context, AffineMap::get(task.getGrid().size(), 0, zeros, context),
+      type.getShape());
+  SmallVector<Attribute> regions(task.getInputRegions().getValue());
+  regions.push_back(region);
+  task.getBody().insertArgument(task.getGrid().size() + task.getInputs().size(),
+                                type, tensor.getLoc());
+  task.getInputsMutable().append(tensor);
+  task.setInputRegionsAttr(ArrayAttr::get(context, regions));
+}
+
+/// Whether no two vCTAs have an element of `region` in common: every index of
+/// the grid steps over whole tiles in a dimension of its own.
+static bool isDisjoint(RegionAttr region, ArrayRef<int64_t> grid) {
+  for (auto [index, extent] : llvm::enumerate(grid)) {
+    AffineExpr dim = getAffineDimExpr(index, region.getContext());
+    if (extent != 1 && llvm::none_of(llvm::zip(region.getOffsets().getResults(),
+                                               region.getSizes()),
+                                     [&](auto pair) {
+                                       auto [offset, size] = pair;
+                                       return offset == dim * size;
+                                     }))
+      return false;
+  }
+  return true;
+}
+
+/// Whether a task may read `input` of the very tensor that it updates at
+/// `out`: every vCTA reads just the elements that it updates itself.
+static bool readsOwnElements(TaskOp task, unsigned input, unsigned out) {
+  RegionAttr region = task.getRegion(input);
+  return task.getInputs()[input] == task.getOuts()[out] &&
+         region == task.getRegion(task.getInputs().size() + out) &&
+         isDisjoint(region, task.getGrid());
+}
+
+namespace {
+struct ResolveViewsPass
+    : public ark::impl::ResolveViewsPassBase<ResolveViewsPass> {
+  using ResolveViewsPassBase::ResolveViewsPassBase;
+
+  void runOnOperation() override;
+
+private:
+  void eraseDeadViews();
+  void copyWhereNoStrides(CopyTaskBuilder &copies);
+  void copyWhatIsOverwritten(CopyTaskBuilder &copies);
+  void copyIntoOutputs(CopyTaskBuilder &copies);
+  void makeDependencesReads();
+};
+} // namespace
+
+void ResolveViewsPass::eraseDeadViews() {
+  Block &block = getOperation().getBody().front();
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isa<ViewOpInterface>(op) && op.use_empty())
+      op.erase();
+}
+
+void ResolveViewsPass::copyWhereNoStrides(CopyTaskBuilder &copies) {
+  TensorPlacements placements;
+  llvm::DenseMap<Value, Value> copyOf;
+  auto views =
+      llvm::to_vector(getOperation().getBody().getOps<ViewOpInterface>());
+  for (ViewOpInterface view : views) {
+    if (placements.lookup(view->getResult(0)))
+      continue;
+    Value source = view.getViewSource();
+    Value &copy = copyOf[source];
+    if (!copy) {
+      // Views come in order: the layout of the source is known by now.
+      OpBuilder builder(view);
+      copy = copies.create(builder, view.getLoc(), source,
+                           placements.lookup(source)->layout);
+      ++numCopies;
+      view.emitRemark("no strides express this view of ")
+          << source.getType() << ": a task that copies it is inserted";
+    }
+    view->replaceUsesOfWith(source, copy);
+  }
+}
+
+void ResolveViewsPass::copyWhatIsOverwritten(CopyTaskBuilder &copies) {
+  TensorPlacements placements;
+  for (auto task : llvm::to_vector(getOperation().getBody().getOps<TaskOp>()))
+    for (OpResult result : task->getResults()) {
+      OpOperand *updated = getUpdatedOperand(result);
+      if (!updated)
+        continue;
+      for (OpOperand &input : task.getInputsMutable()) {
+        if (skipViews(input.get()) != skipViews(updated->get()) ||
+            readsOwnElements(task, input.getOperandNumber(),
+                             result.getResultNumber()))
+          continue;
+        OpBuilder builder(task);
+        input.set(copies.create(builder, task.getLoc(), input.get(),
+                                placements.lookup(input.get())->layout));
+        ++numCopies;
+        task.emitRemark("reads more of the tensor that it updates in place "
+                        "than each vCTA updates: a task that copies it is "
+                        "inserted");
+      }
+    }
+}
+
+void ResolveViewsPass::copyIntoOutputs(CopyTaskBuilder &copies) {
+  TensorPlacements placements;
+  Operation *terminator = getOperation().getBody().front().getTerminator();
+  for (OpOperand &operand : terminator->getOpOperands()) {
+    if (isOutputBuffer(operand))
+      continue;
+    OpBuilder builder(terminator);
+    operand.set(copies.create(builder, operand.get().getLoc(), operand.get(),
+                              placements.lookup(operand.get())->layout));
+    ++numCopies;
+  }
+}
+
+void ResolveViewsPass::makeDependencesReads() {
+  for (auto task : getOperation().getBody().getOps<TaskOp>()) {
+    llvm::SetVector<Value> dependences;
+    for (Value operand : task.getOperands())
+      collectDependences(operand, dependences);
+    for (Value input : task.getInputs())
+      dependences.remove(skipViews(input));
+    for (Value dependence : dependences)
+      addWholeInput(task, dependence);
+  }
+}
+
+void ResolveViewsPass::runOnOperation() {
+  ProgramOp program = getOperation();
+  if (program.getBody().empty() || program.isBufferized())
+    return;
+  CopyTaskBuilder copies(program);
+  eraseDeadViews();
+  copyWhereNoStrides(copies);
+  copyWhatIsOverwritten(copies);
+  copyIntoOutputs(copies);
+  makeDependencesReads();
+}

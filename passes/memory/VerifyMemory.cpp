@@ -1,0 +1,284 @@
+//===- VerifyMemory.cpp - The contract of the memory stage ----------------===//
+
+#include "lib/analysis/Liveness.h"
+#include "lib/support/BufferView.h"
+#include "passes/memory/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_VERIFYMEMORYPASS
+#include "passes/memory/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// Of the offsets of intermediates.
+static constexpr int64_t kAlignment = 64;
+
+//===----------------------------------------------------------------------===//
+// The program
+//===----------------------------------------------------------------------===//
+
+static LogicalResult checkArgument(ProgramOp program, unsigned index) {
+  auto error = [&](const Twine &what) {
+    return program.emitError("argument '")
+           << program.getArgumentName(index) << "' " << what;
+  };
+  auto type = dyn_cast<MemRefType>(program.getArgumentTypes()[index]);
+  if (!type)
+    return error("is not a buffer");
+  if (!type.getLayout().isIdentity())
+    return error("is not dense");
+  auto value =
+      program.getArgAttrOfType<ElementsAttr>(index, ArkDialect::kValueAttr);
+  bool isConstant = program.getArgumentKind(index) == ArgumentKind::Constant;
+  if (isConstant != static_cast<bool>(value))
+    return error(isConstant ? "is a constant without ark.value"
+                            : "has ark.value but is not a constant");
+  if (value && (value.getElementType() != type.getElementType() ||
+                value.getShapedType().getShape() != type.getShape()))
+    return error("has a value of another type");
+  return success();
+}
+
+/// The arena, and what may lie between tasks.
+static LogicalResult checkBlock(ProgramOp program) {
+  ArenaOp arena;
+  for (Operation &op : program.getBody().front()) {
+    if (isa<TaskOp, ReturnOp, arith::ConstantOp>(op))
+      continue;
+    if (auto next = dyn_cast<ArenaOp>(op)) {
+      if (arena)
+        return next.emitError("is the second arena of its program");
+      arena = next;
+      continue;
+    }
+    if (auto view = dyn_cast<memref::ViewOp>(op)) {
+      if (!view.getSource().getDefiningOp<ArenaOp>())
+        return view.emitError("takes bytes of something other than the arena");
+      continue;
+    }
+    if (!isa<memref::MemRefDialect>(op.getDialect()) ||
+        isa<memref::AllocOp>(op) || !isa<ViewLikeOpInterface>(op))
+      return op.emitError("has no place between tasks on buffers");
+  }
+  return success();
+}
+
+static LogicalResult checkIntermediates(const Liveness &liveness) {
+  ArrayRef<Intermediate> intermediates = liveness.getIntermediates();
+  SmallVector<BufferView> places;
+  for (const Intermediate &intermediate : intermediates) {
+    FailureOr<BufferView> place = resolveBufferView(intermediate.buffer);
+    if (failed(place))
+      return failure();
+    Operation *op = intermediate.buffer.getDefiningOp();
+    if (place->byteOffset % kAlignment != 0)
+      return op->emitError("lies at offset ")
+             << place->byteOffset << ", which is not a multiple of "
+             << kAlignment;
+    int64_t arenaBytes =
+        getBufferBytes(cast<MemRefType>(place->root.getType()));
+    if (place->getByteEnd() > arenaBytes)
+      return op->emitError("ends at byte ")
+             << place->getByteEnd() << " of an arena of " << arenaBytes;
+    places.push_back(std::move(*place));
+  }
+  for (size_t i = 0; i < places.size(); ++i)
+    for (size_t j = 0; j < i; ++j) {
+      bool overlap = places[i].byteOffset < places[j].getByteEnd() &&
+                     places[j].byteOffset < places[i].getByteEnd();
+      if (!overlap || liveness.mayShare(i, j))
+        continue;
+      InFlightDiagnostic diagnostic =
+          emitError(intermediates[i].buffer.getLoc(),
+                    "shares bytes of the arena with an intermediate that may "
+                    "be in use at the same time");
+      diagnostic.attachNote(intermediates[j].buffer.getLoc())
+          << "the other intermediate";
+      return failure();
+    }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Operands
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Goes through tasks in program order, with what is filled so far.
+class OperandChecker {
+public:
+  explicit OperandChecker(ProgramOp program) : program(program) {}
+
+  LogicalResult check(TaskOp task);
+  /// After all tasks: every output has been filled.
+  LogicalResult checkOutputs();
+
+private:
+  LogicalResult checkOperand(TaskOp task, unsigned index);
+
+  std::optional<ArgumentKind> getKind(Value buffer) {
+    if (auto argument = dyn_cast<BlockArgument>(buffer))
+      return program.getArgumentKind(argument.getArgNumber());
+    return std::nullopt;
+  }
+
+  ProgramOp program;
+  llvm::DenseSet<Value> filled;
+};
+} // namespace
+
+/// Whether two elements of a view are one.
+static bool repeatsElements(const BufferView &view) {
+  return llvm::any_of(llvm::zip(view.shape, view.strides), [](auto pair) {
+    auto [extent, stride] = pair;
+    return extent > 1 && stride == 0;
+  });
+}
+
+LogicalResult OperandChecker::checkOperand(TaskOp task, unsigned index) {
+  auto error = [&](const Twine &what) {
+    return task.emitError("operand ") << index << ' ' << what;
+  };
+  Value operand = task.getOperand(index);
+  if (!isa<MemRefType>(operand.getType()))
+    return error("is a tensor");
+  FailureOr<BufferView> view = resolveBufferView(operand);
+  if (failed(view))
+    return failure();
+  FailureOr<BufferView> buffer = resolveBufferView(view->buffer);
+  if (failed(buffer))
+    return failure();
+  if (view->byteOffset < buffer->byteOffset ||
+      view->getByteEnd() > buffer->getByteEnd())
+    return error("reaches outside of its buffer");
+
+  auto [strides, offset] =
+      cast<MemRefType>(operand.getType()).getStridesAndOffset();
+  BlockArgument tile =
+      task.getBody().front().getArgument(task.getGrid().size() + index);
+  SmallVector<int64_t> tileStrides;
+  int64_t tileOffset;
+  if (failed(cast<MemRefType>(tile.getType())
+                 .getStridesAndOffset(tileStrides, tileOffset)) ||
+      tileStrides != strides || !ShapedType::isDynamic(tileOffset))
+    return error("has a tile without its strides and a dynamic offset");
+
+  std::optional<ArgumentKind> kind = getKind(view->buffer);
+  if (index >= task.getInputs().size()) {
+    if (kind && *kind != ArgumentKind::Output && *kind != ArgumentKind::State)
+      return error("writes to an argument that is neither output nor state");
+    if (repeatsElements(*view))
+      return error("writes through a view that repeats elements");
+    return success();
+  }
+  bool isMade = !kind || *kind == ArgumentKind::Output;
+  if (isMade && !filled.contains(view->buffer))
+    return error("is read before a task fills it");
+  return success();
+}
+
+LogicalResult OperandChecker::check(TaskOp task) {
+  for (unsigned index = 0; index < task.getNumOperands(); ++index)
+    if (failed(checkOperand(task, index)))
+      return failure();
+  for (Value out : task.getOuts())
+    filled.insert(resolveBufferView(out)->buffer);
+  return success();
+}
+
+LogicalResult OperandChecker::checkOutputs() {
+  for (BlockArgument argument : program.getBody().getArguments())
+    if (getKind(argument) == ArgumentKind::Output && !filled.contains(argument))
+      return program.emitError("output '")
+             << program.getArgumentName(argument.getArgNumber())
+             << "' is filled by no task";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Bodies
+//===----------------------------------------------------------------------===//
+
+static bool isAllowedInBody(Operation *op) {
+  if (isa<memref::AllocOp, memref::ReallocOp, memref::DeallocOp,
+          memref::CopyOp>(op))
+    return false;
+  return isa<CheckIndexOp, YieldOp>(op) ||
+         isa<arith::ArithDialect, linalg::LinalgDialect, math::MathDialect,
+             memref::MemRefDialect, scf::SCFDialect, vector::VectorDialect>(
+             op->getDialect());
+}
+
+static LogicalResult checkBodyOp(TaskOp task, Operation *op) {
+  if (!isAllowedInBody(op))
+    return op->emitError("has no place in the body of a task on buffers");
+  auto isTensor = llvm::IsaPred<TensorType>;
+  if (llvm::any_of(op->getOperandTypes(), isTensor) ||
+      llvm::any_of(op->getResultTypes(), isTensor))
+    return op->emitError("works on tensors in a task on buffers");
+  if (auto alloca = dyn_cast<memref::AllocaOp>(op)) {
+    if (!alloca.getType().hasStaticShape())
+      return alloca.emitError("temporary has no static size");
+    if (alloca->getParentOp() != task)
+      return alloca.emitError("temporary is not at the head of its task");
+  }
+  return success();
+}
+
+static LogicalResult checkBody(TaskOp task) {
+  WalkResult walk = task.getBody().walk(
+      [&](Operation *op) { return WalkResult(checkBodyOp(task, op)); });
+  if (walk.wasInterrupted())
+    return failure();
+  int64_t bytes = 0;
+  for (auto alloca : task.getBody().getOps<memref::AllocaOp>())
+    bytes += getBufferBytes(alloca.getType());
+  if (static_cast<int64_t>(task.getSharedMemory()) < bytes)
+    return task.emitError("has temporaries of ")
+           << bytes << " bytes and shared_memory = " << task.getSharedMemory();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifyProgram(ProgramOp program) {
+  if (program.getNumResults() != 0)
+    return program.emitError("has results after the memory stage");
+  for (unsigned index = 0; index < program.getNumArguments(); ++index)
+    if (failed(checkArgument(program, index)))
+      return failure();
+  if (failed(checkBlock(program)))
+    return failure();
+  OperandChecker operands(program);
+  for (auto task : program.getBody().getOps<TaskOp>())
+    if (failed(operands.check(task)) || failed(checkBody(task)))
+      return failure();
+  if (failed(operands.checkOutputs()))
+    return failure();
+  FailureOr<Liveness> liveness = Liveness::compute(program);
+  return failed(liveness) ? failure() : checkIntermediates(*liveness);
+}
+
+namespace {
+struct VerifyMemoryPass
+    : public ark::impl::VerifyMemoryPassBase<VerifyMemoryPass> {
+  using VerifyMemoryPassBase::VerifyMemoryPassBase;
+
+  void runOnOperation() override {
+    markAllAnalysesPreserved();
+    if (failed(verifyProgram(getOperation())))
+      signalPassFailure();
+  }
+};
+} // namespace
