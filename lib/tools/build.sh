@@ -8,7 +8,7 @@ log=$venv/build.log
 
 # pip itself shows either nothing or everything.
 progress() {
-  sed -unE 's#^ *(\[[0-9]+/[0-9]+\]).*[ /]([^ /]+)$#\1 \2#p; s/^ *(ark: .*)/\1/p' |
+  sed -unE 's#^ *(\[[1-9][0-9]*/[0-9]+\]).*[ /]([^ /]+)$#\1 \2#p; s/^ *(ark: .*)/\1/p' |
     if [[ -t 1 ]]; then
       while IFS= read -r line; do printf '\r\033[K%.100s' "$line"; done
       printf '\r\033[K'
