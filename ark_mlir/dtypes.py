@@ -151,10 +151,8 @@ def as_dtype(value: object) -> DType:
 
 
 def _dtype_name(value: object) -> str:
-    if isinstance(value, str):
-        return value
     text = str(value)
-    if text.startswith("torch."):
+    if isinstance(value, str) or text.startswith("torch."):
         return text.removeprefix("torch.")
     # Python's float and int have no single element type, so they are not accepted.
     if value is float or value is int or value is None:

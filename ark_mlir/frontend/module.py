@@ -85,8 +85,10 @@ class Module(metaclass=_Constructed):
         object.__delattr__(self, name)
 
     def _forget(self, name: str) -> None:
-        self._modules.pop(name, None)
         self._arguments.pop(name, None)
+        module = self._modules.pop(name, None)
+        if module is not None and module._parent == (self, name):
+            object.__setattr__(module, "_parent", None)
 
     def _adopt(self, name: str, module: Module) -> None:
         module._prepare()

@@ -31,14 +31,13 @@ class Plan:
 _PLAN: ContextVar[Plan | None] = ContextVar("ark_plan", default=None)
 
 
-@contextlib.contextmanager
 def planner(
     sms: int | Sequence[int] | None = None,
     warps: int | Sequence[int] | None = None,
     shared_memory: int | Sequence[int] | None = None,
     tile: int | Sequence[int] | None = None,
     sync: bool | None = None,
-) -> Generator[Plan, None, None]:
+) -> contextlib.AbstractContextManager[Plan]:
     """Pins the ops built inside of the ``with`` block.
 
     Args:
@@ -66,6 +65,12 @@ def planner(
         tile=_as_tile(tile),
         sync=sync,
     )
+    # Checked before the block is entered, so that an error is at the caller's line.
+    return _applied(plan, outer)
+
+
+@contextlib.contextmanager
+def _applied(plan: Plan, outer: Plan) -> Generator[Plan, None, None]:
     given = {f.name: getattr(plan, f.name) for f in fields(plan)}
     token = _PLAN.set(replace(outer, **{k: v for k, v in given.items() if v is not None}))
     try:

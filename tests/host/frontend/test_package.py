@@ -1,0 +1,175 @@
+"""The package itself: cheap to import, complete, and honest about what is missing."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+import ark_mlir as ark
+from ark_mlir import knobs
+
+
+def python(code: str) -> str:
+    command = [sys.executable, "-c", textwrap.dedent(code)]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def test_import_is_cheap_and_loads_nothing() -> None:
+    out = python("""
+        import sys, time
+        begin = time.perf_counter()
+        import ark_mlir
+        assert time.perf_counter() - begin < 0.3
+        loaded = [m for m in sys.modules if m.split(".")[0] in ("numpy", "ml_dtypes", "torch")]
+        loaded += [m for m in sys.modules if m.startswith("ark_mlir._mlir")]
+        print(loaded)
+    """)
+    assert out.strip() == "[]"
+
+
+def test_dtypes_and_errors_need_no_compiled_part() -> None:
+    out = python("""
+        import sys
+        sys.modules["ark_mlir._mlir_libs"] = None  # as if it were not installed
+        import ark_mlir as ark
+        print(ark.bf16, ark.bool, ark.InvalidUsageError.__name__, ark.knobs.TARGET.get())
+        try:
+            ark.Program
+        except ImportError as error:
+            print(error)
+    """)
+    assert "bf16 bool InvalidUsageError cpu" in out
+    assert "the compiled part of ark_mlir is not installed" in out
+
+
+def test_every_public_name_of_the_frontend_resolves() -> None:
+    from ark_mlir import frontend
+
+    for name in frontend.__all__:
+        if name not in ("Argument", "Output"):
+            assert getattr(ark, name) is getattr(frontend, name)
+            assert name in dir(ark)
+    for name in ark.__all__:
+        if name not in ("compile", "CompileOptions"):  # other packages have tests of their own
+            assert getattr(ark, name) is not None
+
+
+def test_every_public_function_of_the_frontend_is_documented() -> None:
+    from ark_mlir import frontend
+
+    for name in frontend.__all__:
+        assert getattr(frontend, name).__doc__, name
+
+
+def test_unknown_names_are_attribute_errors() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'matmull'"):
+        _ = ark.matmull  # type: ignore[attr-defined]
+
+
+# ---------------------------------------------------------------- errors
+
+
+def test_errors_say_where_what_and_why() -> None:
+    error = ark.InvalidUsageError(
+        "shapes differ", location="a.py:3", op="ark.add", notes=["b.py:4: the other one"]
+    )
+    assert str(error) == "a.py:3: ark.add: shapes differ\n  note: b.py:4: the other one"
+    assert (error.location, error.op, error.message) == ("a.py:3", "ark.add", "shapes differ")
+    assert isinstance(error, ValueError)
+    assert str(ark.ArkError("alone")) == "alone"
+
+
+def test_every_error_is_an_ark_error() -> None:
+    from ark_mlir import errors
+
+    for name in errors.__all__:
+        assert issubclass(getattr(ark, name), ark.ArkError)
+    assert issubclass(ark.VerificationError, ark.CompileError)
+    assert issubclass(ark.HangError, ark.DeviceError)
+
+
+# ---------------------------------------------------------------- dtypes
+
+
+def test_dtypes_are_one_object_by_any_name() -> None:
+    for dtype in ark.dtypes.ALL:
+        for name in (
+            dtype.name,
+            dtype.mlir,
+            dtype.numpy_name,
+            dtype.numpy,
+            f"torch.{dtype.numpy_name}",
+        ):
+            assert ark.dtypes.as_dtype(name) is dtype, name
+        assert ark.dtypes.from_mlir(dtype.mlir) is dtype
+        assert ark.dtypes.from_numpy(dtype.numpy) is dtype
+        assert dtype.numpy.itemsize == dtype.itemsize
+        assert pickle.loads(pickle.dumps(dtype)) is dtype
+        assert repr(dtype) == f"ark.{dtype.name}"
+
+
+def test_integer_ranges_are_numpys() -> None:
+    for dtype in ark.dtypes.ALL:
+        if dtype.is_integer:
+            info = np.iinfo(dtype.numpy)
+            assert dtype.integer_range == (info.min, info.max)
+
+
+def test_unit_roundoff_is_half_an_epsilon() -> None:
+    import ml_dtypes
+
+    for dtype in ark.dtypes.ALL:
+        if dtype.is_float:
+            assert dtype.unit_roundoff == float(ml_dtypes.finfo(dtype.numpy).eps) / 2
+    assert ark.int8.unit_roundoff == 0
+
+
+def test_python_types_without_a_width_are_no_dtypes() -> None:
+    for value in (int, float, None, "float64", np.float64):
+        with pytest.raises(ark.InvalidUsageError, match="unknown dtype"):
+            ark.dtypes.as_dtype(value)
+    assert ark.dtypes.as_dtype(bool) is ark.bool
+    assert ark.dtypes.from_numpy(np.dtype(np.float64)) is None
+
+
+# ---------------------------------------------------------------- knobs
+
+
+def test_knobs_are_read_at_each_use_and_restored() -> None:
+    default = knobs.TIMEOUT.get()
+    with knobs.scope(ARK_TIMEOUT="2.5"):
+        assert knobs.TIMEOUT.get() == 2.5
+        assert knobs.TIMEOUT.is_set
+        with knobs.scope(ARK_TIMEOUT=None):
+            assert knobs.TIMEOUT.get() == default
+        assert knobs.TIMEOUT.get() == 2.5
+    assert knobs.TIMEOUT.get() == default
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("ARK_TIMEOUT", "soon"), ("ARK_TIMEOUT", "-1"), ("ARK_TIMEOUT", "nan"),
+     ("ARK_THREADS", "-2"), ("ARK_THREADS", "two"), ("ARK_LOG_LEVEL", "loud")],
+)  # fmt: skip
+def test_knobs_that_make_no_sense(name: str, text: str) -> None:
+    with (
+        knobs.scope(**{name: text}),
+        pytest.raises(ark.InvalidUsageError, match=f"is not a value of {name}"),
+    ):
+        knobs.registry()[name].get()
+
+
+def test_misspelt_knobs_are_refused() -> None:
+    with pytest.raises(ark.InvalidUsageError, match="no such variable: ARK_TIMOUT"):
+        knobs.scope(ARK_TIMOUT="1").__enter__()
+
+
+def test_every_knob_says_what_it_does() -> None:
+    for name, knob in knobs.registry().items():
+        assert name.startswith("ARK_")
+        assert knob.help
