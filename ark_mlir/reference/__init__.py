@@ -76,7 +76,8 @@ def evaluate(
     Example:
         >>> ark.reference.evaluate(program, {"x": x}, bound=True).bounds["y"].max()
     """
-    op = find_program(_as_module(program))
+    module = _as_module(program)  # the op lives as long as its module does
+    op = find_program(module)
     arrays = bind(signature(op), inputs, state or {})
     machine = Machine(bound=bound, round_to_dtype=round_to_dtype, rank=rank)
     machine.run(op, arrays)
