@@ -7,11 +7,13 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..bundle import Opcode
 from ..bundle.writer import replacing
+from ..errors import InvalidUsageError
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from ..bundle import Bundle
@@ -42,6 +44,32 @@ def write_trace(path: str | os.PathLike[str], bundle: Bundle, times: NDArray[np.
         file.write(text.encode())
 
 
+def read_trace(path: str | os.PathLike[str], bundle: Bundle) -> NDArray[np.int64]:
+    """Begin and end of each instruction in ns, ``[I, 2]``, from a file of :func:`write_trace`.
+
+    Raises InvalidUsageError when the file cannot be read or is of another program.
+    """
+    where = os.fspath(path)
+    lanes = bundle.tables.lanes.tolist()
+    try:
+        events: Any = json.loads(Path(path).read_bytes())["traceEvents"]
+        times = np.zeros((len(bundle.tables.instructions), 2), np.int64)
+        position = [first for _, first, _ in lanes]
+        for event in events:
+            if event["ph"] == "X":
+                index = position[event["tid"]]
+                position[event["tid"]] += 1
+                begin = round(1000 * event["ts"])
+                times[index] = begin, begin + round(1000 * event["dur"])
+    except OSError as error:
+        raise InvalidUsageError(f"cannot be read: {error.strerror}", location=where) from None
+    except (ValueError, TypeError, LookupError, OverflowError, RecursionError):
+        raise InvalidUsageError("is no trace of this program", location=where) from None
+    if position != [last for _, _, last in lanes]:
+        raise InvalidUsageError("is no trace of this program", location=where)
+    return times
+
+
 def _events(bundle: Bundle, times: NDArray[np.int64]) -> list[dict[str, Any]]:
     manifest, tables = bundle.manifest, bundle.tables
     events: list[dict[str, Any]] = []
@@ -50,12 +78,17 @@ def _events(bundle: Bundle, times: NDArray[np.int64]) -> list[dict[str, Any]]:
         events.append(
             {"ph": "M", "name": "process_sort_index", "pid": sm, "args": {"sort_index": sm}}
         )
-    start = int(times[:, 0].min(initial=0)) if len(times) else 0
+    recorded = times[:, 0][times[:, 0] > 0]
+    start = int(recorded.min()) if len(recorded) else 0
     rows, all_times = tables.instructions.tolist(), times.tolist()
     for lane, (sm, first, last) in enumerate(tables.lanes.tolist()):
         events.append(_name("thread_name", sm, lane, f"lane {lane}"))
+        before = start
         for index in range(first, last):
             begin, end = all_times[index]
+            # A kernel need not record what takes no time; it happened after what was before it.
+            begin, end = (begin, end) if begin > 0 else (before, before)
+            before = end
             events.append(
                 {
                     "ph": "X",

@@ -1,0 +1,9 @@
+"""Pictures of schedules: one page, in one file, that any browser opens.
+
+>>> from ark_mlir.show import write_timeline
+>>> write_timeline(exe, "timeline.html")                        # doctest: +SKIP
+"""
+
+from .timeline import write_timeline
+
+__all__ = ["write_timeline"]

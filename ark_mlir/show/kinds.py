@@ -1,0 +1,62 @@
+"""What sort of work an op does, which is what the timeline colours tell apart."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..bundle import Task
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A sort of work: its name, and its colour on light and on dark ground."""
+
+    name: str
+    light: str
+    dark: str
+    words: str = ""
+
+
+# In order of weight: a task that holds several ops is called after the heaviest.
+KINDS = (
+    Kind("communicate", "#0e8fa3", "#2ab5c9", "all_reduce all_gather reduce_scatter all_to_all "
+         "broadcast_rank send recv put get signal wait packet flush"),
+    Kind("attention", "#7c4dcc", "#a17fe8", "attention"),
+    Kind("matmul", "#2f67d8", "#5a8df0", "matmul linear gemm dot contract"),
+    Kind("normalise", "#1d9a6c", "#3cbd8c", "softmax layernorm rmsnorm norm"),
+    Kind("reduce", "#6f9a1d", "#98c13f", "reduce reduce_sum reduce_mean reduce_max reduce_min "
+         "argmax sum mean"),
+    Kind("index", "#c94f8a", "#e67bb0", "embedding gather update scatter"),
+    Kind("elementwise", "#d18a1c", "#eab04d", "add sub mul div maximum minimum pow abs neg exp log "
+         "sqrt rsqrt reciprocal sin cos tanh erf relu sigmoid silu gelu where equal not_equal less "
+         "less_equal greater greater_equal logical_and logical_or logical_not rope bias"),
+    Kind("move", "#6b7885", "#93a1af", "copy cast transpose reshape slice concat split broadcast "
+         "broadcast_to identity fill constant zeros ones full arange squeeze unsqueeze"),
+    Kind("other", "#93806a", "#b3a28d"),
+)  # fmt: skip
+
+_RANK = {word: rank for rank, kind in enumerate(KINDS) for word in kind.words.split()}
+_OTHER = len(KINDS) - 1
+
+
+def kind_of(task: Task) -> int:
+    """Index into KINDS of the heaviest op in a task; by its name where its ops say nothing."""
+    rank = _heaviest(task.ops)
+    return rank if rank < _OTHER else _heaviest([task.name])
+
+
+def _heaviest(names: Sequence[str]) -> int:
+    return min((_rank(name) for name in names), default=_OTHER)
+
+
+def _rank(name: str) -> int:
+    """``ark.matmul`` and ``encoder.layer.0/matmul_3`` are both of kind matmul."""
+    last = re.split(r"[./:]", name.lower())[-1]
+    bare = re.sub(r"[_\d]+$", "", last)
+    if bare in _RANK:
+        return _RANK[bare]
+    return min(
+        (_RANK[word] for word in re.findall(r"[a-z]+", bare) if word in _RANK), default=_OTHER
+    )

@@ -1,0 +1,144 @@
+"""The timeline page: the schedule's tables, packed, inside a page that draws them."""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import os
+import re
+import zlib
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..bundle import Bundle, Opcode
+from ..bundle.writer import replacing
+from ..runtime.report import duration, make_report, size
+from ..runtime.trace import read_trace
+from .kinds import KINDS, kind_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ..runtime import Executable
+
+
+def write_timeline(
+    program: Bundle | Executable,
+    path: str | os.PathLike[str],
+    trace: str | os.PathLike[str] | None = None,
+) -> None:
+    """Writes a page that shows a schedule: lanes as rows, tasks as bars, waits hatched.
+
+    The page is one file without references to any other; it zooms, and shows a task's ops,
+    source line, times, and what it waits for.
+
+    Args:
+        program: a bundle or an executable.
+        path: the ``.html`` file.
+        trace: a trace of the same program (``run(trace=…)``), shown beside the prediction.
+
+    Raises:
+        InvalidUsageError: the trace is none of this program.
+        OSError: the file cannot be written.
+
+    Example:
+        >>> write_timeline(exe, "timeline.html")                    # doctest: +SKIP
+    """
+    bundle = program if isinstance(program, Bundle) else program.bundle
+    times = None if trace is None else read_trace(trace, bundle)
+    with replacing(Path(path)) as file:
+        file.write(_page(bundle, times).encode())
+
+
+def _page(bundle: Bundle, traced: NDArray[np.int64] | None) -> str:
+    tables = bundle.tables
+    data = {
+        "rows": _pack(tables.instructions.astype("<i4")),
+        "predicted": _pack(tables.timeline.astype("<f8")),
+        "traced": "" if traced is None else _pack(_spans(traced)),
+    }
+    parts = {
+        "title": html.escape(bundle.manifest.program),
+        "css": _file("page.css"),
+        "meta": _script_json(_meta(bundle)),
+        "data": _script_json(data),
+        "report": html.escape(str(make_report(bundle))),
+        "js": _file("page.js"),
+    }
+    # Split once, so that no name of the program is taken for a placeholder.
+    pieces = re.split(r"\{\{(\w+)\}\}", _file("page.html"))
+    return "".join(parts[piece] if index % 2 else piece for index, piece in enumerate(pieces))
+
+
+def _file(name: str) -> str:
+    return resources.files("ark_mlir.show").joinpath(name).read_text(encoding="utf-8")
+
+
+def _script_json(value: Any) -> str:
+    """JSON that may stand inside a script element, whatever names it holds."""
+    text = json.dumps(value, separators=(",", ":"), ensure_ascii=True)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def _pack(array: NDArray[Any]) -> str:
+    return base64.b64encode(zlib.compress(array.tobytes(), 6)).decode("ascii")
+
+
+def _spans(times: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Start and duration from begin and end, counted from the first."""
+    begins, ends = times[:, 0], times[:, 1]
+    spans = np.zeros(times.shape, "<f8")
+    if len(times):
+        spans[:, 0] = begins - begins.min()
+        spans[:, 1] = np.maximum(ends - begins, 0)
+    return spans
+
+
+def _meta(bundle: Bundle) -> dict[str, Any]:
+    manifest, tables = bundle.manifest, bundle.tables
+    return {
+        "program": manifest.program,
+        "producer": manifest.producer,
+        "target": f"{manifest.target.backend} {manifest.target.arch}",
+        "figures": _figures(bundle),
+        "kinds": [{"name": kind.name, "light": kind.light, "dark": kind.dark} for kind in KINDS],
+        "lanes": tables.lanes.tolist(),
+        "tasks": [
+            {
+                "name": task.name,
+                "kind": kind_of(task),
+                "ops": list(task.ops),
+                "at": task.location,
+                "vctas": task.vctas,
+                "bytes": task.bytes,
+                "flops": task.flops,
+            }
+            for task in manifest.tasks
+        ],
+        "semaphores": [
+            {"name": item.name, "arrivals": item.arrivals, "handoff": item.handoff}
+            for item in manifest.semaphores
+        ],
+    }
+
+
+def _figures(bundle: Bundle) -> list[tuple[str, str]]:
+    report, tables = make_report(bundle), bundle.tables
+    busy = int(tables.timeline[tables.instructions[:, 0] == Opcode.RUN, 1].sum())
+    whole = report.lanes * max(tables.predicted_ns, 1)
+    sync = f"{report.waits:,} / {report.barriers:,}"
+    return [
+        ("predicted", duration(report.predicted_ns)),
+        ("busy", f"{100 * busy / whole:.1f} %"),
+        ("SMs / lanes", f"{report.sms:,} / {report.lanes:,}"),
+        ("tasks", f"{report.tasks:,}"),
+        ("vCTAs", f"{report.vctas:,}"),
+        ("waits / barriers", sync),
+        ("arena", size(report.arena_bytes)),
+        ("parameters", size(report.parameter_bytes)),
+        ("kernel", size(report.kernel_bytes)),
+    ]

@@ -1,0 +1,199 @@
+"""The timeline page: one file, complete, harmless whatever it shows, and quick to make."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import shutil
+import subprocess
+import time
+import zlib
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ark_mlir.bundle import Bundle, Task
+from ark_mlir.errors import InvalidUsageError
+from ark_mlir.runtime.trace import read_trace, write_trace
+from ark_mlir.show import write_timeline
+from ark_mlir.show.kinds import KINDS, kind_of
+from ark_mlir.testing.toy import ToyProgram, add_program, run, signal, wait
+
+
+def bundle_of(program: ToyProgram) -> Bundle:
+    return Bundle.from_parts(*program.parts())
+
+
+def page_of(bundle: Bundle, folder: Path, **options: Any) -> str:
+    write_timeline(bundle, folder / "timeline.html", **options)
+    return (folder / "timeline.html").read_text()
+
+
+def script(page: str, name: str) -> Any:
+    found = re.search(rf'<script type="application/json" id="{name}">(.*?)</script>', page, re.S)
+    assert found
+    return json.loads(found[1])
+
+
+def unpacked(text: str, dtype: str, columns: int) -> np.ndarray[Any, Any]:
+    data = zlib.decompress(base64.b64decode(text))
+    return np.frombuffer(data, dtype).reshape(-1, columns)
+
+
+def test_the_page_holds_the_schedule(tmp_path: Path) -> None:
+    bundle = bundle_of(add_program())
+    page = page_of(bundle, tmp_path)
+    data, meta = script(page, "data"), script(page, "meta")
+    assert np.array_equal(unpacked(data["rows"], "<i4", 4), bundle.tables.instructions)
+    assert np.array_equal(unpacked(data["predicted"], "<f8", 2), bundle.tables.timeline)
+    assert data["traced"] == ""
+    assert meta["lanes"] == [[0, 0, 6], [1, 6, 12]]
+    assert [task["name"] for task in meta["tasks"]] == ["first", "second"]
+    assert [task["at"] for task in meta["tasks"]] == ["net.py:7", "net.py:8"]
+    assert [item["name"] for item in meta["semaphores"]] == ["done", "again"]
+    assert ["predicted", "12 µs"] in meta["figures"]
+
+
+def test_the_page_needs_no_other_file(tmp_path: Path) -> None:
+    """It must open without a network, from any folder."""
+    page = page_of(bundle_of(add_program()), tmp_path)
+
+    class Links(HTMLParser):
+        found: list[tuple[str, str | None]] = []  # noqa: RUF012
+
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            self.found += [pair for pair in attrs if pair[0] in ("src", "href", "data", "action")]
+
+    parser = Links()
+    parser.feed(page)
+    assert parser.found == []
+    assert not re.search(r"https?://|@import|url\(", page)
+    assert "{{" not in page
+
+
+@pytest.mark.parametrize(
+    "name", ["</script><script>alert(1)</script>", "{{js}}", "<!--", "'\"&<b>", "\\u003c", "λ→µ"]
+)
+def test_names_are_only_names(tmp_path: Path, name: str) -> None:
+    """A name in a bundle must not become markup or script."""
+    program = ToyProgram(sms=1, name=name)
+    task = program.task("nothing", name=name, ops=[name], location=name)
+    program.semaphore(1, name)
+    program.lane(0, [run(task, 0, 1)])
+    page = page_of(bundle_of(program), tmp_path)
+    meta = script(page, "meta")
+    assert (meta["program"], meta["tasks"][0]["name"]) == (name, name)
+    assert "alert(1)</script>" not in page
+    assert page.count("<script") == 3
+
+
+def test_equal_schedules_give_equal_pages(tmp_path: Path) -> None:
+    assert page_of(bundle_of(add_program()), tmp_path) == page_of(
+        bundle_of(add_program()), tmp_path
+    )
+
+
+def test_a_trace_beside_the_prediction(tmp_path: Path) -> None:
+    bundle = bundle_of(add_program())
+    times = np.cumsum(np.arange(24)).reshape(12, 2) * 1000 + 5_000_000_000
+    write_trace(tmp_path / "trace.json", bundle, times)
+    assert np.array_equal(read_trace(tmp_path / "trace.json", bundle), times - times[0, 0])
+    page = page_of(bundle, tmp_path, trace=tmp_path / "trace.json")
+    traced = unpacked(script(page, "data")["traced"], "<f8", 2)
+    assert np.array_equal(traced[:, 0], times[:, 0] - times[0, 0])
+    assert np.array_equal(traced[:, 1], times[:, 1] - times[:, 0])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{}",
+        "[]",
+        '{"traceEvents": 3}',
+        '{"traceEvents": []}',
+        '{"traceEvents": [{"ph": "X"}]}',
+        '{"traceEvents": [{"ph": "X", "tid": 7, "ts": 0, "dur": 1}]}',
+        '{"traceEvents": [{"ph": "X", "tid": 0, "ts": 1e999, "dur": 1}]}',
+        '{"traceEvents": [{"ph": "X", "tid": 0, "ts": 1e30, "dur": 1}]}',
+        '{"traceEvents": [' + ",".join(['{"ph":"X","tid":0,"ts":0,"dur":1}'] * 12) + "]}",
+    ],
+)
+def test_what_is_no_trace(tmp_path: Path, text: str) -> None:
+    (tmp_path / "trace.json").write_text(text)
+    with pytest.raises(InvalidUsageError, match="is no trace of this program"):
+        page_of(bundle_of(add_program()), tmp_path, trace=tmp_path / "trace.json")
+    with pytest.raises(InvalidUsageError, match="cannot be read"):
+        page_of(bundle_of(add_program()), tmp_path, trace=tmp_path / "missing.json")
+
+
+def large(lanes: int, items: int) -> Bundle:
+    program = ToyProgram(sms=lanes)
+    half = items // 2
+    tasks = [program.task("nothing", lanes, name=f"layer{k}.matmul") for k in range(half)]
+    semaphores = [program.semaphore(1) for _ in range(lanes)]
+    for lane in range(lanes):
+        work = [signal(semaphores[lane])]
+        for task in tasks:
+            work += [run(task, lane, lane + 1), wait(semaphores[lane], 1)]
+        program.lane(lane, work[:-1])
+    return bundle_of(program)
+
+
+def test_a_large_schedule(tmp_path: Path) -> None:
+    """132 lanes of 2000 items: made in seconds, and a file that can be mailed."""
+    bundle = large(132, 2000)
+    assert len(bundle.tables.instructions) == 132 * 2000
+    start = time.monotonic()
+    page = page_of(bundle, tmp_path)
+    assert time.monotonic() - start < 10
+    assert len(page) < 12_000_000
+
+
+@pytest.mark.parametrize(
+    ("ops", "name", "kind"),
+    [
+        (["ark.matmul", "ark.add", "ark.gelu"], "mlp", "matmul"),
+        (["ark.add", "ark.layernorm"], "x", "normalise"),
+        (["attention"], "x", "attention"),
+        (["encoder.layer.0/matmul_3"], "x", "matmul"),
+        (["ark.reduce_sum"], "x", "reduce"),
+        (["ark.all_reduce", "ark.matmul"], "x", "communicate"),
+        (["ark.embedding"], "x", "index"),
+        (["ark.transpose"], "x", "move"),
+        ([], "softmax_2", "normalise"),
+        ([], "?", "other"),
+    ],
+)
+def test_kinds(ops: list[str], name: str, kind: str) -> None:
+    task = Task(name, 0, 1, (1,), tuple(ops), "", 0, 0)
+    assert KINDS[kind_of(task)].name == kind
+
+
+def browser() -> str | None:
+    return next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome"))), None)
+
+
+@pytest.mark.skipif(browser() is None, reason="no chromium on this machine")
+def test_a_browser_draws_it(tmp_path: Path) -> None:
+    """The script runs to its end, and its figures are on the page."""
+    page_of(bundle_of(add_program()), tmp_path)
+    result = subprocess.run(
+        [
+            *(browser() or "", "--headless=new", "--no-sandbox", "--disable-gpu"),
+            *("--virtual-time-budget=8000", "--dump-dom"),
+            f"--user-data-dir={tmp_path / 'profile'}",
+            f"file://{tmp_path / 'timeline.html'}",
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert 'data-ready="yes"' in result.stdout
+    assert "elementwise" in result.stdout
+    assert "waiting" in result.stdout
