@@ -1,0 +1,166 @@
+"""Folders that cannot be loaded: one clear error each, naming the file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ark_mlir as ark
+
+
+def check(folder: Path, message: str, **options: Any) -> ark.ArkError:
+    with pytest.raises(ark.ArkError) as caught:
+        ark.models.load(folder, **options)
+    assert message in str(caught.value), str(caught.value)
+    assert "\n" not in str(caught.value)
+    return caught.value
+
+
+def test_no_folder(tmp_path: Path) -> None:
+    error = check(tmp_path / "none", "the model folder does not exist")
+    assert error.location == str(tmp_path / "none")
+    (tmp_path / "file").write_text("")
+    check(tmp_path / "file", "is not a folder")
+
+
+def test_no_config(tmp_path: Path) -> None:
+    check(tmp_path, "the model folder has no config.json")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "cannot be read"),
+        (b"{", "cannot be read"),
+        (b"\xff\xfe", "cannot be read"),
+        (b"[]", "must hold a JSON object"),
+        (b"{}", "'model_type' is missing"),
+        (b'{"model_type": 3}', "'model_type' must be a string, not 3"),
+        (b"[" * 100_000, "cannot be read"),
+    ],
+)
+def test_a_config_that_is_none(tmp_path: Path, content: bytes, message: str) -> None:
+    (tmp_path / "config.json").write_bytes(content)
+    error = check(tmp_path, message)
+    assert error.location == str(tmp_path / "config.json")
+
+
+def test_an_unknown_model_type(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "gpt9"}')
+    error = check(tmp_path, "unknown model type 'gpt9'; known are bert, llama, qwen3")
+    assert isinstance(error, ark.UnsupportedError)
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "message"),
+    [
+        ("bert", {"hidden_size": None}, "'hidden_size' is missing"),
+        ("bert", {"hidden_size": 0}, "'hidden_size' must be a positive integer, not 0"),
+        ("bert", {"hidden_size": "16"}, "'hidden_size' must be a positive integer"),
+        ("bert", {"hidden_size": True}, "'hidden_size' must be a positive integer"),
+        ("bert", {"num_attention_heads": 3}, "16 values do not divide among 3 heads"),
+        ("bert", {"hidden_act": "swish9"}, "unknown hidden_act 'swish9'; known are gelu"),
+        ("bert", {"layer_norm_eps": float("nan")}, "'layer_norm_eps' must be a number"),
+        ("bert", {"position_embedding_type": "relative"}, "only absolute position embeddings"),
+        ("llama", {"num_key_value_heads": 3}, "4 heads do not share 3 key heads evenly"),
+        ("llama", {"rope_scaling": {"rope_type": "yarn"}}, "unknown rope scaling 'yarn'"),
+        ("llama", {"rope_scaling": {"rope_type": "llama3"}}, "'factor' is missing"),
+        ("llama", {"rope_scaling": 3}, "'rope_scaling' must be an object"),
+        ("llama", {"hidden_act": "gelu"}, "unknown hidden_act 'gelu'"),
+        ("llama", {"tie_word_embeddings": "yes"}, "must be true or false"),
+        ("llama", {"torch_dtype": "float64"}, "unknown dtype 'float64'"),
+    ],
+)
+def test_a_config_that_makes_no_sense(
+    tiny: Any, tmp_path: Path, kind: str, changes: dict[str, Any], message: str
+) -> None:
+    check(tiny.write_model(tmp_path, kind, config=changes), message)
+
+
+def test_options_that_make_no_sense(tiny: Any, tmp_path: Path) -> None:
+    folder = tiny.write_model(tmp_path / "bert", "bert")
+    check(folder, "bert has no option lenght; it has batch, length", lenght=3)
+    check(folder, "length 13 is not between 1 and 12 positions", length=13)
+    check(folder, "batch must be positive", batch=0, length=8)
+    check(folder, "pooling must be one of mean, cls, none", pooling="max", length=8)
+    check(folder, "unknown dtype", dtype="fp99", length=8)
+    folder = tiny.write_model(tmp_path / "llama", "llama")
+    check(folder, "llama has no option batch", batch=3)
+
+
+Damage = Callable[[dict[str, Any]], object]
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (
+            lambda a: a.pop("encoder.layer.1.output.dense.bias"),
+            "the weights lack encoder.layer.1.output.dense.bias",
+        ),
+        (lambda a: a.clear(), "the weights lack embeddings.word_embeddings.weight"),
+        (
+            lambda a: a.update({"embeddings.LayerNorm.bias": np.zeros(15, np.float32)}),
+            "tensor 'embeddings.LayerNorm.bias' has shape [15], the configuration asks for [16]",
+        ),
+        (
+            lambda a: a.update({"embeddings.LayerNorm.bias": np.zeros(16, np.int64)}),
+            "tensor 'embeddings.LayerNorm.bias' is int64, not fp32",
+        ),
+    ],
+)
+def test_weights_that_do_not_fit(tiny: Any, tmp_path: Path, damage: Damage, message: str) -> None:
+    arrays = tiny.weights("bert")
+    damage(arrays)
+    error = check(tiny.write_model(tmp_path, "bert", arrays), message, length=8)
+    assert error.location == str(tmp_path)
+
+
+def test_no_weights(tiny: Any, tmp_path: Path) -> None:
+    tiny.write_model(tmp_path, "bert")
+    (tmp_path / "model.safetensors").unlink()
+    check(tmp_path, "the model folder has no *.safetensors file", length=8)
+
+
+@pytest.mark.parametrize("content", [b"", b"\x08\0\0\0\0\0\0\0{", b"\xff" * 64])
+def test_weights_that_are_none(tiny: Any, tmp_path: Path, content: bytes) -> None:
+    tiny.write_model(tmp_path, "bert")
+    (tmp_path / "model.safetensors").write_bytes(content)
+    error = check(tmp_path, "", length=8)
+    assert error.location == str(tmp_path / "model.safetensors")
+
+
+def test_a_tensor_in_two_files(tiny: Any, tmp_path: Path) -> None:
+    tiny.write_model(tmp_path, "bert")
+    tiny.write_safetensors(
+        tmp_path / "other.safetensors", {"embeddings.LayerNorm.bias": np.zeros(16, np.float32)}
+    )
+    check(tmp_path, "tensor 'embeddings.LayerNorm.bias' is in another file too", length=8)
+
+
+@pytest.mark.parametrize(
+    "index",
+    ["{", "[]", "{}", '{"weight_map": 3}', '{"weight_map": {"a": 3}}',
+     '{"weight_map": {"a": "../../etc/passwd"}}'],
+)  # fmt: skip
+def test_an_index_that_is_none(tiny: Any, tmp_path: Path, index: str) -> None:
+    tiny.write_model(tmp_path, "bert")
+    (tmp_path / "model.safetensors.index.json").write_text(index)
+    check(tmp_path, "is no index of tensors", length=8)
+
+
+def test_an_index_names_the_files_to_read(tiny: Any, tmp_path: Path) -> None:
+    arrays = tiny.weights("bert")
+    tiny.write_model(tmp_path, "bert")
+    tiny.write_safetensors(tmp_path / "unrelated.safetensors", {"x": np.zeros(1, np.float32)})
+    index = {"weight_map": {name: "model.safetensors" for name in arrays}}
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
+    assert ark.models.load(tmp_path, batch=1, length=4).parameters
+    index["weight_map"]["y"] = "missing.safetensors"
+    (tmp_path / "model.safetensors.index.json").write_text(json.dumps(index))
+    check(tmp_path, "missing.safetensors", length=8)

@@ -1,0 +1,131 @@
+"""Model folders of a few kilobytes, with weights that every machine makes alike."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Arrays = dict[str, Any]
+
+CONFIGS: dict[str, dict[str, Any]] = {
+    "bert": {
+        "model_type": "bert", "vocab_size": 23, "hidden_size": 16, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "intermediate_size": 24, "max_position_embeddings": 12,
+        "type_vocab_size": 2, "layer_norm_eps": 1e-12, "hidden_act": "gelu",
+    },
+    "llama": {
+        "model_type": "llama", "vocab_size": 37, "hidden_size": 32, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 40,
+        "max_position_embeddings": 64, "rms_norm_eps": 1e-5, "rope_theta": 10000.0,
+        "rope_scaling": {
+            "rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+            "original_max_position_embeddings": 16,
+        },
+        "tie_word_embeddings": True,
+    },
+    "qwen3": {
+        "model_type": "qwen3", "vocab_size": 37, "hidden_size": 32, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16,
+        "intermediate_size": 40, "max_position_embeddings": 64, "rms_norm_eps": 1e-6,
+        "rope_theta": 10000.0, "tie_word_embeddings": False,
+    },
+}  # fmt: skip
+
+
+def weights(kind: str) -> Arrays:
+    """Arrays under their Hugging Face names."""
+    shapes = _bert(CONFIGS[kind]) if kind == "bert" else _decoder(CONFIGS[kind])
+    return {name: _values(name, shape) for name, shape in shapes.items()}
+
+
+def _values(name: str, shape: tuple[int, ...]) -> Any:
+    # Not random: a generator's stream may change from one numpy to the next.
+    seed = sum(ord(c) * (i + 1) for i, c in enumerate(name))
+    index = np.arange(int(np.prod(shape)), dtype=np.float64)
+    wave = np.sin(index * 12.9898 + seed * 78.233)
+    values = wave * 43758.5453 % 1.0 - 0.5
+    offset = 1.0 if name.lower().endswith("norm.weight") else 0.0
+    return (values + offset).reshape(shape).astype(np.float32)
+
+
+def _bert(c: dict[str, Any]) -> dict[str, tuple[int, ...]]:
+    d, f = c["hidden_size"], c["intermediate_size"]
+    shapes: dict[str, tuple[int, ...]] = {
+        "embeddings.word_embeddings.weight": (c["vocab_size"], d),
+        "embeddings.position_embeddings.weight": (c["max_position_embeddings"], d),
+        "embeddings.token_type_embeddings.weight": (c["type_vocab_size"], d),
+    }
+
+    def norm(name: str) -> None:
+        shapes.update({f"{name}.weight": (d,), f"{name}.bias": (d,)})
+
+    norm("embeddings.LayerNorm")
+    for n in range(c["num_hidden_layers"]):
+        layer = f"encoder.layer.{n}"
+        for part, (rows, columns) in {
+            "attention.self.query": (d, d), "attention.self.key": (d, d),
+            "attention.self.value": (d, d), "attention.output.dense": (d, d),
+            "intermediate.dense": (f, d), "output.dense": (d, f),
+        }.items():  # fmt: skip
+            shapes[f"{layer}.{part}.weight"] = (rows, columns)
+            shapes[f"{layer}.{part}.bias"] = (rows,)
+        norm(f"{layer}.attention.output.LayerNorm")
+        norm(f"{layer}.output.LayerNorm")
+    return shapes
+
+
+def _decoder(c: dict[str, Any]) -> dict[str, tuple[int, ...]]:
+    d, f = c["hidden_size"], c["intermediate_size"]
+    head = c.get("head_dim", d // c["num_attention_heads"])
+    q, kv = c["num_attention_heads"] * head, c["num_key_value_heads"] * head
+    shapes: dict[str, tuple[int, ...]] = {
+        "model.embed_tokens.weight": (c["vocab_size"], d),
+        "model.norm.weight": (d,),
+    }
+    if not c["tie_word_embeddings"]:
+        shapes["lm_head.weight"] = (c["vocab_size"], d)
+    for n in range(c["num_hidden_layers"]):
+        for part, shape in {
+            "input_layernorm": (d,), "post_attention_layernorm": (d,),
+            "self_attn.q_proj": (q, d), "self_attn.k_proj": (kv, d),
+            "self_attn.v_proj": (kv, d), "self_attn.o_proj": (d, q),
+            "mlp.gate_proj": (f, d), "mlp.up_proj": (f, d), "mlp.down_proj": (d, f),
+        }.items():  # fmt: skip
+            shapes[f"model.layers.{n}.{part}.weight"] = shape
+        if c["model_type"] == "qwen3":
+            for part in ("q_norm", "k_norm"):
+                shapes[f"model.layers.{n}.self_attn.{part}.weight"] = (head,)
+    return shapes
+
+
+def write_safetensors(path: Path, arrays: Arrays) -> None:
+    """A safetensors file of fp32 and other simple arrays."""
+    names = {"float32": "F32", "float16": "F16", "int64": "I64", "bfloat16": "BF16"}
+    header: dict[str, Any] = {}
+    position = 0
+    for name, array in arrays.items():
+        end = position + array.nbytes
+        header[name] = {
+            "dtype": names[array.dtype.name],
+            "shape": list(array.shape),
+            "data_offsets": [position, end],
+        }
+        position = end
+    text = json.dumps(header).encode()
+    data = b"".join(np.ascontiguousarray(a).tobytes() for a in arrays.values())
+    path.write_bytes(len(text).to_bytes(8, "little") + text + data)
+
+
+def write_model(
+    folder: Path, kind: str, arrays: Arrays | None = None, config: dict[str, Any] | None = None
+) -> Path:
+    """A model folder; `config` changes entries of the configuration (None removes one)."""
+    folder.mkdir(parents=True, exist_ok=True)
+    entries = {**CONFIGS[kind], **(config or {})}
+    entries = {key: value for key, value in entries.items() if value is not None}
+    (folder / "config.json").write_text(json.dumps(entries))
+    write_safetensors(folder / "model.safetensors", weights(kind) if arrays is None else arrays)
+    return folder
