@@ -3,8 +3,14 @@
 #ifndef ARK_PASSES_GRAPH_PASSES_H
 #define ARK_PASSES_GRAPH_PASSES_H
 
+#include "dialects/ark/ArkOps.h"
+
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassRegistry.h"
+
+namespace mlir {
+class OpPassManager;
+} // namespace mlir
 
 namespace mlir::ark {
 
@@ -13,6 +19,9 @@ namespace mlir::ark {
 
 #define GEN_PASS_REGISTRATION
 #include "passes/graph/Passes.h.inc"
+
+/// ark ops on tensors become groups. For a pass manager on modules.
+void buildGraphPipeline(OpPassManager &pm);
 
 } // namespace mlir::ark
 

@@ -1,10 +1,17 @@
-//===- Passes.h - Passes of the tiling stage --------------------*- C++ -*-===//
+//===- Passes.h - Passes of the tiling stage ---------------------*- C++
+//-*-===//
 
 #ifndef ARK_PASSES_TILING_PASSES_H
 #define ARK_PASSES_TILING_PASSES_H
 
+#include "dialects/ark/ArkOps.h"
+
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassRegistry.h"
+
+namespace mlir {
+class OpPassManager;
+} // namespace mlir
 
 namespace mlir::ark {
 
@@ -13,6 +20,9 @@ namespace mlir::ark {
 
 #define GEN_PASS_REGISTRATION
 #include "passes/tiling/Passes.h.inc"
+
+/// Groups become tasks on tiles. For a pass manager on modules.
+void buildTilingPipeline(OpPassManager &pm);
 
 } // namespace mlir::ark
 

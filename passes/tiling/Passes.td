@@ -5,4 +5,158 @@
 
 include "mlir/Pass/PassBase.td"
 
+def SelectTilesPass : Pass<"ark-select-tiles", "::mlir::ark::ProgramOp"> {
+  let summary = "Chooses the tile that one vCTA of a group computes";
+  let description = [{
+    Sets `tile` on every group that has none, from the module's `ark.target`. The
+    tile of the user's plan wins: `plan = {tile = [...]}`, for the last
+    dimensions of the result if it is shorter than the rank.
+
+    A tile is a part of the result; what is reduced is never cut. It need not
+    divide the result, whose last tiles are smaller then.
+
+    - matmul: panels of both sides fit into the caches (cpu) or the tile is a
+      square of 64 or 128 (cuda, hip). With few rows, where the time goes into
+      reading weights, columns are cut so finely that the SMs get shares that
+      differ by no more than 2 %, as far as their number permits.
+    - attention: one head and up to 64 query rows; all heads of a key head
+      together, where these are few rows.
+    - row ops: whole rows, `row-bytes` of them.
+    - in any case `tiles-per-sm` tiles for every SM where the work permits.
+
+    ```mlir
+    %0 = ark.group "fc1" (...) : (...) -> tensor<64x1536xf32> { ... }
+    ```
+    becomes
+    ```mlir
+    %0 = ark.group "fc1" (...) attributes {tile = array<i64: 64, 128>} : (...) -> tensor<64x1536xf32> { ... }
+    ```
+  }];
+  let options = [
+    Option<"rowBytes", "row-bytes", "int64_t", "32768",
+           "Bytes of input and output of one tile of a row op">,
+    Option<"tilesPerSM", "tiles-per-sm", "int64_t", "4",
+           "Tiles for every SM, where the work permits">,
+    Option<"matmulM", "matmul-m", "int64_t", "0", "Rows of a matmul tile; 0: by the target">,
+    Option<"matmulN", "matmul-n", "int64_t", "0", "Columns of a matmul tile; 0: by the target">,
+    Option<"attentionRows", "attention-rows", "int64_t", "64", "Query rows of an attention tile">,
+  ];
+  let statistics = [
+    Statistic<"numPlanned", "planned-tiles", "Groups whose tile comes from the user's plan">,
+    Statistic<"numSelected", "selected-tiles", "Groups whose tile was chosen">,
+  ];
+}
+
+def DecomposePass : Pass<"ark-decompose", "::mlir::ark::ProgramOp"> {
+  let summary = "Lowers the ark ops inside of groups to structured ops";
+  let description = [{
+    Bodies become `linalg`, `tensor`, `arith` and `math` on whole tensors, which
+    the next passes fuse and tile.
+
+    Inside of a body, 16-bit and 8-bit floats are f32 and unsigned integers are
+    signless: values are converted where they enter and where they leave, so
+    a chain of ops rounds once, at its end. A matmul reads 16-bit operands as
+    they are and accumulates in f32.
+
+    ```mlir
+    %0 = ark.group "act" (%a = %x) : (tensor<4x8xf16>) -> tensor<4x8xf16> {
+      %1 = ark.relu %a : (tensor<4x8xf16>) -> tensor<4x8xf16>
+      ark.yield %1 : tensor<4x8xf16>
+    }
+    ```
+    becomes
+    ```mlir
+    %0 = ark.group "act" (%a = %x) attributes {ops = ["relu"]} : (tensor<4x8xf16>) -> tensor<4x8xf16> {
+      %1 = linalg.generic ins(%a : tensor<4x8xf16>) ... { arith.extf } -> tensor<4x8xf32>
+      %2 = linalg.generic ins(%1 : tensor<4x8xf32>) ... { arith.maximumf } -> tensor<4x8xf32>
+      %3 = linalg.generic ins(%2 : tensor<4x8xf32>) ... { arith.truncf } -> tensor<4x8xf16>
+      ark.yield %3 : tensor<4x8xf16>
+    }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+    "::mlir::tensor::TensorDialect",
+  ];
+}
+
+def FuseElementwisePass : Pass<"ark-fuse-elementwise", "::mlir::ark::ProgramOp"> {
+  let summary = "Joins elementwise structured ops inside of groups";
+  let description = [{
+    So that a tile is traversed few times. A producer joins its consumer when
+    nothing is computed twice by that: it has one reader, or only converts
+    types. Contractions stay on their own; their operands only take
+    conversions in.
+
+    ```mlir
+    %1 = linalg.generic ins(%acc, %bias) ... { arith.addf }
+    %2 = linalg.generic ins(%1) ... { math.erf ... }
+    ```
+    becomes
+    ```mlir
+    %2 = linalg.generic ins(%acc, %bias) ... { arith.addf, math.erf ... }
+    ```
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect"];
+}
+
+def TileGroupsPass : Pass<"ark-tile-groups", "::mlir::ark::ProgramOp"> {
+  let summary = "Cuts groups into tasks: a grid of vCTAs and the body of one";
+  let description = [{
+    Tiles what the group yields and fuses all producers into the tile through
+    `TilingInterface`. Parts of the group's operands that a tile reads become
+    the task's regions; operands that are read elsewhere than by slices at
+    affine offsets have their whole range as region. What is written goes to
+    the tiles of `outs`: intermediates of the type of the result live in
+    there too, so that most bodies need no memory of their own.
+
+    An update writes its state in place.
+
+    ```mlir
+    %0 = ark.group "act" (%a = %x) attributes {ops = ["relu"], tile = array<i64: 16>}
+        : (tensor<32xf32>) -> tensor<32xf32> {
+      %1 = linalg.generic ins(%a : tensor<32xf32>) ...
+      ark.yield %1 : tensor<32xf32>
+    }
+    ```
+    becomes
+    ```mlir
+    %e = tensor.empty() : tensor<32xf32>
+    %0 = ark.task "act" grid [2] ins(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : tensor<32xf32>)
+        outs(%e[#ark.region<(d0) -> (d0 * 16), [16]>] : tensor<32xf32>)
+        attributes {ops = ["relu"]} {
+    ^bb0(%i: index, %a: tensor<16xf32>, %o: tensor<16xf32>):
+      %1 = linalg.generic ins(%a : tensor<16xf32>) outs(%o : tensor<16xf32>) ...
+      ark.yield %1 : tensor<16xf32>
+    } : tensor<32xf32>
+    ```
+  }];
+  let statistics = [
+    Statistic<"numTasks", "tasks", "Tasks made">,
+    Statistic<"numVCTAs", "vctas", "vCTAs of all tasks">,
+  ];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect",
+  ];
+}
+
+def VerifyTilingPass : Pass<"ark-verify-tiling", "::mlir::ark::ProgramOp"> {
+  let summary = "Checks that a program is what the memory stage accepts";
+  let description = [{
+    - (tiling_c1) the program holds tasks, views, constants, `tensor.empty` and
+      `ark.return` only.
+    - (tiling_c2) an out is a `tensor.empty` of its own or, of a task with
+      `in_place`, a state.
+    - (tiling_c3) every result of the program is the result of a task of its own
+      that is not in place.
+    - (tiling_c4) bodies hold `linalg`, `tensor`, `arith`, `math`, `affine.apply`,
+      `affine.min` and `ark.check_index` only, on tensors.
+    - (tiling_c5) no task reads a state after the task that updates it.
+
+    Changes nothing.
+  }];
+}
+
 #endif // ARK_PASSES_TILING_PASSES_TD

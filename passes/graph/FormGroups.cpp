@@ -1,0 +1,327 @@
+//===- FormGroups.cpp - Anchors with their producers and consumers --------===//
+
+#include "passes/graph/GraphUtils.h"
+#include "passes/graph/Passes.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_FORMGROUPSPASS
+#include "passes/graph/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+//===----------------------------------------------------------------------===//
+// Which ops go together
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Ops that become one group. All results but that of `root` are read inside
+/// only, so the group can stand where `root` stands.
+struct Cluster {
+  SmallVector<Operation *> ops;
+  Operation *anchor = nullptr;
+  Operation *root = nullptr;
+  Attribute plan;
+};
+
+class Clustering {
+public:
+  Clustering(ProgramOp program, int64_t maxOps);
+
+  /// Clusters in the order of their roots.
+  SmallVector<Cluster *> getClusters();
+
+private:
+  void growEpilogue(Cluster &cluster);
+  void growPrologue(Cluster &cluster, ArrayRef<Value> operands);
+  bool canJoin(Cluster &cluster, Operation *op, Operation *root);
+  void join(Cluster &cluster, Operation *op);
+  Cluster &startCluster(Operation *op);
+
+  int64_t maxOps;
+  DenseMap<Operation *, unsigned> position;
+  llvm::MapVector<Operation *, Cluster *> clusterOf;
+  SmallVector<std::unique_ptr<Cluster>> clusters;
+};
+} // namespace
+
+/// Ops that decide the shape of the work of their group. A concatenation does
+/// too: a tile has to hold all of the joined dimension.
+static bool isAnchor(Operation *op) {
+  return isa<AnchorOpInterface, ConcatOp>(op);
+}
+
+/// The operands that an anchor's tiles read once, so that computing them in the
+/// tile computes nothing twice. A matmul, say, reads every row of its left
+/// side for every tile of columns.
+static SmallVector<Value> getPrologueOperands(Operation *anchor) {
+  if (auto update = dyn_cast<UpdateOp>(anchor))
+    return {update.getValue()};
+  if (isa<ReduceSumOp, ReduceMeanOp, ReduceMaxOp, ReduceMinOp, ArgmaxOp,
+          SoftmaxOp, LayernormOp, RmsnormOp, RopeOp>(anchor))
+    return {anchor->getOperand(0)};
+  return {};
+}
+
+/// What an update makes is its state, which no other op may write; a
+/// concatenation only moves data.
+static bool takesEpilogue(Operation *anchor) {
+  return !isa<UpdateOp, ConcatOp, CollectiveOpInterface>(anchor);
+}
+
+static ArrayRef<int64_t> getShape(Value value) {
+  return cast<RankedTensorType>(value.getType()).getShape();
+}
+
+Clustering::Clustering(ProgramOp program, int64_t maxOps) : maxOps(maxOps) {
+  Block &block = program.getBody().front();
+  SmallVector<Operation *> anchors, elementwise;
+  for (auto [index, op] : llvm::enumerate(block)) {
+    position[&op] = index;
+    if (isAnchor(&op))
+      anchors.push_back(&op);
+    else if (isa<ElementwiseOpInterface>(op))
+      elementwise.push_back(&op);
+  }
+  // An anchor's epilogue saves a round trip through memory for sure; so all
+  // anchors choose theirs before any takes a prologue.
+  for (Operation *anchor : anchors)
+    if (Cluster &cluster = startCluster(anchor); takesEpilogue(anchor))
+      growEpilogue(cluster);
+  for (Operation *anchor : anchors)
+    growPrologue(*clusterOf[anchor], getPrologueOperands(anchor));
+  for (Operation *op : llvm::reverse(elementwise))
+    if (!clusterOf.count(op))
+      growPrologue(startCluster(op), llvm::to_vector(op->getOperands()));
+}
+
+SmallVector<Cluster *> Clustering::getClusters() {
+  SmallVector<Cluster *> sorted;
+  for (std::unique_ptr<Cluster> &cluster : clusters)
+    sorted.push_back(cluster.get());
+  auto before = [&](Operation *a, Operation *b) {
+    return position.at(a) < position.at(b);
+  };
+  llvm::sort(sorted,
+             [&](Cluster *a, Cluster *b) { return before(a->root, b->root); });
+  for (Cluster *cluster : sorted)
+    llvm::sort(cluster->ops, before);
+  return sorted;
+}
+
+Cluster &Clustering::startCluster(Operation *op) {
+  clusters.push_back(std::make_unique<Cluster>());
+  Cluster &cluster = *clusters.back();
+  cluster.root = op;
+  if (isAnchor(op))
+    cluster.anchor = op;
+  join(cluster, op);
+  return cluster;
+}
+
+void Clustering::join(Cluster &cluster, Operation *op) {
+  cluster.ops.push_back(op);
+  clusterOf[op] = &cluster;
+  if (!cluster.plan)
+    cluster.plan = op->getDiscardableAttr(ArkDialect::kPlanAttr);
+}
+
+/// Whether `op` may run in `cluster` when the cluster's result is that of
+/// `root`: it is free, wants no other plan, and every op that runs later
+/// than it did still reads what it read before.
+bool Clustering::canJoin(Cluster &cluster, Operation *op, Operation *root) {
+  if (!isa<ElementwiseOpInterface>(op) || clusterOf.count(op) ||
+      static_cast<int64_t>(cluster.ops.size()) >= maxOps)
+    return false;
+  Attribute plan = op->getDiscardableAttr(ArkDialect::kPlanAttr);
+  if (plan && cluster.plan && plan != cluster.plan)
+    return false;
+  auto staysValid = [&](Operation *moved) {
+    return llvm::all_of(moved->getOperands(), [&](Value operand) {
+      Operation *overwriter = getOverwriter(operand);
+      // The update itself writes while its prologue would still read.
+      return !overwriter || position[overwriter] < position[moved] ||
+             position[overwriter] > position[root];
+    });
+  };
+  return staysValid(op) && llvm::all_of(cluster.ops, staysValid);
+}
+
+void Clustering::growEpilogue(Cluster &cluster) {
+  while (true) {
+    Value result = cluster.root->getResult(0);
+    llvm::SmallSetVector<Operation *, 4> users(result.user_begin(),
+                                               result.user_end());
+    if (users.size() != 1)
+      return;
+    Operation *user = users.front();
+    if (!canJoin(cluster, user, user) ||
+        getShape(user->getResult(0)) != getShape(result))
+      return;
+    join(cluster, user);
+    cluster.root = user;
+  }
+}
+
+void Clustering::growPrologue(Cluster &cluster, ArrayRef<Value> operands) {
+  SmallVector<Value> worklist(operands);
+  while (!worklist.empty()) {
+    Value operand = worklist.pop_back_val();
+    Operation *producer = operand.getDefiningOp();
+    if (!producer || !canJoin(cluster, producer, cluster.root))
+      continue;
+    // Computed for one reader only, and never for an element twice.
+    bool readInside = llvm::all_of(producer->getUsers(), [&](Operation *user) {
+      return clusterOf.lookup(user) == &cluster;
+    });
+    bool sameShape = llvm::all_of(producer->getUsers(), [&](Operation *user) {
+      return isAnchor(user) ||
+             getShape(user->getResult(0)) == getShape(operand);
+    });
+    if (!readInside || !sameShape)
+      continue;
+    join(cluster, producer);
+    llvm::append_range(worklist, producer->getOperands());
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Groups
+//===----------------------------------------------------------------------===//
+
+namespace {
+class GroupBuilder {
+public:
+  explicit GroupBuilder(ProgramOp program) {
+    for (auto group : program.getBody().getOps<GroupOp>())
+      names.insert({group.getName(), 1});
+  }
+
+  /// Replaces the ops of a cluster, but leaves them in place without uses.
+  GroupOp build(const Cluster &cluster);
+
+private:
+  std::string makeName(const Cluster &cluster);
+
+  llvm::StringMap<unsigned> names;
+};
+} // namespace
+
+std::string GroupBuilder::makeName(const Cluster &cluster) {
+  Operation *op = cluster.anchor ? cluster.anchor : cluster.root;
+  StringRef name = getUserName(op->getLoc());
+  if (name.empty())
+    name = op->getName().stripDialect();
+  unsigned &count = names[name];
+  if (++count == 1)
+    return name.str();
+  // `add_2` may be a name of the user's too.
+  std::string unique = (name + "_" + Twine(count)).str();
+  while (!names.insert({unique, 1}).second)
+    unique = (name + "_" + Twine(++count)).str();
+  return unique;
+}
+
+/// The tensors that must be complete before `value` is read, by the
+/// `ark.identity`s between it and its base.
+static void collectDeps(Value value, llvm::SetVector<Value> &deps) {
+  for (auto view = value.getDefiningOp<ViewOpInterface>(); view;
+       view = view.getViewSource().getDefiningOp<ViewOpInterface>()) {
+    auto identity = dyn_cast<IdentityOp>(view.getOperation());
+    if (!identity)
+      continue;
+    for (Value dep : identity.getDeps()) {
+      collectDeps(dep, deps);
+      // Arguments and constants are complete before anything starts.
+      if (getViewBase(dep).getDefiningOp<GroupOp>())
+        deps.insert(getViewBase(dep));
+    }
+  }
+}
+
+GroupOp GroupBuilder::build(const Cluster &cluster) {
+  llvm::SetVector<Value> inputs, splats, deps;
+  llvm::SmallPtrSet<Operation *, 8> inside(cluster.ops.begin(),
+                                           cluster.ops.end());
+  for (Operation *op : cluster.ops)
+    for (Value operand : op->getOperands()) {
+      Operation *producer = operand.getDefiningOp();
+      if (inside.contains(producer))
+        continue;
+      collectDeps(operand, deps);
+      (getSplat(operand) ? splats : inputs).insert(operand);
+    }
+  inputs.insert(deps.begin(), deps.end());
+
+  Operation *anchor = cluster.anchor ? cluster.anchor : cluster.root;
+  OpBuilder builder(cluster.root);
+  auto group = GroupOp::create(
+      builder, anchor->getLoc(), cluster.root->getResultTypes(),
+      builder.getStringAttr(makeName(cluster)), inputs.getArrayRef(),
+      /*tile=*/nullptr, dyn_cast_or_null<DictionaryAttr>(cluster.plan));
+  Block &body = group.getBody().emplaceBlock();
+  IRMapping mapping;
+  for (Value input : inputs)
+    mapping.map(input, body.addArgument(input.getType(), input.getLoc()));
+  builder.setInsertionPointToStart(&body);
+  for (Value splat : splats)
+    builder.clone(*splat.getDefiningOp(), mapping);
+  for (Operation *op : cluster.ops)
+    // The plan is the group's from here on.
+    builder.clone(*op, mapping)->removeDiscardableAttr(ArkDialect::kPlanAttr);
+  YieldOp::create(builder, cluster.root->getLoc(),
+                  ValueRange{mapping.lookup(cluster.root->getResult(0))});
+  cluster.root->getResult(0).replaceAllUsesWith(group.getResult(0));
+  return group;
+}
+
+/// The groups carry the dependences now; what is left reads like no op at all.
+static void removeIdentities(ProgramOp program) {
+  for (auto identity :
+       llvm::make_early_inc_range(program.getBody().getOps<IdentityOp>())) {
+    identity.replaceAllUsesWith(identity.getSource());
+    identity.erase();
+  }
+}
+
+static void removeDeadOps(ProgramOp program) {
+  for (Operation &op :
+       llvm::make_early_inc_range(llvm::reverse(program.getBody().front())))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct FormGroupsPass : ark::impl::FormGroupsPassBase<FormGroupsPass> {
+  using FormGroupsPassBase::FormGroupsPassBase;
+
+  void runOnOperation() override {
+    ProgramOp program = getOperation();
+    // A dead reader would keep its producers out of every group.
+    removeDeadOps(program);
+    Clustering clustering(program, maxOps);
+    SmallVector<Cluster *> clusters = clustering.getClusters();
+    GroupBuilder builder(program);
+    for (Cluster *cluster : clusters) {
+      builder.build(*cluster);
+      ++numGroups;
+      numFused += cluster->ops.size() - 1;
+    }
+    for (Cluster *cluster : llvm::reverse(clusters))
+      for (Operation *op : llvm::reverse(cluster->ops))
+        op->erase();
+    removeIdentities(program);
+    removeDeadOps(program);
+  }
+};
+} // namespace

@@ -1,0 +1,60 @@
+//===- GraphUtils.cpp - Questions about the tensor graph ------------------===//
+
+#include "passes/graph/GraphUtils.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+SplatElementsAttr ark::getSplat(Value value) {
+  auto constant = value.getDefiningOp<ConstantOp>();
+  return constant ? dyn_cast<SplatElementsAttr>(constant.getValue())
+                  : SplatElementsAttr();
+}
+
+Value ark::getViewBase(Value value) {
+  while (auto view = value.getDefiningOp<ViewOpInterface>())
+    value = view.getViewSource();
+  return value;
+}
+
+/// The state that an op overwrites: of an update, or of a group around one.
+static Value getUpdatedState(Operation *op) {
+  if (auto update = dyn_cast<UpdateOp>(op))
+    return update.getState();
+  if (auto group = dyn_cast<GroupOp>(op))
+    for (auto update : group.getBody().getOps<UpdateOp>())
+      if (auto argument = dyn_cast<BlockArgument>(update.getState()))
+        return group.getInputs()[argument.getArgNumber()];
+  return {};
+}
+
+Operation *ark::getOverwriter(Value value) {
+  Value base = getViewBase(value);
+  for (Operation *user : base.getUsers())
+    if (getUpdatedState(user) == base)
+      return user;
+  return nullptr;
+}
+
+bool ark::isState(Value value) {
+  Value base = getViewBase(value);
+  if (Operation *op = base.getDefiningOp())
+    return static_cast<bool>(getUpdatedState(op));
+  auto program =
+      dyn_cast<ProgramOp>(cast<BlockArgument>(base).getOwner()->getParentOp());
+  return program &&
+         program.getArgumentKind(cast<BlockArgument>(base).getArgNumber()) ==
+             ArgumentKind::State;
+}
+
+StringRef ark::getUserName(Location loc) {
+  if (auto name = dyn_cast<NameLoc>(loc))
+    return name.getName().getValue();
+  if (auto call = dyn_cast<CallSiteLoc>(loc))
+    return getUserName(call.getCallee());
+  if (auto fused = dyn_cast<FusedLoc>(loc))
+    for (Location part : fused.getLocations())
+      if (StringRef name = getUserName(part); !name.empty())
+        return name;
+  return {};
+}

@@ -1,0 +1,29 @@
+//===- GraphUtils.h - Questions about the tensor graph ----------*- C++ -*-===//
+
+#ifndef ARK_PASSES_GRAPH_GRAPHUTILS_H
+#define ARK_PASSES_GRAPH_GRAPHUTILS_H
+
+#include "dialects/ark/ArkOps.h"
+
+namespace mlir::ark {
+
+/// The elements of an `ark.constant` that holds one value everywhere.
+SplatElementsAttr getSplat(Value value);
+
+/// Follows views to the tensor whose elements `value` names.
+Value getViewBase(Value value);
+
+/// The update that overwrites the elements that `value` names, or null. In a
+/// correct program there is one at most: later updates update its result.
+Operation *getOverwriter(Value value);
+
+/// Whether `value` names elements of a state: an argument of that kind or the
+/// result of an update.
+bool isState(Value value);
+
+/// The name that the user gave an op, from its location; empty without one.
+StringRef getUserName(Location loc);
+
+} // namespace mlir::ark
+
+#endif // ARK_PASSES_GRAPH_GRAPHUTILS_H

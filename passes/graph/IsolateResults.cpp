@@ -1,0 +1,36 @@
+//===- IsolateResults.cpp - An op of its own for every result -------------===//
+
+#include "passes/graph/GraphUtils.h"
+#include "passes/graph/Passes.h"
+
+#include "llvm/ADT/SmallPtrSet.h"
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_ISOLATERESULTSPASS
+#include "passes/graph/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+namespace {
+struct IsolateResultsPass
+    : ark::impl::IsolateResultsPassBase<IsolateResultsPass> {
+  void runOnOperation() override {
+    ProgramOp program = getOperation();
+    auto ret = cast<ReturnOp>(program.getBody().front().getTerminator());
+    OpBuilder builder(ret);
+    llvm::SmallPtrSet<Value, 8> seen;
+    for (OpOperand &operand : ret->getOpOperands()) {
+      Value value = operand.get();
+      Operation *op = value.getDefiningOp();
+      // An update's result is the state's buffer, not one of the result's own.
+      bool own = op && !isa<ViewOpInterface, ConstantOp>(op) && !isState(value);
+      if (own && seen.insert(value).second)
+        continue;
+      operand.set(CopyOp::create(builder, value.getLoc(), value));
+      ++numCopies;
+    }
+  }
+};
+} // namespace

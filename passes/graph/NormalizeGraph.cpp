@@ -1,0 +1,383 @@
+//===- NormalizeGraph.cpp - The form that groups are made of --------------===//
+
+#include "passes/graph/GraphUtils.h"
+#include "passes/graph/Passes.h"
+
+#include "mlir/Dialect/Traits.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_NORMALIZEGRAPHPASS
+#include "passes/graph/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+static RankedTensorType getType(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+//===----------------------------------------------------------------------===//
+// Views
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A view of one value everywhere is that value everywhere.
+struct ViewOfSplat : OpInterfaceRewritePattern<ViewOpInterface> {
+  using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
+  LogicalResult matchAndRewrite(ViewOpInterface op,
+                                PatternRewriter &rewriter) const override {
+    SplatElementsAttr splat = getSplat(op.getViewSource());
+    if (!splat || isa<IdentityOp>(op))
+      return failure();
+    rewriter.replaceOpWithNewOp<ConstantOp>(
+        op, splat.resizeSplat(getType(op->getResult(0))));
+    return success();
+  }
+};
+
+struct SliceOfSlice : OpRewritePattern<SliceOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(SliceOp op,
+                                PatternRewriter &rewriter) const override {
+    auto inner = op.getSource().getDefiningOp<SliceOp>();
+    if (!inner)
+      return failure();
+    SmallVector<int64_t> starts, stops, steps;
+    for (int64_t dim = 0, rank = getType(op).getRank(); dim < rank; ++dim) {
+      int64_t step = inner.getSteps()[dim] * op.getSteps()[dim];
+      int64_t start =
+          inner.getStarts()[dim] + op.getStarts()[dim] * inner.getSteps()[dim];
+      int64_t extent = getType(op).getDimSize(dim);
+      starts.push_back(start);
+      steps.push_back(step);
+      stops.push_back(extent ? start + (extent - 1) * step + 1 : start);
+    }
+    rewriter.replaceOpWithNewOp<SliceOp>(op, inner.getSource(), starts, stops,
+                                         steps);
+    return success();
+  }
+};
+
+struct BroadcastOfBroadcast : OpRewritePattern<BroadcastToOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(BroadcastToOp op,
+                                PatternRewriter &rewriter) const override {
+    auto inner = op.getSource().getDefiningOp<BroadcastToOp>();
+    if (!inner)
+      return failure();
+    rewriter.replaceOpWithNewOp<BroadcastToOp>(op, inner.getSource(),
+                                               op.getShape());
+    return success();
+  }
+};
+
+/// Dimensions of extent one hold no order: a transpose that moves only these
+/// is a reshape, which costs no copy anywhere.
+struct TransposeOfUnits : OpRewritePattern<TransposeOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(TransposeOp op,
+                                PatternRewriter &rewriter) const override {
+    int64_t last = -1;
+    for (int64_t dim : op.getPermutation()) {
+      if (getType(op.getSource()).getDimSize(dim) == 1)
+        continue;
+      if (dim < last)
+        return failure();
+      last = dim;
+    }
+    rewriter.replaceOpWithNewOp<ReshapeOp>(op, op.getSource(),
+                                           getType(op).getShape());
+    return success();
+  }
+};
+
+/// An identity without dependences is nothing; nested ones are one.
+struct SimplifyIdentity : OpRewritePattern<IdentityOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(IdentityOp op,
+                                PatternRewriter &rewriter) const override {
+    SmallVector<Value> deps;
+    for (Value dep : op.getDeps())
+      // Arguments and constants are complete before anything starts. Deps of
+      // a dep's own views count still.
+      if (Operation *base = getViewBase(dep).getDefiningOp();
+          dep.getDefiningOp<IdentityOp>() || (base && !isa<ConstantOp>(base)))
+        deps.push_back(dep);
+    if (deps.empty()) {
+      rewriter.replaceOp(op, op.getSource());
+      return success();
+    }
+    if (auto inner = op.getSource().getDefiningOp<IdentityOp>()) {
+      llvm::append_range(deps, inner.getDeps());
+      rewriter.replaceOpWithNewOp<IdentityOp>(op, inner.getSource(), deps);
+      return success();
+    }
+    if (deps.size() == op.getDeps().size())
+      return failure();
+    rewriter.modifyOpInPlace(op, [&] { op.getDepsMutable().assign(deps); });
+    return success();
+  }
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Views that the reader does by itself
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Elementwise ops broadcast their operands: the shape of the result must not
+/// depend on the view, though.
+struct BroadcastIntoElementwise
+    : OpInterfaceRewritePattern<ElementwiseOpInterface> {
+  using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
+  LogicalResult matchAndRewrite(ElementwiseOpInterface op,
+                                PatternRewriter &rewriter) const override {
+    for (OpOperand &operand : op->getOpOperands()) {
+      auto view = operand.get().getDefiningOp<BroadcastToOp>();
+      if (!view)
+        continue;
+      SmallVector<int64_t> shape(getType(view.getSource()).getShape());
+      for (OpOperand &other : op->getOpOperands()) {
+        SmallVector<int64_t> joined;
+        if (&other == &operand)
+          continue;
+        OpTrait::util::getBroadcastedShape(
+            shape, getType(other.get()).getShape(), joined);
+        shape = joined;
+      }
+      if (ArrayRef<int64_t>(shape) != getType(op->getResult(0)).getShape())
+        continue;
+      rewriter.modifyOpInPlace(op, [&] { operand.set(view.getSource()); });
+      return success();
+    }
+    return failure();
+  }
+};
+
+/// A function of one operand computes every value once, before it is repeated.
+struct BroadcastAfterUnary : OpInterfaceRewritePattern<ElementwiseOpInterface> {
+  using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
+  LogicalResult matchAndRewrite(ElementwiseOpInterface op,
+                                PatternRewriter &rewriter) const override {
+    // A copy is there to make a buffer of the full shape.
+    if (op->getNumOperands() != 1 || isa<CopyOp>(op))
+      return failure();
+    auto view = op->getOperand(0).getDefiningOp<BroadcastToOp>();
+    if (!view || !view->hasOneUse())
+      return failure();
+    RankedTensorType type = getType(op->getResult(0));
+    Operation *before = rewriter.clone(*op);
+    rewriter.modifyOpInPlace(before, [&] {
+      before->setOperand(0, view.getSource());
+      before->getResult(0).setType(
+          type.clone(getType(view.getSource()).getShape()));
+    });
+    rewriter.replaceOpWithNewOp<BroadcastToOp>(op, before->getResult(0),
+                                               type.getShape());
+    return success();
+  }
+};
+
+/// Leading dimensions of a matmul broadcast.
+struct BroadcastIntoMatmul : OpRewritePattern<MatmulOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(MatmulOp op,
+                                PatternRewriter &rewriter) const override {
+    for (OpOperand &operand : op->getOpOperands()) {
+      auto view = operand.get().getDefiningOp<BroadcastToOp>();
+      if (!view)
+        continue;
+      ArrayRef<int64_t> source = getType(view.getSource()).getShape();
+      if (source.size() < 2 ||
+          source.take_back(2) != getType(view).getShape().take_back(2))
+        continue;
+      Value other = op->getOperand(1 - operand.getOperandNumber());
+      SmallVector<int64_t> leading;
+      OpTrait::util::getBroadcastedShape(
+          source.drop_back(2), getType(other).getShape().drop_back(2), leading);
+      if (ArrayRef<int64_t>(leading) != getType(op).getShape().drop_back(2))
+        continue;
+      rewriter.modifyOpInPlace(op, [&] { operand.set(view.getSource()); });
+      return success();
+    }
+    return failure();
+  }
+};
+
+struct BroadcastIntoMask : OpRewritePattern<AttentionOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(AttentionOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.getMask())
+      return failure();
+    auto view = op.getMask().getDefiningOp<BroadcastToOp>();
+    if (!view)
+      return failure();
+    rewriter.modifyOpInPlace(
+        op, [&] { op.getMaskMutable().assign(view.getSource()); });
+    return success();
+  }
+};
+
+/// A matmul reads either side in either order of its last two dimensions.
+struct TransposeIntoMatmul : OpRewritePattern<MatmulOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(MatmulOp op,
+                                PatternRewriter &rewriter) const override {
+    for (OpOperand &operand : op->getOpOperands()) {
+      auto view = operand.get().getDefiningOp<TransposeOp>();
+      if (!view || !swapsLastTwo(view.getPermutation()))
+        continue;
+      rewriter.modifyOpInPlace(op, [&] {
+        operand.set(view.getSource());
+        if (operand.getOperandNumber() == 0)
+          op.setTransposeInput(!op.getTransposeInput());
+        else
+          op.setTransposeOther(!op.getTransposeOther());
+      });
+      return success();
+    }
+    return failure();
+  }
+
+  static bool swapsLastTwo(ArrayRef<int64_t> permutation) {
+    int64_t rank = permutation.size();
+    for (int64_t dim = 0; dim < rank - 2; ++dim)
+      if (permutation[dim] != dim)
+        return false;
+    return permutation[rank - 2] == rank - 1;
+  }
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Constants and joins
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// There is nothing to compute where there are no elements.
+struct EmptyResult : RewritePattern {
+  explicit EmptyResult(MLIRContext *context)
+      : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
+  LogicalResult matchAndRewrite(Operation *op,
+                                PatternRewriter &rewriter) const override {
+    if (op->getNumResults() != 1 || !isPure(op) || isa<ConstantOp>(op))
+      return failure();
+    auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+    if (!type || !type.hasStaticShape() || type.getNumElements() != 0)
+      return failure();
+    rewriter.replaceOpWithNewOp<ConstantOp>(
+        op, DenseElementsAttr::get(type, ArrayRef<Attribute>()));
+    return success();
+  }
+};
+
+struct SimplifyConcat : OpRewritePattern<ConcatOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ConcatOp op,
+                                PatternRewriter &rewriter) const override {
+    SmallVector<Value> inputs =
+        llvm::filter_to_vector(op.getInputs(), [](Value input) {
+          return getType(input).getNumElements() != 0;
+        });
+    if (inputs.size() == 1) {
+      rewriter.replaceOp(op, inputs.front());
+      return success();
+    }
+    if (inputs.empty() || inputs.size() == op.getInputs().size())
+      return failure();
+    rewriter.modifyOpInPlace(op, [&] { op.getInputsMutable().assign(inputs); });
+    return success();
+  }
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// States
+//===----------------------------------------------------------------------===//
+
+/// Uses of `state`, through views, by ops that read it after `update`.
+static void collectStaleUses(Value state, UpdateOp update,
+                             SmallVectorImpl<OpOperand *> &uses) {
+  for (OpOperand &use : state.getUses()) {
+    Operation *user = use.getOwner();
+    if (auto view = dyn_cast<ViewOpInterface>(user);
+        view && view.getViewSource() == state)
+      collectStaleUses(user->getResult(0), update, uses);
+    else if (user != update && update->isBeforeInBlock(user))
+      uses.push_back(&use);
+  }
+}
+
+/// Sets `use`, which names elements of `state`, to the same elements of `copy`.
+static void redirect(OpOperand *use, Value state, Value copy) {
+  SmallVector<Operation *> views;
+  for (Value value = use->get(); value != state;) {
+    views.push_back(value.getDefiningOp());
+    value = cast<ViewOpInterface>(views.back()).getViewSource();
+  }
+  IRMapping mapping;
+  mapping.map(state, copy);
+  OpBuilder builder(use->getOwner());
+  for (Operation *view : llvm::reverse(views))
+    builder.clone(*view, mapping);
+  use->set(mapping.lookup(use->get()));
+}
+
+/// The update overwrites its state, so whoever wants the old elements later
+/// needs a copy of them. Returns the number of copies made.
+static unsigned copyOverwrittenStates(ProgramOp program) {
+  unsigned copies = 0;
+  for (auto update : program.getBody().getOps<UpdateOp>()) {
+    Value state = update.getState();
+    OpBuilder builder(update);
+    // A vCTA of the update must not read what another one writes.
+    if (getViewBase(update.getValue()) == state) {
+      update.getValueMutable().assign(
+          CopyOp::create(builder, update.getLoc(), update.getValue()));
+      ++copies;
+    }
+    SmallVector<OpOperand *> stale;
+    collectStaleUses(state, update, stale);
+    if (stale.empty())
+      continue;
+    Value copy = CopyOp::create(builder, update.getLoc(), state);
+    ++copies;
+    for (OpOperand *use : stale)
+      redirect(use, state, copy);
+  }
+  return copies;
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct NormalizeGraphPass
+    : ark::impl::NormalizeGraphPassBase<NormalizeGraphPass> {
+  LogicalResult initialize(MLIRContext *context) override {
+    RewritePatternSet set(context);
+    set.add<BroadcastAfterUnary, BroadcastIntoElementwise, BroadcastIntoMask,
+            BroadcastIntoMatmul, BroadcastOfBroadcast, EmptyResult,
+            SimplifyConcat, SimplifyIdentity, SliceOfSlice, TransposeIntoMatmul,
+            TransposeOfUnits, ViewOfSplat>(context);
+    patterns = std::move(set);
+    return success();
+  }
+
+  void runOnOperation() override {
+    // Copies first: patterns move reads, and a read must not move over an
+    // update of what it reads.
+    numStateCopies += copyOverwrittenStates(getOperation());
+    if (failed(applyPatternsGreedily(getOperation(), patterns)))
+      signalPassFailure();
+  }
+
+  FrozenRewritePatternSet patterns;
+};
+} // namespace

@@ -1,0 +1,61 @@
+//===- Decompose.cpp - ark ops in groups become structured ops ------------===//
+
+#include "passes/tiling/Decompose.h"
+#include "passes/tiling/Passes.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_DECOMPOSEPASS
+#include "passes/tiling/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// Records the names of the group's ops, which reports show, before they go.
+static void recordOps(GroupOp group) {
+  Builder builder(group.getContext());
+  SmallVector<Attribute> names;
+  for (Operation &op : group.getBody().front().without_terminator())
+    if (isa<ArkDialect>(op.getDialect()) && !isa<ConstantOp>(op))
+      names.push_back(builder.getStringAttr(op.getName().stripDialect()));
+  if (!group->hasAttr("ops"))
+    group->setAttr("ops", builder.getArrayAttr(names));
+}
+
+namespace {
+struct DecomposePass : ark::impl::DecomposePassBase<DecomposePass> {
+  LogicalResult initialize(MLIRContext *context) override {
+    RewritePatternSet set(context);
+    populateDecomposeElementwise(converter, set);
+    populateDecomposeMatmul(converter, set);
+    populateDecomposeNorm(converter, set);
+    populateDecomposeReduce(converter, set);
+    patterns = std::move(set);
+    return success();
+  }
+
+  void runOnOperation() override {
+    ConversionTarget target(getContext());
+    target.addIllegalDialect<ArkDialect>();
+    target.addLegalDialect<affine::AffineDialect, arith::ArithDialect,
+                           linalg::LinalgDialect, math::MathDialect,
+                           tensor::TensorDialect>();
+    target.addLegalOp<CheckIndexOp, GroupOp, YieldOp,
+                      UnrealizedConversionCastOp>();
+    for (auto group : getOperation().getBody().getOps<GroupOp>()) {
+      recordOps(group);
+      if (failed(applyPartialConversion(group, target, patterns)))
+        return signalPassFailure();
+    }
+  }
+
+  ComputeTypeConverter converter;
+  FrozenRewritePatternSet patterns;
+};
+} // namespace

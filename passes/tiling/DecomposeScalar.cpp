@@ -1,0 +1,303 @@
+//===- DecomposeScalar.cpp - Elementwise ops on scalars -------------------===//
+//
+// Operands and results have compute types; signs come from the types of the op.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/tiling/Decompose.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+namespace {
+/// Arithmetic on scalars of one type, written as formulas.
+struct Scalars {
+  OpBuilder &builder;
+  Location loc;
+  bool isUnsigned;
+
+  Value number(Type type, double value) {
+    return createNumber(builder, loc, type, value);
+  }
+  template <typename FloatOp, typename IntOp>
+  Value pick(Value a, Value b) {
+    if (isa<FloatType>(a.getType()))
+      return FloatOp::create(builder, loc, a, b);
+    return IntOp::create(builder, loc, a, b);
+  }
+  Value add(Value a, Value b) {
+    return pick<arith::AddFOp, arith::AddIOp>(a, b);
+  }
+  Value sub(Value a, Value b) {
+    return pick<arith::SubFOp, arith::SubIOp>(a, b);
+  }
+  Value mul(Value a, Value b) {
+    return pick<arith::MulFOp, arith::MulIOp>(a, b);
+  }
+  Value scale(double factor, Value a) {
+    return mul(number(a.getType(), factor), a);
+  }
+  Value select(Value condition, Value a, Value b) {
+    return arith::SelectOp::create(builder, loc, condition, a, b);
+  }
+  template <typename Op>
+  Value call(Value a) {
+    return Op::create(builder, loc, a);
+  }
+  Value compare(ComparePredicate predicate, Value a, Value b);
+  Value divide(Value a, Value b);
+  Value divideIntegers(Value a, Value b);
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Comparison and division
+//===----------------------------------------------------------------------===//
+
+static arith::CmpFPredicate getFloatPredicate(ComparePredicate predicate) {
+  switch (predicate) {
+  case ComparePredicate::EQ:
+    return arith::CmpFPredicate::OEQ;
+  case ComparePredicate::NE:
+    return arith::CmpFPredicate::UNE;
+  case ComparePredicate::LT:
+    return arith::CmpFPredicate::OLT;
+  case ComparePredicate::LE:
+    return arith::CmpFPredicate::OLE;
+  case ComparePredicate::GT:
+    return arith::CmpFPredicate::OGT;
+  case ComparePredicate::GE:
+    return arith::CmpFPredicate::OGE;
+  }
+  llvm_unreachable("all predicates are handled");
+}
+
+static arith::CmpIPredicate getIntPredicate(ComparePredicate predicate,
+                                            bool isUnsigned) {
+  switch (predicate) {
+  case ComparePredicate::EQ:
+    return arith::CmpIPredicate::eq;
+  case ComparePredicate::NE:
+    return arith::CmpIPredicate::ne;
+  case ComparePredicate::LT:
+    return isUnsigned ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt;
+  case ComparePredicate::LE:
+    return isUnsigned ? arith::CmpIPredicate::ule : arith::CmpIPredicate::sle;
+  case ComparePredicate::GT:
+    return isUnsigned ? arith::CmpIPredicate::ugt : arith::CmpIPredicate::sgt;
+  case ComparePredicate::GE:
+    return isUnsigned ? arith::CmpIPredicate::uge : arith::CmpIPredicate::sge;
+  }
+  llvm_unreachable("all predicates are handled");
+}
+
+Value Scalars::compare(ComparePredicate predicate, Value a, Value b) {
+  if (isa<FloatType>(a.getType()))
+    return arith::CmpFOp::create(builder, loc, getFloatPredicate(predicate), a,
+                                 b);
+  return arith::CmpIOp::create(builder, loc,
+                               getIntPredicate(predicate, isUnsigned), a, b);
+}
+
+/// Truncates toward zero. A machine traps on division by zero and on the
+/// quotient that overflows; here the one is zero and the other wraps.
+Value Scalars::divideIntegers(Value a, Value b) {
+  Value zero = number(a.getType(), 0), one = number(a.getType(), 1);
+  Value byZero = compare(ComparePredicate::EQ, b, zero);
+  if (isUnsigned) {
+    Value safe = select(byZero, one, b);
+    Value quotient = arith::DivUIOp::create(builder, loc, a, safe);
+    return select(byZero, zero, quotient);
+  }
+  Value byMinusOne = compare(ComparePredicate::EQ, b, number(a.getType(), -1));
+  Value unsafe = arith::OrIOp::create(builder, loc, byZero, byMinusOne);
+  Value safe = select(unsafe, one, b);
+  Value quotient = arith::DivSIOp::create(builder, loc, a, safe);
+  quotient = select(byMinusOne, sub(zero, a), quotient);
+  return select(byZero, zero, quotient);
+}
+
+Value Scalars::divide(Value a, Value b) {
+  if (isa<FloatType>(a.getType()))
+    return arith::DivFOp::create(builder, loc, a, b);
+  return divideIntegers(a, b);
+}
+
+Value ark::emitExtremum(OpBuilder &builder, Location loc, Value lhs, Value rhs,
+                        bool isMaximum, bool isUnsigned) {
+  // The float ops give NaN if either operand is.
+  if (isa<FloatType>(lhs.getType()))
+    return isMaximum ? Value(arith::MaximumFOp::create(builder, loc, lhs, rhs))
+                     : Value(arith::MinimumFOp::create(builder, loc, lhs, rhs));
+  if (isUnsigned)
+    return isMaximum ? Value(arith::MaxUIOp::create(builder, loc, lhs, rhs))
+                     : Value(arith::MinUIOp::create(builder, loc, lhs, rhs));
+  return isMaximum ? Value(arith::MaxSIOp::create(builder, loc, lhs, rhs))
+                   : Value(arith::MinSIOp::create(builder, loc, lhs, rhs));
+}
+
+//===----------------------------------------------------------------------===//
+// Functions
+//===----------------------------------------------------------------------===//
+
+static Value emitSigmoid(Scalars s, Value x) {
+  Value one = s.number(x.getType(), 1);
+  Value power = s.call<math::ExpOp>(s.call<arith::NegFOp>(x));
+  return s.divide(one, s.add(one, power));
+}
+
+static Value emitGelu(Scalars s, GeluApproximation approximation, Value x) {
+  Value one = s.number(x.getType(), 1);
+  Value half = s.scale(0.5, x);
+  if (approximation == GeluApproximation::None) {
+    // x * Phi(x), by the error function.
+    Value erf = s.call<math::ErfOp>(s.scale(0.70710678118654752440, x));
+    return s.mul(half, s.add(one, erf));
+  }
+  Value cube = s.mul(s.mul(x, x), x);
+  // sqrt(2 / pi)
+  Value inner =
+      s.scale(0.79788456080286535588, s.add(x, s.scale(0.044715, cube)));
+  return s.mul(half, s.add(one, s.call<math::TanhOp>(inner)));
+}
+
+static Value emitAbs(Scalars s, Value x) {
+  if (isa<FloatType>(x.getType()))
+    return s.call<math::AbsFOp>(x);
+  return s.isUnsigned ? x : s.call<math::AbsIOp>(x);
+}
+
+static Value emitNeg(Scalars s, Value x) {
+  if (isa<FloatType>(x.getType()))
+    return s.call<arith::NegFOp>(x);
+  return s.sub(s.number(x.getType(), 0), x);
+}
+
+//===----------------------------------------------------------------------===//
+// Casts
+//===----------------------------------------------------------------------===//
+
+/// Toward zero; what does not fit becomes the nearest value that does, and NaN
+/// becomes zero.
+static Value castFloatToInt(Scalars s, Value x, Type type, bool isUnsigned) {
+  unsigned bits = type.getIntOrFloatBitWidth();
+  double end = std::ldexp(1.0, isUnsigned ? bits : bits - 1);
+  // Both bounds are powers of two, or zero, so that f32 holds them.
+  Value low = s.number(x.getType(), isUnsigned ? 0 : -end);
+  Value high = s.number(x.getType(), end);
+  Value notBelow = s.compare(ComparePredicate::GE, x, low);
+  Value notAbove = s.compare(ComparePredicate::LT, x, high);
+  Value fits = arith::AndIOp::create(s.builder, s.loc, notBelow, notAbove);
+  Value safe = s.select(fits, x, s.number(x.getType(), 0));
+  Value result =
+      isUnsigned ? Value(arith::FPToUIOp::create(s.builder, s.loc, type, safe))
+                 : Value(arith::FPToSIOp::create(s.builder, s.loc, type, safe));
+  Value below = s.compare(ComparePredicate::LT, x, low);
+  Value above = s.compare(ComparePredicate::GE, x, high);
+  result = s.select(
+      above, createExtreme(s.builder, s.loc, type, /*least=*/false, isUnsigned),
+      result);
+  return s.select(
+      below, createExtreme(s.builder, s.loc, type, /*least=*/true, isUnsigned),
+      result);
+}
+
+static Value castIntToInt(Scalars s, Value x, Type type, bool zeroExtends) {
+  unsigned from = x.getType().getIntOrFloatBitWidth();
+  unsigned to = type.getIntOrFloatBitWidth();
+  if (from == to)
+    return x;
+  if (from > to)
+    return arith::TruncIOp::create(s.builder, s.loc, type, x);
+  return zeroExtends ? Value(arith::ExtUIOp::create(s.builder, s.loc, type, x))
+                     : Value(arith::ExtSIOp::create(s.builder, s.loc, type, x));
+}
+
+/// `from` and `to` are the types of the tensors; `x` has the compute type.
+static Value emitCast(Scalars s, Value x, Type from, Type to) {
+  Type type = getComputeType(to);
+  bool toFloat = isa<FloatType>(to), fromFloat = isa<FloatType>(from);
+  bool zeroExtends = from.isUnsignedInteger() || from.isInteger(1);
+  if (to.isInteger(1))
+    return s.compare(ComparePredicate::NE, x, s.number(x.getType(), 0));
+  if (!toFloat && fromFloat)
+    return castFloatToInt(s, x, type, to.isUnsignedInteger());
+  if (!toFloat)
+    return castIntToInt(s, x, type, zeroExtends);
+  if (!fromFloat)
+    x = zeroExtends ? Value(arith::UIToFPOp::create(s.builder, s.loc, type, x))
+                    : Value(arith::SIToFPOp::create(s.builder, s.loc, type, x));
+  // The user asked for the precision of `to`, even where the body goes on in
+  // f32.
+  return convertScalar(s.builder, s.loc, convertScalar(s.builder, s.loc, x, to),
+                       type);
+}
+
+//===----------------------------------------------------------------------===//
+// All ops
+//===----------------------------------------------------------------------===//
+
+static Type getElement(Value value) {
+  return cast<RankedTensorType>(value.getType()).getElementType();
+}
+
+Value ark::emitScalar(OpBuilder &builder, Operation *op, ValueRange operands) {
+  Type element = getElement(op->getOperands().back());
+  // false < true
+  bool isUnsigned = element.isUnsignedInteger() || element.isInteger(1);
+  Scalars s{builder, op->getLoc(), isUnsigned};
+  Value a = operands.front(), b = operands.back();
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case([&](AbsOp) { return emitAbs(s, a); })
+      .Case([&](NegOp) { return emitNeg(s, a); })
+      .Case([&](ExpOp) { return s.call<math::ExpOp>(a); })
+      .Case([&](LogOp) { return s.call<math::LogOp>(a); })
+      .Case([&](SqrtOp) { return s.call<math::SqrtOp>(a); })
+      .Case([&](RsqrtOp) { return s.call<math::RsqrtOp>(a); })
+      .Case([&](ReciprocalOp) { return s.divide(s.number(a.getType(), 1), a); })
+      .Case([&](SinOp) { return s.call<math::SinOp>(a); })
+      .Case([&](CosOp) { return s.call<math::CosOp>(a); })
+      .Case([&](TanhOp) { return s.call<math::TanhOp>(a); })
+      .Case([&](ErfOp) { return s.call<math::ErfOp>(a); })
+      .Case([&](ReluOp) {
+        return emitExtremum(builder, op->getLoc(), a, s.number(a.getType(), 0),
+                            /*isMaximum=*/true, isUnsigned);
+      })
+      .Case([&](SigmoidOp) { return emitSigmoid(s, a); })
+      .Case([&](SiluOp) { return s.mul(a, emitSigmoid(s, a)); })
+      .Case([&](GeluOp gelu) { return emitGelu(s, gelu.getApproximate(), a); })
+      .Case([&](LogicalNotOp) {
+        return arith::XOrIOp::create(builder, op->getLoc(), a,
+                                     s.number(a.getType(), 1));
+      })
+      .Case([&](CopyOp) { return a; })
+      .Case(
+          [&](CastOp cast) { return emitCast(s, a, element, cast.getDtype()); })
+      .Case([&](AddOp) { return s.add(a, b); })
+      .Case([&](SubOp) { return s.sub(a, b); })
+      .Case([&](MulOp) { return s.mul(a, b); })
+      .Case([&](DivOp) { return s.divide(a, b); })
+      .Case([&](MaximumOp) {
+        return emitExtremum(builder, op->getLoc(), a, b, true, isUnsigned);
+      })
+      .Case([&](MinimumOp) {
+        return emitExtremum(builder, op->getLoc(), a, b, false, isUnsigned);
+      })
+      .Case([&](PowOp) {
+        return math::PowFOp::create(builder, op->getLoc(), a, b);
+      })
+      .Case([&](LogicalAndOp) {
+        return arith::AndIOp::create(builder, op->getLoc(), a, b);
+      })
+      .Case([&](LogicalOrOp) {
+        return arith::OrIOp::create(builder, op->getLoc(), a, b);
+      })
+      .Case([&](CompareOp compare) {
+        return s.compare(compare.getPredicate(), a, b);
+      })
+      .Case([&](WhereOp) { return s.select(a, operands[1], b); });
+}

@@ -1,0 +1,161 @@
+//===- FuseProducers.cpp - Tiles of everything that a tile needs ----------===//
+
+#include "passes/tiling/TaskBody.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Tensor/Transforms/Transforms.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Interfaces/TilingInterface.h"
+#include "mlir/Transforms/CSE.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+using tensor::ExtractSliceOp;
+using tensor::InsertSliceOp;
+
+static bool isInside(Operation *op, TaskOp task) {
+  return task->isProperAncestor(op);
+}
+
+/// A slice of a value as one of another value of its type.
+static Value castTo(RewriterBase &rewriter, Location loc, Value value,
+                    Type type) {
+  if (value.getType() == type)
+    return value;
+  return tensor::CastOp::create(rewriter, loc, type, value);
+}
+
+//===----------------------------------------------------------------------===//
+// Slices of ops that have no TilingInterface
+//===----------------------------------------------------------------------===//
+
+/// A slice of a slice is one slice.
+static Value sliceOfSlice(RewriterBase &rewriter, ExtractSliceOp slice,
+                          ExtractSliceOp producer) {
+  Location loc = slice.getLoc();
+  AffineExpr outer = rewriter.getAffineSymbolExpr(0),
+             inner = rewriter.getAffineSymbolExpr(1),
+             stride = rewriter.getAffineSymbolExpr(2);
+  AffineMap offsetMap = AffineMap::get(0, 3, outer + inner * stride);
+  AffineMap strideMap = AffineMap::get(0, 2, outer * inner);
+  SmallVector<OpFoldResult> offsets, strides;
+  for (auto [outerOffset, outerStride, innerOffset, innerStride] :
+       llvm::zip(producer.getMixedOffsets(), producer.getMixedStrides(),
+                 slice.getMixedOffsets(), slice.getMixedStrides())) {
+    offsets.push_back(affine::makeComposedFoldedAffineApply(
+        rewriter, loc, offsetMap, {outerOffset, innerOffset, outerStride}));
+    strides.push_back(affine::makeComposedFoldedAffineApply(
+        rewriter, loc, strideMap, {outerStride, innerStride}));
+  }
+  return ExtractSliceOp::create(rewriter, loc, slice.getType(),
+                                producer.getSource(), offsets,
+                                slice.getMixedSizes(), strides);
+}
+
+/// A tile of what an insertion makes: in every dimension the inserted part is
+/// all there is, or the tile is.
+static FailureOr<Value> sliceOfInsertion(RewriterBase &rewriter,
+                                         ExtractSliceOp slice,
+                                         InsertSliceOp producer) {
+  Location loc = slice.getLoc();
+  ArrayRef<int64_t> shape = producer.getType().getShape();
+  SmallVector<OpFoldResult> sourceOffsets, sourceSizes, insertOffsets;
+  for (size_t dim = 0; dim < shape.size(); ++dim) {
+    int64_t extent = shape[dim];
+    OpFoldResult offset = producer.getMixedOffsets()[dim];
+    OpFoldResult size = producer.getMixedSizes()[dim];
+    OpFoldResult tileOffset = slice.getMixedOffsets()[dim];
+    OpFoldResult tileSize = slice.getMixedSizes()[dim];
+    auto covers = [&](OpFoldResult start, OpFoldResult length) {
+      return isConstantIntValue(start, 0) && isConstantIntValue(length, extent);
+    };
+    if (covers(offset, size)) {
+      sourceOffsets.push_back(tileOffset);
+      sourceSizes.push_back(tileSize);
+      insertOffsets.push_back(rewriter.getIndexAttr(0));
+    } else if (covers(tileOffset, tileSize)) {
+      sourceOffsets.push_back(rewriter.getIndexAttr(0));
+      sourceSizes.push_back(size);
+      insertOffsets.push_back(offset);
+    } else {
+      return failure();
+    }
+  }
+  SmallVector<OpFoldResult> ones(shape.size(), rewriter.getIndexAttr(1));
+  Value source = ExtractSliceOp::create(rewriter, loc, producer.getSource(),
+                                        sourceOffsets, sourceSizes, ones);
+  Value dest = ExtractSliceOp::create(rewriter, loc, producer.getDest(),
+                                      slice.getMixedOffsets(),
+                                      slice.getMixedSizes(), ones);
+  return Value(InsertSliceOp::create(rewriter, loc, source, dest, insertOffsets,
+                                     sourceSizes, producer.getMixedStrides()));
+}
+
+//===----------------------------------------------------------------------===//
+// Fusion
+//===----------------------------------------------------------------------===//
+
+/// The value of `slice`, which is of a result of `producer`, computed on its
+/// own. Fails where that cannot be done.
+static FailureOr<Value> computeSlice(RewriterBase &rewriter,
+                                     ExtractSliceOp slice,
+                                     Operation *producer) {
+  if (auto inner = dyn_cast<ExtractSliceOp>(producer))
+    return sliceOfSlice(rewriter, slice, inner);
+  if (auto insertion = dyn_cast<InsertSliceOp>(producer))
+    return sliceOfInsertion(rewriter, slice, insertion);
+  if (auto empty = dyn_cast<tensor::EmptyOp>(producer))
+    return Value(tensor::EmptyOp::create(rewriter, slice.getLoc(),
+                                         slice.getMixedSizes(),
+                                         empty.getType().getElementType()));
+  if (!isa<TilingInterface>(producer))
+    return failure();
+  FailureOr<TilingResult> tiled = tensor::replaceExtractSliceWithTiledProducer(
+      rewriter, slice, cast<OpResult>(slice.getSource()));
+  if (failed(tiled))
+    return failure();
+  return tiled->tiledValues.front();
+}
+
+LogicalResult ark::fuseProducersIntoTask(RewriterBase &rewriter, GroupOp group,
+                                         TaskOp task) {
+  for (Operation &producer :
+       llvm::reverse(group.getBody().front().without_terminator())) {
+    // Readers of one op often read the same slice of it. Only when all of
+    // them are there, equal slices can be seen, and the op is computed once.
+    DominanceInfo dominance(task);
+    eliminateCommonSubExpressions(rewriter, dominance, task);
+    for (Operation *user : llvm::make_early_inc_range(producer.getUsers())) {
+      auto slice = dyn_cast<ExtractSliceOp>(user);
+      if (!slice || !isInside(user, task))
+        continue;
+      rewriter.setInsertionPoint(slice);
+      FailureOr<Value> tile = computeSlice(rewriter, slice, &producer);
+      if (failed(tile))
+        return producer.emitError("'")
+               << producer.getName() << "' cannot be cut into tiles of shape "
+               << slice.getType() << " in group '" << group.getName() << "'";
+      rewriter.replaceOp(
+          slice, castTo(rewriter, slice.getLoc(), *tile, slice.getType()));
+    }
+    // Scalars, and tensors that are read as a whole.
+    SmallVector<OpOperand *> uses;
+    for (OpOperand &use : producer.getUses())
+      if (isInside(use.getOwner(), task))
+        uses.push_back(&use);
+    if (uses.empty())
+      continue;
+    rewriter.setInsertionPointToStart(&task.getBody().front());
+    Operation *clone = rewriter.clone(producer);
+    for (OpOperand *use : uses)
+      rewriter.modifyOpInPlace(use->getOwner(), [&] {
+        use->set(
+            clone->getResult(cast<OpResult>(use->get()).getResultNumber()));
+      });
+  }
+  return success();
+}

@@ -1,0 +1,322 @@
+//===- SelectTiles.cpp - The tile of one vCTA -----------------------------===//
+
+#include "passes/tiling/Passes.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <numeric>
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_SELECTTILESPASS
+#include "passes/tiling/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+using llvm::divideCeil;
+
+using Tile = SmallVector<int64_t>;
+
+/// A matmul with no more rows than this streams its weights: every element is
+/// used so few times that reading them is the work.
+static constexpr int64_t kStreamingRows = 16;
+/// Shares of a streaming task may differ by this part of their mean.
+static constexpr double kImbalance = 0.02;
+
+static RankedTensorType getType(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+static int64_t getBytes(Type element) {
+  return divideCeil(element.getIntOrFloatBitWidth(), 8);
+}
+
+//===----------------------------------------------------------------------===//
+// Groups
+//===----------------------------------------------------------------------===//
+
+static Operation *getAnchor(GroupOp group) {
+  for (Operation &op : group.getBody().front().without_terminator())
+    if (isa<AnchorOpInterface, ConcatOp>(op))
+      return &op;
+  return nullptr;
+}
+
+/// The shape that tiles cut: the result's, or that of the slice an update
+/// writes.
+static ArrayRef<int64_t> getDomain(GroupOp group, Operation *anchor) {
+  if (auto update = dyn_cast_or_null<UpdateOp>(anchor))
+    return getType(update.getValue()).getShape();
+  return getType(group.getResult(0)).getShape();
+}
+
+/// Dimensions of the domain that a tile has to hold in full, because every
+/// element of the result needs all of them.
+static SmallVector<int64_t> getWholeDims(Operation *anchor, int64_t rank) {
+  if (auto softmax = dyn_cast_or_null<SoftmaxOp>(anchor))
+    return {static_cast<int64_t>(softmax.getAxis())};
+  if (auto concat = dyn_cast_or_null<ConcatOp>(anchor))
+    return {static_cast<int64_t>(concat.getAxis())};
+  if (isa_and_nonnull<LayernormOp, RmsnormOp, RopeOp, AttentionOp>(anchor))
+    return {rank - 1};
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// The tile of the user's plan
+//===----------------------------------------------------------------------===//
+
+static FailureOr<Tile> parsePlannedTile(GroupOp group, Attribute attr) {
+  Tile tile;
+  if (auto array = dyn_cast<DenseI64ArrayAttr>(attr)) {
+    tile.assign(array.asArrayRef().begin(), array.asArrayRef().end());
+    return tile;
+  }
+  auto array = dyn_cast<ArrayAttr>(attr);
+  for (Attribute extent : array ? array.getValue() : ArrayRef<Attribute>()) {
+    auto integer = dyn_cast<IntegerAttr>(extent);
+    if (!integer)
+      array = nullptr;
+    else
+      tile.push_back(integer.getValue().getSExtValue());
+  }
+  if (array)
+    return tile;
+  group.emitError("plan of '") << group.getName() << "' has tile = " << attr
+                               << "; expected a list of extents";
+  return failure();
+}
+
+/// The planned tile for every dimension of the result; null without one.
+static FailureOr<std::optional<Tile>> getPlannedTile(GroupOp group) {
+  DictionaryAttr plan = group.getPlanAttr();
+  Attribute attr = plan ? plan.get("tile") : Attribute();
+  if (!attr)
+    return std::optional<Tile>();
+  FailureOr<Tile> tile = parsePlannedTile(group, attr);
+  if (failed(tile))
+    return failure();
+  ArrayRef<int64_t> shape = getType(group.getResult(0)).getShape();
+  if (tile->size() > shape.size() ||
+      llvm::any_of(*tile, [](int64_t extent) { return extent <= 0; })) {
+    group.emitError("plan of '")
+        << group.getName() << "' has tile = " << attr
+        << " for a result of type " << group.getResult(0).getType()
+        << "; expected a positive extent for each of its last dimensions";
+    return failure();
+  }
+  tile->insert(tile->begin(), shape.size() - tile->size(), 1);
+  return std::optional<Tile>(*tile);
+}
+
+//===----------------------------------------------------------------------===//
+// Choices
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct TileSelector {
+  TargetAttr target;
+  int64_t rowBytes, tilesPerSM, matmulM, matmulN, attentionRows;
+
+  Tile select(GroupOp group) const;
+
+private:
+  bool isCPU() const { return target.getBackend() == Backend::CPU; }
+  int64_t getWantedTiles() const { return tilesPerSM * target.getSms(); }
+  Tile selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const;
+  int64_t selectStreamingColumns(int64_t batches, int64_t columns) const;
+  Tile selectAttention(AttentionOp op, ArrayRef<int64_t> domain) const;
+  Tile selectRows(GroupOp group, Operation *anchor,
+                  ArrayRef<int64_t> domain) const;
+};
+} // namespace
+
+static int64_t countTiles(ArrayRef<int64_t> domain, ArrayRef<int64_t> tile) {
+  int64_t count = 1;
+  for (auto [extent, size] : llvm::zip(domain, tile))
+    count *= std::max<int64_t>(divideCeil(extent, size), 1);
+  return count;
+}
+
+/// About `wanted`: a divisor of `extent`, because tiles of one static shape
+/// make the better code, or else such that all tiles are nearly equal and a
+/// multiple of `unit`.
+static int64_t divideEvenly(int64_t extent, int64_t wanted, int64_t unit) {
+  if (extent <= wanted)
+    return std::max<int64_t>(extent, 1);
+  for (int64_t size = wanted; size > wanted / 2; --size)
+    if (extent % size == 0 && (size % unit == 0 || wanted < unit))
+      return size;
+  int64_t count = divideCeil(extent, wanted);
+  return llvm::alignTo(divideCeil(extent, count), wanted < unit ? 1 : unit);
+}
+
+/// The number of columns such that runs of tiles of equal length, one run for
+/// every SM, hold nearly equal numbers of columns. Few columns in a tile
+/// divide more evenly; more of them waste less on starting a vCTA.
+int64_t TileSelector::selectStreamingColumns(int64_t batches,
+                                             int64_t columns) const {
+  int64_t sms = target.getSms();
+  int64_t best = 1;
+  double bestShare = std::numeric_limits<double>::infinity();
+  for (int64_t size : {64, 48, 32, 24, 16, 12, 8, 6, 4, 3, 2, 1}) {
+    int64_t tiles = batches * divideCeil(columns, size);
+    // The largest share over the mean.
+    double share = static_cast<double>(divideCeil(tiles, sms)) * size * sms /
+                   (static_cast<double>(batches) * columns);
+    if (share <= 1 + kImbalance)
+      return size;
+    if (share < bestShare) {
+      best = size;
+      bestShare = share;
+    }
+  }
+  return best;
+}
+
+Tile TileSelector::selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const {
+  int64_t rank = domain.size();
+  int64_t rows = domain[rank - 2], columns = domain[rank - 1];
+  int64_t batches = 1;
+  for (int64_t extent : domain.drop_back(2))
+    batches *= extent;
+  RankedTensorType lhs = getType(op.getLhs());
+  int64_t depth =
+      lhs.getShape()[rank >= 2 && op.getTransposeInput() ? lhs.getRank() - 2
+                                                         : lhs.getRank() - 1];
+  Tile tile(rank, 1);
+  int64_t &m = tile[rank - 2], &n = tile[rank - 1];
+  if (!isCPU() && rows <= kStreamingRows) {
+    m = std::max<int64_t>(rows, 1);
+    n = selectStreamingColumns(batches, columns);
+  } else {
+    // Deep panels of 128 columns would leave the second-level cache.
+    int64_t wantedN = isCPU() ? (depth > 1024 ? 64 : 128) : 128;
+    int64_t wantedM = isCPU() ? 64 : (rows <= 64 ? 64 : 128);
+    m = divideEvenly(rows, wantedM, 8);
+    n = divideEvenly(columns, wantedN, 16);
+    // A tile that is too small rereads its panels too often.
+    int64_t leastM = 16, leastN = isCPU() ? 32 : 64;
+    while (countTiles(domain, tile) < getWantedTiles() &&
+           (n > leastN || m > leastM)) {
+      bool cutN = n > leastN && (n >= 2 * m || m <= leastM);
+      int64_t &size = cutN ? n : m;
+      size = std::max(llvm::alignTo(size / 2, 8),
+                      static_cast<uint64_t>(cutN ? leastN : leastM));
+    }
+  }
+  if (matmulM > 0)
+    m = matmulM;
+  if (matmulN > 0)
+    n = matmulN;
+  return tile;
+}
+
+Tile TileSelector::selectAttention(AttentionOp op,
+                                   ArrayRef<int64_t> domain) const {
+  int64_t rank = domain.size();
+  int64_t queries = domain[rank - 2];
+  Tile tile(rank, 1);
+  tile[rank - 1] = domain[rank - 1];
+  tile[rank - 2] = divideEvenly(queries, attentionRows, 8);
+  // Query heads of one key head read the same keys and values.
+  int64_t kvHeads = getType(op.getKey()).getDimSize(rank - 3);
+  int64_t sharing = kvHeads ? domain[rank - 3] / kvHeads : 1;
+  if (queries * sharing <= kStreamingRows)
+    tile[rank - 3] = sharing;
+  return tile;
+}
+
+/// Bytes that one element of the domain stands for, in and out.
+static int64_t getBytesPerElement(GroupOp group, Operation *anchor,
+                                  ArrayRef<int64_t> domain) {
+  auto product = [](ArrayRef<int64_t> shape) {
+    return std::max<int64_t>(std::accumulate(shape.begin(), shape.end(),
+                                             int64_t(1),
+                                             std::multiplies<int64_t>()),
+                             1);
+  };
+  int64_t bytes = getBytes(getType(group.getResult(0)).getElementType());
+  if (!anchor)
+    return 2 * bytes;
+  RankedTensorType operand = getType(anchor->getOperand(0));
+  int64_t ratio =
+      isa<EmbeddingOp, GatherOp, UpdateOp, ConcatOp>(anchor)
+          ? 1
+          : divideCeil(product(operand.getShape()), product(domain));
+  return bytes + ratio * getBytes(operand.getElementType());
+}
+
+Tile TileSelector::selectRows(GroupOp group, Operation *anchor,
+                              ArrayRef<int64_t> domain) const {
+  int64_t rank = domain.size();
+  SmallVector<int64_t> wholeDims = getWholeDims(anchor, rank);
+  int64_t bytes = getBytesPerElement(group, anchor, domain);
+  Tile tile(rank, 1);
+  for (int64_t dim : wholeDims) {
+    tile[dim] = std::max<int64_t>(domain[dim], 1);
+    bytes *= tile[dim];
+  }
+  // Innermost dimensions first: these lie together in memory.
+  for (int64_t dim = rank - 1; dim >= 0; --dim) {
+    if (llvm::is_contained(wholeDims, dim))
+      continue;
+    int64_t wanted = std::max<int64_t>(rowBytes / bytes, 1);
+    tile[dim] = divideEvenly(domain[dim], wanted, dim == rank - 1 ? 16 : 1);
+    bytes *= tile[dim];
+    if (tile[dim] < domain[dim])
+      break;
+  }
+  // Smaller tiles where SMs would idle, but none that is not worth starting.
+  for (int64_t dim = 0; dim < rank; ++dim)
+    while (countTiles(domain, tile) < getWantedTiles() && tile[dim] > 1 &&
+           !llvm::is_contained(wholeDims, dim) && bytes > rowBytes / 16) {
+      bytes /= 2;
+      tile[dim] = divideCeil(tile[dim], 2);
+    }
+  return tile;
+}
+
+Tile TileSelector::select(GroupOp group) const {
+  Operation *anchor = getAnchor(group);
+  ArrayRef<int64_t> domain = getDomain(group, anchor);
+  if (auto matmul = dyn_cast_or_null<MatmulOp>(anchor))
+    return selectMatmul(matmul, domain);
+  if (auto attention = dyn_cast_or_null<AttentionOp>(anchor))
+    return selectAttention(attention, domain);
+  return selectRows(group, anchor, domain);
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct SelectTilesPass : ark::impl::SelectTilesPassBase<SelectTilesPass> {
+  using SelectTilesPassBase::SelectTilesPassBase;
+
+  void runOnOperation() override {
+    auto module = getOperation()->getParentOfType<ModuleOp>();
+    auto target =
+        module ? module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr)
+               : TargetAttr();
+    if (!target) {
+      getOperation().emitError("the module has no '")
+          << ArkDialect::kTargetAttr << "' to choose tiles for";
+      return signalPassFailure();
+    }
+    TileSelector selector{target,  rowBytes, tilesPerSM,
+                          matmulM, matmulN,  attentionRows};
+    for (auto group : getOperation().getBody().getOps<GroupOp>()) {
+      if (group.getTile())
+        continue;
+      FailureOr<std::optional<Tile>> planned = getPlannedTile(group);
+      if (failed(planned))
+        return signalPassFailure();
+      ++(*planned ? numPlanned : numSelected);
+      group.setTile(*planned ? **planned : selector.select(group));
+    }
+  }
+};
+} // namespace

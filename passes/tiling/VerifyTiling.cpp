@@ -1,0 +1,128 @@
+//===- VerifyTiling.cpp - What the memory stage accepts -------------------===//
+//
+// Checks carry the labels of the pass description.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/tiling/Passes.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/SmallPtrSet.h"
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_VERIFYTILINGPASS
+#include "passes/tiling/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+static Value getViewBase(Value value) {
+  while (auto view = value.getDefiningOp<ViewOpInterface>())
+    value = view.getViewSource();
+  return value;
+}
+
+/// An argument of kind state, or the result of a task that updates one.
+static bool isState(ProgramOp program, Value value) {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return program.getArgumentKind(argument.getArgNumber()) ==
+           ArgumentKind::State;
+  auto task = value.getDefiningOp<TaskOp>();
+  return task && task.getInPlace();
+}
+
+/// tiling_c2
+static LogicalResult verifyOuts(ProgramOp program, TaskOp task) {
+  for (Value out : task.getOuts()) {
+    if (task.getInPlace()
+            ? isState(program, out)
+            : out.getDefiningOp<tensor::EmptyOp>() && out.hasOneUse())
+      continue;
+    return task.emitOpError("'")
+           << task.getName()
+           << "' writes to a tensor that is neither empty nor "
+           << "a state updated in place (tiling_c2)";
+  }
+  return success();
+}
+
+/// tiling_c4
+static LogicalResult verifyBody(TaskOp task) {
+  WalkResult result = task.getBody().walk([&](Operation *op) {
+    bool known =
+        isa<linalg::LinalgDialect, tensor::TensorDialect, arith::ArithDialect,
+            math::MathDialect>(op->getDialect()) ||
+        isa<affine::AffineApplyOp, affine::AffineMinOp, CheckIndexOp, YieldOp,
+            UnrealizedConversionCastOp>(op);
+    bool onBuffers =
+        llvm::any_of(op->getOperandTypes(), llvm::IsaPred<BaseMemRefType>);
+    if (known && !onBuffers)
+      return WalkResult::advance();
+    op->emitOpError("cannot be part of the body of task '")
+        << task.getName() << "' (tiling_c4)";
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}
+
+/// tiling_c5
+static LogicalResult verifyStateOrder(TaskOp task) {
+  for (Value operand : task.getOperands()) {
+    Value base = getViewBase(operand);
+    for (Operation *user : base.getUsers()) {
+      auto writer = dyn_cast<TaskOp>(user);
+      if (!writer || writer == task || !writer.getInPlace() ||
+          !llvm::is_contained(writer.getOuts(), base) ||
+          task->isBeforeInBlock(writer))
+        continue;
+      InFlightDiagnostic diag =
+          task.emitOpError("'")
+          << task.getName() << "' reads a state after its update (tiling_c5)";
+      diag.attachNote(writer.getLoc()) << "the update is here";
+      return diag;
+    }
+  }
+  return success();
+}
+
+/// tiling_c3
+static LogicalResult verifyResults(ProgramOp program, ReturnOp ret) {
+  llvm::SmallPtrSet<Value, 8> seen;
+  for (auto [index, value] : llvm::enumerate(ret.getOperands())) {
+    auto task = value.getDefiningOp<TaskOp>();
+    if (!task || task.getInPlace() || !seen.insert(value).second)
+      return ret.emitOpError("result '")
+             << program.getResultName(index)
+             << "' is not produced by a task of its own (tiling_c3)";
+  }
+  return success();
+}
+
+namespace {
+struct VerifyTilingPass : ark::impl::VerifyTilingPassBase<VerifyTilingPass> {
+  LogicalResult verify(ProgramOp program) {
+    Block &block = program.getBody().front();
+    for (Operation &op : block.without_terminator()) {
+      // tiling_c1
+      if (!isa<TaskOp, ViewOpInterface, ConstantOp, tensor::EmptyOp>(op))
+        return op.emitOpError("is not a task, view or constant (tiling_c1)");
+      auto task = dyn_cast<TaskOp>(op);
+      if (task && (failed(verifyOuts(program, task)) ||
+                   failed(verifyBody(task)) || failed(verifyStateOrder(task))))
+        return failure();
+    }
+    return verifyResults(program, cast<ReturnOp>(block.getTerminator()));
+  }
+
+  void runOnOperation() override {
+    if (failed(verify(getOperation())))
+      signalPassFailure();
+    markAllAnalysesPreserved();
+  }
+};
+} // namespace
