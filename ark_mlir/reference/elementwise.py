@@ -21,12 +21,27 @@ __all__: list[str] = []
 
 # ---------------------------------------------------------------- floats
 
-_erf = np.frompyfunc(math.erf, 1, 1)
+# erf at multiples of 1/64 up to 6, beyond which it is one to the last digit of float64.
+_ERF_STEP = 1 / 64
+_ERF = np.array([math.erf(i * _ERF_STEP) for i in range(6 * 64 + 1)])
+# Three-point Gauss-Legendre on [0, 1]: over half a step its error is below 1e-18.
+_NODES = 0.5 + np.sqrt(0.6) / 2 * np.array([-1.0, 0.0, 1.0])
+_WEIGHTS = np.array([5.0, 8.0, 5.0]) / 18
 
 
 def erf(x: Array) -> Array:
-    """The error function; numpy has none."""
-    return np.asarray(_erf(x), np.float64)
+    """The error function, which numpy lacks, to about 1e-16.
+
+    The value at the nearest point of a table, and the integral from there.
+    """
+    size = np.minimum(np.abs(x), 6.0)
+    index = np.rint(np.nan_to_num(size) / _ERF_STEP).astype(np.int64)
+    start = index * _ERF_STEP
+    rest = size - start
+    slope = sum(
+        w * np.exp(-((start + u * rest) ** 2)) for u, w in zip(_NODES, _WEIGHTS, strict=True)
+    )
+    return np.copysign(_ERF[index] + rest * slope * (2 / math.sqrt(math.pi)), x)
 
 
 def sigmoid(x: Array) -> Array:
@@ -42,12 +57,7 @@ def silu(x: Array) -> Array:
 
 def gelu_exact(x: Array) -> Array:
     """``x * Phi(x)``, with its limit at minus infinity."""
-    # erfc keeps what 1 + erf cancels for large negative x.
-    tail = np.asarray(_erfc(-x / math.sqrt(2)), np.float64)
-    return np.where(np.isneginf(x), 0.0, 0.5 * x * tail)
-
-
-_erfc = np.frompyfunc(math.erfc, 1, 1)
+    return np.where(np.isneginf(x), 0.0, 0.5 * x * (1 + erf(x / math.sqrt(2))))
 
 
 def gelu_tanh(x: Array) -> Array:

@@ -83,7 +83,16 @@ def test_exact_gelu(interpret: Interpret) -> None:
     x = np.linspace(-12, 6, 101).astype(np.float32)
     expected = [v * math.erfc(-v / math.sqrt(2)) / 2 for v in x.astype(np.float64).tolist()]
     got = interpret(lambda t: ark.gelu(t, approximate="none"), x)
-    np.testing.assert_allclose(got, expected, rtol=1e-14)
+    np.testing.assert_allclose(got, expected, rtol=1e-14, atol=2e-15)
+
+
+def test_erf_to_the_last_digits(interpret: Interpret) -> None:
+    x = np.concatenate([np.linspace(-7, 7, 20001), [1e-30, -1e-8]]).astype(np.float32)
+    expected = [math.erf(v) for v in x.astype(np.float64).tolist()]
+    np.testing.assert_allclose(interpret(ark.erf, x), expected, rtol=4e-16, atol=0)
+    got = interpret(ark.erf, np.array([np.nan, -0.0, np.inf], np.float32))
+    np.testing.assert_array_equal(got, [np.nan, -0.0, 1.0])
+    assert np.signbit(got[1])
 
 
 @pytest.mark.parametrize(
