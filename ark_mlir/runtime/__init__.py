@@ -45,4 +45,4 @@ def load(path: str | os.PathLike[str], drivers: DriverTable = DRIVERS) -> Execut
     Example:
         >>> exe = ark.load("mlp.arkbin")                            # doctest: +SKIP
     """
-    return Executable(read_bundle(path), drivers)
+    return Executable(read_bundle(path), drivers).prepare()

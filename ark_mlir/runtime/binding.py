@@ -73,7 +73,7 @@ def check_arrays(
             if buffer.kind == "scalar":
                 array = _scalar(values[buffer.name], buffer, name)
             else:
-                array = to_numpy(values[buffer.name], name)
+                array = to_numpy(_plain(values[buffer.name], buffer), name)
         except InvalidUsageError as error:
             problems.append(error.message)
             continue
@@ -82,6 +82,14 @@ def check_arrays(
         else:
             arrays[buffer.name] = array
     return arrays
+
+
+def _plain(value: object, buffer: Buffer) -> object:
+    """A value without its history: parameters of a model being trained may be bound as they
+    are, while an input that wants a gradient is a mistake, and is refused."""
+    if buffer.kind != "input" and getattr(value, "requires_grad", False):
+        return cast("Any", value).detach()
+    return value
 
 
 def _scalar(value: object, buffer: Buffer, name: str) -> NDArray[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..bundle import Buffer, Bundle, Manifest
+from ..errors import InvalidUsageError
 from .arrays import as_array, framework
 from .binding import Sources, place, read_sources, refuse
 from .driver import DRIVERS, DriverTable
@@ -40,7 +42,10 @@ class Executable:
 
     def __init__(self, bundle: Bundle, drivers: DriverTable = DRIVERS) -> None:
         self.bundle = bundle
-        self._runner = Runner(bundle, drivers)
+        self._drivers = drivers
+        self._ready: Runner | None = None
+        self._closed = False
+        self._making = threading.Lock()
 
     @classmethod
     def from_parts(
@@ -51,17 +56,38 @@ class Executable:
     ) -> Executable:
         """The executable of a program that was just compiled, without a file.
 
+        It can be saved and looked at on any machine; the kernel is loaded on first use, or by
+        :meth:`prepare`.
+
         Args:
             manifest: the manifest as a record, an object or JSON text (docs/bundle.md).
             sections: bytes by section name.
             drivers: how a backend's driver is made; tests pass their own.
 
         Raises:
-            BundleError: manifest or sections are not ones that a file may hold, or were made
-                for another machine.
-            UnsupportedError: there is no driver for the backend.
+            BundleError: manifest or sections are not ones that a file may hold.
         """
         return cls(Bundle.from_parts(manifest, sections), drivers)
+
+    def prepare(self) -> Self:
+        """Loads the kernel and allocates its memory, which the first use does otherwise.
+
+        Raises:
+            BundleError: the program was made for another machine, or its kernel is malformed.
+            UnsupportedError: there is no driver for its backend.
+            DeviceError: there is not enough memory.
+        """
+        _ = self._runner
+        return self
+
+    @property
+    def _runner(self) -> Runner:
+        with self._making:
+            if self._ready is None:
+                if self._closed:
+                    raise InvalidUsageError(f"the executable {self.name!r} is closed")
+                self._ready = Runner(self.bundle, self._drivers)
+            return self._ready
 
     # -- what it is --------------------------------------------------------------------------
 
@@ -97,7 +123,9 @@ class Executable:
 
     def report(self) -> Report:
         """Figures of the program: ``print(exe.report())`` shows a table."""
-        storage = self._runner.storage
+        if self._ready is None:
+            return make_report(self.bundle)
+        storage = self._ready.storage
         return make_report(self.bundle, storage.bound_bytes(False), storage.bound_bytes(True))
 
     def save(self, path: Path) -> None:
@@ -226,7 +254,10 @@ class Executable:
 
     def close(self) -> None:
         """Gives memory and threads back; may be called again, but nothing else after it."""
-        self._runner.close()
+        with self._making:
+            self._closed = True
+            if self._ready is not None:
+                self._ready.close()
 
     def __enter__(self) -> Self:
         return self

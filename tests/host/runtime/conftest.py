@@ -29,7 +29,7 @@ def make(kernel: bytes) -> Iterator[Make]:
     made: list[Executable] = []
 
     def build(program: ToyProgram, **options: Any) -> Executable:
-        made.append(Executable.from_parts(*program.parts(kernel, **options)))
+        made.append(Executable.from_parts(*program.parts(kernel, **options)).prepare())
         return made[-1]
 
     yield build

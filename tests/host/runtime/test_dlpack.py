@@ -147,6 +147,14 @@ def test_torch_gradients() -> None:
         to_numpy(torch.zeros(3, requires_grad=True), "x")
 
 
+def test_torch_parameters_are_bound_as_they_are(add: Any, x: Array) -> None:
+    torch = library("torch")
+    weight = torch.nn.Parameter(torch.full((128,), 3.0))
+    y = add.bind({"w": weight}).run(x=torch.from_numpy(x))["y"]
+    assert isinstance(y, torch.Tensor)
+    assert torch.equal(y, torch.arange(128) + 3.5)
+
+
 @pytest.mark.parametrize("dtype", ["fp32", "bf16", "fp8_e4m3", "fp8_e5m2", "int32", "bool"])
 def test_jax(dtype: str) -> None:
     jax = library("jax.numpy")

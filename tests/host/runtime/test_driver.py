@@ -122,7 +122,7 @@ def test_outcomes(x: Array, outcome: Outcome, error: type[ark.ArkError], message
 
 def test_no_driver_for_a_backend() -> None:
     with pytest.raises(ark.UnsupportedError, match=f"for cpu \\({platform.machine()}\\)"):
-        Executable.from_parts(*add_program().parts(), drivers={})
+        Executable.from_parts(*add_program().parts(), drivers={}).prepare()
 
 
 def test_memory_that_is_not_there() -> None:

@@ -41,7 +41,7 @@ def build(kernel: bytes, tmp_path: Path) -> Callable[..., bytes]:
 def load(kernel: bytes, change: Callable[[dict[str, Any]], object] = lambda m: None) -> Executable:
     manifest, sections = add_program().parts(kernel)
     change(manifest)
-    return Executable.from_parts(manifest, sections)
+    return Executable.from_parts(manifest, sections).prepare()
 
 
 # -- targets -------------------------------------------------------------------------------------
@@ -69,6 +69,20 @@ def test_another_backend(kernel: bytes, tmp_path: Path, backend: str, arch: str)
     message = rf"a\.arkbin: the bundle is for {backend} \({arch}\); this runtime runs .* cpu"
     with pytest.raises(ark.UnsupportedError, match=message):
         ark.load(tmp_path / "a.arkbin")
+
+
+def test_a_program_for_elsewhere_can_be_saved_and_looked_at(kernel: bytes, tmp_path: Path) -> None:
+    """As when compiling for a GPU on a laptop."""
+    manifest, sections = add_program().parts(kernel)
+    manifest["target"].update(backend="cuda", arch="sm_90a")
+    executable = Executable.from_parts(manifest, sections)
+    executable.save(tmp_path / "a.arkbin")
+    assert executable.report().target == "cuda (sm_90a)"
+    with pytest.raises(ark.UnsupportedError, match="is for cuda"):
+        executable.bind({})
+    executable.close()
+    with pytest.raises(ark.InvalidUsageError, match="is closed"):
+        executable.bind({})
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="names of x86")
