@@ -110,6 +110,8 @@ def _import(module: str) -> object:
         return importlib.import_module(module, __name__)
     except ModuleNotFoundError as error:
         missing = error.name or ""
+        if missing == __name__ + module:
+            raise AttributeError(f"module {__name__!r} has no attribute {module[1:]!r}") from None
         # Only the absence of our own compiled part has a remedy that we can name.
         if missing.startswith((f"{__name__}._mlir_libs", f"{__name__}.ir", f"{__name__}.dialects")):
             raise ImportError(

@@ -44,7 +44,7 @@ def planner(
         sms: ``[begin, end)`` of the SMs that may run the ops; ``n`` means ``[0, n)``.
         warps: range of warps of those SMs.
         shared_memory: range of bytes of the shared memory of those SMs.
-        tile: extents of a tile, one for every dimension of an op's result.
+        tile: extents of a tile, for the last dimensions of an op's result.
         sync: False lets consecutive ops of the block follow each other without
             synchronisation between SMs where the dependences allow it.
 
