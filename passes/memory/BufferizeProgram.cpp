@@ -53,6 +53,23 @@ static LogicalResult checkReads(TaskOp task) {
   return success();
 }
 
+/// What `ark-resolve-views` sees to.
+static LogicalResult checkResolved(ProgramOp program) {
+  TensorPlacements placements;
+  for (auto view : program.getBody().getOps<ViewOpInterface>())
+    if (!placements.lookup(view->getResult(0)))
+      return view->emitError("no strides express this view: run "
+                             "ark-resolve-views first");
+  Operation *terminator = program.getBody().front().getTerminator();
+  for (OpOperand &operand : terminator->getOpOperands())
+    if (!isOutputBuffer(operand))
+      return terminator->emitError("result ")
+             << operand.getOperandNumber()
+             << " is not what a task fills for it alone: run "
+                "ark-resolve-views first";
+  return success();
+}
+
 static LogicalResult checkProgram(ProgramOp program) {
   for (Operation &op : program.getBody().front()) {
     if (auto task = dyn_cast<TaskOp>(op)) {
@@ -64,7 +81,7 @@ static LogicalResult checkProgram(ProgramOp program) {
       return op.emitError("has no place between tasks: only views, constants "
                           "and tensor.empty do");
   }
-  return success();
+  return checkResolved(program);
 }
 
 //===----------------------------------------------------------------------===//
@@ -312,7 +329,7 @@ struct BufferizeProgramPass
     ProgramOp program = getOperation();
     if (program.getBody().empty() || program.isBufferized())
       return;
-    if (failed(checkProgram(program)) ||
+    if (failed(verifyOnTensors(program)) || failed(checkProgram(program)) ||
         failed(ProgramBufferizer(program).run()))
       signalPassFailure();
   }

@@ -16,18 +16,6 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Whether `operand` of `ark.return` may be the output buffer itself: what a
-/// task fills, and fills for this result alone.
-static bool isOutputBuffer(OpOperand &operand) {
-  auto result = dyn_cast<OpResult>(operand.get());
-  if (!result || !isa<TaskOp>(result.getOwner()) || getUpdatedOperand(result))
-    return false;
-  return llvm::none_of(result.getUses(), [&](OpOperand &use) {
-    return use.getOwner() == operand.getOwner() &&
-           use.getOperandNumber() < operand.getOperandNumber();
-  });
-}
-
 /// The results of tasks that `tensor` is to come after, by `ark.identity`.
 static void collectDependences(Value tensor,
                                llvm::SetVector<Value> &dependences) {
@@ -183,6 +171,8 @@ void ResolveViewsPass::runOnOperation() {
   ProgramOp program = getOperation();
   if (program.getBody().empty() || program.isBufferized())
     return;
+  if (failed(verifyOnTensors(program)))
+    return signalPassFailure();
   CopyTaskBuilder copies(program);
   eraseDeadViews();
   copyWhereNoStrides(copies);

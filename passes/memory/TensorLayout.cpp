@@ -168,6 +168,28 @@ OpOperand *mlir::ark::getUpdatedOperand(OpResult result) {
   return out.get().getDefiningOp<tensor::EmptyOp>() ? nullptr : &out;
 }
 
+LogicalResult mlir::ark::verifyOnTensors(ProgramOp program) {
+  for (TypeRange types : {TypeRange(program.getArgumentTypes()),
+                          TypeRange(program.getResultTypes())})
+    for (Type type : types) {
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      if (!tensor || !tensor.hasStaticShape())
+        return program.emitError("takes or gives ")
+               << type << ", which is no tensor of static shape";
+    }
+  return success();
+}
+
+bool mlir::ark::isOutputBuffer(OpOperand &operand) {
+  auto result = dyn_cast<OpResult>(operand.get());
+  if (!result || !isa<TaskOp>(result.getOwner()) || getUpdatedOperand(result))
+    return false;
+  return llvm::none_of(result.getUses(), [&](OpOperand &use) {
+    return use.getOwner() == operand.getOwner() &&
+           use.getOperandNumber() < operand.getOperandNumber();
+  });
+}
+
 //===----------------------------------------------------------------------===//
 // Choice of an order of dimensions
 //===----------------------------------------------------------------------===//

@@ -61,6 +61,13 @@ Value skipViews(Value tensor);
 /// where the task fills a tensor of its own.
 OpOperand *getUpdatedOperand(OpResult result);
 
+/// Emits an error unless a program takes and gives tensors of static shape.
+LogicalResult verifyOnTensors(ProgramOp program);
+
+/// Whether an operand of `ark.return` may be the output buffer itself: what a
+/// task fills, and fills for this result alone.
+bool isOutputBuffer(OpOperand &operand);
+
 } // namespace mlir::ark
 
 #endif // ARK_PASSES_MEMORY_TENSORLAYOUT_H

@@ -3,6 +3,7 @@
 #include "passes/pipelines/Pipelines.h"
 
 #include "passes/kernel/Passes.h"
+#include "passes/memory/Passes.h"
 #include "passes/pipelines/Passes.h"
 #include "passes/target/Passes.h"
 
@@ -19,6 +20,10 @@ using namespace mlir::ark;
 
 static void buildNothing(OpPassManager &, const CompilePipelineOptions &) {}
 
+static void buildMemory(OpPassManager &pm, const CompilePipelineOptions &) {
+  buildMemoryPipeline(pm);
+}
+
 static void buildKernel(OpPassManager &pm,
                         const CompilePipelineOptions &options) {
   buildKernelPipeline(pm, {options.trace});
@@ -33,7 +38,7 @@ ArrayRef<StageInfo> ark::getStages() {
       {Stage::Graph, "graph", "ark ops on tensors become groups", buildNothing},
       {Stage::Tiling, "tiling", "groups become tasks on tiles", buildNothing},
       {Stage::Memory, "memory", "tasks work on buffers of one arena",
-       buildNothing},
+       buildMemory},
       {Stage::Scheduling, "scheduling", "vCTAs get a lane and an order",
        buildNothing},
       {Stage::Synchronization, "synchronization",
