@@ -1,0 +1,101 @@
+"""``ark bench``: how long a run takes."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+from .common import Commands, add_binding_options, add_command, bind_parameters, count, progress
+from .run import add_input_option, read_inputs
+
+if TYPE_CHECKING:
+    from ..runtime import Executable
+
+
+def add(commands: Commands) -> None:
+    """Adds the command."""
+    parser = add_command(
+        commands,
+        "bench",
+        "measure how long runs of a bundle take",
+        "ark bench mlp.arkbin --runs 100",
+        run,
+    )
+    parser.add_argument("bundle", metavar="BUNDLE", help="a file of `ark compile`")
+    add_input_option(parser)
+    add_binding_options(parser)
+    parser.add_argument("--runs", type=count, default=20, metavar="N", help="default 20")
+    parser.add_argument("--warmup", type=count, default=3, metavar="N", help="default 3")
+    parser.add_argument("--iterations", type=count, default=1, metavar="N", help="per launch")
+    parser.add_argument("--resident", action="store_true", help="keep the program on the device")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs the command."""
+    from ..runtime import load
+
+    with load(options.bundle) as executable:
+        inputs = {**zeros(executable.inputs), **read_inputs(executable, options)}
+        if not options.parameters and not options.files:
+            executable.bind(zeros(executable.parameters))
+        else:
+            bind_parameters(executable, options)
+        with progress(f"measuring {executable.name}"):
+            seconds = measure(executable, inputs, options)
+        figures = statistics(seconds, executable.report().predicted_ns, options.iterations)
+    if options.json:
+        print(json.dumps(figures))
+        return 0
+    from ..runtime.report import duration
+
+    print(f"{executable.name}: {options.runs} runs of {options.iterations} iterations")
+    for name, value in figures.items():
+        print(f"  {name:<10} {duration(value * 1e9)} per iteration")
+    return 0
+
+
+def zeros(buffers: Any) -> dict[str, Any]:
+    """Arrays for what was not given."""
+    import numpy as np
+
+    return {buffer.name: np.zeros(buffer.shape, buffer.dtype.numpy) for buffer in buffers}
+
+
+def measure(
+    executable: Executable, inputs: dict[str, Any], options: argparse.Namespace
+) -> list[float]:
+    """Seconds of each run."""
+    if options.resident:
+        with executable.resident() as resident:
+            for _ in range(options.warmup):
+                resident.run(inputs)
+            return [timed(lambda: resident.run(inputs)) for _ in range(options.runs)]
+
+    def once() -> object:
+        return executable.run(inputs, iterations=options.iterations)
+
+    for _ in range(options.warmup):
+        once()
+    return [timed(once) for _ in range(options.runs)]
+
+
+def timed(work: Any) -> float:
+    """Seconds that `work` takes."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def statistics(seconds: list[float], predicted_ns: int, iterations: int) -> dict[str, float]:
+    """Seconds per iteration."""
+    ordered = sorted(value / iterations for value in seconds)
+    return {
+        "least": ordered[0],
+        "median": ordered[len(ordered) // 2],
+        "p90": ordered[min(len(ordered) - 1, len(ordered) * 9 // 10)],
+        "most": ordered[-1],
+        "predicted": predicted_ns / 1e9,
+    }

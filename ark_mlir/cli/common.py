@@ -1,0 +1,275 @@
+"""What several commands share: parsers of arguments, progress, loading programs."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import importlib
+import sys
+import threading
+import time
+from collections.abc import Generator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from .. import knobs
+from ..errors import InvalidUsageError, UnsupportedError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ..bundle import Buffer
+    from ..runtime import Executable
+
+
+class Commands(Protocol):
+    """What argparse's ``add_subparsers`` returns."""
+
+    def add_parser(self, name: str, **options: Any) -> argparse.ArgumentParser:
+        """A parser of one command."""
+        ...
+
+
+def add_command(
+    commands: Commands, name: str, summary: str, example: str, run: Any
+) -> argparse.ArgumentParser:
+    """A command's parser: `summary` in one sentence, `example` a line to copy."""
+    parser = commands.add_parser(
+        name,
+        help=summary,
+        description=summary[0].upper() + summary[1:] + ".",
+        epilog=f"example: {example}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.set_defaults(run=run)
+    return parser
+
+
+def name_value(text: str) -> tuple[str, str]:
+    """``name=value``, for argparse."""
+    name, found, value = text.partition("=")
+    if not found or not name or not value:
+        raise argparse.ArgumentTypeError(f"expected NAME=VALUE, got {text!r}")
+    return name, value
+
+
+def setting(text: str) -> tuple[str, Any]:
+    """``name=value`` with a value that is a number, true, false or a word."""
+    name, value = name_value(text)
+    words = {"true": True, "false": False, "none": None}
+    if value.lower() in words:
+        return name, words[value.lower()]
+    for parse in (int, float):
+        with contextlib.suppress(ValueError):
+            return name, parse(value)
+    return name, value
+
+
+def count(text: str) -> int:
+    """A positive integer, for argparse."""
+    try:
+        value = int(text)
+    except ValueError:
+        value = 0
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"expected a positive integer, got {text!r}")
+    return value
+
+
+def unique(pairs: Sequence[tuple[str, Any]], option: str) -> dict[str, Any]:
+    """Pairs as a dict; raises InvalidUsageError when a name comes twice."""
+    result: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in result:
+            raise InvalidUsageError(f"{option} {name} is given twice")
+        result[name] = value
+    return result
+
+
+@contextlib.contextmanager
+def progress(what: str) -> Generator[None]:
+    """Says on a terminal, after a second, what takes so long, and for how long."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    done = threading.Event()
+    start = time.monotonic()
+
+    def show() -> None:
+        while not done.wait(1.0):
+            print(
+                f"\r{what} … {time.monotonic() - start:.0f} s", end="", file=sys.stderr, flush=True
+            )
+
+    thread = threading.Thread(target=show, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+        if time.monotonic() - start >= 1.0:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+# -- programs ------------------------------------------------------------------------------------
+
+
+def add_compile_options(parser: argparse.ArgumentParser) -> None:
+    """Options of what compiles."""
+    parser.add_argument(
+        "--target",
+        metavar="T",
+        default=knobs.TARGET.get(),
+        help="cpu, cpu:N, cuda, cuda:sm_90a, hip:gfx942 … (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--set",
+        dest="settings",
+        metavar="NAME=VALUE",
+        type=setting,
+        action="append",
+        default=[],
+        help="an option of the compiler (scheduler=list), or of the model (length=128)",
+    )
+
+
+def compile_programs(path: str, options: argparse.Namespace) -> dict[str, Executable]:
+    """The programs of an ``.mlir`` file or a model folder, compiled, by name.
+
+    Raises InvalidUsageError when there is no such file or an option means nothing.
+    """
+    source = Path(path)
+    if not source.exists():
+        raise InvalidUsageError("no such file or folder", location=path)
+    settings = unique(options.settings, "--set")
+    settings.update(
+        {name: value for name in ("dump_dir", "trace") if (value := getattr(options, name, None))}
+    )
+    if source.is_dir():
+        return _compile_model(source, options.target, settings)
+    return {source.stem: _compile(source, options.target, settings)}
+
+
+def _compile_model(folder: Path, target: str, settings: dict[str, Any]) -> dict[str, Executable]:
+    # Whatever the compiler does not know is meant for the model, which says if it is not.
+    known = _compiler_options()
+    mine = {name: value for name, value in settings.items() if name in known}
+    rest = {name: value for name, value in settings.items() if name not in known}
+    with progress(f"reading {folder}"):
+        model = the_models().load(folder, **rest)
+    return {name: _compile(program, target, mine) for name, program in model.programs.items()}
+
+
+def _compile(program: Any, target: str, settings: dict[str, Any]) -> Executable:
+    known = _compiler_options()
+    if unknown := settings.keys() - known:
+        names = ", ".join(sorted(known))
+        raise InvalidUsageError(f"there is no option {min(unknown)!r}; there are {names}")
+    what = str(program) if isinstance(program, Path) else program.name
+    with progress(f"compiling {what} for {target}"):
+        return the_compiler().compile(program, target=target, **settings)
+
+
+def _compiler_options() -> set[str]:
+    return {field.name for field in dataclasses.fields(the_compiler().CompileOptions)}
+
+
+def the_compiler() -> Any:
+    """The package `ark_mlir.compiler`; raises UnsupportedError where only the runtime is there."""
+    return _built("ark_mlir.compiler")
+
+
+def the_models() -> Any:
+    """The package `ark_mlir.models`, likewise."""
+    return _built("ark_mlir.models")
+
+
+def _built(package: str) -> Any:
+    try:
+        return importlib.import_module(package)
+    except ImportError as error:
+        raise UnsupportedError(
+            f"the compiler is not installed here, only the runtime: {error}"
+        ) from None
+
+
+def open_program(path: str, options: argparse.Namespace) -> Executable:
+    """A bundle as it is; or an ``.mlir`` file, or a model's program ``--program``, compiled."""
+    from ..bundle import read_bundle
+    from ..runtime import Executable
+
+    if not Path(path).is_dir() and Path(path).suffix != ".mlir":
+        return Executable(read_bundle(path))
+    programs = compile_programs(path, options)
+    if len(programs) == 1:
+        return next(iter(programs.values()))
+    if options.program not in programs:
+        raise InvalidUsageError(
+            f"has programs {', '.join(programs)}; choose one with --program", location=path
+        )
+    return programs[options.program]
+
+
+# -- arrays --------------------------------------------------------------------------------------
+
+
+def add_binding_options(parser: argparse.ArgumentParser) -> None:
+    """Options that bind parameters."""
+    parser.add_argument(
+        "--param",
+        dest="parameters",
+        metavar="NAME=FILE.npy",
+        type=name_value,
+        action="append",
+        default=[],
+        help="a parameter (repeat for more)",
+    )
+    parser.add_argument(
+        "--params",
+        dest="files",
+        metavar="FILE.safetensors",
+        action="append",
+        default=[],
+        help="parameters by their names in a file (repeat for more)",
+    )
+    parser.add_argument(
+        "--allow-extra",
+        action="store_true",
+        help="ignore tensors of --params that the program has not",
+    )
+
+
+def read_array(path: str, buffer: Buffer | None) -> NDArray[Any]:
+    """An array from a ``.npy`` file; raises InvalidUsageError when it is none."""
+    import numpy as np
+
+    try:
+        array: NDArray[Any] = np.load(path, allow_pickle=False)
+    except OSError as error:
+        raise InvalidUsageError(
+            f"cannot be read: {error.strerror or error}", location=path
+        ) from None
+    except (ValueError, EOFError) as error:
+        raise InvalidUsageError(f"is no .npy file: {error}", location=path) from None
+    if not isinstance(array, np.ndarray):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidUsageError("holds several arrays; pass a .npy file", location=path)
+    # numpy writes bfloat16 and the 8-bit floats as bytes without a type.
+    if buffer is not None and array.dtype.kind == "V" and array.itemsize == buffer.dtype.itemsize:
+        from ..runtime.dlpack import reinterpret
+
+        return reinterpret(array, buffer.dtype.numpy)
+    return array
+
+
+def bind_parameters(executable: Executable, options: argparse.Namespace) -> None:
+    """Binds what `add_binding_options` parsed; raises InvalidUsageError for what is missing."""
+    buffers = {buffer.name: buffer for buffer in executable.bundle.manifest.buffers}
+    arrays = {
+        name: read_array(path, buffers.get(name))
+        for name, path in unique(options.parameters, "--param").items()
+    }
+    if arrays or options.files or executable.parameters:
+        executable.bind([*options.files, arrays], strict=not options.allow_extra)

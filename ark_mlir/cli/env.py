@@ -1,0 +1,122 @@
+"""``ark env``: what was found on this machine."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from .. import knobs
+from ..errors import ArkError, UnsupportedError
+from .common import Commands, add_command, the_compiler
+
+# What ark can use; none of these is loaded to look at it.
+_LIBRARIES = (
+    "numpy",
+    "ml_dtypes",
+    "torch",
+    "safetensors",
+    "tokenizers",
+    "cuda-python",
+    "hip-python",
+)
+_VECTORS = (
+    "sse4.2",
+    "avx",
+    "avx2",
+    "fma",
+    "f16c",
+    "avx512f",
+    "avx512bf16",
+    "amx-tile",
+    "neon",
+    "sve",
+)
+
+
+def add(commands: Commands) -> None:
+    """Adds the command."""
+    parser = add_command(
+        commands, "env", "print versions, devices and variables", "ark env --json", run
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs the command."""
+    found = collect()
+    if options.json:
+        print(json.dumps(found, indent=2, ensure_ascii=False))
+        return 0
+    for title, entries in found.items():
+        print(title)
+        width = max((len(name) for name in entries), default=0)
+        for name, value in entries.items():
+            print(f"  {name:<{width}}  {value}")
+    return 0
+
+
+def collect() -> dict[str, dict[str, Any]]:
+    """All that the command prints, by section."""
+    from .. import __version__
+    from ..runtime import host
+
+    vectors = [name for name in _VECTORS if not host.missing_features((name,))]
+    return {
+        "ark": {
+            "version": __version__,
+            "compiler": compiler_version() or "not installed: bundles can be run, not made",
+            "package": str(Path(__file__).parents[1]),
+        },
+        "python": {
+            "version": platform.python_version(),
+            **{name: _version(name) or "not installed" for name in _LIBRARIES},
+        },
+        "machine": {
+            "system": platform.platform(),
+            "processor": host.architecture(),
+            "cores": host.cores(),
+            "vectors": ", ".join(vectors) or "unknown",
+            "nvidia": _devices("/dev", "nvidia[0-9]*"),
+            "amd": _devices("/dev/dri", "renderD*") if Path("/dev/kfd").exists() else "none",
+        },
+        "variables": {name: _setting(knob) for name, knob in knobs.registry().items()},
+    }
+
+
+def version_line() -> str:
+    """What ``ark --version`` prints."""
+    from .. import __version__
+
+    return f"ark {__version__}"
+
+
+def compiler_version() -> str | None:
+    """The compiler's version of LLVM, or None where only the runtime is installed."""
+    try:
+        return str(getattr(the_compiler(), "LLVM_VERSION", "installed"))
+    except UnsupportedError:
+        return None
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _devices(folder: str, pattern: str) -> str:
+    return ", ".join(sorted(path.name for path in Path(folder).glob(pattern))) or "none"
+
+
+def _setting(knob: knobs.Knob[Any]) -> str:
+    try:
+        value = "unset" if knob.get() is None else str(knob.get())
+    except ArkError as error:
+        value = f"error: {error}"
+    origin = "set" if knob.is_set else "default"
+    return f"{value} ({origin}): {knob.help}"

@@ -1,0 +1,93 @@
+"""``ark``: the commands, what they have in common, and how errors end them."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import NoReturn
+
+from .. import knobs
+from ..errors import ArkError
+from . import bench, check, compile_, env, generate, run, show
+
+COMMANDS = (compile_, run, generate, check, show, bench, env)
+
+EPILOG = """\
+exit status: 0 on success, 1 on an error, 2 on wrong usage.
+Variables such as ARK_TARGET and ARK_TIMEOUT are listed by `ark env`.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command and returns the exit status.
+
+    Example:
+        >>> main(["env", "--json"])                                 # doctest: +SKIP
+        0
+    """
+    parser = make_parser()
+    try:
+        options = parser.parse_args(arguments)
+    except SystemExit as error:  # --help, --version or wrong usage, already said
+        return int(error.code or 0)
+    try:
+        logging.basicConfig(format="ark: %(levelname)s: %(message)s")
+        logging.getLogger("ark").setLevel(knobs.LOG_LEVEL.get().upper())
+        return options.run(options)
+    except ArkError as error:
+        return fail(str(error))
+    except BrokenPipeError:
+        # Whoever read our output has enough; closing it again must not complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except OSError as error:
+        return fail(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    except KeyboardInterrupt:
+        print("ark: interrupted", file=sys.stderr)
+        return 130
+    except Exception as error:
+        return bug(error)
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
+    parser = _Parser(
+        prog="ark",
+        description="Compiles tensor programs into persistent kernels, and runs them.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=env.version_line())
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    for command in COMMANDS:
+        command.add(commands)
+    return parser
+
+
+class _Parser(argparse.ArgumentParser):
+    """Words errors of usage as all others are; the parsers of commands inherit it."""
+
+    def error(self, message: str) -> NoReturn:
+        self.print_usage(sys.stderr)
+        self.exit(2, f"ark: error: {message}\n")
+
+
+def fail(message: str) -> int:
+    """Says what is wrong; returns the exit status."""
+    print(f"ark: error: {message}", file=sys.stderr)
+    return 1
+
+
+def bug(error: Exception) -> int:
+    """The same for what should not have happened: a user needs a line, a developer the rest."""
+    if os.environ.get("ARK_LOG_LEVEL", "").lower() == "debug":
+        traceback.print_exception(error)
+    return fail(
+        f"internal error, please report it: {type(error).__name__}: {error} "
+        "(ARK_LOG_LEVEL=debug shows where)"
+    )

@@ -1,0 +1,123 @@
+"""``ark run``: one run of a bundle, with arrays from and to files."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InvalidUsageError
+from .common import (
+    Commands,
+    add_binding_options,
+    add_command,
+    bind_parameters,
+    count,
+    name_value,
+    progress,
+    read_array,
+    unique,
+)
+
+if TYPE_CHECKING:
+    from ..bundle import Buffer
+    from ..runtime import Executable
+
+
+def add(commands: Commands) -> None:
+    """Adds the command."""
+    parser = add_command(
+        commands,
+        "run",
+        "run a bundle on arrays from files",
+        "ark run mlp.arkbin --params mlp.safetensors --input x=x.npy --output y=y.npy",
+        run,
+    )
+    parser.add_argument("bundle", metavar="BUNDLE", help="a file of `ark compile`")
+    add_input_option(parser)
+    parser.add_argument(
+        "--output",
+        dest="outputs",
+        metavar="NAME=FILE.npy",
+        type=name_value,
+        action="append",
+        default=[],
+        help="where to write an output (repeat for more); others are summed up on the terminal",
+    )
+    add_binding_options(parser)
+    parser.add_argument("--iterations", type=count, default=1, metavar="N", help="runs per launch")
+    parser.add_argument(
+        "--trace", metavar="FILE", help="write when each task ran, for https://ui.perfetto.dev"
+    )
+    parser.add_argument("--report", action="store_true", help="print what the program is made of")
+
+
+def add_input_option(parser: argparse.ArgumentParser) -> None:
+    """The option ``--input``."""
+    parser.add_argument(
+        "--input",
+        dest="inputs",
+        metavar="NAME=FILE.npy",
+        type=name_value,
+        action="append",
+        default=[],
+        help="an input (repeat for more); a scalar may be given as NAME=INTEGER",
+    )
+
+
+def read_inputs(executable: Executable, options: argparse.Namespace) -> dict[str, Any]:
+    """What ``--input`` names."""
+    buffers = {buffer.name: buffer for buffer in executable.inputs}
+    return {
+        name: _read_input(value, buffers.get(name))
+        for name, value in unique(options.inputs, "--input").items()
+    }
+
+
+def _read_input(value: str, buffer: Buffer | None) -> Any:
+    if buffer is not None and buffer.kind == "scalar":
+        try:
+            return int(value)
+        except ValueError:
+            pass
+    return read_array(value, buffer)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs the command."""
+    import numpy as np
+
+    from ..runtime import load
+
+    with load(options.bundle) as executable:
+        outputs = unique(options.outputs, "--output")
+        known = [buffer.name for buffer in executable.outputs]
+        if unknown := [name for name in outputs if name not in known]:
+            raise InvalidUsageError(
+                f"there is no output {unknown[0]!r}; there are {', '.join(known)}",
+                location=options.bundle,
+            )
+        inputs = read_inputs(executable, options)
+        bind_parameters(executable, options)
+        with progress(f"running {executable.name}"):
+            results = executable.run(inputs, iterations=options.iterations, trace=options.trace)
+        if options.report:
+            print(executable.report())
+    for name, array in results.items():
+        if name in outputs:
+            with Path(outputs[name]).open("wb") as file:
+                np.save(file, array)
+        else:
+            print(summary(name, array))
+    return 0
+
+
+def summary(name: str, array: Any) -> str:
+    """An array in one line."""
+    import numpy as np
+
+    text = f"{name}: {array.dtype.name} {list(array.shape)}"
+    if not array.size:
+        return text
+    numbers = np.asarray(array, np.float64)
+    return f"{text} min {numbers.min():.6g} mean {numbers.mean():.6g} max {numbers.max():.6g}"

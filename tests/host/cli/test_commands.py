@@ -1,0 +1,255 @@
+"""Each command does what it says, and says what is wrong."""
+
+from __future__ import annotations
+
+import json
+import sys
+import types
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from ark_mlir.bundle import read_bundle, write_bundle
+from ark_mlir.testing.toy import ToyProgram, add_program, compile_kernel, run
+
+Ark = Callable[..., Any]
+Calls = list[dict[str, Any]]
+
+ADD = ("--input", "x=x.npy", "--param", "w=w.npy")
+
+
+# -- run -----------------------------------------------------------------------------------------
+
+
+def test_run(ark: Ark, bundle: Path) -> None:
+    result = ark("run", bundle, *ADD, "--output", "y=y.npy")
+    assert (result.status, result.out, result.err) == (0, "", "")
+    assert np.array_equal(np.load("y.npy"), np.arange(128) + 1.5)
+
+
+def test_run_sums_up_what_is_not_written(ark: Ark, bundle: Path) -> None:
+    result = ark("run", bundle, *ADD, "--report", "--iterations", 3)
+    assert "y: float32 [128] min 1.5 mean 65 max 128.5" in result.out
+    assert "predicted time" in result.out
+
+
+def test_run_with_safetensors(ark: Ark, bundle: Path, tmp_path: Path) -> None:
+    library = pytest.importorskip("safetensors.numpy")
+    arrays = {"w": np.ones(128, np.float32), "more": np.zeros(3, np.float32)}
+    library.save_file(arrays, tmp_path / "w.safetensors")
+    command = ("run", bundle, "--input", "x=x.npy", "--params", "w.safetensors")
+    assert "there is no parameter 'more'" in ark(*command).err
+    assert ark(*command, "--allow-extra", "--output", "y=y.npy").status == 0
+
+
+def test_run_traces(ark: Ark, bundle: Path, tmp_path: Path) -> None:
+    assert ark("run", bundle, *ADD, "--trace", "t.json").status == 0
+    assert json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    result = ark("show", bundle, "--trace", "t.json", "-o", "t.html", "--report")
+    assert result.out.splitlines()[-1] == "t.html"
+    assert "traced" in (tmp_path / "t.html").read_text()
+
+
+def test_run_with_scalars_and_bf16(ark: Ark, bundle: Path, tmp_path: Path) -> None:
+    """numpy's files lose the type bfloat16; the bundle knows it."""
+    program = ToyProgram(sms=1)
+    n = program.buffer("n", "scalar", "int32", [], max=9)
+    x = program.buffer("x", "input", "bf16", [32])
+    y = program.buffer("y", "output", "int32", [2])
+    z = program.buffer("z", "output", "bf16", [32])
+    fill = program.task("fill", 2, [(y, 0), (n, 0)])
+    copy = program.task("copy", 1, [(z, 0), (x, 0)])
+    program.lane(0, [run(fill, 0, 2), run(copy, 0, 1)])
+    write_bundle(tmp_path / "b.arkbin", *program.parts(compile_kernel()))
+    values = np.arange(32).astype(ml_dtypes.bfloat16)
+    np.save(tmp_path / "b.npy", values)
+    result = ark("run", "b.arkbin", "--input", "n=7", "--input", "x=b.npy", "--output", "z=z.npy")
+    assert result.out == "y: int32 [2] min 7 mean 7 max 7\n"
+    assert np.array_equal(np.load("z.npy").view(ml_dtypes.bfloat16), values)
+    assert "must be in [0, 9]" in ark("run", "b.arkbin", "--input", "n=70").err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--param", "w=w.npy"), "input 'x' is missing"),
+        (("--input", "x=x.npy"), "parameter 'w' is missing"),
+        (("--input", "x=w.npy", "--param", "w=w.npy"), "has shape [128]"),
+        (("--input", "x=no.npy"), "no.npy: cannot be read: No such file"),
+        (("--input", "x=a.arkbin"), "a.arkbin: is no .npy file"),
+        ((*ADD, "--input", "x=x.npy"), "--input x is given twice"),
+        ((*ADD, "--input", "z=x.npy"), "there is no input 'z'"),
+        ((*ADD, "--output", "z=z.npy"), "there is no output 'z'; there are y"),
+        ((*ADD, "--output", "y=no/y.npy"), "no/y.npy: No such file or directory"),
+        ((*ADD, "--params", "w.npy"), "w.npy"),
+    ],
+)
+def test_run_errors(ark: Ark, bundle: Path, arguments: tuple[str, ...], message: str) -> None:
+    result = ark("run", bundle, *arguments)
+    assert (result.status, result.out) == (1, "")
+    assert message in result.err
+    assert result.err.startswith("ark: error: ")
+
+
+def test_pickles_are_not_read(ark: Ark, bundle: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "o.npy", np.array([object()]), allow_pickle=True)
+    result = ark("run", bundle, "--input", "x=o.npy", "--param", "w=w.npy")
+    assert result.status == 1
+    assert "is no .npy file" in result.err
+    np.savez(tmp_path / "z.npz", np.zeros(1))
+    assert "several arrays" in ark("run", bundle, "--input", "x=z.npz").err
+
+
+# -- bench ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("more", [(), ADD, ("--resident",), ("--iterations", "4")])
+def test_bench(ark: Ark, bundle: Path, more: tuple[str, ...]) -> None:
+    result = ark("bench", bundle, "--runs", 5, "--warmup", 1, "--json", *more)
+    figures = json.loads(result.out)
+    assert 0 < figures["least"] <= figures["median"] <= figures["most"]
+    assert figures["predicted"] == 12e-6
+    assert "per iteration" in ark("bench", bundle, "--runs", 2, *more).out
+
+
+# -- compile, check, show, generate ---------------------------------------------------------------
+
+
+def test_compile(ark: Ark, fake_compiler: Calls, tmp_path: Path) -> None:
+    (tmp_path / "m.mlir").write_text("module {}")
+    result = ark(
+        *("compile", "m.mlir", "-o", "m.arkbin", "--target", "cpu:4", "--dump-dir", "d"),
+        *("--trace", "--set", "scheduler=greedy", "--report"),
+    )
+    assert result.status == 0, result.err
+    assert result.out.splitlines()[-1] == "m.arkbin"
+    assert read_bundle("m.arkbin").manifest.traced
+    assert fake_compiler == [
+        {
+            "program": Path("m.mlir"),
+            "target": "cpu:4",
+            "dump_dir": "d",
+            "trace": True,
+            "scheduler": "greedy",
+        }
+    ]
+
+
+def test_compile_is_silent(ark: Ark, fake_compiler: Calls, tmp_path: Path) -> None:
+    (tmp_path / "m.mlir").write_text("module {}")
+    result = ark("compile", "m.mlir", "-o", "m.arkbin")
+    assert (result.status, result.out, result.err) == (0, "", "")
+
+
+def test_compile_errors(ark: Ark, fake_compiler: Calls, tmp_path: Path) -> None:
+    (tmp_path / "m.mlir").write_text("module {}")
+    assert "no such file" in ark("compile", "no.mlir", "-o", "m.arkbin").err
+    result = ark("compile", "m.mlir", "-o", "m.arkbin", "--set", "speed=11")
+    assert "there is no option 'speed'; there are dump_dir, scheduler, trace" in result.err
+    assert "No such file" in ark("compile", "m.mlir", "-o", "no/m.arkbin").err
+    assert not (tmp_path / "m.arkbin").exists()
+
+
+@pytest.fixture
+def fake_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
+    """Stands in for ``ark_mlir.models.load``."""
+    models: list[Any] = []
+
+    class Program:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+    class Model:
+        def __init__(self, folder: object, **options: Any) -> None:
+            models.append(self)
+            self.options = options
+            self.programs = {name: Program(name) for name in ("prefill", "decode")}
+
+        def compile(self, target: str) -> None:
+            self.target = target
+
+        def generate(self, ids: list[int], count: int, stop: int | None = None) -> list[int]:
+            return [sum(ids)] * count
+
+    module: Any = types.ModuleType("ark_mlir.models")
+    module.load = Model
+    monkeypatch.setitem(sys.modules, "ark_mlir.models", module)
+    (tmp_path / "model").mkdir()
+    return models
+
+
+def test_compile_a_model(
+    ark: Ark, fake_compiler: Calls, fake_model: list[Any], tmp_path: Path
+) -> None:
+    result = ark(
+        *("compile", "model", "-o", "m.arkbin", "--set", "length=64", "--set", "scheduler=list")
+    )
+    assert result.status == 0, result.err
+    assert result.out.split() == ["m.prefill.arkbin", "m.decode.arkbin"]
+    assert fake_model[0].options == {"length": 64}
+    assert [call["scheduler"] for call in fake_compiler] == ["list", "list"]
+    read_bundle("m.decode.arkbin")
+
+
+def test_generate(ark: Ark, fake_model: list[Any]) -> None:
+    result = ark("generate", "model", "--prompt-ids", "1,2,3", "--max-new-tokens", 4)
+    assert (result.status, result.out) == (0, "6,6,6,6\n")
+    assert fake_model[0].target == "cpu"
+
+
+def test_check(ark: Ark, fake_compiler: Calls, tmp_path: Path) -> None:
+    (tmp_path / "s.mlir").write_text("fine")
+    assert ark("check", "s.mlir").out == "proven: 12 vCTAs, 4 waits\n"
+    assert ark("check", "s.mlir", "--target", "cuda:sm_90a").status == 0
+    assert [call["target"] for call in fake_compiler] == [None, "cuda:sm_90a"]
+    (tmp_path / "s.mlir").write_text("race")
+    result = ark("check", "s.mlir")
+    assert (result.status, result.err) == (1, "ark: error: s.mlir:3:1: a race\n")
+    assert "no such file" in ark("check", "no.mlir").err
+
+
+def test_check_a_bundle(ark: Ark, fake_compiler: Calls) -> None:
+    manifest, sections = add_program().parts()
+    write_bundle("a.arkbin", manifest, sections)
+    assert "holds no MLIR" in ark("check", "a.arkbin").err
+    write_bundle("a.arkbin", manifest, {**sections, "mlir": b"text"})
+    assert ark("check", "a.arkbin").status == 0
+    assert fake_compiler[-1]["text"] == "text"
+
+
+def test_show_a_bundle(ark: Ark, tmp_path: Path) -> None:
+    write_bundle(tmp_path / "a.arkbin", *add_program().parts())
+    assert ark("show", "a.arkbin").out == "a.html\n"
+    assert (tmp_path / "a.html").read_text().startswith("<!DOCTYPE html>")
+
+
+def test_show_what_must_be_compiled(
+    ark: Ark, fake_compiler: Calls, fake_model: list[Any], tmp_path: Path
+) -> None:
+    (tmp_path / "m.mlir").write_text("module {}")
+    assert ark("show", "m.mlir", "-o", "m.html").status == 0
+    assert "choose one with --program" in ark("show", "model").err
+    assert ark("show", "model", "--program", "decode").out == "model.html\n"
+
+
+def test_without_a_compiler(ark: Ark, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """On a machine that only runs bundles."""
+    for package in ("ark_mlir.compiler", "ark_mlir.models"):
+        monkeypatch.setitem(sys.modules, package, None)
+    (tmp_path / "model").mkdir()
+    (tmp_path / "m.mlir").write_text("module {}")
+    for line in (
+        "compile m.mlir -o m",
+        "compile model -o m",
+        "check m.mlir",
+        "show m.mlir",
+        "generate model --prompt-ids 1",
+    ):
+        result = ark(*line.split())
+        assert result.status == 1
+        assert "the compiler is not installed here, only the runtime" in result.err
+    assert ark("env").status == 0

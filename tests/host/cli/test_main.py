@@ -1,0 +1,163 @@
+"""What all commands share: help, exit status, the shape of messages."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ark_mlir import knobs
+from ark_mlir.cli.common import progress
+from ark_mlir.cli.main import COMMANDS, make_parser
+
+Ark = Callable[..., Any]
+NAMES = ("compile", "run", "generate", "check", "show", "bench", "env")
+
+
+def test_every_command_has_help(ark: Ark) -> None:
+    assert len(COMMANDS) == len(NAMES)
+    for name in NAMES:
+        result = ark(name, "--help")
+        assert result.status == 0
+        assert result.out.startswith(f"usage: ark {name}")
+        assert "example: ark " + name in result.out
+        assert result.err == ""
+
+
+def test_help_and_version(ark: Ark) -> None:
+    result = ark("--help")
+    assert result.status == 0
+    assert all(name in result.out for name in NAMES)
+    assert ark("--version").out.startswith("ark 0.")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("frobnicate",),
+        ("run",),
+        ("run", "a", "b"),
+        ("run", "a", "--inp", "x=y"),
+        ("run", "a", "--input", "x"),
+        ("run", "a", "--input", "=y"),
+        ("run", "a", "--iterations", "0"),
+        ("run", "a", "--iterations", "many"),
+        ("compile", "a.mlir"),
+        ("compile", "a.mlir", "-o", "b", "--set", "scheduler"),
+        ("generate", "folder"),
+        ("generate", "folder", "--prompt-ids", "one,two"),
+        ("env", "--yaml"),
+    ],
+)
+def test_wrong_usage_is_2(ark: Ark, arguments: tuple[str, ...]) -> None:
+    result = ark(*arguments)
+    assert result.status == 2
+    assert result.out == ""
+    assert result.err.startswith("usage: ark")
+    assert result.err.splitlines()[-1].startswith("ark: error: ")
+
+
+def test_errors_are_1_with_one_message(ark: Ark, tmp_path: Path) -> None:
+    (tmp_path / "b.arkbin").write_bytes(b"PK\3\4" * 100)
+    for name in ("run", "bench", "show"):
+        for file in ("b.arkbin", "missing.arkbin", "."):
+            result = ark(name, file)
+            assert result.status == 1
+            assert result.err.startswith("ark: error: ")
+            assert len(result.err.splitlines()) == 1
+
+
+def test_a_bug_is_one_line_too(ark: Ark, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> None:
+        raise ZeroDivisionError("oh")
+
+    monkeypatch.setattr("ark_mlir.cli.env.collect", broken)
+    result = ark("env")
+    assert (result.status, len(result.err.splitlines())) == (1, 1)
+    assert "internal error, please report it: ZeroDivisionError: oh" in result.err
+    with knobs.scope(ARK_LOG_LEVEL="debug"):
+        assert "Traceback" in ark("env").err
+
+
+def test_a_bad_variable_is_an_error(ark: Ark) -> None:
+    with knobs.scope(ARK_LOG_LEVEL="loud"):
+        result = ark("env")
+    assert result.status == 1
+    assert "'loud' is not a value of ARK_LOG_LEVEL" in result.err
+
+
+def test_ctrl_c(ark: Ark, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ark_mlir.cli.env.collect", interrupted)
+    result = ark("env")
+    assert (result.status, result.err) == (130, "ark: interrupted\n")
+
+
+def test_a_reader_that_goes_away() -> None:
+    """As in ``ark env | head -1``: no traceback."""
+    read, write = os.pipe()
+    os.close(read)
+    process = subprocess.run(
+        [sys.executable, "-m", "ark_mlir.cli", "env"],
+        stdout=write,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(write)
+    assert process.stderr == ""
+
+
+def test_env(ark: Ark) -> None:
+    result = ark("env")
+    assert result.status == 0
+    for word in ("python", "numpy", "cores", "ARK_TIMEOUT", "ARK_TARGET", "processor"):
+        assert word in result.out
+    with knobs.scope(ARK_TIMEOUT="-1"):
+        found = json.loads(ark("env", "--json").out)
+    assert "error" in found["variables"]["ARK_TIMEOUT"]
+    assert set(found) == {"ark", "python", "machine", "variables"}
+
+
+def test_progress_only_on_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with progress("waiting"):
+        time.sleep(1.2)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    with progress("quick"):
+        pass
+    assert capsys.readouterr().err == ""
+    with progress("waiting"):
+        time.sleep(1.2)
+    text = capsys.readouterr().err
+    assert "waiting … 1 s" in text
+    assert text.endswith("\r\x1b[K"), "the line is cleared"
+
+
+def test_starting_is_quick_and_light() -> None:
+    """``ark --help`` must load neither numpy nor a compiler."""
+    script = (
+        "import sys; from ark_mlir.cli import main; main(['--help']);"
+        "heavy = {'numpy', 'ml_dtypes', 'ark_mlir.ir', 'ark_mlir.compiler', 'ark_mlir.models'};"
+        "sys.exit(repr(heavy & set(sys.modules)) if heavy & set(sys.modules) else 0)"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert result.returncode == 0, result.stderr
+
+
+def test_the_parser_can_be_made_many_times() -> None:
+    assert make_parser().prog == make_parser().prog == "ark"
