@@ -32,10 +32,13 @@ namespace {
 struct DecomposePass : ark::impl::DecomposePassBase<DecomposePass> {
   LogicalResult initialize(MLIRContext *context) override {
     RewritePatternSet set(context);
+    populateDecomposeAttention(converter, set);
     populateDecomposeElementwise(converter, set);
+    populateDecomposeIndexing(converter, set);
     populateDecomposeMatmul(converter, set);
     populateDecomposeNorm(converter, set);
     populateDecomposeReduce(converter, set);
+    populateDecomposeRope(converter, set);
     patterns = std::move(set);
     return success();
   }

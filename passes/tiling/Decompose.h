@@ -97,6 +97,16 @@ Value createElementwise(OpBuilder &builder, Location loc, ValueRange inputs,
 Value createReduction(OpBuilder &builder, Location loc, Value input,
                       ArrayRef<int64_t> axes, Value start, BodyFn combine);
 
+/// Sum of products over what the last map lacks, the dimension or dimensions at
+/// the end of the iteration space. Operands are converted to `element`.
+Value createContraction(OpBuilder &builder, Location loc, Value lhs, Value rhs,
+                        ArrayRef<AffineMap> maps, ArrayRef<OpFoldResult> shape,
+                        Type element);
+
+/// Operand of a contraction: narrow floats that come from memory are read as
+/// they are, and converted in registers; other values have their compute type.
+Value getContractionOperand(Value original, Value converted);
+
 /// Map of a tensor that lacks dimensions of an iteration space.
 AffineMap getMapWithout(MLIRContext *context, int64_t rank,
                         ArrayRef<int64_t> axes);

@@ -40,8 +40,8 @@ struct DecomposeMatmul : OpConversionPattern<MatmulOp> {
     bool transposeLhs = op.getTransposeInput();
     bool transposeRhs = op.getTransposeOther();
 
-    Value lhs = getOperand(op.getLhs(), adaptor.getLhs());
-    Value rhs = getOperand(op.getRhs(), adaptor.getRhs());
+    Value lhs = getContractionOperand(op.getLhs(), adaptor.getLhs());
+    Value rhs = getContractionOperand(op.getRhs(), adaptor.getRhs());
     auto shapeOf = [](Value value) {
       return cast<RankedTensorType>(value.getType()).getShape();
     };
@@ -51,38 +51,11 @@ struct DecomposeMatmul : OpConversionPattern<MatmulOp> {
         getOperandMap(context, shapeOf(rhs), type.getShape(),
                       transposeRhs ? n : k, transposeRhs ? k : n),
         getMapWithout(context, rank + 1, {rank})};
-    SmallVector<utils::IteratorType> iterators(rank,
-                                               utils::IteratorType::parallel);
-    iterators.push_back(utils::IteratorType::reduction);
-
-    Value zero = createNumber(rewriter, loc, type.getElementType(), 0);
-    Value init = createFill(
-        rewriter, loc, getAsIndexOpFoldResult(context, type.getShape()), zero);
-    auto generic = linalg::GenericOp::create(
-        rewriter, loc, TypeRange{type}, ValueRange{lhs, rhs}, ValueRange{init},
-        maps, iterators, [&](OpBuilder &b, Location l, ValueRange elements) {
-          Type element = type.getElementType();
-          Value a = convertScalar(b, l, elements[0], element);
-          Value c = convertScalar(b, l, elements[1], element);
-          Value sum;
-          if (isa<FloatType>(element))
-            sum = arith::AddFOp::create(b, l, elements[2],
-                                        arith::MulFOp::create(b, l, a, c));
-          else
-            sum = arith::AddIOp::create(b, l, elements[2],
-                                        arith::MulIOp::create(b, l, a, c));
-          linalg::YieldOp::create(b, l, sum);
-        });
-    rewriter.replaceOp(op, generic.getResult(0));
+    rewriter.replaceOp(
+        op, createContraction(rewriter, loc, lhs, rhs, maps,
+                              getAsIndexOpFoldResult(context, type.getShape()),
+                              type.getElementType()));
     return success();
-  }
-
-  /// Narrow floats that come from memory are read as they are; the product
-  /// converts them, in registers.
-  static Value getOperand(Value original, Value converted) {
-    bool isFloat = isa<FloatType>(
-        cast<RankedTensorType>(original.getType()).getElementType());
-    return isFloat && isa<BlockArgument>(original) ? original : converted;
   }
 };
 } // namespace

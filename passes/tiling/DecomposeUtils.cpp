@@ -196,3 +196,36 @@ Value ark::createReduction(OpBuilder &builder, Location loc, Value input,
              })
       .getResult(0);
 }
+
+Value ark::getContractionOperand(Value original, Value converted) {
+  bool isFloat = isa<FloatType>(
+      cast<RankedTensorType>(original.getType()).getElementType());
+  return isFloat && isa<BlockArgument>(original) ? original : converted;
+}
+
+Value ark::createContraction(OpBuilder &builder, Location loc, Value lhs,
+                             Value rhs, ArrayRef<AffineMap> maps,
+                             ArrayRef<OpFoldResult> shape, Type element) {
+  Value init =
+      createFill(builder, loc, shape, createNumber(builder, loc, element, 0));
+  SmallVector<utils::IteratorType> iterators(maps.back().getNumDims(),
+                                             utils::IteratorType::reduction);
+  for (size_t dim = 0; dim < shape.size(); ++dim)
+    iterators[dim] = utils::IteratorType::parallel;
+  return linalg::GenericOp::create(
+             builder, loc, TypeRange{init.getType()}, ValueRange{lhs, rhs},
+             ValueRange{init}, maps, iterators,
+             [&](OpBuilder &b, Location l, ValueRange elements) {
+               Value x = convertScalar(b, l, elements[0], element);
+               Value y = convertScalar(b, l, elements[1], element);
+               Value sum;
+               if (isa<FloatType>(element))
+                 sum = arith::AddFOp::create(b, l, elements[2],
+                                             arith::MulFOp::create(b, l, x, y));
+               else
+                 sum = arith::AddIOp::create(b, l, elements[2],
+                                             arith::MulIOp::create(b, l, x, y));
+               linalg::YieldOp::create(b, l, sum);
+             })
+      .getResult(0);
+}

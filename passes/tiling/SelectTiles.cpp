@@ -288,6 +288,31 @@ Tile TileSelector::select(GroupOp group) const {
   return selectRows(group, anchor, domain);
 }
 
+/// Any tile as one that can be cut: no longer than the domain, whole where
+/// elements of the result need all of a dimension, and with query heads that
+/// read the same key heads in every tile.
+static Tile legalize(GroupOp group, Tile tile) {
+  Operation *anchor = getAnchor(group);
+  ArrayRef<int64_t> domain = getDomain(group, anchor);
+  int64_t rank = domain.size();
+  for (int64_t dim = 0; dim < rank; ++dim)
+    tile[dim] = std::max<int64_t>(std::min(tile[dim], domain[dim]), 1);
+  for (int64_t dim : getWholeDims(anchor, rank))
+    tile[dim] = std::max<int64_t>(domain[dim], 1);
+  auto attention = dyn_cast_or_null<AttentionOp>(anchor);
+  int64_t kvHeads =
+      attention ? getType(attention.getKey()).getDimSize(rank - 3) : 0;
+  if (kvHeads == 0)
+    return tile;
+  int64_t sharing = domain[rank - 3] / kvHeads;
+  int64_t &heads = tile[rank - 3];
+  if (heads > sharing)
+    heads -= heads % sharing;
+  while (heads < sharing && sharing % heads != 0)
+    --heads;
+  return tile;
+}
+
 //===----------------------------------------------------------------------===//
 // The pass
 //===----------------------------------------------------------------------===//
@@ -309,13 +334,16 @@ struct SelectTilesPass : ark::impl::SelectTilesPassBase<SelectTilesPass> {
     TileSelector selector{target,  rowBytes, tilesPerSM,
                           matmulM, matmulN,  attentionRows};
     for (auto group : getOperation().getBody().getOps<GroupOp>()) {
-      if (group.getTile())
+      if (std::optional<ArrayRef<int64_t>> tile = group.getTile()) {
+        group.setTile(legalize(group, Tile(*tile)));
         continue;
+      }
       FailureOr<std::optional<Tile>> planned = getPlannedTile(group);
       if (failed(planned))
         return signalPassFailure();
       ++(*planned ? numPlanned : numSelected);
-      group.setTile(*planned ? **planned : selector.select(group));
+      Tile tile = *planned ? **planned : selector.select(group);
+      group.setTile(legalize(group, tile));
     }
   }
 };

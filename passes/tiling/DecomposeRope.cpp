@@ -1,0 +1,78 @@
+//===- DecomposeRope.cpp - Rotary position embedding ----------------------===//
+
+#include "passes/tiling/Decompose.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+namespace {
+/// The two parts of every pair are slices of the operand: a pair (a, b) turns
+/// into (a cos - b sin, b cos + a sin).
+struct DecomposeRope : OpConversionPattern<RopeOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(RopeOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    Location loc = op.getLoc();
+    Value x = adaptor.getOperand();
+    auto type = cast<RankedTensorType>(x.getType());
+    int64_t rank = type.getRank(), half = type.getShape().back() / 2;
+    SmallVector<OpFoldResult> sizes =
+        getAsIndexOpFoldResult(rewriter.getContext(), type.getShape());
+    sizes.back() = rewriter.getIndexAttr(half);
+    SmallVector<OpFoldResult> firstOffsets(rank, rewriter.getIndexAttr(0));
+    SmallVector<OpFoldResult> secondOffsets = firstOffsets;
+    SmallVector<OpFoldResult> strides(rank, rewriter.getIndexAttr(1));
+    secondOffsets.back() =
+        rewriter.getIndexAttr(op.getInterleaved() ? 1 : half);
+    strides.back() = rewriter.getIndexAttr(op.getInterleaved() ? 2 : 1);
+
+    auto slice = [&](Value of, ArrayRef<OpFoldResult> offsets) -> Value {
+      return tensor::ExtractSliceOp::create(rewriter, loc, of, offsets, sizes,
+                                            strides);
+    };
+    Value first = slice(x, firstOffsets), second = slice(x, secondOffsets);
+    auto halfType = cast<RankedTensorType>(first.getType());
+    AffineMap pairs = rewriter.getMultiDimIdentityMap(rank);
+    AffineMap angles = getBroadcastMap(
+        rewriter.getContext(),
+        cast<RankedTensorType>(adaptor.getCos().getType()).getShape(),
+        halfType.getShape());
+    auto turn = [&](Value a, Value b, Value into, bool isFirst) {
+      return createElementwise(
+          rewriter, loc, {a, b, adaptor.getCos(), adaptor.getSin()},
+          {pairs, pairs, angles, angles}, into,
+          [&](OpBuilder &b, Location l, ValueRange v) -> Value {
+            Value straight = arith::MulFOp::create(b, l, v[0], v[2]);
+            Value crossed = arith::MulFOp::create(b, l, v[1], v[3]);
+            return isFirst
+                       ? Value(arith::SubFOp::create(b, l, straight, crossed))
+                       : Value(arith::AddFOp::create(b, l, straight, crossed));
+          });
+    };
+    // Each half is computed in its place of the result.
+    Value result =
+        createEmpty(rewriter, loc, type.getShape(), type.getElementType());
+    auto insert = [&](Value a, Value b, ArrayRef<OpFoldResult> offsets,
+                      bool isFirst) {
+      Value turned = turn(a, b, slice(result, offsets), isFirst);
+      result = tensor::InsertSliceOp::create(rewriter, loc, turned, result,
+                                             offsets, sizes, strides);
+    };
+    insert(first, second, firstOffsets, /*isFirst=*/true);
+    insert(second, first, secondOffsets, /*isFirst=*/false);
+    rewriter.replaceOp(op, result);
+    return success();
+  }
+};
+} // namespace
+
+void ark::populateDecomposeRope(const TypeConverter &converter,
+                                RewritePatternSet &patterns) {
+  patterns.add<DecomposeRope>(converter, patterns.getContext());
+}
