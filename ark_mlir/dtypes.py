@@ -161,7 +161,7 @@ def _dtype_name(value: object) -> str:
 
     try:
         return np.dtype(value).name  # type: ignore[call-overload]
-    except TypeError:
+    except (TypeError, ValueError):
         return ""
 
 

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -20,9 +19,12 @@ from .program import current
 from .shapes import invalid
 from .tensor import Tensor
 
+# A constant is text in every dump of the program, and copied at every stage.
+_MAX_BYTES = 1 << 30
+
 __all__ = [
-    "as_operand", "as_pair", "as_tensor", "constant_tensor", "default_dtype", "is_scalar",
-    "to_array",
+    "as_operand", "as_pair", "as_tensor", "check_size", "constant_tensor", "default_dtype",
+    "is_scalar", "to_array",
 ]  # fmt: skip
 
 
@@ -88,14 +90,11 @@ def to_array(value: object, dtype: DType, op: str) -> NDArray[Any]:
     if dtype.is_float:
         with np.errstate(over="ignore"):
             return array.astype(dtype.numpy)
-    if dtype.kind == "bool":
-        if array.dtype.kind != "b" and not _within(array, 0, 1):
-            raise invalid(f"{_short(array)} is not bool; compare with 0 or use ark.cast", name)
-        return array.astype(np.bool_)
     if array.dtype.kind not in "biu" and not _is_whole(array):
         raise invalid(f"{_short(array)} is not a value of {dtype}", name)
     if not _within(array, *dtype.integer_range):
-        raise invalid(f"{_short(array)} does not fit into {dtype}", name)
+        hint = "; compare with 0 or use ark.cast" if dtype is bool_ else ""
+        raise invalid(f"{_short(array)} does not fit into {dtype}{hint}", name)
     return array.astype(dtype.numpy)
 
 
@@ -107,32 +106,49 @@ def _within(array: NDArray[Any], low: int, high: int) -> bool:
     return array.size == 0 or (int(array.min()) >= low and int(array.max()) <= high)
 
 
-def constant_tensor(array: NDArray[Any], dtype: DType, name: str | None = None) -> Tensor:
-    """An ``ark.constant`` that holds an array of the dtype's numpy type."""
+def constant_tensor(
+    array: NDArray[Any],
+    dtype: DType,
+    name: str | None = None,
+    shape: tuple[int, ...] | None = None,
+) -> Tensor:
+    """An ``ark.constant`` that holds an array of the dtype's numpy type.
+
+    With `shape`, the array is one element, which fills the shape.
+    """
 
     def build(**place: Any) -> Any:
-        return dialect.ConstantOp(elements(array, dtype, program.tensor_type), **place)
+        extents = array.shape if shape is None else shape
+        return dialect.ConstantOp(
+            elements(array, dtype, program.tensor_type(extents, dtype)), **place
+        )
 
     program = current("ark.constant")
+    check_size(array.size, dtype, "constant")
     value = append(build, "constant", (), name)
     return Tensor(program, value, name or "constant")
 
 
-def elements(array: NDArray[Any], dtype: DType, tensor_type: Any) -> ir.Attribute:
+def check_size(size: int, dtype: DType, op: str) -> None:
+    """Raises InvalidUsageError on more elements than a program should hold."""
+    if size * dtype.itemsize > _MAX_BYTES:
+        raise invalid(
+            f"a constant of {size} elements is too large for a program; make it a parameter",
+            f"ark.{op}",
+        )
+
+
+def elements(array: NDArray[Any], dtype: DType, tensor_type: ir.Type) -> ir.Attribute:
     """The ``DenseElementsAttr`` of an array; one element stands for all where they agree."""
     flat: Any = np.ascontiguousarray(array).reshape(-1)
-    if dtype.kind == "bool":
-        return ir.DenseElementsAttr.get(flat, shape=list(array.shape))
     data: Any = flat.view(np.uint8).reshape(flat.size, dtype.itemsize)
     # Compared as bytes, so that NaN equals itself and -0.0 differs from 0.0.
     if flat.size > 1 and bool(np.all(data == data[0])):
         data = data[:1]
-    return ir.DenseElementsAttr.get(data, type=tensor_type(array.shape, dtype))
-
-
-def count(shape: tuple[int, ...]) -> int:
-    """The number of elements of a shape."""
-    return math.prod(shape)
+    if dtype.kind == "bool":
+        # MLIR keeps bits here, and one byte of ones or zeros for a single value.
+        data = data * np.uint8(255) if len(data) == 1 else np.packbits(data, bitorder="little")
+    return ir.DenseElementsAttr.get(data, type=tensor_type)
 
 
 def _kind(value: object) -> str:

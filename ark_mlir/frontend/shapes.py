@@ -10,6 +10,7 @@ plain ints or refuse it (a float, NaN, a bool, a tensor), which MLIR could not d
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Iterable, Sequence
 from typing import SupportsIndex
@@ -22,6 +23,8 @@ from .locations import user_frames
 __all__ = ["as_axis", "as_dtype", "as_int", "as_ints", "as_name", "as_shape", "invalid"]
 
 _INT64_MAX = 2**63 - 1
+# No shape, permutation or list of parts is longer; an endless iterable is.
+MAX_ENTRIES = 1 << 16
 
 
 def invalid(message: str, op: str | None = None) -> InvalidUsageError:
@@ -46,9 +49,13 @@ def as_ints(values: object, what: str, op: str | None = None) -> list[int]:
     """A sequence of integers, or one integer, as a list of ints."""
     if isinstance(values, SupportsIndex) and not _is_sequence(values):
         return [as_int(values, what, op)]
-    if isinstance(values, str) or not isinstance(values, Iterable):
+    # A tensor has a shape and can be iterated, which is hardly what was meant.
+    if isinstance(values, str) or not isinstance(values, Iterable) or hasattr(values, "program"):
         raise invalid(f"{what} must be integers, not {values!r}", op)
-    return [as_int(v, f"{what}[{i}]", op) for i, v in enumerate(values)]
+    entries = list(itertools.islice(values, MAX_ENTRIES + 1))
+    if len(entries) > MAX_ENTRIES:
+        raise invalid(f"{what} has more than {MAX_ENTRIES} entries", op)
+    return [as_int(v, f"{what}[{i}]", op) for i, v in enumerate(entries)]
 
 
 def _is_sequence(value: object) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...dtypes import DType, fp32, int32
-from ..operands import constant_tensor, default_dtype, is_scalar, to_array
+from ..operands import check_size, constant_tensor, default_dtype, is_scalar, to_array
 from ..program import current
 from ..shapes import as_dtype, as_int, as_shape, invalid
 from ..tensor import Tensor
@@ -52,7 +52,7 @@ def full(shape: object, value: float, dtype: DType | str = fp32, name: str | Non
     if not is_scalar(value):
         raise invalid(f"value must be a number, not {type(value).__name__}", "ark.full")
     kind = as_dtype(dtype, "ark.full")
-    return constant_tensor(np.broadcast_to(to_array(value, kind, "full"), extents), kind, name)
+    return constant_tensor(to_array(value, kind, "full"), kind, name, tuple(extents))
 
 
 def zeros(shape: object, dtype: DType | str = fp32, name: str | None = None) -> Tensor:
@@ -87,5 +87,6 @@ def arange(
     if stride == 0:
         raise invalid("step must not be zero", "ark.arange")
     kind = as_dtype(dtype, "ark.arange")
+    check_size(len(range(begin, end, stride)), kind, "arange")
     values = np.arange(begin, end, stride, dtype=np.int64)
     return constant_tensor(to_array(values, kind, "arange"), kind, name)

@@ -16,8 +16,8 @@ import numpy as np
 
 from ...dialects import ark as dialect
 from ...dtypes import int32
-from ..operands import as_tensor, constant_tensor
-from ..shapes import as_axis, as_int, as_ints, as_shape, invalid
+from ..operands import as_tensor, check_size, constant_tensor
+from ..shapes import MAX_ENTRIES, as_axis, as_int, as_ints, as_shape, invalid
 from ..tensor import Tensor
 from .common import emit
 
@@ -124,11 +124,17 @@ def concat(xs: Sequence[Tensor], axis: int, name: str | None = None) -> Tensor:
     Example:
         >>> kv = ark.concat([k, v], axis=-1)
     """
-    if isinstance(xs, Tensor) or not isinstance(xs, Sequence) or not xs:  # pyright: ignore[reportUnnecessaryIsInstance]
+    tensors = _tensors(xs, "concat")
+    if not tensors:
         raise invalid("expected a list of tensors", "ark.concat")
-    tensors = [as_tensor(x, "concat", f"operand {i}") for i, x in enumerate(xs)]
     number = as_axis(axis, tensors[0].ndim, "ark.concat")
     return emit("concat", dialect.ConcatOp, name, inputs=tensors, axis=number)
+
+
+def _tensors(values: Sequence[Tensor], op: str) -> list[Tensor]:
+    if isinstance(values, Tensor) or not isinstance(values, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise invalid("expected a list of tensors", f"ark.{op}")
+    return [as_tensor(x, op, f"operand {i}") for i, x in enumerate(values)]
 
 
 def split(
@@ -149,13 +155,18 @@ def split(
     extent = source.shape[number]
     sizes = as_ints(n_or_sizes, "sizes", "ark.split")
     if isinstance(n_or_sizes, int):
-        if sizes[0] < 1 or extent % sizes[0]:
-            raise invalid(f"extent {extent} has no {sizes[0]} equal parts", "ark.split")
-        sizes = [extent // sizes[0]] * sizes[0]
+        sizes = _equal_parts(extent, sizes[0], "ark.split")
     if sum(sizes) != extent or min(sizes, default=0) < 0:
         raise invalid(f"parts {sizes} do not make up extent {extent}", "ark.split")
     bounds = [0, *np.cumsum(sizes).tolist()]
     return [_part(source, number, begin, end, name) for begin, end in itertools.pairwise(bounds)]
+
+
+def _equal_parts(extent: int, parts: int, op: str) -> list[int]:
+    # Every part is an op, so their number is bounded.
+    if not 1 <= parts <= MAX_ENTRIES or extent % parts:
+        raise invalid(f"extent {extent} has no {parts} equal parts", op)
+    return [extent // parts] * parts
 
 
 def _checked_axis(axis: int, source: Tensor, op: str) -> int:
@@ -185,6 +196,8 @@ def sharding(x: Tensor, axis: int, dim_per_shard: int, name: str | None = None) 
     part, extent = as_int(dim_per_shard, "dim_per_shard", "ark.sharding"), source.shape[number]
     if part < 1 or extent % part:
         raise invalid(f"extent {extent} is not a multiple of {part}", "ark.sharding")
+    if extent // part > MAX_ENTRIES:
+        raise invalid(f"{extent // part} shards are too many", "ark.sharding")
     return [_part(source, number, i, i + part, name) for i in range(0, extent, part)]
 
 
@@ -247,7 +260,7 @@ def identity(x: Tensor, deps: Sequence[Tensor] = (), name: str | None = None) ->
         >>> y = ark.identity(x, deps=[sent])
     """
     source = as_tensor(x, "identity")
-    others = [as_tensor(d, "identity", f"dependence {i}") for i, d in enumerate(deps)]
+    others = _tensors(deps, "identity")
     return emit("identity", dialect.IdentityOp, name, source=source, deps=others)
 
 
@@ -324,5 +337,6 @@ def _element(entry: Any, axis: int, x: Tensor) -> tuple[int, int, int]:
 
 def _reversed(x: Tensor, axis: int) -> Tensor:
     # Views only go forward, so a negative step is a gather.
+    check_size(x.shape[axis], int32, "slice")
     indices = constant_tensor(np.arange(x.shape[axis], dtype=np.int32)[::-1], int32)
     return emit("gather", dialect.GatherOp, None, source=x, indices=indices, axis=axis)

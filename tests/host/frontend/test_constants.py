@@ -117,11 +117,21 @@ def test_values_that_are_refused(program: Any, refuses: Refuses) -> None:
     refuses(lambda: ark.constant([[1], [1, 2]]), "ark.constant")
     refuses(lambda: ark.constant(1.5, ark.int32), "1.5 is not a value of int32")
     refuses(lambda: ark.constant([1, 300], ark.uint8), "does not fit into uint8")
-    refuses(lambda: ark.constant(2, ark.bool), "2 is not bool")
+    refuses(lambda: ark.constant(2, ark.bool), "2 does not fit into bool; compare with 0")
     refuses(lambda: ark.constant(float("inf"), ark.int32), "inf is not a value of int32")
+    refuses(lambda: ark.constant(float("nan"), ark.bool), "nan is not a value of bool")
     refuses(lambda: ark.constant(1j), "is not an array of numbers")
     refuses(lambda: ark.full((2,), "1"), "ark.full", "value must be a number")  # type: ignore[arg-type]
     refuses(lambda: ark.zeros((2, -1)), "is negative")
     refuses(lambda: ark.arange(0, 300, dtype=ark.int8), "does not fit into int8")
     refuses(lambda: ark.arange(0.5), "bound must be an integer")  # type: ignore[arg-type]
     refuses(lambda: ark.arange(0, 5, 0), "step must not be zero")
+
+
+def test_constants_of_any_size_do_not_fill_memory(program: Any, refuses: Refuses) -> None:
+    assert ark.zeros((2**20, 2**20)).shape == (2**20, 2**20)  # one element in the program
+    refuses(lambda: ark.arange(2**40, dtype=ark.int64), "too large for a program")
+    x = ark.input("x", (2**40,), ark.int8)
+    refuses(lambda: x[::-1], "too large for a program")
+    refuses(lambda: ark.sharding(x, 0, 1), "shards are too many")
+    refuses(lambda: ark.split(x, 2**40, 0), "equal parts")
