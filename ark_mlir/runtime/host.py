@@ -14,28 +14,39 @@ _ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64"}
 
 # LLVM's name -> Linux's, where they differ by more than punctuation.
 _ALIASES = {
+    # x86-64
     "64bit": "lm",
     "bmi": "bmi1",
+    "crc32": "sse4_2",
+    "evex512": "avx512f",
     "lzcnt": "abm",
     "pclmul": "pclmulqdq",
-    "pku": "ospke",
     "prfchw": "3dnowprefetch",
     "rdrnd": "rdrand",
     "sahf": "lahf_lm",
     "sha": "sha_ni",
-    "shstk": "user_shstk",
+    "sse3": "pni",
     "x87": "fpu",
-    "neon": "asimd",
-    "fullfp16": "asimdhp",
-    "dotprod": "asimddp",
-    "lse": "atomics",
-    "rdm": "asimdrdm",
-    "i8mm": "i8mm",
-    "fp-armv8": "fp",
+    # aarch64
+    "complxnum": "fcma",
     "crc": "crc32",
+    "dotprod": "asimddp",
+    "fp-armv8": "fp",
+    "fullfp16": "asimdhp",
+    "jsconv": "jscvt",
+    "lse": "atomics",
+    "neon": "asimd",
+    "rcpc": "lrcpc",
+    "rdm": "asimdrdm",
 }
-# Features that the kernel does not list but that every processor with another one has.
-_IMPLIED = {"crc32": "sse4_2", "evex512": "avx512f"}
+# Instructions that no compiler makes of ordinary code. Systems hide them or switch them off, so
+# that a kernel made for "this processor" may name them where Linux does not.
+_NEVER_GENERATED = {
+    "cldemote", "clzero", "enqcmd", "fsgsbase", "hreset", "invpcid", "kl", "lwp", "movdir64b",
+    "movdiri", "mwaitx", "pconfig", "pku", "prefetchi", "prefetchwt1", "ptwrite", "rdpru",
+    "serialize", "sgx", "shstk", "tsxldtrk", "uintr", "usermsr", "waitpkg", "wbnoinvd",
+    "widekl", "xsave", "xsavec", "xsaveopt", "xsaves",
+}  # fmt: skip
 
 
 def architecture() -> str:
@@ -83,8 +94,9 @@ def check_target(target: Target, where: str) -> None:
 
 def _present(name: str) -> bool:
     have = features()
-    aliases = (name, _ALIASES.get(name, name), _IMPLIED.get(name, name))
-    return any(_plain(alias) in have for alias in aliases)
+    if name in _NEVER_GENERATED:
+        return True
+    return _plain(name) in have or _plain(_ALIASES.get(name, name)) in have
 
 
 def _plain(name: str) -> str:
