@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import frontend as ark
-from ..dtypes import DType, as_dtype, bool_, fp32, int32
+from ..dtypes import DType, bool_, fp32, int32
 from ..errors import InvalidUsageError
 from ..frontend import Program, Tensor
-from .config import Config
+from .config import Config, as_count, as_float_dtype
 from .model import Model, as_tokens
 from .weights import Arrays, assign, read_weights
 
@@ -86,10 +86,11 @@ def build(
     tokens). Output ``embedding``: fp32 ``[batch, hidden]``; with pooling ``none``
     ``[batch, length, hidden]``. Parameters have their Hugging Face names.
     """
+    element = as_float_dtype(dtype)
     with Program("bert") as program:
         ids = ark.input("ids", (batch, length), int32)
         mask = ark.input("mask", (batch, length), bool_)
-        graph = _Graph(config, batch, length, as_dtype(dtype))
+        graph = _Graph(config, batch, length, element)
         hidden = graph.embeddings(ids)
         keys = ark.reshape(mask, (batch, 1, 1, length), name="mask")
         for layer in range(config.layers):
@@ -282,11 +283,9 @@ def load(
     sizes = BertConfig.read(config)
     if pooling not in _POOLINGS:
         raise InvalidUsageError(f"pooling must be one of {', '.join(_POOLINGS)}, not {pooling!r}")
-    if not 1 <= length <= sizes.positions:
-        raise config.error(f"length {length} is not between 1 and {sizes.positions} positions")
-    if batch < 1:
-        raise InvalidUsageError(f"batch must be positive, not {batch}")
-    program = build(sizes, batch, length, dtype, pooling, normalize)
+    if as_count(length, "length") > sizes.positions:
+        raise config.error(f"length {length} exceeds the model's {sizes.positions} positions")
+    program = build(sizes, as_count(batch, "batch"), length, dtype, pooling, bool(normalize))
     parameters = assign(program.parameters, read_weights(folder), os.fspath(folder), _spellings)
     return EmbeddingModel(os.fspath(folder), program, parameters, sizes.vocabulary)
 

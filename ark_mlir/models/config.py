@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+import operator
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, SupportsIndex, cast
 
+from ..dtypes import DType, as_dtype, bf16, fp16, fp32
 from ..errors import InvalidUsageError
 
-__all__ = ["Config", "read_config"]
-
-T = TypeVar("T", int, float, bool, str)
+__all__ = ["Config", "as_count", "as_float_dtype", "read_config"]
 
 
 @dataclass(frozen=True)
@@ -73,6 +73,24 @@ class Config:
         if default is None:
             raise self.error(f"{key!r} is missing")
         return default
+
+
+def as_count(value: object, what: str, least: int = 1) -> int:
+    """An option that is an integer from `least` on."""
+    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
+        raise InvalidUsageError(f"{what} must be an integer, not {value!r}")
+    number = operator.index(value)
+    if number < least:
+        raise InvalidUsageError(f"{what} must be at least {least}, not {number}")
+    return number
+
+
+def as_float_dtype(dtype: object) -> DType:
+    """A dtype that models compute in."""
+    result = as_dtype(dtype)
+    if result not in (fp32, fp16, bf16):
+        raise InvalidUsageError(f"dtype must be fp32, fp16 or bf16, not {result}")
+    return result
 
 
 def read_config(folder: str | os.PathLike[str]) -> Config:

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .. import frontend as ark
-from ..dtypes import DType, as_dtype, bf16, fp32, int32
+from ..dtypes import DType, bf16, fp32, int32
 from ..errors import InvalidUsageError
 from ..frontend import Program, Tensor
-from .config import Config
+from .config import Config, as_float_dtype
 
 __all__ = ["DecoderConfig", "RopeScaling", "build_decode", "build_prefill", "rope_tables"]
 
@@ -139,7 +139,7 @@ def build_decode(
     Example:
         >>> program = ark.models.llama.build_decode(llama_1b, max_length=1024)
     """
-    return _build("decode", config, batch, 1, max_length, as_dtype(dtype))
+    return _build("decode", config, batch, 1, max_length, as_float_dtype(dtype))
 
 
 def build_prefill(
@@ -158,7 +158,7 @@ def build_prefill(
     """
     if not 1 <= chunk <= max_length:
         raise InvalidUsageError(f"chunk {chunk} is not between 1 and max_length {max_length}")
-    return _build("prefill", config, batch, chunk, max_length, as_dtype(dtype))
+    return _build("prefill", config, batch, chunk, max_length, as_float_dtype(dtype))
 
 
 def _build(

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..dtypes import DType, as_dtype
+from ..dtypes import DType
 from ..errors import InvalidUsageError
 from ..frontend import Program
-from ..frontend.shapes import as_int
-from .config import Config
+from .config import Config, as_count, as_float_dtype
 from .decoder import DecoderConfig, build_decode, build_prefill, rope_tables
 from .model import Model, as_tokens
 from .weights import Arrays, assign, read_weights
@@ -55,7 +54,7 @@ class GenerativeModel(Model):
             >>> model.generate([1, 15043, 3186], max_new_tokens=8)
         """
         (prompt,) = as_tokens([ids], self.vocabulary)
-        count = as_int(max_new_tokens, "max_new_tokens")
+        count = as_count(max_new_tokens, "max_new_tokens", 0)
         self._check(prompt.size, count)
         run = _Interpreted(self) if reference else _Compiled(self)
         tokens: list[int] = []
@@ -73,8 +72,6 @@ class GenerativeModel(Model):
         limit = self.max_length
         if not prompt:
             raise InvalidUsageError("the prompt has no token")
-        if count < 0:
-            raise InvalidUsageError(f"max_new_tokens must not be negative, got {count}")
         if prompt + count > limit:
             raise InvalidUsageError(
                 f"{prompt} tokens and {count} new ones exceed max_length {limit}; "
@@ -149,10 +146,14 @@ def load_decoder(
 ) -> GenerativeModel:
     """A decoder from a Hugging Face folder; see ``ark.models.llama.load``."""
     sizes = DecoderConfig.read(config, qk_norm=qk_norm)
-    element = as_dtype(dtype or config.entries.get("dtype") or config.word("torch_dtype", "fp32"))
-    limit = min(max_length, sizes.positions)
+    element = as_float_dtype(
+        dtype or config.entries.get("dtype") or config.word("torch_dtype", "fp32")
+    )
+    limit = min(as_count(max_length, "max_length"), sizes.positions)
     programs = {
-        "prefill": build_prefill(sizes, chunk=min(chunk, limit), max_length=limit, dtype=element),
+        "prefill": build_prefill(
+            sizes, chunk=min(as_count(chunk, "chunk"), limit), max_length=limit, dtype=element
+        ),
         "decode": build_decode(sizes, max_length=limit, dtype=element),
     }
     needed = dict(programs["decode"].parameters)

@@ -61,7 +61,7 @@ def test_generation_can_stop_and_be_short(folders: dict[str, Path]) -> None:
     [
         ([], 1, "the prompt has no token"),
         (PROMPT, 14, "11 tokens and 14 new ones exceed max_length 24"),
-        (PROMPT, -1, "max_new_tokens must not be negative"),
+        (PROMPT, -1, "max_new_tokens must be at least 0, not -1"),
         (PROMPT, 1.5, "max_new_tokens must be an integer"),
         ([37], 1, "has token 37, the vocabulary 37"),
         ([[1, 2]], 1, "must be a row of integers"),

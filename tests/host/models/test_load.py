@@ -85,12 +85,17 @@ def test_a_config_that_makes_no_sense(
 def test_options_that_make_no_sense(tiny: Any, tmp_path: Path) -> None:
     folder = tiny.write_model(tmp_path / "bert", "bert")
     check(folder, "bert has no option lenght; it has batch, length", lenght=3)
-    check(folder, "length 13 is not between 1 and 12 positions", length=13)
-    check(folder, "batch must be positive", batch=0, length=8)
+    check(folder, "length 13 exceeds the model's 12 positions", length=13)
+    check(folder, "length must be at least 1, not 0", length=0)
+    check(folder, "batch must be at least 1, not 0", batch=0, length=8)
+    check(folder, "batch must be an integer, not '4'", batch="4", length=8)
     check(folder, "pooling must be one of mean, cls, none", pooling="max", length=8)
     check(folder, "unknown dtype", dtype="fp99", length=8)
+    check(folder, "dtype must be fp32, fp16 or bf16, not int8", dtype="int8", length=8)
     folder = tiny.write_model(tmp_path / "llama", "llama")
     check(folder, "llama has no option batch", batch=3)
+    check(folder, "max_length must be an integer, not 2.5", max_length=2.5)
+    check(folder, "chunk must be at least 1", chunk=-1)
 
 
 Damage = Callable[[dict[str, Any]], object]
