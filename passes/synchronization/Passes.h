@@ -14,6 +14,9 @@ namespace mlir::ark {
 #define GEN_PASS_REGISTRATION
 #include "passes/synchronization/Passes.h.inc"
 
+/// Adds the passes of the stage to a pipeline on modules.
+void buildSynchronizationPipeline(OpPassManager &pm);
+
 } // namespace mlir::ark
 
 #endif // ARK_PASSES_SYNCHRONIZATION_PASSES_H

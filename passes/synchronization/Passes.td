@@ -5,4 +5,76 @@
 
 include "mlir/Pass/PassBase.td"
 
+def InsertSynchronizationPass
+    : Pass<"ark-insert-synchronization", "::mlir::ark::ProgramOp"> {
+  let summary = "Order the dependences between lanes by as few waits as possible";
+  let description = [{
+    Adds semaphores, signals and waits so that every vCTA runs after those that
+    it depends on. A wait that others imply is not emitted, nor a signal that
+    nobody needs. Between one semaphore for all waiters of a task, one for every
+    group of waiters with equal needs, and a barrier of all lanes the cost model
+    decides. Every lane ends in the barrier `@end`, which separates iterations.
+    A schedule that has semaphores is left as it is.
+
+    ```mlir
+    ark.schedule "hand" sms = 2 {
+      ark.lane sms = [0, 1] warps = [0, 8] { ark.run "fc" [0, 4] }
+      ark.lane sms = [1, 2] warps = [0, 8] { ark.run "relu" [0, 1] }
+    }
+    // =>
+    ark.schedule "hand" sms = 2 {
+      ark.semaphore @fc arrivals = 1
+      ark.semaphore @end arrivals = 2 handoff = barrier
+      ark.lane sms = [0, 1] warps = [0, 8] {
+        ark.run "fc" [0, 4]
+        ark.signal @fc
+        ark.barrier @end
+      }
+      ark.lane sms = [1, 2] warps = [0, 8] {
+        ark.wait @fc
+        ark.run "relu" [0, 1]
+        ark.barrier @end
+      }
+    }
+    ```
+  }];
+  let options = [
+    Option<"maxSemaphores", "max-semaphores", "unsigned", /*default=*/"32",
+           "Semaphores between two tasks; beyond, waiters share them">,
+  ];
+  let statistics = [
+    Statistic<"numWaits", "waits", "Waits of all lanes">,
+    Statistic<"numSignals", "signals", "Signals of all lanes">,
+    Statistic<"numBarriers", "barriers", "Barriers of all lanes">,
+    Statistic<"numSemaphores", "semaphores", "Semaphores, with that of the final barrier">,
+    Statistic<"numDependences", "dependences", "Runs and tasks they depend on in other lanes">,
+    Statistic<"numImplied", "implied", "Dependences that need no wait of their own">,
+  ];
+  let dependentDialects = ["::mlir::ark::ArkDialect"];
+}
+
+def VerifySynchronizationPass
+    : Pass<"ark-verify-synchronization", "::mlir::ark::ProgramOp"> {
+  let summary = "Prove that a schedule neither races nor hangs";
+  let description = [{
+    The proof, on every compile: it shares no code with the scheduler and with
+    the pass that inserts synchronisation, and it is exact. docs/schedule.md
+    gives the argument.
+
+    - every lane runs to its end (no deadlock);
+    - every two vCTAs that touch a byte, one of them writing, are ordered, and in
+      program order (no race);
+    - every byte of the arena is written before it is read;
+    - every lane ends in one barrier of all lanes, so that semaphores and buffers are
+      reused safely in the next iteration.
+
+    Errors name the vCTAs, the bytes and the source locations. Changes nothing.
+  }];
+  let statistics = [
+    Statistic<"numVCTAs", "vctas", "vCTAs checked">,
+    Statistic<"numAccesses", "accesses", "Accesses to cells of buffers checked">,
+    Statistic<"numCells", "cells", "Cells: bytes that all vCTAs treat alike">,
+  ];
+}
+
 #endif // ARK_PASSES_SYNCHRONIZATION_PASSES_TD

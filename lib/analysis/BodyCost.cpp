@@ -1,0 +1,134 @@
+//===- BodyCost.cpp - Work of one unclipped vCTA --------------------------===//
+
+#include "lib/analysis/BodyCost.h"
+#include "lib/support/BufferView.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// Operations that a transcendental function stands for.
+static constexpr int64_t kFlopsOfFunction = 8;
+
+//===----------------------------------------------------------------------===//
+// Extents
+//===----------------------------------------------------------------------===//
+
+/// The extent of a buffer in the body, at most.
+static std::optional<int64_t> getExtent(TaskOp task, Value buffer,
+                                        unsigned dim) {
+  auto type = cast<ShapedType>(buffer.getType());
+  if (!type.isDynamicDim(dim))
+    return type.getDimSize(dim);
+  if (auto argument = dyn_cast<BlockArgument>(buffer)) {
+    if (argument.getOwner() != &task.getBody().front() ||
+        argument.getArgNumber() < task.getGrid().size())
+      return std::nullopt;
+    return task.getRegion(argument.getArgNumber() - task.getGrid().size())
+        .getSizes()[dim];
+  }
+  if (auto subview = buffer.getDefiningOp<memref::SubViewOp>())
+    if (subview.getSourceType().getRank() == type.getRank())
+      return getExtent(task, subview.getSource(), dim);
+  return std::nullopt;
+}
+
+/// Product of the loops of a structured op; a loop of unknown extent counts
+/// once.
+static int64_t countIterations(TaskOp task, linalg::LinalgOp op) {
+  SmallVector<int64_t> extents(op.getNumLoops(), 1);
+  for (OpOperand &operand : op->getOpOperands()) {
+    if (!isa<ShapedType>(operand.get().getType()))
+      continue;
+    AffineMap map = op.getMatchingIndexingMap(&operand);
+    for (auto [dim, expr] : llvm::enumerate(map.getResults()))
+      if (auto loop = dyn_cast<AffineDimExpr>(expr))
+        if (std::optional<int64_t> extent = getExtent(task, operand.get(), dim))
+          extents[loop.getPosition()] = *extent;
+  }
+  int64_t count = 1;
+  for (int64_t extent : extents)
+    count = llvm::SaturatingMultiply<uint64_t>(count, extent);
+  return count;
+}
+
+/// How often an op runs: the product of the loops around it.
+static int64_t countExecutions(TaskOp task, Operation *op) {
+  int64_t count = 1;
+  for (Operation *parent = op->getParentOp(); parent && parent != task;
+       parent = parent->getParentOp()) {
+    int64_t trips = 1;
+    if (auto loop = dyn_cast<scf::ForOp>(parent)) {
+      std::optional<APInt> constant = loop.getStaticTripCount();
+      if (constant)
+        trips = constant->getSExtValue();
+    } else if (auto structured = dyn_cast<linalg::LinalgOp>(parent)) {
+      trips = countIterations(task, structured);
+    }
+    count =
+        llvm::SaturatingMultiply<uint64_t>(count, std::max<int64_t>(trips, 1));
+  }
+  return count;
+}
+
+//===----------------------------------------------------------------------===//
+// Counts
+//===----------------------------------------------------------------------===//
+
+int64_t mlir::ark::countBodyFlops(TaskOp task) {
+  uint64_t flops = 0;
+  task.getBody().walk([&](Operation *op) {
+    if (op->getNumResults() != 1 ||
+        !isa<FloatType>(getElementTypeOrSelf(op->getResult(0).getType())))
+      return;
+    StringRef dialect = op->getName().getDialectNamespace();
+    int64_t each = dialect == "math"    ? kFlopsOfFunction
+                   : dialect == "arith" ? 1
+                                        : 0;
+    if (each == 0 || isa<arith::ConstantOp>(op))
+      return;
+    flops = llvm::SaturatingAdd<uint64_t>(
+        flops,
+        llvm::SaturatingMultiply<uint64_t>(each, countExecutions(task, op)));
+  });
+  return std::min<uint64_t>(flops, int64_t(1) << 60);
+}
+
+int64_t mlir::ark::countTouchedBytes(TaskOp task, unsigned operand) {
+  auto type = cast<ShapedType>(task.getOperand(operand).getType());
+  RegionAttr region = task.getRegion(operand);
+  int64_t elementBytes = getElementBytes(type.getElementType());
+  int64_t whole = elementBytes;
+  for (auto [size, extent] : llvm::zip(region.getSizes(), type.getShape()))
+    whole = llvm::SaturatingMultiply<uint64_t>(whole, std::min(size, extent));
+
+  BlockArgument tile =
+      task.getBody().getArgument(task.getGrid().size() + operand);
+  uint64_t touched = 0;
+  for (Operation *user : tile.getUsers()) {
+    int64_t bytes = elementBytes;
+    if (auto subview = dyn_cast<memref::SubViewOp>(user)) {
+      // A part at a fixed place is no choice made at run time.
+      if (llvm::all_of(subview.getMixedOffsets(), [](OpFoldResult offset) {
+            return getConstantIntValue(offset).has_value();
+          }))
+        return whole;
+      for (auto [dim, size] : llvm::enumerate(subview.getStaticSizes()))
+        bytes = llvm::SaturatingMultiply<uint64_t>(
+            bytes, ShapedType::isDynamic(size) ? region.getSizes()[dim] : size);
+    } else if (!isa<memref::LoadOp, memref::StoreOp>(user)) {
+      return whole;
+    }
+    touched = llvm::SaturatingAdd<uint64_t>(
+        touched,
+        llvm::SaturatingMultiply<uint64_t>(bytes, countExecutions(task, user)));
+  }
+  return std::min<uint64_t>(whole, touched);
+}

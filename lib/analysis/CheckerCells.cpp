@@ -1,0 +1,412 @@
+//===- CheckerCells.cpp - Parts of buffers that vCTAs share ---------------===//
+
+#include "lib/analysis/CheckerCells.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/Hashing.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <map>
+#include <unordered_map>
+
+using namespace mlir;
+using namespace mlir::ark;
+using namespace mlir::ark::checker;
+
+using Bounds = std::pair<int64_t, int64_t>;
+
+/// A grid whose boxes break into more pieces is listed box by box, and a box of
+/// more pieces counts with all bytes between its first and its last one. That
+/// rejects more than it must and accepts nothing wrong.
+static constexpr int64_t kMaxPieces = int64_t(1) << 26;
+static constexpr int64_t kMaxPiecesOfBox = int64_t(1) << 16;
+
+//===----------------------------------------------------------------------===//
+// Regions
+//===----------------------------------------------------------------------===//
+
+static int64_t valueOf(AffineExpr expr, ArrayRef<int64_t> index) {
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return index[dim.getPosition()];
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return constant.getValue();
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  // Unsigned: overflow wraps, and what it gives is clipped.
+  uint64_t lhs = valueOf(binary.getLHS(), index);
+  uint64_t rhs = valueOf(binary.getRHS(), index);
+  if (expr.getKind() == AffineExprKind::Add)
+    return lhs + rhs;
+  if (expr.getKind() == AffineExprKind::Mul)
+    return lhs * rhs;
+  int64_t divisor = rhs;
+  if (divisor <= 0)
+    return 0;
+  int64_t quotient = llvm::divideFloorSigned(int64_t(lhs), divisor);
+  int64_t remainder = int64_t(lhs) - quotient * divisor;
+  if (expr.getKind() == AffineExprKind::Mod)
+    return remainder;
+  return expr.getKind() == AffineExprKind::FloorDiv
+             ? quotient
+             : quotient + (remainder > 0);
+}
+
+/// Calls `visit(vcta, box)` with the clipped region of every vCTA.
+template <typename Visitor>
+static void forEachRegion(const OperandAccess &access, Visitor visit) {
+  SmallVector<int64_t> index(access.grid.size(), 0);
+  SmallVector<Bounds> box(access.view.shape.size());
+  int64_t count = 1;
+  for (int64_t extent : access.grid)
+    count *= extent;
+  for (int64_t vcta = 0; vcta < count; ++vcta) {
+    for (size_t dim = 0; dim < box.size(); ++dim) {
+      int64_t extent = access.view.shape[dim];
+      int64_t begin = valueOf(access.region.getOffsets().getResult(dim), index);
+      begin = std::max<int64_t>(0, std::min(begin, extent));
+      int64_t left = extent - begin;
+      box[dim] = {begin, begin + std::min<int64_t>(
+                                     left, access.region.getSizes()[dim])};
+    }
+    visit(vcta, ArrayRef<Bounds>(box));
+    for (size_t dim = index.size(); dim > 0; --dim) {
+      if (++index[dim - 1] < access.grid[dim - 1])
+        break;
+      index[dim - 1] = 0;
+    }
+  }
+}
+
+static bool isEmpty(ArrayRef<Bounds> box) {
+  return llvm::any_of(box,
+                      [](Bounds range) { return range.first >= range.second; });
+}
+
+//===----------------------------------------------------------------------===//
+// Layouts
+//===----------------------------------------------------------------------===//
+
+/// Dimensions with several elements at different places, largest stride first.
+static SmallVector<unsigned> getDims(const BufferView &view) {
+  SmallVector<unsigned> dims;
+  for (unsigned dim = 0; dim < view.shape.size(); ++dim)
+    if (view.shape[dim] > 1 && view.strides[dim] != 0)
+      dims.push_back(dim);
+  llvm::stable_sort(dims, [&](unsigned a, unsigned b) {
+    return view.strides[a] > view.strides[b];
+  });
+  return dims;
+}
+
+/// Whether different coordinates are different bytes.
+static bool isInjective(const BufferView &view, ArrayRef<unsigned> dims) {
+  int64_t reach = 1;
+  for (unsigned dim : llvm::reverse(dims)) {
+    if (view.strides[dim] < reach)
+      return false;
+    reach = view.strides[dim] * (view.shape[dim] - 1) + reach;
+  }
+  return true;
+}
+
+/// How many of the outer dimensions are stepped through element by element: the
+/// cuts of the dimension after them give contiguous pieces.
+static size_t getSteppedLevels(const BufferView &view, ArrayRef<unsigned> dims,
+                               ArrayRef<std::vector<int64_t>> cuts) {
+  int64_t contiguous = 1;
+  size_t level = dims.size();
+  while (level > 0) {
+    unsigned dim = dims[level - 1];
+    if (view.strides[dim] != contiguous)
+      return level;
+    contiguous *= view.shape[dim];
+    --level;
+    bool whole = cuts[level] == std::vector<int64_t>{0, view.shape[dim]};
+    if (!whole)
+      return level;
+  }
+  return 0;
+}
+
+static int64_t countPieces(const BufferView &view, ArrayRef<unsigned> dims,
+                           ArrayRef<std::vector<int64_t>> cuts) {
+  uint64_t count = 1;
+  size_t stepped = getSteppedLevels(view, dims, cuts);
+  for (size_t level = 0; level < stepped; ++level)
+    count = llvm::SaturatingMultiply<uint64_t>(count, view.shape[dims[level]]);
+  if (stepped < dims.size())
+    count = llvm::SaturatingMultiply<uint64_t>(count, cuts[stepped].size());
+  return std::min<uint64_t>(count, std::numeric_limits<int64_t>::max());
+}
+
+CellPartition::CellPartition(Accesses accesses) {
+  collectLayouts(accesses);
+  for (Layout &layout : layouts) {
+    cutGrid(layout, accesses);
+    if (!isInjective(layout.view, layout.dims) ||
+        countPieces(layout.view, layout.dims, layout.cuts) > kMaxPieces)
+      listBoxes(layout, accesses);
+    layout.firstBox = firstCell.size();
+    firstCell.resize(firstCell.size() + countBoxes(layout), 0);
+  }
+  firstCell.push_back(0);
+
+  // Layouts that share no byte are independent.
+  auto order = llvm::to_vector(llvm::seq<unsigned>(0, layouts.size()));
+  llvm::stable_sort(order, [&](unsigned a, unsigned b) {
+    return layouts[a].bytes.first < layouts[b].bytes.first;
+  });
+  for (size_t i = 0; i < order.size();) {
+    SmallVector<unsigned> component = {order[i]};
+    int64_t end = layouts[order[i]].bytes.second;
+    while (++i < order.size() && layouts[order[i]].bytes.first < end) {
+      component.push_back(order[i]);
+      end = std::max(end, layouts[order[i]].bytes.second);
+    }
+    findCells(component);
+  }
+
+  llvm::sort(boxAndCell);
+  for (auto [box, cell] : boxAndCell) {
+    ++firstCell[box + 1];
+    cellsOfBox.push_back(cell);
+  }
+  for (size_t box = 1; box < firstCell.size(); ++box)
+    firstCell[box] += firstCell[box - 1];
+  boxAndCell = {};
+}
+
+void CellPartition::collectLayouts(Accesses accesses) {
+  std::map<std::vector<int64_t>, unsigned> known;
+  for (auto [number, access] : llvm::enumerate(accesses)) {
+    const BufferView &view = access->view;
+    std::vector<int64_t> key = {view.byteOffset, view.elementBytes};
+    key.insert(key.end(), view.shape.begin(), view.shape.end());
+    key.insert(key.end(), view.strides.begin(), view.strides.end());
+    auto [entry, isNew] = known.try_emplace(std::move(key), layouts.size());
+    if (isNew) {
+      Layout &layout = layouts.emplace_back();
+      layout.view = view;
+      layout.dims = getDims(view);
+      layout.bytes = {view.byteOffset, view.getByteEnd()};
+    }
+    layouts[entry->second].accesses.push_back(number);
+    accessBoxes.push_back({entry->second, 0, {}});
+  }
+}
+
+uint32_t CellPartition::countBoxes(const Layout &layout) const {
+  uint32_t count = 1;
+  for (const std::vector<int64_t> &cuts : layout.cuts)
+    count *= cuts.size() - 1;
+  return count;
+}
+
+/// Finds the cuts of a layout, and every vCTA's boxes between them.
+void CellPartition::cutGrid(Layout &layout, Accesses accesses) {
+  layout.cuts.resize(layout.dims.size());
+  for (unsigned number : layout.accesses)
+    forEachRegion(*accesses[number], [&](int64_t, ArrayRef<Bounds> box) {
+      if (isEmpty(box))
+        return;
+      for (auto [dim, cuts] : llvm::zip(layout.dims, layout.cuts))
+        for (int64_t bound : {box[dim].first, box[dim].second})
+          if (cuts.empty() || cuts.back() != bound)
+            cuts.push_back(bound);
+    });
+  for (std::vector<int64_t> &cuts : layout.cuts) {
+    llvm::sort(cuts);
+    cuts.erase(llvm::unique(cuts), cuts.end());
+    // No vCTA touches anything: no boxes.
+    if (cuts.empty())
+      cuts.push_back(0);
+  }
+  for (unsigned number : layout.accesses) {
+    AccessBoxes &boxes = accessBoxes[number];
+    boxes.rank = layout.dims.size();
+    forEachRegion(*accesses[number], [&](int64_t, ArrayRef<Bounds> box) {
+      bool empty = isEmpty(box);
+      for (auto [dim, cuts] : llvm::zip(layout.dims, layout.cuts)) {
+        auto find = [&cuts = cuts](int64_t bound) -> uint32_t {
+          return llvm::lower_bound(cuts, bound) - cuts.begin();
+        };
+        boxes.ranges.push_back(empty ? std::make_pair(0u, 0u)
+                                     : std::make_pair(find(box[dim].first),
+                                                      find(box[dim].second)));
+      }
+    });
+  }
+}
+
+/// The bytes of a box, sorted and disjoint.
+static std::vector<Bounds> getPieces(const BufferView &view,
+                                     ArrayRef<Bounds> box, bool &exact) {
+  std::vector<Bounds> pieces = {{view.byteOffset, view.byteOffset}};
+  pieces.front().second += view.elementBytes;
+  SmallVector<unsigned> dims = getDims(view);
+  // Innermost first, so that elements melt into contiguous pieces early.
+  for (unsigned dim : llvm::reverse(dims)) {
+    int64_t stride = view.strides[dim] * view.elementBytes;
+    auto [begin, end] = box[dim];
+    int64_t hull = pieces.back().second - pieces.front().first;
+    bool tooMany = int64_t(pieces.size()) * (end - begin) > kMaxPiecesOfBox;
+    if (tooMany && (pieces.size() > 1 || stride > hull))
+      exact = false;
+    if (tooMany || (pieces.size() == 1 && stride <= hull)) {
+      pieces = {{pieces.front().first + begin * stride,
+                 pieces.back().second + (end - 1) * stride}};
+      continue;
+    }
+    std::vector<Bounds> repeated;
+    for (int64_t i = begin; i < end; ++i)
+      for (Bounds piece : pieces)
+        repeated.push_back(
+            {piece.first + i * stride, piece.second + i * stride});
+    llvm::sort(repeated);
+    pieces.clear();
+    for (Bounds piece : repeated)
+      if (!pieces.empty() && piece.first <= pieces.back().second)
+        pieces.back().second = std::max(pieces.back().second, piece.second);
+      else
+        pieces.push_back(piece);
+  }
+  return pieces;
+}
+
+/// Replaces the grid by the list of boxes that vCTAs touch.
+void CellPartition::listBoxes(Layout &layout, Accesses accesses) {
+  std::map<std::vector<Bounds>, uint32_t> known;
+  for (unsigned number : layout.accesses) {
+    AccessBoxes &boxes = accessBoxes[number];
+    boxes.rank = 1;
+    boxes.ranges.clear();
+    forEachRegion(*accesses[number], [&](int64_t, ArrayRef<Bounds> box) {
+      if (isEmpty(box)) {
+        boxes.ranges.push_back({0, 0});
+        return;
+      }
+      auto [entry, isNew] = known.try_emplace(box.vec(), known.size());
+      if (isNew)
+        layout.listed.push_back(getPieces(layout.view, box, exact));
+      boxes.ranges.push_back({entry->second, entry->second + 1});
+    });
+  }
+  layout.cuts.assign(1, std::vector<int64_t>(layout.listed.size() + 1));
+  layout.dims.clear();
+}
+
+//===----------------------------------------------------------------------===//
+// Cells
+//===----------------------------------------------------------------------===//
+
+void CellPartition::findCells(ArrayRef<unsigned> component) {
+  const Layout &layout = layouts[component.front()];
+  if (component.size() > 1 || !layout.listed.empty())
+    return sweep(component);
+  // One layout: its boxes are the cells.
+  for (uint32_t i = 0, e = countBoxes(layout); i < e; ++i) {
+    boxAndCell.push_back({layout.firstBox + i, cells.size()});
+    Bounds bytes = {layout.view.byteOffset, layout.view.byteOffset};
+    uint32_t rest = i;
+    for (size_t level = layout.dims.size(); level > 0; --level) {
+      const std::vector<int64_t> &cuts = layout.cuts[level - 1];
+      uint32_t position = rest % (cuts.size() - 1);
+      rest /= cuts.size() - 1;
+      int64_t stride = layout.view.strides[layout.dims[level - 1]] *
+                       layout.view.elementBytes;
+      bytes.first += cuts[position] * stride;
+      bytes.second += (cuts[position + 1] - 1) * stride;
+    }
+    bytes.second += layout.view.elementBytes;
+    cells.push_back(bytes);
+  }
+}
+
+namespace {
+/// Walks through a grid of boxes in the order of its bytes.
+template <typename Visitor>
+struct PieceWalk {
+  const BufferView &view;
+  ArrayRef<unsigned> dims;
+  ArrayRef<std::vector<int64_t>> cuts;
+  size_t stepped;
+  Visitor visit;
+
+  void walk(size_t level, int64_t byte, uint32_t box) {
+    if (level == dims.size())
+      return visit(byte, byte + view.elementBytes, box);
+    int64_t stride = view.strides[dims[level]] * view.elementBytes;
+    // Once pieces are contiguous, deeper levels are whole: one box each.
+    for (uint32_t k = 0; k + 1 < cuts[level].size(); ++k) {
+      uint32_t inner = box * (cuts[level].size() - 1) + k;
+      int64_t begin = cuts[level][k], end = cuts[level][k + 1];
+      if (level >= stepped)
+        visit(byte + begin * stride, byte + end * stride, inner);
+      else
+        for (int64_t i = begin; i < end; ++i)
+          walk(level + 1, byte + i * stride, inner);
+    }
+  }
+};
+} // namespace
+
+void CellPartition::addEvents(const Layout &layout,
+                              std::vector<Event> &events) const {
+  if (!layout.listed.empty()) {
+    for (auto [box, pieces] : llvm::enumerate(layout.listed))
+      for (auto [begin, end] : pieces) {
+        uint32_t number = layout.firstBox + box;
+        events.push_back({begin, number, true});
+        events.push_back({end, number, false});
+      }
+    return;
+  }
+  auto visit = [&](int64_t begin, int64_t end, uint32_t box) {
+    events.push_back({begin, layout.firstBox + box, true});
+    events.push_back({end, layout.firstBox + box, false});
+  };
+  PieceWalk<decltype(visit)>{
+      layout.view, layout.dims, layout.cuts,
+      getSteppedLevels(layout.view, layout.dims, layout.cuts), visit}
+      .walk(0, layout.view.byteOffset, 0);
+}
+
+/// Bytes that lie in the same boxes of all layouts are one cell.
+void CellPartition::sweep(ArrayRef<unsigned> component) {
+  std::vector<Event> events;
+  for (unsigned layout : component)
+    addEvents(layouts[layout], events);
+  llvm::sort(events, [](const Event &a, const Event &b) {
+    return std::tie(a.byte, a.begins) < std::tie(b.byte, b.begins);
+  });
+
+  // Boxes of one cell, sorted. Equal hashes are compared in full.
+  std::unordered_map<size_t, SmallVector<uint32_t, 1>> byHash;
+  llvm::DenseMap<uint32_t, std::vector<uint32_t>> boxesOfCell;
+  SmallVector<uint32_t> active;
+  for (size_t i = 0; i < events.size();) {
+    int64_t byte = events[i].byte;
+    for (; i < events.size() && events[i].byte == byte; ++i) {
+      auto at = llvm::lower_bound(active, events[i].box);
+      if (events[i].begins)
+        active.insert(at, events[i].box);
+      else
+        active.erase(at);
+    }
+    if (active.empty())
+      continue;
+    size_t hash = llvm::hash_combine_range(active.begin(), active.end());
+    SmallVector<uint32_t, 1> &candidates = byHash[hash];
+    bool known = llvm::any_of(candidates, [&](uint32_t cell) {
+      return llvm::equal(boxesOfCell[cell], active);
+    });
+    if (known)
+      continue;
+    uint32_t cell = cells.size();
+    cells.push_back({byte, events[i].byte});
+    candidates.push_back(cell);
+    boxesOfCell[cell].assign(active.begin(), active.end());
+    for (uint32_t box : active)
+      boxAndCell.push_back({box, cell});
+  }
+}

@@ -1,0 +1,133 @@
+//===- CheckerCells.h - Parts of buffers that vCTAs share -------*- C++ -*-===//
+//
+// Part of the proof: see ScheduleChecker.h.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ARK_LIB_ANALYSIS_CHECKERCELLS_H
+#define ARK_LIB_ANALYSIS_CHECKERCELLS_H
+
+#include "dialects/ark/ArkOps.h"
+#include "lib/support/BufferView.h"
+
+namespace mlir::ark::checker {
+
+/// What the vCTAs of a task touch through one operand.
+struct OperandAccess {
+  unsigned task, operand;
+  bool isWrite;
+  RegionAttr region;
+  ArrayRef<int64_t> grid;
+  BufferView view;
+};
+
+/// Splits the bytes of one buffer into cells so that every vCTA touches a cell
+/// as a whole or not at all: hazards between vCTAs are hazards on cells, and
+/// the other way round.
+///
+/// Operands with one layout cut its dimensions where their regions begin and
+/// end, which gives a grid of boxes. Where layouts overlap, as with reuse of
+/// the arena, a sweep over the bytes tells apart those that lie in different
+/// boxes.
+class CellPartition {
+public:
+  /// All accesses must have one root.
+  explicit CellPartition(ArrayRef<const OperandAccess *> accesses);
+
+  unsigned getNumCells() const { return cells.size(); }
+  /// False where regions were too scattered: some cells are then too large, and
+  /// show hazards that there are not.
+  bool isExact() const { return exact; }
+  /// Calls `visit(cell)` for every cell that a vCTA touches. `access` counts
+  /// in the list given to the constructor.
+  template <typename Visitor>
+  void forEachCell(unsigned access, int64_t vcta, Visitor visit) const;
+  /// Some bytes of a cell, from the root's first byte.
+  std::pair<int64_t, int64_t> getBytes(unsigned cell) const {
+    return cells[cell];
+  }
+
+private:
+  using Bounds = std::pair<int64_t, int64_t>;
+
+  /// Accesses whose coordinates mean the same bytes.
+  struct Layout {
+    BufferView view;
+    /// Dimensions with more than one element, the largest stride first.
+    SmallVector<unsigned> dims;
+    /// Of every such dimension: where regions begin and end.
+    SmallVector<std::vector<int64_t>> cuts;
+    SmallVector<unsigned> accesses;
+    /// Boxes are numbered from here on, in row-major order of `dims`.
+    uint32_t firstBox = 0;
+    /// Where elements overlap, or lie scattered, there is no grid: the bytes of
+    /// every box that some vCTA touches. They count as one dimension.
+    std::vector<std::vector<Bounds>> listed;
+    /// From the first to the last byte.
+    Bounds bytes;
+  };
+  /// The boxes of the vCTAs of one access: a range in every dimension of the
+  /// layout.
+  struct AccessBoxes {
+    unsigned layout;
+    unsigned rank;
+    std::vector<std::pair<uint32_t, uint32_t>> ranges;
+  };
+  /// A box begins or ends at a byte.
+  struct Event {
+    int64_t byte;
+    uint32_t box;
+    bool begins;
+  };
+
+  using Accesses = ArrayRef<const OperandAccess *>;
+  void collectLayouts(Accesses accesses);
+  void cutGrid(Layout &layout, Accesses accesses);
+  void listBoxes(Layout &layout, Accesses accesses);
+  uint32_t countBoxes(const Layout &layout) const;
+  void findCells(ArrayRef<unsigned> component);
+  void sweep(ArrayRef<unsigned> component);
+  void addEvents(const Layout &layout, std::vector<Event> &events) const;
+
+  std::vector<Layout> layouts;
+  std::vector<AccessBoxes> accessBoxes;
+  /// Cells of every box: `cellsOfBox[firstCell[box] .. firstCell[box + 1])`.
+  std::vector<uint32_t> firstCell, cellsOfBox;
+  /// The same before it is laid out like that.
+  std::vector<std::pair<uint32_t, uint32_t>> boxAndCell;
+  std::vector<Bounds> cells;
+  bool exact = true;
+};
+
+template <typename Visitor>
+void CellPartition::forEachCell(unsigned access, int64_t vcta,
+                                Visitor visit) const {
+  const AccessBoxes &boxes = accessBoxes[access];
+  const Layout &layout = layouts[boxes.layout];
+  const auto *ranges = boxes.ranges.data() + vcta * boxes.rank;
+  SmallVector<uint32_t, 4> index(boxes.rank);
+  for (unsigned dim = 0; dim < boxes.rank; ++dim) {
+    if (ranges[dim].first == ranges[dim].second)
+      return;
+    index[dim] = ranges[dim].first;
+  }
+  while (true) {
+    uint32_t box = 0;
+    for (unsigned dim = 0; dim < boxes.rank; ++dim)
+      box = box * (layout.cuts[dim].size() - 1) + index[dim];
+    box += layout.firstBox;
+    for (uint32_t i = firstCell[box]; i < firstCell[box + 1]; ++i)
+      visit(cellsOfBox[i]);
+    unsigned dim = boxes.rank;
+    while (dim > 0 && ++index[dim - 1] == ranges[dim - 1].second) {
+      --dim;
+      index[dim] = ranges[dim].first;
+    }
+    if (dim == 0)
+      return;
+  }
+}
+
+} // namespace mlir::ark::checker
+
+#endif // ARK_LIB_ANALYSIS_CHECKERCELLS_H

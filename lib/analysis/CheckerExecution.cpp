@@ -1,0 +1,206 @@
+//===- CheckerExecution.cpp - Abstract execution of a schedule ------------===//
+
+#include "lib/analysis/CheckerExecution.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+using namespace mlir::ark::checker;
+
+Execution::Execution(ScheduleOp schedule) {
+  for (auto semaphore : schedule.getBody().getOps<SemaphoreOp>()) {
+    semaphoreNumbers.try_emplace(semaphore.getSymName(), semaphores.size());
+    semaphores.push_back(
+        {semaphore, static_cast<int64_t>(semaphore.getArrivals()), {}, {}});
+  }
+  SmallVector<LaneOp> ops(schedule.getBody().getOps<LaneOp>());
+  for (LaneOp op : ops) {
+    std::vector<Operation *> &items = itemsOfOp.emplace_back();
+    for (Operation &item : op.getBody().front())
+      items.push_back(&item);
+  }
+  for (auto [op, items] : llvm::zip(ops, itemsOfOp))
+    for (int64_t sm = op.getSmBegin(); sm < op.getSmEnd(); ++sm)
+      lanes.push_back({op, sm, items});
+
+  for (Semaphore &semaphore : semaphores)
+    semaphore.clock.assign(lanes.size(), 0);
+  // Clock 0: nothing is known.
+  clocks.assign(lanes.size(), 0);
+  epochs.assign(lanes.size(), {{0, 0}});
+  next.assign(lanes.size(), 0);
+  arrived.assign(lanes.size(), false);
+}
+
+uint32_t Execution::getClockNumber(unsigned lane, unsigned item) const {
+  const std::vector<Epoch> &ofLane = epochs[lane];
+  size_t low = 0, high = ofLane.size();
+  while (high - low > 1) {
+    size_t middle = (low + high) / 2;
+    (ofLane[middle].firstItem <= item ? low : high) = middle;
+  }
+  return ofLane[low].clock;
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+/// The semaphore of an item, or null.
+Execution::Semaphore *Execution::getSemaphore(Operation *item, bool &signals,
+                                              bool &waits) {
+  StringRef name;
+  signals = waits = false;
+  if (auto signal = dyn_cast<SignalOp>(item)) {
+    signals = true;
+    name = signal.getSemaphore();
+  } else if (auto wait = dyn_cast<WaitOp>(item)) {
+    waits = true;
+    name = wait.getSemaphore();
+  } else if (auto barrier = dyn_cast<BarrierOp>(item)) {
+    signals = waits = true;
+    name = barrier.getSemaphore();
+  } else {
+    return nullptr;
+  }
+  return &semaphores[semaphoreNumbers.lookup(name)];
+}
+
+/// Releases all items before this one, and what the lane has acquired.
+void Execution::signal(unsigned lane, Semaphore &semaphore) {
+  const uint32_t *known = &clocks[epochs[lane].back().clock * lanes.size()];
+  for (size_t other = 0; other < lanes.size(); ++other)
+    semaphore.clock[other] = std::max(semaphore.clock[other], known[other]);
+  semaphore.clock[lane] = std::max(semaphore.clock[lane], next[lane]);
+  if (--semaphore.missing == 0) {
+    ready.append(semaphore.waiting);
+    semaphore.waiting.clear();
+  }
+}
+
+void Execution::acquire(unsigned lane, const Semaphore &semaphore) {
+  uint32_t old = epochs[lane].back().clock;
+  uint32_t number = clocks.size() / lanes.size();
+  clocks.resize(clocks.size() + lanes.size());
+  for (size_t other = 0; other < lanes.size(); ++other)
+    clocks[number * lanes.size() + other] =
+        std::max(clocks[old * lanes.size() + other], semaphore.clock[other]);
+  epochs[lane].push_back({next[lane], number});
+}
+
+/// Takes one item; false where the lane has to wait.
+bool Execution::step(unsigned lane) {
+  bool signals, waits;
+  Semaphore *semaphore =
+      getSemaphore(lanes[lane].items[next[lane]], signals, waits);
+  if (!semaphore)
+    return true;
+  if (signals && !arrived[lane])
+    signal(lane, *semaphore);
+  if (!waits)
+    return true;
+  arrived[lane] = true;
+  if (semaphore->missing > 0) {
+    semaphore->waiting.push_back(lane);
+    return false;
+  }
+  arrived[lane] = false;
+  acquire(lane, *semaphore);
+  return true;
+}
+
+LogicalResult Execution::run() {
+  for (unsigned lane = 0; lane < lanes.size(); ++lane)
+    ready.push_back(lane);
+  while (!ready.empty()) {
+    unsigned lane = ready.pop_back_val();
+    while (isStuck(lane) && step(lane))
+      ++next[lane];
+  }
+  for (unsigned lane = 0; lane < lanes.size(); ++lane)
+    if (isStuck(lane))
+      return reportDeadlock();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Deadlocks
+//===----------------------------------------------------------------------===//
+
+/// The lane and item of a signal that has not been given.
+std::optional<std::pair<unsigned, unsigned>>
+Execution::findMissingSignal(StringRef semaphore) const {
+  for (unsigned lane = 0; lane < lanes.size(); ++lane)
+    for (unsigned item = next[lane]; item < lanes[lane].items.size(); ++item) {
+      Operation *op = lanes[lane].items[item];
+      auto signal = dyn_cast<SignalOp>(op);
+      auto barrier = dyn_cast<BarrierOp>(op);
+      bool given = item == next[lane] && arrived[lane];
+      if ((signal && signal.getSemaphore() == semaphore) ||
+          (barrier && barrier.getSemaphore() == semaphore && !given))
+        return std::make_pair(lane, item);
+    }
+  return std::nullopt;
+}
+
+static StringRef getSemaphoreName(Operation *item) {
+  return cast<FlatSymbolRefAttr>(item->getAttr("semaphore")).getValue();
+}
+
+/// The run of a lane next to an item, in text; before it or after it.
+static std::string describeRun(const Lane &lane, unsigned item, bool after) {
+  for (int64_t i = item; i >= 0 && i < int64_t(lane.items.size());
+       i += after ? 1 : -1)
+    if (auto run = dyn_cast<RunOp>(lane.items[i])) {
+      auto [begin, end] = run.getRangeOn(lane.sm);
+      return (Twine(after ? "before" : "after") + " it runs vCTAs [" +
+              Twine(begin) + ", " + Twine(end) + ") of '" + run.getTask() + "'")
+          .str();
+    }
+  return after ? "at its end" : "at its start";
+}
+
+/// Follows what stuck lanes wait for until a lane comes up again.
+LogicalResult Execution::reportDeadlock() {
+  struct Wait {
+    unsigned lane, signalLane, signalItem;
+  };
+  SmallVector<Wait> path;
+  unsigned lane = 0;
+  while (!isStuck(lane))
+    ++lane;
+  while (llvm::none_of(path, [&](Wait wait) { return wait.lane == lane; })) {
+    StringRef name = getSemaphoreName(lanes[lane].items[next[lane]]);
+    auto missing = findMissingSignal(name);
+    if (!missing)
+      return lanes[lane].items[next[lane]]->emitOpError("waits for '@")
+             << name << "', which lacks arrivals that no lane gives (deadlock)";
+    path.push_back({lane, missing->first, missing->second});
+    lane = missing->first;
+  }
+  path.erase(path.begin(),
+             llvm::find_if(path, [&](Wait wait) { return wait.lane == lane; }));
+
+  auto describeWait = [&](unsigned lane) {
+    return ("SM " + Twine(lanes[lane].sm) + " waits for '@" +
+            getSemaphoreName(lanes[lane].items[next[lane]]) + "' " +
+            describeRun(lanes[lane], next[lane], /*after=*/true))
+        .str();
+  };
+  Operation *first = lanes[path.front().lane].items[next[path.front().lane]];
+  InFlightDiagnostic diagnostic = first->emitOpError("never ends (deadlock): ")
+                                  << describeWait(path.front().lane);
+  for (Wait wait : path) {
+    Operation *item = lanes[wait.signalLane].items[wait.signalItem];
+    diagnostic.attachNote(item->getLoc())
+        << "SM " << lanes[wait.signalLane].sm << " signals '@"
+        << getSemaphoreName(item) << "' "
+        << describeRun(lanes[wait.signalLane], wait.signalItem,
+                       /*after=*/false);
+    Operation *blocked = lanes[wait.signalLane].items[next[wait.signalLane]];
+    diagnostic.attachNote(blocked->getLoc())
+        << "but before that, " << describeWait(wait.signalLane);
+  }
+  return diagnostic;
+}

@@ -1,0 +1,87 @@
+//===- CheckerExecution.h - Abstract execution of a schedule ----*- C++ -*-===//
+//
+// Part of the proof: see ScheduleChecker.h.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ARK_LIB_ANALYSIS_CHECKEREXECUTION_H
+#define ARK_LIB_ANALYSIS_CHECKEREXECUTION_H
+
+#include "dialects/ark/ArkOps.h"
+
+namespace mlir::ark::checker {
+
+/// One lane on one SM. Items are the ops of the lane op, by position.
+struct Lane {
+  LaneOp op;
+  int64_t sm;
+  ArrayRef<Operation *> items;
+};
+
+/// Where a vCTA runs, and what its lane knows by then.
+struct Place {
+  uint32_t lane = 0, item = 0;
+  /// Number of a vector clock.
+  uint32_t clock = 0;
+};
+
+/// One iteration of a schedule under all-join semantics: a wait goes on when
+/// all signals of its semaphore were given. As no wait ever un-becomes ready,
+/// all interleavings get equally far and one of them tells of all; and what a
+/// lane knows at an item is the same in all of them.
+class Execution {
+public:
+  explicit Execution(ScheduleOp schedule);
+
+  /// Runs all lanes. Fails with an error that shows a cycle of waits.
+  LogicalResult run();
+
+  ArrayRef<Lane> getLanes() const { return lanes; }
+  /// The clock of a lane at an item: how many items of every lane have happened
+  /// for certain.
+  uint32_t getClockNumber(unsigned lane, unsigned item) const;
+  /// Whether whatever a lane did at an item has happened.
+  bool knows(uint32_t clock, unsigned lane, unsigned item) const {
+    return clocks[clock * lanes.size() + lane] > item;
+  }
+
+private:
+  struct Semaphore {
+    SemaphoreOp op;
+    int64_t missing;
+    std::vector<uint32_t> clock;
+    SmallVector<unsigned> waiting;
+  };
+  /// The clock of a lane from an item on.
+  struct Epoch {
+    unsigned firstItem;
+    uint32_t clock;
+  };
+
+  Semaphore *getSemaphore(Operation *item, bool &signals, bool &waits);
+  bool step(unsigned lane);
+  void signal(unsigned lane, Semaphore &semaphore);
+  void acquire(unsigned lane, const Semaphore &semaphore);
+  bool isStuck(unsigned lane) const {
+    return next[lane] < lanes[lane].items.size();
+  }
+  std::optional<std::pair<unsigned, unsigned>>
+  findMissingSignal(StringRef semaphore) const;
+  LogicalResult reportDeadlock();
+
+  std::vector<std::vector<Operation *>> itemsOfOp;
+  std::vector<Lane> lanes;
+  std::vector<Semaphore> semaphores;
+  llvm::StringMap<unsigned> semaphoreNumbers;
+  /// `lanes.size()` entries each.
+  std::vector<uint32_t> clocks;
+  std::vector<std::vector<Epoch>> epochs;
+  std::vector<unsigned> next;
+  /// Lanes that have signalled at the barrier at which they stand.
+  std::vector<bool> arrived;
+  SmallVector<unsigned> ready;
+};
+
+} // namespace mlir::ark::checker
+
+#endif // ARK_LIB_ANALYSIS_CHECKEREXECUTION_H

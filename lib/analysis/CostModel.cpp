@@ -1,0 +1,133 @@
+//===- CostModel.cpp - What vCTAs and hand-offs cost ----------------------===//
+
+#include "lib/analysis/CostModel.h"
+#include "lib/analysis/BodyCost.h"
+#include "lib/analysis/Regions.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+TargetAttr mlir::ark::findTarget(Operation *op) {
+  auto module = op->getParentOfType<ModuleOp>();
+  return module ? module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr)
+                : TargetAttr();
+}
+
+CostModel::CostModel(ProgramOp program, int64_t sms)
+    : target(findTarget(program)) {
+  if (!target)
+    target = TargetAttr::get(program.getContext(), Backend::CPU, "unknown", sms,
+                             /*warps=*/1, /*sharedMemory=*/0,
+                             /*bandwidth=*/100, /*flops=*/1000,
+                             /*handoff=*/1000, /*barrier=*/2000,
+                             /*overhead=*/100);
+  for (auto task : program.getBody().getOps<TaskOp>())
+    addTask(task);
+}
+
+//===----------------------------------------------------------------------===//
+// vCTAs
+//===----------------------------------------------------------------------===//
+
+/// The part of its full region that every box of an operand holds.
+static double getShare(const RegionBoxes &boxes, unsigned box,
+                       RegionAttr region) {
+  double share = 1;
+  for (auto [range, size] : llvm::zip(boxes.getBox(box), region.getSizes()))
+    share *= double(range.second - range.first) / size;
+  return share;
+}
+
+static bool isWeight(TaskOp task, Value operand) {
+  FailureOr<BufferView> view = resolveBufferView(operand);
+  if (failed(view))
+    return false;
+  auto argument = dyn_cast<BlockArgument>(view->root);
+  auto program = dyn_cast<ProgramOp>(task->getParentOp());
+  if (!argument || !program)
+    return false;
+  ArgumentKind kind = program.getArgumentKind(argument.getArgNumber());
+  return kind == ArgumentKind::Parameter || kind == ArgumentKind::Constant;
+}
+
+void CostModel::addTask(TaskOp task) {
+  TaskCost &cost = costs.emplace_back();
+  VCTATimes &time = times.emplace_back();
+  time.count = task.getNumVCTAs();
+
+  // Bytes of every vCTA; the work follows the part of the outs that it makes.
+  std::vector<double> bytes(time.count, 0), share(time.count, 1);
+  bool clipped = false;
+  size_t inputs = task.getInputs().size();
+  for (unsigned operand = 0; operand < task.getNumOperands(); ++operand) {
+    RegionAttr region = task.getRegion(operand);
+    auto type = cast<ShapedType>(task.getOperand(operand).getType());
+    RegionBoxes boxes(region, task.getGrid(), type.getShape());
+    double full = countTouchedBytes(task, operand);
+    // An operand that is updated in place is read as well.
+    bool isWrite = operand >= inputs;
+    double directions = isWrite && task.getInPlace() ? 2 : 1;
+    double total = 0;
+    for (int64_t vcta = 0; vcta < time.count; ++vcta) {
+      double part = getShare(boxes, boxes.getBoxOf(vcta), region);
+      clipped |= part != 1;
+      bytes[vcta] += part * full * directions;
+      if (isWrite)
+        share[vcta] = std::min(share[vcta], part);
+      total += part * full;
+    }
+    if (isWrite)
+      cost.bytesWritten += total;
+    if (!isWrite || task.getInPlace())
+      cost.bytesRead += total;
+    if (!isWrite && isWeight(task, task.getOperand(operand)))
+      cost.weightBytes += total;
+  }
+
+  double flops = countBodyFlops(task);
+  double sms = target.getSms();
+  auto getNs = [&](int64_t vcta) {
+    // GB/s is bytes per ns, and GFLOP/s operations per ns.
+    double memory = bytes[vcta] * sms / target.getBandwidth();
+    double compute = flops * share[vcta] * sms / target.getFlops();
+    return target.getOverhead() + std::max(memory, compute);
+  };
+  for (double part : share)
+    cost.flops += flops * part;
+  if (!clipped) {
+    time.uniform = time.count > 0 ? getNs(0) : 0;
+    return;
+  }
+  time.sums.push_back(0);
+  for (int64_t vcta = 0; vcta < time.count; ++vcta)
+    time.sums.push_back(time.sums.back() + getNs(vcta));
+}
+
+double CostModel::getRunNs(unsigned task, int64_t begin, int64_t end) const {
+  const VCTATimes &time = times[task];
+  return time.sums.empty() ? time.uniform * (end - begin)
+                           : time.sums[end] - time.sums[begin];
+}
+
+double CostModel::getTaskNs(unsigned task) const {
+  return getRunNs(task, 0, times[task].count);
+}
+
+//===----------------------------------------------------------------------===//
+// Hand-offs
+//===----------------------------------------------------------------------===//
+
+double CostModel::getHandoffNs(int64_t arrivals) const {
+  // Arrivals at one counter follow each other. A barrier is a counter at which
+  // every SM arrives, which tells what one more arrival costs.
+  double spread =
+      std::max<double>(0, target.getBarrier() - target.getHandoff());
+  return target.getHandoff() + spread * (arrivals - 1) / target.getSms();
+}
+
+double CostModel::getSignalNs() const {
+  // The lane does not wait for its signal to be seen, only for it to leave.
+  return target.getHandoff() / 4.0;
+}

@@ -1,0 +1,253 @@
+//===- Dependences.cpp - Which vCTA must precede which --------------------===//
+
+#include "lib/analysis/Dependences.h"
+#include "lib/analysis/Relations.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// A footprint of more pieces than this is treated as its hull. That finds
+/// candidates in vain but loses none: relations are exact by themselves.
+static constexpr size_t kMaxFootprintPieces = 256;
+
+/// The grid of one task; more is a mistake, and would exhaust memory.
+static constexpr int64_t kMaxVCTAs = int64_t(1) << 22;
+
+StringRef mlir::ark::stringifyHazard(Hazard hazard) {
+  switch (hazard) {
+  case Hazard::RAW:
+    return "RAW";
+  case Hazard::WAR:
+    return "WAR";
+  case Hazard::WAW:
+    return "WAW";
+  }
+  llvm_unreachable("unknown hazard");
+}
+
+//===----------------------------------------------------------------------===//
+// Who touched a byte last
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The accesses that later ones to the same bytes depend on: the last writes,
+/// several where each covers a part, and the reads since.
+class ByteHistory {
+public:
+  struct Piece {
+    int64_t end;
+    SmallVector<unsigned, 2> writes, reads;
+  };
+
+  void forEachPiece(Interval bytes, llvm::function_ref<void(Piece &)> visit) {
+    split(bytes.first);
+    split(bytes.second);
+    int64_t position = bytes.first;
+    auto next = pieces.lower_bound(position);
+    while (position < bytes.second) {
+      if (next == pieces.end() || next->first > position) {
+        int64_t end = next == pieces.end()
+                          ? bytes.second
+                          : std::min(bytes.second, next->first);
+        next = pieces.try_emplace(next, position, Piece{end, {}, {}});
+      }
+      visit(next->second);
+      position = next->second.end;
+      ++next;
+    }
+  }
+
+private:
+  /// Makes a piece that holds a position begin there.
+  void split(int64_t position) {
+    auto after = pieces.lower_bound(position);
+    if (after == pieces.begin())
+      return;
+    auto before = std::prev(after);
+    if (before->second.end <= position)
+      return;
+    Piece second = before->second;
+    before->second.end = position;
+    pieces.try_emplace(after, position, std::move(second));
+  }
+
+  std::map<int64_t, Piece> pieces;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// DependenceBuilder
+//===----------------------------------------------------------------------===//
+
+namespace mlir::ark {
+class DependenceBuilder {
+public:
+  LogicalResult run(ProgramOp program) {
+    llvm::append_range(result.tasks, program.getBody().getOps<TaskOp>());
+    for (unsigned task = 0; task < result.tasks.size(); ++task)
+      if (failed(addAccesses(task)))
+        return failure();
+    for (unsigned task = 0; task < result.tasks.size(); ++task) {
+      result.firstIncoming.push_back(result.dependences.size());
+      findWithin(task);
+      findBefore(task);
+    }
+    result.firstIncoming.push_back(result.dependences.size());
+    return success();
+  }
+
+  Dependences result;
+
+private:
+  LogicalResult addAccesses(unsigned position);
+  void findWithin(unsigned task);
+  void findBefore(unsigned task);
+  void add(unsigned producer, unsigned consumer, Hazard hazard,
+           std::shared_ptr<const Relation> relation);
+  SmallVector<Interval> getBytes(const Access &access, bool &exact);
+
+  ArrayRef<Access> getAccesses(unsigned task) const {
+    return ArrayRef<Access>(accesses).slice(
+        firstAccess[task], firstAccess[task + 1] - firstAccess[task]);
+  }
+
+  std::vector<Access> accesses;
+  /// Those of task t are `[firstAccess[t], firstAccess[t + 1])`, reads first.
+  SmallVector<unsigned> firstAccess = {0};
+  llvm::DenseMap<Value, ByteHistory> histories;
+  RelationCache cache;
+};
+} // namespace mlir::ark
+
+LogicalResult DependenceBuilder::addAccesses(unsigned position) {
+  TaskOp task = result.tasks[position];
+  int64_t vctas = 1;
+  for (int64_t extent : task.getGrid())
+    if (extent > kMaxVCTAs || (vctas *= extent) > kMaxVCTAs)
+      return task.emitOpError("has more than ") << kMaxVCTAs << " vCTAs";
+  for (auto [index, operand] : llvm::enumerate(task.getOperands())) {
+    FailureOr<BufferView> view = resolveBufferView(operand);
+    if (failed(view))
+      return failure();
+    accesses.push_back({position, static_cast<unsigned>(index),
+                        index >= task.getInputs().size(), task.getRegion(index),
+                        task.getGrid(), std::move(*view)});
+  }
+  firstAccess.push_back(accesses.size());
+  return success();
+}
+
+void DependenceBuilder::add(unsigned producer, unsigned consumer, Hazard hazard,
+                            std::shared_ptr<const Relation> relation) {
+  if (relation->isEmpty())
+    return;
+  const Access &from = accesses[producer], &to = accesses[consumer];
+  if (!relation->exact)
+    result.tasks[to.task].emitRemark("dependence of operand ")
+        << to.operand << " on operand " << from.operand << " of '"
+        << result.tasks[from.task].getName()
+        << "' is not exact: the regions have too many pieces";
+  result.dependences.push_back({from.task, to.task, from.operand, to.operand,
+                                hazard, std::move(relation)});
+}
+
+/// Dependences between vCTAs of one task, which is rare: regions of a task that
+/// updates in place may overlap.
+void DependenceBuilder::findWithin(unsigned task) {
+  auto share = [](const Access &a, const Access &b) {
+    return a.view.root == b.view.root &&
+           a.view.byteOffset < b.view.getByteEnd() &&
+           b.view.byteOffset < a.view.getByteEnd();
+  };
+  unsigned begin = firstAccess[task], end = firstAccess[task + 1];
+  for (unsigned first = begin; first < end; ++first)
+    for (unsigned second = begin; second < end; ++second) {
+      const Access &a = accesses[first], &b = accesses[second];
+      if ((!a.isWrite && !b.isWrite) || !share(a, b))
+        continue;
+      Hazard hazard = !a.isWrite   ? Hazard::WAR
+                      : !b.isWrite ? Hazard::RAW
+                                   : Hazard::WAW;
+      add(first, second, hazard, cache.getOverlapWithin(a, b));
+    }
+}
+
+/// The bytes of an access in its root.
+SmallVector<Interval> DependenceBuilder::getBytes(const Access &access,
+                                                  bool &exact) {
+  const Footprint &footprint = cache.getFootprint(access);
+  exact = footprint.exact && footprint.bytes.size() <= kMaxFootprintPieces;
+  SmallVector<Interval> bytes(footprint.bytes);
+  if (!exact && !bytes.empty())
+    bytes = {{bytes.front().first, bytes.back().second}};
+  for (Interval &range : bytes) {
+    range.first += access.view.byteOffset;
+    range.second += access.view.byteOffset;
+  }
+  return bytes;
+}
+
+/// Dependences on earlier tasks.
+void DependenceBuilder::findBefore(unsigned task) {
+  // In the order in which they were found: the output must not depend on
+  // addresses.
+  llvm::SetVector<std::tuple<unsigned, unsigned, Hazard>> found;
+  auto record = [&](ArrayRef<unsigned> producers, unsigned consumer,
+                    Hazard hazard) {
+    for (unsigned producer : producers)
+      if (accesses[producer].task != task)
+        found.insert({producer, consumer, hazard});
+  };
+  bool exact;
+  for (unsigned i = firstAccess[task]; i < firstAccess[task + 1]; ++i) {
+    if (accesses[i].isWrite)
+      continue;
+    ByteHistory &history = histories[accesses[i].view.root];
+    for (Interval bytes : getBytes(accesses[i], exact))
+      history.forEachPiece(bytes, [&](ByteHistory::Piece &piece) {
+        record(piece.writes, i, Hazard::RAW);
+        piece.reads.push_back(i);
+      });
+  }
+  // Writes see what was there before the task: two outs of one task are a
+  // matter of findWithin.
+  for (unsigned i = firstAccess[task]; i < firstAccess[task + 1]; ++i) {
+    if (!accesses[i].isWrite)
+      continue;
+    ByteHistory &history = histories[accesses[i].view.root];
+    for (Interval bytes : getBytes(accesses[i], exact))
+      history.forEachPiece(bytes, [&](ByteHistory::Piece &piece) {
+        record(piece.writes, i, Hazard::WAW);
+        record(piece.reads, i, Hazard::WAR);
+      });
+  }
+  for (unsigned i = firstAccess[task]; i < firstAccess[task + 1]; ++i) {
+    if (!accesses[i].isWrite)
+      continue;
+    ByteHistory &history = histories[accesses[i].view.root];
+    for (Interval bytes : getBytes(accesses[i], exact))
+      history.forEachPiece(bytes, [&](ByteHistory::Piece &piece) {
+        // Every byte of the piece is written: older accesses are implied.
+        if (exact) {
+          llvm::erase_if(piece.writes, [&](unsigned other) {
+            return accesses[other].task != task;
+          });
+          piece.reads.clear();
+        }
+        piece.writes.push_back(i);
+      });
+  }
+  for (auto [producer, consumer, hazard] : found)
+    add(producer, consumer, hazard,
+        cache.getOverlap(accesses[producer], accesses[consumer]));
+}
+
+FailureOr<Dependences> Dependences::compute(ProgramOp program) {
+  DependenceBuilder builder;
+  if (failed(builder.run(program)))
+    return failure();
+  return std::move(builder.result);
+}

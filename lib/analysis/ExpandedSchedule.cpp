@@ -1,0 +1,184 @@
+//===- ExpandedSchedule.cpp - A schedule lane by lane ---------------------===//
+
+#include "lib/analysis/ExpandedSchedule.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+//===----------------------------------------------------------------------===//
+// ExpandedSchedule
+//===----------------------------------------------------------------------===//
+
+ExpandedSchedule::ExpandedSchedule(ScheduleOp schedule) : op(schedule) {
+  llvm::StringMap<unsigned> taskPositions, semaphorePositions;
+  for (auto task : schedule->getParentOp()->getRegion(0).getOps<TaskOp>())
+    taskPositions.try_emplace(task.getName(), taskPositions.size());
+  for (auto semaphore : schedule.getBody().getOps<SemaphoreOp>()) {
+    semaphorePositions.try_emplace(semaphore.getSymName(), semaphores.size());
+    semaphores.push_back(semaphore);
+    arrivals.push_back(semaphore.getArrivals());
+  }
+
+  using Kind = LaneItem::Kind;
+  auto toItem = [&](Operation &item, int64_t sm) -> LaneItem {
+    auto range = [&](AffineMap map, unsigned bound) {
+      return evaluateAffine(map.getResult(bound), {sm});
+    };
+    auto semaphore = [&](auto sync) {
+      return semaphorePositions.lookup(sync.getSemaphore());
+    };
+    return llvm::TypeSwitch<Operation *, LaneItem>(&item)
+        .Case<RunOp, PrefetchOp>([&](auto run) {
+          return LaneItem{isa<RunOp>(item) ? Kind::Run : Kind::Prefetch, &item,
+                          taskPositions.lookup(run.getTask()),
+                          range(run.getRange(), 0), range(run.getRange(), 1)};
+        })
+        .Case<SignalOp>([&](SignalOp signal) {
+          return LaneItem{Kind::Signal, &item, semaphore(signal)};
+        })
+        .Case<BarrierOp>([&](BarrierOp barrier) {
+          return LaneItem{Kind::Barrier, &item, semaphore(barrier)};
+        })
+        .Default([&](Operation *) {
+          return LaneItem{Kind::Wait, &item, semaphore(cast<WaitOp>(item))};
+        });
+  };
+  for (auto lane : schedule.getBody().getOps<LaneOp>())
+    for (int64_t sm = lane.getSmBegin(); sm < lane.getSmEnd(); ++sm) {
+      ExpandedLane &expanded = lanes.emplace_back();
+      expanded.op = lane;
+      expanded.sm = sm;
+      for (Operation &item : lane.getBody().front())
+        expanded.items.push_back(toItem(item, sm));
+    }
+}
+
+//===----------------------------------------------------------------------===//
+// RunDependences
+//===----------------------------------------------------------------------===//
+
+RunDependences::RunDependences(const ExpandedSchedule &schedule,
+                               const Dependences &dependences) {
+  collectRuns(schedule, dependences.getTasks().size());
+  for (const Dependence &dependence : dependences.getAll())
+    itemsOfSet.emplace_back(dependence.relation->sets.size(), -1);
+  needs.resize(schedule.lanes.size());
+  for (unsigned lane = 0; lane < schedule.lanes.size(); ++lane) {
+    ArrayRef<LaneItem> laneItems = schedule.lanes[lane].items;
+    needs[lane].resize(laneItems.size());
+    for (unsigned item = 0; item < laneItems.size(); ++item)
+      if (laneItems[item].isRun())
+        addNeeds({lane, item}, laneItems[item], dependences);
+  }
+}
+
+void RunDependences::collectRuns(const ExpandedSchedule &schedule,
+                                 size_t numTasks) {
+  runs.resize(numTasks);
+  lastRuns.resize(numTasks);
+  for (unsigned lane = 0; lane < schedule.lanes.size(); ++lane)
+    for (auto [item, run] : llvm::enumerate(schedule.lanes[lane].items)) {
+      if (!run.isRun() || run.begin == run.end)
+        continue;
+      ItemRef ref = {lane, static_cast<unsigned>(item)};
+      runs[run.index].push_back({run.begin, run.end, ref});
+      SmallVector<ItemRef, 0> &last = lastRuns[run.index];
+      if (!last.empty() && last.back().lane == lane)
+        last.back() = ref;
+      else
+        last.push_back(ref);
+    }
+  for (std::vector<Run> &ofTask : runs)
+    llvm::sort(ofTask,
+               [](const Run &a, const Run &b) { return a.begin < b.begin; });
+}
+
+/// Sorts and keeps the last item of every lane.
+static void keepLastOfLane(SmallVectorImpl<ItemRef> &items) {
+  llvm::sort(items);
+  size_t count = 0;
+  for (ItemRef item : items) {
+    if (count > 0 && items[count - 1].lane == item.lane)
+      --count;
+    items[count++] = item;
+  }
+  items.truncate(count);
+}
+
+SmallVector<ItemRef> RunDependences::findItems(unsigned task,
+                                               ArrayRef<Interval> vctas) const {
+  SmallVector<ItemRef> found;
+  ArrayRef<Run> ofTask = runs[task];
+  for (auto [begin, end] : vctas) {
+    auto endsBefore = [begin = begin](const Run &run) {
+      return run.end <= begin;
+    };
+    for (auto run = llvm::partition_point(ofTask, endsBefore);
+         run != ofTask.end() && run->begin < end; ++run)
+      found.push_back(run->item);
+  }
+  keepLastOfLane(found);
+  return found;
+}
+
+unsigned RunDependences::intern(ArrayRef<ItemRef> tuple) {
+  SmallVector<int64_t> key;
+  for (ItemRef item : tuple)
+    key.append({item.lane, item.item});
+  auto [number, isNew] = numbering.insert(key);
+  if (isNew)
+    items.emplace_back(tuple);
+  return number;
+}
+
+void RunDependences::addNeeds(ItemRef run, const LaneItem &item,
+                              const Dependences &dependences) {
+  SmallVectorImpl<Need> &ofRun = needs[run.lane][run.item];
+  ArrayRef<Dependence> incoming = dependences.getIncoming(item.index);
+  for (const Dependence &dependence : incoming) {
+    std::vector<int64_t> &known =
+        itemsOfSet[&dependence - dependences.getAll().data()];
+    // Neighbouring vCTAs mostly need the same producers.
+    SmallVector<unsigned> sets;
+    for (int64_t vcta = item.begin; vcta < item.end; ++vcta)
+      if (unsigned set = dependence.relation->setOf[vcta];
+          set != 0 && (sets.empty() || sets.back() != set))
+        sets.push_back(set);
+    llvm::sort(sets);
+    sets.erase(llvm::unique(sets), sets.end());
+    for (unsigned set : sets) {
+      if (known[set] < 0)
+        known[set] = intern(
+            findItems(dependence.producer, dependence.relation->sets[set]));
+      ofRun.push_back({dependence.producer, static_cast<unsigned>(known[set])});
+    }
+  }
+  // One need for every producer.
+  llvm::sort(ofRun, [](Need a, Need b) {
+    return std::tie(a.producer, a.items) < std::tie(b.producer, b.items);
+  });
+  SmallVector<Need, 2> merged;
+  for (size_t i = 0; i < ofRun.size();) {
+    size_t first = i;
+    while (i < ofRun.size() && ofRun[i].producer == ofRun[first].producer)
+      ++i;
+    if (ofRun[i - 1].items == ofRun[first].items) {
+      merged.push_back(ofRun[first]);
+      continue;
+    }
+    SmallVector<ItemRef> all;
+    for (size_t k = first; k < i; ++k)
+      llvm::append_range(all, items[ofRun[k].items]);
+    keepLastOfLane(all);
+    merged.push_back({ofRun[first].producer, intern(all)});
+  }
+  // A run meets its own needs: its vCTAs run in order.
+  llvm::erase_if(merged, [&](Need need) {
+    return items[need.items].size() == 1 && items[need.items].front() == run;
+  });
+  ofRun = std::move(merged);
+}

@@ -1,0 +1,172 @@
+//===- Regions.cpp - The boxes and bytes that vCTAs touch -----------------===//
+
+#include "lib/analysis/Regions.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+std::pair<unsigned, bool> TupleNumbering::insert(ArrayRef<int64_t> tuple) {
+  auto found = numbers.find(tuple);
+  if (found != numbers.end())
+    return {found->second, false};
+  ArrayRef<int64_t> copy = tuple.copy(allocator);
+  unsigned number = numbers.size();
+  numbers.try_emplace(copy, number);
+  return {number, true};
+}
+
+int64_t mlir::ark::evaluateAffine(AffineExpr expr, ArrayRef<int64_t> dims) {
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return constant.getValue();
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return dims[dim.getPosition()];
+  auto binary = cast<AffineBinaryOpExpr>(expr);
+  int64_t lhs = evaluateAffine(binary.getLHS(), dims);
+  int64_t rhs = evaluateAffine(binary.getRHS(), dims);
+  switch (binary.getKind()) {
+  // Wraps around: what overflows lies outside of every buffer and is clipped.
+  case AffineExprKind::Add:
+    return static_cast<uint64_t>(lhs) + static_cast<uint64_t>(rhs);
+  case AffineExprKind::Mul:
+    return static_cast<uint64_t>(lhs) * static_cast<uint64_t>(rhs);
+  // Division by zero or less means nothing; MLIR leaves it to its users.
+  case AffineExprKind::Mod:
+    return rhs > 0 ? llvm::mod(lhs, rhs) : 0;
+  case AffineExprKind::FloorDiv:
+    return rhs > 0 ? llvm::divideFloorSigned(lhs, rhs) : 0;
+  case AffineExprKind::CeilDiv:
+    return rhs > 0 ? llvm::divideCeilSigned(lhs, rhs) : 0;
+  default:
+    llvm_unreachable("not a binary affine expression");
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// RegionBoxes
+//===----------------------------------------------------------------------===//
+
+/// Advances a row-major grid index.
+static void increment(MutableArrayRef<int64_t> index, ArrayRef<int64_t> grid) {
+  for (size_t dim = grid.size(); dim-- > 0;) {
+    if (++index[dim] < grid[dim])
+      return;
+    index[dim] = 0;
+  }
+}
+
+RegionBoxes::RegionBoxes(RegionAttr region, ArrayRef<int64_t> grid,
+                         ArrayRef<int64_t> shape)
+    : rank(shape.size()) {
+  int64_t count = 1;
+  for (int64_t extent : grid)
+    count *= extent;
+
+  TupleNumbering numbering;
+  SmallVector<int64_t> index(grid.size(), 0), offsets(rank);
+  boxOf.reserve(count);
+  for (int64_t vcta = 0; vcta < count; ++vcta, increment(index, grid)) {
+    for (unsigned dim = 0; dim < rank; ++dim)
+      offsets[dim] = evaluateAffine(region.getOffsets().getResult(dim), index);
+    auto [box, isNew] = numbering.insert(offsets);
+    boxOf.push_back(box);
+    if (!isNew)
+      continue;
+    for (unsigned dim = 0; dim < rank; ++dim) {
+      int64_t begin = std::clamp<int64_t>(offsets[dim], 0, shape[dim]);
+      int64_t size = std::min(region.getSizes()[dim], shape[dim] - begin);
+      bounds.push_back({begin, begin + size});
+    }
+  }
+
+  firstVCTA.assign(numbering.size() + 1, 0);
+  for (uint32_t box : boxOf)
+    ++firstVCTA[box + 1];
+  for (size_t box = 1; box < firstVCTA.size(); ++box)
+    firstVCTA[box] += firstVCTA[box - 1];
+  vctas.resize(count);
+  std::vector<uint32_t> next(firstVCTA.begin(), firstVCTA.end() - 1);
+  for (int64_t vcta = 0; vcta < count; ++vcta)
+    vctas[next[boxOf[vcta]]++] = vcta;
+}
+
+//===----------------------------------------------------------------------===//
+// Byte intervals
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A box as a contiguous piece that repeats along some dimensions.
+struct Pieces {
+  int64_t begin = 0, bytes = 0;
+  /// Count and distance in bytes, outermost (largest) first.
+  SmallVector<std::pair<int64_t, int64_t>, 4> repeats;
+};
+} // namespace
+
+static Pieces decompose(ArrayRef<Interval> box, const BufferView &view) {
+  Pieces pieces;
+  pieces.bytes = view.elementBytes;
+  for (auto [range, stride] : llvm::zip(box, view.strides)) {
+    int64_t bytes = stride * view.elementBytes;
+    pieces.begin += range.first * bytes;
+    if (range.first == range.second)
+      pieces.bytes = 0;
+    if (range.second - range.first > 1 && bytes != 0)
+      pieces.repeats.push_back({range.second - range.first, bytes});
+  }
+  if (pieces.bytes == 0)
+    pieces.repeats.clear();
+  llvm::sort(pieces.repeats,
+             [](auto a, auto b) { return a.second > b.second; });
+  // Innermost first: what follows without a gap is one piece.
+  while (!pieces.repeats.empty() &&
+         pieces.repeats.back().second <= pieces.bytes) {
+    auto [count, distance] = pieces.repeats.pop_back_val();
+    pieces.bytes += (count - 1) * distance;
+  }
+  return pieces;
+}
+
+int64_t mlir::ark::countByteIntervals(ArrayRef<Interval> box,
+                                      const BufferView &view) {
+  int64_t count = 1;
+  for (auto [repeat, distance] : decompose(box, view).repeats)
+    count *= repeat;
+  return count;
+}
+
+void mlir::ark::appendByteIntervals(ArrayRef<Interval> box,
+                                    const BufferView &view,
+                                    SmallVectorImpl<Interval> &intervals) {
+  Pieces pieces = decompose(box, view);
+  if (pieces.bytes == 0)
+    return;
+  SmallVector<int64_t, 4> index(pieces.repeats.size(), 0);
+  while (true) {
+    int64_t begin = pieces.begin;
+    for (auto [repeat, position] : llvm::zip(pieces.repeats, index))
+      begin += repeat.second * position;
+    intervals.push_back({begin, begin + pieces.bytes});
+    size_t dim = index.size();
+    while (dim > 0 && ++index[dim - 1] == pieces.repeats[dim - 1].first)
+      index[--dim] = 0;
+    if (dim == 0)
+      return;
+  }
+}
+
+void mlir::ark::mergeRanges(SmallVectorImpl<Interval> &ranges) {
+  if (!llvm::is_sorted(ranges))
+    llvm::sort(ranges);
+  size_t last = 0;
+  for (size_t i = 1; i < ranges.size(); ++i) {
+    if (ranges[i].first <= ranges[last].second)
+      ranges[last].second = std::max(ranges[last].second, ranges[i].second);
+    else
+      ranges[++last] = ranges[i];
+  }
+  if (!ranges.empty())
+    ranges.truncate(last + 1);
+}

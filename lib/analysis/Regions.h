@@ -1,0 +1,74 @@
+//===- Regions.h - The boxes and bytes that vCTAs touch ---------*- C++ -*-===//
+
+#ifndef ARK_LIB_ANALYSIS_REGIONS_H
+#define ARK_LIB_ANALYSIS_REGIONS_H
+
+#include "dialects/ark/ArkOps.h"
+#include "lib/support/BufferView.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/Support/Allocator.h"
+
+namespace mlir::ark {
+
+/// Half-open, `[first, second)`: of elements, bytes or vCTAs.
+using Interval = std::pair<int64_t, int64_t>;
+
+/// Gives equal tuples of integers the same number, counting from 0.
+class TupleNumbering {
+public:
+  /// The tuple's number, and whether it is new.
+  std::pair<unsigned, bool> insert(ArrayRef<int64_t> tuple);
+  unsigned size() const { return numbers.size(); }
+
+private:
+  llvm::BumpPtrAllocator allocator;
+  llvm::DenseMap<ArrayRef<int64_t>, unsigned> numbers;
+};
+
+/// The value of an expression without symbols.
+int64_t evaluateAffine(AffineExpr expr, ArrayRef<int64_t> dims);
+
+/// The boxes of elements that the vCTAs of a task touch of one operand. Equal
+/// boxes are stored once: every vCTA of a matmul's row reads the same rows.
+class RegionBoxes {
+public:
+  RegionBoxes(RegionAttr region, ArrayRef<int64_t> grid,
+              ArrayRef<int64_t> shape);
+
+  unsigned getRank() const { return rank; }
+  unsigned getNumBoxes() const { return rank ? bounds.size() / rank : 1; }
+  int64_t getNumVCTAs() const { return boxOf.size(); }
+  unsigned getBoxOf(int64_t vcta) const { return boxOf[vcta]; }
+  /// One range for every dimension, clipped to the shape.
+  ArrayRef<Interval> getBox(unsigned box) const {
+    return ArrayRef<Interval>(bounds).slice(box * rank, rank);
+  }
+  /// The vCTAs that touch a box, in ascending order.
+  ArrayRef<int64_t> getVCTAsOf(unsigned box) const {
+    return ArrayRef<int64_t>(vctas).slice(firstVCTA[box],
+                                          firstVCTA[box + 1] - firstVCTA[box]);
+  }
+
+private:
+  unsigned rank;
+  std::vector<Interval> bounds;
+  std::vector<uint32_t> boxOf;
+  std::vector<int64_t> vctas;
+  std::vector<uint32_t> firstVCTA;
+};
+
+/// How many byte intervals a box of a view breaks into, at most.
+int64_t countByteIntervals(ArrayRef<Interval> box, const BufferView &view);
+
+/// Appends the bytes of a box, as intervals from `view.byteOffset` on. They are
+/// ascending and disjoint unless elements of the view overlap.
+void appendByteIntervals(ArrayRef<Interval> box, const BufferView &view,
+                         SmallVectorImpl<Interval> &intervals);
+
+/// Sorts ranges and joins those that touch.
+void mergeRanges(SmallVectorImpl<Interval> &ranges);
+
+} // namespace mlir::ark
+
+#endif // ARK_LIB_ANALYSIS_REGIONS_H

@@ -1,0 +1,342 @@
+//===- Relations.cpp - Overlap of the regions of two operands -------------===//
+
+#include "lib/analysis/Relations.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// Beyond this many byte intervals for one operand the comparison byte by byte
+/// gives way to a conservative one. Row-major tiles of a 32768 x 32768 matrix
+/// stay below it; a transposed view of single elements may not.
+static constexpr int64_t kMaxIntervals = int64_t(1) << 23;
+
+//===----------------------------------------------------------------------===//
+// Structural keys
+//===----------------------------------------------------------------------===//
+
+static void appendKey(std::vector<int64_t> &key, ArrayRef<int64_t> values) {
+  key.push_back(values.size());
+  key.insert(key.end(), values.begin(), values.end());
+}
+
+/// The boxes depend on these alone. Attributes are unique in their context.
+static std::vector<int64_t> getBoxesKey(const Access &access) {
+  std::vector<int64_t> key = {
+      reinterpret_cast<intptr_t>(access.region.getAsOpaquePointer())};
+  appendKey(key, access.grid);
+  appendKey(key, access.view.shape);
+  return key;
+}
+
+static std::vector<int64_t> getBytesKey(const Access &access) {
+  std::vector<int64_t> key = getBoxesKey(access);
+  appendKey(key, access.view.strides);
+  key.push_back(access.view.elementBytes);
+  return key;
+}
+
+/// Only the distance between both views matters, not where they lie.
+static std::vector<int64_t> getPairKey(const Access &a, const Access &b) {
+  std::vector<int64_t> key = getBytesKey(a);
+  std::vector<int64_t> other = getBytesKey(b);
+  key.insert(key.end(), other.begin(), other.end());
+  key.push_back(b.view.byteOffset - a.view.byteOffset);
+  return key;
+}
+
+//===----------------------------------------------------------------------===//
+// Overlap of boxes
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// For every box of the consumer the boxes of the producer that overlap it.
+struct BoxPairs {
+  std::vector<SmallVector<uint32_t, 2>> producersOf;
+  bool exact = true;
+};
+
+/// Ranges with their owners, ready for overlap queries.
+class SortedRanges {
+public:
+  using Entry = std::pair<Interval, uint32_t>;
+
+  explicit SortedRanges(std::vector<Entry> ranges)
+      : entries(std::move(ranges)) {
+    llvm::sort(entries);
+    int64_t highest = std::numeric_limits<int64_t>::min();
+    for (auto &[range, owner] : entries)
+      highestEnd.push_back(highest = std::max(highest, range.second));
+  }
+
+  unsigned countDistinct() const {
+    unsigned count = 0;
+    for (size_t i = 0; i < entries.size(); ++i)
+      count += i == 0 || entries[i].first != entries[i - 1].first;
+    return count;
+  }
+
+  void forEachOverlapping(Interval query,
+                          llvm::function_ref<void(uint32_t)> visit) const;
+
+private:
+  std::vector<Entry> entries;
+  std::vector<int64_t> highestEnd;
+};
+} // namespace
+
+static bool overlaps(Interval a, Interval b) {
+  return std::max(a.first, b.first) < std::min(a.second, b.second);
+}
+
+void SortedRanges::forEachOverlapping(
+    Interval query, llvm::function_ref<void(uint32_t)> visit) const {
+  auto startsBefore = [&](const Entry &entry) {
+    return entry.first.first < query.second;
+  };
+  size_t i = llvm::partition_point(entries, startsBefore) - entries.begin();
+  // All entries before i start early enough; stop where none reaches in.
+  for (; i > 0 && highestEnd[i - 1] > query.first; --i)
+    if (overlaps(entries[i - 1].first, query))
+      visit(entries[i - 1].second);
+}
+
+/// True when equal coordinates name equal bytes, and different ones different
+/// bytes.
+static bool shareCoordinates(const BufferView &a, const BufferView &b) {
+  if (a.byteOffset != b.byteOffset || a.strides != b.strides ||
+      a.elementBytes != b.elementBytes)
+    return false;
+  SmallVector<Interval, 4> dims;
+  for (size_t dim = 0; dim < a.strides.size(); ++dim)
+    if (int64_t extent = std::max(a.shape[dim], b.shape[dim]); extent > 1)
+      dims.push_back({a.strides[dim], extent});
+  llvm::sort(dims);
+  // Each dimension must step over all that the smaller ones span.
+  int64_t span = 1;
+  for (auto [stride, extent] : dims) {
+    if (stride < span)
+      return false;
+    span += (extent - 1) * stride;
+  }
+  return true;
+}
+
+/// Box arithmetic per dimension, in the coordinates that both views share.
+static BoxPairs overlapInCoordinates(const RegionBoxes &producer,
+                                     const RegionBoxes &consumer) {
+  BoxPairs pairs;
+  pairs.producersOf.resize(consumer.getNumBoxes());
+  unsigned rank = consumer.getRank();
+  if (rank == 0) {
+    pairs.producersOf[0].push_back(0);
+    return pairs;
+  }
+  // Candidates come from the dimension that tells most boxes apart.
+  std::optional<SortedRanges> candidates;
+  unsigned chosen = 0, most = 0;
+  for (unsigned dim = 0; dim < rank; ++dim) {
+    std::vector<SortedRanges::Entry> entries;
+    for (unsigned box = 0; box < producer.getNumBoxes(); ++box)
+      entries.push_back({producer.getBox(box)[dim], box});
+    SortedRanges ranges(std::move(entries));
+    if (unsigned distinct = ranges.countDistinct(); distinct > most) {
+      most = distinct;
+      chosen = dim;
+      candidates = std::move(ranges);
+    }
+  }
+  for (unsigned box = 0; box < consumer.getNumBoxes(); ++box) {
+    ArrayRef<Interval> query = consumer.getBox(box);
+    candidates->forEachOverlapping(query[chosen], [&](uint32_t candidate) {
+      if (llvm::all_of(llvm::zip(producer.getBox(candidate), query),
+                       [](auto pair) {
+                         return overlaps(std::get<0>(pair), std::get<1>(pair));
+                       }))
+        pairs.producersOf[box].push_back(candidate);
+    });
+  }
+  return pairs;
+}
+
+/// The bytes of one box from the start of `origin`; the hull where they are too
+/// fragmented.
+static void appendBytes(ArrayRef<Interval> box, const BufferView &view,
+                        int64_t shift, bool exact,
+                        SmallVectorImpl<Interval> &bytes) {
+  size_t first = bytes.size();
+  appendByteIntervals(box, view, bytes);
+  for (Interval &range : llvm::drop_begin(bytes, first)) {
+    range.first += shift;
+    range.second += shift;
+  }
+  if (!exact && bytes.size() > first + 1) {
+    Interval hull = bytes[first];
+    for (Interval range : llvm::drop_begin(bytes, first))
+      hull = {std::min(hull.first, range.first),
+              std::max(hull.second, range.second)};
+    bytes.truncate(first);
+    bytes.push_back(hull);
+  }
+}
+
+static int64_t countIntervals(const RegionBoxes &boxes,
+                              const BufferView &view) {
+  int64_t count = 0;
+  for (unsigned box = 0; box < boxes.getNumBoxes(); ++box)
+    count += countByteIntervals(boxes.getBox(box), view);
+  return count;
+}
+
+/// Byte by byte, for views that lay out the same bytes differently.
+static BoxPairs overlapInBytes(const RegionBoxes &producer,
+                               const BufferView &producerView,
+                               const RegionBoxes &consumer,
+                               const BufferView &consumerView) {
+  BoxPairs pairs;
+  pairs.exact = countIntervals(producer, producerView) <= kMaxIntervals &&
+                countIntervals(consumer, consumerView) <= kMaxIntervals;
+  SmallVector<Interval> bytes;
+  std::vector<SortedRanges::Entry> entries;
+  for (unsigned box = 0; box < producer.getNumBoxes(); ++box) {
+    bytes.clear();
+    appendBytes(producer.getBox(box), producerView, 0, pairs.exact, bytes);
+    for (Interval range : bytes)
+      entries.push_back({range, box});
+  }
+  SortedRanges ranges(std::move(entries));
+
+  int64_t shift = consumerView.byteOffset - producerView.byteOffset;
+  pairs.producersOf.resize(consumer.getNumBoxes());
+  // The last box of the consumer for which a producer's box was found.
+  std::vector<unsigned> foundFor(producer.getNumBoxes(), ~0u);
+  for (unsigned box = 0; box < consumer.getNumBoxes(); ++box) {
+    bytes.clear();
+    appendBytes(consumer.getBox(box), consumerView, shift, pairs.exact, bytes);
+    for (Interval query : bytes)
+      ranges.forEachOverlapping(query, [&](uint32_t candidate) {
+        if (foundFor[candidate] == box)
+          return;
+        foundFor[candidate] = box;
+        pairs.producersOf[box].push_back(candidate);
+      });
+  }
+  return pairs;
+}
+
+//===----------------------------------------------------------------------===//
+// From boxes to vCTAs
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Builds a relation whose equal sets are stored once.
+class RelationBuilder {
+public:
+  explicit RelationBuilder(int64_t consumers)
+      : relation(std::make_shared<Relation>()) {
+    relation->setOf.assign(consumers, 0);
+    intern({});
+  }
+
+  uint32_t intern(const Relation::VCTAs &set) {
+    SmallVector<int64_t> tuple;
+    for (auto [begin, end] : set)
+      tuple.append({begin, end});
+    auto [number, isNew] = numbering.insert(tuple);
+    if (isNew)
+      relation->sets.push_back(set);
+    return number;
+  }
+
+  std::shared_ptr<Relation> relation;
+
+private:
+  TupleNumbering numbering;
+};
+} // namespace
+
+static std::shared_ptr<const Relation>
+buildRelation(const BoxPairs &pairs, const RegionBoxes &producer,
+              const RegionBoxes &consumer) {
+  RelationBuilder builder(consumer.getNumVCTAs());
+  builder.relation->exact = pairs.exact;
+  Relation::VCTAs set;
+  for (auto [box, producers] : llvm::enumerate(pairs.producersOf)) {
+    set.clear();
+    for (uint32_t other : producers)
+      for (int64_t vcta : producer.getVCTAsOf(other))
+        set.push_back({vcta, vcta + 1});
+    mergeRanges(set);
+    uint32_t number = builder.intern(set);
+    for (int64_t vcta : consumer.getVCTAsOf(box))
+      builder.relation->setOf[vcta] = number;
+  }
+  return builder.relation;
+}
+
+/// Keeps of every set the vCTAs below the consumer's own index.
+static std::shared_ptr<const Relation> keepLower(const Relation &overlap) {
+  RelationBuilder builder(overlap.setOf.size());
+  builder.relation->exact = overlap.exact;
+  Relation::VCTAs lower;
+  for (int64_t vcta = 0, e = overlap.setOf.size(); vcta < e; ++vcta) {
+    lower.clear();
+    for (auto [begin, end] : overlap.getProducersOf(vcta))
+      if (begin < vcta)
+        lower.push_back({begin, std::min(end, vcta)});
+    builder.relation->setOf[vcta] = builder.intern(lower);
+  }
+  return builder.relation;
+}
+
+//===----------------------------------------------------------------------===//
+// RelationCache
+//===----------------------------------------------------------------------===//
+
+const RegionBoxes &RelationCache::getBoxes(const Access &access) {
+  std::unique_ptr<RegionBoxes> &entry = boxes[getBoxesKey(access)];
+  if (!entry)
+    entry = std::make_unique<RegionBoxes>(access.region, access.grid,
+                                          access.view.shape);
+  return *entry;
+}
+
+std::shared_ptr<const Relation>
+RelationCache::getOverlap(const Access &producer, const Access &consumer) {
+  std::shared_ptr<const Relation> &entry =
+      overlaps[getPairKey(producer, consumer)];
+  if (entry)
+    return entry;
+  const RegionBoxes &producerBoxes = getBoxes(producer);
+  const RegionBoxes &consumerBoxes = getBoxes(consumer);
+  BoxPairs pairs = shareCoordinates(producer.view, consumer.view)
+                       ? overlapInCoordinates(producerBoxes, consumerBoxes)
+                       : overlapInBytes(producerBoxes, producer.view,
+                                        consumerBoxes, consumer.view);
+  return entry = buildRelation(pairs, producerBoxes, consumerBoxes);
+}
+
+std::shared_ptr<const Relation>
+RelationCache::getOverlapWithin(const Access &producer,
+                                const Access &consumer) {
+  std::shared_ptr<const Relation> &entry =
+      overlapsWithin[getPairKey(producer, consumer)];
+  if (!entry)
+    entry = keepLower(*getOverlap(producer, consumer));
+  return entry;
+}
+
+const Footprint &RelationCache::getFootprint(const Access &access) {
+  auto [entry, isNew] = footprints.try_emplace(getBytesKey(access));
+  Footprint &footprint = entry->second;
+  if (!isNew)
+    return footprint;
+  const RegionBoxes &accessBoxes = getBoxes(access);
+  footprint.exact = countIntervals(accessBoxes, access.view) <= kMaxIntervals;
+  for (unsigned box = 0; box < accessBoxes.getNumBoxes(); ++box)
+    appendBytes(accessBoxes.getBox(box), access.view, 0, footprint.exact,
+                footprint.bytes);
+  mergeRanges(footprint.bytes);
+  return footprint;
+}

@@ -1,0 +1,53 @@
+//===- Relations.h - Overlap of the regions of two operands -----*- C++ -*-===//
+
+#ifndef ARK_LIB_ANALYSIS_RELATIONS_H
+#define ARK_LIB_ANALYSIS_RELATIONS_H
+
+#include "lib/analysis/Dependences.h"
+
+#include <map>
+
+namespace mlir::ark {
+
+/// One operand of a task: what all of its vCTAs touch.
+struct Access {
+  unsigned task, operand;
+  bool isWrite;
+  RegionAttr region;
+  ArrayRef<int64_t> grid;
+  BufferView view;
+};
+
+/// All bytes that the vCTAs of a task touch through one operand.
+struct Footprint {
+  /// Sorted and disjoint, counted from the view's byte offset.
+  SmallVector<Interval> bytes;
+  /// False where `bytes` holds more than is touched.
+  bool exact = true;
+};
+
+/// Computes relations and footprints, once for every structure: two layers of a
+/// model compare the same shapes, and differ in the names of buffers alone.
+class RelationCache {
+public:
+  /// Pairs (producer vCTA, consumer vCTA) whose regions share a byte.
+  std::shared_ptr<const Relation> getOverlap(const Access &producer,
+                                             const Access &consumer);
+  /// The same within one task, in the order of its vCTAs: only pairs where the
+  /// producer has the lower index.
+  std::shared_ptr<const Relation> getOverlapWithin(const Access &producer,
+                                                   const Access &consumer);
+  const Footprint &getFootprint(const Access &access);
+
+private:
+  const RegionBoxes &getBoxes(const Access &access);
+
+  using Key = std::vector<int64_t>;
+  std::map<Key, std::unique_ptr<RegionBoxes>> boxes;
+  std::map<Key, Footprint> footprints;
+  std::map<Key, std::shared_ptr<const Relation>> overlaps, overlapsWithin;
+};
+
+} // namespace mlir::ark
+
+#endif // ARK_LIB_ANALYSIS_RELATIONS_H

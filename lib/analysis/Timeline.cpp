@@ -1,0 +1,263 @@
+//===- Timeline.cpp - When every item of a schedule runs ------------------===//
+
+#include "lib/analysis/Timeline.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+double Timeline::getMakespan() const {
+  double end = 0;
+  for (const std::vector<Item> &lane : lanes)
+    if (!lane.empty())
+      end = std::max(end, lane.back().getEnd());
+  return end;
+}
+
+/// Items of a lane start in order, and dependences take time or come first in
+/// the order in which they were simulated: a stable sort keeps both.
+static void sortByStart(Timeline &timeline) {
+  llvm::stable_sort(timeline.order, [&](ItemRef a, ItemRef b) {
+    return timeline.at(a).start < timeline.at(b).start;
+  });
+}
+
+static Timeline makeTimeline(const ExpandedSchedule &schedule) {
+  Timeline timeline;
+  for (const ExpandedLane &lane : schedule.lanes)
+    timeline.lanes.emplace_back(lane.items.size());
+  return timeline;
+}
+
+//===----------------------------------------------------------------------===//
+// Synchronised schedules
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Runs every lane until it waits, and on when the semaphore is complete.
+class SemaphoreSimulation {
+public:
+  SemaphoreSimulation(const ExpandedSchedule &schedule, const CostModel &costs)
+      : schedule(schedule), costs(costs), timeline(makeTimeline(schedule)),
+        semaphores(schedule.semaphores.size()), lanes(schedule.lanes.size()) {}
+
+  FailureOr<Timeline> run() {
+    for (unsigned lane = 0; lane < lanes.size(); ++lane)
+      ready.push_back(lane);
+    while (!ready.empty()) {
+      unsigned lane = ready.pop_back_val();
+      ArrayRef<LaneItem> items = schedule.lanes[lane].items;
+      while (lanes[lane].next < items.size() && step(lane, items))
+        ++lanes[lane].next;
+    }
+    for (auto [lane, state] : llvm::zip(schedule.lanes, lanes))
+      if (state.next < lane.items.size())
+        return lane.items[state.next].op->emitOpError(
+            "never ends: lanes of the schedule wait for each other");
+    sortByStart(timeline);
+    return std::move(timeline);
+  }
+
+private:
+  struct Semaphore {
+    int64_t arrived = 0;
+    double last = 0;
+    SmallVector<unsigned> waiting;
+  };
+  struct Lane {
+    unsigned next = 0;
+    double now = 0;
+    /// Whether `next` has begun: it has signalled, and waits.
+    bool entered = false;
+  };
+
+  bool step(unsigned lane, ArrayRef<LaneItem> items);
+  void enter(const LaneItem &item, ItemRef ref, Timeline::Item &times);
+
+  const ExpandedSchedule &schedule;
+  const CostModel &costs;
+  Timeline timeline;
+  std::vector<Semaphore> semaphores;
+  std::vector<Lane> lanes;
+  SmallVector<unsigned> ready;
+};
+} // namespace
+
+void SemaphoreSimulation::enter(const LaneItem &item, ItemRef ref,
+                                Timeline::Item &times) {
+  times.start = lanes[ref.lane].now;
+  if (item.isRun()) {
+    times.duration = costs.getRunNs(item.index, item.begin, item.end);
+    timeline.order.push_back(ref);
+  }
+  if (!item.signals())
+    return;
+  if (!item.waits())
+    times.duration = costs.getSignalNs();
+  Semaphore &semaphore = semaphores[item.index];
+  semaphore.last = std::max(semaphore.last, times.getEnd());
+  int64_t arrivals = schedule.arrivals[item.index];
+  if (++semaphore.arrived == arrivals) {
+    ready.append(semaphore.waiting);
+    semaphore.waiting.clear();
+  }
+}
+
+/// False when the lane has to wait.
+bool SemaphoreSimulation::step(unsigned lane, ArrayRef<LaneItem> items) {
+  Lane &state = lanes[lane];
+  const LaneItem &item = items[state.next];
+  Timeline::Item &times = timeline.lanes[lane][state.next];
+  if (!state.entered)
+    enter(item, {lane, state.next}, times);
+  state.entered = true;
+  if (item.waits()) {
+    Semaphore &semaphore = semaphores[item.index];
+    int64_t arrivals = schedule.arrivals[item.index];
+    if (semaphore.arrived < arrivals) {
+      semaphore.waiting.push_back(lane);
+      return false;
+    }
+    double handoff =
+        item.signals() ? costs.getBarrierNs() : costs.getHandoffNs(arrivals);
+    times.duration = std::max(0.0, semaphore.last + handoff - times.start);
+  }
+  state.now = times.getEnd();
+  state.entered = false;
+  return true;
+}
+
+FailureOr<Timeline> mlir::ark::computeTimeline(ScheduleOp schedule) {
+  auto program = cast<ProgramOp>(schedule->getParentOp());
+  CostModel costs(program, schedule.getSms());
+  ExpandedSchedule expanded(schedule);
+  return SemaphoreSimulation(expanded, costs).run();
+}
+
+//===----------------------------------------------------------------------===//
+// Schedules before synchronisation
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Runs every lane until it needs a run that has not happened.
+class DependenceSimulation {
+public:
+  DependenceSimulation(const ExpandedSchedule &schedule,
+                       const Dependences &dependences,
+                       const RunDependences &runDependences,
+                       const CostModel &costs)
+      : schedule(schedule), dependences(dependences),
+        runDependences(runDependences), costs(costs),
+        timeline(makeTimeline(schedule)), next(schedule.lanes.size()),
+        now(schedule.lanes.size()) {
+    for (const ExpandedLane &lane : schedule.lanes)
+      waiting.emplace_back(lane.items.size());
+  }
+
+  FailureOr<Timeline> run();
+
+private:
+  std::optional<ItemRef> findMissing(ItemRef run) const;
+  bool step(unsigned lane);
+  LogicalResult reportCycle(unsigned lane);
+
+  const ExpandedSchedule &schedule;
+  const Dependences &dependences;
+  const RunDependences &runDependences;
+  const CostModel &costs;
+  Timeline timeline;
+  std::vector<unsigned> next;
+  std::vector<double> now;
+  /// Lanes that wait for an item.
+  std::vector<std::vector<SmallVector<unsigned, 1>>> waiting;
+  SmallVector<unsigned> ready;
+};
+} // namespace
+
+/// An item that a run needs and that has not happened.
+std::optional<ItemRef> DependenceSimulation::findMissing(ItemRef run) const {
+  for (RunDependences::Need need : runDependences.getNeeds(run))
+    for (ItemRef item : runDependences.getItems(need.items))
+      if (next[item.lane] <= item.item && !(item == run))
+        return item;
+  return std::nullopt;
+}
+
+/// False when the lane has to wait.
+bool DependenceSimulation::step(unsigned lane) {
+  ItemRef ref = {lane, next[lane]};
+  const LaneItem &item = schedule.getItem(ref);
+  Timeline::Item &times = timeline.lanes[lane][next[lane]];
+  if (std::optional<ItemRef> missing = findMissing(ref)) {
+    waiting[missing->lane][missing->item].push_back(lane);
+    return false;
+  }
+  times.start = now[lane];
+  for (RunDependences::Need need : runDependences.getNeeds(ref)) {
+    ArrayRef<ItemRef> items = runDependences.getItems(need.items);
+    double handoff = costs.getHandoffNs(items.size());
+    for (ItemRef other : items)
+      if (other.lane != lane)
+        times.start =
+            std::max(times.start, timeline.at(other).getEnd() + handoff);
+  }
+  if (item.isRun()) {
+    times.duration = costs.getRunNs(item.index, item.begin, item.end);
+    timeline.order.push_back(ref);
+  }
+  now[lane] = times.getEnd();
+  return true;
+}
+
+FailureOr<Timeline> DependenceSimulation::run() {
+  for (unsigned lane = 0; lane < next.size(); ++lane)
+    ready.push_back(lane);
+  while (!ready.empty()) {
+    unsigned lane = ready.pop_back_val();
+    size_t count = schedule.lanes[lane].items.size();
+    while (next[lane] < count && step(lane)) {
+      ready.append(waiting[lane][next[lane]]);
+      ++next[lane];
+    }
+  }
+  for (unsigned lane = 0; lane < next.size(); ++lane)
+    if (next[lane] < schedule.lanes[lane].items.size())
+      return reportCycle(lane);
+  sortByStart(timeline);
+  return std::move(timeline);
+}
+
+/// Follows what the lanes need until a lane comes up again.
+LogicalResult DependenceSimulation::reportCycle(unsigned lane) {
+  SmallVector<unsigned> path;
+  while (!llvm::is_contained(path, lane)) {
+    path.push_back(lane);
+    lane = findMissing({lane, next[lane]})->lane;
+  }
+  path.erase(path.begin(), llvm::find(path, lane));
+  auto describe = [&](ItemRef ref) {
+    const LaneItem &item = schedule.getItem(ref);
+    return ("'" + dependences.getTask(item.index).getName() + "' [" +
+            Twine(item.begin) + ", " + Twine(item.end) + ") on SM " +
+            Twine(schedule.lanes[ref.lane].sm))
+        .str();
+  };
+  ItemRef first = {lane, next[lane]};
+  InFlightDiagnostic diagnostic = schedule.getItem(first).op->emitOpError(
+      "can never run: the order of the lanes contradicts the dependences");
+  for (unsigned member : path) {
+    ItemRef blocked = {member, next[member]};
+    ItemRef missing = *findMissing(blocked);
+    diagnostic.attachNote(schedule.getItem(blocked).op->getLoc())
+        << describe(blocked) << " needs " << describe(missing);
+  }
+  return diagnostic;
+}
+
+FailureOr<Timeline> mlir::ark::computeUnsynchronizedTimeline(
+    const ExpandedSchedule &schedule, const Dependences &dependences,
+    const RunDependences &runDependences, const CostModel &costs) {
+  return DependenceSimulation(schedule, dependences, runDependences, costs)
+      .run();
+}

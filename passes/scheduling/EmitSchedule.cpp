@@ -1,0 +1,177 @@
+//===- EmitSchedule.cpp - Lanes as IR -------------------------------------===//
+
+#include "passes/scheduling/Scheduler.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// Two SMs are always regular; that is no pattern yet.
+static constexpr int64_t kSmallestGroup = 3;
+
+//===----------------------------------------------------------------------===//
+// Ranges that are affine in the SM
+//===----------------------------------------------------------------------===//
+
+static AffineMap makeRange(AffineExpr begin, AffineExpr end) {
+  return AffineMap::get(1, 0, {begin, end}, begin.getContext());
+}
+
+/// Whether an expression gives these values on SMs `first` and up.
+static bool gives(AffineExpr expr, int64_t first, ArrayRef<int64_t> values) {
+  for (auto [index, value] : llvm::enumerate(values))
+    if (evaluateAffine(expr, {first + static_cast<int64_t>(index)}) != value)
+      return false;
+  return true;
+}
+
+/// `d0 * a + b`
+static std::optional<AffineExpr> fitLinear(MLIRContext *context, int64_t first,
+                                           ArrayRef<int64_t> values) {
+  int64_t step = values.size() > 1 ? values[1] - values[0] : 0;
+  AffineExpr expr =
+      getAffineDimExpr(0, context) * step + (values[0] - first * step);
+  return gives(expr, first, values) ? std::make_optional(expr) : std::nullopt;
+}
+
+/// What round-robin deals: position `p` of `sms` gets
+/// `[p * count floordiv sms, (p + 1) * count floordiv sms)`.
+static std::optional<AffineMap> fitDealt(MLIRContext *context, int64_t first,
+                                         ArrayRef<int64_t> begins,
+                                         ArrayRef<int64_t> ends,
+                                         Interval pinnedSms, int64_t count) {
+  int64_t sms = pinnedSms.second - pinnedSms.first;
+  // The rotation follows from the SM that has the first vCTA, if it is here.
+  auto hasFirst = [&](size_t i) { return begins[i] == 0 && ends[i] > 0; };
+  auto owner = llvm::find_if(llvm::seq<size_t>(0, begins.size()), hasFirst);
+  if (owner == llvm::seq<size_t>(0, begins.size()).end())
+    return std::nullopt;
+  int64_t ownerPosition = (sms + count - 1) / count - 1;
+  int64_t rotation = first + static_cast<int64_t>(*owner) - ownerPosition;
+  AffineExpr sm = getAffineDimExpr(0, context);
+  AffineExpr position = sm - rotation;
+  // Without a wrap the plain difference reads better.
+  if (rotation < first || rotation + sms < first + int64_t(begins.size()))
+    position = position % sms;
+  AffineExpr begin = (position * count).floorDiv(sms);
+  AffineExpr end = ((position + 1) * count).floorDiv(sms);
+  if (!gives(begin, first, begins) || !gives(end, first, ends))
+    return std::nullopt;
+  return makeRange(begin, end);
+}
+
+//===----------------------------------------------------------------------===//
+// Lanes
+//===----------------------------------------------------------------------===//
+
+namespace {
+class ScheduleEmitter {
+public:
+  ScheduleEmitter(OpBuilder &builder, const SchedulerInput &input,
+                  const ScheduledLanes &lanes)
+      : builder(builder), input(input), lanes(lanes) {}
+
+  void emitSlot(unsigned slot);
+
+private:
+  void emitGroup(unsigned slot, Interval sms);
+  std::optional<AffineMap> fitRange(unsigned slot, Interval sms, size_t run);
+  bool haveSameTasks(unsigned slot, int64_t a, int64_t b) const;
+  ArrayRef<ScheduledRun> getRuns(unsigned slot, int64_t sm) const {
+    return lanes[slot * input.target.getSms() + sm];
+  }
+
+  OpBuilder &builder;
+  const SchedulerInput &input;
+  const ScheduledLanes &lanes;
+};
+} // namespace
+
+std::optional<AffineMap> ScheduleEmitter::fitRange(unsigned slot, Interval sms,
+                                                   size_t run) {
+  SmallVector<int64_t> begins, ends;
+  for (int64_t sm = sms.first; sm < sms.second; ++sm) {
+    begins.push_back(getRuns(slot, sm)[run].begin);
+    ends.push_back(getRuns(slot, sm)[run].end);
+  }
+  MLIRContext *context = builder.getContext();
+  auto begin = fitLinear(context, sms.first, begins);
+  auto end = fitLinear(context, sms.first, ends);
+  if (begin && end)
+    return makeRange(*begin, *end);
+  unsigned task = getRuns(slot, sms.first)[run].task;
+  return fitDealt(context, sms.first, begins, ends,
+                  input.placement.pins[task].sms,
+                  input.dependences.getTask(task).getNumVCTAs());
+}
+
+bool ScheduleEmitter::haveSameTasks(unsigned slot, int64_t a, int64_t b) const {
+  return llvm::equal(getRuns(slot, a), getRuns(slot, b),
+                     [](const ScheduledRun &x, const ScheduledRun &y) {
+                       return x.task == y.task;
+                     });
+}
+
+/// SMs of equal tasks: one lane where all ranges are regular, else halves.
+void ScheduleEmitter::emitGroup(unsigned slot, Interval sms) {
+  size_t count = getRuns(slot, sms.first).size();
+  if (count == 0)
+    return;
+  SmallVector<AffineMap> ranges;
+  bool regular = sms.second - sms.first == 1 ||
+                 sms.second - sms.first >= kSmallestGroup ||
+                 sms.second - sms.first == input.target.getSms();
+  for (size_t run = 0; regular && run < count; ++run) {
+    std::optional<AffineMap> range = fitRange(slot, sms, run);
+    regular = range.has_value();
+    if (range)
+      ranges.push_back(*range);
+  }
+  if (!regular) {
+    int64_t middle = (sms.first + sms.second) / 2;
+    emitGroup(slot, {sms.first, middle});
+    emitGroup(slot, {middle, sms.second});
+    return;
+  }
+
+  const Placement::Slot &resources = input.placement.slots[slot];
+  auto toAttr = [&](Interval range) {
+    return builder.getDenseI64ArrayAttr({range.first, range.second});
+  };
+  auto lane =
+      LaneOp::create(builder, ProgramOp(input.program).getLoc(), toAttr(sms),
+                     toAttr(resources.warps),
+                     resources.sharedMemory ? toAttr(*resources.sharedMemory)
+                                            : DenseI64ArrayAttr());
+  OpBuilder::InsertionGuard guard(builder);
+  builder.createBlock(&lane.getBody());
+  for (auto [run, range] : llvm::zip(getRuns(slot, sms.first), ranges)) {
+    TaskOp task = input.dependences.getTask(run.task);
+    RunOp::create(builder, task.getLoc(), task.getName(), range);
+  }
+}
+
+void ScheduleEmitter::emitSlot(unsigned slot) {
+  for (int64_t sm = 0, sms = input.target.getSms(); sm < sms;) {
+    int64_t first = sm++;
+    while (sm < sms && haveSameTasks(slot, first, sm))
+      ++sm;
+    emitGroup(slot, {first, sm});
+  }
+}
+
+ScheduleOp mlir::ark::emitSchedule(OpBuilder &builder, StringRef scheduler,
+                                   const SchedulerInput &input,
+                                   const ScheduledLanes &lanes) {
+  OpBuilder::InsertionGuard guard(builder);
+  auto schedule = ScheduleOp::create(
+      builder, ProgramOp(input.program).getLoc(),
+      builder.getStringAttr(scheduler),
+      builder.getI64IntegerAttr(input.target.getSms()), IntegerAttr());
+  builder.createBlock(&schedule.getBody());
+  ScheduleEmitter emitter(builder, input, lanes);
+  for (unsigned slot = 0; slot < input.placement.slots.size(); ++slot)
+    emitter.emitSlot(slot);
+  return schedule;
+}

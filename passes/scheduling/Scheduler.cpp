@@ -1,0 +1,72 @@
+//===- Scheduler.cpp - From a program to its schedule ---------------------===//
+
+#include "passes/scheduling/Scheduler.h"
+#include "lib/analysis/Timeline.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::ark;
+
+Scheduler::~Scheduler() = default;
+
+static ArrayRef<const Scheduler *> getSchedulers() {
+  static const Scheduler *const schedulers[] = {&getRoundRobinScheduler()};
+  return schedulers;
+}
+
+const Scheduler *mlir::ark::findScheduler(StringRef name) {
+  for (const Scheduler *scheduler : getSchedulers())
+    if (scheduler->getName() == name)
+      return scheduler;
+  return nullptr;
+}
+
+SmallVector<StringRef> mlir::ark::getSchedulerNames() {
+  return llvm::map_to_vector(getSchedulers(), [](const Scheduler *scheduler) {
+    return scheduler->getName();
+  });
+}
+
+/// What the schedule takes if every lane goes on as soon as it may.
+static LogicalResult predict(ScheduleOp schedule,
+                             const Dependences &dependences,
+                             const CostModel &costs) {
+  ExpandedSchedule expanded(schedule);
+  RunDependences runDependences(expanded, dependences);
+  FailureOr<Timeline> timeline = computeUnsynchronizedTimeline(
+      expanded, dependences, runDependences, costs);
+  if (failed(timeline))
+    return failure();
+  schedule.setPredictedNs(std::llround(timeline->getMakespan()));
+  return success();
+}
+
+FailureOr<ScheduleOp> mlir::ark::scheduleProgram(ProgramOp program,
+                                                 const Scheduler &scheduler) {
+  auto existing = program.getBody().getOps<ScheduleOp>();
+  if (!existing.empty())
+    return *existing.begin();
+  TargetAttr target = findTarget(program);
+  if (!target)
+    return program.emitOpError("cannot be scheduled: its module has no '")
+           << ArkDialect::kTargetAttr << "'";
+  FailureOr<Dependences> dependences = Dependences::compute(program);
+  if (failed(dependences))
+    return failure();
+  FailureOr<Placement> placement =
+      Placement::read(dependences->getTasks(), target);
+  if (failed(placement))
+    return failure();
+  CostModel costs(program, target.getSms());
+  SchedulerInput input = {program, target, *placement, *dependences, costs};
+
+  OpBuilder builder(program.getBody().front().getTerminator());
+  ScheduleOp schedule = emitSchedule(builder, scheduler.getName(), input,
+                                     scheduler.schedule(input));
+  if (failed(predict(schedule, *dependences, costs)))
+    return failure();
+  return schedule;
+}

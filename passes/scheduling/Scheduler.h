@@ -1,0 +1,81 @@
+//===- Scheduler.h - Interface of schedulers --------------------*- C++ -*-===//
+//
+// A scheduler decides which vCTAs run where and in which order. Reading pins,
+// writing the result as IR and predicting its time are common to all.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ARK_PASSES_SCHEDULING_SCHEDULER_H
+#define ARK_PASSES_SCHEDULING_SCHEDULER_H
+
+#include "lib/analysis/CostModel.h"
+#include "lib/analysis/Dependences.h"
+
+namespace mlir::ark {
+
+/// Where tasks may run, from the target and their plans.
+struct Placement {
+  /// One lane of every SM.
+  struct Slot {
+    Interval warps;
+    std::optional<Interval> sharedMemory;
+  };
+  struct Pin {
+    Interval sms;
+    unsigned slot;
+  };
+
+  /// Fails with an error at a task whose plan cannot be met.
+  static FailureOr<Placement> read(ArrayRef<TaskOp> tasks, TargetAttr target);
+
+  SmallVector<Slot> slots;
+  /// Of every task.
+  SmallVector<Pin> pins;
+};
+
+/// vCTAs [begin, end) of a task; may be empty.
+struct ScheduledRun {
+  unsigned task;
+  int64_t begin, end;
+};
+
+/// The runs of every lane: those of slot `k` on SM `s` at `k * sms + s`.
+using ScheduledLanes = std::vector<std::vector<ScheduledRun>>;
+
+struct SchedulerInput {
+  ProgramOp program;
+  TargetAttr target;
+  const Placement &placement;
+  const Dependences &dependences;
+  const CostModel &costs;
+};
+
+class Scheduler {
+public:
+  virtual ~Scheduler();
+  virtual StringRef getName() const = 0;
+  /// Every task must come after those that it depends on, in every lane.
+  virtual ScheduledLanes schedule(const SchedulerInput &input) const = 0;
+};
+
+/// The scheduler of a name; null where there is none.
+const Scheduler *findScheduler(StringRef name);
+SmallVector<StringRef> getSchedulerNames();
+
+/// Runs a scheduler and inserts its `ark.schedule`, unless the program has one.
+/// Returns the schedule.
+FailureOr<ScheduleOp> scheduleProgram(ProgramOp program,
+                                      const Scheduler &scheduler);
+
+/// Writes lanes as IR at the builder's insertion point. SMs whose programs
+/// differ in their ranges alone, and there regularly, share one lane op.
+ScheduleOp emitSchedule(OpBuilder &builder, StringRef scheduler,
+                        const SchedulerInput &input,
+                        const ScheduledLanes &lanes);
+
+// Defined beside their algorithms.
+const Scheduler &getRoundRobinScheduler();
+
+} // namespace mlir::ark
+
+#endif // ARK_PASSES_SCHEDULING_SCHEDULER_H

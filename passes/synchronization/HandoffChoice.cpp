@@ -1,0 +1,125 @@
+//===- HandoffChoice.cpp - One semaphore or several -----------------------===//
+
+#include "passes/synchronization/HandoffChoice.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+HandoffChooser::HandoffChooser(const SynchronizationInput &input)
+    : input(input), runsOf(input.dependences.getTasks().size()) {
+  for (const ExpandedLane &lane : input.schedule.lanes)
+    positions.emplace_back(lane.items.size());
+  for (auto [position, item] : llvm::enumerate(input.timeline.order)) {
+    positions[item.lane][item.item] = position;
+    runsOf[input.schedule.getItem(item).index].push_back(item);
+  }
+}
+
+ArrayRef<ItemRef> HandoffChooser::choose(unsigned consumer,
+                                         RunDependences::Need need) {
+  if (!decisions.contains({need.producer, consumer}))
+    decide(need.producer, consumer);
+  return decisions[{need.producer, consumer}][need.items];
+}
+
+/// Whether all items come before all runs in the order of the timeline. Only
+/// then waiting for more than is needed cannot make lanes wait in a circle.
+bool HandoffChooser::precede(ArrayRef<ItemRef> items,
+                             ArrayRef<ItemRef> runs) const {
+  unsigned last = 0, first = ~0u;
+  for (ItemRef item : items)
+    last = std::max(last, getPosition(item));
+  for (ItemRef run : runs)
+    first = std::min(first, getPosition(run));
+  return last < first;
+}
+
+/// Sum over all waiters of when they go on, and what signals cost.
+double HandoffChooser::getCost(ArrayRef<Class> classes) const {
+  double cost = 0;
+  for (const Class &runs : classes) {
+    double ready = 0;
+    for (ItemRef item : runs.handoff)
+      ready = std::max(ready, input.timeline.at(item).getEnd());
+    ready += input.costs.getHandoffNs(runs.handoff.size());
+    for (ItemRef run : runs.runs)
+      cost += std::max(ready, input.timeline.at(run).start);
+    cost += input.costs.getSignalNs() * runs.handoff.size();
+  }
+  return cost;
+}
+
+/// One item a lane, the last.
+static void uniteItems(SmallVectorImpl<ItemRef> &items,
+                       ArrayRef<ItemRef> others) {
+  llvm::append_range(items, others);
+  llvm::sort(items);
+  size_t count = 0;
+  for (ItemRef item : items) {
+    if (count > 0 && items[count - 1].lane == item.lane)
+      --count;
+    items[count++] = item;
+  }
+  items.truncate(count);
+}
+
+/// Makes classes with similar needs wait for the same items until there are few
+/// enough.
+void HandoffChooser::mergeNeighbours(MutableArrayRef<Class> classes) const {
+  llvm::sort(classes, [](const Class &a, const Class &b) {
+    return std::lexicographical_compare(a.handoff.begin(), a.handoff.end(),
+                                        b.handoff.begin(), b.handoff.end());
+  });
+  size_t groupSize =
+      (classes.size() + input.maxSemaphores - 1) / input.maxSemaphores;
+  for (size_t first = 0; first < classes.size(); first += groupSize) {
+    MutableArrayRef<Class> group =
+        classes.slice(first, std::min(groupSize, classes.size() - first));
+    SmallVector<ItemRef> items, runs;
+    for (const Class &member : group) {
+      uniteItems(items, member.handoff);
+      llvm::append_range(runs, member.runs);
+    }
+    if (!precede(items, runs))
+      continue;
+    for (Class &member : group)
+      member.handoff = items;
+  }
+}
+
+void HandoffChooser::decide(unsigned producer, unsigned consumer) {
+  llvm::MapVector<unsigned, Class> byNeed;
+  for (ItemRef run : runsOf[consumer])
+    for (RunDependences::Need need : input.runDependences.getNeeds(run))
+      if (need.producer == producer) {
+        Class &runs = byNeed[need.items];
+        runs.items = need.items;
+        runs.runs.push_back(run);
+      }
+  SmallVector<Class> precise;
+  for (auto &[need, runs] : byNeed) {
+    runs.handoff.assign(input.runDependences.getItems(need));
+    precise.push_back(std::move(runs));
+  }
+
+  // A task hands itself over piece by piece: its whole is never complete
+  // before its own runs.
+  if (producer != consumer && precise.size() > 1) {
+    SmallVector<ItemRef> runs;
+    for (const Class &member : precise)
+      llvm::append_range(runs, member.runs);
+    Class whole = {0, runs, {}};
+    whole.handoff.assign(input.runDependences.getLastRuns(producer));
+    if (precise.size() > input.maxSemaphores)
+      mergeNeighbours(precise);
+    if (precede(whole.handoff, runs) && getCost(whole) <= getCost(precise))
+      for (Class &member : precise)
+        member.handoff = whole.handoff;
+  }
+  auto &decided = decisions[{producer, consumer}];
+  for (Class &member : precise)
+    decided[member.items] = std::move(member.handoff);
+}

@@ -1,0 +1,51 @@
+//===- HandoffChoice.h - One semaphore or several ---------------*- C++ -*-===//
+
+#ifndef ARK_PASSES_SYNCHRONIZATION_HANDOFFCHOICE_H
+#define ARK_PASSES_SYNCHRONIZATION_HANDOFFCHOICE_H
+
+#include "passes/synchronization/SemaphorePlan.h"
+
+namespace mlir::ark {
+
+/// Chooses which items the waiters of a task wait for. A waiter may wait for
+/// more than it needs: a counter that many share costs fewer signals, one of
+/// its own lets it go on earlier.
+class HandoffChooser {
+public:
+  explicit HandoffChooser(const SynchronizationInput &input);
+
+  /// Items, at most one a lane, that stand for what a run needs of a producer.
+  ArrayRef<ItemRef> choose(unsigned consumer, RunDependences::Need need);
+
+  /// Position of an item in the order of the timeline.
+  unsigned getPosition(ItemRef item) const {
+    return positions[item.lane][item.item];
+  }
+
+private:
+  /// All runs of a consumer with one and the same need.
+  struct Class {
+    unsigned items;
+    SmallVector<ItemRef> runs;
+    /// What the runs wait for.
+    SmallVector<ItemRef> handoff;
+  };
+
+  void decide(unsigned producer, unsigned consumer);
+  double getCost(ArrayRef<Class> classes) const;
+  bool precede(ArrayRef<ItemRef> items, ArrayRef<ItemRef> runs) const;
+  void mergeNeighbours(MutableArrayRef<Class> classes) const;
+
+  const SynchronizationInput &input;
+  std::vector<std::vector<unsigned>> positions;
+  /// All runs of every task.
+  std::vector<SmallVector<ItemRef>> runsOf;
+  /// By producer, consumer and need.
+  llvm::DenseMap<std::pair<unsigned, unsigned>,
+                 llvm::DenseMap<unsigned, SmallVector<ItemRef>>>
+      decisions;
+};
+
+} // namespace mlir::ark
+
+#endif // ARK_PASSES_SYNCHRONIZATION_HANDOFFCHOICE_H

@@ -1,0 +1,65 @@
+//===- InsertSynchronization.cpp - Semaphores for a schedule --------------===//
+
+#include "passes/synchronization/EmitSynchronization.h"
+#include "passes/synchronization/Passes.h"
+#include "passes/synchronization/SemaphorePlan.h"
+
+#include <cmath>
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_INSERTSYNCHRONIZATIONPASS
+#include "passes/synchronization/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+namespace {
+struct InsertSynchronizationPass
+    : ark::impl::InsertSynchronizationPassBase<InsertSynchronizationPass> {
+  using InsertSynchronizationPassBase::InsertSynchronizationPassBase;
+
+  void runOnOperation() override {
+    for (auto schedule : getOperation().getBody().getOps<ScheduleOp>()) {
+      // Written by hand, or done before.
+      if (!schedule.getBody().getOps<SemaphoreOp>().empty())
+        continue;
+      if (failed(synchronize(schedule)))
+        return signalPassFailure();
+    }
+  }
+
+  LogicalResult synchronize(ScheduleOp schedule);
+};
+} // namespace
+
+LogicalResult InsertSynchronizationPass::synchronize(ScheduleOp schedule) {
+  if (maxSemaphores == 0)
+    return schedule.emitOpError("needs max-semaphores of one or more");
+  FailureOr<Dependences> dependences = Dependences::compute(getOperation());
+  if (failed(dependences))
+    return failure();
+  CostModel costs(getOperation(), schedule.getSms());
+  ExpandedSchedule expanded(schedule);
+  RunDependences runDependences(expanded, *dependences);
+  FailureOr<Timeline> timeline = computeUnsynchronizedTimeline(
+      expanded, *dependences, runDependences, costs);
+  if (failed(timeline))
+    return failure();
+  SemaphorePlan plan = planSemaphores({expanded, *dependences, runDependences,
+                                       costs, *timeline, maxSemaphores});
+  SynchronizationCounts counts =
+      emitSynchronization(expanded, *dependences, plan);
+  numWaits += counts.waits;
+  numSignals += counts.signals;
+  numBarriers += counts.barriers;
+  numSemaphores += counts.semaphores;
+  numDependences += plan.numDependences;
+  numImplied += plan.numImplied;
+
+  FailureOr<Timeline> synchronized = computeTimeline(schedule);
+  if (failed(synchronized))
+    return failure();
+  schedule.setPredictedNs(std::llround(synchronized->getMakespan()));
+  return success();
+}

@@ -1,0 +1,242 @@
+//===- SemaphorePlan.cpp - Which lanes signal and wait --------------------===//
+//
+// Runs are visited in an order in which they can happen. A run that needs
+// something its lane does not know of yet gets a wait; what a lane learns there
+// it keeps, so that later needs are often met without one. A wait is thus only
+// ever added for a dependence that nothing else orders, and nothing that is
+// added later can order it: later waits concern later runs.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/synchronization/SemaphorePlan.h"
+#include "passes/synchronization/HandoffChoice.h"
+#include "passes/synchronization/HappensBefore.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <map>
+
+using namespace mlir;
+using namespace mlir::ark;
+
+namespace {
+class SemaphorePlanner {
+public:
+  explicit SemaphorePlanner(const SynchronizationInput &input)
+      : input(input), chooser(input), happensBefore(input.schedule) {}
+
+  SemaphorePlan plan();
+
+private:
+  struct Semaphore {
+    PlannedSemaphore planned;
+    /// What a waiter learns.
+    Clock clock;
+    /// What all of its waiters know before they wait.
+    Clock known;
+  };
+
+  void visit(ItemRef run);
+  bool meets(const Clock &clock, ItemRef run, RunDependences::Need need) const;
+  unsigned getSemaphore(unsigned task, ArrayRef<ItemRef> items);
+  void dropRedundant(ItemRef run, SmallVectorImpl<unsigned> &chosen) const;
+  void trimSignals();
+  void mergeEqualWaits();
+  void findBarriers();
+
+  const SynchronizationInput &input;
+  HandoffChooser chooser;
+  HappensBefore happensBefore;
+  std::vector<Semaphore> semaphores;
+  TupleNumbering numbering;
+  SemaphorePlan result;
+};
+} // namespace
+
+/// Whether a lane with this clock may start a run as far as one need goes.
+bool SemaphorePlanner::meets(const Clock &clock, ItemRef run,
+                             RunDependences::Need need) const {
+  return llvm::all_of(
+      input.runDependences.getItems(need.items), [&](ItemRef item) {
+        return item.lane == run.lane || HappensBefore::knows(clock, item);
+      });
+}
+
+/// The semaphore that exactly these items raise.
+unsigned SemaphorePlanner::getSemaphore(unsigned task,
+                                        ArrayRef<ItemRef> items) {
+  SmallVector<ItemRef> signals(items);
+  Clock clock = happensBefore.joinAfter(signals);
+  SmallVector<int64_t> key;
+  for (ItemRef item : signals)
+    key.append({item.lane, item.item});
+  auto [number, isNew] = numbering.insert(key);
+  if (isNew)
+    semaphores.push_back(
+        {{task, std::move(signals), {}}, std::move(clock), {}});
+  return number;
+}
+
+/// Several waits before one run were added one after the other: what the last
+/// ones bring may include what an earlier one was added for.
+void SemaphorePlanner::dropRedundant(ItemRef run,
+                                     SmallVectorImpl<unsigned> &chosen) const {
+  for (size_t i = 0; i < chosen.size() && chosen.size() > 1;) {
+    Clock clock = happensBefore.getClock(run.lane);
+    for (auto [other, semaphore] : llvm::enumerate(chosen))
+      if (other != i)
+        joinClock(clock, semaphores[semaphore].clock);
+    bool redundant = llvm::all_of(
+        input.runDependences.getNeeds(run),
+        [&](RunDependences::Need need) { return meets(clock, run, need); });
+    if (redundant)
+      chosen.erase(chosen.begin() + i);
+    else
+      ++i;
+  }
+}
+
+void SemaphorePlanner::visit(ItemRef run) {
+  auto getLast = [&](RunDependences::Need need) {
+    unsigned last = 0;
+    for (ItemRef item : input.runDependences.getItems(need.items))
+      last = std::max(last, chooser.getPosition(item));
+    return last;
+  };
+  auto isLocal = [&](RunDependences::Need need) {
+    return llvm::all_of(input.runDependences.getItems(need.items),
+                        [&](ItemRef item) { return item.lane == run.lane; });
+  };
+  // The latest producer first: it knows most of what earlier ones did.
+  SmallVector<std::pair<unsigned, RunDependences::Need>> needs;
+  for (RunDependences::Need need : input.runDependences.getNeeds(run))
+    if (!isLocal(need))
+      needs.push_back({getLast(need), need});
+  llvm::stable_sort(needs, [](auto &a, auto &b) { return a.first > b.first; });
+
+  unsigned task = input.schedule.getItem(run).index;
+  Clock clock = happensBefore.getClock(run.lane);
+  SmallVector<unsigned> chosen;
+  for (auto [last, need] : needs) {
+    ++result.numDependences;
+    if (meets(clock, run, need)) {
+      ++result.numImplied;
+      continue;
+    }
+    unsigned semaphore =
+        getSemaphore(need.producer, chooser.choose(task, need));
+    joinClock(clock, semaphores[semaphore].clock);
+    chosen.push_back(semaphore);
+  }
+  dropRedundant(run, chosen);
+  for (unsigned index : chosen) {
+    Semaphore &semaphore = semaphores[index];
+    Clock known = happensBefore.getClock(run.lane);
+    known[run.lane] = run.item;
+    if (semaphore.planned.waits.empty())
+      semaphore.known = known;
+    else
+      for (size_t lane = 0; lane < known.size(); ++lane)
+        semaphore.known[lane] = std::min(semaphore.known[lane], known[lane]);
+    semaphore.planned.waits.push_back(run);
+    happensBefore.learn(run, semaphore.clock);
+  }
+}
+
+/// Leaves out signals of what every waiter knows anyway, of its own lane for
+/// one.
+void SemaphorePlanner::trimSignals() {
+  for (Semaphore &semaphore : semaphores)
+    if (!semaphore.planned.waits.empty())
+      llvm::erase_if(semaphore.planned.signals, [&](ItemRef item) {
+        return HappensBefore::knows(semaphore.known, item);
+      });
+}
+
+/// Semaphores that the same runs wait for are one.
+void SemaphorePlanner::mergeEqualWaits() {
+  std::map<std::vector<ItemRef>, unsigned> byWaits;
+  for (auto [index, semaphore] : llvm::enumerate(semaphores)) {
+    PlannedSemaphore &planned = semaphore.planned;
+    if (planned.waits.empty())
+      continue;
+    std::vector<ItemRef> waits(planned.waits.begin(), planned.waits.end());
+    llvm::sort(waits);
+    auto [entry, isNew] = byWaits.try_emplace(std::move(waits), index);
+    if (isNew)
+      continue;
+    PlannedSemaphore &other = semaphores[entry->second].planned;
+    other.task = std::max(other.task, planned.task);
+    llvm::append_range(other.signals, planned.signals);
+    planned.waits.clear();
+    // Of two signals of one lane the later one implies the earlier.
+    llvm::sort(other.signals);
+    happensBefore.joinAfter(other.signals);
+    auto isImplied = [&](ItemRef item) {
+      return llvm::any_of(other.signals, [&](ItemRef later) {
+        return later.lane == item.lane && later.item > item.item;
+      });
+    };
+    SmallVector<ItemRef> kept;
+    for (ItemRef item : other.signals)
+      if (!isImplied(item))
+        kept.push_back(item);
+    kept.erase(llvm::unique(kept), kept.end());
+    other.signals = std::move(kept);
+  }
+}
+
+/// Whether a lane does nothing between its signal and its wait.
+static bool isAdjacent(const ExpandedLane &lane, unsigned signal,
+                       unsigned wait) {
+  for (unsigned item = signal + 1; item < wait; ++item)
+    if (lane.items[item].isRun() &&
+        lane.items[item].begin != lane.items[item].end)
+      return false;
+  return signal < wait;
+}
+
+/// Where all lanes meet, one item instead of two.
+void SemaphorePlanner::findBarriers() {
+  size_t lanes = input.schedule.lanes.size();
+  double split = input.costs.getHandoffNs(lanes) + input.costs.getSignalNs();
+  if (lanes < 2 || input.costs.getBarrierNs() > split)
+    return;
+  for (PlannedSemaphore &semaphore : result.semaphores) {
+    if (semaphore.signals.size() != lanes || semaphore.waits.size() != lanes)
+      continue;
+    llvm::sort(semaphore.waits);
+    semaphore.isBarrier = llvm::all_of(
+        llvm::zip(semaphore.signals, semaphore.waits), [&](auto pair) {
+          auto [signal, wait] = pair;
+          return signal.lane == wait.lane &&
+                 isAdjacent(input.schedule.lanes[wait.lane], signal.item,
+                            wait.item);
+        });
+  }
+}
+
+SemaphorePlan SemaphorePlanner::plan() {
+  for (ItemRef run : input.timeline.order)
+    visit(run);
+  trimSignals();
+  mergeEqualWaits();
+  for (Semaphore &semaphore : semaphores)
+    if (!semaphore.planned.waits.empty())
+      result.semaphores.push_back(std::move(semaphore.planned));
+  auto getFirst = [&](const PlannedSemaphore &semaphore) {
+    unsigned first = ~0u;
+    for (ItemRef item : semaphore.signals)
+      first = std::min(first, chooser.getPosition(item));
+    return first;
+  };
+  llvm::stable_sort(result.semaphores, [&](auto &a, auto &b) {
+    return getFirst(a) < getFirst(b);
+  });
+  findBarriers();
+  return std::move(result);
+}
+
+SemaphorePlan mlir::ark::planSemaphores(const SynchronizationInput &input) {
+  return SemaphorePlanner(input).plan();
+}
