@@ -16,6 +16,9 @@ using namespace mlir::ark;
 //===----------------------------------------------------------------------===//
 
 int64_t mlir::ark::getElementBytes(Type elementType) {
+  // Indices are as wide as pointers, which are 64 bits on every target.
+  if (elementType.isIndex())
+    return 8;
   return llvm::divideCeil(elementType.getIntOrFloatBitWidth(), 8);
 }
 
