@@ -2,10 +2,14 @@
 
 #include "passes/pipelines/Pipelines.h"
 
+#include "passes/graph/Passes.h"
 #include "passes/kernel/Passes.h"
 #include "passes/memory/Passes.h"
 #include "passes/pipelines/Passes.h"
+#include "passes/scheduling/Passes.h"
+#include "passes/synchronization/Passes.h"
 #include "passes/target/Passes.h"
+#include "passes/tiling/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/StringExtras.h"
@@ -18,10 +22,26 @@ using namespace mlir::ark;
 // The stages
 //===----------------------------------------------------------------------===//
 
-static void buildNothing(OpPassManager &, const CompilePipelineOptions &) {}
+static void buildGraph(OpPassManager &pm, const CompilePipelineOptions &) {
+  buildGraphPipeline(pm);
+}
+
+static void buildTiling(OpPassManager &pm, const CompilePipelineOptions &) {
+  buildTilingPipeline(pm);
+}
 
 static void buildMemory(OpPassManager &pm, const CompilePipelineOptions &) {
   buildMemoryPipeline(pm);
+}
+
+static void buildScheduling(OpPassManager &pm,
+                            const CompilePipelineOptions &options) {
+  buildSchedulingPipeline(pm, options.scheduler);
+}
+
+static void buildSynchronization(OpPassManager &pm,
+                                 const CompilePipelineOptions &) {
+  buildSynchronizationPipeline(pm);
 }
 
 static void buildKernel(OpPassManager &pm,
@@ -29,20 +49,22 @@ static void buildKernel(OpPassManager &pm,
   buildKernelPipeline(pm, {options.trace});
 }
 
-static void buildTarget(OpPassManager &pm, const CompilePipelineOptions &) {
+static void buildTarget(OpPassManager &pm,
+                        const CompilePipelineOptions &options) {
   buildTargetPipeline(pm);
 }
 
 ArrayRef<StageInfo> ark::getStages() {
   static const StageInfo stages[] = {
-      {Stage::Graph, "graph", "ark ops on tensors become groups", buildNothing},
-      {Stage::Tiling, "tiling", "groups become tasks on tiles", buildNothing},
+      {Stage::Graph, "graph", "ark ops on tensors become groups", buildGraph},
+      {Stage::Tiling, "tiling", "groups become tasks on tiles", buildTiling},
       {Stage::Memory, "memory", "tasks work on buffers of one arena",
        buildMemory},
       {Stage::Scheduling, "scheduling", "vCTAs get a lane and an order",
-       buildNothing},
+       buildScheduling},
       {Stage::Synchronization, "synchronization",
-       "lanes wait for each other where they must; proof", buildNothing},
+       "lanes wait for each other where they must; proof",
+       buildSynchronization},
       {Stage::Kernel, "kernel", "one kernel function, its tables and bodies",
        buildKernel},
       {Stage::Target, "target", "code of the target machine", buildTarget},
@@ -158,10 +180,11 @@ void ark::registerArkPipelines() {
   getFlags();
   registerPassPipeline(
       "ark-compile", "Run the stages from one to another", buildFromOptions,
-      [](function_ref<void(const detail::PassOptions &)> visit) {
+      [](function_ref<void(const mlir::detail::PassOptions &)> visit) {
         visit(CompilePipelineOptions());
       });
   registerPassPipeline(
       "ark-compile-to", "Run the stages up to and with the one named",
-      buildFromFlags, [](function_ref<void(const detail::PassOptions &)>) {});
+      buildFromFlags,
+      [](function_ref<void(const mlir::detail::PassOptions &)>) {});
 }
