@@ -195,6 +195,9 @@ class CpuDriver:
         if self._run is not None:
             self._interrupt()
         self._stop()
+        if self._lanes is not None:
+            # Idle threads end at once; one that never ends keeps what it uses, and nothing else.
+            self._lanes.ended(INTERRUPT_GRACE_SECONDS)
         self._lanes = self._kernel = None
 
     # -- lanes -------------------------------------------------------------------------------

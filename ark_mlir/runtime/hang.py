@@ -289,7 +289,7 @@ class _Inspector:
                 return chain, False, f"{missing.where} had not ended, and so not signalled"
             if behind in chain:
                 lanes = [str(link.place.lane) for link in chain[chain.index(behind) :]]
-                cycle = " for lane ".join([*lanes, lanes[0]])
+                cycle = " → lane ".join([*lanes, lanes[0]])
                 return chain, True, f"a cycle of waits: lane {cycle}"
             chain.append(behind)
 
