@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 # A wait lasts as long as the work that it waits for, and on a busy machine several times that.
 _PATIENCE = 50
+_FLOPS_PER_NS = 20
+_BYTES_PER_NS = 5
 _MAX_TIMEOUT_NS = 1 << 62
 _MAX_ITERATIONS = 1 << 48
 
@@ -120,9 +122,18 @@ class Runner:
         """
         seconds = knobs.TIMEOUT.get()
         if not knobs.TIMEOUT.is_set:
-            crowding = max(1.0, len(self.bundle.tables.lanes) / host.cores())
-            seconds = max(seconds, _PATIENCE * crowding * predicted_ns(self.bundle) / 1e9)
+            seconds = max(seconds, _PATIENCE * self._expected_ns() / 1e9)
         return int(min(seconds * 1e9, _MAX_TIMEOUT_NS))
+
+    def _expected_ns(self) -> float:
+        crowding = max(1.0, len(self.bundle.tables.lanes) / host.cores())
+        if predicted := predicted_ns(self.bundle):
+            return predicted * crowding
+        # No scheduler predicted it: all work, one task after the other, at a modest pace.
+        return sum(
+            task.flops / _FLOPS_PER_NS + task.bytes / _BYTES_PER_NS
+            for task in self.bundle.manifest.tasks
+        )
 
 
 def _is_count(value: object) -> bool:

@@ -18,6 +18,7 @@ from ..bundle import Bundle, Opcode
 from ..bundle.writer import replacing
 from ..runtime.report import duration, make_report, size
 from ..runtime.trace import read_trace
+from .estimate import estimate_timeline
 from .kinds import KINDS, kind_of
 
 if TYPE_CHECKING:
@@ -56,15 +57,16 @@ def write_timeline(
 
 def _page(bundle: Bundle, traced: NDArray[np.int64] | None) -> str:
     tables = bundle.tables
+    timeline = tables.timeline if tables.predicted_ns else estimate_timeline(bundle)
     data = {
         "rows": _pack(tables.instructions.astype("<i4")),
-        "predicted": _pack(tables.timeline.astype("<f8")),
+        "predicted": _pack(timeline.astype("<f8")),
         "traced": "" if traced is None else _pack(_spans(traced)),
     }
     parts = {
         "title": html.escape(bundle.manifest.program),
         "css": _file("page.css"),
-        "meta": _script_json(_meta(bundle)),
+        "meta": _script_json(_meta(bundle, timeline)),
         "data": _script_json(data),
         "report": html.escape(str(make_report(bundle))),
         "js": _file("page.js"),
@@ -98,13 +100,13 @@ def _spans(times: NDArray[np.int64]) -> NDArray[np.float64]:
     return spans
 
 
-def _meta(bundle: Bundle) -> dict[str, Any]:
+def _meta(bundle: Bundle, timeline: NDArray[np.int64]) -> dict[str, Any]:
     manifest, tables = bundle.manifest, bundle.tables
     return {
         "program": manifest.program,
         "producer": manifest.producer,
         "target": f"{manifest.target.backend} {manifest.target.arch}",
-        "figures": _figures(bundle),
+        "figures": _figures(bundle, timeline),
         "kinds": [{"name": kind.name, "light": kind.light, "dark": kind.dark} for kind in KINDS],
         "lanes": tables.lanes.tolist(),
         "tasks": [
@@ -126,13 +128,16 @@ def _meta(bundle: Bundle) -> dict[str, Any]:
     }
 
 
-def _figures(bundle: Bundle) -> list[tuple[str, str]]:
-    report, tables = make_report(bundle), bundle.tables
-    busy = int(tables.timeline[tables.instructions[:, 0] == Opcode.RUN, 1].sum())
-    whole = report.lanes * max(tables.predicted_ns, 1)
+def _figures(bundle: Bundle, timeline: NDArray[np.int64]) -> list[tuple[str, str]]:
+    report = make_report(bundle)
+    busy = int(timeline[bundle.tables.instructions[:, 0] == Opcode.RUN, 1].sum())
+    whole = report.lanes * max(int(timeline.sum(axis=1).max(initial=0)), 1)
+    predicted = duration(report.predicted_ns)
+    if not bundle.tables.predicted_ns:
+        predicted = "none: scale is of work"
     sync = f"{report.waits:,} / {report.barriers:,}"
     return [
-        ("predicted", duration(report.predicted_ns)),
+        ("predicted", predicted),
         ("busy", f"{100 * busy / whole:.1f} %"),
         ("SMs / lanes", f"{report.sms:,} / {report.lanes:,}"),
         ("tasks", f"{report.tasks:,}"),

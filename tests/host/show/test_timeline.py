@@ -20,6 +20,7 @@ from ark_mlir.bundle import Bundle, Task
 from ark_mlir.errors import InvalidUsageError
 from ark_mlir.runtime.trace import read_trace, write_trace
 from ark_mlir.show import write_timeline
+from ark_mlir.show.estimate import estimate_timeline
 from ark_mlir.show.kinds import KINDS, kind_of
 from ark_mlir.testing.toy import ToyProgram, add_program, run, signal, wait
 
@@ -95,6 +96,36 @@ def test_equal_schedules_give_equal_pages(tmp_path: Path) -> None:
     assert page_of(bundle_of(add_program()), tmp_path) == page_of(
         bundle_of(add_program()), tmp_path
     )
+
+
+def test_a_schedule_without_a_prediction(tmp_path: Path) -> None:
+    """It is drawn in its order: what waits begins after what it waits for."""
+    program = ToyProgram()
+    first, second = program.task("nothing", 4, name="a"), program.task("nothing", 1, name="b")
+    done = program.semaphore(1)
+    program.lane(0, [run(first, 0, 4), signal(done)])
+    program.lane(1, [wait(done, 1), run(second, 0, 1)])
+    manifest, sections = program.parts()
+    sections["timeline"] = bytes(len(sections["timeline"]))
+    bundle = Bundle.from_parts(manifest, sections)
+    page = page_of(bundle, tmp_path)
+    (_, work), (signalled, _), (waited, waiting), (begin, _) = unpacked(
+        script(page, "data")["predicted"], "<f8", 2
+    ).tolist()
+    assert work > 0
+    assert (waited, waiting) == (0, work)
+    assert signalled == begin == work
+    assert ["predicted", "none: scale is of work"] in script(page, "meta")["figures"]
+
+
+def test_an_estimate_ends_with_a_cycle() -> None:
+    program = ToyProgram()
+    task = program.task("nothing", 2)
+    s, r = program.semaphore(1), program.semaphore(1)
+    program.lane(0, [run(task, 0, 1), wait(s, 1), signal(r)])
+    program.lane(1, [wait(r, 1), signal(s), run(task, 1, 2)])
+    times = estimate_timeline(bundle_of(program))
+    assert (times[:, 1] > 0).tolist() == [True, False, False, False, False, False]
 
 
 def test_a_trace_beside_the_prediction(tmp_path: Path) -> None:
