@@ -161,8 +161,7 @@ def PlanArenaPass : Pass<"ark-plan-arena", "::mlir::ark::ProgramOp"> {
   let description = [{
     Two intermediates share bytes only where every task that touches the one
     precedes, in the partial order of data dependences, every task that touches
-    the other: an order that the schedule happens to choose is not relied on, so
-    that sharing costs no parallelism. Offsets are found greedily, from several
+    the other: sharing puts no two tasks in an order that were in none. Offsets are found greedily, from several
     orders of the intermediates, into the gap that fits best; the smallest
     arena wins.
 

@@ -137,15 +137,20 @@ static void materialize(ProgramOp program, const Liveness &liveness,
   auto arena =
       ArenaOp::create(builder, program.getLoc(),
                       MemRefType::get({plan.bytes}, builder.getI8Type()));
+  // Layers reuse the offsets of those before: one constant for each.
+  llvm::DenseMap<int64_t, Value> shifts;
+  for (int64_t offset : plan.offsets) {
+    Value &shift = shifts[offset];
+    if (!shift)
+      shift = arith::ConstantIndexOp::create(builder, program.getLoc(), offset);
+  }
   for (auto [intermediate, offset] :
        llvm::zip(liveness.getIntermediates(), plan.offsets)) {
     auto alloc = intermediate.buffer.getDefiningOp<memref::AllocOp>();
     builder.setInsertionPoint(alloc);
-    Value shift =
-        arith::ConstantIndexOp::create(builder, alloc.getLoc(), offset);
     Value view =
         memref::ViewOp::create(builder, alloc.getLoc(), alloc.getType(), arena,
-                               shift, /*sizes=*/ValueRange());
+                               shifts[offset], /*sizes=*/ValueRange());
     alloc.replaceAllUsesWith(view);
     alloc.erase();
   }

@@ -2,4 +2,7 @@
 
 #include "tests/lib/TestPasses.h"
 
-void mlir::ark::registerArkTestPasses() { registerTestBufferViewPass(); }
+void mlir::ark::registerArkTestPasses() {
+  registerTestBufferViewPass();
+  registerTestLivenessPass();
+}

@@ -9,6 +9,7 @@ namespace mlir::ark {
 void registerArkTestPasses();
 
 void registerTestBufferViewPass();
+void registerTestLivenessPass();
 
 } // namespace mlir::ark
 
