@@ -51,7 +51,7 @@ static void buildKernel(OpPassManager &pm,
 
 static void buildTarget(OpPassManager &pm,
                         const CompilePipelineOptions &options) {
-  buildTargetPipeline(pm);
+  buildTargetPipeline(pm, {options.vectorLanes});
 }
 
 ArrayRef<StageInfo> ark::getStages() {

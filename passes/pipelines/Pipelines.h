@@ -53,6 +53,11 @@ struct CompilePipelineOptions
       *this, "trace",
       llvm::cl::desc("Make a kernel that records when its instructions ran"),
       llvm::cl::init(false)};
+  Option<int64_t> vectorLanes{
+      *this, "vector-lanes",
+      llvm::cl::desc("f32 lanes of a vector register of the cpu; 0: of this "
+                     "machine"),
+      llvm::cl::init(0)};
 };
 
 struct StageInfo {

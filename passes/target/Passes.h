@@ -18,8 +18,14 @@ namespace mlir::ark {
 #define GEN_PASS_REGISTRATION
 #include "passes/target/Passes.h.inc"
 
+struct TargetPipelineOptions {
+  /// f32 lanes of a vector register; 0: of this machine.
+  int64_t vectorLanes = 0;
+};
+
 /// Kernel and bodies become code of the cpu target, in the LLVM dialect.
-void buildTargetPipeline(OpPassManager &pm);
+void buildTargetPipeline(OpPassManager &pm,
+                         const TargetPipelineOptions &options = {});
 
 } // namespace mlir::ark
 

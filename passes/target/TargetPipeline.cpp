@@ -2,9 +2,12 @@
 
 #include "passes/target/Passes.h"
 
+#include "lib/target/NativeObject.h"
+
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Dialect/Affine/Transforms/Passes.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/MemRef/Transforms/Passes.h"
 #include "mlir/Pass/PassManager.h"
@@ -34,7 +37,20 @@ static void addLoweringToLLVM(OpPassManager &pm) {
   pm.addPass(createCSEPass());
 }
 
-void ark::buildTargetPipeline(OpPassManager &pm) {
+/// f32 lanes of the vector registers of this machine.
+static int64_t getHostVectorLanes() {
+  std::string text = ark::getHostCpu().features;
+  StringRef features = text;
+  if (features.contains("+avx512f"))
+    return 16;
+  return features.contains("+avx") ? 8 : 4;
+}
+
+void ark::buildTargetPipeline(OpPassManager &pm,
+                              const TargetPipelineOptions &options) {
+  int64_t lanes =
+      options.vectorLanes ? options.vectorLanes : getHostVectorLanes();
+  pm.addNestedPass<func::FuncOp>(createArkVectorizeContractionsPass({lanes}));
   pm.addPass(createConvertLinalgToLoopsPass());
   addLoweringToLLVM(pm);
 }

@@ -1,0 +1,11 @@
+"""The compiler: a program becomes an executable, stage by stage.
+
+>>> exe = ark.compile(program, target="cpu:4", dump_dir="dump")   # doctest: +SKIP
+"""
+
+from .check import CheckResult, check
+from .compile import compile
+from .options import CompileOptions
+from .stages import stages
+
+__all__ = ["CheckResult", "CompileOptions", "check", "compile", "stages"]

@@ -1,0 +1,131 @@
+"""ark.compile."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+from .. import ir, knobs
+from ..errors import UnsupportedError
+from ..targets import Backend, Target, backend_of, resolve
+from .options import CompileOptions
+from .packaging import take_kernel
+from .progress import Progress
+from .source import Source, load_module
+from .stages import prove, reached_stage, run_stage, stages, stages_between
+from .tiles import assign_tiles
+
+if TYPE_CHECKING:
+    from ..runtime import Executable
+
+_LOG = logging.getLogger("ark.compiler")
+
+
+def compile(
+    source: Source,
+    target: str | Target | None = None,
+    options: CompileOptions | None = None,
+    **overrides: Any,
+) -> Executable:
+    """Compiles a program into one persistent kernel.
+
+    Args:
+        source: an ``ark.Program``, an ``ir.Module``, the path of an ``.mlir`` file, or MLIR text.
+            A module that has been through some stages already goes on from there.
+        target: ``cpu``, ``cpu:N`` (N workers), ``cuda:sm_90a``, ``hip:gfx942``, or a Target;
+            by default the module's own, else ARK_TARGET, else cpu.
+        options: see :class:`CompileOptions`; its fields can also be given as keywords.
+
+    Returns:
+        The executable; its parameters are still to be bound.
+
+    Raises:
+        InvalidUsageError: source, target or an option makes no sense.
+        UnsupportedError: this version cannot make a kernel for the target.
+        VerificationError: the schedule could not be proven.
+        CompileError: the MLIR does not parse, or the compiler failed.
+
+    Example:
+        >>> exe = ark.compile(program, target="cpu:4", trace=True)   # doctest: +SKIP
+        >>> exe.bind({"w": w}).run(x=x)["y"]                          # doctest: +SKIP
+    """
+    options = CompileOptions.make(options, overrides)
+    module = load_module(source)
+    machine = choose_target(module, target)
+    backend = backend_of(machine.backend)
+    with Progress("compiling") as progress:
+        kept = lower(module, machine, backend, options, "target", progress)
+        if backend.last_stage != stages()[-1]:
+            backend.emit(module, options.cpu, options.opt_level)
+            raise UnsupportedError(f"no kernels are made for {machine}")
+        parts = take_kernel(module, machine, options)
+        progress.step("machine code")
+        start = time.perf_counter()
+        code = backend.emit(module, options.cpu, options.opt_level)
+        _LOG.info("machine code: %.3f s, %d bytes", time.perf_counter() - start, len(code.image))
+    from ..runtime import Executable
+
+    manifest, sections = parts.finish(code, kept if options.keep_mlir else None)
+    return Executable.from_parts(manifest, sections)
+
+
+def choose_target(module: ir.Operation, target: str | Target | None) -> Target:
+    """The target asked for, else that of the module, else the default; marks the module."""
+    name = "ark.target"
+    if target is None and name in module.attributes:
+        return Target.parse(str(module.attributes[name]))
+    machine = resolve(knobs.TARGET.get() if target is None else target)
+    with module.context:
+        module.attributes[name] = ir.Attribute.parse(machine.mlir)
+    return machine
+
+
+def lower(
+    module: ir.Operation,
+    machine: Target,
+    backend: Backend,
+    options: CompileOptions,
+    last: str,
+    progress: Progress,
+) -> str | None:
+    """Runs the stages that `module` has not been through, as far as the backend goes.
+
+    Returns the text of the module at the stage `synchronization`, where `options` keep it.
+    """
+    names = stages()
+    reached = reached_stage(module)
+    first = names[names.index(reached) + 1 :][:1] if reached in names else names[:1]
+    last = names[min(names.index(last), names.index(backend.last_stage))]
+    kept: str | None = None
+    if reached == "synchronization" and options.verify:
+        prove(module)  # a schedule written by hand must hold, too
+    for stage in stages_between(first[0], last) if first else ():
+        progress.step(stage)
+        start = time.perf_counter()
+        run_stage(module, stage, _stage_options(stage, machine, backend, options))
+        _LOG.info("%s: %.3f s", stage, time.perf_counter() - start)
+        if stage == "graph" and options.tile:
+            assign_tiles(module, options.tile)
+        if stage == "synchronization" and options.keep_mlir:
+            kept = str(module.get_asm(enable_debug_info=True))
+    return kept
+
+
+def _stage_options(
+    stage: str, machine: Target, backend: Backend, options: CompileOptions
+) -> dict[str, str]:
+    result: dict[str, str] = {}
+    dump = options.dump_dir if options.dump_dir is not None else knobs.DUMP_DIR.get()
+    if dump is not None:
+        result["dump-dir"] = os.path.abspath(dump)
+    if stage == "scheduling" and options.scheduler is not None:
+        result["scheduler"] = options.scheduler
+    if stage == "synchronization" and not options.verify:
+        result["verify"] = "false"
+    if stage == "kernel" and options.trace:
+        result["trace"] = "true"
+    if stage == "target":
+        result.update(backend.target_options(options.cpu))
+    return result

@@ -1,0 +1,84 @@
+"""Options of a compilation."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, cast
+
+from ..errors import InvalidUsageError
+
+
+@dataclass(frozen=True)
+class CompileOptions:
+    """How to compile; every field is also a keyword of :func:`ark_mlir.compile`.
+
+    Attributes:
+        scheduler: a scheduler by name; None takes the compiler's choice.
+        tile: tile shape of the result, by the name of a group or of an op in it:
+            ``{"fc1": (32, 64), "matmul": (64, 64)}``; a group's own name goes first.
+        trace: make a kernel that can record when each task ran.
+        verify: prove the schedule. Off, a wrong schedule is found by wrong results only.
+        dump_dir: folder for ``NN-<stage>.mlir`` after each stage; None asks ARK_DUMP_DIR.
+        keep_mlir: keep the scheduled program as text in the bundle.
+        cpu: for the cpu target, whose instruction set to use: ``host``, ``baseline``, or a level
+            such as ``x86-64-v3``.
+        opt_level: LLVM's optimisation level, 0 to 3.
+
+    Raises:
+        InvalidUsageError: a value has the wrong type or is out of range.
+
+    Example:
+        >>> CompileOptions(trace=True).trace
+        True
+    """
+
+    scheduler: str | None = None
+    tile: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, "tuple[int, ...]"])
+    trace: bool = False
+    verify: bool = True
+    dump_dir: str | os.PathLike[str] | None = None
+    keep_mlir: bool = False
+    cpu: str = "host"
+    opt_level: int = 3
+
+    def __post_init__(self) -> None:
+        for name in ("trace", "verify", "keep_mlir"):
+            if not isinstance(getattr(self, name), bool):
+                raise _invalid(name, getattr(self, name), "True or False")
+        if not isinstance(self.scheduler, str | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise _invalid("scheduler", self.scheduler, "a scheduler's name")
+        if not isinstance(self.cpu, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise _invalid("cpu", self.cpu, "a processor's name")
+        if self.opt_level not in (0, 1, 2, 3):
+            raise _invalid("opt_level", self.opt_level, "0, 1, 2 or 3")
+        object.__setattr__(self, "tile", _tiles(self.tile))
+
+    @classmethod
+    def make(cls, options: CompileOptions | None, overrides: Mapping[str, Any]) -> CompileOptions:
+        """`options` with some fields replaced; raises InvalidUsageError on an unknown one."""
+        known = [item.name for item in fields(cls)]
+        if unknown := sorted(set(overrides) - set(known)):
+            raise InvalidUsageError(
+                f"compile has no option {unknown[0]!r}; it has {', '.join(known)}"
+            )
+        return replace(options or cls(), **overrides)
+
+
+def _invalid(name: str, value: object, expected: str) -> InvalidUsageError:
+    return InvalidUsageError(f"option {name}={value!r}: expected {expected}")
+
+
+def _tiles(tile: object) -> dict[str, tuple[int, ...]]:
+    if not isinstance(tile, Mapping):
+        raise _invalid("tile", tile, "a dict from names to tile shapes")
+    result: dict[str, tuple[int, ...]] = {}
+    tiles = cast("Mapping[object, object]", tile)
+    for name, shape in tiles.items():
+        extents = cast("tuple[object, ...]", shape) if isinstance(shape, tuple | list) else ()
+        sizes = tuple(extent for extent in extents if isinstance(extent, int) and extent > 0)
+        if not isinstance(name, str) or not sizes or len(sizes) != len(extents):
+            raise _invalid("tile", tiles, "names with tuples of positive integers")
+        result[name] = sizes
+    return result

@@ -1,0 +1,166 @@
+"""From the ``ark.kernel`` op to the parts of a bundle (docs/bundle.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import ir
+from ..dtypes import from_mlir
+from ..errors import CompileError
+from ..targets import Code, Target
+from .options import CompileOptions
+
+# Section, attribute of the kernel, and element type.
+_TABLES: dict[str, tuple[str, type[np.generic]]] = {
+    "instructions": ("instructions", np.int32),
+    "lanes": ("lanes", np.int32),
+    "tasks": ("task_table", np.int32),
+    "operands": ("operands", np.int64),
+    "timeline": ("timeline", np.int64),
+}
+_ALIGNMENT = 64
+
+
+@dataclass(frozen=True)
+class Parts:
+    """A bundle without its code."""
+
+    manifest: dict[str, Any]
+    sections: dict[str, bytes]
+    target: Target
+
+    def finish(self, code: Code, mlir: str | None) -> tuple[dict[str, Any], dict[str, bytes]]:
+        """Manifest and sections with the code, and with the program's text where it is kept."""
+        machine = {
+            "backend": self.target.backend,
+            "arch": code.arch,
+            "features": list(code.features),
+            "sms": self.manifest["sms"],
+            "warps": self.target.warps,
+            "shared_memory": self.target.shared_memory,
+        }
+        manifest = {key: value for key, value in self.manifest.items() if key != "sms"}
+        sections = {"kernel": code.image, **self.sections}
+        if mlir is not None:
+            sections["mlir"] = mlir.encode()
+        return {**manifest, "target": machine}, sections
+
+
+def take_kernel(module: ir.Operation, target: Target, options: CompileOptions) -> Parts:
+    """Removes the ``ark.kernel`` from a module and gives what a bundle holds of it.
+
+    Raises CompileError when the module has none.
+    """
+    kernel = next(_kernels(module), None)
+    if kernel is None:
+        raise CompileError("the module holds no ark.program, so that no kernel was made")
+    constants = bytearray()
+    manifest = {
+        "format": 1,
+        "producer": _producer(),
+        "program": _text(kernel, "sym_name"),
+        "entry": ir.FlatSymbolRefAttr(kernel.attributes["entry"]).value,
+        "sms": _plain(kernel.attributes["sms"]),
+        "arena": _plain(kernel.attributes["arena"]),
+        "buffers": [_buffer(item, constants) for item in _array(kernel, "buffers")],
+        "tasks": [_dictionary(item) for item in _array(kernel, "tasks")],
+        "bodies": [_body(item) for item in _array(kernel, "bodies")],
+        "semaphores": [_dictionary(item) for item in _array(kernel, "semaphores")],
+        "statistics": _dictionary(kernel.attributes["statistics"]),
+        "options": _options(options),
+    }
+    sections = {
+        name: _table(kernel.attributes[attribute], dtype)
+        for name, (attribute, dtype) in _TABLES.items()
+    }
+    sections["constants"] = bytes(constants)
+    kernel.erase()
+    return Parts(manifest, sections, target)
+
+
+def _kernels(module: ir.Operation) -> Iterator[ir.Operation]:
+    for op in module.regions[0].blocks[0]:
+        if op.operation.name == "ark.kernel":
+            yield op.operation
+
+
+def _producer() -> str:
+    from .. import __version__
+
+    return f"ark {__version__}"
+
+
+def _options(options: CompileOptions) -> dict[str, Any]:
+    result: dict[str, Any] = {
+        "trace": options.trace,
+        "verify": options.verify,
+        "cpu": options.cpu,
+        "opt_level": options.opt_level,
+    }
+    if options.scheduler is not None:
+        result["scheduler"] = options.scheduler
+    return result
+
+
+def _buffer(attribute: ir.Attribute, constants: bytearray) -> dict[str, Any]:
+    entry = ir.DictAttr(attribute)
+    memref = ir.MemRefType(ir.TypeAttr(entry["type"]).value)
+    dtype = from_mlir(str(memref.element_type))
+    result: dict[str, Any] = {
+        "name": _plain(entry["name"]),
+        "kind": _plain(entry["kind"]),
+        "dtype": dtype.name,
+        "shape": list(memref.shape),
+        "bytes": _plain(entry["bytes"]),
+        # Bodies assume no more than an element's own alignment.
+        "alignment": dtype.itemsize,
+    }
+    if "max" in entry:
+        result["max"] = _plain(entry["max"])
+    if result["kind"] == "state":
+        result["init"] = _plain(entry["init"]) if "init" in entry else 0
+    if "data" in entry:
+        constants.extend(bytes(-len(constants) % _ALIGNMENT))
+        result["offset"] = len(constants)
+        constants.extend(np.array(ir.DenseIntElementsAttr(entry["data"])).tobytes())
+    return result
+
+
+def _body(attribute: ir.Attribute) -> dict[str, Any]:
+    entry = ir.DictAttr(attribute)
+    return {
+        "name": ir.FlatSymbolRefAttr(entry["function"]).value,
+        "operands": _plain(entry["operands"]),
+    }
+
+
+def _table(attribute: ir.Attribute, dtype: type[np.generic]) -> bytes:
+    elements = ir.DenseIntElementsAttr(attribute)
+    return np.array(elements, dtype).tobytes() if len(elements) else b""
+
+
+def _array(op: ir.Operation, name: str) -> list[ir.Attribute]:
+    return list(ir.ArrayAttr(op.attributes[name]))
+
+
+def _text(op: ir.Operation, name: str) -> str:
+    return ir.StringAttr(op.attributes[name]).value
+
+
+def _dictionary(attribute: ir.Attribute) -> dict[str, Any]:
+    return {item.name: _plain(item.attr) for item in ir.DictAttr(attribute)}
+
+
+def _plain(attribute: ir.Attribute) -> Any:
+    """A JSON value: text, number, or a list of them."""
+    if isinstance(attribute, ir.StringAttr | ir.IntegerAttr | ir.FloatAttr | ir.BoolAttr):
+        return attribute.value
+    if isinstance(attribute, ir.ArrayAttr):
+        return [_plain(item) for item in attribute]
+    if isinstance(attribute, ir.DenseI64ArrayAttr):
+        return list(attribute)
+    raise CompileError(f"{attribute} has no place in a bundle")

@@ -1,0 +1,101 @@
+"""The stages in order, as passes/pipelines lists them, and how one of them is run."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Mapping
+
+from .. import ir
+from ..errors import CompileError, InvalidUsageError, VerificationError
+from ..passmanager import PassManager
+from .diagnostics import to_error
+
+_BEGIN = re.compile(r"ark-begin-stage\{stage=(\w+)\}")
+# The proof; its verdict is an error of the schedule and not of the compiler.
+_PROOF = "ark-verify-synchronization"
+_PROVEN = "synchronization"
+
+
+@functools.cache
+def stages() -> tuple[str, ...]:
+    """The names of all stages, first to last.
+
+    Example:
+        >>> stages()[0]
+        'graph'
+    """
+    with ir.Context():
+        return tuple(_BEGIN.findall(str(PassManager.parse("builtin.module(ark-compile)"))))
+
+
+def stages_between(first: str, last: str) -> tuple[str, ...]:
+    """The stages from `first` to `last`, both included; raises InvalidUsageError on others."""
+    names = stages()
+    for name in (first, last):
+        if name not in names:
+            raise InvalidUsageError(f"no such stage: {name!r}; there are {', '.join(names)}")
+    return names[names.index(first) : names.index(last) + 1]
+
+
+def reached_stage(module: ir.Operation) -> str | None:
+    """The last stage that a module has been through; None for a program of graph ops.
+
+    The module says so (``ark.stage``). One that was written by hand may not; then its ops tell.
+    """
+    if "ark.stage" in module.attributes:
+        return ir.StringAttr(module.attributes["ark.stage"]).value
+    found: set[str] = set()
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        found.add(op.name)
+        return ir.WalkResult.ADVANCE
+
+    module.walk(visit, ir.WalkOrder.PRE_ORDER)
+    marks = {
+        "ark.kernel": "kernel",
+        "ark.semaphore": "synchronization",
+        "ark.schedule": "scheduling",
+        "ark.arena": "memory",
+        "ark.task": "tiling",
+        "ark.group": "graph",
+    }
+    return next((stage for op, stage in marks.items() if op in found), None)
+
+
+def run_stage(module: ir.Operation, stage: str, options: Mapping[str, str]) -> None:
+    """Runs one stage on a module, in place.
+
+    Raises:
+        VerificationError: the schedule could not be proven.
+        CompileError: any other failure; both name the place.
+    """
+    words = [f"{name}={_quoted(value)}" for name, value in options.items()]
+    words += [f"from={stage}", f"to={stage}"]
+    run_passes(module, f"ark-compile{{{' '.join(words)}}}", stage)
+
+
+def prove(module: ir.Operation) -> None:
+    """Proves the schedule of a module; raises VerificationError."""
+    run_passes(module, _PROOF, _PROVEN)
+
+
+def run_passes(module: ir.Operation, pipeline: str, stage: str) -> None:
+    """Runs passes on a module, in place; raises as :func:`run_stage`."""
+    kind = VerificationError if stage == _PROVEN else CompileError
+    with module.context:
+        try:
+            manager = PassManager.parse(f"builtin.module({pipeline})")
+            manager.run(module)  # pyright: ignore[reportUnknownMemberType]
+        except ir.MLIRError as error:
+            raise to_error(kind, error, f"stage {stage}") from None
+        except ValueError as error:
+            raise InvalidUsageError(f"stage {stage}: {error}") from None
+
+
+def _quoted(value: str) -> str:
+    if value.isalnum():
+        return value
+    if "'" in value:
+        raise InvalidUsageError(f"{value!r} holds a quote, which an option cannot")
+    return f"'{value}'"

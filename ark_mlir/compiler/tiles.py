@@ -1,0 +1,51 @@
+"""Tile shapes that the user chose."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from .. import ir
+from ..errors import InvalidUsageError
+from .diagnostics import describe
+
+
+def assign_tiles(module: ir.Operation, tiles: Mapping[str, tuple[int, ...]]) -> None:
+    """Sets `tile` on the groups of a module at the stage `graph`.
+
+    A key names a group, or an op that groups hold, without its dialect: ``matmul``.
+
+    Raises:
+        InvalidUsageError: a key names nothing, or a shape does not fit the group's result.
+    """
+    unused = set(tiles)
+    with module.context:
+        for group in _groups(module):
+            name = ir.StringAttr(group.attributes["name"]).value
+            ops = {op.operation.name.removeprefix("ark.") for op in group.regions[0].blocks[0]}
+            key = next((key for key in tiles if key == name), None)
+            key = key or next((key for key in tiles if key in ops), None)
+            if key is None:
+                continue
+            unused.discard(key)
+            _assign(group, name, tiles[key])
+    if unused:
+        raise InvalidUsageError(f"tile: no group and no op of the program is {min(unused)!r}")
+
+
+def _assign(group: ir.Operation, name: str, tile: tuple[int, ...]) -> None:
+    shape = ir.ShapedType(group.results[0].type).shape
+    if len(shape) != len(tile):
+        raise InvalidUsageError(
+            f"tile {tile} does not fit the result of {name!r}, which has shape {tuple(shape)}",
+            location=describe(group.location),
+        )
+    group.attributes["tile"] = ir.DenseI64ArrayAttr.get(tile)
+
+
+def _groups(module: ir.Operation) -> Iterator[ir.Operation]:
+    for program in module.regions[0].blocks[0]:
+        if program.operation.name != "ark.program":
+            continue
+        for op in program.operation.regions[0].blocks[0]:
+            if op.operation.name == "ark.group":
+                yield op.operation

@@ -1,0 +1,63 @@
+"""What the compiler needs of a backend."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol, cast
+
+from .. import ir
+from ..errors import InvalidUsageError
+from .target import Target
+
+_BACKENDS = ("cpu", "cuda", "hip")
+
+
+@dataclass(frozen=True)
+class Code:
+    """A kernel's binary.
+
+    Attributes:
+        image: the bytes of the bundle's section `kernel`.
+        arch: ``x86_64``, ``sm_90a`` …
+        features: instruction-set features beyond the arch's base, by LLVM's names.
+    """
+
+    image: bytes
+    arch: str
+    features: tuple[str, ...]
+
+
+class Backend(Protocol):
+    """A family of machines."""
+
+    @property
+    def last_stage(self) -> str:
+        """The last stage that can be reached for this backend."""
+        ...
+
+    def detect(self) -> Target:
+        """The machine present; raises UnsupportedError where there is none."""
+        ...
+
+    def target_options(self, cpu: str) -> dict[str, str]:
+        """Options of the pipeline that depend on the processor to compile for."""
+        ...
+
+    def emit(self, module: ir.Operation, cpu: str, opt_level: int) -> Code:
+        """The binary of a module at the stage `target`, without its ``ark.kernel``."""
+        ...
+
+
+def backend_of(name: str) -> Backend:
+    """The backend of that name; raises InvalidUsageError when there is none.
+
+    Example:
+        >>> backend_of("cpu").last_stage
+        'target'
+    """
+    if name not in _BACKENDS:
+        raise InvalidUsageError(f"no such backend: {name!r}; there are {', '.join(_BACKENDS)}")
+    module = importlib.import_module(f".{name}", __package__)
+    return cast("Callable[[], Backend]", module.make_backend)()

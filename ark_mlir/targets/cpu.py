@@ -1,0 +1,101 @@
+"""The cpu backend: the LLVM dialect becomes a shared object, without a system compiler."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+from .. import ir
+from .._mlir_libs import _ark  # noqa: TID251 - code generation is the extension's
+from ..errors import InvalidUsageError
+from .backend import Backend, Code
+from .linker import link
+from .target import Target, resolve
+
+# What vectorised code can make use of. Anything else that a processor has would only tie the
+# bundle to it.
+_USEFUL = {
+    "x86_64": (
+        "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16", "avx", "avx2", "bmi", "bmi2",
+        "f16c", "fma", "lzcnt", "movbe", "avx512f", "avx512bw", "avx512cd", "avx512dq",
+        "avx512vl", "avx512vnni", "avx512bf16", "avx512fp16",
+    ),
+    "aarch64": ("fullfp16", "dotprod", "lse", "rdm", "bf16", "i8mm", "sve"),
+}  # fmt: skip
+# Levels of the x86-64 psABI, each with what it adds to the one below.
+_LEVELS = {
+    "x86-64": (),
+    "x86-64-v2": ("ssse3", "sse4.1", "sse4.2", "popcnt", "cx16"),
+    "x86-64-v3": ("avx", "avx2", "bmi", "bmi2", "f16c", "fma", "lzcnt", "movbe"),
+    "x86-64-v4": ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
+}
+
+
+@dataclass(frozen=True)
+class _Processor:
+    """What code is generated for."""
+
+    triple: str
+    arch: str
+    features: tuple[str, ...]
+
+    @property
+    def vector_lanes(self) -> int:
+        """f32 lanes of one vector register."""
+        if "avx512f" in self.features:
+            return 16
+        return 8 if "avx" in self.features else 4
+
+    @property
+    def llvm_features(self) -> str:
+        return ",".join(f"+{name}" for name in self.features)
+
+
+def _processor(cpu: str) -> _Processor:
+    triple = _ark.host_triple()
+    arch = triple.split("-", 1)[0]
+    arch = {"arm64": "aarch64", "amd64": "x86_64"}.get(arch, arch)
+    if cpu == "host":
+        _, text = _ark.host_cpu()
+        have = {name[1:] for name in text.split(",") if name.startswith("+")}
+        return _Processor(triple, arch, tuple(f for f in _USEFUL.get(arch, ()) if f in have))
+    if cpu == "baseline":
+        return _Processor(triple, arch, ())
+    if arch == "x86_64" and cpu in _LEVELS:
+        levels = list(_LEVELS)[: list(_LEVELS).index(cpu) + 1]
+        return _Processor(triple, arch, tuple(f for level in levels for f in _LEVELS[level]))
+    known = ["host", "baseline", *(_LEVELS if arch == "x86_64" else ())]
+    raise InvalidUsageError(f"cpu={cpu!r} is not known; expected one of {', '.join(known)}")
+
+
+class _Cpu:
+    """See :class:`ark_mlir.targets.Backend`."""
+
+    last_stage = "target"
+
+    def detect(self) -> Target:
+        """One worker per core of this machine."""
+        return resolve("cpu")
+
+    def target_options(self, cpu: str) -> dict[str, str]:
+        """How wide vectors are."""
+        return {"vector-lanes": str(_processor(cpu).vector_lanes)}
+
+    def emit(self, module: ir.Operation, cpu: str, opt_level: int) -> Code:
+        """A shared object that exports the entry and needs the C and maths library only."""
+        processor = _processor(cpu)
+        # Passes ran on an operation, and the translation takes a Module.
+        bytecode = cast("bytes", module.get_asm(binary=True))
+        parent = ir.Module.parse(bytecode, module.context)
+        code = _ark.translate_to_object(
+            parent,
+            triple=processor.triple,
+            features=processor.llvm_features,
+            opt_level=opt_level,
+        )
+        return Code(link(code), processor.arch, processor.features)
+
+
+def make_backend() -> Backend:
+    """The backend."""
+    return _Cpu()

@@ -1,0 +1,69 @@
+"""LLVM's linker: an object file becomes a shared object."""
+
+from __future__ import annotations
+
+import functools
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from ..errors import CompileError, UnsupportedError
+
+# No hash of the build, no path: equal objects give equal kernels.
+_FLAGS = (
+    "-shared", "--build-id=none", "--hash-style=gnu", "--gc-sections", "--strip-debug",
+    "-z", "now", "-z", "relro", "-z", "noexecstack",
+)  # fmt: skip
+
+
+def link(code: bytes) -> bytes:
+    """The shared object made of one relocatable object.
+
+    Symbols of the C and maths library stay open: the process that loads it has them.
+
+    Raises:
+        UnsupportedError: there is no linker.
+        CompileError: the linker refuses the object.
+    """
+    linker = find_linker()
+    with tempfile.TemporaryDirectory(prefix="ark-") as folder:
+        source, result = Path(folder, "kernel.o"), Path(folder, "kernel.so")
+        source.write_bytes(code)
+        command = [linker, *_FLAGS, "-o", str(result), str(source)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            reason = (done.stderr or done.stdout).strip().splitlines()
+            raise CompileError(
+                f"{Path(linker).name} failed with status {done.returncode}", notes=reason[:8]
+            )
+        return result.read_bytes()
+
+
+@functools.cache
+def find_linker() -> str:
+    """The path of ``ld.lld``: beside the LLVM in use, else in PATH.
+
+    Raises UnsupportedError, which says what to install, when there is none.
+    """
+    for prefix in _llvm_prefixes():
+        candidate = prefix / "bin" / "ld.lld"
+        if candidate.exists():
+            return str(candidate)
+    for name in ("ld.lld-22", "ld.lld"):
+        if found := shutil.which(name):
+            return found
+    raise UnsupportedError(
+        "no linker: compiling for cpu needs LLVM's ld.lld (Debian: apt install lld-22)"
+    )
+
+
+def _llvm_prefixes() -> list[Path]:
+    """Where the libLLVM that this process has loaded is installed."""
+    try:
+        maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return []
+    files = {Path(line.split(maxsplit=5)[-1]) for line in maps.splitlines() if ".so" in line}
+    libraries = [file for file in files if file.name.startswith(("libMLIR.so", "libLLVM.so"))]
+    return sorted({file.parent.parent for file in libraries})

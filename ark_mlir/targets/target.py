@@ -1,0 +1,121 @@
+"""The machine to compile for, as the compiler sees it."""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass, fields
+
+from .. import ir
+from ..errors import InvalidUsageError
+from ..passmanager import PassManager
+
+_FIELD = re.compile(r'(\w+) = ("[^"]*"|-?\w+)')
+
+
+@dataclass(frozen=True)
+class Target:
+    """A machine; the fields are those of ``#ark.target`` (dialects/ark/ArkAttrs.td).
+
+    Attributes:
+        backend: ``cpu``, ``cuda`` or ``hip``.
+        arch: ``sm_90a``, ``gfx942`` …; ``host`` for cpu.
+        sms: streaming multiprocessors; worker threads on cpu.
+        warps: warps of one persistent CTA.
+        shared_memory: bytes that the vCTAs of one SM share.
+        bandwidth: streaming read, GB/s.
+        flops: dense matrix rate, GFLOP/s.
+        handoff: one SM-to-SM signal, ns.
+        barrier: one grid barrier, ns.
+        overhead: fixed cost of starting a vCTA, ns.
+    """
+
+    backend: str
+    arch: str
+    sms: int
+    warps: int
+    shared_memory: int
+    bandwidth: int
+    flops: int
+    handoff: int
+    barrier: int
+    overhead: int
+
+    @property
+    def mlir(self) -> str:
+        """The attribute's text.
+
+        Example:
+            >>> resolve("cpu:2").mlir[:46]
+            '#ark.target<backend = cpu, arch = "host", sms '
+        """
+        parts = (
+            f'{field.name} = "{self.arch}"'
+            if field.name == "arch"
+            else f"{field.name} = {getattr(self, field.name)}"
+            for field in fields(self)
+        )
+        return f"#ark.target<{', '.join(parts)}>"
+
+    @classmethod
+    def parse(cls, text: str) -> Target:
+        """The target that an attribute's text spells; raises InvalidUsageError on any other."""
+        found = {name: value.strip('"') for name, value in _FIELD.findall(text)}
+        try:
+            return cls(
+                **{
+                    field.name: found[field.name]
+                    if field.name in ("backend", "arch")
+                    else int(found[field.name])
+                    for field in fields(cls)
+                }  # pyright: ignore[reportArgumentType] - which of them are text is checked above
+            )
+        except (KeyError, ValueError):
+            raise InvalidUsageError(f"{text!r} is not an #ark.target") from None
+
+    def __str__(self) -> str:
+        return f"cpu:{self.sms}" if self.backend == "cpu" else f"{self.backend}:{self.arch}"
+
+
+def resolve(target: str | Target) -> Target:
+    """The machine that a target's name stands for.
+
+    Args:
+        target: ``cpu``, ``cpu:N``, ``cuda`` (the GPU present), ``cuda:sm_90a``, ``hip:gfx942``,
+            the text of an ``#ark.target``, or a Target, which is returned as it is.
+
+    Raises:
+        InvalidUsageError: the name is not known.
+        UnsupportedError: ``cuda`` or ``hip`` without a GPU present.
+
+    Example:
+        >>> resolve("cpu:4").sms
+        4
+    """
+    if isinstance(target, Target):
+        return target
+    if target in ("cuda", "hip"):
+        from .backend import backend_of
+
+        return backend_of(target).detect()
+    return _look_up(target)
+
+
+@functools.cache
+def _look_up(name: str) -> Target:
+    # The compiler's own table answers: an empty module is given the target.
+    with ir.Context(), ir.Location.unknown():
+        module = ir.Module.create()
+        try:
+            option = "{target={" + name + "}}" if name else ""
+            manager = PassManager.parse(f"builtin.module(ark-assign-target{option})")
+            manager.run(module.operation)  # pyright: ignore[reportUnknownMemberType]
+        except (ir.MLIRError, ValueError) as error:
+            raise InvalidUsageError(_reason(name, error)) from None
+        return Target.parse(str(module.operation.attributes["ark.target"]))
+
+
+def _reason(name: str, error: ir.MLIRError | ValueError) -> str:
+    if isinstance(error, ir.MLIRError) and error.error_diagnostics:
+        return error.error_diagnostics[0].message
+    return f"target {name!r} cannot be parsed"
