@@ -13,7 +13,7 @@ from .diagnostics import to_error
 
 _BEGIN = re.compile(r"ark-begin-stage\{stage=(\w+)\}")
 # The proof; its verdict is an error of the schedule and not of the compiler.
-_PROOF = "ark-verify-synchronization"
+_PROOF = "ark.program(ark-verify-synchronization)"
 _PROVEN = "synchronization"
 
 

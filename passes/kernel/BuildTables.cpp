@@ -1,12 +1,15 @@
 //===- BuildTables.cpp - Program and schedule become tables ---------------===//
 
 #include "dialects/ark/ArkOps.h"
+#include "lib/analysis/CostModel.h"
+#include "lib/analysis/Timeline.h"
 #include "lib/support/BufferView.h"
 #include "passes/kernel/KernelAbi.h"
 #include "passes/kernel/Passes.h"
-#include "passes/kernel/TaskFacts.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <cmath>
 
 namespace mlir::ark {
 #define GEN_PASS_DEF_BUILDTABLESPASS
@@ -24,7 +27,8 @@ namespace {
 class TableBuilder {
 public:
   TableBuilder(ProgramOp program, ScheduleOp schedule)
-      : program(program), schedule(schedule), builder(program.getContext()) {}
+      : program(program), schedule(schedule), builder(program.getContext()),
+        costs(program, schedule.getSms()) {}
 
   FailureOr<KernelOp> build();
 
@@ -36,8 +40,8 @@ private:
   LogicalResult addTasks();
   LogicalResult addTask(TaskOp task);
   void addSemaphores();
-  void addLanes();
-  void addItem(Operation &item, int64_t sm);
+  LogicalResult addLanes();
+  bool addItem(const LaneItem &item);
   void addInstruction(abi::Opcode opcode, int64_t a, int64_t b = 0,
                       int64_t c = 0);
   DictionaryAttr getStatistics();
@@ -54,9 +58,9 @@ private:
   ProgramOp program;
   ScheduleOp schedule;
   Builder builder;
+  CostModel costs;
 
   DenseMap<Value, int64_t> slots;
-  llvm::StringMap<int64_t> taskNumbers, semaphoreNumbers;
   llvm::MapVector<StringAttr, int64_t> bodyNumbers;
   SmallVector<int64_t> arrivals;
 
@@ -128,6 +132,25 @@ int64_t TableBuilder::getArenaBytes() {
 // Tasks
 //===----------------------------------------------------------------------===//
 
+/// `file:line` of the first file in a location, of the callee in a call; or
+/// nothing.
+static std::string describeLocation(Location loc) {
+  if (auto file = dyn_cast<FileLineColRange>(loc))
+    return (file.getFilename().getValue() + ":" + Twine(file.getStartLine()))
+        .str();
+  if (auto name = dyn_cast<NameLoc>(loc))
+    return describeLocation(name.getChildLoc());
+  if (auto call = dyn_cast<CallSiteLoc>(loc)) {
+    std::string callee = describeLocation(call.getCallee());
+    return callee.empty() ? describeLocation(call.getCaller()) : callee;
+  }
+  if (auto fused = dyn_cast<FusedLoc>(loc))
+    for (Location part : fused.getLocations())
+      if (std::string text = describeLocation(part); !text.empty())
+        return text;
+  return "";
+}
+
 LogicalResult TableBuilder::addTask(TaskOp task) {
   auto body = task->getAttrOfType<FlatSymbolRefAttr>(abi::kBodyAttr);
   if (!body)
@@ -138,7 +161,6 @@ LogicalResult TableBuilder::addTask(TaskOp task) {
           .insert({body.getAttr(), static_cast<int64_t>(bodyNumbers.size())})
           .first->second;
 
-  taskNumbers[task.getName()] = tasks.size();
   taskTable.push_back(bodyNumber);
   taskTable.push_back(getNumOperands());
   for (Value operand : task.getOperands()) {
@@ -153,7 +175,7 @@ LogicalResult TableBuilder::addTask(TaskOp task) {
     operands.push_back(view->byteOffset);
   }
 
-  TaskFacts facts = getTaskFacts(task);
+  const TaskCost &cost = costs.getTask(tasks.size());
   auto number = [&](StringRef name, int64_t value) {
     return builder.getNamedAttr(name, builder.getI64IntegerAttr(value));
   };
@@ -164,8 +186,10 @@ LogicalResult TableBuilder::addTask(TaskOp task) {
        builder.getNamedAttr("grid",
                             builder.getDenseI64ArrayAttr(task.getGrid())),
        builder.getNamedAttr("ops", ops ? ops : builder.getArrayAttr({})),
-       builder.getNamedAttr("location", builder.getStringAttr(facts.location)),
-       number("bytes", facts.bytes), number("flops", facts.flops)}));
+       builder.getNamedAttr(
+           "location", builder.getStringAttr(describeLocation(task.getLoc()))),
+       number("bytes", cost.bytesRead + cost.bytesWritten),
+       number("flops", cost.flops)}));
   numVctas += task.getNumVCTAs();
   return success();
 }
@@ -196,7 +220,6 @@ LogicalResult TableBuilder::addTasks() {
 
 void TableBuilder::addSemaphores() {
   for (auto semaphore : schedule.getBody().getOps<SemaphoreOp>()) {
-    semaphoreNumbers[semaphore.getSymName()] = arrivals.size();
     arrivals.push_back(semaphore.getArrivals());
     semaphores.push_back(builder.getDictionaryAttr(
         {builder.getNamedAttr("name", semaphore.getSymNameAttr()),
@@ -214,41 +237,52 @@ void TableBuilder::addInstruction(abi::Opcode opcode, int64_t a, int64_t b,
     instructions.push_back(static_cast<int32_t>(field));
 }
 
-void TableBuilder::addItem(Operation &item, int64_t sm) {
-  if (auto run = dyn_cast<RunOp>(item)) {
-    auto [begin, end] = run.getRangeOn(sm);
+/// Whether the item becomes an instruction.
+bool TableBuilder::addItem(const LaneItem &item) {
+  switch (item.kind) {
+  case LaneItem::Kind::Run:
     // A lane op of several SMs may leave some of them without work.
-    if (begin < end)
-      addInstruction(abi::Opcode::Run, taskNumbers.lookup(run.getTask()), begin,
-                     end);
-  } else if (auto signal = dyn_cast<SignalOp>(item)) {
+    if (item.begin == item.end)
+      return false;
+    addInstruction(abi::Opcode::Run, item.index, item.begin, item.end);
+    return true;
+  case LaneItem::Kind::Signal:
     ++numSignals;
-    addInstruction(abi::Opcode::Signal,
-                   semaphoreNumbers.lookup(signal.getSemaphore()));
-  } else if (auto wait = dyn_cast<WaitOp>(item)) {
+    addInstruction(abi::Opcode::Signal, item.index);
+    return true;
+  case LaneItem::Kind::Wait:
     ++numWaits;
-    int64_t semaphore = semaphoreNumbers.lookup(wait.getSemaphore());
-    addInstruction(abi::Opcode::Wait, semaphore, arrivals[semaphore]);
-  } else if (auto barrier = dyn_cast<BarrierOp>(item)) {
+    addInstruction(abi::Opcode::Wait, item.index, arrivals[item.index]);
+    return true;
+  case LaneItem::Kind::Barrier:
     ++numBarriers;
-    int64_t semaphore = semaphoreNumbers.lookup(barrier.getSemaphore());
-    addInstruction(abi::Opcode::Barrier, semaphore, arrivals[semaphore]);
+    addInstruction(abi::Opcode::Barrier, item.index, arrivals[item.index]);
+    return true;
+  case LaneItem::Kind::Prefetch:
+    // A hint, and a cpu prefetches well enough by itself.
+    return false;
   }
-  // A prefetch is a hint, and hardware prefetches well enough on a cpu.
+  llvm_unreachable("all kinds of items are handled");
 }
 
-/// A lane op stands for one lane on each of its SMs.
-void TableBuilder::addLanes() {
-  for (auto lane : schedule.getBody().getOps<LaneOp>())
-    for (int64_t sm = lane.getSmBegin(); sm < lane.getSmEnd(); ++sm) {
-      lanes.push_back(sm);
-      lanes.push_back(getNumInstructions());
-      for (Operation &item : lane.getBody().front())
-        addItem(item, sm);
-      lanes.push_back(getNumInstructions());
+/// One lane for every SM of a lane op, each with its times.
+LogicalResult TableBuilder::addLanes() {
+  FailureOr<Timeline> times = computeTimeline(schedule);
+  if (failed(times))
+    return failure();
+  ExpandedSchedule expanded(schedule);
+  for (auto [lane, laneTimes] : llvm::zip_equal(expanded.lanes, times->lanes)) {
+    lanes.push_back(lane.sm);
+    lanes.push_back(getNumInstructions());
+    for (auto [item, time] : llvm::zip_equal(lane.items, laneTimes)) {
+      if (!addItem(item))
+        continue;
+      timeline.push_back(std::llround(time.start));
+      timeline.push_back(std::llround(time.duration));
     }
-  // Until a prediction exists everything starts at zero and takes no time.
-  timeline.assign(2 * getNumInstructions(), 0);
+    lanes.push_back(getNumInstructions());
+  }
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -278,7 +312,8 @@ FailureOr<KernelOp> TableBuilder::build() {
   if (failed(addTasks()))
     return failure();
   addSemaphores();
-  addLanes();
+  if (failed(addLanes()))
+    return failure();
   if (lanes.empty())
     return schedule.emitOpError("has no lanes");
 

@@ -2,6 +2,7 @@
 
 #include "passes/pipelines/Pipelines.h"
 
+#include "dialects/ark/ArkOps.h"
 #include "passes/graph/Passes.h"
 #include "passes/kernel/Passes.h"
 #include "passes/memory/Passes.h"
@@ -40,8 +41,10 @@ static void buildScheduling(OpPassManager &pm,
 }
 
 static void buildSynchronization(OpPassManager &pm,
-                                 const CompilePipelineOptions &) {
-  buildSynchronizationPipeline(pm);
+                                 const CompilePipelineOptions &options) {
+  if (options.verify)
+    return buildSynchronizationPipeline(pm);
+  pm.addNestedPass<ProgramOp>(createInsertSynchronizationPass());
 }
 
 static void buildKernel(OpPassManager &pm,
@@ -143,6 +146,8 @@ struct CompileFlags {
   llvm::cl::opt<bool> trace{
       "ark-trace",
       llvm::cl::desc("Make a kernel that records when its instructions ran")};
+  llvm::cl::opt<bool> verify{"ark-verify-schedule", llvm::cl::init(true),
+                             llvm::cl::desc("Prove the schedule")};
 };
 } // namespace
 
@@ -163,6 +168,7 @@ buildFromFlags(OpPassManager &pm, StringRef to,
   options.scheduler = flags.scheduler;
   options.dumpDir = flags.dumpDir;
   options.trace = flags.trace;
+  options.verify = flags.verify;
   return buildCompilePipeline(pm, options, error);
 }
 

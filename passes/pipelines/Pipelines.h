@@ -49,6 +49,8 @@ struct CompilePipelineOptions
       *this, "dump-dir",
       llvm::cl::desc("Folder for NN-<stage>.mlir after every stage"),
       llvm::cl::init("")};
+  Option<bool> verify{*this, "verify", llvm::cl::desc("Prove the schedule"),
+                      llvm::cl::init(true)};
   Option<bool> trace{
       *this, "trace",
       llvm::cl::desc("Make a kernel that records when its instructions ran"),
