@@ -131,7 +131,9 @@ LogicalResult ark::fuseProducersIntoTask(RewriterBase &rewriter, GroupOp group,
     eliminateCommonSubExpressions(rewriter, dominance, task);
     for (Operation *user : llvm::make_early_inc_range(producer.getUsers())) {
       auto slice = dyn_cast<ExtractSliceOp>(user);
-      if (!slice || !isInside(user, task))
+      // The slice may also be at an offset that the op computes.
+      if (!slice || !isInside(slice, task) ||
+          slice.getSource().getDefiningOp() != &producer)
         continue;
       rewriter.setInsertionPoint(slice);
       FailureOr<Value> tile = computeSlice(rewriter, slice, &producer);
