@@ -9,6 +9,11 @@
 using namespace mlir;
 using namespace mlir::ark;
 
+/// Whether the op's result is what its group makes.
+static bool isReturned(Operation *op) {
+  return llvm::all_of(op->getUsers(), llvm::IsaPred<YieldOp>);
+}
+
 namespace {
 /// The two parts of every pair are slices of the operand: a pair (a, b) turns
 /// into (a cos - b sin, b cos + a sin).
@@ -19,8 +24,13 @@ struct DecomposeRope : OpConversionPattern<RopeOp> {
   matchAndRewrite(RopeOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
-    Value x = adaptor.getOperand();
-    auto type = cast<RankedTensorType>(x.getType());
+    // Read from memory and written to memory as it is there; the body of the
+    // ops converts.
+    Value x = isa<BlockArgument>(op.getOperand()) ? op.getOperand()
+                                                  : adaptor.getOperand();
+    auto type = cast<RankedTensorType>(
+        isReturned(op) ? op.getType()
+                       : getTypeConverter()->convertType(op.getType()));
     int64_t rank = type.getRank(), half = type.getShape().back() / 2;
     SmallVector<OpFoldResult> sizes =
         getAsIndexOpFoldResult(rewriter.getContext(), type.getShape());
@@ -48,11 +58,15 @@ struct DecomposeRope : OpConversionPattern<RopeOp> {
           rewriter, loc, {a, b, adaptor.getCos(), adaptor.getSin()},
           {pairs, pairs, angles, angles}, into,
           [&](OpBuilder &b, Location l, ValueRange v) -> Value {
-            Value straight = arith::MulFOp::create(b, l, v[0], v[2]);
-            Value crossed = arith::MulFOp::create(b, l, v[1], v[3]);
-            return isFirst
-                       ? Value(arith::SubFOp::create(b, l, straight, crossed))
-                       : Value(arith::AddFOp::create(b, l, straight, crossed));
+            Type compute = v[2].getType();
+            Value straight = arith::MulFOp::create(
+                b, l, convertScalar(b, l, v[0], compute), v[2]);
+            Value crossed = arith::MulFOp::create(
+                b, l, convertScalar(b, l, v[1], compute), v[3]);
+            Value sum =
+                isFirst ? Value(arith::SubFOp::create(b, l, straight, crossed))
+                        : Value(arith::AddFOp::create(b, l, straight, crossed));
+            return convertScalar(b, l, sum, type.getElementType());
           });
     };
     // Each half is computed in its place of the result.

@@ -44,6 +44,17 @@ static void unshareInits(RewriterBase &rewriter, Block &body) {
   }
 }
 
+/// Parts of a tensor are computed in it, one after the other: what is inserted
+/// comes right before its insertion, when the parts before it are there.
+static void sinkInsertedParts(RewriterBase &rewriter, Block &body) {
+  for (auto insertion : body.getOps<tensor::InsertSliceOp>()) {
+    Operation *source = insertion.getSource().getDefiningOp();
+    if (source && source->hasOneUse() && source->getBlock() == &body &&
+        isa<linalg::LinalgOp>(source))
+      rewriter.moveOpBefore(source, insertion);
+  }
+}
+
 /// Whether all other readers of `use`'s value come before `use`'s owner.
 static bool isLastUse(OpOperand &use) {
   Block *block = use.getOwner()->getBlock();
@@ -99,6 +110,7 @@ static linalg::CopyOp getFinalCopy(TaskOp task) {
 
 void ark::computeInDestination(RewriterBase &rewriter, TaskOp task) {
   Block &body = task.getBody().front();
+  sinkInsertedParts(rewriter, body);
   unshareInits(rewriter, body);
   for (auto op : llvm::make_early_inc_range(body.getOps<linalg::GenericOp>()))
     computeInPlace(rewriter, op);

@@ -3,6 +3,7 @@
 #include "passes/tiling/TaskBody.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Tensor/Transforms/Transforms.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -96,6 +97,46 @@ static FailureOr<Value> sliceOfInsertion(RewriterBase &rewriter,
 }
 
 //===----------------------------------------------------------------------===//
+// Extents
+//===----------------------------------------------------------------------===//
+
+/// The extent of a tensor that structured ops made, from where its memory comes
+/// from.
+static OpFoldResult getExtent(OpBuilder &builder, Value tensor, int64_t dim) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  if (!type.isDynamicDim(dim))
+    return builder.getIndexAttr(type.getDimSize(dim));
+  Operation *op = tensor.getDefiningOp();
+  if (auto empty = dyn_cast_or_null<tensor::EmptyOp>(op))
+    return empty.getMixedSizes()[dim];
+  if (auto slice = dyn_cast_or_null<ExtractSliceOp>(op))
+    return slice.getMixedSizes()[dim];
+  if (auto insertion = dyn_cast_or_null<InsertSliceOp>(op))
+    return getExtent(builder, insertion.getDest(), dim);
+  if (auto style = dyn_cast_or_null<DestinationStyleOpInterface>(op))
+    return getExtent(
+        builder, style.getTiedOpOperand(cast<OpResult>(tensor))->get(), dim);
+  return {};
+}
+
+/// Tiling asks whole tensors for their extents. The answers are values that
+/// exist already; the tensors must not appear in the task for their sake.
+static void resolveExtents(RewriterBase &rewriter, TaskOp task) {
+  for (auto dim :
+       llvm::make_early_inc_range(task.getBody().getOps<tensor::DimOp>())) {
+    std::optional<int64_t> position = dim.getConstantIndex();
+    if (!position)
+      continue;
+    OpFoldResult extent = getExtent(rewriter, dim.getSource(), *position);
+    if (!extent)
+      continue;
+    rewriter.setInsertionPoint(dim);
+    rewriter.replaceOp(
+        dim, getValueOrCreateConstantIndexOp(rewriter, dim.getLoc(), extent));
+  }
+}
+
+//===----------------------------------------------------------------------===//
 // Fusion
 //===----------------------------------------------------------------------===//
 
@@ -127,6 +168,7 @@ LogicalResult ark::fuseProducersIntoTask(RewriterBase &rewriter, GroupOp group,
        llvm::reverse(group.getBody().front().without_terminator())) {
     // Readers of one op often read the same slice of it. Only when all of
     // them are there, equal slices can be seen, and the op is computed once.
+    resolveExtents(rewriter, task);
     DominanceInfo dominance(task);
     eliminateCommonSubExpressions(rewriter, dominance, task);
     for (Operation *user : llvm::make_early_inc_range(producer.getUsers())) {

@@ -29,6 +29,19 @@ LogicalResult fuseProducersIntoTask(RewriterBase &rewriter, GroupOp group,
 void makeInputRegions(RewriterBase &rewriter, GroupOp group, TaskOp task,
                       const TileGrid &grid);
 
+/// Makes indexing maps as simple as the tile's extents allow.
+void simplifyMapsOfBody(RewriterBase &rewriter, TaskOp task);
+
+/// Whether bodies leave out a dimension of the tile of their out: a leading one
+/// of extent one, which the grid has cut to that.
+bool isDroppedDim(RankedTensorType tile, int64_t dim);
+
+/// Takes such dimensions out of the iteration spaces of structured ops.
+void dropUnitDimsOfBody(RewriterBase &rewriter, TaskOp task);
+
+/// Turns `linalg.generic` ops that are contractions into `linalg.contract`.
+void nameContractions(RewriterBase &rewriter, TaskOp task);
+
 /// Computes what `task`'s body copies to the tile of its out in there, and lets
 /// elementwise ops overwrite what nothing reads after them, so that most bodies
 /// need no memory of their own.

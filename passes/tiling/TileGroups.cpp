@@ -7,7 +7,9 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/TilingInterfaceImpl.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Tensor/Transforms/Transforms.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/Transforms/CSE.h"
@@ -193,6 +195,14 @@ SmallVector<OpFoldResult> GroupTiler::getUpdateOffsets(ValueRange indices) {
   return offsets;
 }
 
+static RankedTensorType dropDims(RankedTensorType tile) {
+  SmallVector<int64_t> shape;
+  for (int64_t dim = 0; dim < tile.getRank(); ++dim)
+    if (!isDroppedDim(tile, dim))
+      shape.push_back(tile.getDimSize(dim));
+  return tile.clone(shape);
+}
+
 /// A tile of the root, copied to the out's tile. The copy keeps the place; it
 /// goes when the tile is computed there.
 void GroupTiler::createBody(TaskOp task) {
@@ -205,25 +215,26 @@ void GroupTiler::createBody(TaskOp task) {
   }
   SmallVector<OpFoldResult> ones(offsets.size(), rewriter.getIndexAttr(1));
   Value outTile = task.getOutTiles().front();
-  Value destination = outTile;
-  SmallVector<OpFoldResult> updateOffsets;
-  if (update) {
-    updateOffsets = getUpdateOffsets(indices);
-    destination = ExtractSliceOp::create(rewriter, loc, outTile, updateOffsets,
-                                         sizes, ones);
-  }
+
+  // The part of the out's tile that the copy fills, without unit dimensions. It
+  // comes first, so that whatever computes the tile can compute it there.
+  SmallVector<OpFoldResult> zeros(offsets.size(), rewriter.getIndexAttr(0));
+  SmallVector<OpFoldResult> partOffsets =
+      update ? getUpdateOffsets(indices) : zeros;
+  RankedTensorType tileType =
+      ExtractSliceOp::inferResultType(getType(root), sizes);
+  RankedTensorType partType = dropDims(tileType);
+  Value part = ExtractSliceOp::create(rewriter, loc, partType, outTile,
+                                      partOffsets, sizes, ones);
   Value tile =
       ExtractSliceOp::create(rewriter, loc, root, offsets, sizes, ones);
-  // An extent of zero is static in the root and clipped in the out.
-  if (tile.getType() != destination.getType() &&
-      getType(root).getNumElements() == 0)
-    tile = tensor::CastOp::create(rewriter, loc, destination.getType(), tile);
-  Value result = linalg::CopyOp::create(rewriter, loc, ValueRange{tile},
-                                        ValueRange{destination})
-                     .getResult(0);
-  if (update)
-    result = InsertSliceOp::create(rewriter, loc, result, outTile,
-                                   updateOffsets, sizes, ones);
+  Value reduced =
+      ExtractSliceOp::create(rewriter, loc, partType, tile, zeros, sizes, ones);
+  Value copy = linalg::CopyOp::create(rewriter, loc, ValueRange{reduced},
+                                      ValueRange{part})
+                   .getResult(0);
+  Value result = InsertSliceOp::create(rewriter, loc, copy, outTile,
+                                       partOffsets, sizes, ones);
   YieldOp::create(rewriter, loc, ValueRange{result});
 }
 
@@ -236,11 +247,14 @@ FailureOr<TaskOp> GroupTiler::run(int64_t warps,
     return failure();
   makeInputRegions(rewriter, group, task, grid);
   rewriter.replaceOp(group, task.getResults());
+  simplifyMapsOfBody(rewriter, task);
+  dropUnitDimsOfBody(rewriter, task);
   if (failed(applyPatternsGreedily(task.getBody(), cleanup)))
     return failure();
   DominanceInfo dominance(task);
   eliminateCommonSubExpressions(rewriter, dominance, task);
   computeInDestination(rewriter, task);
+  nameContractions(rewriter, task);
   return task;
 }
 
@@ -263,6 +277,8 @@ struct TileGroupsPass : ark::impl::TileGroupsPassBase<TileGroupsPass> {
     tensor::DimOp::getCanonicalizationPatterns(set, context);
     tensor::ExtractSliceOp::getCanonicalizationPatterns(set, context);
     tensor::InsertSliceOp::getCanonicalizationPatterns(set, context);
+    tensor::populateFoldTensorEmptyPatterns(set);
+    linalg::populateSwapExtractSliceWithFillPatterns(set);
     cleanup = std::move(set);
     return success();
   }

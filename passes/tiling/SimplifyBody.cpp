@@ -1,0 +1,104 @@
+//===- SimplifyBody.cpp - The body of one tile in plain terms -------------===//
+
+#include "passes/tiling/TaskBody.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/PatternMatch.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+//===----------------------------------------------------------------------===//
+// Indexing maps
+//===----------------------------------------------------------------------===//
+
+/// `d floordiv c` is zero in a tile that holds `c` or fewer of the dimension:
+/// query heads of one key head.
+static void simplifyMaps(RewriterBase &rewriter, linalg::GenericOp op) {
+  SmallVector<int64_t> ranges = op.getStaticLoopRanges();
+  auto simplify = [&](AffineExpr expr) {
+    auto quotient = dyn_cast<AffineBinaryOpExpr>(expr);
+    if (!quotient || quotient.getKind() != AffineExprKind::FloorDiv)
+      return expr;
+    auto dim = dyn_cast<AffineDimExpr>(quotient.getLHS());
+    auto divisor = dyn_cast<AffineConstantExpr>(quotient.getRHS());
+    if (!dim || !divisor || ShapedType::isDynamic(ranges[dim.getPosition()]) ||
+        ranges[dim.getPosition()] > divisor.getValue())
+      return expr;
+    return getAffineConstantExpr(0, expr.getContext());
+  };
+  SmallVector<AffineMap> maps;
+  for (AffineMap map : op.getIndexingMapsArray())
+    maps.push_back(AffineMap::get(
+        map.getNumDims(), 0, llvm::map_to_vector(map.getResults(), simplify),
+        map.getContext()));
+  rewriter.modifyOpInPlace(op, [&] {
+    op.setIndexingMapsAttr(rewriter.getAffineMapArrayAttr(maps));
+  });
+}
+
+void ark::simplifyMapsOfBody(RewriterBase &rewriter, TaskOp task) {
+  for (auto op : task.getBody().getOps<linalg::GenericOp>())
+    simplifyMaps(rewriter, op);
+}
+
+//===----------------------------------------------------------------------===//
+// Dimensions of extent one
+//===----------------------------------------------------------------------===//
+
+bool ark::isDroppedDim(RankedTensorType tile, int64_t dim) {
+  return dim < tile.getRank() - 2 && tile.getDimSize(dim) == 1;
+}
+
+void ark::dropUnitDimsOfBody(RewriterBase &rewriter, TaskOp task) {
+  auto tile = cast<RankedTensorType>(task.getOutTiles().front().getType());
+  linalg::ControlDropUnitDims options;
+  options.rankReductionStrategy =
+      linalg::ControlDropUnitDims::RankReductionStrategy::ExtractInsertSlice;
+  options.controlFn = [&](Operation *op) {
+    SmallVector<unsigned> dims;
+    SmallVector<int64_t> ranges =
+        cast<linalg::GenericOp>(op).getStaticLoopRanges();
+    for (int64_t dim = 0, e = ranges.size(); dim < e; ++dim)
+      if (ranges[dim] == 1 && dim < tile.getRank() && isDroppedDim(tile, dim))
+        dims.push_back(dim);
+    return dims;
+  };
+  for (auto op :
+       llvm::make_early_inc_range(task.getBody().getOps<linalg::GenericOp>())) {
+    rewriter.setInsertionPoint(op);
+    FailureOr<linalg::DropUnitDimsResult> result =
+        linalg::dropUnitDims(rewriter, op, options);
+    if (succeeded(result))
+      rewriter.replaceOp(op, result->replacements);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Contractions
+//===----------------------------------------------------------------------===//
+
+/// Contractions by name: what a backend looks for, in one line.
+void ark::nameContractions(RewriterBase &rewriter, TaskOp task) {
+  for (auto op :
+       llvm::make_early_inc_range(task.getBody().getOps<linalg::GenericOp>())) {
+    bool isContraction =
+        linalg::isaContractionOpInterface(cast<linalg::LinalgOp>(*op)) &&
+        llvm::all_of(op.getIndexingMapsArray(), [](AffineMap map) {
+          return map.isProjectedPermutation();
+        });
+    // The named op sums in the type of its result, and adds.
+    bool adds = isa_and_nonnull<arith::AddFOp, arith::AddIOp>(
+        op.getBody()->getTerminator()->getOperand(0).getDefiningOp());
+    if (!isContraction || !adds)
+      continue;
+    rewriter.setInsertionPoint(op);
+    auto contract = linalg::ContractOp::create(
+        rewriter, op.getLoc(), op.getResultTypes(), op.getInputs(),
+        op.getOutputs(), op.getIndexingMaps());
+    rewriter.replaceOp(op, contract.getResults());
+  }
+}
