@@ -1,0 +1,185 @@
+"""What compiling a decoder costs, and what its schedule is worth.
+
+    python benchmarks/decoder_compile.py
+
+Llama-3.2-1B shapes, one decode step at context 1024, bf16; no weights are needed.
+
+1. From Python to a proven schedule for 132 SMs, in a fresh process: seconds and peak memory.
+2. How evenly the tasks that stream weights are shared out: the busiest SM against the mean.
+3. The arena against the largest set of values alive at once.
+4. Kernel code of 32 layers against 16, on cpu.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from pathlib import Path
+
+from table import print_table
+
+import ark_mlir as ark
+from ark_mlir.models.decoder import DecoderConfig, RopeScaling, build_decode
+
+TARGET = "cuda:sm_90a"
+
+FRESH = """
+import json, resource, sys, time
+start = time.perf_counter()
+import decoder_compile as benchmark
+result = benchmark.proven(int(sys.argv[1]))
+print(json.dumps({
+    "seconds": time.perf_counter() - start,
+    "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+    "text": str(result),
+}))
+"""
+
+
+def main() -> int:
+    argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None).parse_args()
+    cold = fresh(16)
+    rows = [
+        ("Python to a proven schedule, 132 SMs, s", f"{cold['seconds']:.1f}", "10"),
+        ("its peak memory, MB", f"{cold['megabytes']:.0f}", "2000"),
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        ark.compiler.check(decode(16), TARGET, ark.CompileOptions(dump_dir=folder))
+        (dump,) = Path(folder).glob("*-synchronization.mlir")
+        step, worst, task = shares(dump.read_text())
+    rows += [
+        ("weights per SM over a step, largest / mean", f"{step:.3f}", "1.02"),
+        (f"the same, worst single task ({task})", f"{worst:.3f}", "1.02"),
+    ]
+    sixteen, thirtytwo = (ark.compile(decode(layers), "cpu:2").report() for layers in (16, 32))
+    rows += [
+        ("arena / largest live set", f"{sixteen.arena_bytes / sixteen.largest_live_set:.3f}", "1.15"),
+        ("kernel code, 32 layers / 16", f"{thirtytwo.kernel_bytes / sixteen.kernel_bytes:.3f}", "1.10"),
+    ]
+    print_table(("figure", "measured", "aim, at most"), rows)
+    print(cold["text"])
+    return 0
+
+
+def decode(layers: int) -> ark.Program:
+    """One decode step of Llama-3.2-1B, with more or fewer layers."""
+    config = DecoderConfig(
+        vocabulary=128256,
+        hidden=2048,
+        layers=layers,
+        heads=32,
+        kv_heads=8,
+        head=64,
+        intermediate=8192,
+        tied=True,
+        scaling=RopeScaling(32.0, 1.0, 4.0, 8192),
+    )
+    return build_decode(config, max_length=1024)
+
+
+def proven(layers: int) -> object:
+    return ark.compiler.check(decode(layers), TARGET)
+
+
+def fresh(layers: int) -> dict[str, float | str]:
+    """`proven` in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", FRESH, str(layers)],
+        cwd=Path(__file__).parent,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return json.loads(done.stdout)
+
+
+def shares(text: str) -> tuple[float, float, str]:
+    """Largest share of weight bytes over the mean: of the whole step, and of the worst task."""
+    from ark_mlir import ir
+
+    per_step: dict[int, float] = defaultdict(float)
+    worst, worst_task = 0.0, ""
+    with ir.Context():
+        module = ir.Module.parse(text)
+        bytes_of = weights_per_vcta(module)
+        per_task: dict[str, dict[int, float]] = defaultdict(lambda: defaultdict(float))
+        for sm, task, count in runs(module):
+            per_task[task][sm] += count * bytes_of.get(task, 0.0)
+    sms = 132
+    for task, shares in per_task.items():
+        total = sum(shares.values())
+        if total == 0:
+            continue
+        for sm, share in shares.items():
+            per_step[sm] += share
+        ratio = max(shares.values()) * sms / total
+        if ratio > worst:
+            worst, worst_task = ratio, task
+    return max(per_step.values()) * sms / sum(per_step.values()), worst, worst_task
+
+
+def weights_per_vcta(module: object) -> dict[str, float]:
+    """Bytes of matrix parameters that a vCTA of each task reads."""
+    from ark_mlir import ir
+
+    result: dict[str, float] = {}
+    (program,) = [op for op in module.body.operations if op.operation.name == "ark.program"]  # type: ignore[attr-defined]
+    block = program.regions[0].blocks[0]
+    matrices = {
+        argument
+        for argument, attributes in zip(block.arguments, program.attributes["arg_attrs"])
+        if "parameter" in str(attributes["ark.kind"]) and len(argument.type.shape) == 2
+    }
+    for op in block.operations:
+        if op.operation.name != "ark.task" or "embedding" in str(op.attributes["ops"]):
+            continue
+        grid = 1
+        for extent in ir.DenseI64ArrayAttr(op.attributes["grid"]):
+            grid *= extent
+        size = sum(
+            operand.type.shape[0] * operand.type.shape[1] * 2
+            for operand in op.operands
+            if operand in matrices
+        )
+        if size:
+            result[ir.StringAttr(op.attributes["name"]).value] = size / grid
+    return result
+
+
+def runs(module: object) -> list[tuple[int, str, int]]:
+    """SM, task and number of vCTAs of every run."""
+    from ark_mlir import ir
+
+    found: list[tuple[int, str, int]] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name == "ark.lane":
+            first, last = ir.DenseI64ArrayAttr(op.attributes["sms"])
+            for item in op.regions[0].blocks[0].operations:
+                if item.operation.name != "ark.run":
+                    continue
+                task = ir.StringAttr(item.attributes["task"]).value
+                text = str(item.attributes["range"])
+                for sm in range(first, last):
+                    begin, end = evaluate(text, sm)
+                    found.append((sm, task, end - begin))
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)  # type: ignore[attr-defined]
+    return found
+
+
+def evaluate(text: str, sm: int) -> tuple[int, int]:
+    """Both bounds of `affine_map<(d0) -> (begin, end)>` for one SM."""
+    expressions = text[text.index("->") + 2 :].strip(" >")
+    code = expressions.replace("floordiv", "//").replace("mod", "%")
+    begin, end = eval(code, {"__builtins__": {}}, {"d0": sm})
+    return begin, end
+
+
+if __name__ == "__main__":
+    sys.exit(main())
