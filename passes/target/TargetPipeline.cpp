@@ -23,7 +23,11 @@ static void addLoweringToLLVM(OpPassManager &pm) {
   pm.addPass(createSCFToControlFlowPass());
   pm.addPass(createConvertMathToLLVMPass());
   pm.addPass(createConvertMathToLibmPass());
-  pm.addPass(createConvertVectorToLLVMPass());
+  ConvertVectorToLLVMPassOptions vector;
+  // Panels of weights are transposed in registers, a square of lanes at a time.
+  vector.vectorTransposeLowering =
+      vector::VectorTransposeLowering::Shuffle16x16;
+  pm.addPass(createConvertVectorToLLVMPass(vector));
   pm.addPass(createArithToLLVMConversionPass());
   pm.addPass(createFinalizeMemRefToLLVMConversionPass());
   // Operands have static layouts, so that a body takes bare pointers.
@@ -31,6 +35,8 @@ static void addLoweringToLLVM(OpPassManager &pm) {
   func.useBarePtrCallConv = true;
   pm.addPass(createConvertFuncToLLVMPass(func));
   pm.addPass(createConvertControlFlowToLLVMPass());
+  // Lowering a multi-dimensional vector starts from poison.
+  pm.addPass(createUBToLLVMConversionPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
   pm.addPass(ark::createSetLinkagePass());
   pm.addPass(createCanonicalizerPass());
