@@ -111,6 +111,9 @@ int64_t mlir::ark::countTouchedBytes(TaskOp task, unsigned operand) {
 
   BlockArgument tile =
       task.getBody().getArgument(task.getGrid().size() + operand);
+  // A body without uses is one that was left out.
+  if (tile.use_empty())
+    return whole;
   uint64_t touched = 0;
   for (Operation *user : tile.getUsers()) {
     int64_t bytes = elementBytes;

@@ -166,7 +166,8 @@ void RunDependences::addNeeds(ItemRef run, const LaneItem &item,
     size_t first = i;
     while (i < ofRun.size() && ofRun[i].producer == ofRun[first].producer)
       ++i;
-    if (ofRun[i - 1].items == ofRun[first].items) {
+    bool isOne = ofRun[i - 1].items == ofRun[first].items;
+    if (isOne && ofRun[first].producer != item.index) {
       merged.push_back(ofRun[first]);
       continue;
     }
@@ -174,11 +175,10 @@ void RunDependences::addNeeds(ItemRef run, const LaneItem &item,
     for (size_t k = first; k < i; ++k)
       llvm::append_range(all, items[ofRun[k].items]);
     keepLastOfLane(all);
-    merged.push_back({ofRun[first].producer, intern(all)});
+    // A run meets its own needs: its vCTAs run in order.
+    llvm::erase_if(all, [&](ItemRef other) { return other == run; });
+    if (!all.empty())
+      merged.push_back({ofRun[first].producer, intern(all)});
   }
-  // A run meets its own needs: its vCTAs run in order.
-  llvm::erase_if(merged, [&](Need need) {
-    return items[need.items].size() == 1 && items[need.items].front() == run;
-  });
   ofRun = std::move(merged);
 }

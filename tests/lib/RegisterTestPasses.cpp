@@ -5,4 +5,7 @@
 void mlir::ark::registerArkTestPasses() {
   registerTestBufferViewPass();
   registerTestLivenessPass();
+  registerTestCostPasses();
+  registerTestDeleteEachWaitPass();
+  registerTestPrintDependencesPass();
 }

@@ -10,6 +10,9 @@ void registerArkTestPasses();
 
 void registerTestBufferViewPass();
 void registerTestLivenessPass();
+void registerTestCostPasses();
+void registerTestDeleteEachWaitPass();
+void registerTestPrintDependencesPass();
 
 } // namespace mlir::ark
 

@@ -1,0 +1,426 @@
+"""Random programs and schedules, checked by brute force.
+
+The oracle knows nothing of boxes, cells or clocks: it lists the bytes that
+every vCTA touches, runs the lanes one item at a time, and compares all pairs.
+"""
+
+from __future__ import annotations
+
+import itertools
+import random
+import re
+import subprocess
+import sys
+from dataclasses import dataclass, field
+
+BYTES = {"f32": 4, "f16": 2, "i8": 1}
+
+
+@dataclass
+class Operand:
+    root: int
+    offset: int  # bytes
+    dtype: str
+    shape: list[int]
+    strides: list[int]
+    offsets: list[tuple[str, object]]  # text, function of the grid index
+    sizes: list[int]
+    writes: bool
+
+    def touched(self, index: tuple[int, ...]) -> frozenset[int]:
+        size = BYTES[self.dtype]
+        ranges = []
+        for (_, function), extent, count in zip(self.offsets, self.shape, self.sizes, strict=True):
+            begin = function(index)
+            ranges.append(range(begin, min(begin + count, extent)))
+        result = set()
+        for point in itertools.product(*ranges):
+            first = self.offset + size * sum(
+                p * s for p, s in zip(point, self.strides, strict=True)
+            )
+            result.update(range(first, first + size))
+        return frozenset(result)
+
+
+@dataclass
+class Task:
+    name: str
+    grid: list[int]
+    operands: list[Operand]
+    in_place: bool
+
+    def indices(self) -> list[tuple[int, ...]]:
+        return list(itertools.product(*(range(extent) for extent in self.grid)))
+
+
+@dataclass
+class Program:
+    """`lanes` holds items: ("run", task, begin, end), ("wait", semaphore), ..."""
+
+    tasks: list[Task]
+    lanes: list[list[tuple]] = field(default_factory=list)
+    semaphores: list[str] = field(default_factory=list)
+
+
+ROOTS = 2
+ROOT_BYTES = 64
+
+
+def random_operand(rng: random.Random, grid: list[int], writes: bool) -> Operand:
+    """A part of a root in some layout; retried until it fits."""
+    while True:
+        dtype = rng.choice(list(BYTES))
+        size = BYTES[dtype]
+        rank = rng.choice([1, 1, 2, 2, 3])
+        shape = [rng.choice([1, 2, 3, 4, 6]) for _ in range(rank)]
+        order = list(range(rank))
+        if rng.random() < 0.3:
+            rng.shuffle(order)
+        strides, step = [0] * rank, 1
+        for dim in reversed(order):
+            strides[dim] = step
+            step *= shape[dim]
+            if rng.random() < 0.15:
+                step += rng.choice([1, 2])  # a gap
+        if rng.random() < 0.05:
+            strides[rng.randrange(rank)] = rng.choice([0, 1])  # elements may overlap
+        span = size * (1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True)))
+        if span > ROOT_BYTES:
+            continue
+        offset = rng.randrange(0, ROOT_BYTES - span + 1)
+        offset -= offset % size
+        offsets: list[tuple[str, object]] = []
+        sizes = []
+        for extent in shape:
+            offsets.append(random_offset(rng, grid, extent))
+            sizes.append(rng.choice([1, 1, 2, 3, extent]))
+        return Operand(rng.randrange(ROOTS), offset, dtype, shape, strides, offsets, sizes, writes)
+
+
+def random_offset(rng: random.Random, grid: list[int], extent: int) -> tuple[str, object]:
+    """An affine expression that stays below the extent for every vCTA."""
+    candidates: list[tuple[str, object]] = []
+    constant = rng.randrange(extent)
+    candidates.append((str(constant), lambda _, c=constant: c))
+    for dim, count in enumerate(grid):
+        for factor in (1, 2, 3):
+            if (count - 1) * factor < extent:
+                candidates += [(f"d{dim} * {factor}", lambda i, d=dim, f=factor: i[d] * f)] * 3
+        if (count - 1) // 2 < extent:
+            candidates.append((f"d{dim} floordiv 2", lambda i, d=dim: i[d] // 2))
+        last = count - 1
+        if last < extent:
+            candidates.append((f"{last} - d{dim}", lambda i, d=dim, c=last: c - i[d]))
+    if len(grid) == 2 and grid[0] + grid[1] - 2 < extent:
+        candidates.append(("d0 + d1", lambda i: i[0] + i[1]))
+    return rng.choice(candidates)
+
+
+def random_tasks(rng: random.Random) -> list[Task]:
+    tasks = []
+    for number in range(rng.randint(2, 7)):
+        grid = [rng.randint(1, 4) for _ in range(rng.choice([1, 1, 2]))]
+        operands = [random_operand(rng, grid, False) for _ in range(rng.randint(0, 2))]
+        operands += [random_operand(rng, grid, True) for _ in range(rng.randint(0, 2))]
+        tasks.append(Task(f"t{number}", grid, operands, rng.random() < 0.3))
+    return tasks
+
+
+def random_lanes(rng: random.Random, tasks: list[Task], sms: int) -> list[list[tuple]]:
+    """Runs in program order, which every dependence allows; seldom shuffled."""
+    lanes: list[list[tuple]] = [[] for _ in range(sms)]
+    for number, task in enumerate(tasks):
+        count = len(task.indices())
+        cuts = sorted(
+            {0, count, *(rng.randrange(count + 1) for _ in range(rng.randint(0, 4)))}
+        )
+        for begin, end in itertools.pairwise(cuts):
+            lanes[rng.randrange(sms)].append(("run", number, begin, end))
+    return lanes
+
+
+# ----------------------------------------------------------------------------
+# Text
+# ----------------------------------------------------------------------------
+
+
+def to_mlir(program: Program, sms: int) -> str:
+    lines = ["module attributes {ark.target = #ark.target<backend = cpu, arch = \"host\","
+             f" sms = {sms}, warps = 1, shared_memory = 0, bandwidth = 10, flops = 10,"
+             " handoff = 100, barrier = 300, overhead = 50>} {"]
+    arguments = ", ".join(
+        f"%r{r}: memref<{ROOT_BYTES}xi8> {{ark.kind = #ark.kind<state>, ark.name = \"r{r}\"}}"
+        for r in range(ROOTS)
+    )
+    lines.append(f"ark.program @p({arguments}) {{")
+    number = 0
+    for task in program.tasks:
+        texts: dict[bool, list[str]] = {False: [], True: []}
+        tiles = []
+        dims = ", ".join(f"d{i}" for i in range(len(task.grid)))
+        for operand in task.operands:
+            size = BYTES[operand.dtype]
+            base = f"%v{number}"
+            shape = "x".join(map(str, operand.shape))
+            left = (ROOT_BYTES - operand.offset) // size
+            lines.append(f"  %o{number} = arith.constant {operand.offset} : index")
+            lines.append(f"  {base} = memref.view %r{operand.root}[%o{number}][]"
+                         f" : memref<{ROOT_BYTES}xi8> to memref<{left}x{operand.dtype}>")
+            kind = (f"memref<{shape}x{operand.dtype}, strided<{operand.strides}>>")
+            lines.append(f"  %c{number} = memref.reinterpret_cast {base} to offset: [0],"
+                         f" sizes: {operand.shape}, strides: {operand.strides}"
+                         f" : memref<{left}x{operand.dtype}> to {kind}")
+            offsets = ", ".join(text for text, _ in operand.offsets)
+            texts[operand.writes].append(
+                f"%c{number}[#ark.region<({dims}) -> ({offsets}), {operand.sizes}>] : {kind}"
+            )
+            corners = [tuple(0 for _ in task.grid), tuple(extent - 1 for extent in task.grid)]
+            tile = []
+            for (_, function), extent, count in zip(
+                operand.offsets, operand.shape, operand.sizes, strict=True
+            ):
+                last = max(function(corner) for corner in corners)
+                tile.append("?" if last + count > extent else str(count))
+            tiles.append(f"%t{number}: memref<{'x'.join(tile)}x{operand.dtype},"
+                         f" strided<{operand.strides}, offset: ?>>")
+            number += 1
+        indices = [f"%i{i}: index" for i in range(len(task.grid))]
+        attributes = " attributes {in_place}" if task.in_place else ""
+        lines.append(f'  ark.task "{task.name}" grid {task.grid} ins({", ".join(texts[False])})'
+                     f' outs({", ".join(texts[True])}){attributes} {{')
+        lines.append(f"  ^bb0({', '.join(indices + tiles)}):\n    ark.yield\n  }}")
+    lines.append(schedule_text(program, sms))
+    lines.append("  ark.return\n}\n}")
+    return "\n".join(lines)
+
+
+def schedule_text(program: Program, sms: int) -> str:
+    lines = [f'  ark.schedule "random" sms = {sms} {{']
+    for name in program.semaphores:
+        arrivals = sum(
+            item[0] in ("signal", "barrier") and item[1] == name
+            for lane in program.lanes
+            for item in lane
+        )
+        lines.append(f"    ark.semaphore @{name} arrivals = {arrivals}")
+    for sm, lane in enumerate(program.lanes):
+        if not lane:
+            continue
+        lines.append(f"    ark.lane sms = [{sm}, {sm + 1}] warps = [0, 1] {{")
+        for item in lane:
+            if item[0] == "run":
+                lines.append(f'      ark.run "{program.tasks[item[1]].name}" [{item[2]}, {item[3]}]')
+            else:
+                lines.append(f"      ark.{item[0]} @{item[1]}")
+        lines.append("    }")
+    lines.append("  }")
+    return "\n".join(lines)
+
+
+def read_schedule(text: str, tasks: list[Task], sms: int) -> Program:
+    """The schedule of one printed module."""
+    program = Program(tasks, [[] for _ in range(sms)])
+    names = {task.name: number for number, task in enumerate(tasks)}
+    current: list[int] = []
+    for line in text.splitlines():
+        line = line.strip()
+        if match := re.match(r"ark\.semaphore @(\S+) ", line):
+            program.semaphores.append(match[1])
+        elif match := re.match(r"ark\.lane sms = \[(\d+), (\d+)\]", line):
+            current = list(range(int(match[1]), int(match[2])))
+        elif match := re.match(r'ark\.run "(\w+)" \[(.*), (.*)\]', line):
+            for sm in current:
+                bounds = [eval(bound.replace("floordiv", "//"), {"d0": sm}) for bound in match.groups()[1:]]
+                program.lanes[sm].append(("run", names[match[1]], *bounds))
+        elif match := re.match(r"ark\.(wait|signal|barrier) @(\S+)", line):
+            for sm in current:
+                program.lanes[sm].append((match[1], match[2]))
+    return program
+
+
+# ----------------------------------------------------------------------------
+# The oracle
+# ----------------------------------------------------------------------------
+
+
+def is_correct(program: Program) -> bool:
+    lanes = [lane for lane in program.lanes if lane]
+    arrivals: dict[str, int] = {}
+    for lane in lanes:
+        for item in lane:
+            if item[0] in ("signal", "barrier"):
+                arrivals[item[1]] = arrivals.get(item[1], 0) + 1
+    # Ends.
+    position = [0] * len(lanes)
+    given: dict[str, int] = dict.fromkeys(arrivals, 0)
+    before: dict[tuple[int, int], set] = {}
+    released: dict[str, set] = {name: set() for name in arrivals}
+    past: list[set] = [set() for _ in lanes]
+    arrived = [False] * len(lanes)
+    progress = True
+    while progress:
+        progress = False
+        for number, lane in enumerate(lanes):
+            while position[number] < len(lane):
+                item = lane[position[number]]
+                if item[0] in ("signal", "barrier") and not arrived[number]:
+                    given[item[1]] += 1
+                    released[item[1]] |= past[number]
+                    progress = True
+                if item[0] in ("wait", "barrier"):
+                    arrived[number] = item[0] == "barrier"
+                    if given.get(item[1], 0) < arrivals.get(item[1], 1 << 30):
+                        break
+                    arrived[number] = False
+                    past[number] |= released[item[1]]
+                if item[0] == "run":
+                    for vcta in range(item[2], item[3]):
+                        before[(item[1], vcta)] = set(past[number])
+                        past[number].add((item[1], vcta))
+                position[number] += 1
+                progress = True
+    if any(position[number] < len(lane) for number, lane in enumerate(lanes)):
+        return False
+    # Iterations are separated by one barrier.
+    last = {lane[-1] for lane in lanes}
+    if len(last) != 1 or next(iter(last))[0] != "barrier":
+        return False
+    # All pairs, in program order.
+    touched = []
+    for number, task in enumerate(program.tasks):
+        for vcta, index in enumerate(task.indices()):
+            sets: dict[tuple[int, bool], set[int]] = {}
+            for operand in task.operands:
+                sets.setdefault((operand.root, operand.writes), set()).update(operand.touched(index))
+            touched.append(((number, vcta), sets))
+    for (a, of_a), (b, of_b) in itertools.combinations(touched, 2):
+        conflict = any(
+            root_a == root_b and (writes_a or writes_b) and not bytes_a.isdisjoint(bytes_b)
+            for (root_a, writes_a), bytes_a in of_a.items()
+            for (root_b, writes_b), bytes_b in of_b.items()
+        )
+        if conflict and a not in before[b]:
+            return False
+    return True
+
+
+# ----------------------------------------------------------------------------
+# Mutations
+# ----------------------------------------------------------------------------
+
+
+def mutate(rng: random.Random, program: Program) -> Program:
+    """Changes one thing; the structure stays valid."""
+    lanes = [list(lane) for lane in program.lanes]
+    mutant = Program(program.tasks, lanes, list(program.semaphores))
+    places = [(l, i) for l, lane in enumerate(lanes) for i in range(len(lane))]
+    syncs = [(l, i) for l, i in places if lanes[l][i][0] in ("wait", "signal")]
+    kind = rng.choice(["delete", "delete", "retarget", "swap", "move", "duplicate", "shift"])
+    if kind in ("delete", "retarget", "duplicate") and syncs:
+        l, i = rng.choice(syncs)
+        if kind == "delete":
+            del lanes[l][i]
+        elif kind == "retarget":
+            lanes[l][i] = (lanes[l][i][0], rng.choice(program.semaphores))
+        else:
+            lanes[l].insert(rng.randrange(len(lanes[l])), lanes[l][i])
+    elif kind == "move":
+        l, i = rng.choice(places)
+        item = lanes[l].pop(i)
+        target = rng.randrange(len(lanes))
+        lanes[target].insert(rng.randrange(len(lanes[target]) + 1), item)
+    elif kind == "shift":
+        # A signal or wait somewhere else in its lane.
+        if syncs:
+            l, i = rng.choice(syncs)
+            item = lanes[l].pop(i)
+            lanes[l].insert(rng.randrange(len(lanes[l]) + 1), item)
+    else:
+        l, i = rng.choice(places)
+        if i + 1 < len(lanes[l]):
+            lanes[l][i], lanes[l][i + 1] = lanes[l][i + 1], lanes[l][i]
+    used = {item[1] for lane in lanes for item in lane if item[0] in ("signal", "barrier")}
+    named = {item[1] for lane in lanes for item in lane if item[0] != "run"}
+    # Waits of a semaphore that nobody signals do not verify.
+    if named - used:
+        return program
+    mutant.semaphores = [name for name in mutant.semaphores if name in used]
+    return mutant
+
+
+# ----------------------------------------------------------------------------
+# Driver
+# ----------------------------------------------------------------------------
+
+
+def run_ark_opt(ark_opt: str, modules: list[str], *passes: str) -> tuple[list[str], set[int], str]:
+    """Output of every module, and the numbers of those that failed."""
+    source = "\n// -----\n".join(modules)
+    starts, line = [], 1
+    for module in modules:
+        starts.append(line)
+        line += module.count("\n") + 2
+    done = subprocess.run(
+        [ark_opt, "-", "--split-input-file", *passes],
+        input=source, capture_output=True, text=True, check=False,
+    )
+    failed = set()
+    for match in re.finditer(r"^<stdin>:(\d+):\d+: error", done.stderr, re.MULTILINE):
+        number = max(n for n, start in enumerate(starts) if start <= int(match[1]))
+        failed.add(number)
+    if done.returncode not in (0, 1) or (done.returncode == 1 and not failed):
+        sys.exit(f"ark-opt ended with {done.returncode}:\n{done.stderr}")
+    return done.stdout.split("// -----"), failed, done.stderr
+
+
+def main() -> None:
+    ark_opt, seed, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    rng = random.Random(seed)
+    programs = []
+    for _ in range(count):
+        tasks, sms = random_tasks(rng), rng.randint(1, 4)
+        programs.append((Program(tasks, random_lanes(rng, tasks, sms)), sms))
+    modules = [to_mlir(program, sms) for program, sms in programs]
+    outputs, failed, errors = run_ark_opt(
+        ark_opt, modules, "--ark-insert-synchronization", "--ark-verify-synchronization",
+    )
+    if failed:
+        number = min(failed)
+        sys.exit(f"rejected:\n{modules[number]}\n{errors}")
+    _, failed, errors = run_ark_opt(
+        ark_opt, modules, "--ark-insert-synchronization", "--ark-test-delete-each-wait",
+    )
+    if failed:
+        number = min(failed)
+        sys.exit(f"not minimal:\n{modules[number]}\n{errors}")
+
+    synchronized = []
+    waits = 0
+    for (program, sms), output in zip(programs, outputs, strict=True):
+        result = read_schedule(output, program.tasks, sms)
+        waits += sum(item[0] == "wait" for lane in result.lanes for item in lane)
+        if not is_correct(result):
+            sys.exit(f"accepted, but wrong:\n{output}")
+        synchronized.append((result, sms))
+
+    mutants = []
+    for program, sms in synchronized:
+        for _ in range(6):
+            mutant = program
+            for _ in range(rng.choice([1, 1, 2])):
+                mutant = mutate(rng, mutant)
+            mutants.append((mutant, sms))
+    modules = [to_mlir(program, sms) for program, sms in mutants]
+    _, failed, errors = run_ark_opt(ark_opt, modules, "--ark-verify-synchronization")
+    wrong = 0
+    for number, (mutant, _) in enumerate(mutants):
+        expected = is_correct(mutant)
+        wrong += not expected
+        if expected == (number in failed):
+            verdict = "falsely rejected" if expected else "falsely accepted"
+            sys.exit(f"{verdict}:\n{modules[number]}\n{errors if expected else ''}")
+    print(f"{count} programs, {waits} waits, {len(mutants)} mutants, {wrong} of them wrong: agree")
+
+
+if __name__ == "__main__":
+    main()
