@@ -9,6 +9,9 @@
 using namespace mlir;
 using namespace mlir::ark;
 
+/// How much more than its equal share of the bandwidth one SM can use.
+static constexpr double kMaxBandwidthShare = 2;
+
 TargetAttr mlir::ark::findTarget(Operation *op) {
   auto module = op->getParentOfType<ModuleOp>();
   return module ? module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr)
@@ -88,9 +91,13 @@ void CostModel::addTask(TaskOp task) {
 
   double flops = countBodyFlops(task);
   double sms = target.getSms();
+  // Where few SMs work, each gets more of the bandwidth; a single one cannot
+  // take it all.
+  double sharers = std::max<double>(time.count, sms / kMaxBandwidthShare);
+  double perSm = target.getBandwidth() / std::min(sms, sharers);
   auto getNs = [&](int64_t vcta) {
     // GB/s is bytes per ns, and GFLOP/s operations per ns.
-    double memory = bytes[vcta] * sms / target.getBandwidth();
+    double memory = bytes[vcta] / perSm;
     double compute = flops * share[vcta] * sms / target.getFlops();
     return target.getOverhead() + std::max(memory, compute);
   };

@@ -22,7 +22,7 @@ struct TaskCost {
   int64_t weightBytes = 0;
 };
 
-/// Memory bandwidth and arithmetic are shared equally by the SMs, and overlap.
+/// Memory bandwidth and arithmetic overlap; the SMs share both.
 class CostModel {
 public:
   /// Without a target in the module: a machine with `sms` SMs on which nothing

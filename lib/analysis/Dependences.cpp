@@ -230,12 +230,14 @@ void DependenceBuilder::findBefore(unsigned task) {
     ByteHistory &history = histories[accesses[i].view.root];
     for (Interval bytes : getBytes(accesses[i], exact))
       history.forEachPiece(bytes, [&](ByteHistory::Piece &piece) {
-        // Every byte of the piece is written: older accesses are implied.
+        // Every byte of the piece is written: what older tasks did is implied.
+        // vCTAs of this task may read a byte after another one wrote it.
         if (exact) {
-          llvm::erase_if(piece.writes, [&](unsigned other) {
+          auto isOlder = [&](unsigned other) {
             return accesses[other].task != task;
-          });
-          piece.reads.clear();
+          };
+          llvm::erase_if(piece.writes, isOlder);
+          llvm::erase_if(piece.reads, isOlder);
         }
         piece.writes.push_back(i);
       });

@@ -29,6 +29,34 @@ def SchedulePass : Ark_SchedulerPass<"ark-schedule"> {
   ];
 }
 
+def ScheduleListPass : Ark_SchedulerPass<"ark-schedule-list"> {
+  let summary = "Place critical tasks first, each where it ends earliest";
+  let description = [{
+    List scheduling by the longest way to the end of the program, on the cost
+    model. A task is spread over all lanes, kept on fewer of them or sent where its
+    inputs were made, whichever lets its consumers begin first; idle stretches
+    between runs that were placed before are filled.
+
+    ```mlir
+    ark.task "a" grid [2] ...            // a and b are independent
+    ark.task "b" grid [2] ...
+    ark.task "c" grid [1] ...            // reads both
+    // on two SMs, where b takes much longer than a =>
+    ark.schedule "list" sms = 2 {
+      ark.lane sms = [0, 1] warps = [0, 8] {
+        ark.run "b" [0, 1]
+        ark.run "a" [0, 1]
+        ark.run "c" [0, 1]
+      }
+      ark.lane sms = [1, 2] warps = [0, 8] {
+        ark.run "b" [1, 2]
+        ark.run "a" [1, 2]
+      }
+    }
+    ```
+  }];
+}
+
 def ScheduleRoundRobinPass : Ark_SchedulerPass<"ark-schedule-round-robin"> {
   let summary = "Deal the vCTAs of every task out to the SMs in equal ranges";
   let description = [{

@@ -7,6 +7,7 @@
 #include "llvm/ADT/StringExtras.h"
 
 namespace mlir::ark {
+#define GEN_PASS_DEF_SCHEDULELISTPASS
 #define GEN_PASS_DEF_SCHEDULEPASS
 #define GEN_PASS_DEF_SCHEDULEROUNDROBINPASS
 #include "passes/scheduling/Passes.h.inc"
@@ -14,6 +15,27 @@ namespace mlir::ark {
 
 using namespace mlir;
 using namespace mlir::ark;
+
+namespace {
+/// What all passes report.
+struct ScheduleCounts {
+  int64_t lanes = 0, runs = 0;
+};
+} // namespace
+
+static FailureOr<ScheduleCounts> schedule(ProgramOp program,
+                                          const Scheduler &scheduler) {
+  FailureOr<ScheduleOp> schedule = scheduleProgram(program, scheduler);
+  if (failed(schedule))
+    return failure();
+  ScheduleCounts counts;
+  for (auto lane : schedule->getBody().getOps<LaneOp>()) {
+    ++counts.lanes;
+    counts.runs += llvm::range_size(lane.getBody().getOps<RunOp>()) *
+                   (lane.getSmEnd() - lane.getSmBegin());
+  }
+  return counts;
+}
 
 namespace {
 struct SchedulePass : ark::impl::SchedulePassBase<SchedulePass> {
@@ -27,26 +49,34 @@ struct SchedulePass : ark::impl::SchedulePassBase<SchedulePass> {
           << "': expected one of " << llvm::join(getSchedulerNames(), ", ");
       return signalPassFailure();
     }
-    FailureOr<ScheduleOp> schedule = scheduleProgram(getOperation(), *found);
-    if (failed(schedule))
+    FailureOr<ScheduleCounts> counts = schedule(getOperation(), *found);
+    if (failed(counts))
       return signalPassFailure();
-    countItems(*schedule);
+    numLanes += counts->lanes;
+    numRuns += counts->runs;
   }
+};
 
-  void countItems(ScheduleOp schedule) {
-    for (auto lane : schedule.getBody().getOps<LaneOp>()) {
-      ++numLanes;
-      numRuns += llvm::range_size(lane.getBody().getOps<RunOp>()) *
-                 (lane.getSmEnd() - lane.getSmBegin());
-    }
+struct ScheduleListPass : ark::impl::ScheduleListPassBase<ScheduleListPass> {
+  void runOnOperation() override {
+    FailureOr<ScheduleCounts> counts =
+        schedule(getOperation(), getListScheduler());
+    if (failed(counts))
+      return signalPassFailure();
+    numLanes += counts->lanes;
+    numRuns += counts->runs;
   }
 };
 
 struct ScheduleRoundRobinPass
     : ark::impl::ScheduleRoundRobinPassBase<ScheduleRoundRobinPass> {
   void runOnOperation() override {
-    if (failed(scheduleProgram(getOperation(), getRoundRobinScheduler())))
-      signalPassFailure();
+    FailureOr<ScheduleCounts> counts =
+        schedule(getOperation(), getRoundRobinScheduler());
+    if (failed(counts))
+      return signalPassFailure();
+    numLanes += counts->lanes;
+    numRuns += counts->runs;
   }
 };
 } // namespace

@@ -13,7 +13,8 @@ using namespace mlir::ark;
 Scheduler::~Scheduler() = default;
 
 static ArrayRef<const Scheduler *> getSchedulers() {
-  static const Scheduler *const schedulers[] = {&getRoundRobinScheduler()};
+  static const Scheduler *const schedulers[] = {&getListScheduler(),
+                                                &getRoundRobinScheduler()};
   return schedulers;
 }
 

@@ -74,6 +74,7 @@ ScheduleOp emitSchedule(OpBuilder &builder, StringRef scheduler,
                         const ScheduledLanes &lanes);
 
 // Defined beside their algorithms.
+const Scheduler &getListScheduler();
 const Scheduler &getRoundRobinScheduler();
 
 } // namespace mlir::ark

@@ -1,0 +1,347 @@
+//===- ListScheduler.cpp - Critical tasks first, where they end earliest --===//
+//
+// Tasks are placed one by one, those with the longest way to the end of the
+// program first. Each is tried in several ways (spread over all lanes, on fewer
+// of them, where its inputs were made), and takes the one after which its
+// consumers could begin earliest. Idle stretches between runs placed before are
+// used: that is how a task off the critical path fills the waits of those on
+// it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/scheduling/LaneTimes.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
+#include <queue>
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// Runs of one task in one lane, at most.
+static constexpr unsigned kMaxRuns = 3;
+
+namespace {
+class ListScheduler : public Scheduler {
+public:
+  StringRef getName() const override { return "list"; }
+  ScheduledLanes schedule(const SchedulerInput &input) const override;
+};
+
+/// vCTAs [begin, end) in a lane from a time on.
+struct Chunk {
+  unsigned lane;
+  int64_t begin, end;
+  double startTime, endTime;
+};
+
+/// One way to place a task.
+struct Candidate {
+  SmallVector<Chunk> chunks;
+  /// When consumers in other lanes could begin.
+  double cost = std::numeric_limits<double>::infinity();
+};
+
+class TaskPlacer {
+public:
+  explicit TaskPlacer(const SchedulerInput &input)
+      : input(input),
+        times(input.target.getSms() * input.placement.slots.size(),
+              input.dependences.getTasks().size()) {}
+
+  ScheduledLanes run();
+
+private:
+  SmallVector<unsigned> orderTasks() const;
+  void place(unsigned task);
+  void collectEnds(unsigned task);
+  Candidate spread(unsigned task, ArrayRef<unsigned> lanes) const;
+  Candidate followInputs(unsigned task) const;
+  void setTimes(unsigned task, Candidate &candidate) const;
+  double getReady(Interval vctas, unsigned lane) const;
+  double getEarliest() const;
+  double getLatest() const;
+
+  const SchedulerInput &input;
+  LaneTimes times;
+
+  // Of the task that is being placed:
+  SmallVector<unsigned> allLanes;
+  double vctaNs = 0;
+  /// Of every dependence on other tasks, for every set of its relation.
+  std::vector<std::pair<const Relation *, std::vector<ProducerEnds>>> ends;
+  /// The lane that made the inputs of a vCTA, where it is one.
+  std::vector<unsigned> home;
+  bool dependsOnItself = false;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Order
+//===----------------------------------------------------------------------===//
+
+/// By the longest way to the end, which is longer for a producer than for its
+/// consumers.
+SmallVector<unsigned> TaskPlacer::orderTasks() const {
+  size_t count = input.dependences.getTasks().size();
+  std::vector<double> rank(count, 0);
+  double handoff = input.costs.getHandoffNs(1);
+  for (unsigned task = count; task-- > 0;) {
+    const Placement::Pin &pin = input.placement.pins[task];
+    double sms = pin.sms.second - pin.sms.first;
+    double vctas = input.dependences.getTask(task).getNumVCTAs();
+    double span = input.costs.getTaskNs(task) / std::min(sms, vctas);
+    // Consumers come later in the program: they have raised it already.
+    rank[task] += span + handoff;
+    for (const Dependence &dependence : input.dependences.getIncoming(task))
+      if (dependence.producer != task)
+        rank[dependence.producer] =
+            std::max(rank[dependence.producer], rank[task]);
+  }
+  auto order = llvm::to_vector(llvm::seq<unsigned>(0, count));
+  llvm::stable_sort(order,
+                    [&](unsigned a, unsigned b) { return rank[a] > rank[b]; });
+  return order;
+}
+
+//===----------------------------------------------------------------------===//
+// Inputs
+//===----------------------------------------------------------------------===//
+
+void TaskPlacer::collectEnds(unsigned task) {
+  int64_t count = input.dependences.getTask(task).getNumVCTAs();
+  ends.clear();
+  home.assign(count, ProducerEnds::kNoLane);
+  dependsOnItself = false;
+  for (const Dependence &dependence : input.dependences.getIncoming(task)) {
+    if (dependence.producer == task) {
+      dependsOnItself = true;
+      continue;
+    }
+    auto &[relation, ofSets] = ends.emplace_back();
+    relation = dependence.relation.get();
+    for (const Relation::VCTAs &set : relation->sets)
+      ofSets.push_back(times.getEnds(dependence.producer, set));
+    if (dependence.hazard != Hazard::RAW)
+      continue;
+    for (int64_t vcta = 0; vcta < count; ++vcta) {
+      const ProducerEnds &producers = ofSets[relation->setOf[vcta]];
+      if (producers.lanes == 1 && home[vcta] == ProducerEnds::kNoLane)
+        home[vcta] = producers.lastLane;
+    }
+  }
+}
+
+/// When the inputs of some vCTAs have reached a lane.
+double TaskPlacer::getReady(Interval vctas, unsigned lane) const {
+  double ready = 0;
+  for (auto &[relation, ofSets] : ends) {
+    uint32_t previous = 0;
+    for (int64_t vcta = vctas.first; vcta < vctas.second; ++vcta) {
+      uint32_t set = relation->setOf[vcta];
+      if (set == previous)
+        continue;
+      previous = set;
+      double handoff = input.costs.getHandoffNs(ofSets[set].lanes);
+      ready = std::max(ready, ofSets[set].getReady(lane, handoff));
+    }
+  }
+  return ready;
+}
+
+/// When the first vCTA can run in some lane, and when all can in any lane.
+double TaskPlacer::getEarliest() const {
+  double earliest = 0;
+  for (auto &[relation, ofSets] : ends) {
+    double ofRelation = std::numeric_limits<double>::infinity();
+    for (uint32_t set : relation->setOf)
+      ofRelation =
+          std::min(ofRelation, ofSets[set].getReady(ofSets[set].lastLane, 0));
+    earliest = std::max(earliest, ofRelation);
+  }
+  return earliest;
+}
+
+double TaskPlacer::getLatest() const {
+  double latest = 0;
+  for (auto &[relation, ofSets] : ends)
+    for (const ProducerEnds &producers : ofSets)
+      if (producers.lanes > 0)
+        latest = std::max(
+            latest, producers.last + input.costs.getHandoffNs(producers.lanes));
+  return latest;
+}
+
+//===----------------------------------------------------------------------===//
+// Candidates
+//===----------------------------------------------------------------------===//
+
+/// Start and end of every chunk, and what the candidate costs. A chunk comes
+/// with the earliest start that its lane allows.
+void TaskPlacer::setTimes(unsigned task, Candidate &candidate) const {
+  double last = 0;
+  SmallVector<unsigned> used;
+  for (Chunk &chunk : candidate.chunks) {
+    chunk.startTime = std::max(chunk.startTime,
+                               getReady({chunk.begin, chunk.end}, chunk.lane));
+    chunk.endTime =
+        chunk.startTime + input.costs.getRunNs(task, chunk.begin, chunk.end);
+    last = std::max(last, chunk.endTime);
+    used.push_back(chunk.lane);
+  }
+  llvm::sort(used);
+  used.erase(llvm::unique(used), used.end());
+  // Consumers wait for all of these lanes, unless they can stay in the only
+  // one.
+  candidate.cost =
+      last + (used.size() > 1 ? input.costs.getHandoffNs(used.size()) : 0);
+}
+
+/// Fills the idle stretches of some lanes so that the last one ends early.
+Candidate TaskPlacer::spread(unsigned task, ArrayRef<unsigned> lanes) const {
+  struct Stretch {
+    unsigned lane;
+    double start;
+    int64_t capacity, count = 0;
+  };
+  int64_t count = home.size();
+  double earliest = getEarliest(), latest = getLatest();
+  // Smaller pieces would cost more synchronisation than they gain.
+  int64_t smallest =
+      std::max<int64_t>(1, count / int64_t(lanes.size() * kMaxRuns));
+  SmallVector<Stretch> stretches;
+  for (unsigned lane : lanes) {
+    unsigned runs = 0;
+    for (LaneTimes::Gap gap : times.getGaps(lane, earliest)) {
+      if (std::isinf(gap.end)) {
+        stretches.push_back({lane, std::max(gap.begin, earliest), count});
+        continue;
+      }
+      // What follows is placed already: only vCTAs that are surely ready.
+      double start = std::max(gap.begin, latest);
+      double fitting = vctaNs > 0 ? (gap.end - start) / vctaNs : 0;
+      if (fitting < smallest || ++runs >= kMaxRuns)
+        continue;
+      stretches.push_back({lane, start, static_cast<int64_t>(fitting)});
+    }
+  }
+
+  // One vCTA after the other goes where it ends first.
+  using Entry = std::pair<double, unsigned>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<Entry>> queue;
+  for (auto [number, stretch] : llvm::enumerate(stretches))
+    queue.push({stretch.start + vctaNs, number});
+  for (int64_t vcta = 0; vcta < count; ++vcta) {
+    unsigned number = queue.top().second;
+    queue.pop();
+    Stretch &stretch = stretches[number];
+    if (++stretch.count < stretch.capacity)
+      queue.push({stretch.start + (stretch.count + 1) * vctaNs, number});
+  }
+
+  // With equal starts the extra vCTAs are spread evenly: such ranges are affine
+  // in the SM, and one lane op holds them all.
+  bool even = stretches.size() == allLanes.size() &&
+              count >= int64_t(stretches.size()) &&
+              llvm::all_of(stretches, [&](const Stretch &stretch) {
+                return stretch.start == stretches.front().start;
+              });
+  Candidate candidate;
+  int64_t begin = 0;
+  for (auto [number, stretch] : llvm::enumerate(stretches)) {
+    int64_t lanesCount = stretches.size();
+    int64_t end = even ? (int64_t(number) + 1) * count / lanesCount
+                       : begin + stretch.count;
+    if (begin < end)
+      candidate.chunks.push_back({stretch.lane, begin, end, stretch.start, 0});
+    begin = end;
+  }
+  setTimes(task, candidate);
+  return candidate;
+}
+
+/// Every vCTA in the lane that made its inputs.
+Candidate TaskPlacer::followInputs(unsigned task) const {
+  Candidate candidate;
+  llvm::DenseMap<unsigned, double> free;
+  for (int64_t begin = 0, end, count = home.size(); begin < count;
+       begin = end) {
+    unsigned lane = home[begin];
+    end = begin + 1;
+    while (end < count && home[end] == lane)
+      ++end;
+    // Inputs from elsewhere, from lanes out of reach, or too scattered.
+    if (!llvm::is_contained(allLanes, lane) ||
+        candidate.chunks.size() >= allLanes.size() * kMaxRuns)
+      return Candidate();
+    double &start = free.try_emplace(lane, times.getEnd(lane)).first->second;
+    start = std::max(start, getReady({begin, end}, lane));
+    candidate.chunks.push_back({lane, begin, end, start, 0});
+    start += input.costs.getRunNs(task, begin, end);
+  }
+  setTimes(task, candidate);
+  return candidate;
+}
+
+//===----------------------------------------------------------------------===//
+// Placement
+//===----------------------------------------------------------------------===//
+
+void TaskPlacer::place(unsigned task) {
+  const Placement::Pin &pin = input.placement.pins[task];
+  allLanes.clear();
+  for (int64_t sm = pin.sms.first; sm < pin.sms.second; ++sm)
+    allLanes.push_back(pin.slot * input.target.getSms() + sm);
+  collectEnds(task);
+  int64_t count = home.size();
+  vctaNs = input.costs.getTaskNs(task) / count;
+
+  // Lanes that have inputs, or are free early, first.
+  SmallVector<unsigned> preferred(allLanes);
+  std::vector<double> start(input.target.getSms() *
+                            input.placement.slots.size());
+  for (unsigned lane : allLanes)
+    start[lane] = std::max(times.getEnd(lane), getReady({0, count}, lane));
+  llvm::stable_sort(
+      preferred, [&](unsigned a, unsigned b) { return start[a] < start[b]; });
+
+  Candidate best = spread(task, {preferred.front()});
+  // vCTAs that depend on each other run one after the other anyway.
+  if (!dependsOnItself) {
+    auto consider = [&](Candidate candidate) {
+      if (candidate.cost < best.cost)
+        best = std::move(candidate);
+    };
+    // Fewer lanes are worth a try where hand-offs cost as much as the work.
+    double all = allLanes.size();
+    if (vctaNs * count / all < 4 * input.costs.getHandoffNs(allLanes.size()))
+      for (size_t lanes = 2; lanes < allLanes.size(); lanes *= 2) {
+        SmallVector<unsigned> some(
+            ArrayRef<unsigned>(preferred).take_front(lanes));
+        llvm::sort(some);
+        consider(spread(task, some));
+      }
+    consider(followInputs(task));
+    consider(spread(task, allLanes));
+  }
+  for (const Chunk &chunk : best.chunks)
+    times.add(chunk.lane,
+              {task, chunk.begin, chunk.end, chunk.startTime, chunk.endTime});
+  times.finishTask(task);
+}
+
+ScheduledLanes TaskPlacer::run() {
+  for (unsigned task : orderTasks())
+    place(task);
+  return times.take();
+}
+
+ScheduledLanes ListScheduler::schedule(const SchedulerInput &input) const {
+  return TaskPlacer(input).run();
+}
+
+const Scheduler &mlir::ark::getListScheduler() {
+  static const ListScheduler scheduler;
+  return scheduler;
+}
