@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from ..errors import InvalidUsageError
-from .common import Commands, add_command, progress, the_compiler
+from .common import Commands, add_command, the_compiler
 
 
 def add(commands: Commands) -> None:
@@ -44,8 +44,5 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _check(path: Path, target: str | None) -> int:
-    options = {} if target is None else {"target": target}
-    with progress(f"checking {path}"):
-        result = the_compiler().check(path, **options)
-    print(getattr(result, "text", result))
+    print(the_compiler().check(path, target=target))
     return 0

@@ -40,8 +40,7 @@ def run(options: argparse.Namespace) -> int:
         model = the_models().load(options.folder, **unique(options.settings, "--set"))
     if not hasattr(model, "generate"):
         raise UnsupportedError("this model has no text to generate", location=options.folder)
-    with progress(f"compiling {options.folder} for {options.target}"):
-        model.compile(options.target)
+    model.compile(options.target)
     with progress("generating"):
         tokens = model.generate(options.prompt_ids, options.max_new_tokens, stop=options.stop)
     print(",".join(map(str, tokens)))

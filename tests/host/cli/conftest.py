@@ -14,7 +14,7 @@ import pytest
 
 from ark_mlir.bundle import write_bundle
 from ark_mlir.cli import main
-from ark_mlir.errors import VerificationError
+from ark_mlir.errors import InvalidUsageError, VerificationError
 from ark_mlir.runtime import Executable
 from ark_mlir.testing.toy import add_program, compile_kernel, compiler
 
@@ -68,7 +68,9 @@ def fake_compiler(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """Stands in for ``ark_mlir.compiler``; records what it is asked for."""
     calls: list[dict[str, Any]] = []
 
-    def compile_any(program: object, target: str, **options: Any) -> Executable:
+    def compile_any(program: object, target: str | None, **options: Any) -> Executable:
+        for name in options.keys() - vars(Options()).keys():
+            raise InvalidUsageError(f"compile has no option {name!r}")
         calls.append({"program": program, "target": target, **options})
         return Executable.from_parts(*add_program().parts(trace=options.get("trace", False)))
 
@@ -76,7 +78,7 @@ def fake_compiler(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
         calls.append({"check": path.name, "text": path.read_text(), "target": target})
         if "race" in path.read_text():
             raise VerificationError("a race", location="s.mlir:3:1")
-        return types.SimpleNamespace(text="proven: 12 vCTAs, 4 waits")
+        return "proven: 12 vCTAs, 4 waits"
 
     module: Any = types.ModuleType("ark_mlir.compiler")
     module.compile, module.check, module.CompileOptions = compile_any, check, Options
