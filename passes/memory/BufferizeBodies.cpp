@@ -35,6 +35,25 @@ using namespace mlir::ark;
 // Static temporaries
 //===----------------------------------------------------------------------===//
 
+namespace {
+/// The extents of a tensor are those of its buffer; upstream does not say so.
+struct ToTensorBounds
+    : public ValueBoundsOpInterface::ExternalModel<ToTensorBounds,
+                                                   bufferization::ToTensorOp> {
+  void populateBoundsForShapedValueDim(Operation *op, Value value, int64_t dim,
+                                       ValueBoundsConstraintSet &bounds) const {
+    Value buffer = cast<bufferization::ToTensorOp>(op).getBuffer();
+    bounds.bound(value)[dim] == bounds.getExpr(buffer, dim);
+  }
+};
+} // namespace
+
+static void
+registerToTensorBounds(MLIRContext *context,
+                       bufferization::BufferizationDialect *dialect) {
+  bufferization::ToTensorOp::attachInterface<ToTensorBounds>(*context);
+}
+
 /// The largest shape that a tensor of `type` with these dynamic extents has.
 static FailureOr<SmallVector<int64_t>>
 getLargestShape(Operation *op, RankedTensorType type, ValueRange extents) {
@@ -133,6 +152,7 @@ struct BufferizeBodiesPass
 
   void getDependentDialects(DialectRegistry &registry) const override {
     BufferizeBodiesPassBase::getDependentDialects(registry);
+    registry.addExtension(registerToTensorBounds);
     arith::registerBufferizableOpInterfaceExternalModels(registry);
     linalg::registerAllDialectInterfaceImplementations(registry);
     memref::registerValueBoundsOpInterfaceExternalModels(registry);
@@ -159,11 +179,8 @@ private:
 /// Ops that bufferize to an allocation of their own, such as tensor.pad, are
 /// first given a destination, so that it can be chosen.
 LogicalResult BufferizeBodiesPass::prepare(TaskOp task) {
-  MLIRContext *context = &getContext();
-  RewritePatternSet patterns(context);
+  RewritePatternSet patterns(&getContext());
   linalg::populateConvertToDestinationStylePatterns(patterns);
-  // Extents of tensors of tiles are those of the tiles.
-  bufferization::ToTensorOp::getCanonicalizationPatterns(patterns, context);
   return applyPatternsGreedily(task, std::move(patterns));
 }
 

@@ -75,8 +75,7 @@ getTemporary(memref::AllocOp alloc, Block &body,
   llvm::SetVector<Value> aliases = collectAliases(alloc);
   if (leavesLoop(alloc, aliases))
     return alloc.emitError("temporary leaves the iteration that makes it");
-  unsigned position = positions.lookup(body.findAncestorOpInBlock(*alloc));
-  Temporary temporary{alloc, position, position};
+  Temporary temporary{alloc, std::numeric_limits<unsigned>::max(), 0};
   for (Value alias : aliases)
     for (Operation *user : alias.getUsers()) {
       unsigned use = positions.lookup(body.findAncestorOpInBlock(*user));
@@ -119,10 +118,16 @@ void PlaceTemporariesPass::runOnOperation() {
   if (walk.wasInterrupted())
     return signalPassFailure();
 
+  auto order = llvm::to_vector(llvm::seq<size_t>(0, temporaries.size()));
+  llvm::sort(order, [&](size_t a, size_t b) {
+    return std::tie(temporaries[a].first, a) <
+           std::tie(temporaries[b].first, b);
+  });
   OpBuilder builder = OpBuilder::atBlockBegin(&body);
   SmallVector<Slot> slots;
   int64_t bytes = 0;
-  for (Temporary &temporary : temporaries) {
+  for (size_t index : order) {
+    Temporary &temporary = temporaries[index];
     ++numTemporaries;
     MemRefType type = temporary.alloc.getType();
     Slot *slot = llvm::find_if(slots, [&](Slot &slot) {
