@@ -38,3 +38,10 @@ def test_the_program_holds_six_layers(model: Any) -> None:
     assert text.count("ark.matmul ") == 36
     assert text.count("ark.layernorm ") == 13
     assert len(model.parameters) == 101
+
+
+def test_compiled_it_computes_the_same(model: Any) -> None:
+    model.compile("cpu")
+    got = model.embed(IDS)
+    assert np.abs(got - model.embed(IDS, reference=True)).max() <= 1e-4
+    np.testing.assert_allclose(got[0, :4], FIRST, atol=1e-5)

