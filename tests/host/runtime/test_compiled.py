@@ -1,0 +1,167 @@
+"""The compiler's own kernels keep the contract: what the toy kernel shows, shown again with them.
+
+The other tests of this folder run a kernel written in C, so that they fail for reasons of the
+runtime only. These fail when compiler and runtime disagree.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ark_mlir as ark
+from ark_mlir import knobs
+from ark_mlir.bundle import Opcode
+from ark_mlir.runtime import Executable
+
+Array = np.ndarray[Any, Any]
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("ark_mlir._mlir_libs") is None, reason="the compiler is not built"
+)
+
+ROWS, INNER, WIDTH = 64, 96, 160
+
+
+@pytest.fixture(scope="module")
+def parts() -> tuple[dict[str, Any], dict[str, bytes]]:
+    """Two matmuls that follow each other, on two workers."""
+    with ark.Program("mlp") as program:
+        x = ark.input("x", (ROWS, INNER), ark.fp32)
+        w = ark.parameter("w", (WIDTH, INNER), ark.fp32)
+        v = ark.parameter("v", (INNER, WIDTH), ark.fp32)
+        h = ark.relu(ark.matmul(x, w, transpose_other=True))
+        ark.output("y", ark.matmul(h, v, transpose_other=True))
+    bundle = ark.compile(program, target="cpu:2", trace=True).bundle
+    manifest = bundle.manifest.as_json()
+    return manifest, {name: bytes(data) for name, data in bundle.sections.items()}
+
+
+@pytest.fixture(scope="module")
+def weights() -> dict[str, Array]:
+    random = np.random.default_rng(0)
+    return {
+        "w": random.standard_normal((WIDTH, INNER)).astype(np.float32),
+        "v": random.standard_normal((INNER, WIDTH)).astype(np.float32),
+    }
+
+
+@pytest.fixture
+def inputs() -> Array:
+    return np.random.default_rng(1).standard_normal((ROWS, INNER)).astype(np.float32)
+
+
+def expected(x: Array, weights: dict[str, Array]) -> Array:
+    h = np.maximum(x.astype(np.float64) @ weights["w"].T, 0)
+    return h @ weights["v"].T
+
+
+def right(y: Array, x: Array, weights: dict[str, Array]) -> bool:
+    return bool(np.allclose(y, expected(x, weights), rtol=1e-4, atol=1e-3))
+
+
+def test_launches_follow_each_other(parts: Any, weights: Any, inputs: Array) -> None:
+    with Executable.from_parts(*parts).bind(weights) as executable:
+        for iterations in (1, 1, 5, 2, 1):
+            assert right(executable.run(x=inputs, iterations=iterations)["y"], inputs, weights)
+        with executable.resident() as resident:
+            assert right(resident.run(x=2 * inputs)["y"], 2 * inputs, weights)
+
+
+def test_parameters_are_used_in_place(parts: Any, weights: Any) -> None:
+    with Executable.from_parts(*parts).bind(weights) as executable:
+        report = executable.report()
+        assert report.bound_in_place == report.parameter_bytes
+
+
+def test_from_a_file(parts: Any, weights: Any, inputs: Array, tmp_path: Path) -> None:
+    Executable.from_parts(*parts).save(tmp_path / "a.arkbin")
+    with ark.load(tmp_path / "a.arkbin") as executable:
+        assert right(executable.bind(weights).run(x=inputs)["y"], inputs, weights)
+        executable.save(tmp_path / "b.arkbin")
+    assert (tmp_path / "a.arkbin").read_bytes() == (tmp_path / "b.arkbin").read_bytes()
+
+
+@pytest.mark.parametrize("epoch", [2**31 - 2, 2**32 - 2, 2**40])
+def test_epochs(parts: Any, weights: Any, inputs: Array, epoch: int) -> None:
+    with Executable.from_parts(*parts).bind(weights) as executable:
+        driver: Any = executable._runner.driver
+        driver.epoch = epoch
+        arrivals = [item.arrivals for item in executable.bundle.manifest.semaphores]
+        driver._kernel.counters[:] = np.array(arrivals, np.uint64) * np.uint64(epoch)
+        for _ in range(5):
+            assert right(executable.run(x=inputs)["y"], inputs, weights)
+
+
+def test_a_hang_is_named_and_survived(parts: Any, weights: Any, inputs: Array) -> None:
+    """A wait that can never be satisfied, planted in the schedule; then a lost signal."""
+    manifest, sections = parts
+    rows = np.frombuffer(sections["instructions"], "<i4").reshape(-1, 4).copy()
+    waits = np.flatnonzero(np.isin(rows[:, 0], (Opcode.WAIT, Opcode.BARRIER)))
+    rows[waits[0], 2] += 1
+    broken = {**sections, "instructions": rows.tobytes()}
+    with knobs.scope(ARK_TIMEOUT="0.2"):
+        with Executable.from_parts(manifest, broken).bind(weights) as executable:
+            for _ in range(3):
+                start = time.monotonic()
+                with pytest.raises(ark.HangError, match="and the schedule has") as caught:
+                    executable.run(x=inputs)
+                assert time.monotonic() - start < 5
+            assert "matmul" in str(caught.value)
+        with Executable.from_parts(manifest, sections).bind(weights) as executable:
+            executable.run(x=inputs)
+            driver: Any = executable._runner.driver
+            driver._kernel.counters[rows[waits[0], 1]] -= np.uint64(1)
+            with pytest.raises(ark.HangError):
+                executable.run(x=inputs)
+            assert right(executable.run(x=inputs)["y"], inputs, weights)
+
+
+def test_ctrl_c(parts: Any, weights: Any, inputs: Array) -> None:
+    with Executable.from_parts(*parts).bind(weights) as executable:
+        threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        start = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            executable.run(x=inputs, iterations=10**9)
+        assert time.monotonic() - start < 3
+        assert right(executable.run(x=inputs)["y"], inputs, weights)
+
+
+def test_trace(parts: Any, weights: Any, inputs: Array, tmp_path: Path) -> None:
+    from ark_mlir.show import write_timeline
+
+    with Executable.from_parts(*parts).bind(weights) as executable:
+        executable.run(x=inputs, iterations=3, trace=tmp_path / "t.json")
+        events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+        runs = [event for event in events if event.get("cat") == "run"]
+        assert runs
+        assert sum(event["dur"] for event in runs) > 0
+        write_timeline(executable, tmp_path / "t.html", tmp_path / "t.json")
+
+
+def test_an_index_out_of_range() -> None:
+    with ark.Program("lookup") as program:
+        ids = ark.input("ids", (2, 8), ark.int32)
+        table = ark.parameter("table", (100, 32), ark.fp32)
+        ark.output("y", ark.embedding(ids, table))
+    weight = np.random.default_rng(0).standard_normal((100, 32)).astype(np.float32)
+    with ark.compile(program, target="cpu:2").bind({"table": weight}) as executable:
+        good = np.arange(16, dtype=np.int32).reshape(2, 8)
+        assert np.array_equal(executable.run(ids=good)["y"], weight[good])
+        for bad in (100, -1, 2**31 - 1):
+            wrong = good.copy()
+            wrong[1, 3] = bad
+            message = rf"embedding: index {bad} is out of range \[0, 100\)"
+            with pytest.raises(ark.InvalidUsageError, match=message) as caught:
+                executable.run(ids=wrong)
+            assert "test_compiled.py:" in str(caught.value)
+            assert np.array_equal(executable.run(ids=good)["y"], weight[good])
