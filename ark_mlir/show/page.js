@@ -310,8 +310,9 @@
   function titles(i) {
     const name = meta.tasks[subject(i)].name;
     const range = `[${rows[4 * i + 2]}, ${rows[4 * i + 3]})`;
-    const tail = name.split(/[./]/).pop();
-    return [`${name} ${range}`, name, `${tail} ${range}`, tail];
+    const parts = name.split(/[./]/), tail = parts.pop();
+    const pair = parts.length ? `${parts.pop()}.${tail}` : tail;
+    return [`${name} ${range}`, name, `${pair} ${range}`, pair, `${tail} ${range}`, tail];
   }
   // The first of some names that fits, else what fits of the last.
   function fitting(names, room) {
@@ -461,6 +462,14 @@
       before = top + view.row / 2;
       pen.fillStyle = hover >= 0 && laneOf[hover] === lane ? paint.text : paint.faint;
       pen.fillText(several ? `SM ${sm} · ${lane}` : `SM ${sm}`, 14, before);
+      if (mode === "both" && view.row >= 24) {
+        pen.textAlign = "right";
+        pen.font = '9px system-ui, "DejaVu Sans", sans-serif';
+        pen.fillText("predicted", GUTTER - 6, top + view.row / 4);
+        pen.fillText("traced", GUTTER - 6, top + (3 * view.row) / 4);
+        pen.textAlign = "left";
+        pen.font = '11px system-ui, "DejaVu Sans", sans-serif';
+      }
     }
     pen.strokeStyle = paint.line;
     pen.beginPath();
@@ -609,7 +618,8 @@
     for (const k of order.slice(0, 60)) {
       const row = element("button", "task" + (k === chosenTask ? " chosen" : ""));
       const words = element("div", "row");
-      words.append(element("span", "label", meta.tasks[k].name),
+      // Cut at the left, where names are alike; the mark keeps their own direction.
+      words.append(element("span", "label", "\u200e" + meta.tasks[k].name),
         element("span", "faint", `${((100 * busy[k]) / all).toFixed(1)} %`));
       const bar = element("div", "bar");
       bar.style.width = (100 * busy[k]) / most + "%";
@@ -641,7 +651,8 @@
       button.setAttribute("aria-pressed", shown[kind]);
       const swatch = element("i", kind === WAITING ? "hatched" : "");
       if (kind < KINDS) swatch.style.background = palette[kind];
-      const share = `${((100 * sums[kind]) / whole).toFixed(1)} %`;
+      const percent = (100 * sums[kind]) / whole;
+      const share = percent < 0.05 && kind !== WAITING ? "" : `${percent.toFixed(1)} %`;
       button.append(swatch, kind === WAITING ? "waiting" : meta.kinds[kind].name,
         element("span", "share", share));
       button.title = "share of all lanes' time; click to dim";
