@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from ..runtime import Executable
 
 
+# In this order, inside one function: what is declared in one is used in the next.
+_SCRIPTS = ("data.js", "canvas.js", "frame.js", "words.js", "input.js")
+
+
 def write_timeline(
     program: Bundle | Executable,
     path: str | os.PathLike[str],
@@ -69,7 +73,7 @@ def _page(bundle: Bundle, traced: NDArray[np.int64] | None) -> str:
         "meta": _script_json(_meta(bundle, timeline)),
         "data": _script_json(data),
         "report": html.escape(str(make_report(bundle))),
-        "js": _file("page.js"),
+        "js": "\n".join(map(_file, _SCRIPTS)),
     }
     # Split once, so that no name of the program is taken for a placeholder.
     pieces = re.split(r"\{\{(\w+)\}\}", _file("page.html"))
@@ -77,7 +81,7 @@ def _page(bundle: Bundle, traced: NDArray[np.int64] | None) -> str:
 
 
 def _file(name: str) -> str:
-    return resources.files("ark_mlir.show").joinpath(name).read_text(encoding="utf-8")
+    return (resources.files("ark_mlir.show") / "page" / name).read_text(encoding="utf-8")
 
 
 def _script_json(value: Any) -> str:

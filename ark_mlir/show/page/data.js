@@ -1,0 +1,113 @@
+// The schedule, unpacked, and what is shown of it.
+// One of the parts that page.html holds in one function, in the order of timeline.py.
+
+// Data
+//-----------------------------------------------------------------------------
+
+const $ = (id) => document.getElementById(id);
+const meta = JSON.parse($("meta").textContent);
+const packed = JSON.parse($("data").textContent);
+const RUN = 0, SIGNAL = 1, WAIT = 2, BARRIER = 3, PREFETCH = 4;
+const NAMES = ["run", "signal", "wait", "barrier", "prefetch"];
+const GUTTER = 92, AXIS = 26, OVERVIEW = 52, TOP = AXIS + OVERVIEW;
+
+async function unpack(text, Type) {
+  const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Type(await new Response(stream).arrayBuffer());
+}
+
+let rows, times;
+try {
+  rows = await unpack(packed.rows, Int32Array);
+  times = { predicted: await unpack(packed.predicted, Float64Array) };
+  if (packed.traced) times.traced = await unpack(packed.traced, Float64Array);
+} catch (error) {
+  $("message").hidden = false;
+  $("message").textContent = "This browser cannot unpack the schedule: " + error;
+  return;
+}
+
+const count = rows.length / 4, lanes = meta.lanes;
+const laneOf = new Int32Array(count);
+lanes.forEach(([, first, last], lane) => laneOf.fill(lane, first, last));
+const code = (i) => rows[4 * i], subject = (i) => rows[4 * i + 1];
+const waits = (i) => code(i) === WAIT || code(i) === BARRIER;
+const KINDS = meta.kinds.length, WAITING = KINDS;
+
+// Class of an item: the kind of its task, or WAITING; -1 is drawn as a mark.
+const sort = new Int8Array(count);
+for (let i = 0; i < count; i++)
+  sort[i] = code(i) === RUN ? meta.tasks[subject(i)].kind : waits(i) ? WAITING : -1;
+
+// Start and end per item. A wait lasts until what it holds up begins.
+function spansOf(data) {
+  const start = new Float64Array(count), end = new Float64Array(count);
+  let total = 0;
+  for (const [, first, last] of lanes)
+    for (let i = first; i < last; i++) {
+      start[i] = Math.max(data[2 * i], i > first ? start[i - 1] : 0);
+      end[i] = start[i] + data[2 * i + 1];
+      if (i > first && waits(i - 1) && start[i] > end[i - 1]) end[i - 1] = start[i];
+      total = Math.max(total, end[i]);
+    }
+  return { start, end, total };
+}
+const spans = {};
+for (const name in times) spans[name] = spansOf(times[name]);
+const total = Math.max(1, ...Object.values(spans).map((s) => s.total));
+
+const signalsOf = meta.semaphores.map(() => []);
+for (let i = 0; i < count; i++)
+  if (code(i) === SIGNAL || code(i) === BARRIER) signalsOf[subject(i)].push(i);
+
+// State
+//-----------------------------------------------------------------------------
+
+let mode = "predicted";
+const view = { from: 0, to: total, top: 0, row: 20 };
+let hover = -1, chosen = -1, chosenTask = -1, query = "";
+const shown = new Array(KINDS + 1).fill(true);
+let matches = meta.tasks.map(() => true);
+const main = () => spans[mode === "both" ? "predicted" : mode];
+
+// Small helpers
+//-----------------------------------------------------------------------------
+
+function time(ns, digits = 4) {
+  for (const unit of ["ns", "µs", "ms"]) {
+    if (Math.abs(ns) < 1000) return `${+ns.toPrecision(digits)} ${unit}`;
+    ns /= 1000;
+  }
+  return `${+ns.toPrecision(digits)} s`;
+}
+const number = (value) => value.toLocaleString("en-US");
+function element(tag, className, text) {
+  const result = document.createElement(tag);
+  if (className) result.className = className;
+  if (text !== undefined) result.textContent = text;
+  return result;
+}
+const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const darkness = matchMedia("(prefers-color-scheme: dark)");
+let palette, mixture, paint;
+function usePalette() {
+  palette = meta.kinds.map((kind) => (darkness.matches ? kind.dark : kind.light));
+  paint = {};
+  for (const name of ["ground", "panel", "line", "text", "faint", "accent", "wait"])
+    paint[name] = css("--" + name);
+  palette.push(paint.wait);
+  mixture = palette.map((color) => [1, 3, 5].map((k) => parseInt(color.slice(k, k + 2), 16)));
+  const tile = document.createElement("canvas");
+  tile.width = tile.height = 12;
+  const pen = tile.getContext("2d");
+  pen.strokeStyle = paint.wait;
+  pen.lineWidth = 2;
+  pen.beginPath();
+  for (const shift of [-12, 0, 12]) {
+    pen.moveTo(shift - 2, 14);
+    pen.lineTo(shift + 14, -2);
+  }
+  pen.stroke();
+  paint.hatch = tile;
+}

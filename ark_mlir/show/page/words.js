@@ -1,0 +1,134 @@
+// What is said about an item, a task, a kind of work.
+// One of the parts that page.html holds in one function, in the order of timeline.py.
+
+function pairsOf(i) {
+  const pairs = [], span = main();
+  const add = (name, value, late) => pairs.push([name, value, late]);
+  if (code(i) === RUN || code(i) === PREFETCH) {
+    const task = meta.tasks[subject(i)];
+    const [begin, end] = [rows[4 * i + 2], rows[4 * i + 3]];
+    add("vCTAs", `[${number(begin)}, ${number(end)}) of ${number(task.vctas)}`);
+    add("ops", task.ops.join(", ") || "none named");
+    if (task.at) add("line", task.at);
+  } else {
+    const semaphore = meta.semaphores[subject(i)];
+    add("arrivals", `${semaphore.arrivals} per iteration`);
+    add("hand-off", semaphore.handoff);
+  }
+  add("lane", `${laneOf[i]} on SM ${lanes[laneOf[i]][0]}`);
+  for (const name in spans) {
+    const s = spans[name];
+    add(name, `${time(s.start[i])} + ${time(s.end[i] - s.start[i])}`);
+  }
+  if (spans.traced && code(i) === RUN) {
+    const [p, r] = ["predicted", "traced"].map((n) => spans[n].end[i] - spans[n].start[i]);
+    if (p > 0) add("ratio", `${(r / p).toPrecision(3)} × predicted`, r > 2 * p);
+  }
+  for (const [wait, signals] of awaited(i)) {
+    const last = latest(signals, span);
+    const name = meta.semaphores[subject(wait)].name;
+    const run = last < 0 ? -1 : runBefore(last);
+    const by = run < 0 ? "" : `, last by ${meta.tasks[subject(run)].name} on lane ${laneOf[run]}`;
+    add("waits for", `${name} (${rows[4 * wait + 2]} arrivals${by})`);
+    if (pairs.length > 12) break;
+  }
+  return pairs;
+}
+
+function describe(i, box) {
+  box.replaceChildren();
+  const head = element("div", "title");
+  const swatch = element("i", sort[i] === WAITING ? "hatched" : "");
+  if (sort[i] >= 0 && sort[i] < KINDS) swatch.style.background = palette[sort[i]];
+  head.append(swatch);
+  const isTask = code(i) === RUN || code(i) === PREFETCH;
+  const name = isTask ? meta.tasks[subject(i)].name : meta.semaphores[subject(i)].name;
+  head.append(code(i) === RUN ? name : `${NAMES[code(i)]} ${name}`);
+  const grid = element("div", "pairs");
+  for (const [key, value, late] of pairsOf(i))
+    grid.append(element("span", "", key),
+      element("span", late ? "late" : key === "line" ? "code" : "", value));
+  box.append(head, grid);
+}
+
+function showDetails() {
+  const box = $("details");
+  if (chosen < 0) {
+    box.replaceChildren(element("div", "hint",
+      "Click a bar: what it is, when it runs, and arrows from what it waits for."));
+    return;
+  }
+  describe(chosen, box);
+  const span = main();
+  for (const [wait, signals] of awaited(chosen)) {
+    const sorted = [...signals].sort((a, b) => span.end[b] - span.end[a]).slice(0, 8);
+    if (!sorted.length) continue;
+    box.append(element("h2", "", `Signals of ${meta.semaphores[subject(wait)].name}, last first`));
+    for (const s of sorted) {
+      const run = runBefore(s);
+      const what = run < 0 ? "signal" : titles(run)[0];
+      const link = element("button", "link", `${what} · lane ${laneOf[s]} · ${time(span.end[s])}`);
+      link.onclick = () => choose(run < 0 ? s : run, true);
+      box.append(link);
+    }
+  }
+}
+
+function showTasks() {
+  const span = main(), busy = meta.tasks.map(() => 0);
+  for (let i = 0; i < count; i++)
+    if (code(i) === RUN) busy[subject(i)] += span.end[i] - span.start[i];
+  const order = busy.map((_, k) => k).filter((k) => matches[k]).sort((a, b) => busy[b] - busy[a]);
+  const all = busy.reduce((a, b) => a + b, 0) || 1, most = busy[order[0]] || 1;
+  const box = $("tasks");
+  box.replaceChildren();
+  for (const k of order.slice(0, 60)) {
+    const row = element("button", "task" + (k === chosenTask ? " chosen" : ""));
+    const words = element("div", "row");
+    // Cut at the left, where names are alike; the mark keeps their own direction.
+    words.append(element("span", "label", "\u200e" + meta.tasks[k].name),
+      element("span", "faint", `${((100 * busy[k]) / all).toFixed(1)} %`));
+    const bar = element("div", "bar");
+    bar.style.width = (100 * busy[k]) / most + "%";
+    bar.style.background = palette[meta.tasks[k].kind];
+    row.append(words, bar);
+    row.title = [meta.tasks[k].ops.join(", "), meta.tasks[k].at].filter(Boolean).join("\n");
+    row.onclick = () => {
+      chosenTask = chosenTask === k ? -1 : k;
+      showTasks();
+      redraw();
+    };
+    box.append(row);
+  }
+  if (order.length > 60)
+    box.append(element("div", "hint", `and ${number(order.length - 60)} more: use the search`));
+  if (!order.length) box.append(element("div", "hint", "No task matches."));
+}
+
+function showLegend() {
+  const span = main(), sums = new Array(KINDS + 1).fill(0);
+  for (let i = 0; i < count; i++)
+    if (sort[i] >= 0) sums[sort[i]] += span.end[i] - span.start[i];
+  const whole = lanes.length * span.total || 1;
+  const box = $("legend");
+  box.replaceChildren();
+  for (let kind = 0; kind <= KINDS; kind++) {
+    if (!sums[kind] && kind !== WAITING) continue;
+    const button = element("button");
+    button.setAttribute("aria-pressed", shown[kind]);
+    const swatch = element("i", kind === WAITING ? "hatched" : "");
+    if (kind < KINDS) swatch.style.background = palette[kind];
+    const percent = (100 * sums[kind]) / whole;
+    const share = percent < 0.05 && kind !== WAITING ? "" : `${percent.toFixed(1)} %`;
+    button.append(swatch, kind === WAITING ? "waiting" : meta.kinds[kind].name,
+      element("span", "share", share));
+    button.title = "share of all lanes' time; click to dim";
+    button.onclick = () => {
+      shown[kind] = !shown[kind];
+      overview = null;
+      showLegend();
+      redraw();
+    };
+    box.append(button);
+  }
+}
