@@ -133,7 +133,7 @@ INTEGERS = ("int8", "uint8", "int32", "uint32", "int64")
 
 @pytest.mark.parametrize("name", INTEGERS)
 @given(data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_integers_wrap_and_divide_toward_zero(interpret: Interpret, name: str, data: Any) -> None:
     dtype = np.dtype(name)
     info = np.iinfo(dtype)
