@@ -175,35 +175,46 @@ int64_t TileSelector::selectStreamingColumns(int64_t batches,
   return best;
 }
 
+/// Whether every row of the left side meets the same right side, so that the
+/// leading dimensions are but further rows.
+static bool sharesRightSide(MatmulOp op) {
+  return llvm::all_of(getType(op.getRhs()).getShape().drop_back(2),
+                      [](int64_t extent) { return extent == 1; });
+}
+
 Tile TileSelector::selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const {
   int64_t rank = domain.size();
   int64_t rows = domain[rank - 2], columns = domain[rank - 1];
-  int64_t batches = 1;
-  for (int64_t extent : domain.drop_back(2))
-    batches *= extent;
   RankedTensorType lhs = getType(op.getLhs());
   int64_t depth =
-      lhs.getShape()[rank >= 2 && op.getTransposeInput() ? lhs.getRank() - 2
-                                                         : lhs.getRank() - 1];
+      lhs.getDimSize(lhs.getRank() - (op.getTransposeInput() ? 2 : 1));
   Tile tile(rank, 1);
   int64_t &m = tile[rank - 2], &n = tile[rank - 1];
-  if (!isCPU() && rows <= kStreamingRows) {
-    m = std::max<int64_t>(rows, 1);
+  // Deep panels of 128 columns would leave the second-level cache.
+  int64_t wantedN = isCPU() && depth > 1024 ? 64 : 128;
+  int64_t wantedM = isCPU() || rows <= 64 ? 64 : 128;
+  m = divideEvenly(rows, wantedM, 8);
+  int64_t rowsOfTile = m;
+  for (int64_t dim = rank - 3; dim >= 0 && sharesRightSide(op); --dim) {
+    tile[dim] = divideEvenly(domain[dim],
+                             std::max<int64_t>(wantedM / rowsOfTile, 1), 1);
+    rowsOfTile *= tile[dim];
+    if (tile[dim] < domain[dim] || rowsOfTile > wantedM / 2)
+      break;
+  }
+  n = divideEvenly(columns, wantedN, 16);
+  int64_t batches = countTiles(domain.drop_back(), ArrayRef(tile).drop_back());
+  if (!isCPU() && rowsOfTile <= kStreamingRows) {
     n = selectStreamingColumns(batches, columns);
   } else {
-    // Deep panels of 128 columns would leave the second-level cache.
-    int64_t wantedN = isCPU() ? (depth > 1024 ? 64 : 128) : 128;
-    int64_t wantedM = isCPU() ? 64 : (rows <= 64 ? 64 : 128);
-    m = divideEvenly(rows, wantedM, 8);
-    n = divideEvenly(columns, wantedN, 16);
     // A tile that is too small rereads its panels too often.
     int64_t leastM = 16, leastN = isCPU() ? 32 : 64;
     while (countTiles(domain, tile) < getWantedTiles() &&
            (n > leastN || m > leastM)) {
       bool cutN = n > leastN && (n >= 2 * m || m <= leastM);
       int64_t &size = cutN ? n : m;
-      size = std::max(llvm::alignTo(size / 2, 8),
-                      static_cast<uint64_t>(cutN ? leastN : leastM));
+      size =
+          std::max<int64_t>(llvm::alignTo(size / 2, 8), cutN ? leastN : leastM);
     }
   }
   if (matmulM > 0)

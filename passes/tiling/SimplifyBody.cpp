@@ -49,12 +49,19 @@ void ark::simplifyMapsOfBody(RewriterBase &rewriter, TaskOp task) {
 // Dimensions of extent one
 //===----------------------------------------------------------------------===//
 
-bool ark::isDroppedDim(RankedTensorType tile, int64_t dim) {
-  return dim < tile.getRank() - 2 && tile.getDimSize(dim) == 1;
+SmallVector<int64_t> ark::getDroppedDims(RankedTensorType tile) {
+  SmallVector<int64_t> dims;
+  int64_t rank = tile.getRank();
+  for (int64_t dim = 0; dim < rank - 1; ++dim)
+    if (tile.getDimSize(dim) == 1 &&
+        rank - static_cast<int64_t>(dims.size()) > 2)
+      dims.push_back(dim);
+  return dims;
 }
 
 void ark::dropUnitDimsOfBody(RewriterBase &rewriter, TaskOp task) {
-  auto tile = cast<RankedTensorType>(task.getOutTiles().front().getType());
+  SmallVector<int64_t> dropped = getDroppedDims(
+      cast<RankedTensorType>(task.getOutTiles().front().getType()));
   linalg::ControlDropUnitDims options;
   options.rankReductionStrategy =
       linalg::ControlDropUnitDims::RankReductionStrategy::ExtractInsertSlice;
@@ -62,8 +69,9 @@ void ark::dropUnitDimsOfBody(RewriterBase &rewriter, TaskOp task) {
     SmallVector<unsigned> dims;
     SmallVector<int64_t> ranges =
         cast<linalg::GenericOp>(op).getStaticLoopRanges();
-    for (int64_t dim = 0, e = ranges.size(); dim < e; ++dim)
-      if (ranges[dim] == 1 && dim < tile.getRank() && isDroppedDim(tile, dim))
+    // Iteration spaces start with the dimensions of the result.
+    for (int64_t dim : dropped)
+      if (dim < static_cast<int64_t>(ranges.size()) && ranges[dim] == 1)
         dims.push_back(dim);
     return dims;
   };

@@ -32,9 +32,10 @@ void makeInputRegions(RewriterBase &rewriter, GroupOp group, TaskOp task,
 /// Makes indexing maps as simple as the tile's extents allow.
 void simplifyMapsOfBody(RewriterBase &rewriter, TaskOp task);
 
-/// Whether bodies leave out a dimension of the tile of their out: a leading one
-/// of extent one, which the grid has cut to that.
-bool isDroppedDim(RankedTensorType tile, int64_t dim);
+/// The dimensions of the tile of their out that bodies leave out: of extent
+/// one, because the grid cuts them to that or the tensor has no more, as long
+/// as two dimensions remain.
+SmallVector<int64_t> getDroppedDims(RankedTensorType tile);
 
 /// Takes such dimensions out of the iteration spaces of structured ops.
 void dropUnitDimsOfBody(RewriterBase &rewriter, TaskOp task);

@@ -196,9 +196,9 @@ SmallVector<OpFoldResult> GroupTiler::getUpdateOffsets(ValueRange indices) {
 }
 
 static RankedTensorType dropDims(RankedTensorType tile) {
-  SmallVector<int64_t> shape;
+  SmallVector<int64_t> shape, dropped = getDroppedDims(tile);
   for (int64_t dim = 0; dim < tile.getRank(); ++dim)
-    if (!isDroppedDim(tile, dim))
+    if (!llvm::is_contained(dropped, dim))
       shape.push_back(tile.getDimSize(dim));
   return tile.clone(shape);
 }
