@@ -44,7 +44,7 @@ class _Processor:
         """f32 lanes of one vector register."""
         if "avx512f" in self.features:
             return 16
-        return 8 if "avx" in self.features else 4
+        return 8 if "avx2" in self.features else 4
 
     @property
     def llvm_features(self) -> str:

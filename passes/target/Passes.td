@@ -48,6 +48,87 @@ def ArkVectorizeContractionsPass
   ];
 }
 
+def RelaxReductionsPass : Pass<"ark-relax-reductions", "::mlir::func::FuncOp"> {
+  let summary = "Let sums and products be computed in any order";
+  let description = [{
+    The order of a reduction is the implementation's choice, and LLVM vectorises
+    a loop that adds floats only when it is told so. Nothing is assumed about
+    NaN, infinities or signs of zero.
+
+    ```mlir
+    %2 = arith.mulf %in, %in : f32
+    %3 = arith.addf %2, %out : f32
+    // =>
+    %2 = arith.mulf %in, %in fastmath<contract> : f32
+    %3 = arith.addf %2, %out fastmath<reassoc,contract> : f32
+    ```
+  }];
+  let statistics = [
+    Statistic<"numRelaxed", "relaxed", "Reductions that may be reordered">,
+  ];
+}
+
+def ExpandMathPass : Pass<"ark-expand-math", "::mlir::func::FuncOp"> {
+  let summary = "Write functions as arithmetic that vectorises";
+  let description = [{
+    `exp`, `tanh`, `erf` and `log` on f32 become polynomials, accurate to two
+    units in the last place; what is left calls the maths library later.
+
+    ```mlir
+    %1 = math.exp %0 : f32
+    // =>
+    %t = math.fma %0, %log2e, %magic : f32
+    ...
+    %1 = arith.mulf %p, %scale : f32
+    ```
+  }];
+  let options = [
+    Option<"fma", "fma", "bool", /*default=*/"true",
+           "Whether the processor can multiply and add in one instruction">,
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+def ExpandFloatsPass : Pass<"ark-expand-floats", "::mlir::func::FuncOp"> {
+  let summary = "Write conversions of narrow floats as integer arithmetic";
+  let description = [{
+    For bf16 and the 8-bit floats always, for f16 where `halves` asks for it.
+    Rounds to nearest even; what is too large becomes infinity, or NaN in
+    f8E4M3FN, which has no infinity.
+
+    ```mlir
+    %1 = arith.extf %0 : bf16 to f32
+    // =>
+    %b = arith.bitcast %0 : bf16 to i16
+    %w = arith.extui %b : i16 to i32
+    %s = arith.shli %w, %c16 : i32
+    %1 = arith.bitcast %s : i32 to f32
+    ```
+  }];
+  let options = [
+    Option<"halves", "halves", "bool", /*default=*/"false",
+           "Expand conversions of f16 too: the processor has no instruction for them">,
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect"];
+}
+
+def WidenBooleansPass : Pass<"ark-widen-booleans", "::mlir::ModuleOp"> {
+  let summary = "Load and store bools as bytes";
+  let description = [{
+    LLVM vectorises no loop that loads or stores single bits.
+
+    ```mlir
+    %1 = llvm.load %0 : !llvm.ptr -> i1
+    // =>
+    %b = llvm.load %0 : !llvm.ptr -> i8
+    %1 = llvm.icmp "ne" %b, %c0 : i8
+    ```
+  }];
+  let statistics = [
+    Statistic<"numWidened", "widened", "Loads and stores changed">,
+  ];
+}
+
 def SetLinkagePass : Pass<"ark-set-linkage", "::mlir::ModuleOp"> {
   let summary = "Keep all functions of a kernel but its entry inside of the object";
   let description = [{

@@ -15,6 +15,43 @@
 
 using namespace mlir;
 
+/// What code generation depends on.
+namespace {
+struct Processor {
+  int64_t vectorLanes;
+  /// Whether there are instructions for fma and for conversions of f16.
+  bool fma, halves;
+};
+} // namespace
+
+/// AVX2 came with both; AArch64 always has them.
+static Processor getProcessor(int64_t vectorLanes) {
+  ark::HostCpu host = ark::getHostCpu();
+  bool isArm = StringRef(host.triple).starts_with("aarch64");
+  if (vectorLanes == 0) {
+    StringRef features = host.features;
+    vectorLanes = features.contains("+avx512f") ? 16
+                  : features.contains("+avx2")  ? 8
+                                                : 4;
+  }
+  bool isModern = isArm || vectorLanes > 4;
+  return {vectorLanes, isModern, isModern};
+}
+
+/// Bodies become loops over scalars, written so that LLVM vectorises them.
+static void addLoops(OpPassManager &pm, const Processor &processor) {
+  OpPassManager &functions = pm.nest<func::FuncOp>();
+  functions.addPass(
+      ark::createArkVectorizeContractionsPass({processor.vectorLanes}));
+  functions.addPass(ark::createRelaxReductionsPass());
+  functions.addPass(createConvertLinalgToLoopsPass());
+  functions.addPass(ark::createExpandFloatsPass({!processor.halves}));
+  functions.addPass(ark::createExpandMathPass({processor.fma}));
+  functions.addPass(arith::createArithExpandOpsPass());
+  functions.addPass(createCanonicalizerPass());
+  functions.addPass(createCSEPass());
+}
+
 /// Everything to the LLVM dialect, from the highest level down.
 static void addLoweringToLLVM(OpPassManager &pm) {
   pm.addPass(memref::createExpandStridedMetadataPass());
@@ -38,25 +75,14 @@ static void addLoweringToLLVM(OpPassManager &pm) {
   // Lowering a multi-dimensional vector starts from poison.
   pm.addPass(createUBToLLVMConversionPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
+  pm.addPass(ark::createWidenBooleansPass());
   pm.addPass(ark::createSetLinkagePass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
 }
 
-/// f32 lanes of the vector registers of this machine.
-static int64_t getHostVectorLanes() {
-  std::string text = ark::getHostCpu().features;
-  StringRef features = text;
-  if (features.contains("+avx512f"))
-    return 16;
-  return features.contains("+avx") ? 8 : 4;
-}
-
 void ark::buildTargetPipeline(OpPassManager &pm,
                               const TargetPipelineOptions &options) {
-  int64_t lanes =
-      options.vectorLanes ? options.vectorLanes : getHostVectorLanes();
-  pm.addNestedPass<func::FuncOp>(createArkVectorizeContractionsPass({lanes}));
-  pm.addPass(createConvertLinalgToLoopsPass());
+  addLoops(pm, getProcessor(options.vectorLanes));
   addLoweringToLLVM(pm);
 }

@@ -1,0 +1,183 @@
+//===- ExpandFloats.cpp - Conversions of narrow floats --------------------===//
+//
+// Bodies compute in f32; narrow floats only enter and leave. Where the
+// processor has no instruction, LLVM would call a function of the compiler's
+// own library, which a kernel cannot have. Integer arithmetic does it as well,
+// and vectorises.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/target/Passes.h"
+#include "passes/target/ScalarMath.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_EXPANDFLOATSPASS
+#include "passes/target/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+namespace {
+/// A binary format with a sign bit.
+struct Format {
+  int exponentBits, mantissaBits;
+  /// Whether the largest exponent stands for infinity and NaN; else only the
+  /// number with all bits set is NaN, and there is no infinity.
+  bool hasInfinity;
+
+  int getBias() const { return (1 << (exponentBits - 1)) - 1; }
+  int getWidth() const { return 1 + exponentBits + mantissaBits; }
+  /// Bits without sign of infinity, or of NaN where there is no infinity.
+  uint32_t getOverflow() const {
+    uint32_t allOnes = (1u << (getWidth() - 1)) - 1;
+    return hasInfinity ? allOnes >> mantissaBits << mantissaBits : allOnes;
+  }
+  uint32_t getNaN() const {
+    return hasInfinity ? getOverflow() | 1u << (mantissaBits - 1)
+                       : getOverflow();
+  }
+};
+} // namespace
+
+/// The formats that are expanded; bf16 has its own, shorter way.
+static std::optional<Format> getFormat(Type type) {
+  if (type.isF16())
+    return Format{5, 10, true};
+  if (isa<Float8E5M2Type>(type))
+    return Format{5, 2, true};
+  if (isa<Float8E4M3FNType>(type))
+    return Format{4, 3, false};
+  return std::nullopt;
+}
+
+static uint32_t bitsOf(float value) { return llvm::bit_cast<uint32_t>(value); }
+
+//===----------------------------------------------------------------------===//
+// Narrow to f32
+//===----------------------------------------------------------------------===//
+
+/// bf16 is the upper half of f32.
+static Value extendBF16(ScalarMath m, Value bits) { return m.shl(bits, 16); }
+
+/// The fields move to their places in f32, and a multiplication mends the bias:
+/// it is exact, for subnormal numbers too.
+static Value extendFormat(ScalarMath m, Value bits, const Format &format) {
+  Value sign = m.shl(m.shr(bits, format.getWidth() - 1), 31);
+  Value size = m.andI(bits, m.integer((1u << (format.getWidth() - 1)) - 1));
+  Value moved = m.shl(size, 23 - format.mantissaBits);
+  Value scale = m.number(std::ldexp(1.0, 127 - format.getBias()));
+  Value number = m.bits(m.mul(m.fromBits(moved), scale));
+  // Infinity keeps a mantissa of zero, NaN one that is not.
+  Value special = m.orI(moved, m.integer(0x7f800000));
+  Value isSpecial = m.atLeast(size, m.integer(format.getOverflow()));
+  return m.orI(sign, m.select(isSpecial, special, number));
+}
+
+//===----------------------------------------------------------------------===//
+// f32 to narrow, to nearest even
+//===----------------------------------------------------------------------===//
+
+static Value truncateBF16(ScalarMath m, Value x) {
+  Value bits = m.bits(x);
+  Value odd = m.andI(m.shr(bits, 16), m.integer(1));
+  Value rounded = m.addI(bits, m.addI(odd, m.integer(0x7fff)));
+  // A NaN could be rounded to infinity; it is made quiet instead.
+  Value nan = m.orI(bits, m.integer(0x400000));
+  return m.shr(m.select(m.isNaN(x), nan, rounded), 16);
+}
+
+static Value truncateFormat(ScalarMath m, Value x, const Format &format) {
+  int shift = 23 - format.mantissaBits;
+  Value bits = m.bits(x);
+  Value sign = m.shl(m.shr(bits, 31), format.getWidth() - 1);
+  Value size = m.andI(bits, m.integer(0x7fffffff));
+
+  // Subnormal: adding a number whose last place is the format's smallest step
+  // lets the processor round.
+  float step = std::ldexp(1.0f, 24 - format.getBias() - format.mantissaBits);
+  Value aligned = m.add(m.fromBits(size), m.number(step));
+  Value small = m.subI(m.bits(aligned), m.integer(bitsOf(step)));
+
+  // Normal: the bias changes, and half a step, less if even, is added.
+  uint32_t bias = static_cast<uint32_t>(127 - format.getBias()) << 23;
+  Value odd = m.andI(m.shr(size, shift), m.integer(1));
+  Value rounded = m.addI(m.subI(size, m.integer(bias)),
+                         m.addI(odd, m.integer((1u << (shift - 1)) - 1)));
+  Value large = m.shr(rounded, shift);
+
+  uint32_t leastNormal = static_cast<uint32_t>(128 - format.getBias()) << 23;
+  Value isNormal = m.atLeast(size, m.integer(leastNormal));
+  Value result = m.select(isNormal, large, small);
+  Value overflow = m.integer(format.getOverflow());
+  result = m.select(m.atLeast(result, overflow), overflow, result);
+  result = m.select(m.isNaN(x), m.integer(format.getNaN()), result);
+  return m.orI(sign, result);
+}
+
+//===----------------------------------------------------------------------===//
+// Patterns
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct ExpandExtend : OpRewritePattern<arith::ExtFOp> {
+  ExpandExtend(MLIRContext *context, bool halves)
+      : OpRewritePattern(context), halves(halves) {}
+
+  LogicalResult matchAndRewrite(arith::ExtFOp op,
+                                PatternRewriter &rewriter) const override {
+    Type from = getElementTypeOrSelf(op.getIn().getType());
+    std::optional<Format> format = getFormat(from);
+    if (!getElementTypeOrSelf(op.getType()).isF32() ||
+        (from.isF16() && !halves) || (!format && !from.isBF16()))
+      return rewriter.notifyMatchFailure(op, "is left to LLVM");
+    ScalarMath m{rewriter, op.getLoc(), op.getType()};
+    Type integer =
+        m.like(rewriter.getIntegerType(from.getIntOrFloatBitWidth()));
+    Value bits = m.emit<arith::ExtUIOp>(
+        m.i32(), m.emit<arith::BitcastOp>(integer, op.getIn()));
+    bits = format ? extendFormat(m, bits, *format) : extendBF16(m, bits);
+    rewriter.replaceOp(op, m.fromBits(bits));
+    return success();
+  }
+
+  bool halves;
+};
+
+struct ExpandTruncate : OpRewritePattern<arith::TruncFOp> {
+  ExpandTruncate(MLIRContext *context, bool halves)
+      : OpRewritePattern(context), halves(halves) {}
+
+  LogicalResult matchAndRewrite(arith::TruncFOp op,
+                                PatternRewriter &rewriter) const override {
+    Type to = getElementTypeOrSelf(op.getType());
+    std::optional<Format> format = getFormat(to);
+    if (!getElementTypeOrSelf(op.getIn().getType()).isF32() ||
+        (to.isF16() && !halves) || (!format && !to.isBF16()))
+      return rewriter.notifyMatchFailure(op, "is left to LLVM");
+    ScalarMath m{rewriter, op.getLoc(), op.getIn().getType()};
+    Value bits = format ? truncateFormat(m, op.getIn(), *format)
+                        : truncateBF16(m, op.getIn());
+    Type integer = m.like(rewriter.getIntegerType(to.getIntOrFloatBitWidth()));
+    Value narrow = m.emit<arith::TruncIOp>(integer, bits);
+    rewriter.replaceOpWithNewOp<arith::BitcastOp>(op, op.getType(), narrow);
+    return success();
+  }
+
+  bool halves;
+};
+
+struct ExpandFloatsPass : ark::impl::ExpandFloatsPassBase<ExpandFloatsPass> {
+  using ExpandFloatsPassBase::ExpandFloatsPassBase;
+
+  void runOnOperation() override {
+    RewritePatternSet patterns(&getContext());
+    patterns.add<ExpandExtend, ExpandTruncate>(&getContext(), halves);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+} // namespace
