@@ -41,9 +41,14 @@ def to_numpy(value: object, name: str) -> NDArray[Any]:
     )
 
 
-def as_array(memory: Memory, buffer: Buffer) -> NDArray[Any]:
-    """The buffer's array over its memory."""
-    return memory.view(buffer.dtype.numpy, buffer.shape)
+def store(memory: Memory, buffer: Buffer, value: object) -> None:
+    """Writes a buffer's array, or one number for all its elements."""
+    memory.write(buffer.dtype.numpy, buffer.shape, value)
+
+
+def fetch(memory: Memory, buffer: Buffer) -> NDArray[Any]:
+    """The array that a buffer holds; see :meth:`Memory.read`."""
+    return memory.read(buffer.dtype.numpy, buffer.shape)
 
 
 def mismatch(array: NDArray[Any], buffer: Buffer) -> str | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ..errors import InvalidUsageError
-from .arrays import as_array, mismatch, to_numpy
+from .arrays import mismatch, store, to_numpy
 from .driver import Driver
 from .safetensors import read_safetensors
 
@@ -56,7 +56,7 @@ def place(driver: Driver, array: NDArray[Any], buffer: Buffer) -> Bound:
         if address is not None:
             return Bound(address, array, copied=False)
     memory = driver.allocate(buffer.bytes, buffer.alignment)
-    as_array(memory, buffer)[...] = array
+    store(memory, buffer, array)
     return Bound(memory.address, memory, copied=True)
 
 

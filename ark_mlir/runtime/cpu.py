@@ -54,8 +54,12 @@ class HostMemory:
         """The size in bytes."""
         return self.bytes.nbytes
 
-    def view(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-        """The memory as an array."""
+    def write(self, dtype: np.dtype[Any], shape: tuple[int, ...], value: object) -> None:
+        """See :meth:`Memory.write`."""
+        self.read(dtype, shape)[...] = value
+
+    def read(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+        """See :meth:`Memory.read`: no copy."""
         return np.ndarray(shape, dtype, self.bytes.data)
 
 

@@ -101,8 +101,12 @@ class Memory(Protocol):
         """The size in bytes."""
         ...
 
-    def view(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-        """The memory as an array that host code can read and write."""
+    def write(self, dtype: np.dtype[Any], shape: tuple[int, ...], value: object) -> None:
+        """Sets all of it to `value`: an array of that shape, or one number for all elements."""
+        ...
+
+    def read(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+        """What it holds; the memory itself where the host can address it, else a copy."""
         ...
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..bundle import Buffer, Bundle, Manifest
 from ..errors import InvalidUsageError
-from .arrays import as_array, framework
+from .arrays import fetch, framework, store
 from .binding import Sources, place, read_sources, refuse
 from .driver import DRIVERS, DriverTable
 from .report import Report, make_report
@@ -221,9 +221,7 @@ class Executable:
             results = runner.allocate(self.outputs)
             runner.execute({**bound, **results}, iterations, trace)
         wrap = framework(list(values.values()))
-        return {
-            buffer.name: wrap(as_array(results[buffer.slot], buffer)) for buffer in self.outputs
-        }
+        return {buffer.name: wrap(fetch(results[buffer.slot], buffer)) for buffer in self.outputs}
 
     @contextmanager
     def resident(self) -> Generator[Resident]:
@@ -285,11 +283,11 @@ class Resident:
         with runner.opened(self):
             arrays = runner.check(values)
             for buffer in self._manifest.inputs:
-                as_array(self._inputs[buffer.slot], buffer)[...] = arrays[buffer.name]
+                store(self._inputs[buffer.slot], buffer, arrays[buffer.name])
             runner.execute({**self._inputs, **self._outputs})
             wrap = framework(list(values.values()))
             return {
-                buffer.name: wrap(np.array(as_array(self._outputs[buffer.slot], buffer)))
+                buffer.name: wrap(np.array(fetch(self._outputs[buffer.slot], buffer)))
                 for buffer in self._manifest.outputs
             }
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .arrays import as_array
+from .arrays import fetch, store
 from .binding import Bound, check_arrays, name_problems, place, refuse
 
 if TYPE_CHECKING:
@@ -88,12 +88,11 @@ class Storage:
 
     def _reset_state(self, buffer: Buffer) -> None:
         initial = self._initial.get(buffer.name)
-        array = as_array(self._states[buffer.name], buffer)
-        array[...] = buffer.init if initial is None else initial
+        store(self._states[buffer.name], buffer, buffer.init if initial is None else initial)
 
     def state(self, buffer: Buffer) -> NDArray[Any]:
         """A copy of a state's present value."""
-        return np.array(as_array(self._states[buffer.name], buffer))
+        return np.array(fetch(self._states[buffer.name], buffer))
 
     def slots(self, run: Mapping[int, Bound | Memory]) -> dict[int, Bound | Memory]:
         """What serves as each slot's buffer, in the order of slots; `run` holds a run's own."""

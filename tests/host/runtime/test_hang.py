@@ -106,7 +106,7 @@ def test_a_slow_producer_is_the_root(make: Make) -> None:
 
     def release() -> None:
         time.sleep(1.0)
-        memory.view(np.dtype(np.int32), ())[...] = 1
+        memory.write(np.dtype(np.int32), (), 1)
 
     thread = threading.Thread(target=release)
     thread.start()
@@ -183,7 +183,7 @@ def test_a_lane_that_never_ends_is_a_device_error(
         with pytest.raises(ark.DeviceError, match="did not end within"):
             executable.run()
     memory: Any = executable._runner.storage._states["flag"]
-    memory.view(np.dtype(np.int32), ())[...] = 1
+    memory.write(np.dtype(np.int32), (), 1)
     executable.run()
 
 
@@ -203,7 +203,7 @@ def test_closing_while_a_lane_never_ends(make: Make, monkeypatch: pytest.MonkeyP
         executable.run()
     executable.close()
     time.sleep(0.1)
-    memory.view(np.dtype(np.int32), ())[...] = 1
+    memory.write(np.dtype(np.int32), (), 1)
 
 
 def test_the_default_is_patient_with_long_programs(make: Make) -> None:

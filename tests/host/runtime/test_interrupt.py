@@ -75,7 +75,7 @@ def test_a_lane_that_does_not_listen_does_not_hold_ctrl_c(make: Make) -> None:
     executable = make(program)
     assert interrupted(executable, 1) < 2.5
     memory: Any = executable._runner.storage._states["flag"]
-    memory.view(np.dtype(np.int32), ())[...] = 1
+    memory.write(np.dtype(np.int32), (), 1)
     executable.run()
 
 
