@@ -176,15 +176,14 @@ void Clustering::growPrologue(Cluster &cluster, ArrayRef<Value> operands) {
     Operation *producer = operand.getDefiningOp();
     if (!producer || !canJoin(cluster, producer, cluster.root))
       continue;
-    // Computed for one reader only, and never for an element twice.
-    bool readInside = llvm::all_of(producer->getUsers(), [&](Operation *user) {
-      return clusterOf.lookup(user) == &cluster;
+    // Computed for one reader only, and never for an element twice. Users of
+    // the cluster are asked alone: others, such as the return, have no result.
+    bool staysInside = llvm::all_of(producer->getUsers(), [&](Operation *user) {
+      return clusterOf.lookup(user) == &cluster &&
+             (isAnchor(user) ||
+              getShape(user->getResult(0)) == getShape(operand));
     });
-    bool sameShape = llvm::all_of(producer->getUsers(), [&](Operation *user) {
-      return isAnchor(user) ||
-             getShape(user->getResult(0)) == getShape(operand);
-    });
-    if (!readInside || !sameShape)
+    if (!staysInside)
       continue;
     join(cluster, producer);
     llvm::append_range(worklist, producer->getOperands());

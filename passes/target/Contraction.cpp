@@ -11,13 +11,15 @@ static std::optional<unsigned> positionOf(AffineMap map, unsigned dim) {
   return map.getResultPosition(getAffineDimExpr(dim, map.getContext()));
 }
 
-/// True when consecutive values of the loop touch consecutive elements.
+/// True when consecutive values of the loop touch consecutive elements. Vectors
+/// are loaded along the last dimension only.
 static bool isContiguousIn(MemRefType type, AffineMap map, unsigned dim) {
   std::optional<unsigned> position = positionOf(map, dim);
   SmallVector<int64_t> strides;
   int64_t offset;
-  return position && succeeded(type.getStridesAndOffset(strides, offset)) &&
-         strides[*position] == 1;
+  return position && *position + 1 == type.getRank() &&
+         succeeded(type.getStridesAndOffset(strides, offset)) &&
+         strides.back() == 1;
 }
 
 static bool isVectorElement(Type type) {

@@ -19,3 +19,20 @@ ark.program @epilogueJoinsItsMatmul(
   %2 = ark.gelu %1 approximate = none : (tensor<64x1536xf32>) -> tensor<64x1536xf32>
   ark.return %2 : tensor<64x1536xf32>
 }
+
+// -----
+
+// A value that is also a result keeps a group of its own.
+// CHECK-LABEL: ark.program @resultReadByAnotherOpIsNoPrologue
+ark.program @resultReadByAnotherOpIsNoPrologue(
+    %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<4x8xf32> {ark.name = "y"}, tensor<4x8xf32> {ark.name = "z"}) {
+  // CHECK: %[[Y:.+]] = ark.group
+  // CHECK-NEXT: ark.exp
+  // CHECK: %[[Z:.+]] = ark.group
+  // CHECK-NEXT: ark.softmax
+  // CHECK: ark.return %[[Y]], %[[Z]]
+  %0 = ark.exp %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %1 = ark.softmax %0 axis = 1 : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  ark.return %0, %1 : tensor<4x8xf32>, tensor<4x8xf32>
+}

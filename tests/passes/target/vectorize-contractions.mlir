@@ -95,3 +95,14 @@ func.func @stridedResultIsLeft(%a: memref<8x24xf32>, %b: memref<24x8xf32>,
   linalg.matmul ins(%a, %b : memref<8x24xf32>, memref<24x8xf32>) outs(%c : memref<8x8xf32, strided<[32, 2]>>)
   return
 }
+
+// -----
+
+// The contiguous loop of the result must run along its last dimension.
+// CHECK-LABEL: func.func @transposedResultIsLeft
+func.func @transposedResultIsLeft(%a: memref<8x24xf32>, %b: memref<24x8xf32>,
+                                  %c: memref<8x8xf32, strided<[1, 8]>>) {
+  // CHECK: linalg.matmul
+  linalg.matmul ins(%a, %b : memref<8x24xf32>, memref<24x8xf32>) outs(%c : memref<8x8xf32, strided<[1, 8]>>)
+  return
+}
