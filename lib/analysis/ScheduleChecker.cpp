@@ -106,6 +106,11 @@ private:
 };
 } // namespace
 
+/// Arguments have a value when an iteration begins; the arena has none.
+static bool isArena(Value root) {
+  return isa_and_nonnull<ArenaOp>(root.getDefiningOp());
+}
+
 LogicalResult RaceChecker::collectAccesses() {
   auto program = cast<ProgramOp>(schedule->getParentOp());
   llvm::append_range(tasks, program.getBody().getOps<TaskOp>());
@@ -170,7 +175,7 @@ FailureOr<ScheduleProof> RaceChecker::run() {
   proof.vctas = places.size();
   for (auto &[root, buffer] : buffers)
     // Nobody writes parameters: nothing to order.
-    if (buffer.isWritten && failed(checkBuffer(buffer)))
+    if ((buffer.isWritten || isArena(root)) && failed(checkBuffer(buffer)))
       return failure();
   return proof;
 }
@@ -211,7 +216,7 @@ LogicalResult RaceChecker::read(const Buffer &buffer,
                                 Visit visit) {
   Cell &cell = cells[number];
   if (cell.lastWrite.vcta == kNone) {
-    if (isa_and_nonnull<ArenaOp>(buffer.root.getDefiningOp()))
+    if (isArena(buffer.root))
       return reportUnwritten(partition, number, visit);
   } else if (!isOrdered(cell.lastWrite.vcta, visit.vcta)) {
     return reportHazard("RAW", buffer, partition, number, cell.lastWrite,
@@ -242,8 +247,7 @@ LogicalResult RaceChecker::write(const Buffer &buffer,
     if (!isOrdered(cell.lastWrite.vcta, visit.vcta))
       return reportHazard("WAW", buffer, partition, number, cell.lastWrite,
                           visit);
-  } else if (tasks[getTask(visit.vcta)].getInPlace() &&
-             isa_and_nonnull<ArenaOp>(buffer.root.getDefiningOp())) {
+  } else if (tasks[getTask(visit.vcta)].getInPlace() && isArena(buffer.root)) {
     return reportUnwritten(partition, number, visit);
   }
   cell.lastWrite = visit;

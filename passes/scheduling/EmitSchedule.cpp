@@ -52,7 +52,7 @@ static std::optional<AffineMap> fitDealt(MLIRContext *context, int64_t first,
   AffineExpr sm = getAffineDimExpr(0, context);
   AffineExpr position = sm - rotation;
   // Without a wrap the plain difference reads better.
-  if (rotation < first || rotation + sms < first + int64_t(begins.size()))
+  if (first < rotation || rotation + sms < first + int64_t(begins.size()))
     position = position % sms;
   AffineExpr begin = (position * count).floorDiv(sms);
   AffineExpr end = ((position + 1) * count).floorDiv(sms);

@@ -1,0 +1,76 @@
+// RUN: ark-opt %s --split-input-file --ark-test-print-costs -o /dev/null | FileCheck %s
+
+module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 4, warps = 1,
+    shared_memory = 0, bandwidth = 4, flops = 40, handoff = 200, barrier = 600, overhead = 50>} {
+// One SM has 1 byte and 10 operations per ns: 288 bytes are read, of which 256
+// are weights, and 32 written, in 320 ns; 2 * 8 * 8 operations take 13 ns.
+// CHECK: fc: reads 1152 bytes, 1024 of them weights, writes 128, 512 flops; first 370 ns, last 370 ns, all 1480 ns
+ark.program @memoryBound(
+    %x: memref<8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: memref<32x8xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"},
+    %y: memref<32xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "fc" grid [4]
+      ins(%x[#ark.region<(d0) -> (0), [8]>] : memref<8xf32>,
+          %w[#ark.region<(d0) -> (d0 * 8, 0), [8, 8]>] : memref<32x8xf32>)
+      outs(%y[#ark.region<(d0) -> (d0 * 8), [8]>] : memref<32xf32>) {
+  ^bb0(%i: index, %a: memref<8xf32, strided<[1], offset: ?>>, %b: memref<8x8xf32, strided<[8, 1], offset: ?>>, %c: memref<8xf32, strided<[1], offset: ?>>):
+    linalg.matvec ins(%b, %a : memref<8x8xf32, strided<[8, 1], offset: ?>>, memref<8xf32, strided<[1], offset: ?>>) outs(%c : memref<8xf32, strided<[1], offset: ?>>)
+    ark.yield
+  }
+  ark.return
+}
+// More arrivals at one counter take longer, up to a barrier of all SMs.
+// CHECK-NEXT: hand-off of 1: 200 ns, of all: 500 ns, signal: 50 ns
+}
+
+// -----
+
+module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 4, warps = 1,
+    shared_memory = 0, bandwidth = 4, flops = 40, handoff = 200, barrier = 600, overhead = 50>} {
+// The last of three vCTAs has 8 of 16 elements. Three SMs share the bandwidth
+// of four.
+// CHECK: clipped: reads 160 bytes, 0 of them weights, writes 160, 40 flops; first 146 ns, last 98 ns, all 390 ns
+ark.program @clippedVCTAsCostLess(
+    %x: memref<40xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %y: memref<40xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "clipped" grid [3]
+      ins(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<40xf32>)
+      outs(%y[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<40xf32>) {
+  ^bb0(%i: index, %a: memref<?xf32, strided<[1], offset: ?>>, %b: memref<?xf32, strided<[1], offset: ?>>):
+    linalg.add ins(%a, %a : memref<?xf32, strided<[1], offset: ?>>, memref<?xf32, strided<[1], offset: ?>>) outs(%b : memref<?xf32, strided<[1], offset: ?>>)
+    ark.yield
+  }
+  ark.return
+}
+}
+
+// -----
+
+module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 4, warps = 1,
+    shared_memory = 0, bandwidth = 4, flops = 40, handoff = 200, barrier = 600, overhead = 50>} {
+// A vCTA may touch the whole table and touches two rows of it.
+// CHECK: lookup: reads 264 bytes, 256 of them weights
+ark.program @rowsThatAreChosenAtRunTime(
+    %ids: memref<2xi32> {ark.kind = #ark.kind<input>, ark.name = "ids"},
+    %table: memref<1000x32xf32> {ark.kind = #ark.kind<parameter>, ark.name = "table"},
+    %y: memref<2x32xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "lookup" grid [1]
+      ins(%ids[#ark.region<(d0) -> (0), [2]>] : memref<2xi32>,
+          %table[#ark.region<(d0) -> (0, 0), [1000, 32]>] : memref<1000x32xf32>)
+      outs(%y[#ark.region<(d0) -> (0, 0), [2, 32]>] : memref<2x32xf32>) {
+  ^bb0(%i: index, %a: memref<2xi32, strided<[1], offset: ?>>, %b: memref<1000x32xf32, strided<[32, 1], offset: ?>>, %c: memref<2x32xf32, strided<[32, 1], offset: ?>>):
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    scf.for %k = %c0 to %c2 step %c1 {
+      %id = memref.load %a[%k] : memref<2xi32, strided<[1], offset: ?>>
+      %row = arith.index_cast %id : i32 to index
+      %from = memref.subview %b[%row, 0] [1, 32] [1, 1] : memref<1000x32xf32, strided<[32, 1], offset: ?>> to memref<1x32xf32, strided<[32, 1], offset: ?>>
+      %to = memref.subview %c[%k, 0] [1, 32] [1, 1] : memref<2x32xf32, strided<[32, 1], offset: ?>> to memref<1x32xf32, strided<[32, 1], offset: ?>>
+      memref.copy %from, %to : memref<1x32xf32, strided<[32, 1], offset: ?>> to memref<1x32xf32, strided<[32, 1], offset: ?>>
+    }
+    ark.yield
+  }
+  ark.return
+}
+}

@@ -1,0 +1,56 @@
+// RUN: ark-opt %s --split-input-file --ark-schedule=scheduler=round-robin --ark-verify-scheduling | FileCheck %s  
+// RUN: ark-opt %s --split-input-file --ark-schedule=scheduler=list --ark-verify-scheduling | FileCheck %s  
+
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 4, warps = 8,
+    shared_memory = 2048, bandwidth = 4, flops = 100, handoff = 10, barrier = 20, overhead = 100>} {
+// CHECK-LABEL: ark.program @pinnedToSms
+// CHECK: ark.lane sms = [0, 1] warps = [0, 8] {
+// CHECK-NEXT: ark.run "all" [0, 2]
+// CHECK-NOT: pinned
+// CHECK: ark.lane sms = [1, {{[24]}}] warps = [0, 8] {
+// CHECK-NEXT: ark.run "all"
+// CHECK-NEXT: ark.run "pinned"
+ark.program @pinnedToSms(
+    %x: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "x"},
+    %y: memref<6xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "all" grid [8] ins() outs(%x[#ark.region<(d0) -> (d0), [1]>] : memref<8xf32>) {
+  ^bb0(%i: index, %a: memref<1xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  ark.task "pinned" grid [6] ins(%x[#ark.region<(d0) -> (0), [8]>] : memref<8xf32>)
+      outs(%y[#ark.region<(d0) -> (d0), [1]>] : memref<6xf32>) attributes {plan = {sms = array<i64: 1, 4>}} {
+  ^bb0(%i: index, %a: memref<8xf32, strided<[1], offset: ?>>, %b: memref<1xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  ark.return
+}
+}
+
+// -----
+
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 8,
+    shared_memory = 2048, bandwidth = 4, flops = 100, handoff = 10, barrier = 20, overhead = 100>} {
+// Warps pinned apart are lanes that run concurrently; what is not pinned takes
+// the widest of the rest.
+// CHECK-LABEL: ark.program @pinnedToWarps
+// CHECK: ark.lane sms = [0, 2] warps = [0, 2] shared_memory = [0, 1024] {
+// CHECK-NEXT: ark.run "copy" [d0 * 2, d0 * 2 + 2]
+// CHECK-NEXT: }
+// CHECK: ark.lane sms = [0, 2] warps = [2, 8] {
+// CHECK-NEXT: ark.run "compute" [d0 * 2, d0 * 2 + 2]
+// CHECK-NEXT: }
+ark.program @pinnedToWarps(
+    %x: memref<4xf32> {ark.kind = #ark.kind<output>, ark.name = "x"},
+    %y: memref<4xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "compute" grid [4] ins() outs(%x[#ark.region<(d0) -> (d0), [1]>] : memref<4xf32>) attributes {warps = 4} {
+  ^bb0(%i: index, %a: memref<1xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  ark.task "copy" grid [4] ins() outs(%y[#ark.region<(d0) -> (d0), [1]>] : memref<4xf32>)
+      attributes {plan = {warps = [0, 2], shared_memory = array<i64: 0, 1024>}} {
+  ^bb0(%i: index, %a: memref<1xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  ark.return
+}
+}

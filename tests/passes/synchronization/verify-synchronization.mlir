@@ -1,0 +1,154 @@
+// RUN: ark-opt %s --split-input-file --ark-verify-synchronization --verify-diagnostics -o /dev/null
+
+// Lanes of one SM synchronise as those of different SMs do.
+ark.program @lanesOfOneSm(
+    %x: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "x"},
+    %y: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "a" grid [2] ins() outs(%x[#ark.region<(d0) -> (d0 * 4), [4]>] : memref<8xf32>) {
+  ^bb0(%i: index, %a: memref<4xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  ark.task "b" grid [2] ins(%x[#ark.region<(d0) -> (0), [8]>] : memref<8xf32>) outs(%y[#ark.region<(d0) -> (d0 * 4), [4]>] : memref<8xf32>) {
+  ^bb0(%i: index, %a: memref<8xf32, strided<[1], offset: ?>>, %b: memref<4xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  ark.schedule "hand" sms = 1 {
+    ark.semaphore @a arrivals = 1
+    ark.semaphore @end arrivals = 2
+    ark.lane sms = [0, 1] warps = [0, 4] {
+      ark.run "a" [0, 2]
+      ark.signal @a
+      ark.barrier @end
+    }
+    ark.lane sms = [0, 1] warps = [4, 8] {
+      ark.wait @a
+      ark.run "b" [0, 2]
+      ark.barrier @end
+    }
+  }
+  ark.return
+}
+
+// -----
+
+// What a lane has acquired, its signals release.
+ark.program @orderThroughAThirdLane(
+    %x: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "x"},
+    %y: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "a" grid [2] ins() outs(%x[#ark.region<(d0) -> (d0 * 4), [4]>] : memref<8xf32>) {
+  ^bb0(%i: index, %a: memref<4xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  ark.task "b" grid [2] ins(%x[#ark.region<(d0) -> (0), [8]>] : memref<8xf32>) outs(%y[#ark.region<(d0) -> (d0 * 4), [4]>] : memref<8xf32>) {
+  ^bb0(%i: index, %a: memref<8xf32, strided<[1], offset: ?>>, %b: memref<4xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  ark.schedule "hand" sms = 3 {
+    ark.semaphore @first arrivals = 1
+    ark.semaphore @second arrivals = 1
+    ark.semaphore @end arrivals = 3
+    ark.lane sms = [0, 1] warps = [0, 1] {
+      ark.run "a" [0, 2]
+      ark.signal @first
+      ark.barrier @end
+    }
+    ark.lane sms = [1, 2] warps = [0, 1] {
+      ark.wait @first
+      ark.signal @second
+      ark.barrier @end
+    }
+    ark.lane sms = [2, 3] warps = [0, 1] {
+      ark.wait @second
+      ark.run "b" [0, 2]
+      ark.barrier @end
+    }
+  }
+  ark.return
+}
+
+// -----
+
+// Independent vCTAs may run in any order.
+ark.program @programOrderIsNotLaneOrder(
+    %x: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "x"},
+    %y: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "a" grid [2] ins() outs(%x[#ark.region<(d0) -> (d0 * 4), [4]>] : memref<8xf32>) {
+  ^bb0(%i: index, %a: memref<4xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  ark.task "b" grid [2] ins() outs(%y[#ark.region<(d0) -> (d0 * 4), [4]>] : memref<8xf32>) {
+  ^bb0(%i: index, %a: memref<4xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  ark.schedule "hand" sms = 1 {
+    ark.semaphore @end arrivals = 1
+    ark.lane sms = [0, 1] warps = [0, 1] {
+      ark.run "b" [1, 2]
+      ark.run "a" [0, 2]
+      ark.run "b" [0, 1]
+      ark.barrier @end
+    }
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @disjointHalvesOfTheArena(
+    %x: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "x"},
+    %y: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  %arena = ark.arena : memref<64xi8>
+  %c0 = arith.constant 0 : index
+  %c16 = arith.constant 32 : index
+  %t = memref.view %arena[%c0][] : memref<64xi8> to memref<8xf32>
+  %u = memref.view %arena[%c16][] : memref<64xi8> to memref<8xf32>
+  ark.task "a" grid [2] ins() outs(%t[#ark.region<(d0) -> (d0 * 4), [4]>] : memref<8xf32>) {
+  ^bb0(%i: index, %a: memref<4xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  ark.task "b" grid [2] ins() outs(%u[#ark.region<(d0) -> (d0 * 4), [4]>] : memref<8xf32>) {
+  ^bb0(%i: index, %a: memref<4xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  ark.schedule "hand" sms = 2 {
+    ark.semaphore @end arrivals = 2
+    ark.lane sms = [0, 1] warps = [0, 1] {
+      ark.run "a" [0, 2]
+      ark.barrier @end
+    }
+    ark.lane sms = [1, 2] warps = [0, 1] {
+      ark.run "b" [0, 2]
+      ark.barrier @end
+    }
+  }
+  ark.return
+}
+
+// -----
+
+// No lane can come to its next signal before all arrivals were counted.
+ark.program @barrierAlsoSignalledElsewhere(
+    %x: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "x"},
+    %y: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "a" grid [2] ins() outs(%x[#ark.region<(d0) -> (d0 * 4), [4]>] : memref<8xf32>) {
+  ^bb0(%i: index, %a: memref<4xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  ark.task "b" grid [2] ins(%x[#ark.region<(d0) -> (0), [8]>] : memref<8xf32>) outs(%y[#ark.region<(d0) -> (d0 * 4), [4]>] : memref<8xf32>) {
+  ^bb0(%i: index, %a: memref<8xf32, strided<[1], offset: ?>>, %b: memref<4xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  ark.schedule "hand" sms = 2 {
+    ark.semaphore @end arrivals = 3
+    ark.lane sms = [0, 1] warps = [0, 1] {
+      ark.run "a" [0, 2]
+      ark.signal @end
+      ark.run "b" [0, 2]
+      ark.barrier @end
+    }
+    ark.lane sms = [1, 2] warps = [0, 1] {
+      ark.barrier @end
+    }
+  }
+  ark.return
+}
