@@ -104,7 +104,9 @@ class TorchEncoder:
 
     def _dense(self, x: Any, name: str) -> Any:
         weights = self.weights
-        return self.torch.nn.functional.linear(x, weights[f"{name}.weight"], weights[f"{name}.bias"])
+        return self.torch.nn.functional.linear(
+            x, weights[f"{name}.weight"], weights[f"{name}.bias"]
+        )
 
     def _norm(self, x: Any, name: str) -> Any:
         weight, bias = self.weights[f"{name}.weight"], self.weights[f"{name}.bias"]
@@ -137,7 +139,9 @@ class TorchEncoder:
                 f"{name}.attention.output.LayerNorm",
             )
             wide = functional.gelu(self._dense(x, f"{name}.intermediate.dense"))
-            x = self._norm(x + self._dense(wide, f"{name}.output.dense"), f"{name}.output.LayerNorm")
+            x = self._norm(
+                x + self._dense(wide, f"{name}.output.dense"), f"{name}.output.LayerNorm"
+            )
         return x
 
 
