@@ -10,4 +10,5 @@ def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
     rule = ["-" * width for width in widths]
     for row in [header, rule, *rows]:
-        print("| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths)) + " |")
+        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+        print("| " + " | ".join(cells) + " |")
