@@ -1,0 +1,368 @@
+// RUN: ark-opt %s --ark-normalize-graph --split-input-file | FileCheck %s
+
+//===----------------------------------------------------------------------===//
+// Views that the reader does by itself
+//===----------------------------------------------------------------------===//
+
+// CHECK-LABEL: ark.program @transposesMoveIntoTheMatmul
+// CHECK-SAME: (%[[X:.+]]: tensor<64x4xf32> {{.*}}, %[[W:.+]]: tensor<256x64xf32> {{.*}})
+ark.program @transposesMoveIntoTheMatmul(
+    %x: tensor<64x4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<256x64xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<4x256xf32> {ark.name = "y"}) {
+  // CHECK-NEXT: ark.matmul %[[X]], %[[W]] {transpose_input, transpose_other} : (tensor<64x4xf32>, tensor<256x64xf32>)
+  %0 = ark.transpose %x perm = [1, 0] : (tensor<64x4xf32>) -> tensor<4x64xf32>
+  %1 = ark.transpose %w perm = [1, 0] : (tensor<256x64xf32>) -> tensor<64x256xf32>
+  %2 = ark.matmul %0, %1 : (tensor<4x64xf32>, tensor<64x256xf32>) -> tensor<4x256xf32>
+  ark.return %2 : tensor<4x256xf32>
+}
+
+// -----
+
+// CHECK-LABEL: ark.program @transposeUndoesThatOfTheMatmul
+// CHECK-SAME: (%[[X:.+]]: tensor<4x64xf32> {{.*}}, %[[W:.+]]: tensor<64x256xf32> {{.*}})
+ark.program @transposeUndoesThatOfTheMatmul(
+    %x: tensor<4x64xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<64x256xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<4x256xf32> {ark.name = "y"}) {
+  // CHECK-NEXT: ark.matmul %[[X]], %[[W]] : (tensor<4x64xf32>, tensor<64x256xf32>)
+  %0 = ark.transpose %w perm = [1, 0] : (tensor<64x256xf32>) -> tensor<256x64xf32>
+  %1 = ark.matmul %x, %0 {transpose_other} : (tensor<4x64xf32>, tensor<256x64xf32>) -> tensor<4x256xf32>
+  ark.return %1 : tensor<4x256xf32>
+}
+
+// -----
+
+// CHECK-LABEL: ark.program @transposeOfABatchDimensionStays
+ark.program @transposeOfABatchDimensionStays(
+    %x: tensor<8x2x4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<4x16xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<2x8x16xf32> {ark.name = "y"}) {
+  // CHECK-NEXT: %[[T:.+]] = ark.transpose
+  // CHECK-NEXT: ark.matmul %[[T]], %{{.+}} : (tensor<2x8x4xf32>, tensor<4x16xf32>)
+  %0 = ark.transpose %x perm = [1, 0, 2] : (tensor<8x2x4xf32>) -> tensor<2x8x4xf32>
+  %1 = ark.matmul %0, %w : (tensor<2x8x4xf32>, tensor<4x16xf32>) -> tensor<2x8x16xf32>
+  ark.return %1 : tensor<2x8x16xf32>
+}
+
+// -----
+
+// CHECK-LABEL: ark.program @broadcastMovesIntoTheElementwiseOp
+// CHECK-SAME: (%[[X:.+]]: tensor<4x256xf32> {{.*}}, %[[B:.+]]: tensor<256xf32> {{.*}})
+ark.program @broadcastMovesIntoTheElementwiseOp(
+    %x: tensor<4x256xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %b: tensor<256xf32> {ark.kind = #ark.kind<parameter>, ark.name = "b"})
+    -> (tensor<4x256xf32> {ark.name = "y"}) {
+  // CHECK-NEXT: ark.add %[[X]], %[[B]] : (tensor<4x256xf32>, tensor<256xf32>)
+  %0 = ark.broadcast_to %b shape = [4, 256] : (tensor<256xf32>) -> tensor<4x256xf32>
+  %1 = ark.add %x, %0 : (tensor<4x256xf32>, tensor<4x256xf32>) -> tensor<4x256xf32>
+  ark.return %1 : tensor<4x256xf32>
+}
+
+// -----
+
+// Without it the result would lose its rows: one of the two has to stay.
+// CHECK-LABEL: ark.program @broadcastThatMakesTheShapeStays
+ark.program @broadcastThatMakesTheShapeStays(
+    %a: tensor<256xf32> {ark.kind = #ark.kind<input>, ark.name = "a"},
+    %b: tensor<256xf32> {ark.kind = #ark.kind<input>, ark.name = "b"})
+    -> (tensor<4x256xf32> {ark.name = "y"}) {
+  // CHECK: ark.broadcast_to
+  // CHECK-NOT: ark.broadcast_to
+  // CHECK: ark.add {{.*}} -> tensor<4x256xf32>
+  %0 = ark.broadcast_to %a shape = [4, 256] : (tensor<256xf32>) -> tensor<4x256xf32>
+  %1 = ark.broadcast_to %b shape = [4, 256] : (tensor<256xf32>) -> tensor<4x256xf32>
+  %2 = ark.add %0, %1 : (tensor<4x256xf32>, tensor<4x256xf32>) -> tensor<4x256xf32>
+  ark.return %2 : tensor<4x256xf32>
+}
+
+// -----
+
+// CHECK-LABEL: ark.program @functionIsComputedBeforeTheBroadcast
+ark.program @functionIsComputedBeforeTheBroadcast(
+    %x: tensor<8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<4x8xf16> {ark.name = "y"}) {
+  // CHECK-NEXT: %[[E:.+]] = ark.exp %{{.+}} : (tensor<8xf32>) -> tensor<8xf32>
+  // CHECK-NEXT: %[[C:.+]] = ark.cast %[[E]] to f16 : (tensor<8xf32>) -> tensor<8xf16>
+  // CHECK-NEXT: ark.broadcast_to %[[C]] shape = [4, 8]
+  %0 = ark.broadcast_to %x shape = [4, 8] : (tensor<8xf32>) -> tensor<4x8xf32>
+  %1 = ark.exp %0 : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %2 = ark.cast %1 to f16 : (tensor<4x8xf32>) -> tensor<4x8xf16>
+  ark.return %2 : tensor<4x8xf16>
+}
+
+// -----
+
+// A copy is asked for the buffer of the full shape.
+// CHECK-LABEL: ark.program @copyOfABroadcastStays
+ark.program @copyOfABroadcastStays(
+    %x: tensor<8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<4x8xf32> {ark.name = "y"}) {
+  // CHECK-NEXT: %[[B:.+]] = ark.broadcast_to
+  // CHECK-NEXT: %[[C:.+]] = ark.copy %[[B]]
+  // CHECK-NEXT: ark.return %[[C]]
+  %0 = ark.broadcast_to %x shape = [4, 8] : (tensor<8xf32>) -> tensor<4x8xf32>
+  %1 = ark.copy %0 : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  ark.return %1 : tensor<4x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: ark.program @leadingBroadcastMovesIntoTheMatmul
+ark.program @leadingBroadcastMovesIntoTheMatmul(
+    %x: tensor<3x4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<8x16xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<3x4x16xf32> {ark.name = "y"}) {
+  // CHECK-NEXT: ark.matmul %{{.+}}, %{{.+}} : (tensor<3x4x8xf32>, tensor<8x16xf32>) -> tensor<3x4x16xf32>
+  %0 = ark.broadcast_to %w shape = [3, 8, 16] : (tensor<8x16xf32>) -> tensor<3x8x16xf32>
+  %1 = ark.matmul %x, %0 : (tensor<3x4x8xf32>, tensor<3x8x16xf32>) -> tensor<3x4x16xf32>
+  ark.return %1 : tensor<3x4x16xf32>
+}
+
+// -----
+
+// The batch of the result, and rows of the matrix, come from the view alone.
+// CHECK-LABEL: ark.program @broadcastsThatTheMatmulNeedsStay
+ark.program @broadcastsThatTheMatmulNeedsStay(
+    %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<1x16xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<3x4x16xf32> {ark.name = "y"}) {
+  // CHECK-DAG: %[[X:.+]] = ark.broadcast_to {{.*}} -> tensor<3x4x8xf32>
+  // CHECK-DAG: %[[W:.+]] = ark.broadcast_to {{.*}} -> tensor<8x16xf32>
+  // CHECK: ark.matmul %[[X]], %[[W]]
+  %0 = ark.broadcast_to %x shape = [3, 4, 8] : (tensor<4x8xf32>) -> tensor<3x4x8xf32>
+  %1 = ark.broadcast_to %w shape = [8, 16] : (tensor<1x16xf32>) -> tensor<8x16xf32>
+  %2 = ark.matmul %0, %1 : (tensor<3x4x8xf32>, tensor<8x16xf32>) -> tensor<3x4x16xf32>
+  ark.return %2 : tensor<3x4x16xf32>
+}
+
+// -----
+
+// CHECK-LABEL: ark.program @broadcastMovesIntoTheMask
+// CHECK-SAME: %[[M:[a-z0-9]+]]: tensor<1x16xi1>
+ark.program @broadcastMovesIntoTheMask(
+    %q: tensor<2x8x4xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
+    %k: tensor<2x16x4xf32> {ark.kind = #ark.kind<input>, ark.name = "k"},
+    %m: tensor<1x16xi1> {ark.kind = #ark.kind<input>, ark.name = "m"})
+    -> (tensor<2x8x4xf32> {ark.name = "y"}) {
+  // CHECK-NEXT: ark.attention {{.*}} mask %[[M]] scale
+  %0 = ark.broadcast_to %m shape = [2, 8, 16] : (tensor<1x16xi1>) -> tensor<2x8x16xi1>
+  %1 = ark.attention %q, %k, %k mask %0 scale = 5.0e-1
+    : (tensor<2x8x4xf32>, tensor<2x16x4xf32>, tensor<2x16x4xf32>, tensor<2x8x16xi1>) -> tensor<2x8x4xf32>
+  ark.return %1 : tensor<2x8x4xf32>
+}
+
+// -----
+
+//===----------------------------------------------------------------------===//
+// Views of views
+//===----------------------------------------------------------------------===//
+
+// Elements 2, 5, 8, 11, 14, 17 of the operand, and of these 5 and 11.
+// CHECK-LABEL: ark.program @slicesCompose
+// CHECK-SAME: (%[[X:.+]]: tensor<20xf32>
+ark.program @slicesCompose(
+    %x: tensor<20xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<2xf32> {ark.name = "y"}) {
+  // CHECK-NEXT: ark.slice %[[X]] starts = [5] stops = [12] steps = [6] : (tensor<20xf32>) -> tensor<2xf32>
+  %0 = ark.slice %x starts = [2] stops = [20] steps = [3] : (tensor<20xf32>) -> tensor<6xf32>
+  %1 = ark.slice %0 starts = [1] stops = [5] steps = [2] : (tensor<6xf32>) -> tensor<2xf32>
+  ark.return %1 : tensor<2xf32>
+}
+
+// -----
+
+// CHECK-LABEL: ark.program @broadcastsCompose
+// CHECK-SAME: (%[[X:.+]]: tensor<1x4xf32>
+ark.program @broadcastsCompose(
+    %x: tensor<1x4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<2x3x4xf32> {ark.name = "y"}) {
+  // CHECK-NEXT: ark.broadcast_to %[[X]] shape = [2, 3, 4] : (tensor<1x4xf32>) -> tensor<2x3x4xf32>
+  %0 = ark.broadcast_to %x shape = [3, 4] : (tensor<1x4xf32>) -> tensor<3x4xf32>
+  %1 = ark.broadcast_to %0 shape = [2, 3, 4] : (tensor<3x4xf32>) -> tensor<2x3x4xf32>
+  ark.return %1 : tensor<2x3x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: ark.program @transposeOfUnitDimensionsIsAReshape
+ark.program @transposeOfUnitDimensionsIsAReshape(
+    %x: tensor<1x4x1x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<4x1x8x1xf32> {ark.name = "y"}) {
+  // CHECK-NEXT: ark.reshape %{{.+}} shape = [4, 1, 8, 1]
+  %0 = ark.transpose %x perm = [1, 0, 3, 2] : (tensor<1x4x1x8xf32>) -> tensor<4x1x8x1xf32>
+  ark.return %0 : tensor<4x1x8x1xf32>
+}
+
+// -----
+
+// CHECK-LABEL: ark.program @viewOfASplatIsASplat
+ark.program @viewOfASplatIsASplat() -> (tensor<2x3xf32> {ark.name = "y"}) {
+  // CHECK-NEXT: %[[C:.+]] = ark.constant dense<2.000000e+00> : tensor<2x3xf32>
+  // CHECK-NEXT: ark.return %[[C]]
+  %0 = ark.constant dense<2.0> : tensor<8x2xf32>
+  %1 = ark.slice %0 starts = [0, 0] stops = [3, 2] steps = [1, 1] : (tensor<8x2xf32>) -> tensor<3x2xf32>
+  %2 = ark.transpose %1 perm = [1, 0] : (tensor<3x2xf32>) -> tensor<2x3xf32>
+  ark.return %2 : tensor<2x3xf32>
+}
+
+// -----
+
+//===----------------------------------------------------------------------===//
+// Identities
+//===----------------------------------------------------------------------===//
+
+// Arguments and constants are complete before anything starts.
+// CHECK-LABEL: ark.program @identityWithoutDependencesDisappears
+// CHECK-SAME: (%[[X:.+]]: tensor<4xf32> {{.*}}, %{{.+}}: tensor<8xf32>
+ark.program @identityWithoutDependencesDisappears(
+    %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %z: tensor<8xf32> {ark.kind = #ark.kind<input>, ark.name = "z"})
+    -> (tensor<4xf32> {ark.name = "y"}) {
+  // CHECK-NOT: ark.identity
+  // CHECK: ark.exp %[[X]]
+  %c = ark.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %0 = ark.identity %x : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = ark.identity %0 after %z, %c : (tensor<4xf32>, tensor<8xf32>, tensor<2xf32>) -> tensor<4xf32>
+  %2 = ark.exp %1 : (tensor<4xf32>) -> tensor<4xf32>
+  ark.return %2 : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: ark.program @nestedIdentitiesJoin
+// CHECK-SAME: (%[[X:.+]]: tensor<4xf32>
+ark.program @nestedIdentitiesJoin(
+    %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<4xf32> {ark.name = "y"}) {
+  // CHECK-DAG: %[[A:.+]] = ark.exp
+  // CHECK-DAG: %[[B:.+]] = ark.sin
+  // CHECK: %[[I:.+]] = ark.identity %[[X]] after %[[B]], %[[A]]
+  // CHECK-NOT: ark.identity
+  // CHECK: ark.cos %[[I]]
+  %a = ark.exp %x : (tensor<4xf32>) -> tensor<4xf32>
+  %b = ark.sin %x : (tensor<4xf32>) -> tensor<4xf32>
+  %0 = ark.identity %x after %a : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %1 = ark.identity %0 after %b, %x : (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %2 = ark.cos %1 : (tensor<4xf32>) -> tensor<4xf32>
+  ark.return %2 : tensor<4xf32>
+}
+
+// -----
+
+//===----------------------------------------------------------------------===//
+// Nothing to compute
+//===----------------------------------------------------------------------===//
+
+// CHECK-LABEL: ark.program @tensorWithoutElementsIsAConstant
+ark.program @tensorWithoutElementsIsAConstant(
+    %x: tensor<0x4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<0x4xf32> {ark.name = "y"}) {
+  // CHECK-NEXT: %[[C:.+]] = ark.constant {{.*}}tensor<0x4xf32>
+  // CHECK-NEXT: ark.return %[[C]]
+  %0 = ark.softmax %x axis = 1 : (tensor<0x4xf32>) -> tensor<0x4xf32>
+  ark.return %0 : tensor<0x4xf32>
+}
+
+// -----
+
+// A sum of nothing is zero all the same, and has to be computed.
+// CHECK-LABEL: ark.program @reductionOfNoElementsStays
+ark.program @reductionOfNoElementsStays(
+    %x: tensor<4x0xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<4xf32> {ark.name = "y"}) {
+  // CHECK-NEXT: ark.reduce_sum
+  %0 = ark.reduce_sum %x axes = [1] keepdims = false : (tensor<4x0xf32>) -> tensor<4xf32>
+  ark.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: ark.program @concatLosesPartsWithoutElements
+// CHECK-SAME: (%[[X:.+]]: tensor<2xf32> {{.*}}, %[[E:.+]]: tensor<0xf32> {{.*}})
+ark.program @concatLosesPartsWithoutElements(
+    %x: tensor<2xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %e: tensor<0xf32> {ark.kind = #ark.kind<input>, ark.name = "e"})
+    -> (tensor<2xf32> {ark.name = "y"}, tensor<4xf32> {ark.name = "z"}) {
+  // CHECK-NEXT: %[[Z:.+]] = ark.concat %[[X]], %[[X]] axis = 0
+  // CHECK-NEXT: ark.return %[[X]], %[[Z]]
+  %0 = ark.concat %e, %x axis = 0 : (tensor<0xf32>, tensor<2xf32>) -> tensor<2xf32>
+  %1 = ark.concat %x, %e, %x axis = 0 : (tensor<2xf32>, tensor<0xf32>, tensor<2xf32>) -> tensor<4xf32>
+  ark.return %0, %1 : tensor<2xf32>, tensor<4xf32>
+}
+
+// -----
+
+//===----------------------------------------------------------------------===//
+// States
+//===----------------------------------------------------------------------===//
+
+// CHECK-LABEL: ark.program @readAfterTheUpdateReadsACopy
+// CHECK-SAME: %[[S:[a-z0-9]+]]: tensor<2x4xf32>
+ark.program @readAfterTheUpdateReadsACopy(
+    %x: tensor<2x1xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %s: tensor<2x4xf32> {ark.kind = #ark.kind<state>, ark.name = "s"})
+    -> (tensor<2x4xf32> {ark.name = "before"}, tensor<4x2xf32> {ark.name = "after"}) {
+  // CHECK-NEXT: %[[BEFORE:.+]] = ark.exp %[[S]]
+  // CHECK-NEXT: %[[COPY:.+]] = ark.copy %[[S]]
+  // CHECK-NEXT: ark.update %{{.+}} into %[[S]]
+  // CHECK-NEXT: %[[VIEW:.+]] = ark.transpose %[[COPY]]
+  // CHECK-NEXT: %[[AFTER:.+]] = ark.exp %[[VIEW]]
+  // CHECK-NEXT: ark.return %[[BEFORE]], %[[AFTER]]
+  %view = ark.transpose %s perm = [1, 0] : (tensor<2x4xf32>) -> tensor<4x2xf32>
+  %0 = ark.exp %s : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  %1 = ark.update %x into %s [0, 3] : (tensor<2x4xf32>, tensor<2x1xf32>) -> tensor<2x4xf32>
+  %2 = ark.exp %view : (tensor<4x2xf32>) -> tensor<4x2xf32>
+  ark.return %0, %2 : tensor<2x4xf32>, tensor<4x2xf32>
+}
+
+// -----
+
+// CHECK-LABEL: ark.program @readOfTheUpdatedStateNeedsNoCopy
+ark.program @readOfTheUpdatedStateNeedsNoCopy(
+    %x: tensor<2x1xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %s: tensor<2x4xf32> {ark.kind = #ark.kind<state>, ark.name = "s"})
+    -> (tensor<2x4xf32> {ark.name = "y"}) {
+  // CHECK-NOT: ark.copy
+  // CHECK: %[[NEW:.+]] = ark.update
+  // CHECK-NEXT: ark.exp %[[NEW]]
+  %0 = ark.update %x into %s [0, 3] : (tensor<2x4xf32>, tensor<2x1xf32>) -> tensor<2x4xf32>
+  %1 = ark.exp %0 : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  ark.return %1 : tensor<2x4xf32>
+}
+
+// -----
+
+// Shifting a state: no vCTA may read what another one has written.
+// CHECK-LABEL: ark.program @updateFromItsOwnStateReadsACopy
+ark.program @updateFromItsOwnStateReadsACopy(
+    %s: tensor<4xf32> {ark.kind = #ark.kind<state>, ark.name = "s"})
+    -> (tensor<4xf32> {ark.name = "y"}) {
+  // CHECK-NEXT: %[[TAIL:.+]] = ark.slice
+  // CHECK-NEXT: %[[COPY:.+]] = ark.copy %[[TAIL]] : (tensor<3xf32>)
+  // CHECK-NEXT: ark.update %[[COPY]] into
+  %0 = ark.slice %s starts = [1] stops = [4] steps = [1] : (tensor<4xf32>) -> tensor<3xf32>
+  %1 = ark.update %0 into %s [0] : (tensor<4xf32>, tensor<3xf32>) -> tensor<4xf32>
+  %2 = ark.exp %1 : (tensor<4xf32>) -> tensor<4xf32>
+  ark.return %2 : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: ark.program @everyUpdateOfAChainHasItsOwnCopy
+ark.program @everyUpdateOfAChainHasItsOwnCopy(
+    %x: tensor<1xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %s: tensor<4xf32> {ark.kind = #ark.kind<state>, ark.name = "s"})
+    -> (tensor<4xf32> {ark.name = "a"}, tensor<4xf32> {ark.name = "b"}) {
+  // CHECK-NEXT: %[[OLD:.+]] = ark.copy
+  // CHECK-NEXT: %[[FIRST:.+]] = ark.update
+  // CHECK-NEXT: %[[MIDDLE:.+]] = ark.copy %[[FIRST]]
+  // CHECK-NEXT: ark.update %{{.+}} into %[[FIRST]]
+  // CHECK-NEXT: ark.exp %[[OLD]]
+  // CHECK-NEXT: ark.exp %[[MIDDLE]]
+  %0 = ark.update %x into %s [0] : (tensor<4xf32>, tensor<1xf32>) -> tensor<4xf32>
+  %1 = ark.update %x into %0 [1] : (tensor<4xf32>, tensor<1xf32>) -> tensor<4xf32>
+  %2 = ark.exp %s : (tensor<4xf32>) -> tensor<4xf32>
+  %3 = ark.exp %0 : (tensor<4xf32>) -> tensor<4xf32>
+  ark.return %2, %3 : tensor<4xf32>, tensor<4xf32>
+}

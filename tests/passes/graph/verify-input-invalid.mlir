@@ -1,0 +1,52 @@
+// RUN: ark-opt %s --ark-verify-input --split-input-file --verify-diagnostics
+
+ark.program @collectiveNeedsSeveralRanks(
+    %x: tensor<8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<8xf32> {ark.name = "y"}) attributes {rank = 0 : i64, world_size = 4 : i64} {
+  %0 = ark.relu %x : (tensor<8xf32>) -> tensor<8xf32>
+  // expected-error @below {{'ark.all_reduce' cannot be executed yet: programs run on one rank, without collectives}}
+  %1 = ark.all_reduce sum %0 world_size = 4 : (tensor<8xf32>) -> tensor<8xf32>
+  ark.return %1 : tensor<8xf32>
+}
+
+// -----
+
+// A receive is no anchor, but a collective too.
+ark.program @receiveNeedsSeveralRanks() -> (tensor<8xf32> {ark.name = "y"}) {
+  // expected-error @below {{'ark.recv' cannot be executed yet: programs run on one rank, without collectives}}
+  %0 = ark.recv from 1 tag = 8 : tensor<8xf32>
+  ark.return %0 : tensor<8xf32>
+}
+
+// -----
+
+ark.program @channelsAreNoGraphOps(
+    %x: tensor<8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<8xf32> {ark.name = "y"}) {
+  // expected-error @below {{'ark.channel.open' is not an op of a tensor program; the graph stage takes ark ops on tensors}}
+  %c = ark.channel.open peer = 1 tag = 0 : !ark.channel
+  ark.return %x : tensor<8xf32>
+}
+
+// -----
+
+ark.program @tasksComeAfterTiling(
+    %x: tensor<8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<8xf32> {ark.name = "y"}) {
+  // expected-error @below {{'tensor.empty' is not an op of a tensor program; the graph stage takes ark ops on tensors}}
+  %e = tensor.empty() : tensor<8xf32>
+  %0 = ark.task "copy" grid [1] ins(%x[#ark.region<(d0) -> (0), [8]>] : tensor<8xf32>)
+      outs(%e[#ark.region<(d0) -> (0), [8]>] : tensor<8xf32>) {
+  ^bb0(%i: index, %a: tensor<8xf32>, %o: tensor<8xf32>):
+    ark.yield %a : tensor<8xf32>
+  } : tensor<8xf32>
+  ark.return %0 : tensor<8xf32>
+}
+
+// -----
+
+// expected-error @below {{program 'buffersComeAfterMemory' works on buffers already; the graph stage takes tensors}}
+ark.program @buffersComeAfterMemory(
+    %x: memref<8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}) {
+  ark.return
+}
