@@ -16,10 +16,15 @@ using namespace mlir::ark;
 //===----------------------------------------------------------------------===//
 
 int64_t mlir::ark::getElementBytes(Type elementType) {
-  // Indices are as wide as pointers, which are 64 bits on every target.
-  if (elementType.isIndex())
-    return 8;
-  return llvm::divideCeil(elementType.getIntOrFloatBitWidth(), 8);
+  if (elementType.isIntOrFloat())
+    return llvm::divideCeil(elementType.getIntOrFloatBitWidth(), 8);
+  if (auto vector = dyn_cast<VectorType>(elementType))
+    return vector.getNumElements() * getElementBytes(vector.getElementType());
+  if (auto complex = dyn_cast<ComplexType>(elementType))
+    return 2 * getElementBytes(complex.getElementType());
+  // Indices are as wide as pointers, which are 64 bits on every target, and
+  // whatever else a buffer may hold is a pointer.
+  return 8;
 }
 
 int64_t mlir::ark::getBufferBytes(ShapedType type) {
@@ -34,6 +39,16 @@ SmallVector<int64_t> mlir::ark::getDenseStrides(ArrayRef<int64_t> shape) {
     stride *= shape[dim];
   }
   return strides;
+}
+
+LogicalResult mlir::ark::getStridesAndOffset(MemRefType type,
+                                             SmallVectorImpl<int64_t> &strides,
+                                             int64_t &offset) {
+  if (!type.getLayout().isIdentity() || !type.hasStaticShape())
+    return type.getStridesAndOffset(strides, offset);
+  strides = getDenseStrides(type.getShape());
+  offset = 0;
+  return success();
 }
 
 int64_t BufferView::getNumElements() const {
@@ -113,7 +128,7 @@ FailureOr<BufferView> mlir::ark::resolveBufferView(Value memref) {
   BufferView view;
   int64_t offset;
   if (!type.hasStaticShape() ||
-      failed(type.getStridesAndOffset(view.strides, offset)) ||
+      failed(getStridesAndOffset(type, view.strides, offset)) ||
       ShapedType::isDynamic(offset) ||
       llvm::any_of(view.strides, ShapedType::isDynamic))
     return emitError(memref.getLoc())

@@ -49,6 +49,12 @@ int64_t getBufferBytes(ShapedType type);
 /// Row-major strides of a dense buffer, in elements.
 SmallVector<int64_t> getDenseStrides(ArrayRef<int64_t> shape);
 
+/// Strides and offset of a memref, in elements, dynamic ones included. Unlike
+/// MemRefType's own, this knows the strides of a dense buffer without elements.
+LogicalResult getStridesAndOffset(MemRefType type,
+                                  SmallVectorImpl<int64_t> &strides,
+                                  int64_t &offset);
+
 /// Follows a memref to its root, through `memref.view` at constant offset and
 /// `memref.reinterpret_cast`, `subview`, `expand_shape`, `collapse_shape`,
 /// `transpose` and `cast` of static layout. Where it cannot, fails with an

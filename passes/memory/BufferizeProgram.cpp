@@ -1,5 +1,6 @@
 //===- BufferizeProgram.cpp - Tensors between tasks become buffers --------===//
 
+#include "lib/support/BufferView.h"
 #include "passes/memory/Passes.h"
 #include "passes/memory/TaskOrder.h"
 #include "passes/memory/TensorLayout.h"
@@ -90,7 +91,10 @@ static LogicalResult checkProgram(ProgramOp program) {
 
 /// A tile has the strides of its operand; where it starts depends on the vCTA.
 static MemRefType getTileType(RankedTensorType tile, MemRefType operand) {
-  auto [strides, offset] = operand.getStridesAndOffset();
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  // Buffers that this pass makes are dense or strided.
+  (void)getStridesAndOffset(operand, strides, offset);
   return MemRefType::get(
       tile.getShape(), tile.getElementType(),
       StridedLayoutAttr::get(tile.getContext(), ShapedType::kDynamic, strides));
@@ -258,14 +262,16 @@ Value ProgramBufferizer::getOperand(Value tensor) {
   auto bufferType = cast<MemRefType>(buffer.getType());
   Type elementType = bufferType.getElementType();
 
-  auto type = layout.isWhole()
+  if (layout.isWhole() && layout.shape == bufferType.getShape())
+    return buffer;
+  // Upstream does not see the strides of an empty dense type.
+  bool isEmpty = ShapedType::getNumElements(layout.shape) == 0;
+  auto type = layout.isWhole() && !isEmpty
                   ? MemRefType::get(layout.shape, elementType)
                   : MemRefType::get(layout.shape, elementType,
                                     StridedLayoutAttr::get(builder.getContext(),
                                                            layout.offset,
                                                            layout.strides));
-  if (type == bufferType)
-    return buffer;
   Value &view = views[{buffer, type}];
   if (!view)
     view = memref::ReinterpretCastOp::create(builder, tensor.getLoc(), type,

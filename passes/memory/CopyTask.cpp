@@ -35,8 +35,10 @@ static SmallVector<int64_t> pickTile(const TensorLayout &source, int64_t sms) {
   SmallVector<int64_t> tile(shape.size(), 1);
   auto grow = [&](size_t dim, int64_t limit) {
     int64_t rest = budget / (ShapedType::getNumElements(tile) / tile[dim]);
+    // The tile of an empty tensor has an extent too.
     if (rest > tile[dim])
-      tile[dim] = pickExtent(shape[dim], std::min(rest, limit));
+      tile[dim] =
+          std::max<int64_t>(1, pickExtent(shape[dim], std::min(rest, limit)));
   };
 
   // The copy is dense: its fastest dimension is the last one.
@@ -85,7 +87,8 @@ Value CopyTaskBuilder::create(OpBuilder &builder, Location loc, Value source,
   SmallVector<int64_t> grid, tileShape;
   SmallVector<AffineExpr> offsets;
   for (auto [extent, size] : llvm::zip(type.getShape(), tile)) {
-    tileShape.push_back(extent % size == 0 ? size : ShapedType::kDynamic);
+    bool isClipped = extent == 0 || extent % size != 0;
+    tileShape.push_back(isClipped ? ShapedType::kDynamic : size);
     if (size >= extent) {
       offsets.push_back(builder.getAffineConstantExpr(0));
       continue;

@@ -125,7 +125,8 @@ def PlaceTemporariesPass : Pass<"ark-place-temporaries", "::mlir::ark::TaskOp"> 
   let description = [{
     Every `memref.alloc` in the body of a task becomes a `memref.alloca` at its
     head. Temporaries of one type share one where their lifetimes are
-    disjoint. The sum of their bytes is the `shared_memory` of the task.
+    disjoint, or where an elementwise op ends the one and begins the other. The
+    sum of their bytes is the `shared_memory` of the task.
 
     ```mlir
     ark.task "t" ... {

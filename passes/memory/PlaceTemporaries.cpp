@@ -4,6 +4,7 @@
 #include "passes/memory/Passes.h"
 
 #include "dialects/ark/ArkOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/ADT/SetVector.h"
@@ -24,7 +25,10 @@ namespace {
 /// block, inside of which its first and last uses lie.
 struct Temporary {
   memref::AllocOp alloc;
-  unsigned first, last;
+  llvm::SetVector<Value> aliases;
+  /// Counts the temporaries of the task.
+  unsigned number = 0;
+  unsigned first = std::numeric_limits<unsigned>::max(), last = 0;
 };
 } // namespace
 
@@ -72,12 +76,14 @@ getTemporary(memref::AllocOp alloc, Block &body,
              const llvm::DenseMap<Operation *, unsigned> &positions) {
   if (!alloc.getType().hasStaticShape())
     return alloc.emitError("temporary has no static size");
-  llvm::SetVector<Value> aliases = collectAliases(alloc);
-  if (leavesLoop(alloc, aliases))
+  Temporary temporary{alloc, collectAliases(alloc)};
+  if (leavesLoop(alloc, temporary.aliases))
     return alloc.emitError("temporary leaves the iteration that makes it");
-  Temporary temporary{alloc, std::numeric_limits<unsigned>::max(), 0};
-  for (Value alias : aliases)
+  for (Value alias : temporary.aliases)
     for (Operation *user : alias.getUsers()) {
+      // A view reads and writes nothing.
+      if (isa<ViewLikeOpInterface, memref::DimOp>(user))
+        continue;
       unsigned use = positions.lookup(body.findAncestorOpInBlock(*user));
       temporary.first = std::min(temporary.first, use);
       temporary.last = std::max(temporary.last, use);
@@ -85,24 +91,81 @@ getTemporary(memref::AllocOp alloc, Block &body,
   return temporary;
 }
 
+//===----------------------------------------------------------------------===//
+// Handing over in the middle of an op
+//===----------------------------------------------------------------------===//
+
+/// Whether two memrefs are the same part of the temporaries that they view.
+static bool isSamePart(Value a, Value b) {
+  if (a.getType() != b.getType())
+    return false;
+  auto viewA = a.getDefiningOp<memref::SubViewOp>();
+  auto viewB = b.getDefiningOp<memref::SubViewOp>();
+  if (!viewA || !viewB)
+    return a.getDefiningOp<memref::AllocOp>() &&
+           b.getDefiningOp<memref::AllocOp>();
+  return viewA.getSource().getDefiningOp<memref::AllocOp>() &&
+         viewB.getSource().getDefiningOp<memref::AllocOp>() &&
+         viewA.getMixedOffsets() == viewB.getMixedOffsets() &&
+         viewA.getMixedSizes() == viewB.getMixedSizes() &&
+         viewA.getMixedStrides() == viewB.getMixedStrides();
+}
+
+/// The operands of `op`, or of ops inside of it, that are an alias of a
+/// temporary.
+static SmallVector<OpOperand *> getUses(Operation *op,
+                                        const Temporary &temporary) {
+  SmallVector<OpOperand *> uses;
+  for (Value alias : temporary.aliases)
+    for (OpOperand &use : alias.getUses())
+      if (op->isAncestor(use.getOwner()))
+        uses.push_back(&use);
+  return uses;
+}
+
+/// Whether an op that reads `dying` last and writes `born` first may do both in
+/// one buffer: it reads every element just where it writes its result.
+static bool handsOver(Operation &op, const Temporary &dying,
+                      const Temporary &born) {
+  auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+  if (!linalgOp || linalgOp.getNumLoops() != linalgOp.getNumParallelLoops())
+    return false;
+  SmallVector<OpOperand *> reads = getUses(&op, dying);
+  SmallVector<OpOperand *> writes = getUses(&op, born);
+  return llvm::all_of(reads, [&](OpOperand *read) {
+    return llvm::all_of(writes, [&](OpOperand *write) {
+      if (read->getOwner() != &op || write->getOwner() != &op ||
+          !linalgOp.isDpsInput(read) || !linalgOp.isDpsInit(write))
+        return false;
+      AffineMap map = linalgOp.getMatchingIndexingMap(read);
+      return map.isPermutation() &&
+             map == linalgOp.getMatchingIndexingMap(write) &&
+             isSamePart(read->get(), write->get());
+    });
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
 namespace {
+/// One buffer at the head of the body, and who used it last.
+struct Slot {
+  memref::AllocaOp alloca;
+  const Temporary *user;
+};
+
 struct PlaceTemporariesPass
     : public ark::impl::PlaceTemporariesPassBase<PlaceTemporariesPass> {
   using PlaceTemporariesPassBase::PlaceTemporariesPassBase;
 
   void runOnOperation() override;
-
-private:
-  /// One buffer at the head of the body, and when it is last used.
-  struct Slot {
-    memref::AllocaOp alloca;
-    unsigned last;
-  };
 };
 } // namespace
 
-void PlaceTemporariesPass::runOnOperation() {
-  TaskOp task = getOperation();
+/// The temporaries of a task, in the order of their first uses.
+static FailureOr<SmallVector<Temporary>> getTemporaries(TaskOp task) {
   Block &body = task.getBody().front();
   llvm::DenseMap<Operation *, unsigned> positions;
   for (auto [position, op] : llvm::enumerate(body))
@@ -112,39 +175,57 @@ void PlaceTemporariesPass::runOnOperation() {
     FailureOr<Temporary> temporary = getTemporary(alloc, body, positions);
     if (failed(temporary))
       return WalkResult::interrupt();
-    temporaries.push_back(*temporary);
+    temporary->number = temporaries.size();
+    temporaries.push_back(std::move(*temporary));
     return WalkResult::advance();
   });
   if (walk.wasInterrupted())
-    return signalPassFailure();
-
-  auto order = llvm::to_vector(llvm::seq<size_t>(0, temporaries.size()));
-  llvm::sort(order, [&](size_t a, size_t b) {
-    return std::tie(temporaries[a].first, a) <
-           std::tie(temporaries[b].first, b);
+    return failure();
+  llvm::sort(temporaries, [](const Temporary &a, const Temporary &b) {
+    return std::tie(a.first, a.number) < std::tie(b.first, b.number);
   });
+  return temporaries;
+}
+
+void PlaceTemporariesPass::runOnOperation() {
+  TaskOp task = getOperation();
+  Block &body = task.getBody().front();
+  FailureOr<SmallVector<Temporary>> temporaries = getTemporaries(task);
+  if (failed(temporaries))
+    return signalPassFailure();
+  SmallVector<Operation *> ops =
+      llvm::map_to_vector(body, [](Operation &op) { return &op; });
+
   OpBuilder builder = OpBuilder::atBlockBegin(&body);
   SmallVector<Slot> slots;
+  // Replaced at the end: until then every temporary has its own uses.
+  SmallVector<memref::AllocaOp> places;
   int64_t bytes = 0;
-  for (size_t index : order) {
-    Temporary &temporary = temporaries[index];
-    ++numTemporaries;
-    MemRefType type = temporary.alloc.getType();
+  for (const Temporary &temporary : *temporaries) {
+    memref::AllocOp alloc = temporary.alloc;
     Slot *slot = llvm::find_if(slots, [&](Slot &slot) {
-      return slot.alloca.getType() == type && slot.last < temporary.first;
+      unsigned last = slot.user->last;
+      return slot.alloca.getType() == alloc.getType() &&
+             (last < temporary.first ||
+              (last == temporary.first &&
+               handsOver(*ops[last], *slot.user, temporary)));
     });
-    if (slot == slots.end()) {
-      auto alloca =
-          memref::AllocaOp::create(builder, temporary.alloc.getLoc(), type,
-                                   builder.getI64IntegerAttr(kAlignment));
-      slots.push_back({alloca, 0});
-      slot = &slots.back();
-      bytes += llvm::alignTo(getBufferBytes(type), kAlignment);
-    } else {
+    ++numTemporaries;
+    if (slot != slots.end()) {
       ++numShared;
+    } else {
+      auto alloca =
+          memref::AllocaOp::create(builder, alloc.getLoc(), alloc.getType(),
+                                   builder.getI64IntegerAttr(kAlignment));
+      bytes += llvm::alignTo(getBufferBytes(alloc.getType()), kAlignment);
+      slots.push_back({alloca, nullptr});
+      slot = &slots.back();
     }
-    slot->last = temporary.last;
-    temporary.alloc.replaceAllUsesWith(slot->alloca.getMemref());
+    slot->user = &temporary;
+    places.push_back(slot->alloca);
+  }
+  for (auto [temporary, alloca] : llvm::zip(*temporaries, places)) {
+    temporary.alloc.replaceAllUsesWith(alloca.getMemref());
     temporary.alloc.erase();
   }
   if (bytes != 0)

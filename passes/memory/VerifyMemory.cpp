@@ -138,10 +138,11 @@ private:
 
 /// Whether two elements of a view are one.
 static bool repeatsElements(const BufferView &view) {
-  return llvm::any_of(llvm::zip(view.shape, view.strides), [](auto pair) {
-    auto [extent, stride] = pair;
-    return extent > 1 && stride == 0;
-  });
+  return view.getNumElements() != 0 &&
+         llvm::any_of(llvm::zip(view.shape, view.strides), [](auto pair) {
+           auto [extent, stride] = pair;
+           return extent > 1 && stride == 0;
+         });
 }
 
 LogicalResult OperandChecker::checkOperand(TaskOp task, unsigned index) {
@@ -161,15 +162,13 @@ LogicalResult OperandChecker::checkOperand(TaskOp task, unsigned index) {
       view->getByteEnd() > buffer->getByteEnd())
     return error("reaches outside of its buffer");
 
-  auto [strides, offset] =
-      cast<MemRefType>(operand.getType()).getStridesAndOffset();
   BlockArgument tile =
       task.getBody().front().getArgument(task.getGrid().size() + index);
   SmallVector<int64_t> tileStrides;
   int64_t tileOffset;
-  if (failed(cast<MemRefType>(tile.getType())
-                 .getStridesAndOffset(tileStrides, tileOffset)) ||
-      tileStrides != strides || !ShapedType::isDynamic(tileOffset))
+  if (failed(getStridesAndOffset(cast<MemRefType>(tile.getType()), tileStrides,
+                                 tileOffset)) ||
+      tileStrides != view->strides || !ShapedType::isDynamic(tileOffset))
     return error("has a tile without its strides and a dynamic offset");
 
   std::optional<ArgumentKind> kind = getKind(view->buffer);

@@ -64,6 +64,60 @@ ark.program @disjointLifetimes(%y: memref<4xf32> {ark.kind = #ark.kind<output>, 
 
 // -----
 
+// An elementwise op may write where it reads; one that broadcasts, or reads
+// another part, may not.
+// CHECK-LABEL: ark.program @elementwise
+// CHECK:       attributes {shared_memory = 64 : i64}
+// CHECK:         %[[A:.+]] = memref.alloca() {{.+}} : memref<4x4xf32>
+// CHECK-NOT:     memref.alloca
+// CHECK:         linalg.fill {{.+}} outs(%[[A]]
+// CHECK:         linalg.exp ins(%[[A]] {{.+}} outs(%[[A]]
+// CHECK:         linalg.exp ins(%[[A]] {{.+}} outs(%[[O:.+]] :
+ark.program @elementwise(%y: memref<4x4xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins() outs(%y[#ark.region<(d0) -> (0, 0), [4, 4]>] : memref<4x4xf32>) {
+  ^bb0(%i: index, %o: memref<4x4xf32, strided<[4, 1], offset: ?>>):
+    %zero = arith.constant 0.0 : f32
+    %0 = memref.alloc() : memref<4x4xf32>
+    %1 = memref.alloc() : memref<4x4xf32>
+    linalg.fill ins(%zero : f32) outs(%0 : memref<4x4xf32>)
+    linalg.exp ins(%0 : memref<4x4xf32>) outs(%1 : memref<4x4xf32>)
+    linalg.exp ins(%1 : memref<4x4xf32>) outs(%o : memref<4x4xf32, strided<[4, 1], offset: ?>>)
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+// CHECK-LABEL: ark.program @notElementwise
+// CHECK:       attributes {shared_memory = 128 : i64}
+// CHECK:         %[[A:.+]] = memref.alloca()
+// CHECK-NEXT:    %[[B:.+]] = memref.alloca()
+// CHECK:         linalg.transpose ins(%[[A]] {{.+}} outs(%[[B]]
+// CHECK:         %[[ROW:.+]] = memref.subview %[[B]]
+// CHECK:         linalg.broadcast ins(%[[ROW]] {{.+}} outs(%[[A]]
+// CHECK:         linalg.add ins(%[[A]], %[[A]] {{.+}} outs(%[[A]]
+ark.program @notElementwise(%y: memref<4x4xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins() outs(%y[#ark.region<(d0) -> (0, 0), [4, 4]>] : memref<4x4xf32>) {
+  ^bb0(%i: index, %o: memref<4x4xf32, strided<[4, 1], offset: ?>>):
+    %zero = arith.constant 0.0 : f32
+    %0 = memref.alloc() : memref<4x4xf32>
+    %1 = memref.alloc() : memref<4x4xf32>
+    %2 = memref.alloc() : memref<4x4xf32>
+    %3 = memref.alloc() : memref<4x4xf32>
+    linalg.fill ins(%zero : f32) outs(%0 : memref<4x4xf32>)
+    linalg.transpose ins(%0 : memref<4x4xf32>) outs(%1 : memref<4x4xf32>) permutation = [1, 0]
+    %row = memref.subview %1[0, 0] [1, 4] [1, 1] : memref<4x4xf32> to memref<4xf32, strided<[1]>>
+    linalg.broadcast ins(%row : memref<4xf32, strided<[1]>>) outs(%2 : memref<4x4xf32>) dimensions = [0]
+    linalg.add ins(%2, %2 : memref<4x4xf32>, memref<4x4xf32>) outs(%3 : memref<4x4xf32>)
+    linalg.exp ins(%3 : memref<4x4xf32>) outs(%o : memref<4x4xf32, strided<[4, 1], offset: ?>>)
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
 ark.program @dynamicSize(%y: memref<10xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   ark.task "t" grid [3] ins() outs(%y[#ark.region<(d0) -> (d0 * 4), [4]>] : memref<10xf32>) {
   ^bb0(%i: index, %o: memref<?xf32, strided<[1], offset: ?>>):
