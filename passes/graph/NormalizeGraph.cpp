@@ -7,6 +7,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/ADT/TypeSwitch.h"
 
 namespace mlir::ark {
 #define GEN_PASS_DEF_NORMALIZEGRAPHPASS
@@ -258,6 +259,36 @@ struct TransposeIntoMatmul : OpRewritePattern<MatmulOp> {
 // Constants and joins
 //===----------------------------------------------------------------------===//
 
+/// What a reduction over no elements starts from, for every element of the
+/// result. Null where the op does not reduce, or only an index says what
+/// happens.
+static Attribute getValueOfNothing(Operation *op, Type element) {
+  Builder builder(op->getContext());
+  auto limit = [&](bool least) -> Attribute {
+    if (auto type = dyn_cast<FloatType>(element))
+      return FloatAttr::get(element,
+                            APFloat::getInf(type.getFloatSemantics(), least));
+    unsigned width = element.getIntOrFloatBitWidth();
+    bool isUnsigned = element.isUnsignedInteger();
+    APInt value = least ? (isUnsigned ? APInt::getMinValue(width)
+                                      : APInt::getSignedMinValue(width))
+                        : (isUnsigned ? APInt::getMaxValue(width)
+                                      : APInt::getSignedMaxValue(width));
+    return IntegerAttr::get(element, value);
+  };
+  return llvm::TypeSwitch<Operation *, Attribute>(op)
+      .Case<AttentionOp, MatmulOp, ReduceSumOp>(
+          [&](auto) { return builder.getZeroAttr(element); })
+      .Case([&](ReduceMeanOp) {
+        return FloatAttr::get(
+            element,
+            APFloat::getNaN(cast<FloatType>(element).getFloatSemantics()));
+      })
+      .Case([&](ReduceMaxOp) { return limit(/*least=*/true); })
+      .Case([&](ReduceMinOp) { return limit(/*least=*/false); })
+      .Default(Attribute());
+}
+
 namespace {
 /// There is nothing to compute where there are no elements.
 struct EmptyResult : RewritePattern {
@@ -272,6 +303,38 @@ struct EmptyResult : RewritePattern {
       return failure();
     rewriter.replaceOpWithNewOp<ConstantOp>(
         op, DenseElementsAttr::get(type, ArrayRef<Attribute>()));
+    return success();
+  }
+};
+
+/// An op that reads no elements gives a constant.
+struct EmptyOperand : OpInterfaceRewritePattern<AnchorOpInterface> {
+  using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
+  LogicalResult matchAndRewrite(AnchorOpInterface op,
+                                PatternRewriter &rewriter) const override {
+    // A query without depth still attends to every key.
+    Value reduced = isa<AttentionOp>(op) ? cast<AttentionOp>(*op).getValue()
+                                         : op->getOperand(0);
+    if (op->getNumResults() != 1 || getType(reduced).getNumElements() != 0)
+      return failure();
+    RankedTensorType type = getType(op->getResult(0));
+    Attribute value = getValueOfNothing(op, type.getElementType());
+    if (!value || type.getNumElements() == 0)
+      return failure();
+    rewriter.replaceOpWithNewOp<ConstantOp>(
+        op, DenseElementsAttr::get(type, value));
+    return success();
+  }
+};
+
+/// An update with nothing leaves the state as it is.
+struct EmptyUpdate : OpRewritePattern<UpdateOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(UpdateOp op,
+                                PatternRewriter &rewriter) const override {
+    if (getType(op.getValue()).getNumElements() != 0)
+      return failure();
+    rewriter.replaceOp(op, op.getState());
     return success();
   }
 };
@@ -363,9 +426,10 @@ struct NormalizeGraphPass
   LogicalResult initialize(MLIRContext *context) override {
     RewritePatternSet set(context);
     set.add<BroadcastAfterUnary, BroadcastIntoElementwise, BroadcastIntoMask,
-            BroadcastIntoMatmul, BroadcastOfBroadcast, EmptyResult,
-            SimplifyConcat, SimplifyIdentity, SliceOfSlice, TransposeIntoMatmul,
-            TransposeOfUnits, ViewOfSplat>(context);
+            BroadcastIntoMatmul, BroadcastOfBroadcast, EmptyOperand,
+            EmptyResult, EmptyUpdate, SimplifyConcat, SimplifyIdentity,
+            SliceOfSlice, TransposeIntoMatmul, TransposeOfUnits, ViewOfSplat>(
+        context);
     patterns = std::move(set);
     return success();
   }

@@ -10,7 +10,27 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// The element type that no later stage can compute with, or null.
+static ArrayRef<int64_t> getShape(Value value) {
+  return cast<RankedTensorType>(value.getType()).getShape();
+}
+
+/// An index needs something to point at, and a query something to compare.
+static LogicalResult checkExtents(Operation &op) {
+  auto fail = [&](StringRef what) {
+    return op.emitError("'") << op.getName() << "' " << what;
+  };
+  if (auto embedding = dyn_cast<EmbeddingOp>(op))
+    if (getShape(embedding.getWeight())[0] == 0)
+      return fail("takes rows of a table without rows");
+  if (auto gather = dyn_cast<GatherOp>(op))
+    if (getShape(gather.getSource())[gather.getAxis()] == 0)
+      return fail("takes elements of a dimension without any");
+  if (auto attention = dyn_cast<AttentionOp>(op))
+    if (getShape(attention.getQuery()).back() == 0)
+      return fail("compares queries and keys of depth zero");
+  return success();
+}
+
 static LogicalResult checkOp(Operation &op) {
   if (isa<CollectiveOpInterface>(op))
     return op.emitError("'")
@@ -18,7 +38,7 @@ static LogicalResult checkOp(Operation &op) {
            << "rank, without collectives";
   if (isa<ViewOpInterface, ElementwiseOpInterface, AnchorOpInterface,
           ConstantOp, ConcatOp, GroupOp, ReturnOp>(op))
-    return success();
+    return checkExtents(op);
   return op.emitError("'") << op.getName()
                            << "' is not an op of a tensor program; the graph "
                               "stage takes ark ops on tensors";

@@ -96,6 +96,30 @@ static FailureOr<Value> sliceOfInsertion(RewriterBase &rewriter,
                                      sourceSizes, producer.getMixedStrides()));
 }
 
+/// Structured ops compute dense tiles. What a reader skips in a dimension is
+/// computed too, so that readers of the other elements find it there.
+static void coverStrides(RewriterBase &rewriter, ExtractSliceOp slice) {
+  if (slice.hasUnitStride())
+    return;
+  Location loc = slice.getLoc();
+  SmallVector<OpFoldResult> offsets = slice.getMixedOffsets();
+  SmallVector<OpFoldResult> sizes = slice.getMixedSizes();
+  SmallVector<OpFoldResult> inner(offsets.size(), rewriter.getIndexAttr(0));
+  SmallVector<OpFoldResult> ones(offsets.size(), rewriter.getIndexAttr(1));
+  for (size_t dim = 0; dim < offsets.size(); ++dim) {
+    if (isConstantIntValue(slice.getMixedStrides()[dim], 1))
+      continue;
+    inner[dim] = offsets[dim];
+    offsets[dim] = rewriter.getIndexAttr(0);
+    sizes[dim] = rewriter.getIndexAttr(slice.getSourceType().getDimSize(dim));
+  }
+  auto cover = ExtractSliceOp::create(rewriter, loc, slice.getSource(), offsets,
+                                      sizes, ones);
+  rewriter.replaceOpWithNewOp<ExtractSliceOp>(slice, slice.getType(), cover,
+                                              inner, slice.getMixedSizes(),
+                                              slice.getMixedStrides());
+}
+
 //===----------------------------------------------------------------------===//
 // Extents
 //===----------------------------------------------------------------------===//
@@ -166,16 +190,28 @@ LogicalResult ark::fuseProducersIntoTask(RewriterBase &rewriter, GroupOp group,
                                          TaskOp task) {
   for (Operation &producer :
        llvm::reverse(group.getBody().front().without_terminator())) {
+    // The slice may also be at an offset that the op computes.
+    auto getSlice = [&](Operation *user) {
+      auto slice = dyn_cast<ExtractSliceOp>(user);
+      return slice && isInside(slice, task) &&
+                     slice.getSource().getDefiningOp() == &producer
+                 ? slice
+                 : ExtractSliceOp();
+    };
+    if (isa<TilingInterface>(producer))
+      for (Operation *user : llvm::make_early_inc_range(producer.getUsers()))
+        if (ExtractSliceOp slice = getSlice(user)) {
+          rewriter.setInsertionPoint(slice);
+          coverStrides(rewriter, slice);
+        }
     // Readers of one op often read the same slice of it. Only when all of
     // them are there, equal slices can be seen, and the op is computed once.
     resolveExtents(rewriter, task);
     DominanceInfo dominance(task);
     eliminateCommonSubExpressions(rewriter, dominance, task);
     for (Operation *user : llvm::make_early_inc_range(producer.getUsers())) {
-      auto slice = dyn_cast<ExtractSliceOp>(user);
-      // The slice may also be at an offset that the op computes.
-      if (!slice || !isInside(slice, task) ||
-          slice.getSource().getDefiningOp() != &producer)
+      ExtractSliceOp slice = getSlice(user);
+      if (!slice)
         continue;
       rewriter.setInsertionPoint(slice);
       FailureOr<Value> tile = computeSlice(rewriter, slice, &producer);

@@ -101,7 +101,10 @@ void ark::nameContractions(RewriterBase &rewriter, TaskOp task) {
     // The named op sums in the type of its result, and adds.
     bool adds = isa_and_nonnull<arith::AddFOp, arith::AddIOp>(
         op.getBody()->getTerminator()->getOperand(0).getDefiningOp());
-    if (!isContraction || !adds)
+    bool isSignless = llvm::none_of(op->getOperandTypes(), [](Type type) {
+      return getElementTypeOrSelf(type).isUnsignedInteger();
+    });
+    if (!isContraction || !adds || !isSignless)
       continue;
     rewriter.setInsertionPoint(op);
     auto contract = linalg::ContractOp::create(

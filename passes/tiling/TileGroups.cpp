@@ -238,9 +238,32 @@ void GroupTiler::createBody(TaskOp task) {
   YieldOp::create(rewriter, loc, ValueRange{result});
 }
 
+/// Dimensions without elements are the graph stage's matter.
+static LogicalResult checkElements(GroupOp group) {
+  for (Operation &op : group.getBody().front())
+    for (Value operand : op.getOperands())
+      if (auto type = dyn_cast<RankedTensorType>(operand.getType());
+          type && type.hasStaticShape() && type.getNumElements() == 0)
+        return op.emitError("'")
+               << op.getName() << "' in group '" << group.getName()
+               << "' reads a tensor without elements; ark-normalize-graph "
+                  "removes such ops";
+  return success();
+}
+
 FailureOr<TaskOp> GroupTiler::run(int64_t warps,
                                   const FrozenRewritePatternSet &cleanup) {
   rewriter.setInsertionPoint(group);
+  if (getType(group.getResult(0)).getNumElements() == 0) {
+    // One vCTA that has nothing to do.
+    TaskOp task = createTask(warps);
+    rewriter.setInsertionPointToEnd(&task.getBody().front());
+    YieldOp::create(rewriter, loc, ValueRange(task.getOutTiles()));
+    rewriter.replaceOp(group, task.getResults());
+    return task;
+  }
+  if (failed(checkElements(group)))
+    return failure();
   TaskOp task = createTask(warps);
   createBody(task);
   if (failed(fuseProducersIntoTask(rewriter, group, task)))
