@@ -36,3 +36,322 @@ ark.program @resultReadByAnotherOpIsNoPrologue(
   %1 = ark.softmax %0 axis = 1 : (tensor<4x8xf32>) -> tensor<4x8xf32>
   ark.return %0, %1 : tensor<4x8xf32>, tensor<4x8xf32>
 }
+
+// -----
+
+// CHECK-LABEL: ark.program @resultWithTwoReadersIsNoEpilogue
+ark.program @resultWithTwoReadersIsNoEpilogue(
+    %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<8x8xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<4x8xf32> {ark.name = "y"}, tensor<4x8xf32> {ark.name = "z"}) {
+  // CHECK: ark.group "matmul"
+  // CHECK-NEXT: ark.matmul
+  // CHECK-NEXT: ark.yield
+  // CHECK: ark.group "exp"
+  // CHECK: ark.group "tanh"
+  %0 = ark.matmul %x, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %1 = ark.exp %0 : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %2 = ark.tanh %0 : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  ark.return %1, %2 : tensor<4x8xf32>, tensor<4x8xf32>
+}
+
+// -----
+
+// One op that reads it twice is one reader.
+// CHECK-LABEL: ark.program @readerOfBothSidesIsAnEpilogue
+ark.program @readerOfBothSidesIsAnEpilogue(
+    %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<8x8xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<4x8xf32> {ark.name = "y"}) {
+  // CHECK: ark.group "matmul"
+  // CHECK-NEXT: %[[MM:.+]] = ark.matmul
+  // CHECK-NEXT: ark.mul %[[MM]], %[[MM]]
+  // CHECK-NOT: ark.group
+  %0 = ark.matmul %x, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %1 = ark.mul %0, %0 : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  ark.return %1 : tensor<4x8xf32>
+}
+
+// -----
+
+// Tiles of the matmul are not tiles of the broader sum.
+// CHECK-LABEL: ark.program @broadcastingReaderIsNoEpilogue
+ark.program @broadcastingReaderIsNoEpilogue(
+    %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<8x8xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"},
+    %b: tensor<3x4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "b"})
+    -> (tensor<3x4x8xf32> {ark.name = "y"}) {
+  // CHECK: %[[MM:.+]] = ark.group "matmul"
+  // CHECK: ark.group "add" (%{{.+}} = %[[MM]],
+  %0 = ark.matmul %x, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %1 = ark.add %0, %b : (tensor<4x8xf32>, tensor<3x4x8xf32>) -> tensor<3x4x8xf32>
+  ark.return %1 : tensor<3x4x8xf32>
+}
+
+// -----
+
+// A tile of columns would compute all rows of its left side again.
+// CHECK-LABEL: ark.program @matmulTakesNoPrologue
+ark.program @matmulTakesNoPrologue(
+    %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<8x8xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<4x8xf32> {ark.name = "y"}) {
+  // CHECK: ark.group "exp"
+  // CHECK: ark.group "matmul"
+  %0 = ark.exp %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %1 = ark.matmul %0, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  ark.return %1 : tensor<4x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: ark.program @normTakesAPrologueOfItsOperandOnly
+// CHECK-SAME: (%[[X:.+]]: tensor<4x8xf32> {{.*}}, %[[G:.+]]: tensor<8xf32> {{.*}})
+ark.program @normTakesAPrologueOfItsOperandOnly(
+    %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %g: tensor<8xf32> {ark.kind = #ark.kind<parameter>, ark.name = "g"})
+    -> (tensor<4x8xf32> {ark.name = "y"}) {
+  // CHECK: %[[W:.+]] = ark.group "sin" (%{{.+}} = %[[G]])
+  // CHECK: ark.group "rmsnorm" (%[[A:.+]] = %[[X]], %[[B:.+]] = %[[W]])
+  // CHECK-NEXT: %[[E:.+]] = ark.exp %[[A]]
+  // CHECK-NEXT: %[[N:.+]] = ark.rmsnorm %[[E]] weight %[[B]]
+  // CHECK-NEXT: ark.tanh %[[N]]
+  %0 = ark.exp %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %w = ark.sin %g : (tensor<8xf32>) -> tensor<8xf32>
+  %1 = ark.rmsnorm %0 weight %w eps = 1.0e-5 : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
+  %2 = ark.tanh %1 : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  ark.return %2 : tensor<4x8xf32>
+}
+
+// -----
+
+// Between two anchors an op joins the one that made its operand.
+// CHECK-LABEL: ark.program @epiloguesComeBeforePrologues
+ark.program @epiloguesComeBeforePrologues(
+    %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<8x8xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<4x8xf32> {ark.name = "y"}) {
+  // CHECK: ark.group "matmul"
+  // CHECK: ark.exp
+  // CHECK: ark.group "softmax"
+  // CHECK-NEXT: ark.softmax
+  %0 = ark.matmul %x, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %1 = ark.exp %0 : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %2 = ark.softmax %1 axis = 1 : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  ark.return %2 : tensor<4x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: ark.program @elementwiseTreeIsOneGroup
+ark.program @elementwiseTreeIsOneGroup(
+    %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %b: tensor<8xf32> {ark.kind = #ark.kind<input>, ark.name = "b"})
+    -> (tensor<4x8xf32> {ark.name = "y"}) {
+  // A vector that is broadcast would be computed for every row.
+  // CHECK: ark.group "sin"
+  // CHECK-NEXT: ark.sin
+  // CHECK-NEXT: ark.yield
+  // CHECK: ark.group "add"
+  // CHECK-NEXT: ark.exp
+  // CHECK-NEXT: ark.mul
+  // CHECK-NEXT: ark.add
+  // CHECK-NEXT: ark.yield
+  %0 = ark.exp %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %1 = ark.sin %b : (tensor<8xf32>) -> tensor<8xf32>
+  %2 = ark.mul %0, %x : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %3 = ark.add %2, %1 : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
+  ark.return %3 : tensor<4x8xf32>
+}
+
+// -----
+
+// Both readers are in the group.
+// CHECK-LABEL: ark.program @valueReadTwiceInsideIsComputedOnce
+ark.program @valueReadTwiceInsideIsComputedOnce(
+    %x: tensor<8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<8xf32> {ark.name = "y"}) {
+  // CHECK: ark.group "add"
+  // CHECK-NEXT: %[[E:.+]] = ark.exp
+  // CHECK-NEXT: ark.tanh %[[E]]
+  // CHECK-NOT: ark.group
+  %0 = ark.exp %x : (tensor<8xf32>) -> tensor<8xf32>
+  %1 = ark.tanh %0 : (tensor<8xf32>) -> tensor<8xf32>
+  %2 = ark.add %1, %0 : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  ark.return %2 : tensor<8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: ark.program @splatsAreClonedAndTablesAreOperands
+ark.program @splatsAreClonedAndTablesAreOperands(
+    %x: tensor<2x2xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<2x2xf32> {ark.name = "y"}, tensor<2x2xf32> {ark.name = "z"}) {
+  // CHECK-NEXT: %[[TABLE:.+]] = ark.constant dense<[
+  // CHECK-NEXT: ark.group "mul"
+  // CHECK-NEXT: ark.constant dense<3.000000e+00>
+  // CHECK: ark.group "softmax" (%{{.+}} = %{{.+}}, %[[T:.+]] = %[[TABLE]])
+  // CHECK-NEXT: %[[C:.+]] = ark.constant dense<3.000000e+00>
+  // CHECK: ark.add %{{.+}}, %[[C]]
+  // CHECK: ark.add %{{.+}}, %[[T]]
+  %c = ark.constant dense<3.0> : tensor<2x2xf32>
+  %t = ark.constant dense<[1.0, 2.0]> : tensor<2xf32>
+  %0 = ark.mul %x, %c : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+  %1 = ark.add %x, %c : (tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+  %2 = ark.softmax %1 axis = 0 : (tensor<2x2xf32>) -> tensor<2x2xf32>
+  %3 = ark.add %2, %t : (tensor<2x2xf32>, tensor<2xf32>) -> tensor<2x2xf32>
+  ark.return %0, %3 : tensor<2x2xf32>, tensor<2x2xf32>
+}
+
+// -----
+
+// CHECK-LABEL: ark.program @viewsSeparateGroups
+ark.program @viewsSeparateGroups(
+    %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<8x4xf32> {ark.name = "y"}) {
+  // CHECK: %[[E:.+]] = ark.group "exp"
+  // CHECK: %[[T:.+]] = ark.transpose %[[E]]
+  // CHECK: ark.group "tanh" (%{{.+}} = %[[T]])
+  %0 = ark.exp %x : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %1 = ark.transpose %0 perm = [1, 0] : (tensor<4x8xf32>) -> tensor<8x4xf32>
+  %2 = ark.tanh %1 : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  ark.return %2 : tensor<8x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: ark.program @concatTakesNothingIn
+ark.program @concatTakesNothingIn(
+    %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<8xf32> {ark.name = "y"}) {
+  // CHECK: ark.group "exp"
+  // CHECK: ark.group "concat"
+  // CHECK-NEXT: ark.concat
+  // CHECK-NEXT: ark.yield
+  // CHECK: ark.group "tanh"
+  %0 = ark.exp %x : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = ark.concat %0, %x axis = 0 : (tensor<4xf32>, tensor<4xf32>) -> tensor<8xf32>
+  %2 = ark.tanh %1 : (tensor<8xf32>) -> tensor<8xf32>
+  ark.return %2 : tensor<8xf32>
+}
+
+// -----
+
+// What it makes is the state, which nothing else may write.
+// CHECK-LABEL: ark.program @updateTakesNoEpilogue
+ark.program @updateTakesNoEpilogue(
+    %x: tensor<2xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %s: tensor<4xf32> {ark.kind = #ark.kind<state>, ark.name = "s"})
+    -> (tensor<4xf32> {ark.name = "y"}) {
+  // CHECK: %[[NEW:.+]] = ark.group "update"
+  // CHECK-NEXT: ark.update
+  // CHECK-NEXT: ark.yield
+  // CHECK: ark.group "tanh" (%{{.+}} = %[[NEW]])
+  %0 = ark.update %x into %s [1] : (tensor<4xf32>, tensor<2xf32>) -> tensor<4xf32>
+  %1 = ark.tanh %0 : (tensor<4xf32>) -> tensor<4xf32>
+  ark.return %1 : tensor<4xf32>
+}
+
+// -----
+
+// With its reader, it would run after the update.
+// CHECK-LABEL: ark.program @readOfAStateStaysBeforeItsUpdate
+ark.program @readOfAStateStaysBeforeItsUpdate(
+    %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %s: tensor<4xf32> {ark.kind = #ark.kind<state>, ark.name = "s"})
+    -> (tensor<4xf32> {ark.name = "y"}) {
+  // CHECK: ark.group "exp"
+  // CHECK: ark.group "update"
+  // CHECK: ark.group "add"
+  // CHECK-NEXT: ark.add
+  %0 = ark.exp %s : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = ark.update %x into %s [0] : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %2 = ark.add %0, %1 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  ark.return %2 : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: ark.program @updateReadsNothingOfItsStateInItsPrologue
+ark.program @updateReadsNothingOfItsStateInItsPrologue(
+    %s: tensor<4xf32> {ark.kind = #ark.kind<state>, ark.name = "s"},
+    %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<4xf32> {ark.name = "y"}) {
+  // CHECK: ark.group "add"
+  // CHECK: ark.group "update"
+  // CHECK-NEXT: ark.update
+  %0 = ark.add %s, %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %1 = ark.update %0 into %s [0] : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %2 = ark.exp %x : (tensor<4xf32>) -> tensor<4xf32>
+  ark.return %2 : tensor<4xf32>
+}
+
+// -----
+
+// The reader waits for what its operand waits for.
+// CHECK-LABEL: ark.program @dependencesBecomeOperandsThatNothingReads
+// CHECK-SAME: (%[[X:.+]]: tensor<4xf32>
+ark.program @dependencesBecomeOperandsThatNothingReads(
+    %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<2x2xf32> {ark.name = "y"}, tensor<4xf32> {ark.name = "z"}) {
+  // CHECK: %[[FIRST:.+]] = ark.group "exp"
+  // CHECK-NOT: ark.identity
+  // CHECK: %[[VIEW:.+]] = ark.reshape %[[X]]
+  // CHECK: ark.group "tanh" (%[[A:.+]] = %[[VIEW]], %{{.+}} = %[[FIRST]])
+  // CHECK-NEXT: ark.tanh %[[A]]
+  // CHECK-NEXT: ark.yield
+  %0 = ark.exp %x : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = ark.identity %x after %0 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %2 = ark.reshape %1 shape = [2, 2] : (tensor<4xf32>) -> tensor<2x2xf32>
+  %3 = ark.tanh %2 : (tensor<2x2xf32>) -> tensor<2x2xf32>
+  ark.return %3, %0 : tensor<2x2xf32>, tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: ark.program @namesAreMadeUnique
+ark.program @namesAreMadeUnique(
+    %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<4xf32> {ark.name = "a"}, tensor<4xf32> {ark.name = "b"}, tensor<4xf32> {ark.name = "c"}) {
+  // CHECK: ark.group "act_2"
+  // CHECK: ark.group "act"
+  // CHECK: ark.group "act_3"
+  %0 = ark.exp %x : (tensor<4xf32>) -> tensor<4xf32> loc("act_2")
+  %1 = ark.sin %x : (tensor<4xf32>) -> tensor<4xf32> loc("act")
+  %2 = ark.cos %x : (tensor<4xf32>) -> tensor<4xf32> loc("act")
+  ark.return %0, %1, %2 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: ark.program @planIsTheGroupsAndKeepsOthersApart
+ark.program @planIsTheGroupsAndKeepsOthersApart(
+    %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<8x8xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<4x8xf32> {ark.name = "y"}) {
+  // CHECK: ark.group "matmul" {{.*}} attributes {plan = {warps = 4 : i64}}
+  // CHECK-NOT: ark.plan
+  // CHECK: ark.exp
+  // CHECK: ark.group "tanh" {{.*}} attributes {plan = {warps = 2 : i64}}
+  %0 = ark.matmul %x, %w {ark.plan = {warps = 4 : i64}} : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %1 = ark.exp %0 : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %2 = ark.tanh %1 {ark.plan = {warps = 2 : i64}} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  ark.return %2 : tensor<4x8xf32>
+}
+
+// -----
+
+// A reader that the program does not need keeps nothing apart.
+// CHECK-LABEL: ark.program @deadOpsDisappear
+ark.program @deadOpsDisappear(
+    %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<8x8xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<4x8xf32> {ark.name = "y"}) {
+  // CHECK-NOT: ark.sin
+  // CHECK: ark.matmul
+  // CHECK-NEXT: ark.exp
+  %0 = ark.matmul %x, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %1 = ark.sin %0 : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %2 = ark.exp %0 : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  ark.return %2 : tensor<4x8xf32>
+}
