@@ -1,0 +1,229 @@
+// RUN: ark-opt %s --split-input-file --ark-outline-bodies | FileCheck %s
+
+// The task keeps its body and names the function.
+// CHECK: #[[$TILE:.+]] = affine_map<(d0) -> (d0 * 16)>
+// CHECK-LABEL: ark.program @bodyRunsARangeOfVCTAs
+// CHECK: ark.task "square"
+// CHECK-SAME: body = @body_square
+// CHECK: linalg.square
+// CHECK: func.func private @body_square(
+// CHECK-SAME: %[[BEGIN:[^:]+]]: index, %[[END:[^:]+]]: index, %{{[^:]+}}: index, %{{[^:]+}}: memref<4xi64>,
+// CHECK-SAME: %[[X:[^:]+]]: memref<32xf32> {llvm.noalias}, %[[Y:[^:]+]]: memref<32xf32> {llvm.noalias})
+// CHECK-NEXT: %[[ONE:.+]] = arith.constant 1 : index
+// CHECK-NEXT: scf.for %[[I:.+]] = %[[BEGIN]] to %[[END]] step %[[ONE]] {
+// CHECK-NEXT:   %[[FROM_X:.+]] = affine.apply #[[$TILE]](%[[I]])
+// CHECK-NEXT:   %[[A:.+]] = memref.subview %[[X]][%[[FROM_X]]] [16] [1]
+// CHECK-SAME:     memref<32xf32> to memref<16xf32, strided<[1], offset: ?>>
+// CHECK-NEXT:   %[[FROM_Y:.+]] = affine.apply #[[$TILE]](%[[I]])
+// CHECK-NEXT:   %[[B:.+]] = memref.subview %[[Y]][%[[FROM_Y]]] [16] [1]
+// CHECK-NEXT:   linalg.square ins(%[[A]] : {{.+}}) outs(%[[B]] : {{.+}})
+// CHECK-NEXT: }
+// CHECK-NEXT: return
+// CHECK-NEXT: }
+ark.program @bodyRunsARangeOfVCTAs(
+    %x: memref<32xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %y: memref<32xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "square" grid [2]
+      ins(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<32xf32>)
+      outs(%y[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<32xf32>) {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    linalg.square ins(%a : memref<16xf32, strided<[1], offset: ?>>) outs(%b : memref<16xf32, strided<[1], offset: ?>>)
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+// The number of a vCTA is row-major in the grid, and the indices stay at hand.
+// CHECK-LABEL: ark.program @gridIndicesAreRowMajor
+// CHECK: func.func private @body_where(
+// CHECK: scf.for %[[I:.+]] = %{{.+}} to %{{.+}} step
+// CHECK-NEXT: %[[INDICES:.+]]:2 = affine.delinearize_index %[[I]] into (2, 3) : index, index
+// CHECK: %[[ROW:.+]] = affine.apply #{{.+}}(%[[INDICES]]#0, %[[INDICES]]#1)
+// CHECK: %[[COLUMN:.+]] = affine.apply #{{.+}}(%[[INDICES]]#0, %[[INDICES]]#1)
+// CHECK: %[[TILE:.+]] = memref.subview %{{.+}}[%[[ROW]], %[[COLUMN]]] [4, 2] [1, 1]
+// CHECK: %[[SUM:.+]] = arith.addi %[[INDICES]]#0, %[[INDICES]]#1 : index
+// CHECK: memref.store %{{.+}}, %[[TILE]]
+ark.program @gridIndicesAreRowMajor(
+    %z: memref<8x6xi64> {ark.kind = #ark.kind<output>, ark.name = "z"}) {
+  ark.task "where" grid [2, 3]
+      ins() outs(%z[#ark.region<(d0, d1) -> (d0 * 4, d1 * 2), [4, 2]>] : memref<8x6xi64>) {
+  ^bb0(%i: index, %j: index, %a: memref<4x2xi64, strided<[6, 1], offset: ?>>):
+    %c0 = arith.constant 0 : index
+    %sum = arith.addi %i, %j : index
+    %value = arith.index_cast %sum : index to i64
+    memref.store %value, %a[%c0, %c0] : memref<4x2xi64, strided<[6, 1], offset: ?>>
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+// Where the last tile sticks out, its size is what is left of the operand.
+// CHECK: #[[$CLIP:.+]] = affine_map<(d0) -> (16, -d0 + 40)>
+// CHECK-LABEL: ark.program @clippedTile
+// CHECK: func.func private @body_square(
+// CHECK: %[[FROM:.+]] = affine.apply
+// CHECK-NEXT: %[[SIZE:.+]] = affine.min #[[$CLIP]](%[[FROM]])
+// CHECK-NEXT: memref.subview %{{.+}}[%[[FROM]]] [%[[SIZE]]] [1]
+// CHECK-SAME: memref<40xf32> to memref<?xf32, strided<[1], offset: ?>>
+ark.program @clippedTile(
+    %x: memref<40xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %y: memref<40xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "square" grid [3]
+      ins(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<40xf32>)
+      outs(%y[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<40xf32>) {
+  ^bb0(%i: index, %a: memref<?xf32, strided<[1], offset: ?>>, %b: memref<?xf32, strided<[1], offset: ?>>):
+    linalg.square ins(%a : memref<?xf32, strided<[1], offset: ?>>) outs(%b : memref<?xf32, strided<[1], offset: ?>>)
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+// Where an operand begins is data: views of the arena and of other operands
+// come at offset 0, with their strides.
+// CHECK-LABEL: ark.program @operandsBeginAtOffsetZero
+// CHECK: func.func private @body_square(
+// CHECK-SAME: %[[X:[^:]+]]: memref<2x3xf32, strided<[8, 2]>>
+// CHECK-SAME: %[[Y:[^:]+]]: memref<2x3xf32>
+// CHECK: memref.subview %[[X]]
+// CHECK-SAME: memref<2x3xf32, strided<[8, 2]>> to memref<2x3xf32, strided<[8, 2], offset: ?>>
+ark.program @operandsBeginAtOffsetZero() {
+  %arena = ark.arena : memref<256xi8>
+  %c0 = arith.constant 0 : index
+  %c192 = arith.constant 192 : index
+  %0 = memref.view %arena[%c192][] : memref<256xi8> to memref<4x4xf32>
+  %1 = memref.reinterpret_cast %0 to offset: [2], sizes: [2, 3], strides: [8, 2]
+    : memref<4x4xf32> to memref<2x3xf32, strided<[8, 2], offset: 2>>
+  %2 = memref.view %arena[%c0][] : memref<256xi8> to memref<2x3xf32>
+  ark.task "square" grid [1]
+      ins(%1[#ark.region<(d0) -> (0, 0), [2, 3]>] : memref<2x3xf32, strided<[8, 2], offset: 2>>)
+      outs(%2[#ark.region<(d0) -> (0, 0), [2, 3]>] : memref<2x3xf32>) {
+  ^bb0(%i: index, %a: memref<2x3xf32, strided<[8, 2], offset: ?>>, %b: memref<2x3xf32, strided<[3, 1], offset: ?>>):
+    linalg.square ins(%a : memref<2x3xf32, strided<[8, 2], offset: ?>>) outs(%b : memref<2x3xf32, strided<[3, 1], offset: ?>>)
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+// Parts of the arena without a common byte.
+// CHECK-LABEL: ark.program @disjointPartsOfTheArena
+// CHECK: func.func private @body_square(
+// CHECK-SAME: memref<16xf32> {llvm.noalias}, %{{[^:]+}}: memref<16xf32> {llvm.noalias})
+ark.program @disjointPartsOfTheArena() {
+  %arena = ark.arena : memref<128xi8>
+  %c0 = arith.constant 0 : index
+  %c64 = arith.constant 64 : index
+  %0 = memref.view %arena[%c0][] : memref<128xi8> to memref<16xf32>
+  %1 = memref.view %arena[%c64][] : memref<128xi8> to memref<16xf32>
+  ark.task "square" grid [1]
+      ins(%0[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>)
+      outs(%1[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    linalg.square ins(%a : memref<16xf32, strided<[1], offset: ?>>) outs(%b : memref<16xf32, strided<[1], offset: ?>>)
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+// What is written through one operand and read through another may alias; an
+// operand beside them does not.
+// CHECK-LABEL: ark.program @inPlace
+// CHECK: func.func private @body_add(
+// CHECK-SAME: memref<4xi64>, %{{[^:]+}}: memref<16xf32>, %{{[^:]+}}: memref<16xf32> {llvm.noalias}, %{{[^:]+}}: memref<16xf32>)
+ark.program @inPlace(
+    %s: memref<16xf32> {ark.kind = #ark.kind<state>, ark.name = "s", ark.init = 0.0 : f32},
+    %x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}) {
+  ark.task "add" grid [1]
+      ins(%s[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>, %x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>)
+      outs(%s[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>, %c: memref<16xf32, strided<[1], offset: ?>>):
+    linalg.add ins(%a, %b : memref<16xf32, strided<[1], offset: ?>>, memref<16xf32, strided<[1], offset: ?>>) outs(%c : memref<16xf32, strided<[1], offset: ?>>)
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+// Two ways to read one buffer do not disturb each other.
+// CHECK-LABEL: ark.program @readTwice
+// CHECK: func.func private @body_add(
+// CHECK-SAME: memref<16xf32> {llvm.noalias}, %{{[^:]+}}: memref<16xf32> {llvm.noalias}, %{{[^:]+}}: memref<16xf32> {llvm.noalias})
+ark.program @readTwice(
+    %x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "add" grid [1]
+      ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>, %x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>)
+      outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>, %c: memref<16xf32, strided<[1], offset: ?>>):
+    linalg.add ins(%a, %b : memref<16xf32, strided<[1], offset: ?>>, memref<16xf32, strided<[1], offset: ?>>) outs(%c : memref<16xf32, strided<[1], offset: ?>>)
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+// Temporaries live once per call: in the loop they would grow the stack.
+// CHECK-LABEL: ark.program @temporariesOutsideOfTheLoop
+// CHECK: func.func private @body_square(
+// CHECK-NEXT: %[[T:.+]] = memref.alloca() {alignment = 64 : i64} : memref<16xf32>
+// CHECK: scf.for
+// CHECK-NOT: memref.alloca
+// CHECK: linalg.square {{.+}} outs(%[[T]] : memref<16xf32>)
+// CHECK-NOT: memref.alloca
+// CHECK: return
+ark.program @temporariesOutsideOfTheLoop(
+    %x: memref<32xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %y: memref<32xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "square" grid [2]
+      ins(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<32xf32>)
+      outs(%y[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<32xf32>) {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %t = memref.alloca() {alignment = 64} : memref<16xf32>
+    linalg.square ins(%a : memref<16xf32, strided<[1], offset: ?>>) outs(%t : memref<16xf32>)
+    linalg.copy ins(%t : memref<16xf32>) outs(%b : memref<16xf32, strided<[1], offset: ?>>)
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+// The name tells what the body does, as a symbol that is free.
+// CHECK-LABEL: func.func private @body_matmul_relu
+// CHECK-LABEL: ark.program @namesOfBodies
+// CHECK: ark.task "a"
+// CHECK-SAME: body = @body_matmul_relu_0
+// CHECK: ark.task "layer 1/fc.{{.+}}" grid
+// CHECK-SAME: body = @body_layer_1_fc___}
+// CHECK: ark.task "b"
+// CHECK-SAME: body = @body_max_sub_exp_sum,
+// CHECK-DAG: func.func private @body_matmul_relu_0(
+// CHECK-DAG: func.func private @body_layer_1_fc___(
+// CHECK-DAG: func.func private @body_max_sub_exp_sum(
+func.func private @body_matmul_relu()
+ark.program @namesOfBodies() {
+  ark.task "a" grid [1] ins() outs() attributes {ops = ["matmul", "relu"]} {
+  ^bb0(%i: index):
+    ark.yield
+  }
+  ark.task "layer 1/fc.é" grid [1] ins() outs() {
+  ^bb0(%i: index):
+    ark.yield
+  }
+  ark.task "b" grid [1] ins() outs() attributes {ops = ["max", "sub", "exp", "sum", "div"]} {
+  ^bb0(%i: index):
+    ark.yield
+  }
+  ark.return
+}

@@ -1,0 +1,847 @@
+// RUN: ark-opt %s --split-input-file --ark-verify-kernel --verify-diagnostics -o /dev/null
+
+// expected-error @below {{table 'operands' is 'tensor<2xi64>', not a dense tensor<?x2xi64>}}
+ark.kernel @tableOfRankOne {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<0> : tensor<2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{table 'operands' is 'tensor<1x3xi64>', not a dense tensor<?x2xi64>}}
+ark.kernel @tableWithAThirdColumn {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<0> : tensor<1x3xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{table 'operands' is 'tensor<1x2xi32>', not a dense tensor<?x2xi64>}}
+ark.kernel @tableOfNarrowIntegers {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<0> : tensor<1x2xi32>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{table 'task_table' is 'tensor<1x2xi64>', not a dense tensor<?x2xi32>}}
+ark.kernel @shapeOfTaskTable {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<0> : tensor<1x2xi64>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{table 'instructions' is 'tensor<1x3xi32>', not a dense tensor<?x4xi32>}}
+ark.kernel @shapeOfInstructions {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<0> : tensor<1x3xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{table 'lanes' is 'tensor<1x2xi32>', not a dense tensor<?x3xi32>}}
+ark.kernel @shapeOfLanes {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<0> : tensor<1x2xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{table 'timeline' is 'tensor<1x2xi32>', not a dense tensor<?x2xi64>}}
+ark.kernel @shapeOfTimeline {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi32>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{table 'timeline' is 'tensor<1x2xi64>', not a dense tensor<?x2xi64>}}
+ark.kernel @sparseTable {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = sparse<[[0, 0]], [1]> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{has 1 tasks and another number of rows in 'task_table'}}
+ark.kernel @rowOfEveryTask {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<0> : tensor<2x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{has another number of rows in 'timeline' than in 'instructions'}}
+ark.kernel @timeOfEveryInstruction {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<2x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{describes buffers, tasks and semaphores by dictionaries only}}
+ark.kernel @buffersAreDictionaries {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = ["x"], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{describes buffers, tasks and semaphores by dictionaries only}}
+ark.kernel @tasksAreDictionaries {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = ["x"],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{describes buffers, tasks and semaphores by dictionaries only}}
+ark.kernel @semaphoresAreDictionaries {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = ["x"], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{has no entry function '@ark_kernel'}}
+ark.kernel @noEntry {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @other() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{has no entry function '@ark_kernel'}}
+ark.kernel @entryWithoutABody {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func private @ark_kernel()
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{has no function for body @body}}
+ark.kernel @bodyIsNoDictionary {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [@body],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{has no function for body {operands = 1 : i64}}}
+ark.kernel @bodyWithoutAName {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{has no function for body {function = @body}}}
+ark.kernel @bodyWithoutACount {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{has no function for body {function = @other, operands = 1 : i64}}}
+ark.kernel @unknownBody {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @other, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{has no function for body {function = @body, operands = 2 : i64}}}
+ark.kernel @bodyWithOtherOperands {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 2 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{has no function for body {function = @body, operands = 1 : i64}}}
+ark.kernel @bodyThatIsOnlyDeclared {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(index, index, index, memref<4xi64>, memref<4xf32>)
+
+// -----
+
+// expected-error @below {{task 0 has no body 1}}
+ark.kernel @taskWithUnknownBody {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[1, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{task 0 has no body -1}}
+ark.kernel @taskWithNegativeBody {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[-1, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{task 0 has operands outside of the table}}
+ark.kernel @operandsBeyondTheTable {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 1]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{task 0 has operands outside of the table}}
+ark.kernel @operandsBeforeTheTable {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, -1]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{operand 0 is outside of the 2 buffers}}
+ark.kernel @unknownSlot {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[2, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{operand 0 is outside of the 2 buffers}}
+ark.kernel @negativeSlot {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[-1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{operand 0 is outside of the 2 buffers}}
+ark.kernel @negativeOffset {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, -4]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{instruction 0 is not valid: [5, 0, 0, 0]}}
+ark.kernel @unknownOpcode {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[5, 0, 0, 0]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{instruction 0 is not valid: [-1, 0, 0, 0]}}
+ark.kernel @negativeOpcode {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[-1, 0, 0, 0]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{instruction 0 is not valid: [0, 1, 0, 1]}}
+ark.kernel @runOfAnUnknownTask {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 1, 0, 1]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{instruction 0 is not valid: [0, -1, 0, 1]}}
+ark.kernel @runOfANegativeTask {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, -1, 0, 1]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{instruction 0 is not valid: [0, 0, 1, 1]}}
+ark.kernel @runOfNothing {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 1, 1]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{instruction 0 is not valid: [0, 0, -1, 1]}}
+ark.kernel @runBeforeTheGrid {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, -1, 1]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{instruction 0 is not valid: [0, 0, 0, 5]}}
+ark.kernel @runBeyondTheGrid {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 5]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{instruction 0 is not valid: [4, 0, 4, 5]}}
+ark.kernel @prefetchBeyondTheGrid {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[4, 0, 4, 5]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{instruction 0 is not valid: [1, 1, 0, 0]}}
+ark.kernel @signalOfAnUnknownSemaphore {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[1, 1, 0, 0]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{instruction 0 is not valid: [1, 0, 1, 0]}}
+ark.kernel @signalWithArrivals {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[1, 0, 1, 0]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{instruction 0 is not valid: [2, 0, 0, 0]}}
+ark.kernel @waitForNothing {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[2, 0, 0, 0]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{instruction 0 is not valid: [2, 1, 1, 0]}}
+ark.kernel @waitForAnUnknownSemaphore {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[2, 1, 1, 0]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{instruction 0 is not valid: [2, 0, 1, 1]}}
+ark.kernel @waitWithAThirdField {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[2, 0, 1, 1]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{instruction 0 is not valid: [3, 0, 0, 0]}}
+ark.kernel @barrierForNothing {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[3, 0, 0, 0]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// The message counts instructions, not fields.
+// expected-error @below {{instruction 1 is not valid: [0, 0, 2, 2]}}
+ark.kernel @secondInstruction {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 2], [0, 0, 2, 2]]> : tensor<2x4xi32>, lanes = dense<[[0, 0, 2]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<2x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{instruction 0 is not valid: [0, 0, 0, 4]}}
+ark.kernel @taskWithoutVCTAs {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t"}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{lane 0 is on SM 1 of 1}}
+ark.kernel @laneOnAnUnknownSM {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[1, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{lane 0 is on SM -1 of 1}}
+ark.kernel @laneOnANegativeSM {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[-1, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{lane 1 does not begin where the lane before it ends}}
+ark.kernel @lanesThatOverlap {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1], [0, 0, 1]]> : tensor<2x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{lane 0 does not begin where the lane before it ends}}
+ark.kernel @laneAfterAGap {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 1, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{lane 1 does not begin where the lane before it ends}}
+ark.kernel @laneThatEndsBeforeItBegins {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1], [0, 1, 0]]> : tensor<2x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{has instructions that belong to no lane}}
+ark.kernel @instructionOfNoLane {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{has instructions that belong to no lane}}
+ark.kernel @lanesBeyondTheInstructions {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 2]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+ark.kernel @first {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+// expected-error @below {{is the second kernel of its module}}
+ark.kernel @second {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{does not belong to the output of the kernel stage}}
+ark.program @programIsStillThere() { ark.return }
+
+// -----
+
+func.func private @checkIsStillThere(%i: index, %n: index) -> index {
+  // expected-error @below {{does not belong to the output of the kernel stage}}
+  %0 = ark.check_index %i below %n
+  return %0 : index
+}

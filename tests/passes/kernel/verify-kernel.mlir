@@ -1,0 +1,73 @@
+// RUN: ark-opt %s --split-input-file --ark-verify-kernel --verify-diagnostics | FileCheck %s
+
+// What is accepted stays as it is.
+// CHECK-LABEL: ark.kernel @everyKindOfInstruction
+// CHECK-SAME: instructions = dense<{{\[}}[0, 0, 0, 2], [1, 0, 0, 0], [3, 1, 2, 0], [2, 0, 1, 0], [0, 0, 2, 4], [3, 1, 2, 0]]>
+ark.kernel @everyKindOfInstruction {
+    entry = @ark_kernel, sms = 2 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 2], [1, 0, 0, 0], [3, 1, 2, 0], [2, 0, 1, 0], [0, 0, 2, 4], [3, 1, 2, 0]]> : tensor<6x4xi32>, lanes = dense<[[0, 0, 3], [1, 3, 6]]> : tensor<2x3xi32>,
+    semaphores = [{name = "s"}, {name = "end"}], timeline = dense<0> : tensor<6x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// An SM may be left without work, and a lane without instructions.
+// CHECK-LABEL: ark.kernel @emptyLanes
+ark.kernel @emptyLanes {
+    entry = @ark_kernel, sms = 4 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 0], [2, 0, 1], [3, 1, 1]]> : tensor<3x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// CHECK-LABEL: ark.kernel @prefetch
+ark.kernel @prefetch {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[4, 0, 3, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// Slot 0 is the arena, with or without buffers.
+// CHECK-LABEL: ark.kernel @arenaOnly
+ark.kernel @arenaOnly {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[0, 64]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// Modules without a kernel are of no concern.
+// CHECK-LABEL: module @noKernel
+module @noKernel {}
