@@ -18,7 +18,7 @@ progress() {
 }
 
 echo "ark: building"
-"$venv/bin/pip" install --verbose --no-build-isolation --no-deps -Cbuild-dir=build -e . \
+"$venv/bin/pip" install --verbose --no-build-isolation --no-deps --config-settings=build-dir=build -e . \
   2>&1 | tee "$log" | progress ||
   {
     grep -E 'error:|Error|FAILED|undefined' "$log" | head -n 40 >&2 || tail -n 40 "$log" >&2

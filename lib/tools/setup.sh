@@ -59,10 +59,13 @@ requirements() {
   "$venv/bin/python" - "${groups[@]}" <<'PYTHON'
 import sys
 
-from pip._vendor import tomli
+try:
+    import tomllib
+except ModuleNotFoundError:  # before Python 3.11
+    from pip._vendor import tomli as tomllib
 
 with open("pyproject.toml", "rb") as file:
-    content = tomli.load(file)
+    content = tomllib.load(file)
 known = dict(content["project"]["optional-dependencies"])
 known["build"] = content["build-system"]["requires"]
 known["core"] = content["project"]["dependencies"]
