@@ -1,0 +1,364 @@
+// RUN: ark-opt %s --ark-assign-target=target=cpu:4 --ark-select-tiles | FileCheck %s --check-prefixes=CHECK,CPU
+// RUN: ark-opt %s --ark-assign-target=target=cuda:sm_90a --ark-select-tiles | FileCheck %s --check-prefixes=CHECK,CUDA
+
+// CHECK-LABEL: ark.program @matmulTilesArePanelsOrSquares
+ark.program @matmulTilesArePanelsOrSquares(
+    %x: tensor<4096x512xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<4096x512xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<4096x4096xf32> {ark.name = "y"}) {
+  // CPU: tile = array<i64: 64, 128>
+  // CUDA: tile = array<i64: 128, 128>
+  %0 = ark.group "g" (%a = %x, %b = %w)
+      : (tensor<4096x512xf32>, tensor<4096x512xf32>) -> tensor<4096x4096xf32> {
+    %1 = ark.matmul %a, %b {transpose_other} : (tensor<4096x512xf32>, tensor<4096x512xf32>) -> tensor<4096x4096xf32>
+    ark.yield %1 : tensor<4096x4096xf32>
+  }
+  ark.return %0 : tensor<4096x4096xf32>
+}
+
+// CHECK-LABEL: ark.program @deepPanelsAreNarrowInCaches
+ark.program @deepPanelsAreNarrowInCaches(
+    %x: tensor<4096x2048xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<4096x2048xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<4096x4096xf32> {ark.name = "y"}) {
+  // CPU: tile = array<i64: 64, 64>
+  // CUDA: tile = array<i64: 128, 128>
+  %0 = ark.group "g" (%a = %x, %b = %w)
+      : (tensor<4096x2048xf32>, tensor<4096x2048xf32>) -> tensor<4096x4096xf32> {
+    %1 = ark.matmul %a, %b {transpose_other} : (tensor<4096x2048xf32>, tensor<4096x2048xf32>) -> tensor<4096x4096xf32>
+    ark.yield %1 : tensor<4096x4096xf32>
+  }
+  ark.return %0 : tensor<4096x4096xf32>
+}
+
+// Sixteen tiles for four SMs; for 132 there are no more that are worth it.
+// CHECK-LABEL: ark.program @smallMatmulIsCutForEverySM
+ark.program @smallMatmulIsCutForEverySM(
+    %x: tensor<64x512xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<256x512xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<64x256xf32> {ark.name = "y"}) {
+  // CPU: tile = array<i64: 32, 32>
+  // CUDA: tile = array<i64: 16, 64>
+  %0 = ark.group "g" (%a = %x, %b = %w)
+      : (tensor<64x512xf32>, tensor<256x512xf32>) -> tensor<64x256xf32> {
+    %1 = ark.matmul %a, %b {transpose_other} : (tensor<64x512xf32>, tensor<256x512xf32>) -> tensor<64x256xf32>
+    ark.yield %1 : tensor<64x256xf32>
+  }
+  ark.return %0 : tensor<64x256xf32>
+}
+
+// 56 and 44 rows rather than 64 and 36.
+// CHECK-LABEL: ark.program @raggedRowsAreCutEvenly
+ark.program @raggedRowsAreCutEvenly(
+    %x: tensor<100x512xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<4096x512xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<100x4096xf32> {ark.name = "y"}) {
+  // CPU: tile = array<i64: 56, 128>
+  // CUDA: tile = array<i64: 16, 64>
+  %0 = ark.group "g" (%a = %x, %b = %w)
+      : (tensor<100x512xf32>, tensor<4096x512xf32>) -> tensor<100x4096xf32> {
+    %1 = ark.matmul %a, %b {transpose_other} : (tensor<100x512xf32>, tensor<4096x512xf32>) -> tensor<100x4096xf32>
+    ark.yield %1 : tensor<100x4096xf32>
+  }
+  ark.return %0 : tensor<100x4096xf32>
+}
+
+// CHECK-LABEL: ark.program @leadingDimensionsAreRowsOfAMatmul
+ark.program @leadingDimensionsAreRowsOfAMatmul(
+    %x: tensor<32x4x512xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<4096x512xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<32x4x4096xf32> {ark.name = "y"}) {
+  // CPU: tile = array<i64: 16, 4, 128>
+  %0 = ark.group "g" (%a = %x, %b = %w)
+      : (tensor<32x4x512xf32>, tensor<4096x512xf32>) -> tensor<32x4x4096xf32> {
+    %1 = ark.matmul %a, %b {transpose_other} : (tensor<32x4x512xf32>, tensor<4096x512xf32>) -> tensor<32x4x4096xf32>
+    ark.yield %1 : tensor<32x4x4096xf32>
+  }
+  ark.return %0 : tensor<32x4x4096xf32>
+}
+
+// CHECK-LABEL: ark.program @batchesWithRightSidesOfTheirOwnStayApart
+ark.program @batchesWithRightSidesOfTheirOwnStayApart(
+    %x: tensor<32x64x512xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<32x4096x512xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<32x64x4096xf32> {ark.name = "y"}) {
+  // CPU: tile = array<i64: 1, 64, 128>
+  // CUDA: tile = array<i64: 1, 64, 128>
+  %0 = ark.group "g" (%a = %x, %b = %w)
+      : (tensor<32x64x512xf32>, tensor<32x4096x512xf32>) -> tensor<32x64x4096xf32> {
+    %1 = ark.matmul %a, %b {transpose_other} : (tensor<32x64x512xf32>, tensor<32x4096x512xf32>) -> tensor<32x64x4096xf32>
+    ark.yield %1 : tensor<32x64x4096xf32>
+  }
+  ark.return %0 : tensor<32x64x4096xf32>
+}
+
+// On 132 SMs, 918 tiles of 12 columns are 7 for each: less than 1 % too many. At
+// 64 columns, some SMs would read twice what others do.
+// CHECK-LABEL: ark.program @streamedColumnsBalanceOverTheSMs
+ark.program @streamedColumnsBalanceOverTheSMs(
+    %x: tensor<1x4096xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<11008x4096xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<1x11008xbf16> {ark.name = "y"}) {
+  // CPU: tile = array<i64: 1, 64>
+  // CUDA: tile = array<i64: 1, 12>
+  %0 = ark.group "g" (%a = %x, %b = %w)
+      : (tensor<1x4096xbf16>, tensor<11008x4096xbf16>) -> tensor<1x11008xbf16> {
+    %1 = ark.matmul %a, %b {transpose_other} : (tensor<1x4096xbf16>, tensor<11008x4096xbf16>) -> tensor<1x11008xbf16>
+    ark.yield %1 : tensor<1x11008xbf16>
+  }
+  ark.return %0 : tensor<1x11008xbf16>
+}
+
+// No number of columns divides 4096 by 132 within 2 %; 32 is within 4 %.
+// CHECK-LABEL: ark.program @streamedColumnsTakeTheBestShareThereIs
+ark.program @streamedColumnsTakeTheBestShareThereIs(
+    %x: tensor<1x4096xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<4096x4096xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<1x4096xbf16> {ark.name = "y"}) {
+  // CPU: tile = array<i64: 1, 64>
+  // CUDA: tile = array<i64: 1, 32>
+  %0 = ark.group "g" (%a = %x, %b = %w)
+      : (tensor<1x4096xbf16>, tensor<4096x4096xbf16>) -> tensor<1x4096xbf16> {
+    %1 = ark.matmul %a, %b {transpose_other} : (tensor<1x4096xbf16>, tensor<4096x4096xbf16>) -> tensor<1x4096xbf16>
+    ark.yield %1 : tensor<1x4096xbf16>
+  }
+  ark.return %0 : tensor<1x4096xbf16>
+}
+
+// CHECK-LABEL: ark.program @attentionTilesAreQueryRowsOfOneHead
+ark.program @attentionTilesAreQueryRowsOfOneHead(
+    %q: tensor<12x512x64xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
+    %k: tensor<12x512x64xf32> {ark.kind = #ark.kind<input>, ark.name = "k"})
+    -> (tensor<12x512x64xf32> {ark.name = "y"}) {
+  // CHECK: tile = array<i64: 1, 64, 64>
+  %0 = ark.group "g" (%a = %q, %b = %k)
+      : (tensor<12x512x64xf32>, tensor<12x512x64xf32>) -> tensor<12x512x64xf32> {
+    %1 = ark.attention %a, %b, %b scale = 1.0 : (tensor<12x512x64xf32>, tensor<12x512x64xf32>, tensor<12x512x64xf32>) -> tensor<12x512x64xf32>
+    ark.yield %1 : tensor<12x512x64xf32>
+  }
+  ark.return %0 : tensor<12x512x64xf32>
+}
+
+// Four query heads read the same keys.
+// CHECK-LABEL: ark.program @fewQueriesOfOneKeyHeadGoTogether
+ark.program @fewQueriesOfOneKeyHeadGoTogether(
+    %q: tensor<32x1x128xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
+    %k: tensor<8x1024x128xf32> {ark.kind = #ark.kind<input>, ark.name = "k"})
+    -> (tensor<32x1x128xf32> {ark.name = "y"}) {
+  // CHECK: tile = array<i64: 4, 1, 128>
+  %0 = ark.group "g" (%a = %q, %b = %k)
+      : (tensor<32x1x128xf32>, tensor<8x1024x128xf32>) -> tensor<32x1x128xf32> {
+    %1 = ark.attention %a, %b, %b scale = 1.0 : (tensor<32x1x128xf32>, tensor<8x1024x128xf32>, tensor<8x1024x128xf32>) -> tensor<32x1x128xf32>
+    ark.yield %1 : tensor<32x1x128xf32>
+  }
+  ark.return %0 : tensor<32x1x128xf32>
+}
+
+// CHECK-LABEL: ark.program @manyQueriesOfOneKeyHeadStayApart
+ark.program @manyQueriesOfOneKeyHeadStayApart(
+    %q: tensor<8x64x128xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
+    %k: tensor<2x1024x128xf32> {ark.kind = #ark.kind<input>, ark.name = "k"})
+    -> (tensor<8x64x128xf32> {ark.name = "y"}) {
+  // CHECK: tile = array<i64: 1, 64, 128>
+  %0 = ark.group "g" (%a = %q, %b = %k)
+      : (tensor<8x64x128xf32>, tensor<2x1024x128xf32>) -> tensor<8x64x128xf32> {
+    %1 = ark.attention %a, %b, %b scale = 1.0 : (tensor<8x64x128xf32>, tensor<2x1024x128xf32>, tensor<2x1024x128xf32>) -> tensor<8x64x128xf32>
+    ark.yield %1 : tensor<8x64x128xf32>
+  }
+  ark.return %0 : tensor<8x64x128xf32>
+}
+
+// 6 KiB of input and output for every row.
+// CHECK-LABEL: ark.program @rowOpsTakeWholeRows
+ark.program @rowOpsTakeWholeRows(
+    %x: tensor<1024x768xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<1024x768xf32> {ark.name = "y"}) {
+  // CPU: tile = array<i64: 4, 768>
+  // CUDA: tile = array<i64: 1, 768>
+  %0 = ark.group "g" (%a = %x)
+      : (tensor<1024x768xf32>) -> tensor<1024x768xf32> {
+    %1 = ark.softmax %a axis = 1 : (tensor<1024x768xf32>) -> tensor<1024x768xf32>
+    ark.yield %1 : tensor<1024x768xf32>
+  }
+  ark.return %0 : tensor<1024x768xf32>
+}
+
+// CHECK-LABEL: ark.program @softmaxTakesAllOfItsAxis
+ark.program @softmaxTakesAllOfItsAxis(
+    %x: tensor<64x4096xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<64x4096xf32> {ark.name = "y"}) {
+  // CPU: tile = array<i64: 64, 64>
+  // CUDA: tile = array<i64: 64, {{[0-9]+}}>
+  %0 = ark.group "g" (%a = %x)
+      : (tensor<64x4096xf32>) -> tensor<64x4096xf32> {
+    %1 = ark.softmax %a axis = 0 : (tensor<64x4096xf32>) -> tensor<64x4096xf32>
+    ark.yield %1 : tensor<64x4096xf32>
+  }
+  ark.return %0 : tensor<64x4096xf32>
+}
+
+// However many bytes it has.
+// CHECK-LABEL: ark.program @longRowIsOneTile
+ark.program @longRowIsOneTile(
+    %x: tensor<4x65536xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<4x65536xf32> {ark.name = "y"}) {
+  // CHECK: tile = array<i64: 1, 65536>
+  %0 = ark.group "g" (%a = %x)
+      : (tensor<4x65536xf32>) -> tensor<4x65536xf32> {
+    %1 = ark.rmsnorm %a eps = 1.0e-5 : (tensor<4x65536xf32>) -> tensor<4x65536xf32>
+    ark.yield %1 : tensor<4x65536xf32>
+  }
+  ark.return %0 : tensor<4x65536xf32>
+}
+
+// CHECK-LABEL: ark.program @elementwiseTilesMayCutRows
+ark.program @elementwiseTilesMayCutRows(
+    %x: tensor<4x65536xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<4x65536xf32> {ark.name = "y"}) {
+  // CPU: tile = array<i64: 1, 4096>
+  // CUDA: tile = array<i64: 1, 256>
+  %0 = ark.group "g" (%a = %x)
+      : (tensor<4x65536xf32>) -> tensor<4x65536xf32> {
+    %1 = ark.exp %a : (tensor<4x65536xf32>) -> tensor<4x65536xf32>
+    ark.yield %1 : tensor<4x65536xf32>
+  }
+  ark.return %0 : tensor<4x65536xf32>
+}
+
+// Eight rows of 3 KiB each.
+// CHECK-LABEL: ark.program @reductionsCutTheirResult
+ark.program @reductionsCutTheirResult(
+    %x: tensor<1024x768xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<1024xf32> {ark.name = "y"}) {
+  // CPU: tile = array<i64: 8>
+  // CUDA: tile = array<i64: 1>
+  %0 = ark.group "g" (%a = %x)
+      : (tensor<1024x768xf32>) -> tensor<1024xf32> {
+    %1 = ark.reduce_sum %a axes = [1] keepdims = false : (tensor<1024x768xf32>) -> tensor<1024xf32>
+    ark.yield %1 : tensor<1024xf32>
+  }
+  ark.return %0 : tensor<1024xf32>
+}
+
+// CHECK-LABEL: ark.program @concatHoldsAllOfTheJoinedDimension
+ark.program @concatHoldsAllOfTheJoinedDimension(
+    %x: tensor<64x32xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %z: tensor<64x16xf32> {ark.kind = #ark.kind<input>, ark.name = "z"})
+    -> (tensor<64x48xf32> {ark.name = "y"}) {
+  // CHECK: tile = array<i64: {{[0-9]+}}, 48>
+  %0 = ark.group "g" (%a = %x, %b = %z)
+      : (tensor<64x32xf32>, tensor<64x16xf32>) -> tensor<64x48xf32> {
+    %1 = ark.concat %a, %b axis = 1 : (tensor<64x32xf32>, tensor<64x16xf32>) -> tensor<64x48xf32>
+    ark.yield %1 : tensor<64x48xf32>
+  }
+  ark.return %0 : tensor<64x48xf32>
+}
+
+// CHECK-LABEL: ark.program @updateCutsTheValueAndNotTheState
+ark.program @updateCutsTheValueAndNotTheState(
+    %s: tensor<8x1024x128xbf16> {ark.kind = #ark.kind<state>, ark.name = "s"},
+    %v: tensor<8x4x128xbf16> {ark.kind = #ark.kind<input>, ark.name = "v"})
+    -> (tensor<8x1024x128xbf16> {ark.name = "y"}) {
+  // CHECK: tile = array<i64: 1, 4, 128>
+  %0 = ark.group "g" (%a = %s, %b = %v)
+      : (tensor<8x1024x128xbf16>, tensor<8x4x128xbf16>) -> tensor<8x1024x128xbf16> {
+    %1 = ark.update %b into %a [0, 0, 0] : (tensor<8x1024x128xbf16>, tensor<8x4x128xbf16>) -> tensor<8x1024x128xbf16>
+    ark.yield %1 : tensor<8x1024x128xbf16>
+  }
+  ark.return %0 : tensor<8x1024x128xbf16>
+}
+
+// CHECK-LABEL: ark.program @tileOfThePlanWins
+ark.program @tileOfThePlanWins(
+    %x: tensor<4096x512xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<4096x512xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<4096x4096xf32> {ark.name = "y"}) {
+  // CHECK: tile = array<i64: 32, 256>
+  %0 = ark.group "g" (%a = %x, %b = %w) attributes {plan = {tile = [32, 256]}}
+      : (tensor<4096x512xf32>, tensor<4096x512xf32>) -> tensor<4096x4096xf32> {
+    %1 = ark.matmul %a, %b {transpose_other} : (tensor<4096x512xf32>, tensor<4096x512xf32>) -> tensor<4096x4096xf32>
+    ark.yield %1 : tensor<4096x4096xf32>
+  }
+  ark.return %0 : tensor<4096x4096xf32>
+}
+
+// CHECK-LABEL: ark.program @shortPlanIsForTheLastDimensions
+ark.program @shortPlanIsForTheLastDimensions(
+    %x: tensor<8x16x64xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<8x16x64xf32> {ark.name = "y"}) {
+  // CHECK: tile = array<i64: 1, 1, 32>
+  %0 = ark.group "g" (%a = %x) attributes {plan = {tile = [32]}}
+      : (tensor<8x16x64xf32>) -> tensor<8x16x64xf32> {
+    %1 = ark.exp %a : (tensor<8x16x64xf32>) -> tensor<8x16x64xf32>
+    ark.yield %1 : tensor<8x16x64xf32>
+  }
+  ark.return %0 : tensor<8x16x64xf32>
+}
+
+// CHECK-LABEL: ark.program @planIsClippedToTheResult
+ark.program @planIsClippedToTheResult(
+    %x: tensor<8x64xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<8x64xf32> {ark.name = "y"}) {
+  // CHECK: tile = array<i64: 8, 64>
+  %0 = ark.group "g" (%a = %x) attributes {plan = {tile = array<i64: 16, 128>}}
+      : (tensor<8x64xf32>) -> tensor<8x64xf32> {
+    %1 = ark.exp %a : (tensor<8x64xf32>) -> tensor<8x64xf32>
+    ark.yield %1 : tensor<8x64xf32>
+  }
+  ark.return %0 : tensor<8x64xf32>
+}
+
+// CHECK-LABEL: ark.program @planCannotCutWhatIsNeededWhole
+ark.program @planCannotCutWhatIsNeededWhole(
+    %x: tensor<8x64xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<8x64xf32> {ark.name = "y"}) {
+  // CHECK: tile = array<i64: 2, 64>
+  %0 = ark.group "g" (%a = %x) attributes {plan = {tile = [2, 32]}}
+      : (tensor<8x64xf32>) -> tensor<8x64xf32> {
+    %1 = ark.layernorm %a eps = 1.0e-5 : (tensor<8x64xf32>) -> tensor<8x64xf32>
+    ark.yield %1 : tensor<8x64xf32>
+  }
+  ark.return %0 : tensor<8x64xf32>
+}
+
+// Three of four query heads would read other keys in every second tile.
+// CHECK-LABEL: ark.program @plannedHeadsShareTheirKeys
+ark.program @plannedHeadsShareTheirKeys(
+    %q: tensor<8x16x64xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
+    %k: tensor<2x128x64xf32> {ark.kind = #ark.kind<input>, ark.name = "k"})
+    -> (tensor<8x16x64xf32> {ark.name = "y"}) {
+  // CHECK: tile = array<i64: 2, 16, 64>
+  %0 = ark.group "g" (%a = %q, %b = %k) attributes {plan = {tile = [3, 16, 64]}}
+      : (tensor<8x16x64xf32>, tensor<2x128x64xf32>) -> tensor<8x16x64xf32> {
+    %1 = ark.attention %a, %b, %b scale = 1.0 : (tensor<8x16x64xf32>, tensor<2x128x64xf32>, tensor<2x128x64xf32>) -> tensor<8x16x64xf32>
+    ark.yield %1 : tensor<8x16x64xf32>
+  }
+  ark.return %0 : tensor<8x16x64xf32>
+}
+
+// CHECK-LABEL: ark.program @plannedHeadsAreWholeKeyHeads
+ark.program @plannedHeadsAreWholeKeyHeads(
+    %q: tensor<16x16x64xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
+    %k: tensor<4x128x64xf32> {ark.kind = #ark.kind<input>, ark.name = "k"})
+    -> (tensor<16x16x64xf32> {ark.name = "y"}) {
+  // CHECK: tile = array<i64: 4, 16, 64>
+  %0 = ark.group "g" (%a = %q, %b = %k) attributes {plan = {tile = [7, 16, 64]}}
+      : (tensor<16x16x64xf32>, tensor<4x128x64xf32>) -> tensor<16x16x64xf32> {
+    %1 = ark.attention %a, %b, %b scale = 1.0 : (tensor<16x16x64xf32>, tensor<4x128x64xf32>, tensor<4x128x64xf32>) -> tensor<16x16x64xf32>
+    ark.yield %1 : tensor<16x16x64xf32>
+  }
+  ark.return %0 : tensor<16x16x64xf32>
+}
+
+// CHECK-LABEL: ark.program @tileThatIsThereStays
+ark.program @tileThatIsThereStays(
+    %x: tensor<8x64xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<8x64xf32> {ark.name = "y"}) {
+  // CHECK: tile = array<i64: 2, 16>
+  %0 = ark.group "g" (%a = %x) attributes {tile = array<i64: 2, 16>}
+      : (tensor<8x64xf32>) -> tensor<8x64xf32> {
+    %1 = ark.exp %a : (tensor<8x64xf32>) -> tensor<8x64xf32>
+    ark.yield %1 : tensor<8x64xf32>
+  }
+  ark.return %0 : tensor<8x64xf32>
+}
