@@ -1,0 +1,120 @@
+// RUN: ark-opt %s --pass-pipeline='builtin.module(func.func(ark-expand-math))' | FileCheck %s
+// RUN: ark-opt %s --pass-pipeline='builtin.module(func.func(ark-expand-math{fma=false}))' | FileCheck %s --check-prefix=SPLIT
+
+// Straight-line arithmetic: no branch, no call, no table. Rounding to an integer
+// is an addition, since a conversion of NaN would be undefined.
+// CHECK-LABEL: func.func @exp
+// CHECK-SAME: (%[[X:.+]]: f32)
+// CHECK-NOT: {{math.exp|scf|cf\.|fptosi}}
+// CHECK: arith.cmpf olt, %[[X]], %{{.+}} : f32
+// CHECK-NOT: {{math.exp|scf|cf\.|fptosi}}
+// CHECK: %[[N:.+]] = math.fma
+// CHECK-NEXT: arith.bitcast %[[N]] : f32 to i32
+// CHECK-NOT: {{math.exp|scf|cf\.|fptosi}}
+// CHECK: return
+// SPLIT-LABEL: func.func @exp
+// SPLIT-NOT: {{math.exp|fma}}
+// SPLIT: %[[PRODUCT:.+]] = arith.mulf
+// SPLIT-NEXT: arith.addf %[[PRODUCT]], %{{.+}} : f32
+// SPLIT-NOT: {{math.exp|fma}}
+// SPLIT: return
+func.func @exp(%x: f32) -> f32 {
+  %0 = math.exp %x : f32
+  return %0 : f32
+}
+
+// CHECK-LABEL: func.func @tanh
+// CHECK-NOT: {{math.tanh|math.exp|scf|cf\.|fptosi}}
+// CHECK: math.copysign
+// CHECK-NOT: {{math.tanh|math.exp|scf|cf\.|fptosi}}
+// CHECK: return
+// SPLIT-LABEL: func.func @tanh
+// SPLIT-NOT: {{math.tanh|math.exp|fma}}
+// SPLIT: return
+func.func @tanh(%x: f32) -> f32 {
+  %0 = math.tanh %x : f32
+  return %0 : f32
+}
+
+// CHECK-LABEL: func.func @erf
+// CHECK-NOT: {{math.erf|math.exp|scf|cf\.|fptosi}}
+// CHECK: math.copysign
+// CHECK-NOT: {{math.erf|math.exp|scf|cf\.|fptosi}}
+// CHECK: return
+// SPLIT-LABEL: func.func @erf
+// SPLIT-NOT: {{math.erf|math.exp|fma}}
+// SPLIT: return
+func.func @erf(%x: f32) -> f32 {
+  %0 = math.erf %x : f32
+  return %0 : f32
+}
+
+// The exponent is a small integer, whose conversion is exact.
+// CHECK-LABEL: func.func @log
+// CHECK-NOT: {{math.log|scf|cf\.|fptosi}}
+// CHECK: arith.sitofp
+// CHECK-NOT: {{math.log|scf|cf\.|fptosi}}
+// CHECK: return
+// SPLIT-LABEL: func.func @log
+// SPLIT-NOT: {{math.log|fma}}
+// SPLIT: return
+func.func @log(%x: f32) -> f32 {
+  %0 = math.log %x : f32
+  return %0 : f32
+}
+
+// CHECK-LABEL: func.func @vectors
+// CHECK-NOT: math.exp
+// CHECK: math.fma %{{.+}}, %{{.+}}, %{{.+}} : vector<8xf32>
+// CHECK-NOT: math.exp
+// CHECK: return
+// SPLIT-LABEL: func.func @vectors
+// SPLIT-NOT: {{math.exp|fma}}
+// SPLIT: return
+func.func @vectors(%x: vector<8xf32>) -> vector<8xf32> {
+  %0 = math.exp %x : vector<8xf32>
+  return %0 : vector<8xf32>
+}
+
+// CHECK-LABEL: func.func @insideOfALinalgOp
+// CHECK: linalg.generic
+// CHECK-NOT: math.tanh
+// CHECK: linalg.yield
+func.func @insideOfALinalgOp(%x: memref<8xf32>) {
+  linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} outs(%x : memref<8xf32>) {
+  ^bb0(%in: f32):
+    %0 = math.tanh %in : f32
+    linalg.yield %0 : f32
+  }
+  return
+}
+
+// What is left calls the maths library.
+// CHECK-LABEL: func.func @otherFunctionsStay
+// CHECK: math.sin %{{.+}} : f32
+// CHECK: math.rsqrt %{{.+}} : f32
+func.func @otherFunctionsStay(%x: f32) -> f32 {
+  %0 = math.sin %x : f32
+  %1 = math.rsqrt %0 : f32
+  return %1 : f32
+}
+
+// CHECK-LABEL: func.func @otherTypesStay
+// CHECK: math.exp %{{.+}} : f64
+// CHECK: math.exp %{{.+}} : f16
+func.func @otherTypesStay(%x: f64, %y: f16) -> (f64, f16) {
+  %0 = math.exp %x : f64
+  %1 = math.exp %y : f16
+  return %0, %1 : f64, f16
+}
+
+// Contractions have fma of vectors.
+// CHECK-LABEL: func.func @fmaOfVectors
+// CHECK: vector.fma
+// SPLIT-LABEL: func.func @fmaOfVectors
+// SPLIT-NEXT: %[[PRODUCT:.+]] = arith.mulf %{{.+}}, %{{.+}} : vector<4xf32>
+// SPLIT-NEXT: arith.addf %[[PRODUCT]], %{{.+}} : vector<4xf32>
+func.func @fmaOfVectors(%a: vector<4xf32>, %b: vector<4xf32>, %c: vector<4xf32>) -> vector<4xf32> {
+  %0 = vector.fma %a, %b, %c : vector<4xf32>
+  return %0 : vector<4xf32>
+}

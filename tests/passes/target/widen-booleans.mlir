@@ -1,0 +1,36 @@
+// RUN: ark-opt %s --ark-widen-booleans | FileCheck %s
+
+// Any byte but zero is true.
+// CHECK-LABEL: llvm.func @load
+// CHECK-SAME: (%[[P:.+]]: !llvm.ptr)
+// CHECK-NEXT: %[[BYTE:.+]] = llvm.load %[[P]] {alignment = 1 : i64} : !llvm.ptr -> i8
+// CHECK-NEXT: %[[ZERO:.+]] = llvm.mlir.constant(0 : {{.+}}) : i8
+// CHECK-NEXT: %[[BIT:.+]] = llvm.icmp "ne" %[[BYTE]], %[[ZERO]] : i8
+// CHECK-NEXT: llvm.return %[[BIT]] : i1
+llvm.func @load(%p: !llvm.ptr) -> i1 {
+  %0 = llvm.load %p : !llvm.ptr -> i1
+  llvm.return %0 : i1
+}
+
+// True is one, which the host relies on.
+// CHECK-LABEL: llvm.func @store
+// CHECK-SAME: (%[[BIT:.+]]: i1, %[[P:.+]]: !llvm.ptr)
+// CHECK-NEXT: %[[BYTE:.+]] = llvm.zext %[[BIT]] : i1 to i8
+// CHECK-NEXT: llvm.store %[[BYTE]], %[[P]] {alignment = 1 : i64} : i8, !llvm.ptr
+// CHECK-NEXT: llvm.return
+llvm.func @store(%bit: i1, %p: !llvm.ptr) {
+  llvm.store %bit, %p : i1, !llvm.ptr
+  llvm.return
+}
+
+// CHECK-LABEL: llvm.func @otherTypesStay
+// CHECK-NEXT: %[[V:.+]] = llvm.load %{{.+}} : !llvm.ptr -> i8
+// CHECK-NEXT: %[[BITS:.+]] = llvm.load %{{.+}} : !llvm.ptr -> vector<8xi1>
+// CHECK-NEXT: llvm.store %[[V]], %{{.+}} : i8, !llvm.ptr
+// CHECK-NEXT: llvm.return %[[BITS]]
+llvm.func @otherTypesStay(%p: !llvm.ptr) -> vector<8xi1> {
+  %0 = llvm.load %p : !llvm.ptr -> i8
+  %1 = llvm.load %p : !llvm.ptr -> vector<8xi1>
+  llvm.store %0, %p : i8, !llvm.ptr
+  llvm.return %1 : vector<8xi1>
+}
