@@ -26,7 +26,7 @@ def read_bundle(path: str | os.PathLike[str]) -> Bundle:
         >>> read_bundle("mlp.arkbin").manifest.program              # doctest: +SKIP
         'mlp'
     """
-    where = os.fspath(path)
+    where = os.fsdecode(path)
     data = _read(where)
     header = Header.unpack(bytes(data[:HEADER_SIZE]), data.nbytes, where)
     text = bytes(data[HEADER_SIZE : HEADER_SIZE + header.manifest_size])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import secrets
@@ -78,10 +79,15 @@ def encode(bundle: Bundle) -> Iterator[Bytes]:
 @contextlib.contextmanager
 def replacing(path: Path) -> Generator[IO[bytes]]:
     """A file that takes `path`'s place if the block ends well, and else leaves no trace."""
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     # Opened here and not by tempfile, so that the umask decides who may read the result.
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
-    descriptor = os.open(temporary, flags, 0o666)
+    try:
+        descriptor = os.open(temporary, flags, 0o666)
+    except OSError as error:  # about the file that was asked for
+        raise OSError(error.errno, error.strerror, str(path)) from None
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file

@@ -6,11 +6,14 @@ import time
 from dataclasses import dataclass
 
 from .. import ir
+from ..errors import InvalidUsageError
 from ..targets import Target, backend_of
 from .compile import choose_target, lower
+from .diagnostics import describe
 from .options import CompileOptions
 from .progress import Progress
 from .source import Source, load_module
+from .stages import reached_stage, stages
 
 
 @dataclass(frozen=True)
@@ -58,19 +61,34 @@ def check(
 
     Raises:
         VerificationError: the proof fails; it names both vCTAs and where they come from.
-        InvalidUsageError, CompileError: as :func:`ark_mlir.compile`.
+        InvalidUsageError: the module holds no program, or is past the stage of the proof.
+        CompileError: as :func:`ark_mlir.compile`.
 
     Example:
         >>> print(check("schedule.mlir"))                               # doctest: +SKIP
     """
     start = time.perf_counter()
     module = load_module(source)
+    _refuse_unprovable(module)
     machine = choose_target(module, target)
     chosen = CompileOptions.make(options, {"verify": True})
     with Progress("checking") as progress:
         backend = backend_of(machine.backend)
         lower(module, machine, backend, chosen, "synchronization", progress)
     return _summary(module, machine, time.perf_counter() - start)
+
+
+def _refuse_unprovable(module: ir.Operation) -> None:
+    where = describe(module.location)
+    names, reached = stages(), reached_stage(module)
+    if reached in names[names.index("synchronization") + 1 :]:
+        raise InvalidUsageError(
+            f"is at the stage {reached!r}, past its schedule; check the program at "
+            "'synchronization' or before",
+            location=where,
+        )
+    if all(op.operation.name != "ark.program" for op in module.regions[0].blocks[0]):
+        raise InvalidUsageError("the module holds no ark.program to prove", location=where)
 
 
 def _summary(module: ir.Operation, machine: Target, seconds: float) -> CheckResult:

@@ -52,7 +52,9 @@ def describe(location: ir.Location) -> str | None:
     if location.is_a_fused():
         return next(filter(None, map(describe, location.locations)), None)
     if location.is_a_file():
-        return f"{location.filename}:{location.start_line}"
+        # A module that was read has line 0: the whole file.
+        line = location.start_line
+        return f"{location.filename}:{line}" if line else location.filename
     return None
 
 

@@ -51,7 +51,9 @@ class CompileOptions:
             raise _invalid("scheduler", self.scheduler, "a scheduler's name")
         if not isinstance(self.cpu, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise _invalid("cpu", self.cpu, "a processor's name")
-        if self.opt_level not in (0, 1, 2, 3):
+        if not isinstance(self.dump_dir, str | os.PathLike | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise _invalid("dump_dir", self.dump_dir, "a folder")
+        if isinstance(self.opt_level, bool) or self.opt_level not in (0, 1, 2, 3):
             raise _invalid("opt_level", self.opt_level, "0, 1, 2 or 3")
         object.__setattr__(self, "tile", _tiles(self.tile))
 
@@ -77,7 +79,9 @@ def _tiles(tile: object) -> dict[str, tuple[int, ...]]:
     tiles = cast("Mapping[object, object]", tile)
     for name, shape in tiles.items():
         extents = cast("tuple[object, ...]", shape) if isinstance(shape, tuple | list) else ()
-        sizes = tuple(extent for extent in extents if isinstance(extent, int) and extent > 0)
+        sizes = tuple(
+            extent for extent in extents if isinstance(extent, int) and 0 < extent < 2**63
+        )
         if not isinstance(name, str) or not sizes or len(sizes) != len(extents):
             raise _invalid("tile", tiles, "names with tuples of positive integers")
         result[name] = sizes

@@ -12,6 +12,7 @@ from .. import ir
 from ..dtypes import from_mlir
 from ..errors import CompileError
 from ..targets import Code, Target
+from .diagnostics import describe
 from .options import CompileOptions
 
 # Section, attribute of the kernel, and element type.
@@ -57,7 +58,10 @@ def take_kernel(module: ir.Operation, target: Target, options: CompileOptions) -
     """
     kernel = next(_kernels(module), None)
     if kernel is None:
-        raise CompileError("the module holds no ark.program, so that no kernel was made")
+        raise CompileError(
+            "the module holds no ark.program, so that no kernel was made",
+            location=describe(module.location),
+        )
     constants = bytearray()
     manifest = {
         "format": 1,

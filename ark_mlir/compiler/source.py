@@ -27,6 +27,8 @@ def load_module(source: Source) -> ir.Operation:
     module = getattr(source, "module", source)
     if isinstance(module, ir.Module):
         return _verified(module.operation.clone().operation)
+    if isinstance(source, str) and not source.strip():
+        raise InvalidUsageError("cannot compile an empty string; expected a path or MLIR text")
     if isinstance(source, os.PathLike) or (isinstance(source, str) and not _is_text(source)):
         return _read(Path(source))  # pyright: ignore[reportUnknownArgumentType]
     if isinstance(source, str):

@@ -96,6 +96,7 @@ def run_passes(module: ir.Operation, pipeline: str, stage: str) -> None:
 def _quoted(value: str) -> str:
     if value.isalnum():
         return value
-    if "'" in value:
-        raise InvalidUsageError(f"{value!r} holds a quote, which an option cannot")
+    # MLIR's parser of pipelines counts braces even between quotes.
+    if found := next((c for c in value if c in "'{}"), None):
+        raise InvalidUsageError(f"{value!r} holds {found!r}, which an option cannot")
     return f"'{value}'"

@@ -13,6 +13,9 @@ from .program import Argument, Output, current
 from .shapes import as_dtype, as_int, as_name, as_shape, invalid
 from .tensor import Tensor
 
+# As docs/bundle.md has it; no machine's memory comes near.
+_MAX_BYTES = 1 << 47
+
 __all__ = ["input", "output", "parameter", "placeholder", "scalar", "state"]
 
 
@@ -109,6 +112,8 @@ def _argument(
         init,
         max,
     )
+    if (size := math.prod(argument.shape) * argument.dtype.itemsize) > _MAX_BYTES:
+        raise invalid(f"shape {argument.shape} takes {size} bytes; the limit is {_MAX_BYTES}", op)
     # Modules of one class use one name each; their paths tell them apart at the end.
     repeat = kind in ("parameter", "state") and constructing()
     value = program.add_argument(argument, may_repeat=repeat)

@@ -17,8 +17,11 @@ from .. import ir
 
 __all__ = ["Frame", "describe", "to_location", "user_frames"]
 
-# Frames of the frontend itself tell a user nothing. Models of this package are users, too.
-_FRONTEND = os.path.dirname(os.path.abspath(__file__)) + os.sep
+# Our own frames tell a user nothing. Models of this package are users, too.
+_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+_OURS = tuple(
+    os.path.join(_PACKAGE, folder, "") for folder in ("frontend", "compiler", "reference")
+)
 _INSTALLED = tuple(os.sep + folder + os.sep for folder in ("site-packages", "dist-packages"))
 _CALLERS = 3
 
@@ -36,13 +39,13 @@ class Frame:
 
 
 def user_frames(callers: int = _CALLERS) -> list[Frame]:
-    """The innermost frame outside of the frontend, then up to `callers` of its callers.
+    """The innermost frame outside of the compiler, then up to `callers` of its callers.
 
     Callers end at module level and at code of installed packages (a test runner, say),
     which would say nothing about the program.
     """
     frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-    while frame is not None and frame.f_code.co_filename.startswith(_FRONTEND):
+    while frame is not None and frame.f_code.co_filename.startswith(_OURS):
         frame = frame.f_back
     frames: list[Frame] = []
     while frame is not None and len(frames) <= callers:

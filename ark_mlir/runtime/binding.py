@@ -42,7 +42,14 @@ def read_sources(sources: Sources) -> dict[str, object]:
     if isinstance(sources, (str, os.PathLike)):
         return dict(read_safetensors(sources))
     if isinstance(sources, Mapping):
+        if odd := [name for name in sources if not isinstance(name, str)]:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidUsageError(f"the name of a parameter is a string, not {odd[0]!r}")
         return dict(sources)
+    if not isinstance(sources, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidUsageError(
+            f"cannot bind a {type(sources).__name__}; expected arrays by name, the path of a "
+            ".safetensors file, or a list of those"
+        )
     result: dict[str, object] = {}
     for source in sources:
         result.update(read_sources(source))

@@ -94,6 +94,8 @@ def resolve(target: str | Target) -> Target:
     """
     if isinstance(target, Target):
         return target
+    if not isinstance(target, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidUsageError(f"target {target!r}: expected a name, such as 'cpu:4'")
     if target in ("cuda", "hip"):
         from .backend import backend_of
 
