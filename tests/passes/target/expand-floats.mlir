@@ -1,0 +1,75 @@
+// RUN: ark-opt %s --pass-pipeline='builtin.module(func.func(ark-expand-floats))' | FileCheck %s --check-prefixes=CHECK,NATIVE
+// RUN: ark-opt %s --pass-pipeline='builtin.module(func.func(ark-expand-floats{halves=true}))' | FileCheck %s --check-prefixes=CHECK,HALVES
+
+// bf16 is the upper half of f32.
+// CHECK-LABEL: func.func @extendBF16
+// CHECK-SAME: (%[[X:.+]]: bf16) -> f32
+// CHECK-NEXT: %[[SIXTEEN:.+]] = arith.constant 16 : i32
+// CHECK-NEXT: %[[BITS:.+]] = arith.bitcast %[[X]] : bf16 to i16
+// CHECK-NEXT: %[[WIDE:.+]] = arith.extui %[[BITS]] : i16 to i32
+// CHECK-NEXT: %[[SHIFTED:.+]] = arith.shli %[[WIDE]], %[[SIXTEEN]] : i32
+// CHECK-NEXT: %[[R:.+]] = arith.bitcast %[[SHIFTED]] : i32 to f32
+// CHECK-NEXT: return %[[R]] : f32
+func.func @extendBF16(%x: bf16) -> f32 {
+  %0 = arith.extf %x : bf16 to f32
+  return %0 : f32
+}
+
+// CHECK-LABEL: func.func @truncateBF16
+// CHECK-NOT: arith.truncf
+// CHECK: %[[BITS:.+]] = arith.trunci %{{.+}} : i32 to i16
+// CHECK-NEXT: %[[R:.+]] = arith.bitcast %[[BITS]] : i16 to bf16
+// CHECK-NEXT: return %[[R]] : bf16
+func.func @truncateBF16(%x: f32) -> bf16 {
+  %0 = arith.truncf %x : f32 to bf16
+  return %0 : bf16
+}
+
+// CHECK-LABEL: func.func @eightBits
+// CHECK-NOT: {{extf|truncf}}
+// CHECK: arith.bitcast %{{.+}} : f8E4M3FN to i8
+// CHECK-NOT: {{extf|truncf}}
+// CHECK: arith.bitcast %{{.+}} : i8 to f8E5M2
+// CHECK-NOT: {{extf|truncf}}
+// CHECK: return
+func.func @eightBits(%x: f8E4M3FN) -> f8E5M2 {
+  %0 = arith.extf %x : f8E4M3FN to f32
+  %1 = arith.truncf %0 : f32 to f8E5M2
+  return %1 : f8E5M2
+}
+
+// CHECK-LABEL: func.func @vectors
+// CHECK-NOT: {{extf|truncf}}
+// CHECK: arith.bitcast %{{.+}} : vector<8xbf16> to vector<8xi16>
+// CHECK: arith.bitcast %{{.+}} : vector<8xi16> to vector<8xbf16>
+func.func @vectors(%x: vector<8xbf16>) -> vector<8xbf16> {
+  %0 = arith.extf %x : vector<8xbf16> to vector<8xf32>
+  %1 = arith.addf %0, %0 : vector<8xf32>
+  %2 = arith.truncf %1 : vector<8xf32> to vector<8xbf16>
+  return %2 : vector<8xbf16>
+}
+
+// Most processors have instructions for halves.
+// CHECK-LABEL: func.func @halves
+// NATIVE: arith.extf %{{.+}} : f16 to f32
+// NATIVE: arith.truncf %{{.+}} : f32 to f16
+// HALVES-NOT: {{extf|truncf}}
+// HALVES: arith.bitcast %{{.+}} : i16 to f16
+// HALVES-NOT: {{extf|truncf}}
+// HALVES: return
+func.func @halves(%x: f16) -> f16 {
+  %0 = arith.extf %x : f16 to f32
+  %1 = arith.addf %0, %0 : f32
+  %2 = arith.truncf %1 : f32 to f16
+  return %2 : f16
+}
+
+// CHECK-LABEL: func.func @wideFloats
+// CHECK: arith.extf %{{.+}} : f32 to f64
+// CHECK: arith.truncf %{{.+}} : f64 to f32
+func.func @wideFloats(%x: f32) -> f32 {
+  %0 = arith.extf %x : f32 to f64
+  %1 = arith.addf %0, %0 : f64
+  %2 = arith.truncf %1 : f64 to f32
+  return %2 : f32
+}
