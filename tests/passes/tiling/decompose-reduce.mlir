@@ -1,0 +1,158 @@
+// RUN: ark-opt %s --ark-decompose --mlir-print-local-scope | FileCheck %s
+
+// CHECK-LABEL: ark.program @sumStartsAtZero
+ark.program @sumStartsAtZero(
+    %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<4xf32> {ark.name = "y"}) {
+  // CHECK: %[[ZERO:.+]] = arith.constant 0.000000e+00 : f32
+  // CHECK: %[[INIT:.+]] = linalg.fill ins(%[[ZERO]] : f32) outs(%{{.+}} : tensor<4xf32>)
+  // CHECK: %[[SUM:.+]] = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0)>], iterator_types = ["parallel", "reduction"]}
+  // CHECK-SAME: outs(%[[INIT]] : tensor<4xf32>)
+  // CHECK: arith.addf
+  // CHECK: ark.yield %[[SUM]]
+  %0 = ark.group "g" (%a = %x)
+      : (tensor<4x8xf32>) -> tensor<4xf32> {
+    %r = ark.reduce_sum %a axes = [1] keepdims = false : (tensor<4x8xf32>) -> tensor<4xf32>
+    ark.yield %r : tensor<4xf32>
+  }
+  ark.return %0 : tensor<4xf32>
+}
+
+// CHECK-LABEL: ark.program @severalAxesInAnyOrder
+ark.program @severalAxesInAnyOrder(
+    %x: tensor<2x4x8xi32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<4xi32> {ark.name = "y"}) {
+  // CHECK: linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d1)>], iterator_types = ["reduction", "parallel", "reduction"]}
+  // CHECK: arith.addi
+  %0 = ark.group "g" (%a = %x)
+      : (tensor<2x4x8xi32>) -> tensor<4xi32> {
+    %r = ark.reduce_sum %a axes = [2, 0] keepdims = false : (tensor<2x4x8xi32>) -> tensor<4xi32>
+    ark.yield %r : tensor<4xi32>
+  }
+  ark.return %0 : tensor<4xi32>
+}
+
+// CHECK-LABEL: ark.program @keptDimensionsComeBackAtTheEnd
+ark.program @keptDimensionsComeBackAtTheEnd(
+    %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<4x1xf32> {ark.name = "y"}) {
+  // CHECK: %[[MAX:.+]] = linalg.generic {{.*}} outs(%{{.+}} : tensor<4xf32>)
+  // CHECK: arith.maximumf
+  // CHECK: linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} ins(%[[MAX]] : tensor<4xf32>) outs(%{{.+}} : tensor<4x1xf32>)
+  %0 = ark.group "g" (%a = %x)
+      : (tensor<4x8xf32>) -> tensor<4x1xf32> {
+    %r = ark.reduce_max %a axes = [1] keepdims = true : (tensor<4x8xf32>) -> tensor<4x1xf32>
+    ark.yield %r : tensor<4x1xf32>
+  }
+  ark.return %0 : tensor<4x1xf32>
+}
+
+// CHECK-LABEL: ark.program @meanDividesByTheCount
+ark.program @meanDividesByTheCount(
+    %x: tensor<2x4x8xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<4xbf16> {ark.name = "y"}) {
+  // CHECK: arith.addf %{{.+}}, %{{.+}} : f32
+  // CHECK: %[[COUNT:.+]] = arith.constant 1.600000e+01 : f32
+  // CHECK: arith.divf %{{.+}}, %[[COUNT]] : f32
+  // CHECK: arith.truncf %{{.+}} : f32 to bf16
+  %0 = ark.group "g" (%a = %x)
+      : (tensor<2x4x8xbf16>) -> tensor<4xbf16> {
+    %r = ark.reduce_mean %a axes = [0, 2] keepdims = false : (tensor<2x4x8xbf16>) -> tensor<4xbf16>
+    ark.yield %r : tensor<4xbf16>
+  }
+  ark.return %0 : tensor<4xbf16>
+}
+
+// CHECK-LABEL: ark.program @signedMinimumStartsAtTheGreatest
+ark.program @signedMinimumStartsAtTheGreatest(
+    %x: tensor<4x8xi8> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<4xi8> {ark.name = "y"}) {
+  // CHECK: arith.constant 127 : i8
+  // CHECK: arith.minsi
+  %0 = ark.group "g" (%a = %x)
+      : (tensor<4x8xi8>) -> tensor<4xi8> {
+    %r = ark.reduce_min %a axes = [1] keepdims = false : (tensor<4x8xi8>) -> tensor<4xi8>
+    ark.yield %r : tensor<4xi8>
+  }
+  ark.return %0 : tensor<4xi8>
+}
+
+// CHECK-LABEL: ark.program @unsignedMaximumStartsAtZero
+ark.program @unsignedMaximumStartsAtZero(
+    %x: tensor<4x8xui8> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<4xui8> {ark.name = "y"}) {
+  // CHECK: arith.constant 0 : i8
+  // CHECK: arith.maxui
+  %0 = ark.group "g" (%a = %x)
+      : (tensor<4x8xui8>) -> tensor<4xui8> {
+    %r = ark.reduce_max %a axes = [1] keepdims = false : (tensor<4x8xui8>) -> tensor<4xui8>
+    ark.yield %r : tensor<4xui8>
+  }
+  ark.return %0 : tensor<4xui8>
+}
+
+// CHECK-LABEL: ark.program @floatMaximumStartsAtMinusInfinity
+ark.program @floatMaximumStartsAtMinusInfinity(
+    %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<4xf32> {ark.name = "y"}) {
+  // CHECK: arith.constant 0xFF800000 : f32
+  // CHECK: arith.maximumf
+  %0 = ark.group "g" (%a = %x)
+      : (tensor<4x8xf32>) -> tensor<4xf32> {
+    %r = ark.reduce_max %a axes = [1] keepdims = false : (tensor<4x8xf32>) -> tensor<4xf32>
+    ark.yield %r : tensor<4xf32>
+  }
+  ark.return %0 : tensor<4xf32>
+}
+
+// CHECK-LABEL: ark.program @reductionOfEverythingIsAScalar
+ark.program @reductionOfEverythingIsAScalar(
+    %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<f32> {ark.name = "y"}) {
+  // CHECK: linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> ()>], iterator_types = ["reduction", "reduction"]} ins(%{{.+}}) outs(%{{.+}} : tensor<f32>)
+  %0 = ark.group "g" (%a = %x)
+      : (tensor<4x8xf32>) -> tensor<f32> {
+    %r = ark.reduce_sum %a axes = [0, 1] keepdims = false : (tensor<4x8xf32>) -> tensor<f32>
+    ark.yield %r : tensor<f32>
+  }
+  ark.return %0 : tensor<f32>
+}
+
+// The first NaN is the maximum: nothing is greater than it.
+// CHECK-LABEL: ark.program @argmaxKeepsTheFirstMaximum
+ark.program @argmaxKeepsTheFirstMaximum(
+    %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<4xi32> {ark.name = "y"}) {
+  // CHECK: %[[BOTH:.+]]:2 = linalg.generic {{.*}}iterator_types = ["parallel", "reduction"]} ins(%{{.+}} : tensor<4x8xf32>) outs(%{{.+}}, %{{.+}} : tensor<4xf32>, tensor<4xi32>)
+  // CHECK-NEXT: ^bb0(%[[X:.+]]: f32, %[[BEST:.+]]: f32, %[[WHERE:.+]]: i32):
+  // CHECK-NEXT: %[[GREATER:.+]] = arith.cmpf ugt, %[[X]], %[[BEST]]
+  // CHECK-NEXT: %[[OPEN:.+]] = arith.cmpf ord, %[[BEST]], %[[BEST]]
+  // CHECK-NEXT: %[[BETTER:.+]] = arith.andi %[[GREATER]], %[[OPEN]]
+  // CHECK-NEXT: %[[INDEX:.+]] = linalg.index 1
+  // CHECK-NEXT: %[[I:.+]] = arith.index_cast %[[INDEX]] : index to i32
+  // CHECK-DAG: %[[VALUE:.+]] = arith.select %[[BETTER]], %[[X]], %[[BEST]]
+  // CHECK-DAG: %[[POSITION:.+]] = arith.select %[[BETTER]], %[[I]], %[[WHERE]]
+  // CHECK-NEXT: linalg.yield %[[VALUE]], %[[POSITION]]
+  // CHECK: ark.yield %[[BOTH]]#1
+  %0 = ark.group "g" (%a = %x)
+      : (tensor<4x8xf32>) -> tensor<4xi32> {
+    %r = ark.argmax %a axis = 1 : (tensor<4x8xf32>) -> tensor<4xi32>
+    ark.yield %r : tensor<4xi32>
+  }
+  ark.return %0 : tensor<4xi32>
+}
+
+// CHECK-LABEL: ark.program @argmaxOfUnsignedIntegers
+ark.program @argmaxOfUnsignedIntegers(
+    %x: tensor<4x8xui8> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<8xi32> {ark.name = "y"}) {
+  // CHECK: iterator_types = ["reduction", "parallel"]
+  // CHECK: arith.cmpi ugt
+  // CHECK: linalg.index 0
+  %0 = ark.group "g" (%a = %x)
+      : (tensor<4x8xui8>) -> tensor<8xi32> {
+    %r = ark.argmax %a axis = 0 : (tensor<4x8xui8>) -> tensor<8xi32>
+    ark.yield %r : tensor<8xi32>
+  }
+  ark.return %0 : tensor<8xi32>
+}
