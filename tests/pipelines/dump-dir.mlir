@@ -1,0 +1,45 @@
+// RUN: rm -rf %t
+// RUN: ark-opt %s --ark-target=cpu:2 --ark-compile-to=kernel --ark-dump-dir=%t/a/b -o /dev/null
+// RUN: ls %t/a/b | FileCheck %s --check-prefix=FILES
+// FILES:      01-graph.mlir
+// FILES-NEXT: 02-tiling.mlir
+// FILES-NEXT: 03-memory.mlir
+// FILES-NEXT: 04-scheduling.mlir
+// FILES-NEXT: 05-synchronization.mlir
+// FILES-NEXT: 06-kernel.mlir
+// FILES-NOT:  {{.}}
+
+// A dump has locations, parses, and is where the next stage may go on.
+// RUN: FileCheck %s --check-prefix=DUMP --input-file=%t/a/b/03-memory.mlir
+// DUMP: ark.stage = "memory"
+// DUMP: loc("model.py":3:1)
+// RUN: ark-opt %t/a/b/03-memory.mlir --ark-compile-from=scheduling --ark-compile-to=kernel --ark-dump-dir=%t/c -o /dev/null
+// RUN: diff %t/a/b/06-kernel.mlir %t/c/06-kernel.mlir
+// RUN: ls %t/c | FileCheck %s --check-prefix=REST
+// REST: 04-scheduling.mlir
+// REST-NEXT: 05-synchronization.mlir
+// REST-NEXT: 06-kernel.mlir
+
+// A failure leaves the dumps of the stages before it.
+// RUN: not ark-opt %s --ark-target=cuda:sm_90a --ark-compile-to=kernel --ark-dump-dir=%t/d -o /dev/null
+// RUN: ls %t/d | FileCheck %s --check-prefix=FAILED
+// FAILED: 05-synchronization.mlir
+// FAILED-NOT: {{.}}
+
+// A pass of its own, and a folder that cannot be one.
+// RUN: ark-opt %s '--ark-end-stage=stage=tiling dump-dir=%t/e' -o /dev/null
+// RUN: FileCheck %s --check-prefix=ONE --input-file=%t/e/02-tiling.mlir
+// ONE: ark.stage = "tiling"
+// RUN: touch %t/file
+// RUN: not ark-opt %s '--ark-end-stage=stage=tiling dump-dir=%t/file/folder' 2>&1 | FileCheck %s --check-prefix=NO-FOLDER
+// NO-FOLDER: error: cannot create dump folder '{{.+}}folder': {{.+}}
+// RUN: mkdir -p %t/f/02-tiling.mlir
+// RUN: not ark-opt %s '--ark-end-stage=stage=tiling dump-dir=%t/f' 2>&1 | FileCheck %s --check-prefix=NO-FILE
+// NO-FILE: error: cannot write '{{.+}}02-tiling.mlir': {{.+}}
+ark.program @layer(
+    %x: tensor<64x32xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<32x32xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<64x32xf32> {ark.name = "y"}) {
+  %0 = ark.matmul %x, %w {transpose_other} : (tensor<64x32xf32>, tensor<32x32xf32>) -> tensor<64x32xf32> loc("model.py":3:1)
+  ark.return %0 : tensor<64x32xf32>
+}

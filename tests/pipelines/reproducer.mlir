@@ -1,0 +1,42 @@
+// A pass that fails leaves a file that fails in the same way.
+// RUN: rm -rf %t && mkdir %t
+// RUN: not ark-opt %s --ark-compile-to=target '--ark-dump-dir=%t/with space' -o /dev/null \
+// RUN:     '--ark-target=#ark.target<backend = cuda, arch = "host", sms = 2, warps = 1, shared_memory = 262144, bandwidth = 20, flops = 160, handoff = 200, barrier = 400, overhead = 50>' \
+// RUN:     --mlir-pass-pipeline-crash-reproducer=%t/failing.mlir 2>&1 | FileCheck %s --check-prefix=ERROR
+// RUN: FileCheck %s --check-prefix=FILE --input-file=%t/failing.mlir
+// RUN: rm -r "%t/with space"
+// RUN: not ark-opt --run-reproducer %t/failing.mlir -o /dev/null 2>&1 | FileCheck %s --check-prefix=ERROR
+// RUN: ls "%t/with space" | FileCheck %s --check-prefix=DUMPS
+
+// With a target that works the file compiles to the end, as the flags do.
+// RUN: sed "s/backend = cuda/backend = cpu/" %t/failing.mlir > %t/working.mlir
+// RUN: ark-opt --run-reproducer %t/working.mlir | FileCheck %s --check-prefix=WORKS
+
+// With a local reproducer the file begins at the pass that failed.
+// RUN: not ark-opt %s --ark-compile-to=target --ark-target=cuda:sm_80 -o /dev/null --mlir-disable-threading \
+// RUN:     --mlir-pass-pipeline-crash-reproducer=%t/local.mlir --mlir-pass-pipeline-local-reproducer
+// RUN: FileCheck %s --check-prefix=LOCAL --input-file=%t/local.mlir
+// RUN: not ark-opt --run-reproducer %t/local.mlir -o /dev/null 2>&1 | FileCheck %s --check-prefix=ERROR
+
+// ERROR: error: 'ark.kernel' op cannot be built for cuda: this version makes kernels for cpu only
+// The file holds the input and every pass with its options.
+// FILE: ark.program @layer
+// FILE: ark.matmul
+// FILE: pipeline: "builtin.module(ark-assign-target{target={#ark.target<backend = cuda
+// FILE-SAME: ark-begin-stage{stage=graph}
+// FILE-SAME: ark-end-stage{dump-dir={{[{].+}}with space} stage=graph}
+// FILE-SAME: ark-end-stage{dump-dir={{[{].+}}with space} stage=target}
+// DUMPS: 01-graph.mlir
+// DUMPS: 05-synchronization.mlir
+// WORKS: ark.stage = "target"
+// WORKS: ark.kernel @layer
+// WORKS: llvm.func @ark_kernel(
+// LOCAL: ark.kernel @layer
+// LOCAL: pipeline: "builtin.module(ark-build-kernel{trace=false})"
+ark.program @layer(
+    %x: tensor<64x32xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<32x32xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<64x32xf32> {ark.name = "y"}) {
+  %0 = ark.matmul %x, %w {transpose_other} : (tensor<64x32xf32>, tensor<32x32xf32>) -> tensor<64x32xf32>
+  ark.return %0 : tensor<64x32xf32>
+}

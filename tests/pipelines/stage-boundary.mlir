@@ -1,0 +1,13 @@
+// RUN: ark-opt %s --split-input-file --ark-begin-stage=stage=memory | FileCheck %s --check-prefix=BEGIN
+// RUN: ark-opt %s --split-input-file --ark-end-stage=stage=memory | FileCheck %s --check-prefix=END
+
+// A module that says nothing is taken as it is.
+// BEGIN: module @withoutStage {
+// END: module @withoutStage attributes {ark.stage = "memory"} {
+module @withoutStage {}
+
+// -----
+
+// BEGIN: module @stageBefore attributes {ark.stage = "tiling"} {
+// END: module @stageBefore attributes {ark.stage = "memory"} {
+module @stageBefore attributes {ark.stage = "tiling"} {}
