@@ -34,10 +34,18 @@ public:
   /// All accesses must have one root.
   explicit CellPartition(ArrayRef<const OperandAccess *> accesses);
 
+  /// A range in every dimension of a layout.
+  using Boxes = ArrayRef<std::pair<uint32_t, uint32_t>>;
+
   unsigned getNumCells() const { return cells.size(); }
   /// False where regions were too scattered: some cells are then too large, and
   /// show hazards that there are not.
   bool isExact() const { return exact; }
+  /// What a vCTA touches, to be compared with other vCTAs of the access.
+  Boxes getBoxes(unsigned access, int64_t vcta) const {
+    const AccessBoxes &boxes = accessBoxes[access];
+    return Boxes(boxes.ranges).slice(vcta * boxes.rank, boxes.rank);
+  }
   /// Calls `visit(cell)` for every cell that a vCTA touches. `access` counts
   /// in the list given to the constructor.
   template <typename Visitor>

@@ -180,6 +180,32 @@ FailureOr<ScheduleProof> RaceChecker::run() {
   return proof;
 }
 
+/// The boxes that vCTAs of one run have read through one operand. For other
+/// lanes a run is a whole, so that reading the same again shows nothing new,
+/// even where the run wrote in between.
+namespace {
+class SeenReads {
+public:
+  bool contains(const Place &place, CellPartition::Boxes boxes) {
+    if (place.lane != lane || place.item != item)
+      seen.clear();
+    lane = place.lane;
+    item = place.item;
+    if (llvm::is_contained(seen, boxes))
+      return true;
+    if (seen.size() == kMost)
+      seen.clear();
+    seen.push_back(boxes);
+    return false;
+  }
+
+private:
+  static constexpr size_t kMost = 16;
+  uint32_t lane = ~0u, item = ~0u;
+  SmallVector<CellPartition::Boxes, kMost> seen;
+};
+} // namespace
+
 LogicalResult RaceChecker::checkBuffer(const Buffer &buffer) {
   CellPartition partition(buffer.accesses);
   cells.assign(partition.getNumCells(), Cell());
@@ -190,19 +216,24 @@ LogicalResult RaceChecker::checkBuffer(const Buffer &buffer) {
     size_t end = first;
     while (end < buffer.accesses.size() && buffer.accesses[end]->task == task)
       ++end;
+    std::vector<SeenReads> seen(end - first);
     for (uint32_t vcta = firstVCTA[task]; vcta < firstVCTA[task + 1]; ++vcta)
       for (size_t number = first; number < end; ++number) {
         const OperandAccess &access = *buffer.accesses[number];
+        int64_t index = vcta - firstVCTA[task];
+        if (!access.isWrite &&
+            seen[number - first].contains(places[vcta],
+                                          partition.getBoxes(number, index)))
+          continue;
         Visit visit = {vcta, access.operand};
         LogicalResult result = success();
-        partition.forEachCell(
-            number, vcta - firstVCTA[task], [&](uint32_t cell) {
-              ++proof.accesses;
-              if (failed(result))
-                return;
-              result = access.isWrite ? write(buffer, partition, cell, visit)
-                                      : read(buffer, partition, cell, visit);
-            });
+        partition.forEachCell(number, index, [&](uint32_t cell) {
+          ++proof.accesses;
+          if (failed(result))
+            return;
+          result = access.isWrite ? write(buffer, partition, cell, visit)
+                                  : read(buffer, partition, cell, visit);
+        });
         if (failed(result))
           return failure();
       }
@@ -308,7 +339,9 @@ LogicalResult RaceChecker::reportHazard(StringRef hazard, const Buffer &buffer,
         << "', region " << task.getRegion(visit.operand);
   };
   attach(before);
-  attach(after);
+  if (getTask(before.vcta) != getTask(after.vcta) ||
+      before.operand != after.operand)
+    attach(after);
   if (!partition.isExact())
     diagnostic.attachNote(buffer.root.getLoc())
         << "regions of this buffer are too scattered to be compared byte by "

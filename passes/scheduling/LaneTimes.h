@@ -15,14 +15,17 @@ struct ProducerEnds {
   double last = 0, secondLast = 0;
   unsigned lastLane = kNoLane;
   unsigned lanes = 0;
+  /// To a lane that has to wait for the others.
+  double handoff = 0;
 
-  /// When vCTAs can run in a lane, given the time of a hand-off.
-  double getReady(unsigned lane, double handoff) const {
-    if (lanes == 0)
-      return 0;
-    if (lane != lastLane)
-      return last + handoff;
-    return lanes == 1 ? last : std::max(last, secondLast + handoff);
+  /// When the vCTAs can run in a lane other than `lastLane`.
+  double getReadyElsewhere() const { return lanes == 0 ? 0 : last + handoff; }
+  /// When they can run in `lastLane`.
+  double getReadyThere() const {
+    return lanes <= 1 ? last : std::max(last, secondLast + handoff);
+  }
+  double getReady(unsigned lane) const {
+    return lane == lastLane ? getReadyThere() : getReadyElsewhere();
   }
 };
 

@@ -60,8 +60,8 @@ private:
   Candidate followInputs(unsigned task) const;
   void setTimes(unsigned task, Candidate &candidate) const;
   double getReady(Interval vctas, unsigned lane) const;
-  double getEarliest() const;
-  double getLatest() const;
+  std::vector<double> getReadyTimes() const;
+  void findReadyBounds();
 
   const SchedulerInput &input;
   LaneTimes times;
@@ -74,6 +74,7 @@ private:
   /// The lane that made the inputs of a vCTA, where it is one.
   std::vector<unsigned> home;
   bool dependsOnItself = false;
+  double earliest = 0, latest = 0;
 };
 } // namespace
 
@@ -121,8 +122,10 @@ void TaskPlacer::collectEnds(unsigned task) {
     }
     auto &[relation, ofSets] = ends.emplace_back();
     relation = dependence.relation.get();
-    for (const Relation::VCTAs &set : relation->sets)
+    for (const Relation::VCTAs &set : relation->sets) {
       ofSets.push_back(times.getEnds(dependence.producer, set));
+      ofSets.back().handoff = input.costs.getHandoffNs(ofSets.back().lanes);
+    }
     if (dependence.hazard != Hazard::RAW)
       continue;
     for (int64_t vcta = 0; vcta < count; ++vcta) {
@@ -140,37 +143,55 @@ double TaskPlacer::getReady(Interval vctas, unsigned lane) const {
     uint32_t previous = 0;
     for (int64_t vcta = vctas.first; vcta < vctas.second; ++vcta) {
       uint32_t set = relation->setOf[vcta];
-      if (set == previous)
-        continue;
+      if (set != previous)
+        ready = std::max(ready, ofSets[set].getReady(lane));
       previous = set;
-      double handoff = input.costs.getHandoffNs(ofSets[set].lanes);
-      ready = std::max(ready, ofSets[set].getReady(lane, handoff));
     }
   }
   return ready;
 }
 
-/// When the first vCTA can run in some lane, and when all can in any lane.
-double TaskPlacer::getEarliest() const {
-  double earliest = 0;
-  for (auto &[relation, ofSets] : ends) {
-    double ofRelation = std::numeric_limits<double>::infinity();
-    for (uint32_t set : relation->setOf)
-      ofRelation =
-          std::min(ofRelation, ofSets[set].getReady(ofSets[set].lastLane, 0));
-    earliest = std::max(earliest, ofRelation);
-  }
-  return earliest;
+/// When all inputs have reached a lane, for every lane.
+std::vector<double> TaskPlacer::getReadyTimes() const {
+  // Most inputs come from elsewhere, for any lane; the latest two, of different
+  // lanes, tell of all.
+  std::vector<double> ready(input.target.getSms() *
+                            input.placement.slots.size());
+  double first = 0, second = 0;
+  unsigned firstLane = ProducerEnds::kNoLane;
+  for (auto &[relation, ofSets] : ends)
+    for (const ProducerEnds &producers : ofSets) {
+      if (producers.lanes == 0)
+        continue;
+      double &there = ready[producers.lastLane];
+      there = std::max(there, producers.getReadyThere());
+      double elsewhere = producers.getReadyElsewhere();
+      if (producers.lastLane == firstLane) {
+        first = std::max(first, elsewhere);
+      } else if (elsewhere > first) {
+        second = first;
+        first = elsewhere;
+        firstLane = producers.lastLane;
+      } else {
+        second = std::max(second, elsewhere);
+      }
+    }
+  for (auto [lane, time] : llvm::enumerate(ready))
+    time = std::max(time, lane == firstLane ? second : first);
+  return ready;
 }
 
-double TaskPlacer::getLatest() const {
-  double latest = 0;
-  for (auto &[relation, ofSets] : ends)
+/// When the first vCTA can run in some lane, and when all can in any lane.
+void TaskPlacer::findReadyBounds() {
+  earliest = latest = 0;
+  for (auto &[relation, ofSets] : ends) {
+    double first = std::numeric_limits<double>::infinity();
+    for (uint32_t set : relation->setOf)
+      first = std::min(first, ofSets[set].getReadyThere());
+    earliest = std::max(earliest, first);
     for (const ProducerEnds &producers : ofSets)
-      if (producers.lanes > 0)
-        latest = std::max(
-            latest, producers.last + input.costs.getHandoffNs(producers.lanes));
-  return latest;
+      latest = std::max(latest, producers.getReadyElsewhere());
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -206,7 +227,6 @@ Candidate TaskPlacer::spread(unsigned task, ArrayRef<unsigned> lanes) const {
     int64_t capacity, count = 0;
   };
   int64_t count = home.size();
-  double earliest = getEarliest(), latest = getLatest();
   // Smaller pieces would cost more synchronisation than they gain.
   int64_t smallest =
       std::max<int64_t>(1, count / int64_t(lanes.size() * kMaxRuns));
@@ -294,15 +314,15 @@ void TaskPlacer::place(unsigned task) {
   for (int64_t sm = pin.sms.first; sm < pin.sms.second; ++sm)
     allLanes.push_back(pin.slot * input.target.getSms() + sm);
   collectEnds(task);
+  findReadyBounds();
   int64_t count = home.size();
   vctaNs = input.costs.getTaskNs(task) / count;
 
   // Lanes that have inputs, or are free early, first.
   SmallVector<unsigned> preferred(allLanes);
-  std::vector<double> start(input.target.getSms() *
-                            input.placement.slots.size());
+  std::vector<double> start = getReadyTimes();
   for (unsigned lane : allLanes)
-    start[lane] = std::max(times.getEnd(lane), getReady({0, count}, lane));
+    start[lane] = std::max(start[lane], times.getEnd(lane));
   llvm::stable_sort(
       preferred, [&](unsigned a, unsigned b) { return start[a] < start[b]; });
 

@@ -389,7 +389,6 @@ ark.program @vctasOfOneTask(
     %x: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "x"},
     %y: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   // expected-note @below {{operand 0 of 'a', region #ark.region<(d0) -> (0), [8]>}}
-  // expected-note @below {{operand 0 of 'a', region #ark.region<(d0) -> (0), [8]>}}
   ark.task "a" grid [2] ins() outs(%x[#ark.region<(d0) -> (0), [8]>] : memref<8xf32>) attributes {in_place} {
   ^bb0(%i: index, %a: memref<8xf32, strided<[1], offset: ?>>):
     ark.yield
