@@ -1,0 +1,51 @@
+// RUN: ark-opt %s --ark-tile-groups --split-input-file --verify-diagnostics
+
+ark.program @groupWithoutATile(
+    %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<4xf32> {ark.name = "y"}) {
+  // expected-error @below {{group 'g' has no tile; run ark-select-tiles first}}
+  %0 = ark.group "g" (%a = %x) : (tensor<4xf32>) -> tensor<4xf32> {
+    ark.yield %a : tensor<4xf32>
+  }
+  ark.return %0 : tensor<4xf32>
+}
+
+// -----
+
+ark.program @planWithoutWarps(
+    %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<4xf32> {ark.name = "y"}) {
+  // expected-error @below {{plan of 'g' has warps = 0 : i64; expected a positive number or a range [begin, end]}}
+  %0 = ark.group "g" (%a = %x) attributes {plan = {warps = 0 : i64}, tile = array<i64: 4>} : (tensor<4xf32>) -> tensor<4xf32> {
+    ark.yield %a : tensor<4xf32>
+  }
+  ark.return %0 : tensor<4xf32>
+}
+
+// -----
+
+ark.program @planWithAnEmptyRangeOfWarps(
+    %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<4xf32> {ark.name = "y"}) {
+  // expected-error @below {{plan of 'g' has warps = array<i64: 4, 4>; expected a positive number or a range [begin, end]}}
+  %0 = ark.group "g" (%a = %x) attributes {plan = {warps = array<i64: 4, 4>}, tile = array<i64: 4>} : (tensor<4xf32>) -> tensor<4xf32> {
+    ark.yield %a : tensor<4xf32>
+  }
+  ark.return %0 : tensor<4xf32>
+}
+
+// -----
+
+// A tile must not end inside of one part and begin inside of another.
+ark.program @concatCutAlongItsAxis(
+    %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<8xf32> {ark.name = "y"}) {
+  %0 = ark.group "g" (%a = %x) attributes {tile = array<i64: 2>} : (tensor<4xf32>) -> tensor<8xf32> {
+    %e = tensor.empty() : tensor<8xf32>
+    %1 = tensor.insert_slice %a into %e[0] [4] [1] : tensor<4xf32> into tensor<8xf32>
+    // expected-error @below {{'tensor.insert_slice' cannot be cut into tiles of shape 'tensor<2xf32>' in group 'g'}}
+    %2 = tensor.insert_slice %a into %1[4] [4] [1] : tensor<4xf32> into tensor<8xf32>
+    ark.yield %2 : tensor<8xf32>
+  }
+  ark.return %0 : tensor<8xf32>
+}

@@ -1,0 +1,248 @@
+// RUN: ark-opt %s --ark-decompose --ark-fuse-elementwise --ark-tile-groups --ark-verify-tiling | FileCheck %s
+
+// Two panels make a tile; the accumulator lives in the tile of the result.
+// CHECK-LABEL: ark.program @matmulReadsPanels
+ark.program @matmulReadsPanels(
+    %x: tensor<64x16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<32x16xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"},
+    %b: tensor<32xf32> {ark.kind = #ark.kind<parameter>, ark.name = "b"})
+    -> (tensor<64x32xf32> {ark.name = "y"}) {
+  // CHECK: ark.task "fc" grid [4, 4]
+  // CHECK-DAG: #ark.region<(d0, d1) -> (d0 * 16, 0), [16, 16]>] : tensor<64x16xf32>
+  // CHECK-DAG: #ark.region<(d0, d1) -> (d1 * 8, 0), [8, 16]>] : tensor<32x16xf32>
+  // CHECK-DAG: #ark.region<(d0, d1) -> (d1 * 8), [8]>] : tensor<32xf32>
+  // CHECK-SAME: outs(%{{.+}}[#ark.region<(d0, d1) -> (d0 * 16, d1 * 8), [16, 8]>] : tensor<64x32xf32>)
+  // CHECK: ^bb0({{.*}}, %[[O:[a-z0-9]+]]: tensor<16x8xf32>):
+  // CHECK: %[[INIT:.+]] = linalg.fill ins(%{{.+}} : f32) outs(%[[O]] : tensor<16x8xf32>)
+  // CHECK-NOT: tensor.empty
+  // CHECK: ark.yield %{{.+}} : tensor<16x8xf32>
+  %0 = ark.group "fc" (%a = %x, %c = %w, %d = %b) attributes {tile = array<i64: 16, 8>}
+      : (tensor<64x16xf32>, tensor<32x16xf32>, tensor<32xf32>) -> tensor<64x32xf32> {
+    %1 = ark.matmul %a, %c {transpose_other} : (tensor<64x16xf32>, tensor<32x16xf32>) -> tensor<64x32xf32>
+    %2 = ark.add %1, %d : (tensor<64x32xf32>, tensor<32xf32>) -> tensor<64x32xf32>
+    ark.yield %2 : tensor<64x32xf32>
+  }
+  ark.return %0 : tensor<64x32xf32>
+}
+
+// The last vCTA has 4 of 16 rows.
+// CHECK-LABEL: ark.program @raggedExtentMakesDynamicTiles
+ark.program @raggedExtentMakesDynamicTiles(
+    %x: tensor<20x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<20x8xf32> {ark.name = "y"}) {
+  // CHECK: ark.task "act" grid [2]
+  // CHECK-SAME: ins(%{{.+}}[#ark.region<(d0) -> (d0 * 16, 0), [16, 8]>] : tensor<20x8xf32>)
+  // CHECK-NEXT: ^bb0(%{{.+}}: index, %[[A:.+]]: tensor<?x8xf32>, %[[O:.+]]: tensor<?x8xf32>):
+  // CHECK: %[[R:.+]] = linalg.generic {{.*}} ins(%[[A]] : tensor<?x8xf32>) outs(%{{.+}} : tensor<?x8xf32>)
+  // CHECK: ark.yield %{{.+}} : tensor<?x8xf32>
+  %0 = ark.group "act" (%a = %x) attributes {tile = array<i64: 16, 8>} : (tensor<20x8xf32>) -> tensor<20x8xf32> {
+    %1 = ark.exp %a : (tensor<20x8xf32>) -> tensor<20x8xf32>
+    ark.yield %1 : tensor<20x8xf32>
+  }
+  ark.return %0 : tensor<20x8xf32>
+}
+
+// CHECK-LABEL: ark.program @dimensionsThatAreNotCutAreNoneOfTheGrid
+ark.program @dimensionsThatAreNotCutAreNoneOfTheGrid(
+    %x: tensor<4x8x16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<4x8x16xf32> {ark.name = "y"}) {
+  // CHECK: ark.task "act" grid [2, 4]
+  // CHECK-SAME: #ark.region<(d0, d1) -> (d0 * 2, 0, d1 * 4), [2, 8, 4]>
+  %0 = ark.group "act" (%a = %x) attributes {tile = array<i64: 2, 8, 4>} : (tensor<4x8x16xf32>) -> tensor<4x8x16xf32> {
+    %1 = ark.exp %a : (tensor<4x8x16xf32>) -> tensor<4x8x16xf32>
+    ark.yield %1 : tensor<4x8x16xf32>
+  }
+  ark.return %0 : tensor<4x8x16xf32>
+}
+
+// CHECK-LABEL: ark.program @tileOfEverythingIsOneVCTA
+ark.program @tileOfEverythingIsOneVCTA(
+    %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<4xf32> {ark.name = "y"}) {
+  // CHECK: ark.task "act" grid [1] ins(%{{.+}}[#ark.region<(d0) -> (0), [4]>] : tensor<4xf32>)
+  %0 = ark.group "act" (%a = %x) attributes {tile = array<i64: 4>} : (tensor<4xf32>) -> tensor<4xf32> {
+    %1 = ark.exp %a : (tensor<4xf32>) -> tensor<4xf32>
+    ark.yield %1 : tensor<4xf32>
+  }
+  ark.return %0 : tensor<4xf32>
+}
+
+// CHECK-LABEL: ark.program @reductionReadsWholeRows
+ark.program @reductionReadsWholeRows(
+    %x: tensor<8x32xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<8xf32> {ark.name = "y"}) {
+  // CHECK: ark.task "sum" grid [4]
+  // CHECK-SAME: ins(%{{.+}}[#ark.region<(d0) -> (d0 * 2, 0), [2, 32]>] : tensor<8x32xf32>)
+  // CHECK-SAME: outs(%{{.+}}[#ark.region<(d0) -> (d0 * 2), [2]>] : tensor<8xf32>)
+  %0 = ark.group "sum" (%a = %x) attributes {tile = array<i64: 2>} : (tensor<8x32xf32>) -> tensor<8xf32> {
+    %1 = ark.reduce_sum %a axes = [1] keepdims = false : (tensor<8x32xf32>) -> tensor<8xf32>
+    ark.yield %1 : tensor<8xf32>
+  }
+  ark.return %0 : tensor<8xf32>
+}
+
+// CHECK-LABEL: ark.program @queryHeadReadsItsKeyHead
+ark.program @queryHeadReadsItsKeyHead(
+    %q: tensor<8x16x4xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
+    %k: tensor<2x32x4xf32> {ark.kind = #ark.kind<input>, ark.name = "k"})
+    -> (tensor<8x16x4xf32> {ark.name = "y"}) {
+  // CHECK: ark.task "attention" grid [8, 2]
+  // CHECK-DAG: #ark.region<(d0, d1) -> (d0, d1 * 8, 0), [1, 8, 4]>] : tensor<8x16x4xf32>
+  // CHECK-DAG: #ark.region<(d0, d1) -> (d0 floordiv 4, 0, 0), [1, 32, 4]>] : tensor<2x32x4xf32>
+  // CHECK: ark.yield
+  %0 = ark.group "attention" (%a = %q, %b = %k) attributes {tile = array<i64: 1, 8, 4>}
+      : (tensor<8x16x4xf32>, tensor<2x32x4xf32>) -> tensor<8x16x4xf32> {
+    %1 = ark.attention %a, %b, %b scale = 5.0e-1 {causal}
+      : (tensor<8x16x4xf32>, tensor<2x32x4xf32>, tensor<2x32x4xf32>) -> tensor<8x16x4xf32>
+    ark.yield %1 : tensor<8x16x4xf32>
+  }
+  ark.return %0 : tensor<8x16x4xf32>
+}
+
+// How many keys are read is only known at run time.
+// CHECK-LABEL: ark.program @lengthDeclaresAllKeys
+ark.program @lengthDeclaresAllKeys(
+    %q: tensor<2x1x4xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
+    %k: tensor<2x32x4xf32> {ark.kind = #ark.kind<input>, ark.name = "k"},
+    %n: tensor<i32> {ark.kind = #ark.kind<scalar>, ark.name = "n"})
+    -> (tensor<2x1x4xf32> {ark.name = "y"}) {
+  // CHECK: ark.task "attention" grid [2]
+  // CHECK-DAG: #ark.region<(d0) -> (d0, 0, 0), [1, 32, 4]>] : tensor<2x32x4xf32>
+  // CHECK-DAG: #ark.region<(d0) -> (), []>] : tensor<i32>
+  // CHECK: %[[LENGTH:.+]] = affine.min
+  // CHECK: tensor.extract_slice %{{.+}} [{{.*}}%[[LENGTH]], 4]
+  // CHECK: ark.yield
+  %0 = ark.group "attention" (%a = %q, %b = %k, %c = %n) attributes {tile = array<i64: 1, 1, 4>}
+      : (tensor<2x1x4xf32>, tensor<2x32x4xf32>, tensor<i32>) -> tensor<2x1x4xf32> {
+    %1 = ark.attention %a, %b, %b kv_length %c scale = 5.0e-1
+      : (tensor<2x1x4xf32>, tensor<2x32x4xf32>, tensor<2x32x4xf32>, tensor<i32>) -> tensor<2x1x4xf32>
+    ark.yield %1 : tensor<2x1x4xf32>
+  }
+  ark.return %0 : tensor<2x1x4xf32>
+}
+
+// Any row may be asked for.
+// CHECK-LABEL: ark.program @embeddingDeclaresAllOfItsTable
+ark.program @embeddingDeclaresAllOfItsTable(
+    %i: tensor<8xi32> {ark.kind = #ark.kind<input>, ark.name = "i"},
+    %w: tensor<100x4xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<8x4xf32> {ark.name = "y"}) {
+  // CHECK: ark.task "embedding" grid [4]
+  // CHECK-DAG: #ark.region<(d0) -> (d0 * 2), [2]>] : tensor<8xi32>
+  // CHECK-DAG: #ark.region<(d0) -> (0, 0), [100, 4]>] : tensor<100x4xf32>
+  // CHECK: ark.check_index
+  // CHECK: tensor.extract %{{.+}}[{{.*}}] : tensor<100x4xf32>
+  %0 = ark.group "embedding" (%a = %i, %b = %w) attributes {tile = array<i64: 2, 4>}
+      : (tensor<8xi32>, tensor<100x4xf32>) -> tensor<8x4xf32> {
+    %1 = ark.embedding %a, %b : (tensor<8xi32>, tensor<100x4xf32>) -> tensor<8x4xf32>
+    ark.yield %1 : tensor<8x4xf32>
+  }
+  ark.return %0 : tensor<8x4xf32>
+}
+
+// CHECK-LABEL: ark.program @updateWritesItsStateInPlace
+// CHECK-SAME: %[[S:[a-z0-9]+]]: tensor<8x16xf32>
+ark.program @updateWritesItsStateInPlace(
+    %x: tensor<4x16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %s: tensor<8x16xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}) {
+  // CHECK-NOT: tensor.empty
+  // CHECK: ark.task "push" grid [2]
+  // CHECK-SAME: ins(%{{.+}}[#ark.region<(d0) -> (d0 * 2, 0), [2, 16]>] : tensor<4x16xf32>)
+  // CHECK-SAME: outs(%[[S]][#ark.region<(d0) -> (d0 * 2 + 3, 0), [2, 16]>] : tensor<8x16xf32>)
+  // CHECK-SAME: in_place
+  // CHECK: ark.yield %{{.+}} : tensor<2x16xf32>
+  %0 = ark.group "push" (%a = %s, %b = %x) attributes {tile = array<i64: 2, 16>}
+      : (tensor<8x16xf32>, tensor<4x16xf32>) -> tensor<8x16xf32> {
+    %1 = ark.update %b into %a [3, 0] : (tensor<8x16xf32>, tensor<4x16xf32>) -> tensor<8x16xf32>
+    ark.yield %1 : tensor<8x16xf32>
+  }
+  ark.return
+}
+
+// Which rows are written is only known at run time; columns are cut still.
+// CHECK-LABEL: ark.program @updateAtARunTimeOffsetDeclaresTheDimension
+ark.program @updateAtARunTimeOffsetDeclaresTheDimension(
+    %x: tensor<1x16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %s: tensor<8x16xf32> {ark.kind = #ark.kind<state>, ark.name = "s"},
+    %p: tensor<i32> {ark.kind = #ark.kind<scalar>, ark.name = "p"}) {
+  // CHECK: ark.task "push" grid [2]
+  // CHECK-SAME: outs(%{{.+}}[#ark.region<(d0) -> (0, d0 * 8), [8, 8]>] : tensor<8x16xf32>)
+  // CHECK-SAME: in_place
+  // CHECK: %[[AT:.+]] = ark.check_index
+  // CHECK: tensor.insert_slice {{.*}}[%[[AT]], 0] [1, 8] [1, 1]
+  %0 = ark.group "push" (%a = %s, %b = %x, %c = %p) attributes {tile = array<i64: 1, 8>}
+      : (tensor<8x16xf32>, tensor<1x16xf32>, tensor<i32>) -> tensor<8x16xf32> {
+    %1 = ark.update %b into %a [%c, 0] : (tensor<8x16xf32>, tensor<1x16xf32>, tensor<i32>) -> tensor<8x16xf32>
+    ark.yield %1 : tensor<8x16xf32>
+  }
+  ark.return
+}
+
+// A region of the longer state would not be clipped where the value ends.
+// CHECK-LABEL: ark.program @tilesOfAnUpdateDivideItsValue
+ark.program @tilesOfAnUpdateDivideItsValue(
+    %x: tensor<6xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %s: tensor<16xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}) {
+  // CHECK: ark.task "push" grid [2]
+  // CHECK-SAME: outs(%{{.+}}[#ark.region<(d0) -> (d0 * 3), [3]>] : tensor<16xf32>)
+  %0 = ark.group "push" (%a = %s, %b = %x) attributes {tile = array<i64: 4>}
+      : (tensor<16xf32>, tensor<6xf32>) -> tensor<16xf32> {
+    %1 = ark.update %b into %a [0] : (tensor<16xf32>, tensor<6xf32>) -> tensor<16xf32>
+    ark.yield %1 : tensor<16xf32>
+  }
+  ark.return
+}
+
+// The task waits for all of it, though no vCTA reads any.
+// CHECK-LABEL: ark.program @operandThatNothingReadsStays
+ark.program @operandThatNothingReadsStays(
+    %x: tensor<8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %d: tensor<4x4xf32> {ark.kind = #ark.kind<input>, ark.name = "d"})
+    -> (tensor<8xf32> {ark.name = "y"}) {
+  // CHECK: ark.task "act" grid [4]
+  // CHECK-SAME: #ark.region<(d0) -> (0, 0), [4, 4]>] : tensor<4x4xf32>
+  %0 = ark.group "act" (%a = %x, %b = %d) attributes {tile = array<i64: 2>}
+      : (tensor<8xf32>, tensor<4x4xf32>) -> tensor<8xf32> {
+    %1 = ark.exp %a : (tensor<8xf32>) -> tensor<8xf32>
+    ark.yield %1 : tensor<8xf32>
+  }
+  ark.return %0 : tensor<8xf32>
+}
+
+// A number of warps, or the length of the range that the plan pins.
+// CHECK-LABEL: ark.program @planSetsTheWarps
+ark.program @planSetsTheWarps(
+    %x: tensor<8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<8xf32> {ark.name = "y"}, tensor<8xf32> {ark.name = "z"}) {
+  // CHECK: ark.task "number"
+  // CHECK-SAME: warps = 4 : i64
+  // CHECK: ark.task "range"
+  // CHECK-SAME: warps = 6 : i64
+  %0 = ark.group "number" (%a = %x) attributes {plan = {warps = 4 : i64}, tile = array<i64: 8>} : (tensor<8xf32>) -> tensor<8xf32> {
+    %1 = ark.exp %a : (tensor<8xf32>) -> tensor<8xf32>
+    ark.yield %1 : tensor<8xf32>
+  }
+  %2 = ark.group "range" (%a = %x) attributes {plan = {warps = array<i64: 2, 8>}, tile = array<i64: 8>} : (tensor<8xf32>) -> tensor<8xf32> {
+    %1 = ark.exp %a : (tensor<8xf32>) -> tensor<8xf32>
+    ark.yield %1 : tensor<8xf32>
+  }
+  ark.return %0, %2 : tensor<8xf32>, tensor<8xf32>
+}
+
+// CHECK-LABEL: ark.program @concatMovesEveryPartOnce
+ark.program @concatMovesEveryPartOnce(
+    %x: tensor<8x4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %z: tensor<8x2xf32> {ark.kind = #ark.kind<input>, ark.name = "z"})
+    -> (tensor<8x6xf32> {ark.name = "y"}) {
+  // CHECK: ark.task "join" grid [4]
+  // CHECK-DAG: #ark.region<(d0) -> (d0 * 2, 0), [2, 4]>] : tensor<8x4xf32>
+  // CHECK-DAG: #ark.region<(d0) -> (d0 * 2, 0), [2, 2]>] : tensor<8x2xf32>
+  // CHECK-SAME: outs(%{{.+}}[#ark.region<(d0) -> (d0 * 2, 0), [2, 6]>] : tensor<8x6xf32>)
+  // CHECK: ark.yield
+  %0 = ark.group "join" (%a = %x, %b = %z) attributes {tile = array<i64: 2, 6>}
+      : (tensor<8x4xf32>, tensor<8x2xf32>) -> tensor<8x6xf32> {
+    %1 = ark.concat %a, %b axis = 1 : (tensor<8x4xf32>, tensor<8x2xf32>) -> tensor<8x6xf32>
+    ark.yield %1 : tensor<8x6xf32>
+  }
+  ark.return %0 : tensor<8x6xf32>
+}
