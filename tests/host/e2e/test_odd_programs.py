@@ -1,0 +1,415 @@
+"""Programs and uses that are odd, but not wrong, give the interpreter's result."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
+
+import ark_mlir as ark
+
+Array = np.ndarray[Any, Any]
+Arrays = dict[str, Array]
+Body = Callable[[], object]
+NAMES = ["ä x", "a.b", "a/b", "1", "日本", 'a"b', "a\\b", "%x", "self", "iterations", "a" * 500]
+
+
+def build(body: Body, name: str = "odd") -> ark.Program:
+    with ark.Program(name) as program:
+        body()
+    return program
+
+
+def random(*shape: int) -> Array:
+    return np.random.default_rng(len(shape)).standard_normal(shape).astype(np.float32)
+
+
+def agree(
+    source: Any, inputs: Arrays, parameters: Arrays | None = None, target: str = "cpu:2"
+) -> None:
+    """The compiled program gives what the interpreter gives, in shape, dtype and value."""
+    expected = ark.reference.run(source, {**inputs, **(parameters or {})})
+    with ark.compile(source, target=target) as executable:
+        if parameters:
+            executable.bind(parameters)
+        got = executable.run(inputs)
+    assert got.keys() == expected.keys()
+    for name, value in expected.items():
+        assert got[name].shape == value.shape
+        np.testing.assert_allclose(got[name], value, rtol=1e-4, atol=1e-5)
+
+
+# -- shapes ---------------------------------------------------------------------------------------
+
+
+def test_rank_zero() -> None:
+    def body() -> None:
+        x = ark.input("x", (), ark.fp32)
+        ark.output("y", ark.exp(x) * 2.0)
+        v = ark.input("v", (4, 8), ark.fp32)
+        ark.output("sum", ark.reduce_sum(v, axis=(0, 1), keepdims=False))
+        ark.output("scaled", v * x)
+
+    agree(build(body), {"x": np.array(0.5, np.float32), "v": random(4, 8)})
+
+
+def test_rank_six() -> None:
+    shape = (2, 3, 2, 3, 2, 5)
+
+    def body() -> None:
+        x = ark.input("x", shape, ark.fp32)
+        ark.output("bias", ark.gelu(x) + ark.input("b", (5,), ark.fp32))
+        ark.output("last", ark.softmax(x, axis=-1))
+        ark.output("middle", ark.softmax(x, axis=2))
+        ark.output("turned", ark.transpose(x, (5, 4, 3, 2, 1, 0)))
+        ark.output("summed", ark.reduce_sum(x, axis=(1, 3)))
+        ark.output("product", ark.matmul(x, ark.input("w", (5, 7), ark.fp32)))
+
+    agree(build(body), {"x": random(*shape), "b": random(5), "w": random(5, 7)})
+
+
+ZERO: dict[str, tuple[Body, Arrays]] = {
+    "elementwise": (
+        lambda: ark.output("y", ark.input("x", (0, 4), ark.fp32) + 1.0),
+        {"x": random(0, 4)},
+    ),
+    "softmax": (
+        lambda: ark.output("y", ark.softmax(ark.input("x", (0, 8), ark.fp32))),
+        {"x": random(0, 8)},
+    ),
+    "matmul": (
+        lambda: ark.output(
+            "y", ark.matmul(ark.input("x", (4, 0), ark.fp32), ark.input("w", (0, 5), ark.fp32))
+        ),
+        {"x": random(4, 0), "w": random(0, 5)},
+    ),
+    "sum": (
+        lambda: ark.output("y", ark.reduce_sum(ark.input("x", (4, 0), ark.fp32), axis=1)),
+        {"x": random(4, 0)},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ZERO)
+@pytest.mark.xfail(strict=True, reason="ark-tile-groups crashes (SIGSEGV) on extents of zero")
+def test_zero_elements(name: str) -> None:
+    """In a process of its own, for as long as it may crash."""
+    script = (
+        "import importlib.util, sys\n"
+        "spec = importlib.util.spec_from_file_location('odd', sys.argv[1])\n"
+        "odd = importlib.util.module_from_spec(spec)\n"
+        "spec.loader.exec_module(odd)\n"
+        "body, inputs = odd.ZERO[sys.argv[2]]\n"
+        "odd.agree(odd.build(body), inputs)\n"
+    )
+    command = [sys.executable, "-c", script, __file__, name]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert result.returncode == 0, result.stderr[-2000:]
+
+
+def test_zero_elements_beside_others() -> None:
+    def body() -> None:
+        x = ark.input("x", (0, 8), ark.fp32)
+        ark.output("y", ark.concat([x, ark.input("z", (3, 8), ark.fp32)], axis=0))
+
+    agree(build(body), {"x": random(0, 8), "z": random(3, 8)})
+
+
+def test_more_bytes_than_there_are(tmp_path: Path) -> None:
+    """64 TiB: a program may say so; running it is one error."""
+
+    def body() -> None:
+        x = ark.parameter("x", (2**44,), ark.fp32)
+        ark.output("y", ark.slice(x, [0], [4]) + 1.0)
+
+    with ark.compile(build(body), target="cpu:1") as executable:
+        assert "64 TiB" in str(executable.report())
+        with pytest.raises(ark.DeviceError, match="no memory for 70368744177664 bytes"):
+            executable.bind({"x": np.broadcast_to(np.float32(1), (2**44,))})
+
+
+# -- inputs and outputs ---------------------------------------------------------------------------
+
+
+def test_outputs_twice() -> None:
+    def body() -> None:
+        x = ark.input("x", (4, 8), ark.fp32)
+        y = x * 2.0
+        ark.output("a", y)
+        ark.output("b", y)
+        ark.output("c", ark.exp(y))
+
+    agree(build(body), {"x": random(4, 8)})
+
+
+def test_outputs_that_are_used_further() -> None:
+    def body() -> None:
+        x = ark.input("x", (8, 4), ark.fp32)
+        h = ark.matmul(x, ark.input("w", (4, 4), ark.fp32))
+        ark.output("h", h)
+        ark.output("y", ark.relu(h))
+        ark.output("z", ark.reduce_sum(ark.relu(h), axis=0))
+
+    agree(build(body), {"x": random(8, 4), "w": random(4, 4)})
+
+
+def test_outputs_that_are_inputs() -> None:
+    def body() -> None:
+        x = ark.input("x", (4, 8), ark.fp32)
+        w = ark.parameter("w", (4, 8), ark.fp32)
+        ark.output("x", x)  # by the same name, too
+        ark.output("again", x)
+        ark.output("turned", ark.transpose(x, (1, 0)))
+        ark.output("flat", ark.reshape(x, (-1,)))
+        ark.output("w", w)
+
+    agree(build(body), {"x": random(4, 8)}, {"w": random(4, 8) + 1})
+
+
+def test_an_output_that_is_a_state() -> None:
+    program = build(lambda: ark.output("y", ark.state("s", (4,), ark.fp32, init=3)))
+    with ark.compile(program, target="cpu:1") as executable:
+        assert executable.run()["y"].tolist() == [3, 3, 3, 3]
+
+
+def test_unused_inputs() -> None:
+    def body() -> None:
+        x = ark.input("x", (4, 8), ark.fp32)
+        ark.input("u", (3,), ark.int32)
+        ark.parameter("v", (3,), ark.bf16)
+        ark.output("y", x * 2.0)
+
+    program = build(body)
+    unused = {"v": np.ones(3, np.float32).astype(ark.bf16.numpy)}
+    agree(program, {"x": random(4, 8), "u": np.ones(3, np.int32)}, unused)
+    with (
+        ark.compile(program, target="cpu:1").bind(unused) as executable,
+        pytest.raises(ark.InvalidUsageError, match="input 'u' is missing"),
+    ):
+        executable.run(x=random(4, 8))
+
+
+def test_constants_only() -> None:
+    def body() -> None:
+        values = np.arange(12, dtype=np.float32).reshape(3, 4)
+        ark.output("product", ark.constant(values, ark.fp32) * ark.full((3, 4), 2.0, ark.fp32))
+        ark.output("values", ark.constant(values, ark.fp32))
+        ark.output("zeros", ark.zeros((5,), ark.int32))
+        ark.output("numbers", ark.arange(0, 7))
+
+    agree(build(body), {})
+
+
+# -- sizes of programs ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("op", ["elementwise", "matmul"])
+def test_deep_chains(op: str) -> None:
+    w = np.linalg.qr(random(16, 16))[0].astype(np.float32)
+
+    def body() -> None:
+        y = ark.input("x", (8, 16), ark.fp32)
+        weight = ark.parameter("w", (16, 16), ark.fp32)
+        for i in range(500):
+            if op == "matmul":
+                y = ark.matmul(y, weight)
+            else:
+                y = y * 1.01 + 0.001 if i % 2 else ark.tanh(y)
+        ark.output("y", y)
+
+    agree(build(body), {"x": random(8, 16)}, {"w": w})
+
+
+def test_many_inputs_and_outputs() -> None:
+    def body() -> None:
+        total = ark.zeros((8, 16), ark.fp32)
+        for i in range(60):
+            total = total + ark.input(f"x{i}", (8, 16), ark.fp32)
+            ark.output(f"y{i}", total)
+
+    agree(build(body), {f"x{i}": random(8, 16) for i in range(60)})
+
+
+@pytest.mark.parametrize("workers", [1, 2, 7])
+def test_any_number_of_workers(workers: int) -> None:
+    """More than there are cores, and more than there is work for, too."""
+
+    def body() -> None:
+        x = ark.input("x", (33, 50), ark.fp32)
+        w = ark.parameter("w", (50, 70), ark.fp32)
+        ark.output("y", ark.softmax(ark.matmul(x, w)))
+
+    program = build(body)
+    arrays = {"x": random(33, 50)}, {"w": random(50, 70)}
+    agree(program, *arrays, target=f"cpu:{workers}")
+    agree(build(lambda: ark.output("y", ark.exp(ark.input("x", (1,), ark.fp32)))), {"x": random(1)})
+
+
+# -- names and files ------------------------------------------------------------------------------
+
+
+def test_odd_names(tmp_path: Path) -> None:
+    """Of inputs, outputs, ops and programs; through text and bundles."""
+
+    def body() -> None:
+        for name in NAMES:
+            x = ark.input(name, (4, 4), ark.fp32)
+            ark.output(name, ark.matmul(x, x, name=name))
+
+    inputs = {name: random(4, 4) + i for i, name in enumerate(NAMES)}
+    program = build(body, "größe 日本")
+    agree(program, inputs)
+    agree(program.mlir, inputs)
+    path = tmp_path / "größe ☃.mlir"
+    path.write_text(program.mlir, encoding="utf-8")
+    agree(path, inputs)
+    with ark.compile(path, target="cpu:1") as executable:
+        executable.save(tmp_path / "größe ☃.arkbin")
+        expected = executable.run(inputs)
+    with ark.load(tmp_path / "größe ☃.arkbin") as executable:
+        assert executable.name == "größe 日本"
+        got = executable.run(inputs)
+    assert all(np.array_equal(got[name], expected[name]) for name in NAMES)
+
+
+@pytest.mark.parametrize("name", ["", "x\n", "\0", "a\0b", "\u202e", "\ud800"])
+def test_names_that_cannot_be_shown(name: str) -> None:
+    with pytest.raises(ark.InvalidUsageError, match=r"test_odd_programs.py:\d+: a program's name"):
+        ark.Program(name)
+
+
+@pytest.mark.parametrize("name", ["a", "end", "up", "a.1", "x", "matmul_2", "main", "memcpy"])
+def test_names_that_the_compiler_uses_itself(name: str) -> None:
+    def body() -> None:
+        x = y = ark.input(name, (4, 4), ark.fp32)
+        for _ in range(3):
+            y = ark.matmul(y, x, name=name)
+        ark.output(name, ark.softmax(y, name=name))
+
+    agree(build(body, name), {name: random(4, 4)})
+
+
+# -- order of calls -------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def program() -> ark.Program:
+    """``y = x w``."""
+
+    def body() -> None:
+        x = ark.input("x", (64, 64), ark.fp32)
+        ark.output("y", ark.matmul(x, ark.parameter("w", (64, 64), ark.fp32)))
+
+    return build(body, "product")
+
+
+def test_compiling_twice_gives_the_same(program: ark.Program, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        ark.compile(program, target="cpu:2").save(tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_running_before_and_after_binding(program: ark.Program) -> None:
+    x, w = random(64, 64), random(64, 64) + 1
+    with ark.compile(program, target="cpu:2") as executable:
+        with pytest.raises(ark.InvalidUsageError, match="parameter 'w' is not bound"):
+            executable.run(x=x)
+        for scale in (1, 2, -1):
+            executable.bind({"w": scale * w})
+            for _ in range(2):
+                np.testing.assert_allclose(
+                    executable.run(x=x)["y"], x @ (scale * w), rtol=1e-4, atol=1e-4
+                )
+    with pytest.raises(ark.InvalidUsageError, match="the executable 'product' is closed"):
+        executable.run(x=x)
+
+
+def in_threads(*work: Callable[[], object]) -> None:
+    """Runs all of `work` at once and raises what went wrong first."""
+    errors: list[BaseException] = []
+
+    def guarded(one: Callable[[], object]) -> None:
+        try:
+            one()
+        except BaseException as error:  # handed to the test
+            errors.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(one,)) for one in work]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for error in errors:
+        raise error
+
+
+def test_two_executables_from_two_threads_each(program: ark.Program) -> None:
+    w = random(64, 64)
+    first = ark.compile(program, target="cpu:2").bind({"w": w})
+    second = ark.compile(program, target="cpu:3").bind({"w": 2 * w})
+
+    def use(executable: ark.Executable, scale: float) -> None:
+        for i in range(10):
+            x = random(64, 64) * (i + 1)
+            got = executable.run(x=x)["y"]
+            np.testing.assert_allclose(got, x @ (scale * w), rtol=1e-3, atol=1e-2)
+
+    with first, second:
+        in_threads(*[lambda: use(first, 1), lambda: use(second, 2)] * 2)
+
+
+def test_compiling_in_several_threads(program: ark.Program) -> None:
+    """Programs of their own, and one that all share."""
+
+    def work(width: int) -> None:
+        def body() -> None:
+            x = ark.input("x", (8, 16), ark.fp32)
+            w = ark.input("w", (16, width), ark.fp32)
+            ark.output("y", ark.softmax(ark.matmul(x, w)))
+
+        agree(build(body), {"x": random(8, 16), "w": random(16, width)})
+        ark.compile(program, target="cpu:2")
+
+    in_threads(*[lambda width=width: work(width) for width in (16, 17, 18)])
+
+
+def test_states_scalars_and_iterations() -> None:
+    def body() -> None:
+        cache = ark.state("cache", (8, 4), ark.fp32)
+        at = ark.scalar("at", max=7)
+        cache = ark.update(cache, ark.input("x", (1, 4), ark.fp32), [at, 0])
+        ark.output("sum", ark.reduce_sum(cache, axis=0))
+
+    with ark.compile(build(body), target="cpu:2") as executable:
+        x = total = np.zeros((1, 4), np.float32)
+        for at in range(8):
+            x = random(1, 4) + at
+            total = total + x
+            got = executable.run(x=x, at=at, iterations=at + 1)["sum"]
+            np.testing.assert_allclose(got, total, rtol=1e-5)
+        assert executable.states["cache"].any()
+        for wrong in (8, -1, 2**40, 1.5, "1", None, True):
+            with pytest.raises(ark.InvalidUsageError, match="scalar 'at' "):
+                executable.run(x=x, at=wrong)
+        for count in (0, -1, 1.5, True, None, 2**70, "3"):
+            with pytest.raises(ark.InvalidUsageError, match="must be a positive integer"):
+                executable.run(x=x, at=0, iterations=count)  # type: ignore[arg-type]
+        executable.reset()
+        assert not executable.states["cache"].any()
+
+
+def test_files_that_cannot_be_written(program: ark.Program, tmp_path: Path) -> None:
+    executable = ark.compile(program, target="cpu:1")
+    for path, kind in {"no/a.arkbin": FileNotFoundError, ".": IsADirectoryError}.items():
+        with pytest.raises(kind) as caught:
+            executable.save(tmp_path / path)
+        assert caught.value.filename == str(tmp_path / path)
+    assert list(tmp_path.iterdir()) == []
