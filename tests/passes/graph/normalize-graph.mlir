@@ -266,18 +266,6 @@ ark.program @tensorWithoutElementsIsAConstant(
 
 // -----
 
-// A sum of nothing is zero all the same, and has to be computed.
-// CHECK-LABEL: ark.program @reductionOfNoElementsStays
-ark.program @reductionOfNoElementsStays(
-    %x: tensor<4x0xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
-    -> (tensor<4xf32> {ark.name = "y"}) {
-  // CHECK-NEXT: ark.reduce_sum
-  %0 = ark.reduce_sum %x axes = [1] keepdims = false : (tensor<4x0xf32>) -> tensor<4xf32>
-  ark.return %0 : tensor<4xf32>
-}
-
-// -----
-
 // CHECK-LABEL: ark.program @concatLosesPartsWithoutElements
 // CHECK-SAME: (%[[X:.+]]: tensor<2xf32> {{.*}}, %[[E:.+]]: tensor<0xf32> {{.*}})
 ark.program @concatLosesPartsWithoutElements(
