@@ -142,6 +142,62 @@ static LogicalResult makeAllStatic(RewriterBase &rewriter, TaskOp task) {
 }
 
 //===----------------------------------------------------------------------===//
+// Dropped dimensions
+//===----------------------------------------------------------------------===//
+
+/// Whether the verifier of memref.subview may take another dimension for
+/// dropped than the one that is: it goes by strides where extents of one do not
+/// decide, and strides may be equal.
+static bool isAmbiguous(MemRefType whole,
+                        const llvm::SmallDenseSet<unsigned> &dropped) {
+  SmallVector<int64_t> strides = whole.getStridesAndOffset().first;
+  bool keepsUnit = false, keepsStride = false;
+  for (int64_t dim = 0; dim < whole.getRank(); ++dim) {
+    if (dropped.contains(dim))
+      continue;
+    keepsUnit |= whole.getDimSize(dim) == 1;
+    keepsStride |= llvm::any_of(dropped, [&](unsigned other) {
+      return strides[other] == strides[dim];
+    });
+  }
+  return keepsUnit && keepsStride;
+}
+
+/// A view that the verifier would refuse takes the part without dropping
+/// dimensions, and drops them by naming strides.
+static void dropByStrides(RewriterBase &rewriter, memref::SubViewOp view) {
+  MemRefType type = view.getType();
+  MemRefType whole = memref::SubViewOp::inferResultType(
+      view.getSourceType(), view.getMixedOffsets(), view.getMixedSizes(),
+      view.getMixedStrides());
+  auto dropped = computeRankReductionMask(whole.getShape(), type.getShape());
+  if (!dropped || dropped->empty() || !isAmbiguous(whole, *dropped))
+    return;
+  Location loc = view.getLoc();
+  rewriter.setInsertionPoint(view);
+  Value part = memref::SubViewOp::create(
+      rewriter, loc, whole, view.getSource(), view.getMixedOffsets(),
+      view.getMixedSizes(), view.getMixedStrides());
+  auto metadata = memref::ExtractStridedMetadataOp::create(rewriter, loc, part);
+  auto [staticStrides, staticOffset] = type.getStridesAndOffset();
+  SmallVector<OpFoldResult> sizes, strides;
+  for (int64_t dim = 0; dim < whole.getRank(); ++dim) {
+    if (dropped->contains(dim))
+      continue;
+    int64_t stride = staticStrides[strides.size()];
+    sizes.push_back(view.getMixedSizes()[dim]);
+    strides.push_back(ShapedType::isDynamic(stride)
+                          ? OpFoldResult(metadata.getStrides()[dim])
+                          : rewriter.getIndexAttr(stride));
+  }
+  OpFoldResult offset = rewriter.getIndexAttr(staticOffset);
+  if (ShapedType::isDynamic(staticOffset))
+    offset = metadata.getOffset();
+  rewriter.replaceOpWithNewOp<memref::ReinterpretCastOp>(
+      view, type, part, offset, sizes, strides);
+}
+
+//===----------------------------------------------------------------------===//
 // The pass
 //===----------------------------------------------------------------------===//
 
@@ -206,5 +262,11 @@ LogicalResult BufferizeBodiesPass::bufferize(TaskOp task) {
   if (failed(bufferization::insertTensorCopies(task, options, state)) ||
       failed(makeAllStatic<bufferization::AllocTensorOp>(rewriter, task)))
     return failure();
-  return bufferization::bufferizeOp(task, options, state);
+  if (failed(bufferization::bufferizeOp(task, options, state)))
+    return failure();
+  SmallVector<memref::SubViewOp> views;
+  task.walk([&](memref::SubViewOp view) { views.push_back(view); });
+  for (memref::SubViewOp view : views)
+    dropByStrides(rewriter, view);
+  return success();
 }

@@ -160,3 +160,29 @@ ark.program @loop(%x: tensor<6x256xf32> {ark.kind = #ark.kind<input>, ark.name =
   } : tensor<8x64xf32>
   ark.return %0 : tensor<8x64xf32>
 }
+
+// -----
+
+// Where dimensions of one element are dropped and others kept, strides that
+// are equal do not decide which is which.
+// CHECK-LABEL: ark.program @droppedDimensions
+// CHECK:       ^bb0(%{{.+}}: index, %{{.+}}: index, %[[A:.+]]: memref<1x1x1x1xf32, strided<[1, 20, 1, 1], offset: ?>>, %[[O:.+]]: memref<1x1x1x1xf32, strided<[5, 1, 1, 1], offset: ?>>):
+// CHECK:         %[[IN:.+]] = memref.reinterpret_cast %[[A]] to offset: [%{{.+}}], sizes: [1, 1], strides: [1, 20]
+// CHECK:         %[[OUT:.+]] = memref.reinterpret_cast %[[O]] to offset: [%{{.+}}], sizes: [1, 1], strides: [5, 1]
+// CHECK:         linalg.exp ins(%[[IN]] {{.+}} outs(%[[OUT]]
+ark.program @droppedDimensions(%x: tensor<5x20xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}) -> (tensor<20x5x1x1xf32> {ark.name = "y"}) {
+  %t = ark.transpose %x perm = [1, 0] : (tensor<5x20xf32>) -> tensor<20x5xf32>
+  %v = ark.reshape %t shape = [20, 5, 1, 1] : (tensor<20x5xf32>) -> tensor<20x5x1x1xf32>
+  %e = tensor.empty() : tensor<20x5x1x1xf32>
+  %0 = ark.task "t" grid [20, 5]
+      ins(%v[#ark.region<(d0, d1) -> (d0, d1, 0, 0), [1, 1, 1, 1]>] : tensor<20x5x1x1xf32>)
+      outs(%e[#ark.region<(d0, d1) -> (d0, d1, 0, 0), [1, 1, 1, 1]>] : tensor<20x5x1x1xf32>) {
+  ^bb0(%i: index, %j: index, %a: tensor<1x1x1x1xf32>, %o: tensor<1x1x1x1xf32>):
+    %0 = tensor.extract_slice %a[0, 0, 0, 0] [1, 1, 1, 1] [1, 1, 1, 1] : tensor<1x1x1x1xf32> to tensor<1x1xf32>
+    %1 = tensor.extract_slice %o[0, 0, 0, 0] [1, 1, 1, 1] [1, 1, 1, 1] : tensor<1x1x1x1xf32> to tensor<1x1xf32>
+    %2 = linalg.exp ins(%0 : tensor<1x1xf32>) outs(%1 : tensor<1x1xf32>) -> tensor<1x1xf32>
+    %3 = tensor.insert_slice %2 into %o[0, 0, 0, 0] [1, 1, 1, 1] [1, 1, 1, 1] : tensor<1x1xf32> into tensor<1x1x1x1xf32>
+    ark.yield %3 : tensor<1x1x1x1xf32>
+  } : tensor<20x5x1x1xf32>
+  ark.return %0 : tensor<20x5x1x1xf32>
+}
