@@ -266,6 +266,42 @@ ark.program @tensorWithoutElementsIsAConstant(
 
 // -----
 
+// CHECK-LABEL: ark.program @reductionOfNoElementsIsItsStart
+ark.program @reductionOfNoElementsIsItsStart(
+    %x: tensor<4x0xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %i: tensor<4x0xui8> {ark.kind = #ark.kind<input>, ark.name = "i"})
+    -> (tensor<4xf32> {ark.name = "sum"}, tensor<4xf32> {ark.name = "mean"},
+        tensor<4xf32> {ark.name = "max"}, tensor<4xui8> {ark.name = "min"}, tensor<4x4xf32> {ark.name = "product"}) {
+  // CHECK-DAG: %[[SUM:.+]] = ark.constant dense<0.000000e+00> : tensor<4xf32>
+  // CHECK-DAG: %[[MEAN:.+]] = ark.constant dense<0x7FC00000> : tensor<4xf32>
+  // CHECK-DAG: %[[MAX:.+]] = ark.constant dense<0xFF800000> : tensor<4xf32>
+  // CHECK-DAG: %[[MIN:.+]] = ark.constant dense<255> : tensor<4xui8>
+  // CHECK-DAG: %[[PRODUCT:.+]] = ark.constant dense<0.000000e+00> : tensor<4x4xf32>
+  // CHECK: ark.return %[[SUM]], %[[MEAN]], %[[MAX]], %[[MIN]], %[[PRODUCT]]
+  %0 = ark.reduce_sum %x axes = [1] keepdims = false : (tensor<4x0xf32>) -> tensor<4xf32>
+  %1 = ark.reduce_mean %x axes = [1] keepdims = false : (tensor<4x0xf32>) -> tensor<4xf32>
+  %2 = ark.reduce_max %x axes = [1] keepdims = false : (tensor<4x0xf32>) -> tensor<4xf32>
+  %3 = ark.reduce_min %i axes = [1] keepdims = false : (tensor<4x0xui8>) -> tensor<4xui8>
+  %4 = ark.matmul %x, %x {transpose_other} : (tensor<4x0xf32>, tensor<4x0xf32>) -> tensor<4x4xf32>
+  ark.return %0, %1, %2, %3, %4 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xui8>, tensor<4x4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: ark.program @updateWithNothingIsTheState
+// CHECK-SAME: (%[[S:.+]]: tensor<4xf32>
+ark.program @updateWithNothingIsTheState(
+    %s: tensor<4xf32> {ark.kind = #ark.kind<state>, ark.name = "s"},
+    %x: tensor<0xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<4xf32> {ark.name = "y"}) {
+  // CHECK-NEXT: ark.exp %[[S]]
+  %0 = ark.update %x into %s [2] : (tensor<4xf32>, tensor<0xf32>) -> tensor<4xf32>
+  %1 = ark.exp %0 : (tensor<4xf32>) -> tensor<4xf32>
+  ark.return %1 : tensor<4xf32>
+}
+
+// -----
+
 // CHECK-LABEL: ark.program @concatLosesPartsWithoutElements
 // CHECK-SAME: (%[[X:.+]]: tensor<2xf32> {{.*}}, %[[E:.+]]: tensor<0xf32> {{.*}})
 ark.program @concatLosesPartsWithoutElements(

@@ -50,3 +50,36 @@ ark.program @buffersComeAfterMemory(
     %x: memref<8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}) {
   ark.return
 }
+
+// -----
+
+ark.program @tableWithoutRows(
+    %i: tensor<2xi32> {ark.kind = #ark.kind<input>, ark.name = "i"},
+    %w: tensor<0x4xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<2x4xf32> {ark.name = "y"}) {
+  // expected-error @below {{'ark.embedding' takes rows of a table without rows}}
+  %0 = ark.embedding %i, %w : (tensor<2xi32>, tensor<0x4xf32>) -> tensor<2x4xf32>
+  ark.return %0 : tensor<2x4xf32>
+}
+
+// -----
+
+ark.program @gatherFromNothing(
+    %x: tensor<4x0xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %i: tensor<2xi32> {ark.kind = #ark.kind<input>, ark.name = "i"})
+    -> (tensor<4x2xf32> {ark.name = "y"}) {
+  // expected-error @below {{'ark.gather' takes elements of a dimension without any}}
+  %0 = ark.gather %x, %i axis = 1 : (tensor<4x0xf32>, tensor<2xi32>) -> tensor<4x2xf32>
+  ark.return %0 : tensor<4x2xf32>
+}
+
+// -----
+
+ark.program @attentionWithoutDepth(
+    %q: tensor<2x4x0xf32> {ark.kind = #ark.kind<input>, ark.name = "q"})
+    -> (tensor<2x4x0xf32> {ark.name = "y"}) {
+  // expected-error @below {{'ark.attention' compares queries and keys of depth zero}}
+  %0 = ark.attention %q, %q, %q scale = 1.0
+    : (tensor<2x4x0xf32>, tensor<2x4x0xf32>, tensor<2x4x0xf32>) -> tensor<2x4x0xf32>
+  ark.return %0 : tensor<2x4x0xf32>
+}

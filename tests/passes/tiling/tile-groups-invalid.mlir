@@ -49,3 +49,16 @@ ark.program @concatCutAlongItsAxis(
   }
   ark.return %0 : tensor<8xf32>
 }
+
+// -----
+
+ark.program @reductionOfNoElements(
+    %x: tensor<4x0xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<4xf32> {ark.name = "y"}) {
+  %0 = ark.group "g" (%a = %x) attributes {tile = array<i64: 4>} : (tensor<4x0xf32>) -> tensor<4xf32> {
+    // expected-error @below {{'ark.reduce_sum' in group 'g' reads a tensor without elements; ark-normalize-graph removes such ops}}
+    %1 = ark.reduce_sum %a axes = [1] keepdims = false : (tensor<4x0xf32>) -> tensor<4xf32>
+    ark.yield %1 : tensor<4xf32>
+  }
+  ark.return %0 : tensor<4xf32>
+}
