@@ -31,14 +31,13 @@ ark.program @deepPanelsAreNarrowInCaches(
   ark.return %0 : tensor<4096x4096xf32>
 }
 
-// Sixteen tiles for four SMs; for 132 there are no more that are worth it.
+// Sixteen tiles for four SMs.
 // CHECK-LABEL: ark.program @smallMatmulIsCutForEverySM
 ark.program @smallMatmulIsCutForEverySM(
     %x: tensor<64x512xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<256x512xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
     -> (tensor<64x256xf32> {ark.name = "y"}) {
   // CPU: tile = array<i64: 32, 32>
-  // CUDA: tile = array<i64: 16, 64>
   %0 = ark.group "g" (%a = %x, %b = %w)
       : (tensor<64x512xf32>, tensor<256x512xf32>) -> tensor<64x256xf32> {
     %1 = ark.matmul %a, %b {transpose_other} : (tensor<64x512xf32>, tensor<256x512xf32>) -> tensor<64x256xf32>
@@ -54,7 +53,6 @@ ark.program @raggedRowsAreCutEvenly(
     %w: tensor<4096x512xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
     -> (tensor<100x4096xf32> {ark.name = "y"}) {
   // CPU: tile = array<i64: 56, 128>
-  // CUDA: tile = array<i64: 16, 64>
   %0 = ark.group "g" (%a = %x, %b = %w)
       : (tensor<100x512xf32>, tensor<4096x512xf32>) -> tensor<100x4096xf32> {
     %1 = ark.matmul %a, %b {transpose_other} : (tensor<100x512xf32>, tensor<4096x512xf32>) -> tensor<100x4096xf32>
