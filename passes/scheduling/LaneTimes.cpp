@@ -33,6 +33,7 @@ void LaneTimes::add(unsigned lane, const Run &run) {
         return time < other.startTime;
       });
   runs.insert(at, run);
+  loads[lane] += run.endTime - run.startTime;
   runsOf[run.task].push_back({run.begin, run.end, lane, run.endTime});
 }
 

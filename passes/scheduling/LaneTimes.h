@@ -42,10 +42,14 @@ public:
     double begin, end;
   };
 
-  LaneTimes(size_t lanes, size_t tasks) : lanes(lanes), runsOf(tasks) {}
+  LaneTimes(size_t lanes, size_t tasks)
+      : lanes(lanes), loads(lanes), runsOf(tasks) {}
 
+  size_t getNumLanes() const { return lanes.size(); }
   /// Gaps of a lane that end after a time.
   SmallVector<Gap> getGaps(unsigned lane, double after) const;
+  /// Sum of the runs of a lane.
+  double getLoad(unsigned lane) const { return loads[lane]; }
   double getEnd(unsigned lane) const {
     return lanes[lane].empty() ? 0 : lanes[lane].back().endTime;
   }
@@ -68,6 +72,7 @@ private:
 
   /// By time.
   std::vector<std::vector<Run>> lanes;
+  std::vector<double> loads;
   /// By vCTA.
   std::vector<std::vector<TaskRun>> runsOf;
 };

@@ -36,6 +36,13 @@ struct Chunk {
   double startTime, endTime;
 };
 
+/// Idle time of a lane, and how many vCTAs go there.
+struct Stretch {
+  unsigned lane;
+  double start;
+  int64_t capacity, count = 0;
+};
+
 /// One way to place a task.
 struct Candidate {
   SmallVector<Chunk> chunks;
@@ -57,7 +64,12 @@ private:
   void place(unsigned task);
   void collectEnds(unsigned task);
   Candidate spread(unsigned task, ArrayRef<unsigned> lanes) const;
-  Candidate followInputs(unsigned task) const;
+  SmallVector<Stretch> collectStretches(ArrayRef<unsigned> lanes) const;
+  void fillStretches(MutableArrayRef<Stretch> stretches, int64_t share) const;
+  void dealEvenly(unsigned task, MutableArrayRef<Stretch> stretches) const;
+  Candidate follow(unsigned task, ArrayRef<unsigned> home) const;
+  Candidate chooseCandidate(unsigned task) const;
+  SmallVector<unsigned> getPreferredLanes() const;
   void setTimes(unsigned task, Candidate &candidate) const;
   double getReady(Interval vctas, unsigned lane) const;
   std::vector<double> getReadyTimes() const;
@@ -69,10 +81,13 @@ private:
   // Of the task that is being placed:
   SmallVector<unsigned> allLanes;
   double vctaNs = 0;
+  bool streamsWeights = false;
   /// Of every dependence on other tasks, for every set of its relation.
   std::vector<std::pair<const Relation *, std::vector<ProducerEnds>>> ends;
-  /// The lane that made the inputs of a vCTA, where it is one.
-  std::vector<unsigned> home;
+  int64_t numVCTAs = 0;
+  /// For every producer that hands vCTAs something from one lane each: that
+  /// lane, by vCTA.
+  std::vector<std::vector<unsigned>> homes;
   bool dependsOnItself = false;
   double earliest = 0, latest = 0;
 };
@@ -111,9 +126,9 @@ SmallVector<unsigned> TaskPlacer::orderTasks() const {
 //===----------------------------------------------------------------------===//
 
 void TaskPlacer::collectEnds(unsigned task) {
-  int64_t count = input.dependences.getTask(task).getNumVCTAs();
+  numVCTAs = input.dependences.getTask(task).getNumVCTAs();
   ends.clear();
-  home.assign(count, ProducerEnds::kNoLane);
+  homes.clear();
   dependsOnItself = false;
   for (const Dependence &dependence : input.dependences.getIncoming(task)) {
     if (dependence.producer == task) {
@@ -128,11 +143,13 @@ void TaskPlacer::collectEnds(unsigned task) {
     }
     if (dependence.hazard != Hazard::RAW)
       continue;
-    for (int64_t vcta = 0; vcta < count; ++vcta) {
-      const ProducerEnds &producers = ofSets[relation->setOf[vcta]];
-      if (producers.lanes == 1 && home[vcta] == ProducerEnds::kNoLane)
-        home[vcta] = producers.lastLane;
-    }
+    std::vector<unsigned> home;
+    for (uint32_t set : relation->setOf)
+      if (ofSets[set].lanes == 1)
+        home.push_back(ofSets[set].lastLane);
+    // One lane for all is among the other candidates.
+    if (int64_t(home.size()) == numVCTAs && !llvm::all_equal(home))
+      homes.push_back(std::move(home));
   }
 }
 
@@ -155,8 +172,7 @@ double TaskPlacer::getReady(Interval vctas, unsigned lane) const {
 std::vector<double> TaskPlacer::getReadyTimes() const {
   // Most inputs come from elsewhere, for any lane; the latest two, of different
   // lanes, tell of all.
-  std::vector<double> ready(input.target.getSms() *
-                            input.placement.slots.size());
+  std::vector<double> ready(times.getNumLanes());
   double first = 0, second = 0;
   unsigned firstLane = ProducerEnds::kNoLane;
   for (auto &[relation, ofSets] : ends)
@@ -219,23 +235,18 @@ void TaskPlacer::setTimes(unsigned task, Candidate &candidate) const {
       last + (used.size() > 1 ? input.costs.getHandoffNs(used.size()) : 0);
 }
 
-/// Fills the idle stretches of some lanes so that the last one ends early.
-Candidate TaskPlacer::spread(unsigned task, ArrayRef<unsigned> lanes) const {
-  struct Stretch {
-    unsigned lane;
-    double start;
-    int64_t capacity, count = 0;
-  };
-  int64_t count = home.size();
+/// Idle time of some lanes, in the order of the lanes and of time.
+SmallVector<Stretch>
+TaskPlacer::collectStretches(ArrayRef<unsigned> lanes) const {
   // Smaller pieces would cost more synchronisation than they gain.
   int64_t smallest =
-      std::max<int64_t>(1, count / int64_t(lanes.size() * kMaxRuns));
+      std::max<int64_t>(1, numVCTAs / int64_t(lanes.size() * kMaxRuns));
   SmallVector<Stretch> stretches;
   for (unsigned lane : lanes) {
     unsigned runs = 0;
     for (LaneTimes::Gap gap : times.getGaps(lane, earliest)) {
       if (std::isinf(gap.end)) {
-        stretches.push_back({lane, std::max(gap.begin, earliest), count});
+        stretches.push_back({lane, std::max(gap.begin, earliest), numVCTAs});
         continue;
       }
       // What follows is placed already: only vCTAs that are surely ready.
@@ -246,33 +257,78 @@ Candidate TaskPlacer::spread(unsigned task, ArrayRef<unsigned> lanes) const {
       stretches.push_back({lane, start, static_cast<int64_t>(fitting)});
     }
   }
+  return stretches;
+}
 
-  // One vCTA after the other goes where it ends first.
-  using Entry = std::pair<double, unsigned>;
+/// One vCTA after the other goes where it ends first, and to whom has done
+/// least so far.
+void TaskPlacer::fillStretches(MutableArrayRef<Stretch> stretches,
+                               int64_t share) const {
+  std::vector<int64_t> left(times.getNumLanes(), share);
+  using Entry = std::tuple<double, double, unsigned>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<Entry>> queue;
-  for (auto [number, stretch] : llvm::enumerate(stretches))
-    queue.push({stretch.start + vctaNs, number});
-  for (int64_t vcta = 0; vcta < count; ++vcta) {
-    unsigned number = queue.top().second;
+  auto push = [&](unsigned number) {
+    const Stretch &stretch = stretches[number];
+    if (stretch.count < stretch.capacity)
+      queue.push({stretch.start + (stretch.count + 1) * vctaNs,
+                  times.getLoad(stretch.lane), number});
+  };
+  for (unsigned number = 0; number < stretches.size(); ++number)
+    push(number);
+  for (int64_t placed = 0; placed < numVCTAs;) {
+    unsigned number = std::get<unsigned>(queue.top());
     queue.pop();
-    Stretch &stretch = stretches[number];
-    if (++stretch.count < stretch.capacity)
-      queue.push({stretch.start + (stretch.count + 1) * vctaNs, number});
+    // The lane has its share, from this stretch and from others.
+    if (left[stretches[number].lane] == 0)
+      continue;
+    --left[stretches[number].lane];
+    ++stretches[number].count;
+    ++placed;
+    push(number);
   }
+}
 
-  // With equal starts the extra vCTAs are spread evenly: such ranges are affine
-  // in the SM, and one lane op holds them all.
-  bool even = stretches.size() == allLanes.size() &&
-              count >= int64_t(stretches.size()) &&
+/// With equal starts the extra vCTAs are spread evenly: such ranges are affine
+/// in the SM, and one lane op can hold them all.
+void TaskPlacer::dealEvenly(unsigned task,
+                            MutableArrayRef<Stretch> stretches) const {
+  int64_t count = stretches.size();
+  SmallVector<double> loads, shares;
+  for (int64_t i = 0; i < count; ++i) {
+    auto [begin, end] = deal(i, numVCTAs, count);
+    loads.push_back(times.getLoad(stretches[i].lane));
+    shares.push_back(input.costs.getRunNs(task, begin, end));
+  }
+  std::rotate(stretches.begin(),
+              stretches.begin() + chooseRotation(loads, shares),
+              stretches.end());
+  for (int64_t i = 0; i < count; ++i) {
+    auto [begin, end] = deal(i, numVCTAs, count);
+    stretches[i].count = end - begin;
+  }
+}
+
+/// Fills the idle time of some lanes so that the last one ends early.
+Candidate TaskPlacer::spread(unsigned task, ArrayRef<unsigned> lanes) const {
+  SmallVector<Stretch> stretches = collectStretches(lanes);
+  int64_t numLanes = lanes.size();
+  bool even = lanes.size() == allLanes.size() &&
+              stretches.size() == lanes.size() && numVCTAs >= numLanes &&
               llvm::all_of(stretches, [&](const Stretch &stretch) {
                 return stretch.start == stretches.front().start;
               });
+  // Weights stream best when every SM has an equal share of them.
+  int64_t share =
+      streamsWeights ? (numVCTAs + numLanes - 1) / numLanes : numVCTAs;
+  if (even)
+    dealEvenly(task, stretches);
+  else
+    fillStretches(stretches, share);
+
   Candidate candidate;
   int64_t begin = 0;
-  for (auto [number, stretch] : llvm::enumerate(stretches)) {
-    int64_t lanesCount = stretches.size();
-    int64_t end = even ? (int64_t(number) + 1) * count / lanesCount
-                       : begin + stretch.count;
+  for (const Stretch &stretch : stretches) {
+    int64_t end = begin + stretch.count;
     if (begin < end)
       candidate.chunks.push_back({stretch.lane, begin, end, stretch.start, 0});
     begin = end;
@@ -281,8 +337,8 @@ Candidate TaskPlacer::spread(unsigned task, ArrayRef<unsigned> lanes) const {
   return candidate;
 }
 
-/// Every vCTA in the lane that made its inputs.
-Candidate TaskPlacer::followInputs(unsigned task) const {
+/// Every vCTA in the lane that made one of its inputs.
+Candidate TaskPlacer::follow(unsigned task, ArrayRef<unsigned> home) const {
   Candidate candidate;
   llvm::DenseMap<unsigned, double> free;
   for (int64_t begin = 0, end, count = home.size(); begin < count;
@@ -308,6 +364,45 @@ Candidate TaskPlacer::followInputs(unsigned task) const {
 // Placement
 //===----------------------------------------------------------------------===//
 
+/// Lanes that have inputs, or are free early, first.
+SmallVector<unsigned> TaskPlacer::getPreferredLanes() const {
+  std::vector<double> start = getReadyTimes();
+  for (unsigned lane : allLanes)
+    start[lane] = std::max(start[lane], times.getEnd(lane));
+  SmallVector<unsigned> lanes(allLanes);
+  llvm::stable_sort(
+      lanes, [&](unsigned a, unsigned b) { return start[a] < start[b]; });
+  return lanes;
+}
+
+Candidate TaskPlacer::chooseCandidate(unsigned task) const {
+  SmallVector<unsigned> preferred = getPreferredLanes();
+  Candidate best = spread(task, {preferred.front()});
+  // vCTAs that depend on each other run one after the other anyway.
+  if (dependsOnItself)
+    return best;
+  double handoff = input.costs.getHandoffNs(allLanes.size());
+  if (streamsWeights && vctaNs * numVCTAs > handoff)
+    best = Candidate();
+  auto consider = [&](Candidate candidate) {
+    if (candidate.cost < best.cost)
+      best = std::move(candidate);
+  };
+  // Fewer lanes are worth a try where hand-offs cost as much as the work.
+  bool isSmall = vctaNs * numVCTAs / allLanes.size() < 4 * handoff;
+  if (isSmall && !streamsWeights)
+    for (size_t lanes = 2; lanes < allLanes.size(); lanes *= 2) {
+      SmallVector<unsigned> some(
+          ArrayRef<unsigned>(preferred).take_front(lanes));
+      llvm::sort(some);
+      consider(spread(task, some));
+    }
+  for (ArrayRef<unsigned> home : homes)
+    consider(follow(task, home));
+  consider(spread(task, allLanes));
+  return best;
+}
+
 void TaskPlacer::place(unsigned task) {
   const Placement::Pin &pin = input.placement.pins[task];
   allLanes.clear();
@@ -315,36 +410,11 @@ void TaskPlacer::place(unsigned task) {
     allLanes.push_back(pin.slot * input.target.getSms() + sm);
   collectEnds(task);
   findReadyBounds();
-  int64_t count = home.size();
-  vctaNs = input.costs.getTaskNs(task) / count;
+  vctaNs = input.costs.getTaskNs(task) / numVCTAs;
+  const TaskCost &cost = input.costs.getTask(task);
+  streamsWeights = cost.weightBytes > (cost.bytesRead + cost.bytesWritten) / 2;
 
-  // Lanes that have inputs, or are free early, first.
-  SmallVector<unsigned> preferred(allLanes);
-  std::vector<double> start = getReadyTimes();
-  for (unsigned lane : allLanes)
-    start[lane] = std::max(start[lane], times.getEnd(lane));
-  llvm::stable_sort(
-      preferred, [&](unsigned a, unsigned b) { return start[a] < start[b]; });
-
-  Candidate best = spread(task, {preferred.front()});
-  // vCTAs that depend on each other run one after the other anyway.
-  if (!dependsOnItself) {
-    auto consider = [&](Candidate candidate) {
-      if (candidate.cost < best.cost)
-        best = std::move(candidate);
-    };
-    // Fewer lanes are worth a try where hand-offs cost as much as the work.
-    double all = allLanes.size();
-    if (vctaNs * count / all < 4 * input.costs.getHandoffNs(allLanes.size()))
-      for (size_t lanes = 2; lanes < allLanes.size(); lanes *= 2) {
-        SmallVector<unsigned> some(
-            ArrayRef<unsigned>(preferred).take_front(lanes));
-        llvm::sort(some);
-        consider(spread(task, some));
-      }
-    consider(followInputs(task));
-    consider(spread(task, allLanes));
-  }
+  Candidate best = chooseCandidate(task);
   for (const Chunk &chunk : best.chunks)
     times.add(chunk.lane,
               {task, chunk.begin, chunk.end, chunk.startTime, chunk.endTime});

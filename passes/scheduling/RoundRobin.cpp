@@ -7,11 +7,6 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// The vCTAs of the SM at a position, of `count` that are dealt out to `sms`.
-static Interval deal(int64_t position, int64_t count, int64_t sms) {
-  return {position * count / sms, (position + 1) * count / sms};
-}
-
 namespace {
 class RoundRobinScheduler : public Scheduler {
 public:
@@ -20,16 +15,15 @@ public:
 };
 } // namespace
 
-/// The rotation of the deal after which the busiest SM is least busy: SMs that
-/// get one vCTA more of this task are those that got less of earlier ones.
-static int64_t chooseRotation(ArrayRef<double> load, ArrayRef<double> shares) {
-  int64_t best = 0, sms = load.size();
+int64_t mlir::ark::chooseRotation(ArrayRef<double> loads,
+                                  ArrayRef<double> shares) {
+  int64_t best = 0, sms = loads.size();
   std::pair<double, double> least;
   for (int64_t rotation = 0; rotation < sms; ++rotation) {
     // Squares decide between rotations with one maximum.
     std::pair<double, double> cost = {0, 0};
     for (int64_t sm = 0; sm < sms; ++sm) {
-      double total = load[sm] + shares[(sm + sms - rotation) % sms];
+      double total = loads[sm] + shares[(sm + sms - rotation) % sms];
       cost.first = std::max(cost.first, total);
       cost.second += total * total;
     }

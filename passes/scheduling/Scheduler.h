@@ -67,6 +67,15 @@ SmallVector<StringRef> getSchedulerNames();
 FailureOr<ScheduleOp> scheduleProgram(ProgramOp program,
                                       const Scheduler &scheduler);
 
+/// vCTAs of the SM at a position, where `count` are dealt out to `sms` evenly.
+inline Interval deal(int64_t position, int64_t count, int64_t sms) {
+  return {position * count / sms, (position + 1) * count / sms};
+}
+
+/// By how many SMs to rotate a deal with these shares so that the busiest SM is
+/// least busy: who got less of earlier tasks gets more of this one.
+int64_t chooseRotation(ArrayRef<double> loads, ArrayRef<double> shares);
+
 /// Writes lanes as IR at the builder's insertion point. SMs whose programs
 /// differ in their ranges alone, and there regularly, share one lane op.
 ScheduleOp emitSchedule(OpBuilder &builder, StringRef scheduler,
