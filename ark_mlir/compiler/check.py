@@ -23,7 +23,8 @@ class CheckResult:
     Attributes:
         program: the program's name.
         target: what the schedule is for.
-        tasks, lanes, runs, waits, signals, barriers, semaphores: how many there are.
+        tasks, semaphores: how many there are.
+        lanes, runs, waits, signals, barriers: likewise, on all SMs together.
         vctas: vCTAs of all tasks.
         seconds: how long it took, with the stages before.
     """
@@ -107,11 +108,10 @@ def _summary(module: ir.Operation, machine: Target, seconds: float) -> CheckResu
                 extent *= size
             vctas += extent
         elif kind == "lane":
-            begin, end = ir.DenseI64ArrayAttr(op.attributes["sms"])
-            counts["lane"] += end - begin
+            counts["lane"] += _sms(op)
             return ir.WalkResult.ADVANCE
         if kind in counts:
-            counts[kind] += 1
+            counts[kind] += _sms(op.parent) if op.parent is not None else 1
         return ir.WalkResult.ADVANCE
 
     module.walk(visit, ir.WalkOrder.PRE_ORDER)
@@ -128,3 +128,11 @@ def _summary(module: ir.Operation, machine: Target, seconds: float) -> CheckResu
         semaphores=counts["semaphore"],
         seconds=seconds,
     )
+
+
+def _sms(op: ir.Operation | ir.OpView) -> int:
+    """On how many SMs the body of an op runs."""
+    if op.operation.name != "ark.lane":
+        return 1
+    begin, end = ir.DenseI64ArrayAttr(op.operation.attributes["sms"])
+    return end - begin

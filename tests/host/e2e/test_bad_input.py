@@ -642,10 +642,17 @@ BROKEN: dict[str, tuple[Edit, list[str]]] = {
 
 def test_the_schedule_holds_as_it_is(schedule: str) -> None:
     result = ark.compiler.check(schedule)
-    assert (result.tasks, result.waits, result.target.sms) == (3, 4, 4)
+    assert (result.tasks, result.lanes, result.target.sms) == (3, 4, 4)
     x = np.random.default_rng(0).standard_normal((32, 64)).astype(np.float32)
     weights = {"w1": np.ones((256, 64), np.float32), "w2": np.eye(64, 256, dtype=np.float32)}
-    got = ark.compile(schedule).bind(weights).run(x=x)["y"]
+    executable = ark.compile(schedule).bind(weights)
+    report = executable.report()
+    assert (result.waits, result.signals, result.barriers) == (
+        report.waits,
+        report.signals,
+        report.barriers,
+    )
+    got = executable.run(x=x)["y"]
     expected = ark.reference.run(make_mlp(), {"x": x, **weights})["y"]
     np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-6)
 

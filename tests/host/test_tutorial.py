@@ -1,0 +1,162 @@
+"""What docs/tutorial.md and README.md show is what happens.
+
+All blocks of a document run in order, in one folder: ``python`` blocks in one namespace, ``sh``
+blocks in a shell. A ``text`` block is what the block before it prints, where ``...`` stands for
+anything. A Python block that starts with a comment such as ``# mlp.py`` is that file, so that
+messages name its lines. ``<!-- needs a b -->`` before a block skips it where the Python
+packages a or b are not installed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import importlib.util
+import io
+import os
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = ("docs/tutorial.md", "README.md")
+_FENCE = re.compile(
+    r"^(?:<!-- needs (?P<needs>[\w ]+) -->\n)?```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.M | re.S
+)
+_FILE = re.compile(r"# (\w+\.py)\n")
+
+
+@dataclass(frozen=True)
+class Block:
+    """One fenced block, and what it prints where that is shown."""
+
+    place: str
+    kind: str
+    text: str
+    needs: tuple[str, ...]
+    shown: str | None
+
+
+def read_blocks(document: str) -> list[Block]:
+    """The blocks of a document that can be run."""
+    content = (ROOT / document).read_text(encoding="utf-8")
+    matches = list(_FENCE.finditer(content))
+    blocks: list[Block] = []
+    for index, match in enumerate(matches):
+        if match["kind"] not in ("python", "sh"):
+            continue
+        after = matches[index + 1] if index + 1 < len(matches) else None
+        shown = after["text"] if after is not None and after["kind"] == "text" else None
+        line = content.count("\n", 0, match.start("text")) + 1
+        needs = tuple((match["needs"] or "").split())
+        blocks.append(Block(f"{document}:{line}", match["kind"], match["text"], needs, shown))
+    return blocks
+
+
+def run_python(block: Block, namespace: dict[str, Any]) -> str:
+    file = _FILE.match(block.text)
+    if file:
+        Path(file[1]).write_text(block.text, encoding="utf-8")
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output):
+        exec(compile(block.text, file[1] if file else block.place, "exec"), namespace)
+    return output.getvalue()
+
+
+def run_shell(block: Block) -> str:
+    if block.text.startswith("make "):  # installs, builds and tests: `make test` runs us
+        return ""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    result = subprocess.run(
+        ["bash", "-euc", block.text],
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    fails = (block.shown or "").startswith("ark: error: ")
+    assert result.returncode == int(fails), f"{block.place}: {result.stderr}"
+    assert not (result.stderr and result.stdout), f"{block.place}: {result.stderr}"
+    return result.stdout + result.stderr
+
+
+def is_shown(output: str, shown: str) -> bool:
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    return doctest.OutputChecker().check_output(shown, output, flags)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_documents_are_true(document: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    blocks = read_blocks(document)
+    assert blocks
+    namespace: dict[str, Any] = {"__name__": "__main__"}
+    for block in blocks:
+        if any(importlib.util.find_spec(name) is None for name in block.needs):
+            continue
+        try:
+            output = run_python(block, namespace) if block.kind == "python" else run_shell(block)
+        except Exception as error:
+            raise AssertionError(f"{block.place}: {error}") from error
+        if block.shown is not None:
+            assert is_shown(output, block.shown), f"{block.place} prints\n{output}"
+
+
+def dead_links(document: str) -> list[str]:
+    """Relative links that lead nowhere, and links to no heading of the document."""
+    content = (ROOT / document).read_text(encoding="utf-8")
+    headings = re.findall(r"^#+ (.+)$", content, re.M)
+    anchors = {re.sub(r"[^\w -]", "", text.lower()).replace(" ", "-") for text in headings}
+    dead: list[str] = []
+    for link in re.findall(r"\]\(([^)]+)\)", content):
+        if link.startswith("#"):
+            dead += [] if link[1:] in anchors else [link]
+        elif "://" not in link and not ((ROOT / document).parent / link).exists():
+            dead.append(link)
+    return dead
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        "docs/tutorial.md",
+        pytest.param(
+            "README.md",
+            marks=pytest.mark.xfail(strict=True, reason="docs/schedule.md is not written yet"),
+        ),
+    ],
+)
+def test_links_lead_somewhere(document: str) -> None:
+    assert dead_links(document) == []
+
+
+def test_what_is_not_printed_is_noticed() -> None:
+    """The comparison of blocks does compare."""
+    assert is_shown("a  1 b\n", "a ... b\n")
+    assert not is_shown("a 1 c\n", "a ... b\n")
+    assert not is_shown("", "a\n")
+
+
+@pytest.mark.parametrize("name", ["mlp", "edit_schedule"])
+def test_examples(name: str, tmp_path: Path) -> None:
+    result = subprocess.run(
+        [sys.executable, ROOT / "examples" / f"{name}.py"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+    assert list(tmp_path.iterdir()) == []
+    last = result.stdout.splitlines()[-1]
+    assert last.startswith({"mlp": "largest difference", "edit_schedule": "all "}[name])
