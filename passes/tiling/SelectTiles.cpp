@@ -207,9 +207,11 @@ Tile TileSelector::selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const {
   if (!isCPU() && rowsOfTile <= kStreamingRows) {
     n = selectStreamingColumns(batches, columns);
   } else {
-    // A tile that is too small rereads its panels too often.
-    int64_t leastM = 16, leastN = isCPU() ? 32 : 64;
-    while (countTiles(domain, tile) < getWantedTiles() &&
+    // A tile that is too small rereads its panels too often. That costs a GPU,
+    // whose SMs share the bandwidth, more than an SM that idles for a while.
+    int64_t leastM = isCPU() ? 16 : 64, leastN = isCPU() ? 32 : 64;
+    int64_t wantedTiles = isCPU() ? getWantedTiles() : target.getSms();
+    while (countTiles(domain, tile) < wantedTiles &&
            (n > leastN || m > leastM)) {
       bool cutN = n > leastN && (n >= 2 * m || m <= leastM);
       int64_t &size = cutN ? n : m;
