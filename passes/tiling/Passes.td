@@ -22,7 +22,8 @@ def SelectTilesPass : Pass<"ark-select-tiles", "::mlir::ark::ProgramOp"> {
     - attention: one head and up to 64 query rows; all heads of a key head
       together, where these are few rows.
     - row ops: whole rows, `row-bytes` of them.
-    - in any case `tiles-per-sm` tiles for every SM where the work permits.
+    - in any case `tiles-per-sm` tiles for every SM where the work permits; of a
+      matmul on cuda and hip, one.
 
     ```mlir
     %0 = ark.group "fc1" (...) : (...) -> tensor<64x1536xf32> { ... }

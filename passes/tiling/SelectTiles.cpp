@@ -207,9 +207,10 @@ Tile TileSelector::selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const {
   if (!isCPU() && rowsOfTile <= kStreamingRows) {
     n = selectStreamingColumns(batches, columns);
   } else {
-    // A tile that is too small rereads its panels too often. That costs a GPU,
-    // whose SMs share the bandwidth, more than an SM that idles for a while.
-    int64_t leastM = isCPU() ? 16 : 64, leastN = isCPU() ? 32 : 64;
+    // A tile that is too small rereads its panels too often. On a GPU, whose
+    // SMs share the bandwidth, that costs more than SMs that end unevenly,
+    // though less than SMs without work.
+    int64_t leastM = 16, leastN = isCPU() ? 32 : 64;
     int64_t wantedTiles = isCPU() ? getWantedTiles() : target.getSms();
     while (countTiles(domain, tile) < wantedTiles &&
            (n > leastN || m > leastM)) {

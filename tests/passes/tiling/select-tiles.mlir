@@ -53,6 +53,7 @@ ark.program @raggedRowsAreCutEvenly(
     %w: tensor<4096x512xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
     -> (tensor<100x4096xf32> {ark.name = "y"}) {
   // CPU: tile = array<i64: 56, 128>
+  // CUDA: tile = array<i64: 32, 64>
   %0 = ark.group "g" (%a = %x, %b = %w)
       : (tensor<100x512xf32>, tensor<4096x512xf32>) -> tensor<100x4096xf32> {
     %1 = ark.matmul %a, %b {transpose_other} : (tensor<100x512xf32>, tensor<4096x512xf32>) -> tensor<100x4096xf32>
