@@ -16,7 +16,7 @@ offsets = {"tile": f"d0 * {TILE}", "neighbours": f"(d0 floordiv 4) * {4 * TILE}"
 size = {"tile": TILE, "neighbours": 4 * TILE, "all": count}[options.reads]
 tile = "?" if options.reads == "neighbours" and options.vctas % 4 else size
 print(
-    "module attributes {ark.target = #ark.target<backend = cuda, arch = \"sm_90a\","
+    'module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a",'
     f" sms = {options.sms}, warps = 8, shared_memory = 232448, bandwidth = 3350, flops = 990000,"
     " handoff = 1000, barrier = 2000, overhead = 500>} {\n"
     "ark.program @large() {\n"
@@ -37,7 +37,8 @@ for task in range(options.tasks):
         tiles = f"%r: memref<{tile}xf32, strided<[1], offset: ?>>, {tiles}"
     print(
         f'  ark.task "t{task}" grid [{options.vctas}] ins({ins})'
-        f" outs(%b{task % 2}[#ark.region<(d0) -> (d0 * {TILE}), [{TILE}]>] : memref<{count}xf32>) {{\n"
+        f" outs(%b{task % 2}[#ark.region<(d0) -> (d0 * {TILE}), [{TILE}]>]"
+        f" : memref<{count}xf32>) {{\n"
         f"  ^bb0(%i: index, {tiles}):\n    ark.yield\n  }}"
     )
 print("  ark.return\n}\n}")

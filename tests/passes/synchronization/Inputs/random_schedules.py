@@ -131,9 +131,7 @@ def random_lanes(rng: random.Random, tasks: list[Task], sms: int) -> list[list[t
     lanes: list[list[tuple]] = [[] for _ in range(sms)]
     for number, task in enumerate(tasks):
         count = len(task.indices())
-        cuts = sorted(
-            {0, count, *(rng.randrange(count + 1) for _ in range(rng.randint(0, 4)))}
-        )
+        cuts = sorted({0, count, *(rng.randrange(count + 1) for _ in range(rng.randint(0, 4)))})
         for begin, end in itertools.pairwise(cuts):
             lanes[rng.randrange(sms)].append(("run", number, begin, end))
     return lanes
@@ -145,11 +143,13 @@ def random_lanes(rng: random.Random, tasks: list[Task], sms: int) -> list[list[t
 
 
 def to_mlir(program: Program, sms: int) -> str:
-    lines = ["module attributes {ark.target = #ark.target<backend = cpu, arch = \"host\","
-             f" sms = {sms}, warps = 1, shared_memory = 0, bandwidth = 10, flops = 10,"
-             " handoff = 100, barrier = 300, overhead = 50>} {"]
+    lines = [
+        'module attributes {ark.target = #ark.target<backend = cpu, arch = "host",'
+        f" sms = {sms}, warps = 1, shared_memory = 0, bandwidth = 10, flops = 10,"
+        " handoff = 100, barrier = 300, overhead = 50>} {"
+    ]
     arguments = ", ".join(
-        f"%r{r}: memref<{ROOT_BYTES}xi8> {{ark.kind = #ark.kind<state>, ark.name = \"r{r}\"}}"
+        f'%r{r}: memref<{ROOT_BYTES}xi8> {{ark.kind = #ark.kind<state>, ark.name = "r{r}"}}'
         for r in range(ROOTS)
     )
     lines.append(f"ark.program @p({arguments}) {{")
@@ -164,12 +164,16 @@ def to_mlir(program: Program, sms: int) -> str:
             shape = "x".join(map(str, operand.shape))
             left = (ROOT_BYTES - operand.offset) // size
             lines.append(f"  %o{number} = arith.constant {operand.offset} : index")
-            lines.append(f"  {base} = memref.view %r{operand.root}[%o{number}][]"
-                         f" : memref<{ROOT_BYTES}xi8> to memref<{left}x{operand.dtype}>")
-            kind = (f"memref<{shape}x{operand.dtype}, strided<{operand.strides}>>")
-            lines.append(f"  %c{number} = memref.reinterpret_cast {base} to offset: [0],"
-                         f" sizes: {operand.shape}, strides: {operand.strides}"
-                         f" : memref<{left}x{operand.dtype}> to {kind}")
+            lines.append(
+                f"  {base} = memref.view %r{operand.root}[%o{number}][]"
+                f" : memref<{ROOT_BYTES}xi8> to memref<{left}x{operand.dtype}>"
+            )
+            kind = f"memref<{shape}x{operand.dtype}, strided<{operand.strides}>>"
+            lines.append(
+                f"  %c{number} = memref.reinterpret_cast {base} to offset: [0],"
+                f" sizes: {operand.shape}, strides: {operand.strides}"
+                f" : memref<{left}x{operand.dtype}> to {kind}"
+            )
             offsets = ", ".join(text for text, _ in operand.offsets)
             texts[operand.writes].append(
                 f"%c{number}[#ark.region<({dims}) -> ({offsets}), {operand.sizes}>] : {kind}"
@@ -181,13 +185,17 @@ def to_mlir(program: Program, sms: int) -> str:
             ):
                 last = max(function(corner) for corner in corners)
                 tile.append("?" if last + count > extent else str(count))
-            tiles.append(f"%t{number}: memref<{'x'.join(tile)}x{operand.dtype},"
-                         f" strided<{operand.strides}, offset: ?>>")
+            tiles.append(
+                f"%t{number}: memref<{'x'.join(tile)}x{operand.dtype},"
+                f" strided<{operand.strides}, offset: ?>>"
+            )
             number += 1
         indices = [f"%i{i}: index" for i in range(len(task.grid))]
         attributes = " attributes {in_place}" if task.in_place else ""
-        lines.append(f'  ark.task "{task.name}" grid {task.grid} ins({", ".join(texts[False])})'
-                     f' outs({", ".join(texts[True])}){attributes} {{')
+        lines.append(
+            f'  ark.task "{task.name}" grid {task.grid} ins({", ".join(texts[False])})'
+            f" outs({', '.join(texts[True])}){attributes} {{"
+        )
         lines.append(f"  ^bb0({', '.join(indices + tiles)}):\n    ark.yield\n  }}")
     lines.append(schedule_text(program, sms))
     lines.append("  ark.return\n}\n}")
@@ -209,7 +217,9 @@ def schedule_text(program: Program, sms: int) -> str:
         lines.append(f"    ark.lane sms = [{sm}, {sm + 1}] warps = [0, 1] {{")
         for item in lane:
             if item[0] == "run":
-                lines.append(f'      ark.run "{program.tasks[item[1]].name}" [{item[2]}, {item[3]}]')
+                lines.append(
+                    f'      ark.run "{program.tasks[item[1]].name}" [{item[2]}, {item[3]}]'
+                )
             else:
                 lines.append(f"      ark.{item[0]} @{item[1]}")
         lines.append("    }")
@@ -230,7 +240,10 @@ def read_schedule(text: str, tasks: list[Task], sms: int) -> Program:
             current = list(range(int(match[1]), int(match[2])))
         elif match := re.match(r'ark\.run "(\w+)" \[(.*), (.*)\]', line):
             for sm in current:
-                bounds = [eval(bound.replace("floordiv", "//"), {"d0": sm}) for bound in match.groups()[1:]]
+                bounds = [
+                    eval(bound.replace("floordiv", "//"), {"d0": sm})
+                    for bound in match.groups()[1:]
+                ]
                 program.lanes[sm].append(("run", names[match[1]], *bounds))
         elif match := re.match(r"ark\.(wait|signal|barrier) @(\S+)", line):
             for sm in current:
@@ -291,7 +304,9 @@ def is_correct(program: Program) -> bool:
         for vcta, index in enumerate(task.indices()):
             sets: dict[tuple[int, bool], set[int]] = {}
             for operand in task.operands:
-                sets.setdefault((operand.root, operand.writes), set()).update(operand.touched(index))
+                sets.setdefault((operand.root, operand.writes), set()).update(
+                    operand.touched(index)
+                )
             touched.append(((number, vcta), sets))
     for (a, of_a), (b, of_b) in itertools.combinations(touched, 2):
         conflict = any(
@@ -313,32 +328,32 @@ def mutate(rng: random.Random, program: Program) -> Program:
     """Changes one thing; the structure stays valid."""
     lanes = [list(lane) for lane in program.lanes]
     mutant = Program(program.tasks, lanes, list(program.semaphores))
-    places = [(l, i) for l, lane in enumerate(lanes) for i in range(len(lane))]
-    syncs = [(l, i) for l, i in places if lanes[l][i][0] in ("wait", "signal")]
+    places = [(row, i) for row, lane in enumerate(lanes) for i in range(len(lane))]
+    syncs = [(row, i) for row, i in places if lanes[row][i][0] in ("wait", "signal")]
     kind = rng.choice(["delete", "delete", "retarget", "swap", "move", "duplicate", "shift"])
     if kind in ("delete", "retarget", "duplicate") and syncs:
-        l, i = rng.choice(syncs)
+        row, i = rng.choice(syncs)
         if kind == "delete":
-            del lanes[l][i]
+            del lanes[row][i]
         elif kind == "retarget":
-            lanes[l][i] = (lanes[l][i][0], rng.choice(program.semaphores))
+            lanes[row][i] = (lanes[row][i][0], rng.choice(program.semaphores))
         else:
-            lanes[l].insert(rng.randrange(len(lanes[l])), lanes[l][i])
+            lanes[row].insert(rng.randrange(len(lanes[row])), lanes[row][i])
     elif kind == "move":
-        l, i = rng.choice(places)
-        item = lanes[l].pop(i)
+        row, i = rng.choice(places)
+        item = lanes[row].pop(i)
         target = rng.randrange(len(lanes))
         lanes[target].insert(rng.randrange(len(lanes[target]) + 1), item)
     elif kind == "shift":
         # A signal or wait somewhere else in its lane.
         if syncs:
-            l, i = rng.choice(syncs)
-            item = lanes[l].pop(i)
-            lanes[l].insert(rng.randrange(len(lanes[l]) + 1), item)
+            row, i = rng.choice(syncs)
+            item = lanes[row].pop(i)
+            lanes[row].insert(rng.randrange(len(lanes[row]) + 1), item)
     else:
-        l, i = rng.choice(places)
-        if i + 1 < len(lanes[l]):
-            lanes[l][i], lanes[l][i + 1] = lanes[l][i + 1], lanes[l][i]
+        row, i = rng.choice(places)
+        if i + 1 < len(lanes[row]):
+            lanes[row][i], lanes[row][i + 1] = lanes[row][i + 1], lanes[row][i]
     used = {item[1] for lane in lanes for item in lane if item[0] in ("signal", "barrier")}
     named = {item[1] for lane in lanes for item in lane if item[0] != "run"}
     # Waits of a semaphore that nobody signals do not verify.
@@ -362,7 +377,10 @@ def run_ark_opt(ark_opt: str, modules: list[str], *passes: str) -> tuple[list[st
         line += module.count("\n") + 2
     done = subprocess.run(
         [ark_opt, "-", "--split-input-file", *passes],
-        input=source, capture_output=True, text=True, check=False,
+        input=source,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     failed = set()
     for match in re.finditer(r"^<stdin>:(\d+):\d+: error", done.stderr, re.MULTILINE):
@@ -382,13 +400,19 @@ def main() -> None:
         programs.append((Program(tasks, random_lanes(rng, tasks, sms)), sms))
     modules = [to_mlir(program, sms) for program, sms in programs]
     outputs, failed, errors = run_ark_opt(
-        ark_opt, modules, "--ark-insert-synchronization", "--ark-verify-synchronization",
+        ark_opt,
+        modules,
+        "--ark-insert-synchronization",
+        "--ark-verify-synchronization",
     )
     if failed:
         number = min(failed)
         sys.exit(f"rejected:\n{modules[number]}\n{errors}")
     _, failed, errors = run_ark_opt(
-        ark_opt, modules, "--ark-insert-synchronization", "--ark-test-delete-each-wait",
+        ark_opt,
+        modules,
+        "--ark-insert-synchronization",
+        "--ark-test-delete-each-wait",
     )
     if failed:
         number = min(failed)
