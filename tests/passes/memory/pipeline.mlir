@@ -1,0 +1,20 @@
+// Tasks run at once. A dialect conversion sets the operands of the op that it
+// runs on, and tasks share theirs: on them it would race, so it is not there.
+// RUN: ark-opt %s --ark-target=cpu:2 --ark-compile-to=memory --dump-pass-pipeline -o /dev/null 2>&1 | FileCheck %s
+
+// CHECK: ark-bufferize-program,
+// CHECK-NEXT: ark.task(
+// CHECK-NEXT: ark-bufferize-bodies,
+// CHECK-NEXT: cse,
+// CHECK-NEXT: canonicalize
+// CHECK-NEXT: ),
+// CHECK-NEXT: lower-affine,
+// CHECK-NEXT: ark.task(
+// CHECK-NEXT: ark-place-temporaries
+// CHECK-NEXT: ),
+// CHECK-NEXT: ark-plan-arena,
+ark.program @p(%x: tensor<8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<8xf32> {ark.name = "y"}) {
+  %0 = ark.relu %x : (tensor<8xf32>) -> tensor<8xf32>
+  ark.return %0 : tensor<8xf32>
+}
