@@ -109,6 +109,13 @@ struct DecomposeUpdate : OpConversionPattern<UpdateOp> {
     // the other the conversion framework makes what it has to be.
     RankedTensorType stateType = getType(op.getState());
     RankedTensorType valueType = getType(op.getValue());
+    // An insertion that covers the state folds to the value, and with it goes
+    // what says that the state is written; a copy stays.
+    if (op.getOffsets().empty() && valueType == stateType) {
+      rewriter.replaceOpWithNewOp<linalg::CopyOp>(op, op.getValue(),
+                                                  op.getState());
+      return success();
+    }
     ValueRange scalars = adaptor.getOffsets();
     SmallVector<OpFoldResult> offsets;
     for (auto [dim, offset] : llvm::enumerate(op.getStaticOffsets())) {

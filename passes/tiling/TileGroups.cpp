@@ -26,6 +26,15 @@ using namespace mlir::ark;
 using tensor::ExtractSliceOp;
 using tensor::InsertSliceOp;
 
+namespace {
+/// What a group that updates a state writes: all of `value`, at `offsets`.
+struct Update {
+  Value value;
+  BlockArgument state;
+  SmallVector<OpFoldResult> offsets;
+};
+} // namespace
+
 static RankedTensorType getType(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
@@ -85,21 +94,29 @@ private:
   /// What vCTAs compute tiles of: what the group yields or, of a group that
   /// updates a state, what it inserts.
   Value root;
-  InsertSliceOp update;
+  std::optional<Update> update;
   TileGrid grid;
 };
 } // namespace
 
-/// The insertion into an operand that a group yields, if it does.
-static InsertSliceOp getUpdate(GroupOp group) {
-  Operation *yield = group.getBody().front().getTerminator();
-  auto insertion = yield->getOperand(0).getDefiningOp<InsertSliceOp>();
-  return insertion && isa<BlockArgument>(insertion.getDest()) ? insertion
-                                                              : InsertSliceOp();
+/// The insertion into an operand that a group yields, or its copy to all of an
+/// operand, if it yields one.
+static std::optional<Update> getUpdate(GroupOp group) {
+  Value result = group.getBody().front().getTerminator()->getOperand(0);
+  if (auto insertion = result.getDefiningOp<InsertSliceOp>())
+    if (auto state = dyn_cast<BlockArgument>(insertion.getDest()))
+      return Update{insertion.getSource(), state, insertion.getMixedOffsets()};
+  if (auto copy = result.getDefiningOp<linalg::CopyOp>())
+    if (auto state = dyn_cast<BlockArgument>(copy.getOutputs().front()))
+      return Update{
+          copy.getInputs().front(), state,
+          SmallVector<OpFoldResult>(getType(state).getRank(),
+                                    OpBuilder(group).getIndexAttr(0))};
+  return std::nullopt;
 }
 
-/// The state that an update writes is longer than the value, so a region would
-/// not be clipped where the value ends: tiles of updates divide the value.
+/// Where a state is longer than the value that an update writes, a region would
+/// not be clipped where the value ends: tiles divide the value.
 static int64_t getDivisor(int64_t extent, int64_t wanted) {
   for (int64_t size = std::min(extent, wanted); size > 1; --size)
     if (extent % size == 0)
@@ -108,17 +125,18 @@ static int64_t getDivisor(int64_t extent, int64_t wanted) {
 }
 
 static Value getRoot(GroupOp group) {
-  if (InsertSliceOp update = getUpdate(group))
-    return update.getSource();
+  if (std::optional<Update> update = getUpdate(group))
+    return update->value;
   return group.getBody().front().getTerminator()->getOperand(0);
 }
 
 static TileGrid makeGrid(GroupOp group) {
   ArrayRef<int64_t> extents = getType(getRoot(group)).getShape();
   SmallVector<int64_t> tile(*group.getTile());
-  if (getUpdate(group))
-    for (auto [extent, size] : llvm::zip(extents, tile))
-      size = getDivisor(extent, size);
+  if (std::optional<Update> update = getUpdate(group))
+    for (auto [extent, whole, size] :
+         llvm::zip(extents, getType(update->state).getShape(), tile))
+      size = extent == whole ? size : getDivisor(extent, size);
   return TileGrid(group.getContext(), extents, tile);
 }
 
@@ -128,8 +146,7 @@ GroupTiler::GroupTiler(RewriterBase &rewriter, GroupOp group)
 
 Value GroupTiler::createOut() {
   if (update) {
-    unsigned state = cast<BlockArgument>(update.getDest()).getArgNumber();
-    return group.getInputs()[state];
+    return group.getInputs()[update->state.getArgNumber()];
   }
   RankedTensorType type = getType(group.getResult(0));
   return tensor::EmptyOp::create(rewriter, loc, type.getShape(),
@@ -147,7 +164,7 @@ RegionAttr GroupTiler::getOutRegion() {
     int64_t size = grid.getTile()[dim];
     if (update) {
       std::optional<int64_t> start =
-          getConstantIntValue(update.getMixedOffsets()[dim]);
+          getConstantIntValue(update->offsets[dim]);
       offset = start ? offset + *start : rewriter.getAffineConstantExpr(0);
       size = start ? size : type.getDimSize(dim);
     }
@@ -184,7 +201,7 @@ SmallVector<OpFoldResult> GroupTiler::getUpdateOffsets(ValueRange indices) {
              tile = rewriter.getAffineSymbolExpr(1);
   AffineMap sum = AffineMap::get(0, 2, start + tile);
   SmallVector<OpFoldResult> offsets;
-  for (auto [dim, offset] : llvm::enumerate(update.getMixedOffsets())) {
+  for (auto [dim, offset] : llvm::enumerate(update->offsets)) {
     if (getConstantIntValue(offset))
       offsets.push_back(rewriter.getIndexAttr(0));
     else

@@ -102,6 +102,22 @@ ark.program @updateRoundsWhatItsPrologueMakes(
   ark.return %0 : tensor<4x8xbf16>
 }
 
+// An insertion of all elements would fold to what is inserted.
+// CHECK-LABEL: ark.program @updateOfAllOfAStateIsACopy
+ark.program @updateOfAllOfAStateIsACopy(
+    %s: tensor<4x8xbf16> {ark.kind = #ark.kind<state>, ark.name = "s"},
+    %v: tensor<4x8xbf16> {ark.kind = #ark.kind<input>, ark.name = "v"}) {
+  // CHECK: ark.group "g" (%[[S:.+]] = %{{.+}}, %[[V:.+]] = %{{.+}})
+  // CHECK-NEXT: %[[R:.+]] = linalg.copy ins(%[[V]] : tensor<4x8xbf16>) outs(%[[S]] : tensor<4x8xbf16>)
+  // CHECK-NEXT: ark.yield %[[R]]
+  %0 = ark.group "g" (%a = %s, %b = %v)
+      : (tensor<4x8xbf16>, tensor<4x8xbf16>) -> tensor<4x8xbf16> {
+    %r = ark.update %b into %a [0, 0] : (tensor<4x8xbf16>, tensor<4x8xbf16>) -> tensor<4x8xbf16>
+    ark.yield %r : tensor<4x8xbf16>
+  }
+  ark.return
+}
+
 // Nothing is computed, so nothing is converted.
 // CHECK-LABEL: ark.program @concatInsertsSideBySide
 ark.program @concatInsertsSideBySide(

@@ -159,6 +159,24 @@ ark.program @updateWritesItsStateInPlace(
   ark.return
 }
 
+// CHECK-LABEL: ark.program @updateOfAllOfAStateWritesItToo
+// CHECK-SAME: %[[S:[a-z0-9]+]]: tensor<8x16xf32>
+ark.program @updateOfAllOfAStateWritesItToo(
+    %s: tensor<8x16xf32> {ark.kind = #ark.kind<state>, ark.name = "s"},
+    %x: tensor<8x16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}) {
+  // CHECK-NOT: tensor.empty
+  // CHECK: ark.task "push" grid [3]
+  // CHECK-SAME: ins(%{{[a-z0-9]+}}[#ark.region<(d0) -> (d0 * 3, 0), [3, 16]>] : tensor<8x16xf32>)
+  // CHECK-SAME: outs(%[[S]][#ark.region<(d0) -> (d0 * 3, 0), [3, 16]>] : tensor<8x16xf32>)
+  // CHECK-SAME: in_place
+  %0 = ark.group "push" (%a = %s, %b = %x) attributes {tile = array<i64: 3, 16>}
+      : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32> {
+    %1 = ark.update %b into %a [0, 0] : (tensor<8x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
+    ark.yield %1 : tensor<8x16xf32>
+  }
+  ark.return
+}
+
 // Which rows are written is only known at run time; columns are cut still.
 // CHECK-LABEL: ark.program @updateAtARunTimeOffsetDeclaresTheDimension
 ark.program @updateAtARunTimeOffsetDeclaresTheDimension(
