@@ -23,6 +23,10 @@ config.excludes = [
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.ark_obj_root, "tests")
 
+# What hangs is stopped and named; psutil, of the test requirements, kills it.
+if lit_config.maxIndividualTestTimeIsSupported[0]:
+    lit_config.maxIndividualTestTime = 300
+
 # A variable whose name does not start with $ must not leak into the next label.
 config.environment["FILECHECK_OPTS"] = "-enable-var-scope --allow-unused-prefixes=false"
 llvm_config.with_system_environment(["HOME", "TMP", "TEMP", "TMPDIR"])
