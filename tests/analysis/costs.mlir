@@ -1,4 +1,4 @@
-// RUN: ark-opt %s --split-input-file --ark-test-print-costs -o /dev/null | FileCheck %s
+// RUN: ark-opt %s --mlir-disable-threading --split-input-file --ark-test-print-costs -o /dev/null | FileCheck %s
 
 module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 4, warps = 1,
     shared_memory = 0, bandwidth = 4, flops = 40, handoff = 200, barrier = 600, overhead = 50>} {

@@ -1,4 +1,5 @@
-// RUN: ark-opt %s --ark-test-print-dependences -o /dev/null | FileCheck %s
+// Programs are printed by threads of their own otherwise, at once.
+// RUN: ark-opt %s --mlir-disable-threading --ark-test-print-dependences -o /dev/null | FileCheck %s
 
 // CHECK-LABEL: program @everyTileNeedsItsOwn
 // CHECK-NEXT: RAW a.1 -> b.0

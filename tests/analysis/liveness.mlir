@@ -1,4 +1,4 @@
-// RUN: ark-opt %s --split-input-file --ark-test-liveness -o /dev/null | FileCheck %s
+// RUN: ark-opt %s --mlir-disable-threading --split-input-file --ark-test-liveness -o /dev/null | FileCheck %s
 
 // Branches that nothing orders keep their bytes apart, although program order
 // has one of them end before the other begins.

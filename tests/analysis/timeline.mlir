@@ -1,4 +1,4 @@
-// RUN: ark-opt %s --split-input-file --ark-test-print-timeline -o /dev/null | FileCheck %s
+// RUN: ark-opt %s --mlir-disable-threading --split-input-file --ark-test-print-timeline -o /dev/null | FileCheck %s
 
 // A wait lasts from when the lane comes to it until the hand-off has arrived.
 // CHECK: SM 0

@@ -1,4 +1,4 @@
-// RUN: ark-opt %s --split-input-file --ark-test-buffer-view --verify-diagnostics | FileCheck %s
+// RUN: ark-opt %s --mlir-disable-threading --split-input-file --ark-test-buffer-view --verify-diagnostics | FileCheck %s
 
 // CHECK: whole 0: argument 0 bytes [0, 128) shape [32] strides [1] of f32 dense whole
 ark.program @wholeArgument(%x: memref<32xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}) {

@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --split-input-file --ark-insert-synchronization --ark-verify-synchronization | FileCheck %s
 // RUN: ark-opt %s --split-input-file --ark-insert-synchronization=max-semaphores=2 --ark-verify-synchronization | FileCheck %s --check-prefix=FEW
-// RUN: ark-opt %s --split-input-file --ark-insert-synchronization --ark-test-delete-each-wait -o /dev/null
-// RUN: ark-opt %s --split-input-file --ark-insert-synchronization=max-semaphores=2 --ark-test-delete-each-wait -o /dev/null
+// RUN: ark-opt %s --mlir-disable-threading --split-input-file --ark-insert-synchronization --ark-test-delete-each-wait -o /dev/null
+// RUN: ark-opt %s --mlir-disable-threading --split-input-file --ark-insert-synchronization=max-semaphores=2 --ark-test-delete-each-wait -o /dev/null
 
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 4, warps = 8,
     shared_memory = 2048, bandwidth = 100, flops = 100, handoff = 10, barrier = 20, overhead = 100>} {
