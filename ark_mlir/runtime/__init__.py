@@ -10,7 +10,8 @@ from __future__ import annotations
 import os
 
 from ..bundle import read_bundle
-from .driver import DRIVERS, Driver, DriverTable, Fault, Launch, Memory, Outcome, Stop
+from .driver import Driver, Fault, Launch, Memory, Outcome, Stop
+from .drivers import DRIVERS, DriverTable
 from .executable import Executable, Resident
 from .report import Report
 

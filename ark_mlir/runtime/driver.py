@@ -6,13 +6,11 @@ others, so that each failure on the launch path can be made to happen.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from ..errors import UnsupportedError
 from .abi import Abort, DataError
 
 if TYPE_CHECKING:
@@ -140,29 +138,3 @@ class Driver(Protocol):
     def close(self) -> None:
         """Gives everything back; no call may follow."""
         ...
-
-
-DriverTable = Mapping[str, Callable[[], Driver]]
-
-
-def _cpu() -> Driver:
-    from .cpu import CpuDriver
-
-    return CpuDriver()
-
-
-# Made on use: a machine needs the libraries only of the backends that it runs.
-DRIVERS: DriverTable = {"cpu": _cpu}
-
-
-def make_driver(bundle: Bundle, table: DriverTable = DRIVERS) -> Driver:
-    """The driver for a bundle's backend, not yet loaded; raises UnsupportedError without one."""
-    target = bundle.manifest.target
-    factory = table.get(target.backend)
-    if factory is None:
-        raise UnsupportedError(
-            f"the bundle is for {target.backend} ({target.arch}); "
-            f"this runtime runs bundles for {', '.join(sorted(table))}",
-            location=bundle.where,
-        )
-    return factory()

@@ -13,7 +13,7 @@ from ..bundle import Buffer, Bundle, Manifest
 from ..errors import InvalidUsageError
 from .arrays import fetch, framework, store
 from .binding import Sources, place, read_sources, refuse
-from .driver import DRIVERS, DriverTable
+from .drivers import DRIVERS, DriverTable
 from .report import Report, make_report
 from .running import Inputs, Path, Runner
 

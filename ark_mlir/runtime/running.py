@@ -14,7 +14,8 @@ from ..bundle import Buffer, Bundle
 from ..errors import InvalidUsageError
 from . import host
 from .binding import Bound, check_arrays, name_problems, refuse
-from .driver import DriverTable, Launch, Memory, make_driver
+from .driver import Launch, Memory
+from .drivers import DriverTable, make_driver
 from .hang import failure
 from .report import predicted_ns
 from .storage import Storage

@@ -1,0 +1,37 @@
+"""Which driver runs the bundles of which backend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from ..errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from ..bundle import Bundle
+    from .driver import Driver
+
+DriverTable = Mapping[str, "Callable[[], Driver]"]
+
+
+def _cpu() -> Driver:
+    from .cpu import CpuDriver
+
+    return CpuDriver()
+
+
+# Made on use: a machine needs the libraries only of the backends that it runs.
+DRIVERS: DriverTable = {"cpu": _cpu}
+
+
+def make_driver(bundle: Bundle, table: DriverTable = DRIVERS) -> Driver:
+    """The driver for a bundle's backend, not yet loaded; raises UnsupportedError without one."""
+    target = bundle.manifest.target
+    factory = table.get(target.backend)
+    if factory is None:
+        raise UnsupportedError(
+            f"the bundle is for {target.backend} ({target.arch}); "
+            f"this runtime runs bundles for {', '.join(sorted(table))}",
+            location=bundle.where,
+        )
+    return factory()
