@@ -123,51 +123,108 @@ static Value truncateFormat(ScalarMath m, Value x, const Format &format) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-struct ExpandExtend : OpRewritePattern<arith::ExtFOp> {
-  ExpandExtend(MLIRContext *context, bool halves)
-      : OpRewritePattern(context), halves(halves) {}
+/// What the processor has no instruction for.
+struct Expansion {
+  bool halves;
 
-  LogicalResult matchAndRewrite(arith::ExtFOp op,
+  bool covers(Type type) const {
+    Type element = getElementTypeOrSelf(type);
+    return element.isBF16() ||
+           (element.isF16() ? halves : getFormat(element).has_value());
+  }
+};
+} // namespace
+
+/// A narrow float as f32. What the processor can do is left to it.
+static Value widen(ScalarMath m, Value x, const Expansion &expansion) {
+  Type from = getElementTypeOrSelf(x.getType());
+  if (from.isF32())
+    return x;
+  if (!expansion.covers(from))
+    return m.emit<arith::ExtFOp>(m.f32(), x);
+  Type integer = m.like(m.builder.getIntegerType(from.getIntOrFloatBitWidth()));
+  Value bits =
+      m.emit<arith::ExtUIOp>(m.i32(), m.emit<arith::BitcastOp>(integer, x));
+  std::optional<Format> format = getFormat(from);
+  return m.fromBits(format ? extendFormat(m, bits, *format)
+                           : extendBF16(m, bits));
+}
+
+/// f32 as a narrow float.
+static Value narrow(ScalarMath m, Value x, Type type,
+                    const Expansion &expansion) {
+  Type to = getElementTypeOrSelf(type);
+  if (!expansion.covers(to))
+    return m.emit<arith::TruncFOp>(type, x);
+  std::optional<Format> format = getFormat(to);
+  Value bits = format ? truncateFormat(m, x, *format) : truncateBF16(m, x);
+  Type integer = m.like(m.builder.getIntegerType(to.getIntOrFloatBitWidth()));
+  return m.emit<arith::BitcastOp>(type, m.emit<arith::TruncIOp>(integer, bits));
+}
+
+namespace {
+/// Between two floats of at most 32 bits, by way of f32, which holds them all.
+/// The narrow ones are no conversion to MLIR any more, so that nothing folds
+/// the way away again.
+template <typename Op>
+struct ExpandFloatToFloat : OpRewritePattern<Op> {
+  ExpandFloatToFloat(MLIRContext *context, Expansion expansion)
+      : OpRewritePattern<Op>(context), expansion(expansion) {}
+
+  LogicalResult matchAndRewrite(Op op,
                                 PatternRewriter &rewriter) const override {
-    Type from = getElementTypeOrSelf(op.getIn().getType());
-    std::optional<Format> format = getFormat(from);
-    if (!getElementTypeOrSelf(op.getType()).isF32() ||
-        (from.isF16() && !halves) || (!format && !from.isBF16()))
+    Type from = op.getIn().getType(), to = op.getType();
+    if (getElementTypeOrSelf(from).getIntOrFloatBitWidth() > 32 ||
+        getElementTypeOrSelf(to).getIntOrFloatBitWidth() > 32 ||
+        !(expansion.covers(from) || expansion.covers(to)))
       return rewriter.notifyMatchFailure(op, "is left to LLVM");
-    ScalarMath m{rewriter, op.getLoc(), op.getType()};
-    Type integer =
-        m.like(rewriter.getIntegerType(from.getIntOrFloatBitWidth()));
-    Value bits = m.emit<arith::ExtUIOp>(
-        m.i32(), m.emit<arith::BitcastOp>(integer, op.getIn()));
-    bits = format ? extendFormat(m, bits, *format) : extendBF16(m, bits);
-    rewriter.replaceOp(op, m.fromBits(bits));
+    ScalarMath m{rewriter, op.getLoc(), from};
+    Value wide = widen(m, op.getIn(), expansion);
+    rewriter.replaceOp(op, getElementTypeOrSelf(to).isF32()
+                               ? wide
+                               : narrow(m, wide, to, expansion));
     return success();
   }
 
-  bool halves;
+  Expansion expansion;
 };
 
-struct ExpandTruncate : OpRewritePattern<arith::TruncFOp> {
-  ExpandTruncate(MLIRContext *context, bool halves)
-      : OpRewritePattern(context), halves(halves) {}
+/// Rounding twice gives what rounding once does: integers that f32 rounds are
+/// beyond f16 and the 8-bit floats. To bf16 it may miss by the last bit.
+template <typename Op>
+struct ExpandIntToFloat : OpRewritePattern<Op> {
+  ExpandIntToFloat(MLIRContext *context, Expansion expansion)
+      : OpRewritePattern<Op>(context), expansion(expansion) {}
 
-  LogicalResult matchAndRewrite(arith::TruncFOp op,
+  LogicalResult matchAndRewrite(Op op,
                                 PatternRewriter &rewriter) const override {
-    Type to = getElementTypeOrSelf(op.getType());
-    std::optional<Format> format = getFormat(to);
-    if (!getElementTypeOrSelf(op.getIn().getType()).isF32() ||
-        (to.isF16() && !halves) || (!format && !to.isBF16()))
+    if (!expansion.covers(op.getType()))
       return rewriter.notifyMatchFailure(op, "is left to LLVM");
-    ScalarMath m{rewriter, op.getLoc(), op.getIn().getType()};
-    Value bits = format ? truncateFormat(m, op.getIn(), *format)
-                        : truncateBF16(m, op.getIn());
-    Type integer = m.like(rewriter.getIntegerType(to.getIntOrFloatBitWidth()));
-    Value narrow = m.emit<arith::TruncIOp>(integer, bits);
-    rewriter.replaceOpWithNewOp<arith::BitcastOp>(op, op.getType(), narrow);
+    ScalarMath m{rewriter, op.getLoc(), op.getType()};
+    Value wide = m.emit<Op>(m.f32(), op.getIn());
+    rewriter.replaceOp(op, narrow(m, wide, op.getType(), expansion));
     return success();
   }
 
-  bool halves;
+  Expansion expansion;
+};
+
+template <typename Op>
+struct ExpandFloatToInt : OpRewritePattern<Op> {
+  ExpandFloatToInt(MLIRContext *context, Expansion expansion)
+      : OpRewritePattern<Op>(context), expansion(expansion) {}
+
+  LogicalResult matchAndRewrite(Op op,
+                                PatternRewriter &rewriter) const override {
+    if (!expansion.covers(op.getIn().getType()))
+      return rewriter.notifyMatchFailure(op, "is left to LLVM");
+    ScalarMath m{rewriter, op.getLoc(), op.getIn().getType()};
+    Value wide = widen(m, op.getIn(), expansion);
+    rewriter.replaceOpWithNewOp<Op>(op, op.getType(), wide);
+    return success();
+  }
+
+  Expansion expansion;
 };
 
 struct ExpandFloatsPass : ark::impl::ExpandFloatsPassBase<ExpandFloatsPass> {
@@ -175,7 +232,11 @@ struct ExpandFloatsPass : ark::impl::ExpandFloatsPassBase<ExpandFloatsPass> {
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<ExpandExtend, ExpandTruncate>(&getContext(), halves);
+    patterns.add<
+        ExpandFloatToFloat<arith::ExtFOp>, ExpandFloatToFloat<arith::TruncFOp>,
+        ExpandIntToFloat<arith::SIToFPOp>, ExpandIntToFloat<arith::UIToFPOp>,
+        ExpandFloatToInt<arith::FPToSIOp>, ExpandFloatToInt<arith::FPToUIOp>>(
+        &getContext(), Expansion{halves});
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

@@ -480,3 +480,71 @@ func.func @f8E4M3FNWidensASubnormal() -> i32 {
   %1 = arith.bitcast %0 : f32 to i32
   return %1 : i32
 }
+
+// Integers and other narrow floats go by way of f32. 17 is half way between 16
+// and 18; 2^24 + 1 is rounded on the way, far beyond the largest number.
+func.func private @integer_f8E4M3FN(%x: i32) -> i8 {
+  %0 = arith.sitofp %x : i32 to f8E4M3FN
+  %1 = arith.bitcast %0 : f8E4M3FN to i8
+  return %1 : i8
+}
+// CHECK-LABEL: func.func @f8E4M3FNOfIntegers
+// CHECK-DAG: %[[TIE:.+]] = arith.constant 88 : i8
+// CHECK-DAG: %[[LARGE:.+]] = arith.constant 127 : i8
+// CHECK-DAG: %[[NEGATIVE:.+]] = arith.constant -8 : i8
+// CHECK: return %[[TIE]], %[[LARGE]], %[[NEGATIVE]]
+func.func @f8E4M3FNOfIntegers() -> (i8, i8, i8) {
+  %tie = arith.constant 17 : i32
+  %large = arith.constant 16777217 : i32
+  %negative = arith.constant -256 : i32
+  %0 = call @integer_f8E4M3FN(%tie) : (i32) -> i8
+  %1 = call @integer_f8E4M3FN(%large) : (i32) -> i8
+  %2 = call @integer_f8E4M3FN(%negative) : (i32) -> i8
+  return %0, %1, %2 : i8, i8, i8
+}
+
+// 200 as a signed byte would be -56. Between 192 and 224, it is nearer to the one.
+func.func private @unsigned_f8E5M2(%x: i8) -> i8 {
+  %0 = arith.uitofp %x : i8 to f8E5M2
+  %1 = arith.bitcast %0 : f8E5M2 to i8
+  return %1 : i8
+}
+// CHECK-LABEL: func.func @f8E5M2OfAnUnsignedByte
+// CHECK-NEXT: %[[R:.+]] = arith.constant 90 : i8
+// CHECK-NEXT: return %[[R]]
+func.func @f8E5M2OfAnUnsignedByte() -> i8 {
+  %x = arith.constant -56 : i8
+  %0 = call @unsigned_f8E5M2(%x) : (i8) -> i8
+  return %0 : i8
+}
+
+func.func private @half_f8E5M2(%x: f16) -> i8 {
+  %0 = arith.truncf %x : f16 to f8E5M2
+  %1 = arith.bitcast %0 : f8E5M2 to i8
+  return %1 : i8
+}
+// 1.125 is a tie and the next larger half is not.
+// CHECK-LABEL: func.func @f8E5M2OfHalves
+// CHECK-DAG: %[[TIE:.+]] = arith.constant 60 : i8
+// CHECK-DAG: %[[ABOVE:.+]] = arith.constant 61 : i8
+// CHECK: return %[[TIE]], %[[ABOVE]]
+func.func @f8E5M2OfHalves() -> (i8, i8) {
+  %tie = arith.constant 0x3C80 : f16
+  %above = arith.constant 0x3C81 : f16
+  %0 = call @half_f8E5M2(%tie) : (f16) -> i8
+  %1 = call @half_f8E5M2(%above) : (f16) -> i8
+  return %0, %1 : i8, i8
+}
+
+func.func private @f8E4M3FN_integer(%x: f8E4M3FN) -> i32 {
+  %0 = arith.fptosi %x : f8E4M3FN to i32
+  return %0 : i32
+}
+// CHECK-LABEL: func.func @integerOfF8E4M3FN
+// CHECK-NEXT: %[[R:.+]] = arith.constant -448 : i32
+// CHECK-NEXT: return %[[R]]
+func.func @integerOfF8E4M3FN() -> i32 {
+  %x = arith.constant 0xFE : f8E4M3FN
+  %0 = call @f8E4M3FN_integer(%x) : (f8E4M3FN) -> i32
+  return %0 : i32
+}

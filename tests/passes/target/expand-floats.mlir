@@ -73,3 +73,66 @@ func.func @wideFloats(%x: f32) -> f32 {
   %2 = arith.truncf %1 : f64 to f32
   return %2 : f32
 }
+
+// What canonicalisation makes of a way by f32: MLIR has no lowering for it.
+// CHECK-LABEL: func.func @betweenNarrowFloats
+// CHECK-NOT: arith.truncf %{{.+}} : {{(f16|bf16)}} to
+// CHECK: arith.bitcast %{{.+}} : i8 to f8E4M3FN
+// CHECK-NOT: arith.truncf %{{.+}} : {{(f16|bf16)}} to
+// CHECK: arith.bitcast %{{.+}} : i8 to f8E5M2
+// CHECK: return
+func.func @betweenNarrowFloats(%x: f16, %y: bf16) -> (f8E4M3FN, f8E5M2) {
+  %0 = arith.truncf %x : f16 to f8E4M3FN
+  %1 = arith.truncf %y : bf16 to f8E5M2
+  return %0, %1 : f8E4M3FN, f8E5M2
+}
+
+// CHECK-LABEL: func.func @fromEightBits
+// CHECK-NOT: arith.extf %{{.+}} : {{f8.+}} to
+// CHECK: %[[H:.+]] = {{arith.truncf %.+ : f32 to f16|arith.bitcast %.+ : i16 to f16}}
+// CHECK-NOT: arith.extf
+// CHECK: %[[B:.+]] = arith.bitcast %{{.+}} : i16 to bf16
+// CHECK: return %[[H]], %[[B]]
+func.func @fromEightBits(%x: f8E4M3FN, %y: f8E5M2) -> (f16, bf16) {
+  %0 = arith.extf %x : f8E4M3FN to f16
+  %1 = arith.extf %y : f8E5M2 to bf16
+  return %0, %1 : f16, bf16
+}
+
+// CHECK-LABEL: func.func @integersToNarrowFloats
+// CHECK: arith.sitofp %{{.+}} : i32 to f32
+// CHECK: arith.bitcast %{{.+}} : i8 to f8E4M3FN
+// CHECK: arith.uitofp %{{.+}} : i8 to f32
+// CHECK: arith.bitcast %{{.+}} : i8 to f8E5M2
+// CHECK: arith.sitofp %{{.+}} : i64 to f32
+// CHECK: arith.bitcast %{{.+}} : i16 to bf16
+// CHECK: arith.uitofp %{{.+}} : i1 to f32
+// CHECK: arith.bitcast %{{.+}} : i8 to f8E4M3FN
+func.func @integersToNarrowFloats(%a: i32, %b: i8, %c: i64, %d: i1)
+    -> (f8E4M3FN, f8E5M2, bf16, f8E4M3FN) {
+  %0 = arith.sitofp %a : i32 to f8E4M3FN
+  %1 = arith.uitofp %b : i8 to f8E5M2
+  %2 = arith.sitofp %c : i64 to bf16
+  %3 = arith.uitofp %d : i1 to f8E4M3FN
+  return %0, %1, %2, %3 : f8E4M3FN, f8E5M2, bf16, f8E4M3FN
+}
+
+// CHECK-LABEL: func.func @narrowFloatsToIntegers
+// CHECK: arith.bitcast %{{.+}} : f8E4M3FN to i8
+// CHECK: arith.fptosi %{{.+}} : f32 to i32
+// CHECK: arith.bitcast %{{.+}} : bf16 to i16
+// CHECK: arith.fptoui %{{.+}} : f32 to i8
+func.func @narrowFloatsToIntegers(%x: f8E4M3FN, %y: bf16) -> (i32, i8) {
+  %0 = arith.fptosi %x : f8E4M3FN to i32
+  %1 = arith.fptoui %y : bf16 to i8
+  return %0, %1 : i32, i8
+}
+
+// CHECK-LABEL: func.func @integersToHalves
+// NATIVE: arith.sitofp %{{.+}} : i32 to f16
+// HALVES: arith.sitofp %{{.+}} : i32 to f32
+// HALVES: arith.bitcast %{{.+}} : i16 to f16
+func.func @integersToHalves(%x: i32) -> f16 {
+  %0 = arith.sitofp %x : i32 to f16
+  return %0 : f16
+}
