@@ -207,11 +207,22 @@ LogicalResult OperandChecker::checkOutputs() {
 // Bodies
 //===----------------------------------------------------------------------===//
 
+/// Memory knows signs of integers and arithmetic does not: between the two a
+/// scalar changes its type, but no bit.
+static bool isSignChange(Operation *op) {
+  if (!isa<UnrealizedConversionCastOp>(op) || op->getNumOperands() != 1 ||
+      op->getNumResults() != 1)
+    return false;
+  auto from = dyn_cast<IntegerType>(op->getOperand(0).getType());
+  auto to = dyn_cast<IntegerType>(op->getResult(0).getType());
+  return from && to && from.getWidth() == to.getWidth();
+}
+
 static bool isAllowedInBody(Operation *op) {
   if (isa<memref::AllocOp, memref::ReallocOp, memref::DeallocOp,
           memref::CopyOp>(op))
     return false;
-  return isa<CheckIndexOp, YieldOp>(op) ||
+  return isa<CheckIndexOp, YieldOp>(op) || isSignChange(op) ||
          isa<arith::ArithDialect, linalg::LinalgDialect, math::MathDialect,
              memref::MemRefDialect, scf::SCFDialect, vector::VectorDialect>(
              op->getDialect());

@@ -277,6 +277,71 @@ ark.program @copyThatNeedsALibrary(%x: memref<16xf32> {ark.kind = #ark.kind<inpu
 
 // -----
 
+ark.program @signChangeOfAnotherWidth(%x: memref<16xui8> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xui8> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xui8>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xui8>) {
+  ^bb0(%i: index, %t0: memref<16xui8, strided<[1], offset: ?>>, %t1: memref<16xui8, strided<[1], offset: ?>>):
+    %0 = memref.load %t0[%i] : memref<16xui8, strided<[1], offset: ?>>
+    // expected-error @below {{has no place in the body of a task on buffers}}
+    %1 = builtin.unrealized_conversion_cast %0 : ui8 to i16
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @signChangeOfAFloat(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %t0: memref<16xf32, strided<[1], offset: ?>>, %t1: memref<16xf32, strided<[1], offset: ?>>):
+    %0 = memref.load %t0[%i] : memref<16xf32, strided<[1], offset: ?>>
+    // expected-error @below {{has no place in the body of a task on buffers}}
+    %1 = builtin.unrealized_conversion_cast %0 : f32 to i32
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @signChangeOfABuffer(%x: memref<16xui8> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xui8> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xui8>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xui8>) {
+  ^bb0(%i: index, %t0: memref<16xui8, strided<[1], offset: ?>>, %t1: memref<16xui8, strided<[1], offset: ?>>):
+    %0 = memref.load %t0[%i] : memref<16xui8, strided<[1], offset: ?>>
+    // expected-error @below {{has no place in the body of a task on buffers}}
+    %1 = builtin.unrealized_conversion_cast %t0 : memref<16xui8, strided<[1], offset: ?>> to memref<16xi8, strided<[1], offset: ?>>
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @signChangeToAnIndex(%x: memref<16xui32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xui32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xui32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xui32>) {
+  ^bb0(%i: index, %t0: memref<16xui32, strided<[1], offset: ?>>, %t1: memref<16xui32, strided<[1], offset: ?>>):
+    %0 = memref.load %t0[%i] : memref<16xui32, strided<[1], offset: ?>>
+    // expected-error @below {{has no place in the body of a task on buffers}}
+    %1 = builtin.unrealized_conversion_cast %0 : ui32 to index
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @signChangeOfTwo(%x: memref<16xui8> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xui8> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xui8>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xui8>) {
+  ^bb0(%i: index, %t0: memref<16xui8, strided<[1], offset: ?>>, %t1: memref<16xui8, strided<[1], offset: ?>>):
+    %0 = memref.load %t0[%i] : memref<16xui8, strided<[1], offset: ?>>
+    // expected-error @below {{has no place in the body of a task on buffers}}
+    %1 = builtin.unrealized_conversion_cast %0, %0 : ui8, ui8 to i8
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
 ark.program @temporaryOfDynamicSize(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
   ^bb0(%i: index, %t0: memref<16xf32, strided<[1], offset: ?>>, %t1: memref<16xf32, strided<[1], offset: ?>>):
