@@ -59,7 +59,8 @@ static Value copySign(ScalarMath m, Value magnitude, Value sign) {
 }
 
 /// Near zero a polynomial; else 1 - 2 / (e^2|x| + 1), which has no cancellation
-/// there.
+/// there. The sign is that of x in both cases, but the polynomial loses that of
+/// zero: its last step adds zeros of unlike signs.
 static Value emitTanh(ScalarMath m, Value x) {
   Value size = m.abs(x), square = m.mul(x, x);
   Value near = m.polynomial(
@@ -67,7 +68,7 @@ static Value emitTanh(ScalarMath m, Value x) {
   near = m.fma(m.mul(near, square), x, x);
   Value power = emitExp(m, m.add(size, size));
   Value far = m.sub(m.number(1), m.div(m.number(2), m.add(power, m.number(1))));
-  return m.select(m.less(size, m.number(0.55)), near, copySign(m, far, x));
+  return copySign(m, m.select(m.less(size, m.number(0.55)), near, far), x);
 }
 
 /// Near zero a polynomial; else 1 - e^-p(|x|).

@@ -82,6 +82,16 @@ func.func @expUnderflows() -> f32 {
   return %0 : f32
 }
 
+// The polynomial near zero ends in +0 + -0.
+// CHECK-LABEL: func.func @tanhOfMinusZero
+// CHECK-NEXT: %[[R:.+]] = arith.constant -0.000000e+00 : f32
+// CHECK-NEXT: return %[[R]] : f32
+func.func @tanhOfMinusZero() -> f32 {
+  %x = arith.constant -0.0 : f32
+  %0 = call @tanh(%x) : (f32) -> f32
+  return %0 : f32
+}
+
 // CHECK-LABEL: func.func @tanhOfInfinity
 // CHECK-NEXT: %[[R:.+]] = arith.constant 1.000000e+00 : f32
 // CHECK-NEXT: return %[[R]] : f32
