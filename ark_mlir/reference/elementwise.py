@@ -124,8 +124,10 @@ def gelu(op: Any, machine: Machine) -> Bounded:
     result = x.lipschitz(gelu_exact if exact else gelu_tanh, 1.13)
     if result.error is None:
         return result
-    # 1 + tanh(y) and 1 + erf(y) cancel for negative x: an absolute error of u stays.
-    return Bounded(result.value, result.error + 2.0**-23 * np.abs(x.value) * (x.value < 0))
+    # 1 + tanh(y) and 1 + erf(y) cancel for negative x: an absolute error of u stays. The limit
+    # at minus infinity is exact.
+    cancelled = np.where(np.isfinite(x.value) & (x.value < 0), np.abs(x.value), 0.0)
+    return Bounded(result.value, result.error + 2.0**-23 * cancelled)
 
 
 # ---------------------------------------------------------------- numbers and bool

@@ -150,9 +150,21 @@ static Value emitSigmoid(Scalars s, Value x) {
   return s.divide(one, s.add(one, power));
 }
 
+/// The factor x of a function whose other factor goes to zero faster. At minus
+/// infinity the limit is zero, but infinity times zero would be NaN.
+static Value boundFactor(Scalars s, Value x) {
+  Value lowest = s.number(x.getType(), std::numeric_limits<float>::lowest());
+  return s.select(s.compare(ComparePredicate::GT, x, lowest), x, lowest);
+}
+
+static Value emitSilu(Scalars s, Value x) {
+  Value factor = boundFactor(s, x);
+  return s.mul(factor, emitSigmoid(s, x));
+}
+
 static Value emitGelu(Scalars s, GeluApproximation approximation, Value x) {
   Value one = s.number(x.getType(), 1);
-  Value half = s.scale(0.5, x);
+  Value half = s.scale(0.5, boundFactor(s, x));
   if (approximation == GeluApproximation::None) {
     // x * Phi(x), by the error function.
     Value erf = s.call<math::ErfOp>(s.scale(0.70710678118654752440, x));
@@ -268,7 +280,7 @@ Value ark::emitScalar(OpBuilder &builder, Operation *op, ValueRange operands) {
                             /*isMaximum=*/true, isUnsigned);
       })
       .Case([&](SigmoidOp) { return emitSigmoid(s, a); })
-      .Case([&](SiluOp) { return s.mul(a, emitSigmoid(s, a)); })
+      .Case([&](SiluOp) { return emitSilu(s, a); })
       .Case([&](GeluOp gelu) { return emitGelu(s, gelu.getApproximate(), a); })
       .Case([&](LogicalNotOp) {
         return arith::XOrIOp::create(builder, op->getLoc(), a,

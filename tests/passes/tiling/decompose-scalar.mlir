@@ -174,8 +174,11 @@ ark.program @exactGeluTakesTheErrorFunction(
     -> (tensor<8xf32> {ark.name = "y"}) {
   // CHECK: ^bb0(%[[X:.+]]: f32, %{{.+}}: f32):
   // CHECK-DAG: %[[ONE:.+]] = arith.constant 1.000000e+00 : f32
-  // CHECK-DAG: %[[C:.+]] = arith.constant 0.707106769 : f32
-  // CHECK-DAG: %[[HALF:.+]] = arith.mulf %{{.+}}, %[[X]]
+  // CHECK-DAG: %[[LOWEST:.+]] = arith.constant -3.40282347E+38 : f32
+  // CHECK: %[[ABOVE:.+]] = arith.cmpf ogt, %[[X]], %[[LOWEST]]
+  // CHECK: %[[FACTOR:.+]] = arith.select %[[ABOVE]], %[[X]], %[[LOWEST]]
+  // CHECK: %[[HALF:.+]] = arith.mulf %{{.+}}, %[[FACTOR]]
+  // CHECK: %[[C:.+]] = arith.constant 0.707106769 : f32
   // CHECK: %[[SCALED:.+]] = arith.mulf %[[C]], %[[X]]
   // CHECK: %[[ERF:.+]] = math.erf %[[SCALED]]
   // CHECK: %[[SUM:.+]] = arith.addf %[[ONE]], %[[ERF]]
@@ -192,6 +195,8 @@ ark.program @exactGeluTakesTheErrorFunction(
 ark.program @approximateGeluTakesTheTangent(
     %x: tensor<8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<8xf32> {ark.name = "y"}) {
+  // CHECK: %[[LOWEST:.+]] = arith.constant -3.40282347E+38 : f32
+  // CHECK: arith.cmpf ogt, %{{.+}}, %[[LOWEST]]
   // CHECK: arith.constant 4.471500e-02
   // CHECK: arith.constant 0.797884583
   // CHECK: math.tanh
@@ -203,17 +208,21 @@ ark.program @approximateGeluTakesTheTangent(
   ark.return %0 : tensor<8xf32>
 }
 
+// Minus infinity times zero would be NaN; the limit is zero.
 // CHECK-LABEL: ark.program @siluIsItsOperandTimesSigmoid
 ark.program @siluIsItsOperandTimesSigmoid(
     %x: tensor<8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<8xf32> {ark.name = "y"}) {
   // CHECK: ^bb0(%[[X:.+]]: f32, %{{.+}}: f32):
+  // CHECK: %[[LOWEST:.+]] = arith.constant -3.40282347E+38 : f32
+  // CHECK: %[[ABOVE:.+]] = arith.cmpf ogt, %[[X]], %[[LOWEST]]
+  // CHECK: %[[FACTOR:.+]] = arith.select %[[ABOVE]], %[[X]], %[[LOWEST]]
   // CHECK: %[[ONE:.+]] = arith.constant 1.000000e+00 : f32
   // CHECK: %[[NEG:.+]] = arith.negf %[[X]]
   // CHECK: %[[E:.+]] = math.exp %[[NEG]]
   // CHECK: %[[SUM:.+]] = arith.addf %[[ONE]], %[[E]]
   // CHECK: %[[S:.+]] = arith.divf %[[ONE]], %[[SUM]]
-  // CHECK: arith.mulf %[[X]], %[[S]]
+  // CHECK: arith.mulf %[[FACTOR]], %[[S]]
   %0 = ark.group "g" (%a = %x)
       : (tensor<8xf32>) -> tensor<8xf32> {
     %r = ark.silu %a : (tensor<8xf32>) -> tensor<8xf32>
