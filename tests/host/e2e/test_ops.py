@@ -1,0 +1,310 @@
+"""Every op of the graph level, for every dtype that it takes, compiled and compared with the
+float64 interpreter, within its bound per element.
+
+Shapes are small and odd, so that tiles and vectors are cut short. Integers go over their whole
+range and floats over their special values.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
+
+import ark_mlir as ark
+from ark_mlir.dtypes import DType
+
+Array = np.ndarray[Any, Any]
+Op = Callable[..., ark.Tensor]
+Make = Callable[..., ark.Tensor | list[ark.Tensor]]
+Shape = tuple[int, ...]
+
+EVERY = ark.dtypes.ALL
+FLOATS = tuple(dtype for dtype in EVERY if dtype.is_float and dtype.itemsize > 1)
+NUMBERS = tuple(dtype for dtype in EVERY if dtype.is_integer) + FLOATS
+MATRIX = tuple(dtype for dtype in EVERY if dtype is not ark.dtypes.bool_)
+BOOL = (ark.dtypes.bool_,)
+X, ROW = (5, 7), (7,)
+
+
+# -- data -----------------------------------------------------------------------------------------
+
+
+def numbers(dtype: DType, shape: Shape, seed: int) -> Array:
+    """Numbers of middling size: sums and products of some of them are finite."""
+    rng = np.random.default_rng(seed)
+    if dtype.kind == "bool":
+        return rng.integers(0, 2, shape).astype(bool)
+    if dtype.is_integer:
+        low, high = dtype.integer_range
+        return rng.integers(low, high, shape, dtype.numpy, endpoint=True)
+    return rng.standard_normal(shape).astype(np.float32).astype(dtype.numpy)
+
+
+def extremes(dtype: DType, shape: Shape, seed: int) -> Array:
+    """The same, beginning with what an implementation may get wrong."""
+    values = numbers(dtype, shape, seed)
+    special = np.random.default_rng(seed).permutation(special_values(dtype))[: values.size]
+    values.reshape(-1)[: len(special)] = special
+    return values
+
+
+def special_values(dtype: DType) -> Array:
+    if dtype.kind == "bool":
+        return np.array([], dtype.numpy)
+    if dtype.is_integer:
+        low, high = dtype.integer_range
+        return np.array([0, 1, low, high, high - 1, high // 2 + 1, max(low, -1)], dtype.numpy)
+    import ml_dtypes
+
+    limits = ml_dtypes.finfo(dtype.numpy)
+    largest, tiny = float(limits.max), float(limits.smallest_subnormal)
+    special = [0, 1, -0.0, np.nan, np.inf, -np.inf, largest, -1.0, tiny, -tiny, 0.5, 20.0]
+    return np.array(special, np.float32).astype(dtype.numpy)
+
+
+def positive(dtype: DType, shape: Shape, seed: int) -> Array:
+    """Numbers from about 0.1 on."""
+    values = np.abs(numbers(dtype, shape, seed).astype(np.float32)) + np.float32(0.1)
+    return values.astype(dtype.numpy)
+
+
+# -- cases ----------------------------------------------------------------------------------------
+
+Data = Callable[[DType, Shape, int], Array]
+
+
+@dataclass(frozen=True)
+class Case:
+    """An op, or ops that differ in attributes only, on operands of one dtype.
+
+    Attributes:
+        make: gets a tensor for every shape, and gives the outputs.
+        shapes: of the operands.
+        dtypes: what the op takes.
+        data: makes the operands.
+        indices: the extents that further int32 operands of shape ``[2, 3]`` point into.
+    """
+
+    make: Make
+    shapes: tuple[Shape, ...]
+    dtypes: tuple[DType, ...]
+    data: Data = numbers
+    indices: tuple[int, ...] = ()
+
+
+def with_weights(op: Op) -> Callable[..., list[ark.Tensor]]:
+    return lambda x, w, b: [op(x), op(x, w), op(x, w, b), op(x, bias=b, eps=0.5)]
+
+
+def every_reduction(op: Op) -> Callable[..., list[ark.Tensor]]:
+    """The last, the first, several, and all dimensions; kept and dropped."""
+    return lambda x: [
+        op(x, -1), op(x, 0, keepdims=False), op(x, (0, 2)), op(x, (0, 1, 2), keepdims=False)
+    ]  # fmt: skip
+
+
+def products(a: ark.Tensor, b: ark.Tensor) -> list[ark.Tensor]:
+    """``a`` is [2, 3, 5] and ``b`` is [5, 4]; all ways to transpose."""
+    c, d = ark.transpose(a, (0, 2, 1)), ark.transpose(b, (1, 0))
+    return [
+        ark.matmul(a, b),
+        ark.matmul(a, d, transpose_other=True),
+        ark.matmul(c, b, transpose_input=True),
+        ark.matmul(ark.copy(c), ark.copy(d), transpose_input=True, transpose_other=True),
+        ark.matmul(a[0], b),
+    ]
+
+
+def attentions(q: ark.Tensor, k: ark.Tensor, v: ark.Tensor, mask: ark.Tensor) -> list[ark.Tensor]:
+    return [
+        ark.attention(q, k, v),
+        ark.attention(q, k, v, causal=True, scale=0.3),
+        ark.attention(q, k, v, mask=mask),
+        ark.attention(q, k, v, mask=mask > 0),
+        ark.attention(q, k, v, kv_length=4, causal=True),
+    ]
+
+
+def views(x: ark.Tensor) -> list[ark.Tensor]:
+    """Each is copied to an output; the last ones are of more than one view."""
+    return [
+        ark.reshape(x, (3, -1)), ark.transpose(x, (2, 0, 1)), x[:, 1:, ::2],
+        ark.broadcast_to(x, (2, 2, 3, 5)), ark.unsqueeze(x, 1), ark.identity(x, deps=[ark.copy(x)]),
+        ark.transpose(x[:, ::2], (1, 2, 0)), ark.reshape(ark.transpose(x, (1, 0, 2)), (-1,)),
+    ]  # fmt: skip
+
+
+def updates(x: ark.Tensor, y: ark.Tensor) -> ark.Tensor:
+    """A slice at a place known now, and one at a place known later."""
+    state = ark.state("state", (4, 5), x.dtype)
+    at = ark.constant(np.array(2, np.int32), ark.int32) + ark.constant(np.array(1, np.int32))
+    state = ark.update(state, x, (1, 2))
+    return ark.copy(ark.update(state, y, (at, 0)))
+
+
+def unary(op: Make, dtypes: tuple[DType, ...] = FLOATS, data: Data = extremes) -> Case:
+    return Case(op, (X,), dtypes, data)
+
+
+def binary(op: Op, dtypes: tuple[DType, ...] = NUMBERS, data: Data = extremes) -> Case:
+    """Equal shapes, broadcasting on either side, and a number that the compiler knows."""
+
+    def make(a: ark.Tensor, b: ark.Tensor, row: ark.Tensor) -> list[ark.Tensor]:
+        outputs = [op(a, b), op(a, row), op(row, a)]
+        return outputs if a.dtype is ark.dtypes.bool_ else [*outputs, op(a, 3), op(3, a)]
+
+    return Case(make, (X, X, ROW), dtypes, data)
+
+
+CASES: dict[str, Case] = {
+    **{
+        op.__name__: unary(op)
+        for op in (
+            ark.exp, ark.log, ark.sqrt, ark.rsqrt, ark.reciprocal, ark.sin, ark.cos, ark.tanh,
+            ark.erf, ark.sigmoid, ark.silu,
+        )
+    },
+    "gelu": unary(lambda x: [ark.gelu(x), ark.gelu(x, approximate="none")]),
+    **{op.__name__: unary(op, NUMBERS) for op in (ark.abs, ark.neg, ark.relu)},
+    "logical_not": unary(ark.logical_not, BOOL),
+    "copy": unary(ark.copy, EVERY),
+    **{
+        op.__name__: binary(op)
+        for op in (ark.add, ark.sub, ark.mul, ark.div, ark.maximum, ark.minimum)
+    },
+    "pow": binary(ark.pow, FLOATS, positive),
+    "logical": Case(lambda a, b: [ark.logical_and(a, b), ark.logical_or(a, b)], (X, ROW), BOOL),
+    "compare": Case(
+        lambda a, b: [
+            op(one, other)
+            for op in (
+                ark.equal, ark.not_equal, ark.less, ark.less_equal, ark.greater, ark.greater_equal
+            )
+            for one, other in ((a, b), (a, a))
+        ],
+        (X, ROW), EVERY, extremes,
+    ),
+    "where": Case(
+        lambda a, b, row: [ark.where(ark.less(a, b), x, y) for x, y in ((a, b), (row, a))],
+        (X, X, ROW), EVERY, extremes,
+    ),
+    **{
+        op.__name__: Case(every_reduction(op), ((3, 5, 7),), NUMBERS)
+        for op in (ark.reduce_sum, ark.reduce_max, ark.reduce_min)
+    },
+    "reduce_mean": Case(every_reduction(ark.reduce_mean), ((3, 5, 7),), FLOATS),
+    "reduce_extremes": Case(
+        lambda x: [ark.reduce_max(x, -1), ark.reduce_min(x, 0)], (X,), NUMBERS, extremes
+    ),
+    "argmax": Case(lambda x: [ark.argmax(x, -1), ark.argmax(x, 0)], (X,), NUMBERS, extremes),
+    "softmax": Case(lambda x: [ark.softmax(x), ark.softmax(x, 0)], (X,), FLOATS),
+    "layernorm": Case(with_weights(ark.layernorm), (X, ROW, ROW), FLOATS),
+    "rmsnorm": Case(lambda x, w: [ark.rmsnorm(x), ark.rmsnorm(x, w, eps=0.5)], (X, ROW), FLOATS),
+    "matmul": Case(products, ((2, 3, 5), (5, 4)), MATRIX),
+    "matmul of vectors": Case(
+        lambda a, b, c: [ark.matmul(a, b, transpose_other=True), ark.matmul(a, c)],
+        ((1, 33), (17, 33), (33, 17)), MATRIX,
+    ),
+    "attention": Case(
+        attentions, ((2, 4, 3, 6), (2, 2, 5, 6), (2, 2, 5, 6), (4, 3, 5)), FLOATS
+    ),
+    "rope": Case(
+        lambda x, cos, sin: [ark.rope(x, cos, sin, interleaved=which) for which in (False, True)],
+        ((2, 3, 6), (3, 3), (3, 3)), FLOATS,
+    ),
+    "embedding": Case(lambda w, i: ark.embedding(i, w), (X,), EVERY, indices=(5,)),
+    "gather": Case(
+        lambda x, i, j: [ark.gather(x, i, 0), ark.gather(x, j, 1)], (X,), EVERY, indices=(5, 7)
+    ),
+    "update": Case(updates, ((2, 3), (1, 5)), EVERY, extremes),
+    "concat": Case(
+        lambda a, b: [ark.concat([a, b, a], 0), ark.concat([a[:2], b], 1)], ((3, 7), (2, 7)), EVERY
+    ),
+    "views": Case(views, ((2, 3, 5),), EVERY, extremes),
+}  # fmt: skip
+
+
+PAIRS = [
+    pytest.param(case, dtype, id=f"{name}-{dtype}")
+    for name, case in CASES.items()
+    for dtype in case.dtypes
+]
+
+
+# -- comparison -----------------------------------------------------------------------------------
+
+
+def build(case: Case, dtype: DType, name: str = "op") -> ark.Program:
+    with ark.Program(name) as program:
+        operands = [ark.input(f"x{i}", shape, dtype) for i, shape in enumerate(case.shapes)]
+        operands += [ark.input(f"i{n}", (2, 3), ark.int32) for n, _ in enumerate(case.indices)]
+        outputs = case.make(*operands)
+        for number, tensor in enumerate(outputs if isinstance(outputs, list) else [outputs]):
+            ark.output(f"y{number}", tensor)
+    return program
+
+
+def make_inputs(case: Case, dtype: DType) -> dict[str, Array]:
+    # The same on every machine and in every process.
+    seed = zlib.crc32(repr((case.shapes, dtype)).encode())
+    arrays = {f"x{i}": case.data(dtype, s, seed + i) for i, s in enumerate(case.shapes)}
+    rng = np.random.default_rng(seed)
+    for number, extent in enumerate(case.indices):
+        arrays[f"i{number}"] = rng.integers(0, extent, (2, 3)).astype(np.int32)
+    return arrays
+
+
+def assert_within(got: Array, expected: Array, bound: Array, name: str) -> None:
+    """No element is off by more than its bound; infinities and NaN are as they must be."""
+    assert got.shape == expected.shape
+    wide = got.astype(np.float64) if expected.dtype == np.float64 else got
+    with np.errstate(all="ignore"):
+        same = (wide == expected) | ((wide != wide) & (expected != expected))
+        good = same | (np.abs(wide.astype(np.float64) - expected) <= bound) | np.isposinf(bound)
+    places = np.argwhere(~good)
+    assert good.all(), (
+        "\n".join(
+            f"{name}{place.tolist()}: {wide[tuple(place)]!r}, expected {expected[tuple(place)]!r} "
+            f"within {bound[tuple(place)]:.3g}"
+            for place in places[:5]
+        )
+        + f"\n{len(places)} of {good.size} elements"
+    )
+
+
+@pytest.mark.parametrize(("case", "dtype"), PAIRS)
+def test_op(case: Case, dtype: DType) -> None:
+    program, inputs = build(case, dtype), make_inputs(case, dtype)
+    expected = ark.reference.evaluate(program, inputs, bound=True)
+    with ark.compile(program, target="cpu:2") as executable:
+        got = executable.run(inputs)
+        states = {name: np.array(executable.states[name]) for name in expected.states}
+    for name, value in expected.outputs.items():
+        assert got[name].dtype == program.outputs[name].dtype.numpy
+        assert_within(got[name], value, expected.bounds[name], name)
+    for name, value in expected.states.items():
+        assert_within(states[name], value, np.zeros(value.shape), name)
+
+
+def test_every_op_has_a_case() -> None:
+    """Ops that are made by functions of other names are among the cases under those."""
+    covered = {
+        op.operation.name.removeprefix("ark.")
+        for case in CASES.values()
+        for op in build(case, case.dtypes[0]).module.body.operations[0].regions[0].blocks[0]
+    }
+    from ark_mlir.reference.values import HANDLERS
+
+    collectives = {
+        "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "send", "recv"
+    }  # fmt: skip
+    elsewhere = {"cast"}  # test_casts.py
+    ops = {name.removeprefix("ark.") for name in HANDLERS}
+    assert ops - covered - collectives == elsewhere
