@@ -8,8 +8,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from .. import ir, knobs
-from ..errors import UnsupportedError
-from ..targets import Backend, Target, backend_of, resolve
+from ..errors import CompileError, UnsupportedError
+from ..targets import Backend, Code, Target, backend_of, resolve
+from .diagnostics import to_error
 from .options import CompileOptions
 from .packaging import take_kernel
 from .progress import Progress
@@ -58,17 +59,24 @@ def compile(
     with Progress("compiling") as progress:
         kept = lower(module, machine, backend, options, "target", progress)
         if backend.last_stage != stages()[-1]:
-            backend.emit(module, options.cpu, options.opt_level)
+            _emit(module, backend, options)
             raise UnsupportedError(f"no kernels are made for {machine}")
         parts = take_kernel(module, machine, options)
         progress.step("machine code")
         start = time.perf_counter()
-        code = backend.emit(module, options.cpu, options.opt_level)
+        code = _emit(module, backend, options)
         _LOG.info("machine code: %.3f s, %d bytes", time.perf_counter() - start, len(code.image))
     from ..runtime import Executable
 
     manifest, sections = parts.finish(code, kept if options.keep_mlir else None)
     return Executable.from_parts(manifest, sections)
+
+
+def _emit(module: ir.Operation, backend: Backend, options: CompileOptions) -> Code:
+    try:
+        return backend.emit(module, options.cpu, options.opt_level)
+    except ir.MLIRError as error:
+        raise to_error(CompileError, error, "machine code") from None
 
 
 def choose_target(module: ir.Operation, target: str | Target | None) -> Target:

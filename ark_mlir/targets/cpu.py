@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import io
 from dataclasses import dataclass
-from typing import cast
 
 from .. import ir
 from .._mlir_libs import _ark  # noqa: TID251 - code generation is the extension's
@@ -84,9 +84,10 @@ class _Cpu:
     def emit(self, module: ir.Operation, cpu: str, opt_level: int) -> Code:
         """A shared object that exports the entry and needs the C and maths library only."""
         processor = _processor(cpu)
-        # Passes ran on an operation, and the translation takes a Module.
-        bytecode = cast("bytes", module.get_asm(binary=True))
-        parent = ir.Module.parse(bytecode, module.context)
+        # Passes ran on an operation, and the translation takes a Module; bytecode keeps places.
+        bytecode = io.BytesIO()
+        module.write_bytecode(bytecode)
+        parent = ir.Module.parse(bytecode.getvalue(), module.context)
         code = _ark.translate_to_object(
             parent,
             triple=processor.triple,

@@ -133,6 +133,12 @@ BAD_MLIR: dict[str, tuple[str, int | None, str]] = {
         4,
         "is the second program of its module",
     ),
+    "an intrinsic that LLVM lacks": (
+        program(f"  ark.return %x : {_T}")
+        + 'llvm.func @f() {\n  llvm.call_intrinsic "llvm.zork"() : () -> ()\n  llvm.return\n}\n',
+        5,
+        'could not find LLVM intrinsic: "llvm.zork"',
+    ),
     "no program": ("func.func @f() {\n  return\n}\n", None, "holds no ark.program"),
     "nothing": ("module {}\n", 1, "holds no ark.program"),
     "a stage that is none": (
