@@ -163,7 +163,9 @@ def VerifyKernelPass : Pass<"ark-verify-kernel", "::mlir::ModuleOp"> {
   let description = [{
     One `ark.kernel` with its entry and bodies, tables of the right shape whose
     entries are in range, lanes that partition the instructions; no other ark
-    op. Changes nothing.
+    op. Together the tables must say what docs/bundle.md promises: an operand
+    ends inside of its buffer, every vCTA is run exactly once, and a wait names
+    as many arrivals as its semaphore is signalled. Changes nothing.
   }];
 }
 

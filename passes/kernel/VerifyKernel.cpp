@@ -1,6 +1,7 @@
 //===- VerifyKernel.cpp - What the target stage relies on -----------------===//
 
 #include "dialects/ark/ArkOps.h"
+#include "lib/support/BufferView.h"
 #include "passes/kernel/KernelAbi.h"
 #include "passes/kernel/Passes.h"
 
@@ -24,7 +25,9 @@ public:
   LogicalResult verify() {
     return failure(failed(verifyShapes()) || failed(verifyFunctions()) ||
                    failed(verifyTasks()) || failed(verifyInstructions()) ||
-                   failed(verifyLanes()));
+                   failed(verifyLanes()) || failed(verifyOperands()) ||
+                   failed(verifyRuns()) || failed(verifyArrivals()) ||
+                   failed(verifyTimeline()));
   }
 
 private:
@@ -35,13 +38,20 @@ private:
   LogicalResult verifyTasks();
   LogicalResult verifyInstructions();
   LogicalResult verifyLanes();
+  LogicalResult verifyOperands();
+  LogicalResult verifyOperandsOf(int64_t task, int64_t body, int64_t firstRow);
+  LogicalResult verifyRuns();
+  LogicalResult verifyArrivals();
+  LogicalResult verifyTimeline();
+  LogicalResult collectBufferSizes();
 
-  /// The bounds of the first two fields of an instruction, and whether the
-  /// third is one past the second.
+  /// The number that a description has under a key, or nothing.
+  static std::optional<int64_t> getNumber(Attribute entry, StringRef key) {
+    auto number = cast<DictionaryAttr>(entry).getAs<IntegerAttr>(key);
+    return number ? std::optional(number.getInt()) : std::nullopt;
+  }
   int64_t getNumVctas(int64_t task) {
-    auto entry = cast<DictionaryAttr>(kernel.getTasks()[task]);
-    auto vctas = entry.getAs<IntegerAttr>("vctas");
-    return vctas ? vctas.getInt() : 0;
+    return getNumber(kernel.getTasks()[task], "vctas").value_or(0);
   }
 
   template <typename T>
@@ -51,7 +61,10 @@ private:
 
   KernelOp kernel;
   SymbolTable &symbols;
+  SmallVector<func::FuncOp> bodies;
   SmallVector<int64_t> bodyOperands;
+  /// Bytes of every slot, the arena's first.
+  SmallVector<int64_t> slotBytes;
 };
 } // namespace
 
@@ -102,9 +115,10 @@ LogicalResult KernelVerifier::verifyFunctions() {
     auto count =
         dictionary ? dictionary.getAs<IntegerAttr>("operands") : nullptr;
     auto body = name ? symbols.lookup<func::FuncOp>(name.getAttr()) : nullptr;
-    if (!body || !count || body.isExternal() ||
+    if (!body || !count || count.getInt() < 0 || body.isExternal() ||
         body.getNumArguments() != abi::kBodyOperands + count.getInt())
       return kernel.emitOpError("has no function for body ") << attr;
+    bodies.push_back(body);
     bodyOperands.push_back(count.getInt());
   }
   return success();
@@ -121,6 +135,13 @@ LogicalResult KernelVerifier::verifyTasks() {
     if (first < 0 || first + bodyOperands[body] > numRows)
       return kernel.emitOpError("task ")
              << task << " has operands outside of the table";
+    std::optional<int64_t> named = getNumber(kernel.getTasks()[task], "body");
+    if (named && *named != body)
+      return kernel.emitOpError("task ") << task << " is described with body "
+                                         << *named << " and runs body " << body;
+    if (getNumVctas(task) < 0)
+      return kernel.emitOpError("task ")
+             << task << " has " << getNumVctas(task) << " vCTAs";
   }
   int64_t slots = kernel.getBuffers().size() + 1;
   for (int64_t row = 0; row < numRows; ++row)
@@ -166,6 +187,139 @@ LogicalResult KernelVerifier::verifyLanes() {
   }
   if (next != kernel.getInstructions().getShapedType().getDimSize(0))
     return kernel.emitOpError("has instructions that belong to no lane");
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// What the tables say together
+//===----------------------------------------------------------------------===//
+
+LogicalResult KernelVerifier::collectBufferSizes() {
+  slotBytes.push_back(kernel.getArena());
+  for (auto [index, buffer] : llvm::enumerate(kernel.getBuffers())) {
+    std::optional<int64_t> bytes = getNumber(buffer, "bytes");
+    if (!bytes || *bytes < 0)
+      return kernel.emitOpError("buffer ") << index << " has no size in bytes";
+    slotBytes.push_back(*bytes);
+  }
+  if (slotBytes.front() < 0)
+    return kernel.emitOpError("has an arena of ")
+           << slotBytes.front() << " bytes";
+  return success();
+}
+
+/// Bytes from where an operand begins to its last element's end, or nothing if
+/// the type does not say.
+static std::optional<int64_t> getOperandBytes(Type type) {
+  auto memref = dyn_cast<MemRefType>(type);
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (!memref || !memref.hasStaticShape() ||
+      failed(getStridesAndOffset(memref, strides, offset)) || offset != 0 ||
+      llvm::any_of(strides, [](int64_t stride) { return stride < 0; }))
+    return std::nullopt;
+  if (memref.getNumElements() == 0)
+    return 0;
+  int64_t last = 0;
+  for (auto [extent, stride] : llvm::zip_equal(memref.getShape(), strides))
+    last += (extent - 1) * stride;
+  return (last + 1) * getElementBytes(memref.getElementType());
+}
+
+LogicalResult KernelVerifier::verifyOperandsOf(int64_t task, int64_t body,
+                                               int64_t firstRow) {
+  auto table = cast<DenseElementsAttr>(kernel.getOperandsAttr());
+  auto fields = table.getValues<int64_t>();
+  auto types = bodies[body].getArgumentTypes().drop_front(abi::kBodyOperands);
+  for (auto [index, type] : llvm::enumerate(types)) {
+    int64_t row = firstRow + index;
+    int64_t slot = fields[2 * row], offset = fields[2 * row + 1];
+    std::optional<int64_t> bytes = getOperandBytes(type);
+    if (!bytes)
+      return kernel.emitOpError("body ")
+             << bodies[body].getSymNameAttr() << " takes " << type
+             << ", which is no buffer of static layout at offset 0";
+    if (offset > slotBytes[slot] || *bytes > slotBytes[slot] - offset)
+      return kernel.emitOpError("operand ")
+             << row << " of task " << task << " takes " << *bytes
+             << " bytes at offset " << offset << " of a buffer of "
+             << slotBytes[slot];
+  }
+  return success();
+}
+
+LogicalResult KernelVerifier::verifyOperands() {
+  if (failed(collectBufferSizes()))
+    return failure();
+  SmallVector<int32_t> rows = getValues<int32_t>(kernel.getTaskTable());
+  for (size_t task = 0; task < kernel.getTasks().size(); ++task)
+    if (failed(verifyOperandsOf(task, rows[2 * task], rows[2 * task + 1])))
+      return failure();
+  return success();
+}
+
+/// Every vCTA of every task is run once: sorted, the runs of a task follow one
+/// another from 0 to the number of its vCTAs.
+LogicalResult KernelVerifier::verifyRuns() {
+  SmallVector<int32_t> rows = getValues<int32_t>(kernel.getInstructions());
+  SmallVector<std::array<int64_t, 3>> runs;
+  for (size_t row = 0; row < rows.size(); row += 4)
+    if (static_cast<abi::Opcode>(rows[row]) == abi::Opcode::Run)
+      runs.push_back({rows[row + 1], rows[row + 2], rows[row + 3]});
+  llvm::sort(runs);
+  size_t position = 0;
+  for (int64_t task = 0, end = kernel.getTasks().size(); task < end; ++task) {
+    int64_t next = 0;
+    for (; position < runs.size() && runs[position][0] == task; ++position) {
+      int64_t begin = runs[position][1];
+      if (begin != next)
+        return kernel.emitOpError("runs vCTA ")
+               << std::min(begin, next) << " of task " << task
+               << (begin < next ? " twice" : " never");
+      next = runs[position][2];
+    }
+    if (next != getNumVctas(task))
+      return kernel.emitOpError("runs vCTA ")
+             << next << " of task " << task << " never";
+  }
+  return success();
+}
+
+/// Waiting for fewer arrivals than there are lets a later iteration pass too
+/// early, and waiting for more never ends.
+LogicalResult KernelVerifier::verifyArrivals() {
+  SmallVector<int32_t> rows = getValues<int32_t>(kernel.getInstructions());
+  SmallVector<int64_t> arrivals(kernel.getSemaphores().size(), 0);
+  auto isOneOf = [](int32_t opcode, abi::Opcode a, abi::Opcode b) {
+    return static_cast<abi::Opcode>(opcode) == a ||
+           static_cast<abi::Opcode>(opcode) == b;
+  };
+  for (size_t row = 0; row < rows.size(); row += 4)
+    if (isOneOf(rows[row], abi::Opcode::Signal, abi::Opcode::Barrier))
+      ++arrivals[rows[row + 1]];
+  for (size_t row = 0; row < rows.size(); row += 4)
+    if (isOneOf(rows[row], abi::Opcode::Wait, abi::Opcode::Barrier) &&
+        rows[row + 2] != arrivals[rows[row + 1]])
+      return kernel.emitOpError("instruction ")
+             << row / 4 << " waits for " << rows[row + 2]
+             << " arrivals of semaphore " << rows[row + 1]
+             << ", which is signalled " << arrivals[rows[row + 1]] << " times";
+  for (auto [index, semaphore] : llvm::enumerate(kernel.getSemaphores())) {
+    std::optional<int64_t> declared = getNumber(semaphore, "arrivals");
+    if (declared && *declared != arrivals[index])
+      return kernel.emitOpError("semaphore ")
+             << index << " declares " << *declared
+             << " arrivals and is signalled " << arrivals[index] << " times";
+  }
+  return success();
+}
+
+LogicalResult KernelVerifier::verifyTimeline() {
+  auto times = getValues<int64_t>(kernel.getTimeline());
+  for (size_t index = 0; index < times.size(); ++index)
+    if (times[index] < 0)
+      return kernel.emitOpError("instruction ")
+             << index / 2 << " has a negative time";
   return success();
 }
 

@@ -813,6 +813,438 @@ func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: 
 
 // -----
 
+// expected-error @below {{operand 0 of task 0 takes 16 bytes at offset 4 of a buffer of 16}}
+ark.kernel @operandPastItsBuffer {
+    entry = @ark_kernel, sms = 2 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x", bytes = 16 : i64}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 4]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{operand 0 of task 0 takes 16 bytes at offset 64 of a buffer of 64}}
+ark.kernel @operandPastTheArena {
+    entry = @ark_kernel, sms = 2 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x", bytes = 16 : i64}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[0, 64]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{operand 0 of task 0 takes 16 bytes at offset 9223372036854775807 of a buffer of 16}}
+ark.kernel @operandFarOutside {
+    entry = @ark_kernel, sms = 2 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x", bytes = 16 : i64}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 9223372036854775807]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{operand 0 of task 0 takes 52 bytes at offset 0 of a buffer of 48}}
+ark.kernel @stridesReachFurther {
+    entry = @ark_kernel, sms = 2 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x", bytes = 48 : i64}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<2x5xf32, strided<[8, 1]>>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{operand 0 of task 0 takes 0 bytes at offset 17 of a buffer of 16}}
+ark.kernel @emptyOperandPastItsBuffer {
+    entry = @ark_kernel, sms = 2 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x", bytes = 16 : i64}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 17]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<0xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{body "body" takes 'memref<?xf32>', which is no buffer of static layout at offset 0}}
+ark.kernel @operandOfDynamicShape {
+    entry = @ark_kernel, sms = 2 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x", bytes = 16 : i64}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<?xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{which is no buffer of static layout at offset 0}}
+ark.kernel @operandWithAnOffset {
+    entry = @ark_kernel, sms = 2 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x", bytes = 16 : i64}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32, strided<[1], offset: 4>>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{body "body" takes 'index', which is no buffer of static layout at offset 0}}
+ark.kernel @operandThatIsNoBuffer {
+    entry = @ark_kernel, sms = 2 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x", bytes = 16 : i64}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: index) {
+  return
+}
+
+// -----
+
+// expected-error @below {{buffer 0 has no size in bytes}}
+ark.kernel @bufferWithoutASize {
+    entry = @ark_kernel, sms = 2 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{buffer 0 has no size in bytes}}
+ark.kernel @bufferOfNegativeSize {
+    entry = @ark_kernel, sms = 2 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x", bytes = -1 : i64}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{has an arena of -64 bytes}}
+ark.kernel @negativeArena {
+    entry = @ark_kernel, sms = 2 : i64, arena = -64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x", bytes = 16 : i64}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{has no function for body {function = @body, operands = -1 : i64}}}
+ark.kernel @negativeNumberOfOperands {
+    entry = @ark_kernel, sms = 2 : i64, arena = 64 : i64, bodies = [{function = @body, operands = -1 : i64}],
+    buffers = [{name = "x", bytes = 16 : i64}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index) {
+  return
+}
+
+// -----
+
+// expected-error @below {{task 0 has -1 vCTAs}}
+ark.kernel @negativeNumberOfVCTAs {
+    entry = @ark_kernel, sms = 2 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x", bytes = 16 : i64}], tasks = [{name = "t", vctas = -1 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{task 0 is described with body 1 and runs body 0}}
+ark.kernel @anotherBodyThanDescribed {
+    entry = @ark_kernel, sms = 2 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x", bytes = 16 : i64}], tasks = [{name = "t", vctas = 4 : i64, body = 1 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{runs vCTA 0 of task 0 never}}
+ark.kernel @firstVCTANever {
+    entry = @ark_kernel, sms = 2 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x", bytes = 16 : i64}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 1, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{runs vCTA 1 of task 0 never}}
+ark.kernel @vctaInBetweenNever {
+    entry = @ark_kernel, sms = 2 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x", bytes = 16 : i64}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 2, 4], [0, 0, 0, 1]]> : tensor<2x4xi32>, lanes = dense<[[0, 0, 2]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<0> : tensor<2x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{runs vCTA 3 of task 0 never}}
+ark.kernel @lastVCTANever {
+    entry = @ark_kernel, sms = 2 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x", bytes = 16 : i64}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 3]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{runs vCTA 0 of task 0 never}}
+ark.kernel @taskNever {
+    entry = @ark_kernel, sms = 2 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x", bytes = 16 : i64}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[4, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{runs vCTA 2 of task 0 twice}}
+ark.kernel @vctaTwice {
+    entry = @ark_kernel, sms = 2 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x", bytes = 16 : i64}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 3], [0, 0, 2, 4]]> : tensor<2x4xi32>, lanes = dense<[[0, 0, 2]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<0> : tensor<2x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{runs vCTA 0 of task 0 twice}}
+ark.kernel @runTwice {
+    entry = @ark_kernel, sms = 2 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x", bytes = 16 : i64}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4], [0, 0, 0, 4]]> : tensor<2x4xi32>, lanes = dense<[[0, 0, 2]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<0> : tensor<2x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{runs vCTA 1 of task 0 twice}}
+ark.kernel @runInsideAnother {
+    entry = @ark_kernel, sms = 2 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x", bytes = 16 : i64}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4], [0, 0, 1, 2]]> : tensor<2x4xi32>, lanes = dense<[[0, 0, 2]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<0> : tensor<2x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{instruction 2 waits for 2 arrivals of semaphore 0, which is signalled 1 times}}
+ark.kernel @waitForMoreArrivals {
+    entry = @ark_kernel, sms = 2 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x", bytes = 16 : i64}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4], [1, 0, 0, 0], [2, 0, 2, 0]]> : tensor<3x4xi32>, lanes = dense<[[0, 0, 3]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<3x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{instruction 3 waits for 1 arrivals of semaphore 0, which is signalled 2 times}}
+ark.kernel @waitForFewerArrivals {
+    entry = @ark_kernel, sms = 2 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x", bytes = 16 : i64}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4], [1, 0, 0, 0], [1, 0, 0, 0], [2, 0, 1, 0]]> : tensor<4x4xi32>, lanes = dense<[[0, 0, 4]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<4x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{instruction 1 waits for 1 arrivals of semaphore 1, which is signalled 0 times}}
+ark.kernel @waitForASignalThatNeverComes {
+    entry = @ark_kernel, sms = 2 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x", bytes = 16 : i64}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4], [2, 1, 1, 0], [1, 0, 0, 0]]> : tensor<3x4xi32>, lanes = dense<[[0, 0, 3]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}, {name = "t"}], timeline = dense<0> : tensor<3x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{instruction 1 waits for 2 arrivals of semaphore 0, which is signalled 1 times}}
+ark.kernel @barrierForMoreThanThereAre {
+    entry = @ark_kernel, sms = 2 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x", bytes = 16 : i64}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4], [3, 0, 2, 0]]> : tensor<2x4xi32>, lanes = dense<[[0, 0, 2]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<2x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{semaphore 0 declares 2 arrivals and is signalled 1 times}}
+ark.kernel @semaphoreDeclaresMore {
+    entry = @ark_kernel, sms = 2 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x", bytes = 16 : i64}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4], [3, 0, 1, 0]]> : tensor<2x4xi32>, lanes = dense<[[0, 0, 2]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s", arrivals = 2 : i64}], timeline = dense<0> : tensor<2x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{instruction 0 has a negative time}}
+ark.kernel @negativeTime {
+    entry = @ark_kernel, sms = 2 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x", bytes = 16 : i64}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<[[0, -1]]> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
 ark.kernel @first {
     entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
     buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
