@@ -92,8 +92,8 @@ def ExpandMathPass : Pass<"ark-expand-math", "::mlir::func::FuncOp"> {
 def ExpandFloatsPass : Pass<"ark-expand-floats", "::mlir::func::FuncOp"> {
   let summary = "Write conversions of narrow floats as integer arithmetic";
   let description = [{
-    For bf16 and the 8-bit floats always, for f16 where `halves` asks for it.
-    Rounds to nearest even; what is too large becomes infinity, or NaN in
+    For bf16 and the 8-bit floats always, for f16 where `halves` asks for it; from
+    and to each other, f32 and integers, by way of f32. Rounds to nearest even; what is too large becomes infinity, or NaN in
     f8E4M3FN, which has no infinity.
 
     ```mlir
@@ -133,7 +133,8 @@ def SetLinkagePass : Pass<"ark-set-linkage", "::mlir::ModuleOp"> {
   let summary = "Keep all functions of a kernel but its entry inside of the object";
   let description = [{
     Functions with a body get internal linkage. Bodies of tasks are not inlined
-    into the dispatch: each has a frame of its own, and profiles name it.
+    into the dispatch: each has a frame of its own, and profiles name it. Entry
+    and bodies that the kernel names must be there.
 
     ```mlir
     ark.kernel @mlp {bodies = [{function = @body_relu, ...}, ...], entry = @ark_kernel, ...}

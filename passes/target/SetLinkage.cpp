@@ -13,19 +13,30 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
+/// Both steps below go by name: one that is misspelt would leave the object
+/// without what the runtime calls.
+static LogicalResult checkFunction(KernelOp kernel, SymbolTable &symbols,
+                                   StringAttr name, StringRef role) {
+  auto function = name ? symbols.lookup<LLVM::LLVMFuncOp>(name) : nullptr;
+  if (function && !function.isExternal())
+    return success();
+  InFlightDiagnostic diagnostic = kernel.emitOpError("has no LLVM function");
+  if (name)
+    diagnostic << " '@" << name.getValue() << "'";
+  return diagnostic << " for its " << role;
+}
+
 namespace {
 struct SetLinkagePass : ark::impl::SetLinkagePassBase<SetLinkagePass> {
   using SetLinkagePassBase::SetLinkagePassBase;
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    SymbolTable symbols(module);
     DenseSet<StringAttr> entries, bodies;
-    for (auto kernel : module.getOps<KernelOp>()) {
-      entries.insert(kernel.getEntryAttr().getAttr());
-      for (auto entry : kernel.getBodies().getAsRange<DictionaryAttr>())
-        if (auto body = entry.getAs<FlatSymbolRefAttr>("function"))
-          bodies.insert(body.getAttr());
-    }
+    for (auto kernel : module.getOps<KernelOp>())
+      if (failed(collect(kernel, symbols, entries, bodies)))
+        return signalPassFailure();
     if (entries.empty())
       return;
     for (auto function : module.getOps<LLVM::LLVMFuncOp>()) {
@@ -38,6 +49,26 @@ struct SetLinkagePass : ark::impl::SetLinkagePassBase<SetLinkagePass> {
       if (bodies.contains(function.getSymNameAttr()))
         function.setNoInline(true);
     }
+  }
+
+  LogicalResult collect(KernelOp kernel, SymbolTable &symbols,
+                        DenseSet<StringAttr> &entries,
+                        DenseSet<StringAttr> &bodies) {
+    entries.insert(kernel.getEntryAttr().getAttr());
+    if (failed(checkFunction(kernel, symbols, kernel.getEntryAttr().getAttr(),
+                             "entry")))
+      return failure();
+    for (auto [index, entry] : llvm::enumerate(kernel.getBodies())) {
+      auto dictionary = dyn_cast<DictionaryAttr>(entry);
+      auto body = dictionary ? dictionary.getAs<FlatSymbolRefAttr>("function")
+                             : nullptr;
+      if (failed(checkFunction(kernel, symbols,
+                               body ? body.getAttr() : StringAttr(),
+                               ("body " + Twine(index)).str())))
+        return failure();
+      bodies.insert(body.getAttr());
+    }
+    return success();
   }
 };
 } // namespace
