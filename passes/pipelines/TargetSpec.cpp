@@ -58,10 +58,13 @@ static TargetAttr getCpu(MLIRContext *context, int64_t workers) {
                          /*barrier=*/400, /*overhead=*/50);
 }
 
+/// A worker for every core of this machine.
+static TargetAttr getHost(Location loc) {
+  return getCpu(loc.getContext(),
+                llvm::hardware_concurrency().compute_thread_count());
+}
+
 static FailureOr<TargetAttr> parseCpu(StringRef arch, Location loc) {
-  if (arch.empty())
-    return getCpu(loc.getContext(),
-                  llvm::hardware_concurrency().compute_thread_count());
   int64_t workers;
   if (arch.getAsInteger(10, workers) || workers < 1 || workers > 4096)
     return emitError(loc) << "target 'cpu:" << arch
@@ -99,6 +102,6 @@ FailureOr<TargetAttr> ark::parseTargetSpec(StringRef spec, Location loc) {
                           << "' is not known: expected cpu, cpu:<workers>, "
                              "cuda:<arch> or hip:<arch>";
   if (*backend == Backend::CPU)
-    return parseCpu(arch, loc);
+    return spec == name ? getHost(loc) : parseCpu(arch, loc);
   return parseGpu(*backend, arch, loc);
 }

@@ -2,6 +2,7 @@
 // RUN: not ark-opt %s --ark-assign-target=target=cuda 2>&1 | FileCheck %s --check-prefix=NO-ARCH
 // RUN: not ark-opt %s --ark-assign-target=target=cuda:sm_1 2>&1 | FileCheck %s --check-prefix=CUDA
 // RUN: not ark-opt %s --ark-assign-target=target=hip:sm_90a 2>&1 | FileCheck %s --check-prefix=HIP
+// RUN: not ark-opt %s --ark-assign-target=target=cpu: 2>&1 | FileCheck %s --check-prefix=EMPTY
 // RUN: not ark-opt %s --ark-assign-target=target=cpu:0 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not ark-opt %s --ark-assign-target=target=cpu:-1 2>&1 | FileCheck %s --check-prefix=NEGATIVE
 // RUN: not ark-opt %s --ark-assign-target=target=cpu:4097 2>&1 | FileCheck %s --check-prefix=MANY
@@ -14,6 +15,7 @@
 // NO-ARCH: error: target 'cuda:' is not known: expected one of sm_80, sm_86, sm_89, sm_90a, sm_100a
 // CUDA: error: target 'cuda:sm_1' is not known: expected one of sm_80, sm_86, sm_89, sm_90a, sm_100a
 // HIP: error: target 'hip:sm_90a' is not known: expected one of gfx90a, gfx942, gfx950
+// EMPTY: error: target 'cpu:': the number of workers is not in 1..4096
 // NONE: error: target 'cpu:0': the number of workers is not in 1..4096
 // NEGATIVE: error: target 'cpu:-1': the number of workers is not in 1..4096
 // MANY: error: target 'cpu:4097': the number of workers is not in 1..4096
