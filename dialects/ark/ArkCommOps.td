@@ -22,7 +22,7 @@ def Ark_AllReduceOp : Ark_CollectiveOp<"all_reduce"> {
   let summary = "Elementwise reduction over all ranks, on every rank";
   let arguments = (ins Ark_NumberTensor:$operand, Ark_ReductionKindAttr:$kind, I64Attr:$world_size);
   let assemblyFormat = [{
-    $kind $operand `world_size` `=` $world_size attr-dict `:` functional-type(operands, results)
+    `` $kind $operand `world_size` `=` $world_size attr-dict `:` functional-type(operands, results)
   }];
   let description = "- (collective_c1) `world_size` is positive.";
 }
@@ -45,7 +45,7 @@ def Ark_ReduceScatterOp : Ark_CollectiveOp<"reduce_scatter"> {
   let arguments = (ins Ark_NumberTensor:$operand, Ark_ReductionKindAttr:$kind, I64Attr:$axis,
                        I64Attr:$world_size);
   let assemblyFormat = [{
-    $kind $operand `axis` `=` $axis `world_size` `=` $world_size attr-dict
+    `` $kind $operand `axis` `=` $axis `world_size` `=` $world_size attr-dict
     `:` functional-type(operands, results)
   }];
   let description = [{

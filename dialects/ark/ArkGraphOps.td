@@ -172,7 +172,7 @@ def Ark_GeluOp : Ark_UnaryOp<"gelu"> {
       DefaultValuedAttr<Ark_GeluApproximationAttr,
                         "::mlir::ark::GeluApproximation::Tanh">:$approximate);
   let assemblyFormat = [{
-    $operand `approximate` `=` $approximate attr-dict `:` functional-type(operands, results)
+    $operand `approximate` `=` `` $approximate attr-dict `:` functional-type(operands, results)
   }];
 }
 
@@ -228,7 +228,7 @@ def Ark_CompareOp
   }];
   let arguments = (ins Ark_ComparePredicateAttr:$predicate, Ark_Tensor:$lhs, Ark_Tensor:$rhs);
   let assemblyFormat = [{
-    $predicate $lhs `,` $rhs attr-dict `:` functional-type(operands, results)
+    `` $predicate $lhs `,` $rhs attr-dict `:` functional-type(operands, results)
   }];
 }
 

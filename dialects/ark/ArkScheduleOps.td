@@ -125,7 +125,7 @@ def Ark_SemaphoreOp : Ark_Op<"semaphore", [HasParent<"ScheduleOp">]> {
                        DefaultValuedAttr<Ark_HandoffKindAttr,
                                          "::mlir::ark::HandoffKind::Counter">:$handoff);
   let assemblyFormat = [{
-    $sym_name `arrivals` `=` $arrivals (`handoff` `=` $handoff^)? attr-dict
+    $sym_name `arrivals` `=` $arrivals (`handoff` `=` `` $handoff^)? attr-dict
   }];
   let hasVerifier = 1;
 }
