@@ -66,7 +66,7 @@ def take_kernel(module: ir.Operation, target: Target, options: CompileOptions) -
     manifest = {
         "format": 1,
         "producer": _producer(),
-        "program": _text(kernel, "sym_name"),
+        "program": _text(kernel, "program"),
         "entry": ir.FlatSymbolRefAttr(kernel.attributes["entry"]).value,
         "sms": _plain(kernel.attributes["sms"]),
         "arena": _plain(kernel.attributes["arena"]),

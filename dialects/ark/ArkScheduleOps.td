@@ -169,13 +169,15 @@ def Ark_KernelOp : Ark_Op<"kernel"> {
     - `semaphores`: a dictionary each (`name`, `arrivals`, `handoff`).
     - `timeline`: predicted start and duration of every instruction in ns, `tensor<Ix2xi64>`.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, FlatSymbolRefAttr:$entry, I64Attr:$sms,
+  // `program` and not `sym_name`: a kernel is named after its program, whose
+  // name may be that of a function beside it. Nothing refers to it by name.
+  let arguments = (ins SymbolNameAttr:$program, FlatSymbolRefAttr:$entry, I64Attr:$sms,
                        I64Attr:$arena, ArrayAttr:$bodies, ArrayAttr:$buffers, ArrayAttr:$tasks,
                        ElementsAttr:$operands, ElementsAttr:$task_table,
                        ElementsAttr:$instructions, ElementsAttr:$lanes,
                        ArrayAttr:$semaphores, ElementsAttr:$timeline,
                        OptionalAttr<DictionaryAttr>:$statistics);
-  let assemblyFormat = "$sym_name attr-dict";
+  let assemblyFormat = "$program attr-dict";
 }
 
 #endif // ARK_SCHEDULE_OPS_TD

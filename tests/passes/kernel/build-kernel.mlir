@@ -77,6 +77,19 @@ func.func private @body_b(%b: index, %e: index, %t: index, %s: memref<4xi64>) {
 
 // -----
 
+// A program may have the name of a function of the kernel: nothing refers to a
+// kernel by its program's name.
+// CHECK-LABEL: ark.kernel @ark_run
+// CHECK: func.func private @ark_run(
+// TRACE-LABEL: ark.kernel @ark_run
+ark.kernel @ark_run {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+
+// -----
+
 // Without a kernel there is nothing to run.
 // CHECK-LABEL: module @noKernel
 // CHECK-NOT: @ark_kernel
