@@ -41,10 +41,11 @@ static std::string nameOfBody(TaskOp task) {
 }
 
 /// What the body's function is given for an operand: the operand's shape and
-/// strides at offset 0.
+/// strides at offset 0. Without elements they are spelled out: MLIR finds no
+/// strides in a dense layout then, and makes no bare pointer of it.
 static MemRefType getOperandType(const BufferView &view) {
   MemRefLayoutAttrInterface layout;
-  if (!view.isDense())
+  if (!view.isDense() || view.getNumElements() == 0)
     layout =
         StridedLayoutAttr::get(view.elementType.getContext(), 0, view.strides);
   return MemRefType::get(view.shape, view.elementType, layout);

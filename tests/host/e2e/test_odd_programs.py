@@ -93,6 +93,34 @@ ZERO: dict[str, tuple[Body, Arrays]] = {
         lambda: ark.output("y", ark.reduce_sum(ark.input("x", (4, 0), ark.fp32), axis=1)),
         {"x": random(4, 0)},
     ),
+    "empty matmul": (
+        lambda: ark.output(
+            "y", ark.matmul(ark.input("x", (0, 4), ark.fp32), ark.input("w", (4, 0), ark.fp32))
+        ),
+        {"x": random(0, 4), "w": random(4, 0)},
+    ),
+    "transpose": (
+        lambda: ark.output("y", ark.transpose(ark.input("x", (0, 4), ark.fp32))),
+        {"x": random(0, 4)},
+    ),
+    "attention": (
+        lambda: ark.output(
+            "y",
+            ark.attention(
+                ark.input("q", (2, 0, 4), ark.fp32),
+                ark.input("k", (2, 0, 4), ark.fp32),
+                ark.input("v", (2, 0, 4), ark.fp32),
+            ),
+        ),
+        {name: random(2, 0, 4) for name in "qkv"},
+    ),
+    "embedding": (
+        lambda: ark.output(
+            "y", ark.embedding(ark.input("i", (0,), ark.int32), ark.input("w", (3, 4), ark.fp32))
+        ),
+        {"i": np.zeros(0, np.int32), "w": random(3, 4)},
+    ),
+    "constant": (lambda: ark.output("y", ark.zeros((3, 0), ark.bf16)), {}),
 }
 
 
@@ -108,6 +136,24 @@ def test_zero_elements_beside_others() -> None:
         ark.output("y", ark.concat([x, ark.input("z", (3, 8), ark.fp32)], axis=0))
 
     agree(build(body), {"x": random(0, 8), "z": random(3, 8)})
+
+
+def test_nothing_to_do(tmp_path: Path) -> None:
+    """A program of which no task is left compiles, runs, and keeps its states."""
+
+    def body() -> None:
+        state = ark.state("s", (3, 4), ark.fp32, init=2)
+        ark.update(state, ark.input("x", (0, 4), ark.fp32), [0, 0])
+
+    with ark.compile(build(body), target="cpu:2") as executable:
+        assert executable.run(x=random(0, 4), iterations=3) == {}
+        assert (executable.states["s"] == 2).all()
+        assert "tasks" in str(executable.report())
+        executable.save(tmp_path / "nothing.arkbin")
+    with ark.load(tmp_path / "nothing.arkbin") as executable:
+        assert executable.run(x=random(0, 4)) == {}
+    with ark.compile("ark.program @nothing() { ark.return }\n", target="cpu:1") as executable:
+        assert executable.run() == {}
 
 
 def test_more_bytes_than_there_are(tmp_path: Path) -> None:
@@ -273,7 +319,13 @@ def test_names_that_cannot_be_shown(name: str) -> None:
         ark.Program(name)
 
 
-@pytest.mark.parametrize("name", ["a", "end", "up", "a.1", "x", "matmul_2", "main", "memcpy"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a", "end", "up", "a.1", "x", "matmul_2", "main", "memcpy", "expf", "body_matmul",
+        "ark_kernel", "ark_run", "ark_wait", "nanosleep",
+    ],
+)  # fmt: skip
 def test_names_that_the_compiler_uses_itself(name: str) -> None:
     def body() -> None:
         x = y = ark.input(name, (4, 4), ark.fp32)

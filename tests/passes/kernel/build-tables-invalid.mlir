@@ -17,15 +17,6 @@ ark.program @noSchedule() {
 
 // -----
 
-ark.program @noLanes() {
-  // expected-error @below {{has no lanes}}
-  ark.schedule "hand" sms = 1 {
-  }
-  ark.return
-}
-
-// -----
-
 ark.program @bodyStillInTheTask() {
   // expected-error @below {{has no outlined body: run ark-outline-bodies first}}
   ark.task "t" grid [1] ins() outs() {

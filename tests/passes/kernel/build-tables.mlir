@@ -125,6 +125,21 @@ module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 
 
 // -----
 
+// Nothing to do takes a lane that does nothing.
+// CHECK-LABEL: ark.kernel @noTasks
+// CHECK-SAME: instructions = dense<> : tensor<0x4xi32>
+// CHECK-SAME: lanes = dense<0> : tensor<1x3xi32>
+module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 2, warps = 1,
+    shared_memory = 0, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
+  ark.program @noTasks(%x: memref<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}) {
+    ark.schedule "hand" sms = 2 {
+    }
+    ark.return
+  }
+}
+
+// -----
+
 // The kernel of a module that has none stays away.
 // CHECK-LABEL: module @noProgram
 // CHECK-NEXT: }

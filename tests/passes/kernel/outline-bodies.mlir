@@ -173,6 +173,26 @@ ark.program @readTwice(
 
 // -----
 
+// Of a dense layout without elements MLIR finds no strides, and such an operand
+// cannot be a bare pointer.
+// CHECK-LABEL: ark.program @operandsWithoutElements
+// CHECK: func.func private @body_t(
+// CHECK-SAME: memref<4x0xf32, strided<[0, 1]>>
+// CHECK-SAME: memref<0x4xf32, strided<[4, 1]>>
+ark.program @operandsWithoutElements(
+    %x: memref<4x0xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %y: memref<0x4xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1]
+      ins(%x[#ark.region<(d0) -> (0, 0), [4, 1]>] : memref<4x0xf32>)
+      outs(%y[#ark.region<(d0) -> (0, 0), [1, 4]>] : memref<0x4xf32>) {
+  ^bb0(%i: index, %a: memref<4x?xf32, strided<[0, 1], offset: ?>>, %b: memref<?x4xf32, strided<[4, 1], offset: ?>>):
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
 // Temporaries live once per call: in the loop they would grow the stack.
 // CHECK-LABEL: ark.program @temporariesOutsideOfTheLoop
 // CHECK: func.func private @body_square(
