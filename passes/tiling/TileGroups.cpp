@@ -163,8 +163,7 @@ RegionAttr GroupTiler::getOutRegion() {
     AffineExpr offset = grid.getOffsetExpr(dim);
     int64_t size = grid.getTile()[dim];
     if (update) {
-      std::optional<int64_t> start =
-          getConstantIntValue(update->offsets[dim]);
+      std::optional<int64_t> start = getConstantIntValue(update->offsets[dim]);
       offset = start ? offset + *start : rewriter.getAffineConstantExpr(0);
       size = start ? size : type.getDimSize(dim);
     }
