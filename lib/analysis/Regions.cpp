@@ -92,6 +92,33 @@ RegionBoxes::RegionBoxes(RegionAttr region, ArrayRef<int64_t> grid,
     vctas[next[boxOf[vcta]]++] = vcta;
 }
 
+bool RegionBoxes::getUnion(SmallVectorImpl<Interval> &box) const {
+  TupleNumbering distinct;
+  for (unsigned number = 0; number < getNumBoxes(); ++number) {
+    SmallVector<int64_t> tuple;
+    for (auto [begin, end] : getBox(number))
+      tuple.append({begin, end});
+    distinct.insert(tuple);
+  }
+  // Where boxes are as many as there are ways to combine the ranges of every
+  // dimension, each combination is there.
+  uint64_t combinations = 1;
+  for (unsigned dim = 0; dim < rank; ++dim) {
+    SmallVector<Interval> ranges;
+    for (size_t i = dim; i < bounds.size(); i += rank)
+      ranges.push_back(bounds[i]);
+    llvm::sort(ranges);
+    ranges.erase(llvm::unique(ranges), ranges.end());
+    combinations =
+        llvm::SaturatingMultiply<uint64_t>(combinations, ranges.size());
+    mergeRanges(ranges);
+    if (ranges.size() != 1)
+      return false;
+    box.push_back(ranges.front());
+  }
+  return combinations == distinct.size();
+}
+
 //===----------------------------------------------------------------------===//
 // Byte intervals
 //===----------------------------------------------------------------------===//
@@ -135,6 +162,15 @@ int64_t mlir::ark::countByteIntervals(ArrayRef<Interval> box,
   for (auto [repeat, distance] : decompose(box, view).repeats)
     count *= repeat;
   return count;
+}
+
+Interval mlir::ark::getByteHull(ArrayRef<Interval> box,
+                                const BufferView &view) {
+  Pieces pieces = decompose(box, view);
+  int64_t end = pieces.begin + pieces.bytes;
+  for (auto [repeat, distance] : pieces.repeats)
+    end += (repeat - 1) * distance;
+  return {pieces.begin, end};
 }
 
 void mlir::ark::appendByteIntervals(ArrayRef<Interval> box,

@@ -44,6 +44,9 @@ public:
   ArrayRef<Interval> getBox(unsigned box) const {
     return ArrayRef<Interval>(bounds).slice(box * rank, rank);
   }
+  /// The box that all of them make up together, if that is easy to see: they
+  /// are the tiles of a grid without gaps.
+  bool getUnion(SmallVectorImpl<Interval> &box) const;
   /// The vCTAs that touch a box, in ascending order.
   ArrayRef<int64_t> getVCTAsOf(unsigned box) const {
     return ArrayRef<int64_t>(vctas).slice(firstVCTA[box],
@@ -60,6 +63,9 @@ private:
 
 /// How many byte intervals a box of a view breaks into, at most.
 int64_t countByteIntervals(ArrayRef<Interval> box, const BufferView &view);
+
+/// From the first to the last byte of a box; empty where the box is.
+Interval getByteHull(ArrayRef<Interval> box, const BufferView &view);
 
 /// Appends the bytes of a box, as intervals from `view.byteOffset` on. They are
 /// ascending and disjoint unless elements of the view overlap.

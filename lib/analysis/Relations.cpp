@@ -166,25 +166,22 @@ static void appendBytes(ArrayRef<Interval> box, const BufferView &view,
                         int64_t shift, bool exact,
                         SmallVectorImpl<Interval> &bytes) {
   size_t first = bytes.size();
-  appendByteIntervals(box, view, bytes);
+  if (exact)
+    appendByteIntervals(box, view, bytes);
+  else if (Interval hull = getByteHull(box, view); hull.first < hull.second)
+    bytes.push_back(hull);
   for (Interval &range : llvm::drop_begin(bytes, first)) {
     range.first += shift;
     range.second += shift;
-  }
-  if (!exact && bytes.size() > first + 1) {
-    Interval hull = bytes[first];
-    for (Interval range : llvm::drop_begin(bytes, first))
-      hull = {std::min(hull.first, range.first),
-              std::max(hull.second, range.second)};
-    bytes.truncate(first);
-    bytes.push_back(hull);
   }
 }
 
 static int64_t countIntervals(const RegionBoxes &boxes,
                               const BufferView &view) {
   int64_t count = 0;
-  for (unsigned box = 0; box < boxes.getNumBoxes(); ++box)
+  // Stops where the answer is clear: the sum may not fit 64 bits.
+  for (unsigned box = 0; box < boxes.getNumBoxes() && count <= kMaxIntervals;
+       ++box)
     count += countByteIntervals(boxes.getBox(box), view);
   return count;
 }
@@ -333,6 +330,15 @@ const Footprint &RelationCache::getFootprint(const Access &access) {
   if (!isNew)
     return footprint;
   const RegionBoxes &accessBoxes = getBoxes(access);
+  // Most tasks touch a box as a whole, which is one interval where its tiles
+  // are one for every row.
+  SmallVector<Interval> whole;
+  if (accessBoxes.getUnion(whole) &&
+      countByteIntervals(whole, access.view) <= kMaxIntervals) {
+    appendByteIntervals(whole, access.view, footprint.bytes);
+    mergeRanges(footprint.bytes);
+    return footprint;
+  }
   footprint.exact = countIntervals(accessBoxes, access.view) <= kMaxIntervals;
   for (unsigned box = 0; box < accessBoxes.getNumBoxes(); ++box)
     appendBytes(accessBoxes.getBox(box), access.view, 0, footprint.exact,
