@@ -3,6 +3,7 @@
 
 #include "dialects/ark/ArkAttrs.h"
 #include "dialects/ark/ArkDialect.h"
+#include "dialects/ark/ArkLimits.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -62,6 +63,10 @@ LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     if (value <= 0)
       return emitError() << "target has " << name << " = " << value
                          << "; it must be positive";
+  // Schedules have a lane for each.
+  if (sms > kMaxSms)
+    return emitError() << "target has sms = " << sms << "; at most " << kMaxSms
+                       << " are supported";
   const std::pair<StringRef, int64_t> notNegative[] = {
       {"shared_memory", sharedMemory},
       {"handoff", handoff},

@@ -39,7 +39,7 @@ def Ark_TargetAttr : Ark_Attr<"Target", "target"> {
     All figures are per device unless the name says otherwise. The cost model
     reads nothing else, so a file or a measurement can replace any of them.
 
-    - `sms`: streaming multiprocessors; worker threads on `cpu`.
+    - `sms`: streaming multiprocessors; worker threads on `cpu`. 1 to 65536.
     - `warps`: warps of one persistent CTA (SIMD width of one on `cpu`).
     - `shared_memory`: bytes that the vCTAs of one SM may share.
     - `bandwidth`: streaming read, GB/s. `flops`: dense matrix rate, GFLOP/s.

@@ -1,6 +1,7 @@
 //===- ArkScheduleOps.cpp - Schedules and synchronisation
 //-------------------===//
 
+#include "dialects/ark/ArkLimits.h"
 #include "dialects/ark/ArkOps.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -74,6 +75,20 @@ LogicalResult SemaphoreOp::verify() {
 //===----------------------------------------------------------------------===//
 
 namespace {
+/// A task and the ranges of it that run.
+struct TaskRuns {
+  struct Range {
+    int64_t begin, end;
+    /// Position among the runs of the schedule.
+    size_t number;
+    RunOp run;
+  };
+
+  TaskOp task;
+  int64_t numVCTAs;
+  std::vector<Range> ranges;
+};
+
 /// Checks a schedule in one walk: it may hold tens of thousands of items, so
 /// names are looked up in maps and never by symbol walks.
 class ScheduleVerifier {
@@ -81,9 +96,19 @@ public:
   explicit ScheduleVerifier(ScheduleOp schedule) : schedule(schedule) {}
 
   LogicalResult verify() {
-    for (auto task : schedule->getParentOp()->getRegion(0).getOps<TaskOp>())
-      tasks.try_emplace(task.getName(), task,
-                        SmallVector<int8_t>(task.getNumVCTAs(), 0));
+    // schedule_c6
+    int64_t sms = schedule.getSms();
+    if (sms < 1 || sms > kMaxSms)
+      return schedule.emitOpError("has sms = ")
+             << sms << "; expected 1 to " << kMaxSms << " (schedule_c6)";
+    for (auto task : schedule->getParentOp()->getRegion(0).getOps<TaskOp>()) {
+      // Tasks are verified after their schedule; the grid's own error is
+      // task_c5.
+      std::optional<int64_t> count = countVCTAs(task.getGrid());
+      if (!count)
+        return success();
+      tasks.insert({task.getName(), {task, *count, {}}});
+    }
     for (auto semaphore : schedule.getBody().getOps<SemaphoreOp>())
       // schedule_c4
       if (!semaphores.try_emplace(semaphore.getSymName(), semaphore, 0).second)
@@ -141,26 +166,23 @@ private:
     return item.emitOpError("does not belong into a lane");
   }
 
-  /// run_c1; marks the vCTAs that run.
+  /// run_c1; notes which vCTAs run.
   LogicalResult verifyRun(LaneOp lane, RunOp run) {
     auto entry = tasks.find(run.getTask());
     if (entry == tasks.end())
       return run.emitOpError("names unknown task '")
              << run.getTask() << "' (run_c1)";
-    SmallVector<int8_t> &seen = entry->second.second;
+    TaskRuns &runs = entry->second;
+    size_t number = numRuns++;
     for (int64_t sm = lane.getSmBegin(); sm < lane.getSmEnd(); ++sm) {
       auto [begin, end] = run.getRangeOn(sm);
-      if (begin < 0 || begin > end || end > static_cast<int64_t>(seen.size()))
+      if (begin < 0 || begin > end || end > runs.numVCTAs)
         return run.emitOpError("range [")
                << begin << ", " << end << "] on SM " << sm << " leaves the "
-               << seen.size() << " vCTAs of '" << run.getTask() << "' (run_c1)";
-      for (int64_t vcta = begin; vcta < end; ++vcta) {
-        // schedule_c3
-        if (seen[vcta])
-          return run.emitOpError("runs vCTA ")
-                 << vcta << " of '" << run.getTask() << "' again (schedule_c3)";
-        seen[vcta] = 1;
-      }
+               << runs.numVCTAs << " vCTAs of '" << run.getTask()
+               << "' (run_c1)";
+      if (begin < end)
+        runs.ranges.push_back({begin, end, number, run});
     }
     return success();
   }
@@ -171,14 +193,13 @@ private:
       return prefetch.emitOpError("names unknown task '")
              << prefetch.getTask() << "' (run_c1)";
     // prefetch_c1
-    if (prefetch.getOperand() >= entry->second.first.getInputs().size())
+    if (prefetch.getOperand() >= entry->second.task.getInputs().size())
       return prefetch.emitOpError("operand ")
              << prefetch.getOperand() << " is not an input of '"
              << prefetch.getTask() << "' (prefetch_c1)";
     for (int64_t sm = lane.getSmBegin(); sm < lane.getSmEnd(); ++sm) {
       auto [begin, end] = rangeOn(prefetch.getRange(), sm);
-      if (begin < 0 || begin > end ||
-          end > static_cast<int64_t>(entry->second.second.size()))
+      if (begin < 0 || begin > end || end > entry->second.numVCTAs)
         return prefetch.emitOpError("range leaves the grid of '")
                << prefetch.getTask() << "' (run_c1)";
     }
@@ -197,18 +218,39 @@ private:
 
   /// schedule_c3
   LogicalResult verifyCoverage() {
-    for (auto task : schedule->getParentOp()->getRegion(0).getOps<TaskOp>()) {
-      ArrayRef<int8_t> seen = tasks.find(task.getName())->second.second;
-      auto missing = llvm::find(seen, 0);
-      if (missing == seen.end())
-        continue;
-      InFlightDiagnostic diagnostic = schedule.emitOpError("never runs vCTA ")
-                                      << missing - seen.begin() << " of '"
-                                      << task.getName() << "' (schedule_c3)";
-      diagnostic.attachNote(task.getLoc()) << "the task";
-      return diagnostic;
-    }
+    for (auto task : schedule->getParentOp()->getRegion(0).getOps<TaskOp>())
+      if (failed(verifyCoverage(tasks.find(task.getName())->second)))
+        return failure();
     return success();
+  }
+
+  LogicalResult verifyCoverage(TaskRuns &runs) {
+    llvm::sort(
+        runs.ranges, [](const TaskRuns::Range &a, const TaskRuns::Range &b) {
+          return std::tie(a.begin, a.number) < std::tie(b.begin, b.number);
+        });
+    int64_t covered = 0;
+    const TaskRuns::Range *previous = nullptr;
+    for (const TaskRuns::Range &range : runs.ranges) {
+      if (range.begin < covered) {
+        RunOp later =
+            range.number > previous->number ? range.run : previous->run;
+        return later.emitOpError("runs vCTA ")
+               << range.begin << " of '" << later.getTask()
+               << "' again (schedule_c3)";
+      }
+      if (range.begin > covered)
+        break;
+      covered = range.end;
+      previous = &range;
+    }
+    if (covered == runs.numVCTAs)
+      return success();
+    InFlightDiagnostic diagnostic = schedule.emitOpError("never runs vCTA ")
+                                    << covered << " of '" << runs.task.getName()
+                                    << "' (schedule_c3)";
+    diagnostic.attachNote(runs.task.getLoc()) << "the task";
+    return diagnostic;
   }
 
   /// schedule_c5
@@ -229,7 +271,8 @@ private:
 
   ScheduleOp schedule;
   SmallVector<LaneOp> lanes;
-  llvm::StringMap<std::pair<TaskOp, SmallVector<int8_t>>> tasks;
+  llvm::StringMap<TaskRuns> tasks;
+  size_t numRuns = 0;
   llvm::StringMap<std::pair<SemaphoreOp, int64_t>> semaphores;
 };
 } // namespace

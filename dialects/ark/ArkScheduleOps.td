@@ -22,6 +22,7 @@ def Ark_ScheduleOp : Ark_Op<"schedule", [HasParent<"ProgramOp">, SingleBlock, No
     - (schedule_c3) every vCTA of every task runs exactly once.
     - (schedule_c4) semaphores have distinct names; every signal, wait and barrier names one.
     - (schedule_c5) a semaphore's `arrivals` equals the number of its signals in all lanes.
+    - (schedule_c6) `sms` is between 1 and 65536.
 
     ```mlir
     ark.schedule "list" sms = 2 {

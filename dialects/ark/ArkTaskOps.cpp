@@ -1,6 +1,7 @@
 //===- ArkTaskOps.cpp - Programs, groups and tasks
 //--------------------------===//
 
+#include "dialects/ark/ArkLimits.h"
 #include "dialects/ark/ArkOps.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
 #include "llvm/ADT/StringSet.h"
@@ -81,6 +82,11 @@ static LogicalResult verifyInterface(ProgramOp program) {
       return program.emitOpError("argument '")
              << name.getValue()
              << "' is not a tensor or buffer of static shape (program_c1)";
+    // program_c5
+    if (!isAddressable(type))
+      return program.emitOpError("argument '")
+             << name.getValue() << "' of type " << type
+             << " takes more than 2^47 bytes (program_c5)";
     // program_c2
     if (kind.getValue() == ArgumentKind::Scalar &&
         (type.getRank() != 0 || !(type.getElementType().isInteger(32) ||
@@ -196,6 +202,18 @@ LogicalResult GroupOp::verifyRegions() {
       return emitOpError("tile needs one positive entry for every dimension of "
                          "the result (group_c3)");
   }
+  // group_c4
+  for (Value input : getInputs())
+    if (!isAddressable(cast<ShapedType>(input.getType())))
+      return emitOpError("'") << getName() << "' reads " << input.getType()
+                              << ", more than 2^47 bytes (group_c4)";
+  for (Operation &op : block)
+    for (Type type : op.getResultTypes())
+      if (auto shaped = dyn_cast<ShapedType>(type);
+          shaped && !isAddressable(shaped))
+        return op.emitOpError("in group '")
+               << getName() << "' makes " << type
+               << ", more than 2^47 bytes (group_c4)";
   return success();
 }
 
@@ -333,6 +351,8 @@ LogicalResult TaskOp::verify() {
     return emitOpError(
         "needs a positive grid, positive warps and shared memory "
         "of zero or more (task_c5)");
+  if (!countVCTAs(getGrid()))
+    return emitOpError("has more than ") << kMaxVCTAs << " vCTAs (task_c5)";
   // task_c1
   if (getInputRegions().size() != getInputs().size() ||
       getOutRegions().size() != getOuts().size())
@@ -342,6 +362,10 @@ LogicalResult TaskOp::verify() {
     if (!type.hasStaticShape())
       return emitOpError("operand ")
              << index << " has no static shape (task_c1)";
+    // task_c7
+    if (!isAddressable(type))
+      return emitOpError("operand ") << index << " of type " << type
+                                     << " takes more than 2^47 bytes (task_c7)";
     if (failed(verifyRegion(*this, type, getRegion(index))))
       return failure();
   }
@@ -378,4 +402,15 @@ LogicalResult TaskOp::verifyRegions() {
           : yield.getOperandTypes() != ValueRange(getOutTiles()).getTypes())
     return emitOpError("yields other types than the tiles of outs (task_c4)");
   return success();
+}
+
+//===----------------------------------------------------------------------===//
+// ArenaOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult ArenaOp::verify() {
+  // arena_c1
+  if (isAddressable(getType()))
+    return success();
+  return emitOpError("takes more than 2^47 bytes (arena_c1)");
 }

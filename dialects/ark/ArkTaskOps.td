@@ -32,6 +32,7 @@ def Ark_ProgramOp : Ark_Op<"program", [IsolatedFromAbove, FunctionOpInterface]> 
     - (program_c2) a scalar is a tensor of rank zero of i32 or i64.
     - (program_c3) every result has a name that no other result has.
     - (program_c4) tasks have distinct names.
+    - (program_c5) an argument takes at most 2^47 bytes.
 
     ```mlir
     ark.program @mlp(%x: tensor<4x64xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
@@ -98,6 +99,7 @@ def Ark_GroupOp : Ark_Op<"group", [IsolatedFromAbove, SingleBlock]> {
     - (group_c1) the block's arguments have the operands' types.
     - (group_c2) the terminator is `ark.yield` with the result types.
     - (group_c3) `tile`, where present, has one positive entry for every dimension of the result.
+    - (group_c4) operands and what the body computes take at most 2^47 bytes each.
 
     ```mlir
     %0 = ark.group "fc" (%a = %x, %b = %w) : (tensor<4x64xf32>, tensor<64x8xf32>) -> tensor<4x8xf32> {
@@ -146,8 +148,10 @@ def Ark_TaskOp : Ark_Op<"task", [AttrSizedOperandSegments, AutomaticAllocationSc
     - (task_c2) a region starts inside of its operand for every vCTA.
     - (task_c3) block arguments: one `index` for every grid dimension, then one tile for every operand.
     - (task_c4) on tensors one result for every out, of its type; on buffers none.
-    - (task_c5) grid extents are positive, `warps` is positive, `shared_memory` is not negative.
+    - (task_c5) grid extents are positive, `warps` is positive, `shared_memory` is not negative;
+      the grid has at most 2^22 vCTAs.
     - (task_c6) write regions of two vCTAs do not overlap, unless `outs` is updated in place.
+    - (task_c7) an operand takes at most 2^47 bytes.
 
     ```mlir
     %1 = ark.task "relu" grid [2] ins(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : tensor<32xf32>)
@@ -199,12 +203,15 @@ def Ark_ArenaOp : Ark_Op<"arena", [Pure, HasParent<"ProgramOp">]> {
   let description = [{
     Intermediates are `memref.view`s of it at constant offsets.
 
+    - (arena_c1) it takes at most 2^47 bytes.
+
     ```mlir
     %arena = ark.arena : memref<4096xi8>
     ```
   }];
   let results = (outs StaticShapeMemRefOf<[I8]>:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
+  let hasVerifier = 1;
 }
 
 def Ark_CheckIndexOp : Ark_Op<"check_index"> {

@@ -13,9 +13,6 @@ using namespace mlir::ark;
 /// candidates in vain but loses none: relations are exact by themselves.
 static constexpr size_t kMaxFootprintPieces = 256;
 
-/// The grid of one task; more is a mistake, and would exhaust memory.
-static constexpr int64_t kMaxVCTAs = int64_t(1) << 22;
-
 StringRef mlir::ark::stringifyHazard(Hazard hazard) {
   switch (hazard) {
   case Hazard::RAW:
@@ -124,10 +121,6 @@ private:
 
 LogicalResult DependenceBuilder::addAccesses(unsigned position) {
   TaskOp task = result.tasks[position];
-  int64_t vctas = 1;
-  for (int64_t extent : task.getGrid())
-    if (extent > kMaxVCTAs || (vctas *= extent) > kMaxVCTAs)
-      return task.emitOpError("has more than ") << kMaxVCTAs << " vCTAs";
   for (auto [index, operand] : llvm::enumerate(task.getOperands())) {
     FailureOr<BufferView> view = resolveBufferView(operand);
     if (failed(view))

@@ -2,6 +2,7 @@
 
 #include "lib/support/BufferView.h"
 
+#include "dialects/ark/ArkLimits.h"
 #include "dialects/ark/ArkOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Matchers.h"
@@ -117,6 +118,8 @@ static FailureOr<int64_t> getByteShift(memref::ViewOp view) {
     return view.emitError("lies at an offset that is not constant");
   if (shift.isNegative())
     return view.emitError("lies at a negative offset");
+  if (shift.sgt(kMaxBytes))
+    return view.emitError("lies at an offset of more than 2^47 bytes");
   return shift.getSExtValue();
 }
 

@@ -12,6 +12,10 @@ def VerifyInputPass : Pass<"ark-verify-input", "::mlir::ark::ProgramOp"> {
     error here, at the op that is at fault, instead of a puzzling one later:
     collectives between several ranks, channel primitives, ops that are not
     graph ops, and a program that is already further down the pipeline.
+
+    - (input_c1) a tensor takes at most 2^47 bytes, which is what a process can
+      address. (Arguments: program_c5.)
+
     Changes nothing.
   }];
 }

@@ -1,5 +1,6 @@
 //===- VerifyInput.cpp - What the compiler cannot execute yet -------------===//
 
+#include "dialects/ark/ArkLimits.h"
 #include "passes/graph/Passes.h"
 
 namespace mlir::ark {
@@ -31,6 +32,16 @@ static LogicalResult checkExtents(Operation &op) {
   return success();
 }
 
+/// input_c1
+static LogicalResult checkSizes(Operation &op) {
+  for (Type type : op.getResultTypes())
+    if (auto shaped = dyn_cast<ShapedType>(type);
+        shaped && !isAddressable(shaped))
+      return op.emitError("'") << op.getName() << "' makes " << type
+                               << ", more than 2^47 bytes (input_c1)";
+  return success();
+}
+
 static LogicalResult checkOp(Operation &op) {
   if (isa<CollectiveOpInterface>(op))
     return op.emitError("'")
@@ -38,7 +49,7 @@ static LogicalResult checkOp(Operation &op) {
            << "rank, without collectives";
   if (isa<ViewOpInterface, ElementwiseOpInterface, AnchorOpInterface,
           ConstantOp, ConcatOp, GroupOp, ReturnOp>(op))
-    return checkExtents(op);
+    return failure(failed(checkSizes(op)) || failed(checkExtents(op)));
   return op.emitError("'") << op.getName()
                            << "' is not an op of a tensor program; the graph "
                               "stage takes ark ops on tensors";

@@ -212,3 +212,82 @@ ark.program @notASchedulesItem(%x: memref<32xf32> {ark.kind = #ark.kind<output>,
   }
   ark.return
 }
+
+// -----
+
+// The earlier run is found again by a later one that begins before it.
+ark.program @schedule_c3_again_in_another_lane(%x: memref<32xf32> {ark.kind = #ark.kind<output>, ark.name = "x"}) {
+  ark.task "t" grid [4] ins() outs(%x[#ark.region<(d0) -> (d0 * 8), [8]>] : memref<32xf32>) {
+  ^bb0(%i: index, %b: memref<8xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  ark.schedule "a" sms = 2 {
+    ark.lane sms = [0, 1] warps = [0, 1] { ark.run "t" [2, 4] }
+    ark.lane sms = [1, 2] warps = [0, 1] {
+      // expected-error @below {{runs vCTA 2 of 't' again (schedule_c3)}}
+      ark.run "t" [0, 3]
+    }
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @schedule_c3_again_on_another_sm(%x: memref<32xf32> {ark.kind = #ark.kind<output>, ark.name = "x"}) {
+  ark.task "t" grid [2] ins() outs(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<32xf32>) {
+  ^bb0(%i: index, %b: memref<16xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  ark.schedule "a" sms = 2 {
+    ark.lane sms = [0, 2] warps = [0, 1] {
+      // expected-error @below {{runs vCTA 0 of 't' again (schedule_c3)}}
+      ark.run "t" [0, d0 + 1]
+    }
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @schedule_c6(%x: memref<32xf32> {ark.kind = #ark.kind<output>, ark.name = "x"}) {
+  ark.task "t" grid [2] ins() outs(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<32xf32>) {
+  ^bb0(%i: index, %b: memref<16xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  // expected-error @below {{has sms = 65537; expected 1 to 65536 (schedule_c6)}}
+  ark.schedule "a" sms = 65537 {
+    ark.lane sms = [0, 1] warps = [0, 1] { ark.run "t" [0, 2] }
+  }
+  ark.return
+}
+
+// -----
+
+// The task's own verifier says what is wrong with the grid; the schedule, which
+// is verified first, leaves it to that.
+ark.program @gridIsNegative(%x: memref<32xf32> {ark.kind = #ark.kind<output>, ark.name = "x"}) {
+  // expected-error @below {{needs a positive grid, positive warps and shared memory of zero or more (task_c5)}}
+  ark.task "t" grid [-1] ins() outs(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<32xf32>) {
+  ^bb0(%i: index, %b: memref<16xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  ark.schedule "a" sms = 1 {
+    ark.lane sms = [0, 1] warps = [0, 1] { ark.run "t" [0, 2] }
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @gridOverflows(%x: memref<32xf32> {ark.kind = #ark.kind<output>, ark.name = "x"}) {
+  // expected-error @below {{has more than 4194304 vCTAs (task_c5)}}
+  ark.task "t" grid [4294967296, 4294967296] ins()
+      outs(%x[#ark.region<(d0, d1) -> (0), [32]>] : memref<32xf32>) {
+  ^bb0(%i: index, %j: index, %b: memref<32xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  ark.schedule "a" sms = 1 {
+    ark.lane sms = [0, 1] warps = [0, 1] { ark.run "t" [0, 2] }
+  }
+  ark.return
+}

@@ -167,3 +167,108 @@ ark.program @program_c4(%x: memref<16xf32> {ark.kind = #ark.kind<output>, ark.na
   }
   ark.return
 }
+
+// -----
+
+// expected-error @below {{target has sms = 65537; at most 65536 are supported}}
+module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 65537, warps = 1,
+    shared_memory = 0, bandwidth = 1, flops = 1, handoff = 0, barrier = 0, overhead = 0>} {}
+
+// -----
+
+func.func @task_c5_many(%x: memref<8388608xf32>) {
+  // expected-error @below {{has more than 4194304 vCTAs (task_c5)}}
+  ark.task "t" grid [8388608] ins() outs(%x[#ark.region<(d0) -> (d0), [1]>] : memref<8388608xf32>) {
+  ^bb0(%i: index, %b: memref<1xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  return
+}
+
+// -----
+
+func.func @task_c5_overflow(%x: memref<8xf32>) {
+  // expected-error @below {{has more than 4194304 vCTAs (task_c5)}}
+  ark.task "t" grid [4294967296, 4294967296] ins()
+      outs(%x[#ark.region<(d0, d1) -> (0), [8]>] : memref<8xf32>) {
+  ^bb0(%i: index, %j: index, %b: memref<8xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  return
+}
+
+// -----
+
+func.func @task_c7(%x: memref<35184372088833xf32>) {
+  // expected-error @below {{operand 0 of type 'memref<35184372088833xf32>' takes more than 2^47 bytes (task_c7)}}
+  ark.task "t" grid [1] ins() outs(%x[#ark.region<(d0) -> (0), [1]>] : memref<35184372088833xf32>) {
+  ^bb0(%i: index, %b: memref<1xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  return
+}
+
+// -----
+
+func.func @task_c7_strided(%x: memref<2x4xi8, strided<[4611686018427387904, 4611686018427387904]>>) {
+  // expected-error @below {{takes more than 2^47 bytes (task_c7)}}
+  ark.task "t" grid [1] ins()
+      outs(%x[#ark.region<(d0) -> (0, 0), [2, 4]>]
+        : memref<2x4xi8, strided<[4611686018427387904, 4611686018427387904]>>) {
+  ^bb0(%i: index, %b: memref<2x4xi8, strided<[4611686018427387904, 4611686018427387904], offset: ?>>):
+    ark.yield
+  }
+  return
+}
+
+// -----
+
+func.func @task_c7_on_tensors(%x: tensor<9223372036854775807xf32>, %y: tensor<4xf32>) {
+  // expected-error @below {{operand 0 of type 'tensor<9223372036854775807xf32>' takes more than 2^47 bytes (task_c7)}}
+  %0 = ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [4]>] : tensor<9223372036854775807xf32>)
+      outs(%y[#ark.region<(d0) -> (0), [4]>] : tensor<4xf32>) {
+  ^bb0(%i: index, %a: tensor<4xf32>, %b: tensor<4xf32>):
+    ark.yield %a : tensor<4xf32>
+  } : tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @group_c4(%x: tensor<9223372036854775807x0xf32>) {
+  // expected-error @below {{'g' reads 'tensor<9223372036854775807x0xf32>', more than 2^47 bytes (group_c4)}}
+  %0 = ark.group "g" (%a = %x) : (tensor<9223372036854775807x0xf32>) -> tensor<9223372036854775807x0xf32> {
+    ark.yield %a : tensor<9223372036854775807x0xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @group_c4_inside(%x: tensor<16777216x1xf32>, %y: tensor<16777216xf32>) {
+  %0 = ark.group "g" (%a = %x, %b = %y)
+      : (tensor<16777216x1xf32>, tensor<16777216xf32>) -> tensor<16777216x1xf32> {
+    // expected-error @below {{in group 'g' makes 'tensor<16777216x16777216xf32>', more than 2^47 bytes (group_c4)}}
+    %1 = ark.add %a, %b : (tensor<16777216x1xf32>, tensor<16777216xf32>) -> tensor<16777216x16777216xf32>
+    %2 = ark.reduce_sum %1 axes = [1] keepdims = true
+      : (tensor<16777216x16777216xf32>) -> tensor<16777216x1xf32>
+    ark.yield %2 : tensor<16777216x1xf32>
+  }
+  return
+}
+
+// -----
+
+// expected-error @below {{argument 'x' of type 'tensor<9223372036854775807xf32>' takes more than 2^47 bytes (program_c5)}}
+ark.program @program_c5(
+    %x: tensor<9223372036854775807xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}) {
+  ark.return
+}
+
+// -----
+
+ark.program @arena_c1() {
+  // expected-error @below {{takes more than 2^47 bytes (arena_c1)}}
+  %0 = ark.arena : memref<140737488355329xi8>
+  ark.return
+}

@@ -707,7 +707,7 @@ def test_what_cannot_be_proven_is_not_called_proven(
         ark.compile(text)
 
 
-# -- known defects --------------------------------------------------------------------------------
+# -- sizes beyond all bounds ----------------------------------------------------------------------
 
 
 def compile_with_little_memory(text: str, folder: Path) -> str:
@@ -737,20 +737,10 @@ def sum_of_rows(rows: int) -> str:
     )
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="ark-schedule enumerates a task's region row by row: 2^28 rows take over 4 GB, and "
-    "running out of memory aborts the process",
-)
 def test_a_region_of_many_rows(tmp_path: Path) -> None:
     assert compile_with_little_memory(sum_of_rows(2**28), tmp_path) == ""
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="ark-select-tiles divides by zero where an operand's bytes overflow 64 bits (SIGFPE); "
-    "ark-verify-input lets tensors of more than 2^47 bytes pass",
-)
 def test_bytes_that_overflow(tmp_path: Path) -> None:
     shape = f"tensor<{2**63 - 1}xf32>"
     text = program(
@@ -771,20 +761,10 @@ def test_bytes_that_overflow(tmp_path: Path) -> None:
         ),
     ],
 )
-@pytest.mark.xfail(
-    strict=True,
-    reason="the verifier of ark.schedule marks every vCTA of a task before that task's own "
-    "verifier has refused its grid (task_c5), and runs out of memory: LLVM aborts the process",
-)
 def test_grids_that_are_none(change: Edit, schedule: str, tmp_path: Path) -> None:
     assert place("up") in compile_with_little_memory(change(schedule), tmp_path)
 
 
-@pytest.mark.xfail(
-    strict=True,
-    reason="no check of #ark.target bounds sms: the scheduler's std::length_error is all that is "
-    "said of 2^63 - 1, without a place, and ark-opt aborts",
-)
 def test_a_target_of_too_many_sms(tmp_path: Path) -> None:
     made = make_mlp().module.operation.get_asm(enable_debug_info=True)
     huge = re.sub(r"sms = \d+", f"sms = {2**63 - 1}", resolve("cpu:4").mlir)

@@ -83,3 +83,17 @@ ark.program @attentionWithoutDepth(
     : (tensor<2x4x0xf32>, tensor<2x4x0xf32>, tensor<2x4x0xf32>) -> tensor<2x4x0xf32>
   ark.return %0 : tensor<2x4x0xf32>
 }
+
+// -----
+
+ark.program @input_c1(
+    %x: tensor<16777216x1xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %y: tensor<16777216xf32> {ark.kind = #ark.kind<input>, ark.name = "y"})
+    -> (tensor<16777216x1xf32> {ark.name = "z"}) {
+  // expected-error @below {{'ark.add' makes 'tensor<16777216x16777216xf32>', more than 2^47 bytes (input_c1)}}
+  %0 = ark.add %x, %y
+    : (tensor<16777216x1xf32>, tensor<16777216xf32>) -> tensor<16777216x16777216xf32>
+  %1 = ark.reduce_sum %0 axes = [1] keepdims = true
+    : (tensor<16777216x16777216xf32>) -> tensor<16777216x1xf32>
+  ark.return %1 : tensor<16777216x1xf32>
+}

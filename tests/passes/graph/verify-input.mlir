@@ -25,3 +25,13 @@ ark.program @graphOpsAreAccepted(
   }
   ark.return %5 : tensor<8x8xf32>
 }
+
+// 2^47 bytes are allowed.
+// CHECK-LABEL: ark.program @input_c1
+ark.program @input_c1(
+    %x: tensor<35184372088832x1xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<35184372088832x1xf32> {ark.name = "y"}) {
+  // CHECK: ark.relu
+  %0 = ark.relu %x : (tensor<35184372088832x1xf32>) -> tensor<35184372088832x1xf32>
+  ark.return %0 : tensor<35184372088832x1xf32>
+}
