@@ -4,7 +4,6 @@
 #include "passes/graph/Passes.h"
 
 #include "mlir/Dialect/Traits.h"
-#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -363,16 +362,18 @@ struct SimplifyConcat : OpRewritePattern<ConcatOp> {
 // States
 //===----------------------------------------------------------------------===//
 
-/// Uses of `state`, through views, by ops that read it after `update`.
+/// Uses of `state`, through views, by ops that read it after `update`. What an
+/// identity only comes after is not read.
 static void collectStaleUses(Value state, UpdateOp update,
                              SmallVectorImpl<OpOperand *> &uses) {
   for (OpOperand &use : state.getUses()) {
     Operation *user = use.getOwner();
-    if (auto view = dyn_cast<ViewOpInterface>(user);
-        view && view.getViewSource() == state)
-      collectStaleUses(user->getResult(0), update, uses);
-    else if (user != update && update->isBeforeInBlock(user))
+    if (isa<ViewOpInterface>(user)) {
+      if (use.getOperandNumber() == 0)
+        collectStaleUses(user->getResult(0), update, uses);
+    } else if (user != update && update->isBeforeInBlock(user)) {
       uses.push_back(&use);
+    }
   }
 }
 
@@ -383,12 +384,15 @@ static void redirect(OpOperand *use, Value state, Value copy) {
     views.push_back(value.getDefiningOp());
     value = cast<ViewOpInterface>(views.back()).getViewSource();
   }
-  IRMapping mapping;
-  mapping.map(state, copy);
+  // What an identity comes after stays: only the source is copied.
   OpBuilder builder(use->getOwner());
-  for (Operation *view : llvm::reverse(views))
-    builder.clone(*view, mapping);
-  use->set(mapping.lookup(use->get()));
+  Value value = copy;
+  for (Operation *view : llvm::reverse(views)) {
+    Operation *clone = builder.clone(*view);
+    clone->setOperand(0, value);
+    value = clone->getResult(0);
+  }
+  use->set(value);
 }
 
 /// The update overwrites its state, so whoever wants the old elements later

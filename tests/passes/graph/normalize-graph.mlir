@@ -390,3 +390,39 @@ ark.program @everyUpdateOfAChainHasItsOwnCopy(
   %3 = ark.exp %0 : (tensor<4xf32>) -> tensor<4xf32>
   ark.return %2, %3 : tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+// The source and the dependence of one identity are one use that reads.
+// CHECK-LABEL: ark.program @identityOfAStateAfterItself
+ark.program @identityOfAStateAfterItself(
+    %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %s: tensor<4xf32> {ark.kind = #ark.kind<state>, ark.name = "s"})
+    -> (tensor<4xf32> {ark.name = "y"}) {
+  // CHECK: %[[COPY:.+]] = ark.copy
+  // CHECK: ark.update
+  // CHECK: ark.exp %[[COPY]]
+  %0 = ark.identity %s after %s : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %1 = ark.update %x into %s [0] : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %2 = ark.exp %0 : (tensor<4xf32>) -> tensor<4xf32>
+  ark.return %2 : tensor<4xf32>
+}
+
+// -----
+
+// To come after a state is not to read it.
+// CHECK-LABEL: ark.program @dependenceOnAStateNeedsNoCopy
+ark.program @dependenceOnAStateNeedsNoCopy(
+    %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %s: tensor<4xf32> {ark.kind = #ark.kind<state>, ark.name = "s"})
+    -> (tensor<4xf32> {ark.name = "y"}, tensor<4xf32> {ark.name = "z"}) {
+  // CHECK-NOT: ark.copy
+  // CHECK: ark.return
+  %0 = ark.update %x into %s [0] : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %1 = ark.update %x into %0 [0] : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %2 = ark.reshape %0 shape = [2, 2] : (tensor<4xf32>) -> tensor<2x2xf32>
+  %3 = ark.identity %x after %s, %2 : (tensor<4xf32>, tensor<4xf32>, tensor<2x2xf32>) -> tensor<4xf32>
+  %4 = ark.exp %3 : (tensor<4xf32>) -> tensor<4xf32>
+  %5 = ark.tanh %1 : (tensor<4xf32>) -> tensor<4xf32>
+  ark.return %4, %5 : tensor<4xf32>, tensor<4xf32>
+}
