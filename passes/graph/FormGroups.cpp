@@ -145,9 +145,15 @@ bool Clustering::canJoin(Cluster &cluster, Operation *op, Operation *root) {
   auto staysValid = [&](Operation *moved) {
     return llvm::all_of(moved->getOperands(), [&](Value operand) {
       Operation *overwriter = getOverwriter(operand);
-      // The update itself writes while its prologue would still read.
-      return !overwriter || position[overwriter] < position[moved] ||
-             position[overwriter] > position[root];
+      // An update reads of its own state nothing.
+      if (!overwriter || overwriter == moved ||
+          position[overwriter] < position[moved] ||
+          position[overwriter] > position[root])
+        return true;
+      // A vCTA of the update writes while others still read.
+      auto update = dyn_cast<UpdateOp>(overwriter);
+      return update && update == cluster.anchor &&
+             readsWhatItWrites(update, operand);
     });
   };
   return staysValid(op) && llvm::all_of(cluster.ops, staysValid);
@@ -227,19 +233,31 @@ std::string GroupBuilder::makeName(const Cluster &cluster) {
   return unique;
 }
 
+/// What a group that stands at `reader` depends on when it depends on `base`: a
+/// state that was updated since is complete when its last update is, and to
+/// name the old one would be a read that comes too late.
+static Value getLastUpdate(Value base, Operation *reader) {
+  for (Operation *user : base.getUsers())
+    if (isa<GroupOp>(user) && getUpdatedState(user) == base &&
+        user->isBeforeInBlock(reader))
+      return getLastUpdate(user->getResult(0), reader);
+  return base;
+}
+
 /// The tensors that must be complete before `value` is read, by the
 /// `ark.identity`s between it and its base.
-static void collectDeps(Value value, llvm::SetVector<Value> &deps) {
+static void collectDeps(Value value, Operation *reader,
+                        llvm::SetVector<Value> &deps) {
   for (auto view = value.getDefiningOp<ViewOpInterface>(); view;
        view = view.getViewSource().getDefiningOp<ViewOpInterface>()) {
     auto identity = dyn_cast<IdentityOp>(view.getOperation());
     if (!identity)
       continue;
     for (Value dep : identity.getDeps()) {
-      collectDeps(dep, deps);
+      collectDeps(dep, reader, deps);
       // Arguments and constants are complete before anything starts.
       if (getViewBase(dep).getDefiningOp<GroupOp>())
-        deps.insert(getViewBase(dep));
+        deps.insert(getLastUpdate(getViewBase(dep), reader));
     }
   }
 }
@@ -253,7 +271,7 @@ GroupOp GroupBuilder::build(const Cluster &cluster) {
       Operation *producer = operand.getDefiningOp();
       if (inside.contains(producer))
         continue;
-      collectDeps(operand, deps);
+      collectDeps(operand, cluster.root, deps);
       (getSplat(operand) ? splats : inputs).insert(operand);
     }
   inputs.insert(deps.begin(), deps.end());

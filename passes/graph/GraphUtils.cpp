@@ -17,8 +17,7 @@ Value ark::getViewBase(Value value) {
   return value;
 }
 
-/// The state that an op overwrites: of an update, or of a group around one.
-static Value getUpdatedState(Operation *op) {
+Value ark::getUpdatedState(Operation *op) {
   if (auto update = dyn_cast<UpdateOp>(op))
     return update.getState();
   if (auto group = dyn_cast<GroupOp>(op))
@@ -26,6 +25,30 @@ static Value getUpdatedState(Operation *op) {
       if (auto argument = dyn_cast<BlockArgument>(update.getState()))
         return group.getInputs()[argument.getArgNumber()];
   return {};
+}
+
+static Value skipIdentities(Value value) {
+  while (auto identity = value.getDefiningOp<IdentityOp>())
+    value = identity.getSource();
+  return value;
+}
+
+bool ark::readsWhatItWrites(UpdateOp update, Value operand) {
+  ArrayRef<int64_t> written =
+      cast<RankedTensorType>(update.getValue().getType()).getShape();
+  if (cast<RankedTensorType>(operand.getType()).getShape() != written ||
+      !update.getOffsets().empty())
+    return false;
+  operand = skipIdentities(operand);
+  SmallVector<int64_t> starts(written.size(), 0);
+  if (auto slice = operand.getDefiningOp<SliceOp>()) {
+    if (llvm::any_of(slice.getSteps(), [](int64_t step) { return step != 1; }))
+      return false;
+    starts.assign(slice.getStarts().begin(), slice.getStarts().end());
+    operand = skipIdentities(slice.getSource());
+  }
+  return operand == skipIdentities(update.getState()) &&
+         ArrayRef<int64_t>(starts) == update.getStaticOffsets();
 }
 
 Operation *ark::getOverwriter(Value value) {

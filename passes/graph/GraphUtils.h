@@ -13,6 +13,15 @@ SplatElementsAttr getSplat(Value value);
 /// Follows views to the tensor whose elements `value` names.
 Value getViewBase(Value value);
 
+/// The state that an op overwrites: of an update, or of a group around one.
+/// Null for other ops.
+Value getUpdatedState(Operation *op);
+
+/// Whether element `i` of `operand` is where the update writes element `i` of
+/// its value: then a vCTA that computes the one from the other reads nothing
+/// that another vCTA writes.
+bool readsWhatItWrites(UpdateOp update, Value operand);
+
 /// The update that overwrites the elements that `value` names, or null. In a
 /// correct program there is one at most: later updates update its result.
 Operation *getOverwriter(Value value);

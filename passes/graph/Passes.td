@@ -76,7 +76,9 @@ def FormGroupsPass : Pass<"ark-form-groups", "::mlir::ark::ProgramOp"> {
       far and keep its shape.
     - Prologue: elementwise ops that only the anchor reads, where the
       anchor's tiles read every element once (reductions, normalisations, rope,
-      update), so that nothing is computed twice.
+      update), so that nothing is computed twice. What goes into an update reads
+      of its state only the elements that the same vCTA writes: none through a
+      transpose, a reduction or a slice at other offsets.
     - Elementwise ops without anchor join their readers likewise.
 
     Views stay outside. Splat constants are cloned into every group that reads

@@ -272,18 +272,186 @@ ark.program @readOfAStateStaysBeforeItsUpdate(
 
 // -----
 
-// CHECK-LABEL: ark.program @updateReadsNothingOfItsStateInItsPrologue
-ark.program @updateReadsNothingOfItsStateInItsPrologue(
+// Every vCTA reads the elements that it writes, and no others.
+// CHECK-LABEL: ark.program @updateReadsWhatItWritesInItsPrologue
+ark.program @updateReadsWhatItWritesInItsPrologue(
     %s: tensor<4xf32> {ark.kind = #ark.kind<state>, ark.name = "s"},
     %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<4xf32> {ark.name = "y"}) {
+  // CHECK: ark.group "update" (%[[S:.+]] = %{{.+}}, %[[X:.+]] = %{{.+}})
+  // CHECK-NEXT: %[[E:.+]] = ark.exp %[[S]]
+  // CHECK-NEXT: %[[A:.+]] = ark.add %[[E]], %[[X]]
+  // CHECK-NEXT: ark.update %[[A]] into %[[S]]
+  %0 = ark.exp %s : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = ark.add %0, %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %2 = ark.update %1 into %s [0] : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %3 = ark.exp %x : (tensor<4xf32>) -> tensor<4xf32>
+  ark.return %3 : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: ark.program @updateReadsTheSliceThatItWrites
+ark.program @updateReadsTheSliceThatItWrites(
+    %s: tensor<8xf32> {ark.kind = #ark.kind<state>, ark.name = "s"},
+    %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<8xf32> {ark.name = "y"}) {
+  // CHECK: %[[SLICE:.+]] = ark.slice
+  // CHECK-NEXT: ark.group "update" (%{{.+}} = %[[SLICE]],
+  // CHECK-NEXT: ark.add
+  // CHECK-NEXT: ark.update
+  %0 = ark.slice %s starts = [2] stops = [6] steps = [1] : (tensor<8xf32>) -> tensor<4xf32>
+  %1 = ark.add %0, %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %2 = ark.update %1 into %s [2] : (tensor<8xf32>, tensor<4xf32>) -> tensor<8xf32>
+  %3 = ark.exp %2 : (tensor<8xf32>) -> tensor<8xf32>
+  ark.return %3 : tensor<8xf32>
+}
+
+// -----
+
+// What one vCTA writes, another one would still read.
+// CHECK-LABEL: ark.program @updateReadsNoOtherSlice
+ark.program @updateReadsNoOtherSlice(
+    %s: tensor<8xf32> {ark.kind = #ark.kind<state>, ark.name = "s"},
+    %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<8xf32> {ark.name = "y"}) {
+  // CHECK: ark.group "add"
+  // CHECK-NEXT: ark.add
+  // CHECK: ark.group "update"
+  // CHECK-NEXT: ark.update
+  %0 = ark.slice %s starts = [1] stops = [5] steps = [1] : (tensor<8xf32>) -> tensor<4xf32>
+  %1 = ark.add %0, %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %2 = ark.update %1 into %s [2] : (tensor<8xf32>, tensor<4xf32>) -> tensor<8xf32>
+  %3 = ark.exp %2 : (tensor<8xf32>) -> tensor<8xf32>
+  ark.return %3 : tensor<8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: ark.program @updateReadsNoSliceWithSteps
+ark.program @updateReadsNoSliceWithSteps(
+    %s: tensor<8xf32> {ark.kind = #ark.kind<state>, ark.name = "s"},
+    %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<8xf32> {ark.name = "y"}) {
   // CHECK: ark.group "add"
   // CHECK: ark.group "update"
   // CHECK-NEXT: ark.update
-  %0 = ark.add %s, %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-  %1 = ark.update %0 into %s [0] : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
-  %2 = ark.exp %x : (tensor<4xf32>) -> tensor<4xf32>
-  ark.return %2 : tensor<4xf32>
+  %0 = ark.slice %s starts = [0] stops = [8] steps = [2] : (tensor<8xf32>) -> tensor<4xf32>
+  %1 = ark.add %0, %x : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %2 = ark.update %1 into %s [0] : (tensor<8xf32>, tensor<4xf32>) -> tensor<8xf32>
+  %3 = ark.exp %2 : (tensor<8xf32>) -> tensor<8xf32>
+  ark.return %3 : tensor<8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: ark.program @updateReadsNoTranspose
+ark.program @updateReadsNoTranspose(
+    %s: tensor<4x4xf32> {ark.kind = #ark.kind<state>, ark.name = "s"})
+    -> (tensor<4x4xf32> {ark.name = "y"}) {
+  // CHECK: ark.group "add"
+  // CHECK: ark.group "update"
+  // CHECK-NEXT: ark.update
+  %0 = ark.transpose %s perm = [1, 0] : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  %1 = ark.add %0, %s : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %2 = ark.update %1 into %s [0, 0] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %3 = ark.exp %2 : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  ark.return %3 : tensor<4x4xf32>
+}
+
+// -----
+
+// A row of the state that all rows read.
+// CHECK-LABEL: ark.program @updateReadsNoBroadcast
+ark.program @updateReadsNoBroadcast(
+    %s: tensor<4x4xf32> {ark.kind = #ark.kind<state>, ark.name = "s"})
+    -> (tensor<4x4xf32> {ark.name = "y"}) {
+  // CHECK: ark.group "add"
+  // CHECK: ark.group "update"
+  // CHECK-NEXT: ark.update
+  %0 = ark.slice %s starts = [0, 0] stops = [1, 4] steps = [1, 1] : (tensor<4x4xf32>) -> tensor<1x4xf32>
+  %1 = ark.add %0, %s : (tensor<1x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %2 = ark.update %1 into %s [0, 0] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  %3 = ark.exp %2 : (tensor<4x4xf32>) -> tensor<4x4xf32>
+  ark.return %3 : tensor<4x4xf32>
+}
+
+// -----
+
+// Where it writes is only known when it runs.
+// CHECK-LABEL: ark.program @updateAtAnOffsetReadsNothingOfItsState
+ark.program @updateAtAnOffsetReadsNothingOfItsState(
+    %s: tensor<8xf32> {ark.kind = #ark.kind<state>, ark.name = "s"},
+    %p: tensor<i32> {ark.kind = #ark.kind<scalar>, ark.name = "p"})
+    -> (tensor<8xf32> {ark.name = "y"}) {
+  // CHECK: ark.group "exp"
+  // CHECK: ark.group "update"
+  // CHECK-NEXT: ark.update
+  %0 = ark.slice %s starts = [0] stops = [4] steps = [1] : (tensor<8xf32>) -> tensor<4xf32>
+  %1 = ark.exp %0 : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = ark.update %1 into %s [%p] : (tensor<8xf32>, tensor<4xf32>, tensor<i32>) -> tensor<8xf32>
+  %3 = ark.tanh %2 : (tensor<8xf32>) -> tensor<8xf32>
+  ark.return %3 : tensor<8xf32>
+}
+
+// -----
+
+// What reads no state joins in any case.
+// CHECK-LABEL: ark.program @updateTakesAPrologue
+ark.program @updateTakesAPrologue(
+    %s: tensor<8xf32> {ark.kind = #ark.kind<state>, ark.name = "s"},
+    %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %p: tensor<i32> {ark.kind = #ark.kind<scalar>, ark.name = "p"})
+    -> (tensor<8xf32> {ark.name = "y"}) {
+  // CHECK: ark.group "update"
+  // CHECK-NEXT: ark.exp
+  // CHECK-NEXT: ark.update
+  %0 = ark.exp %x : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = ark.update %0 into %s [%p] : (tensor<8xf32>, tensor<4xf32>, tensor<i32>) -> tensor<8xf32>
+  %2 = ark.tanh %1 : (tensor<8xf32>) -> tensor<8xf32>
+  ark.return %2 : tensor<8xf32>
+}
+
+// -----
+
+// The read of another state stays before that one's update.
+// CHECK-LABEL: ark.program @prologueStaysBeforeTheUpdateOfAnotherState
+ark.program @prologueStaysBeforeTheUpdateOfAnotherState(
+    %s: tensor<4xf32> {ark.kind = #ark.kind<state>, ark.name = "s"},
+    %t: tensor<4xf32> {ark.kind = #ark.kind<state>, ark.name = "t"},
+    %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<4xf32> {ark.name = "y"}) {
+  // CHECK: ark.group "exp"
+  // CHECK: ark.group "update"
+  // CHECK-NEXT: ark.update
+  // CHECK: ark.group "update_2"
+  // CHECK-NEXT: ark.update
+  %0 = ark.exp %t : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = ark.update %x into %t [0] : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %2 = ark.update %0 into %s [0] : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %3 = ark.tanh %x : (tensor<4xf32>) -> tensor<4xf32>
+  ark.return %3 : tensor<4xf32>
+}
+
+// -----
+
+// A group that comes after the first update, and stands behind the second,
+// depends on the second: the state of the first is gone.
+// CHECK-LABEL: ark.program @dependenceOnAStateIsOneOnItsLastUpdate
+ark.program @dependenceOnAStateIsOneOnItsLastUpdate(
+    %s: tensor<4xf32> {ark.kind = #ark.kind<state>, ark.name = "s"},
+    %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<4xf32> {ark.name = "y"}, tensor<4xf32> {ark.name = "z"}) {
+  // CHECK: %[[FIRST:.+]] = ark.group "update"
+  // CHECK: ark.group "exp" (%{{.+}} = %{{.+}}, %{{.+}} = %[[FIRST]])
+  // CHECK: %[[SECOND:.+]] = ark.group "update_2"
+  // CHECK: ark.group "tanh" (%{{.+}} = %{{.+}}, %{{.+}} = %[[SECOND]])
+  %0 = ark.update %x into %s [0] : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %1 = ark.identity %x after %0 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %2 = ark.exp %1 : (tensor<4xf32>) -> tensor<4xf32>
+  %3 = ark.update %x into %0 [0] : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  %4 = ark.tanh %1 : (tensor<4xf32>) -> tensor<4xf32>
+  ark.return %2, %4 : tensor<4xf32>, tensor<4xf32>
 }
 
 // -----
