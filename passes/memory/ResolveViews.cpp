@@ -64,13 +64,35 @@ static bool isDisjoint(RegionAttr region, ArrayRef<int64_t> grid) {
   return true;
 }
 
+/// The first element of `whole` in every dimension that `part` names, where it
+/// is `whole` or a dense slice of it.
+static std::optional<SmallVector<int64_t>> getStarts(Value part, Value whole) {
+  if (part == whole)
+    return SmallVector<int64_t>(
+        cast<RankedTensorType>(whole.getType()).getRank(), 0);
+  auto slice = part.getDefiningOp<SliceOp>();
+  bool isDense = slice && llvm::all_of(slice.getSteps(),
+                                       [](int64_t step) { return step == 1; });
+  if (!isDense || slice.getSource() != whole)
+    return std::nullopt;
+  return llvm::to_vector(slice.getStarts());
+}
+
 /// Whether a task may read `input` of the very tensor that it updates at
 /// `out`: every vCTA reads just the elements that it updates itself.
 static bool readsOwnElements(TaskOp task, unsigned input, unsigned out) {
-  RegionAttr region = task.getRegion(input);
-  return task.getInputs()[input] == task.getOuts()[out] &&
-         region == task.getRegion(task.getInputs().size() + out) &&
-         isDisjoint(region, task.getGrid());
+  RegionAttr read = task.getRegion(input);
+  RegionAttr written = task.getRegion(task.getInputs().size() + out);
+  std::optional<SmallVector<int64_t>> starts =
+      getStarts(task.getInputs()[input], task.getOuts()[out]);
+  if (!starts || read.getSizes() != written.getSizes())
+    return false;
+  for (auto [start, from, to] :
+       llvm::zip(*starts, read.getOffsets().getResults(),
+                 written.getOffsets().getResults()))
+    if (from + start != to)
+      return false;
+  return isDisjoint(read, task.getGrid());
 }
 
 namespace {

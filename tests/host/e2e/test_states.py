@@ -73,6 +73,20 @@ def random(*shape: int) -> Array:
     return np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32)
 
 
+def check_over_runs(program: ark.Program, sms: int, shape: tuple[int, ...]) -> None:
+    states: dict[str, Any] = {}
+    with ark.compile(program, target=f"cpu:{sms}") as executable:
+        for run in range(3):
+            x = random(*shape) + run
+            expected = ark.reference.evaluate(program, {"x": x}, states)
+            states = dict(expected.states)
+            got = executable.run(x=x)
+            for name, value in expected.outputs.items():
+                np.testing.assert_allclose(got[name], value, rtol=1e-4, atol=1e-5)
+            for name, value in states.items():
+                np.testing.assert_allclose(executable.states[name], value, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("sms", [1, 2, 5])
 @pytest.mark.parametrize(
     ("body", "rows"),
@@ -90,14 +104,127 @@ def random(*shape: int) -> Array:
 def test_states_over_runs(body: Callable[[], None], rows: int, sms: int) -> None:
     with ark.Program("states") as program:
         body()
-    states: dict[str, Any] = {}
-    with ark.compile(program, target=f"cpu:{sms}") as executable:
-        for run in range(3):
-            x = random(rows, COLUMNS) + run
-            expected = ark.reference.evaluate(program, {"x": x}, states)
-            states = dict(expected.states)
-            got = executable.run(x=x)
-            for name, value in expected.outputs.items():
-                np.testing.assert_allclose(got[name], value, rtol=1e-4, atol=1e-5)
-            for name, value in states.items():
-                np.testing.assert_allclose(executable.states[name], value, rtol=1e-4, atol=1e-5)
+    check_over_runs(program, sms, (rows, COLUMNS))
+
+
+# -- what an update computes by itself ------------------------------------------------------------
+
+# Large enough for several vCTAs, each of which must read nothing that another one writes.
+LONG, WIDE = 64, 48
+
+
+def large() -> tuple[ark.Tensor, ark.Tensor]:
+    return ark.state("s", (LONG, WIDE), ark.fp32), ark.input("x", (LONG, WIDE), ark.fp32)
+
+
+def rows_of(x: ark.Tensor, begin: int, end: int) -> ark.Tensor:
+    return ark.slice(x, (begin, 0), (end, WIDE))
+
+
+def read_several_times() -> None:
+    """Ops before the last one read the state, and so does the last one."""
+    s, x = large()
+    t = s + x
+    ark.output("y", ark.update(s, ark.exp(t * 0.01) * s - ark.tanh(t), (0, 0)))
+
+
+def same_rows() -> None:
+    s, x = large()
+    ark.output("y", ark.update(s, rows_of(s, 8, 40) * 0.5 + rows_of(x, 0, 32), (8, 0)))
+
+
+def next_rows() -> None:
+    s, x = large()
+    ark.output("y", ark.update(s, rows_of(s, 9, 41) * 0.5 + rows_of(x, 0, 32), (8, 0)))
+
+
+def same_box() -> None:
+    s, x = large()
+    part, new = (ark.slice(t, (8, 5), (40, 30)) for t in (s, x))
+    ark.output("y", ark.update(s, ark.tanh(part) * new + part, (8, 5)))
+
+
+def every_other_row() -> None:
+    s, x = large()
+    part = ark.slice(s, (0, 0), (LONG, WIDE), (2, 1))
+    ark.output("y", ark.update(s, part * 0.5 + rows_of(x, 0, LONG // 2), (0, 0)))
+
+
+def transposed_and_not() -> None:
+    s, x = ark.state("s", (WIDE, WIDE), ark.fp32), ark.input("x", (LONG, WIDE), ark.fp32)
+    mixed = ark.transpose(s, (1, 0)) * 0.5 + s * 0.25 + rows_of(x, 0, WIDE)
+    ark.output("y", ark.update(s, mixed, (0, 0)))
+
+
+def reshaped() -> None:
+    s, x = large()
+    turned = ark.reshape(ark.reshape(s, (WIDE, LONG)) * 0.5, (LONG, WIDE))
+    ark.output("y", ark.update(s, turned + x, (0, 0)))
+
+
+def one_row_for_all() -> None:
+    s, x = large()
+    ark.output("y", ark.update(s, rows_of(s, 3, 4) * 0.5 + x, (0, 0)))
+
+
+def with_its_mean() -> None:
+    s, x = large()
+    ark.output("y", ark.update(s, s * 0.5 + ark.reduce_mean(s, 1, keepdims=True) + x, (0, 0)))
+
+
+def one_after_the_other() -> None:
+    s, x = large()
+    first = ark.update(s, s + x, (0, 0))
+    ark.output("y", ark.update(first, first * 0.5, (0, 0)))
+
+
+def depended_on_before_another() -> None:
+    s, x = large()
+    first = ark.update(s, s + x, (0, 0))
+    later = ark.identity(x, deps=(first,))
+    second = ark.update(first, first * 0.5, (0, 0))
+    ark.output("y", ark.relu(later))
+    ark.output("z", second * 1.0)
+
+
+def after_itself() -> None:
+    s, x = large()
+    old = ark.identity(s, deps=(s,))
+    new = ark.update(s, s + x, (0, 0))
+    ark.output("y", old * 1.0 + x)
+    ark.output("z", new * 1.0)
+
+
+@pytest.mark.parametrize("sms", [1, 4])
+@pytest.mark.parametrize(
+    "body",
+    [
+        read_several_times,
+        same_rows,
+        next_rows,
+        same_box,
+        every_other_row,
+        transposed_and_not,
+        reshaped,
+        one_row_for_all,
+        with_its_mean,
+        one_after_the_other,
+        depended_on_before_another,
+        after_itself,
+    ],
+)
+def test_what_goes_into_an_update(body: Callable[[], None], sms: int) -> None:
+    with ark.Program("updates") as program:
+        body()
+    check_over_runs(program, sms, (LONG, WIDE))
+
+
+@pytest.mark.parametrize(
+    ("body", "tasks"), [(read_several_times, 2), (same_rows, 2), (same_box, 2), (next_rows, 3)]
+)
+def test_updates_that_are_one_task(body: Callable[[], None], tasks: int) -> None:
+    """One task, and one for the output; another one where the update reads what it must not."""
+    with ark.Program("updates") as program:
+        body()
+    with ark.compile(program, target="cpu:4") as executable:
+        assert executable.report().tasks == tasks

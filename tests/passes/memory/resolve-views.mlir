@@ -167,6 +167,33 @@ ark.program @readsWhatItUpdates(%s: tensor<8xf32> {ark.kind = #ark.kind<state>, 
 
 // -----
 
+// A slice of it may be what each vCTA updates, or lie beside it.
+// CHECK-LABEL: ark.program @readsTheSliceThatItUpdates
+// CHECK-SAME: (%[[S:.+]]: tensor<12xf32>
+// CHECK: %[[SAME:.+]] = ark.slice %[[S]] starts = [4]
+// CHECK: %[[S1:.+]] = ark.task "own" grid [2] ins(%[[SAME]][
+// CHECK: %[[BESIDE:.+]] = ark.slice %[[S1]] starts = [3]
+// CHECK: %[[COPY:.+]] = ark.task "copy" {{.*}} ins(%[[BESIDE]][
+// CHECK: ark.task "other" grid [2] ins(%[[COPY]][{{.+}}) outs(%[[S1]][
+ark.program @readsTheSliceThatItUpdates(%s: tensor<12xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}) {
+  %same = ark.slice %s starts = [4] stops = [12] steps = [1] : (tensor<12xf32>) -> tensor<8xf32>
+  %0 = ark.task "own" grid [2] ins(%same[#ark.region<(d0) -> (d0 * 4), [4]>] : tensor<8xf32>)
+      outs(%s[#ark.region<(d0) -> (d0 * 4 + 4), [4]>] : tensor<12xf32>) attributes {in_place} {
+  ^bb0(%i: index, %a: tensor<4xf32>, %o: tensor<4xf32>):
+    ark.yield %a : tensor<4xf32>
+  } : tensor<12xf32>
+  %beside = ark.slice %0 starts = [3] stops = [11] steps = [1] : (tensor<12xf32>) -> tensor<8xf32>
+  // expected-remark @below {{reads more of the tensor that it updates in place than each vCTA updates: a task that copies it is inserted}}
+  %1 = ark.task "other" grid [2] ins(%beside[#ark.region<(d0) -> (d0 * 4), [4]>] : tensor<8xf32>)
+      outs(%0[#ark.region<(d0) -> (d0 * 4 + 4), [4]>] : tensor<12xf32>) attributes {in_place} {
+  ^bb0(%i: index, %a: tensor<4xf32>, %o: tensor<4xf32>):
+    ark.yield %a : tensor<4xf32>
+  } : tensor<12xf32>
+  ark.return
+}
+
+// -----
+
 // CHECK-LABEL: ark.program @deadViews
 // CHECK-NOT: ark.reshape
 // CHECK: ark.return
