@@ -10,6 +10,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from ..errors import BundleError
+from ..paths import as_path
 from .bundle import Bundle
 from .format import HEADER_SIZE, MAX_FILE, Header, section_offsets
 from .manifest import Manifest
@@ -20,13 +21,14 @@ def read_bundle(path: str | os.PathLike[str]) -> Bundle:
     """The bundle in a file, checked in full: layout, hashes, manifest and every table entry.
 
     Runs no code. Raises BundleError, which names the file and the field, on whatever is
-    missing, altered, out of range or of another version.
+    missing, altered, out of range or of another version, and InvalidUsageError where `path` is
+    none.
 
     Example:
         >>> read_bundle("mlp.arkbin").manifest.program              # doctest: +SKIP
         'mlp'
     """
-    where = os.fsdecode(path)
+    where = str(as_path(path, "the bundle to read"))
     data = _read(where)
     header = Header.unpack(bytes(data[:HEADER_SIZE]), data.nbytes, where)
     text = bytes(data[HEADER_SIZE : HEADER_SIZE + header.manifest_size])

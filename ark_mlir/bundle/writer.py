@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ..errors import BundleError
+from ..paths import as_path
 from .bundle import Bundle, Bytes
 from .format import (
     HEADER_SIZE,
@@ -38,13 +39,15 @@ def write_bundle(
 
     Raises:
         BundleError: the content is not one that a reader would accept.
+        InvalidUsageError: `path` is none.
         OSError: the file cannot be written.
 
     Example:
         >>> write_bundle("mlp.arkbin", manifest, sections)          # doctest: +SKIP
     """
-    bundle = Bundle.from_parts(manifest, sections, where=os.fspath(path))
-    with replacing(Path(path)) as file:
+    target = as_path(path, "the file to write")
+    bundle = Bundle.from_parts(manifest, sections, where=str(target))
+    with replacing(target) as file:
         for part in encode(bundle):
             file.write(part)
 

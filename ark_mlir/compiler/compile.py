@@ -15,7 +15,14 @@ from .options import CompileOptions
 from .packaging import take_kernel
 from .progress import Progress
 from .source import Source, load_module
-from .stages import prove, reached_stage, run_stage, stages, stages_between
+from .stages import (
+    prove,
+    reached_stage,
+    require_scheduler,
+    run_stage,
+    stages,
+    stages_between,
+)
 from .tiles import assign_tiles
 
 if TYPE_CHECKING:
@@ -106,6 +113,8 @@ def lower(
     reached = reached_stage(module)
     first = names[names.index(reached) + 1 :][:1] if reached in names else names[:1]
     last = names[min(names.index(last), names.index(backend.last_stage))]
+    if options.scheduler is not None:
+        require_scheduler(options.scheduler, machine.mlir)
     kept: str | None = None
     if reached == "synchronization" and options.verify:
         prove(module)  # a schedule written by hand must hold, too

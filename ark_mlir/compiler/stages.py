@@ -93,6 +93,21 @@ def run_passes(module: ir.Operation, pipeline: str, stage: str) -> None:
             raise InvalidUsageError(f"stage {stage}: {error}") from None
 
 
+def require_scheduler(name: str, target: str) -> None:
+    """Raises InvalidUsageError where no scheduler has this name; `target` is an ``#ark.target``.
+
+    The compiler alone knows its schedulers: it is asked with a program that has no tasks.
+    """
+    empty = f"module attributes {{ark.target = {target}}} {{ ark.program @p() {{ ark.return }} }}"
+    with ir.Context():
+        module = ir.Module.parse(empty).operation
+    try:
+        option = f"scheduler={_quoted(name)}"
+        run_passes(module, f"ark.program(ark-schedule{{{option}}})", "scheduling")
+    except CompileError as error:
+        raise InvalidUsageError(error.message) from None
+
+
 def _quoted(value: str) -> str:
     if value.isalnum():
         return value

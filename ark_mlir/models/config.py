@@ -7,11 +7,11 @@ import math
 import operator
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, SupportsIndex, cast
 
 from ..dtypes import DType, as_dtype, bf16, fp16, fp32
 from ..errors import InvalidUsageError
+from ..paths import as_path
 
 __all__ = ["Config", "as_count", "as_float_dtype", "read_config"]
 
@@ -98,7 +98,7 @@ def read_config(folder: str | os.PathLike[str]) -> Config:
 
     Raises InvalidUsageError where the folder or the file cannot be read, or is no JSON object.
     """
-    root = Path(folder)
+    root = as_path(folder, "the model folder")
     path = root / "config.json"
     if not root.is_dir():
         problem = "is not a folder" if root.exists() else "does not exist"

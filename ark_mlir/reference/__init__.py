@@ -10,7 +10,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any, Literal, cast, overload
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from .. import ir
 from ..errors import InvalidUsageError, RankFailedError
 from ..frontend import Program
 from ..frontend.diagnostics import to_error
+from ..paths import as_path
 from . import elementwise as elementwise
 from . import indexing as indexing
 from . import linear as linear
@@ -94,21 +95,32 @@ def _as_module(program: Source) -> ir.Module:
         return program.module
     if isinstance(program, ir.Module):
         return program
-    text, path = _as_text(program)
+    path = _path_of(program)
     try:
-        return ir.Module.parse(text, ir.Context())
+        with ir.Context():
+            if path is None:
+                return ir.Module.parse(str(program))
+            # Read as a file, it is named in the error.
+            return ir.Module.parseFile(str(path))
     except ir.MLIRError as error:
-        raise to_error(InvalidUsageError, error, location=path) from None
+        raise to_error(InvalidUsageError, error, location=path and str(path)) from None
 
 
-def _as_text(program: str | os.PathLike[str]) -> tuple[str, str | None]:
+def _path_of(program: object) -> Path | None:
+    """The file to read, or None where `program` is MLIR text."""
     if isinstance(program, str) and ("\n" in program or not program.endswith(".mlir")):
-        return program, None
-    path = Path(program)
+        return None
+    if not isinstance(program, str | os.PathLike):
+        raise InvalidUsageError(
+            f"cannot interpret a {type(program).__name__}; expected an ark.Program, an ir.Module, "
+            "the path of an .mlir file or MLIR text"
+        )
+    path = as_path(cast("object", program), "the program")
     try:
-        return path.read_text(encoding="utf-8"), str(path)
+        path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidUsageError(f"cannot read it: {error}", location=str(path)) from None
+    return path
 
 
 @overload

@@ -28,6 +28,11 @@ def bind(
     its initial value. Raises InvalidUsageError on names that are missing or unknown and on
     arrays of another shape or kind.
     """
+    for what, arrays in (("inputs", inputs), ("states", states)):
+        if not isinstance(arrays, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidUsageError(
+                f"{what} are a {type(arrays).__name__}; expected arrays by name"
+            )
     bound = {a.name: a for a in arguments if a.kind != "state"}
     held = {a.name: a for a in arguments if a.kind == "state"}
     missing = [name for name in bound if name not in inputs]

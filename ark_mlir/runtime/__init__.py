@@ -41,6 +41,7 @@ def load(path: str | os.PathLike[str], drivers: DriverTable = DRIVERS) -> Execut
 
     Raises:
         BundleError: the file is missing, truncated, altered, or made for another machine.
+        InvalidUsageError: `path` is none.
         UnsupportedError: this runtime has no driver for the bundle's backend.
 
     Example:

@@ -131,7 +131,8 @@ class Executable:
     def save(self, path: Path) -> None:
         """Writes the program, without its parameters, to a ``.arkbin`` file.
 
-        Equal programs give equal bytes. Raises OSError when the file cannot be written.
+        Equal programs give equal bytes. Raises InvalidUsageError where `path` is none, and
+        OSError when the file cannot be written.
         """
         self.bundle.save(path)
 

@@ -12,6 +12,7 @@ import numpy as np
 from ..bundle import Opcode
 from ..bundle.writer import replacing
 from ..errors import InvalidUsageError
+from ..paths import as_path
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,7 +41,7 @@ def write_trace(path: str | os.PathLike[str], bundle: Bundle, times: NDArray[np.
         {"traceEvents": list(_events(bundle, times)), "displayTimeUnit": "ns"},
         separators=(",", ":"),
     )
-    with replacing(Path(path)) as file:
+    with replacing(as_path(path, "the trace to write")) as file:
         file.write(text.encode())
 
 
@@ -49,10 +50,10 @@ def read_trace(path: str | os.PathLike[str], bundle: Bundle) -> NDArray[np.int64
 
     Raises InvalidUsageError when the file cannot be read or is of another program.
     """
-    where = os.fspath(path)
+    where = str(as_path(path, "the trace to read"))
     lanes = bundle.tables.lanes.tolist()
     try:
-        events: Any = json.loads(Path(path).read_bytes())["traceEvents"]
+        events: Any = json.loads(Path(where).read_bytes())["traceEvents"]
         times = np.zeros((len(bundle.tables.instructions), 2), np.int64)
         position = [first for _, first, _ in lanes]
         for event in events:

@@ -9,13 +9,13 @@ import os
 import re
 import zlib
 from importlib import resources
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..bundle import Bundle, Opcode
 from ..bundle.writer import replacing
+from ..paths import as_path
 from ..runtime.report import duration, make_report, size
 from ..runtime.trace import read_trace
 from .estimate import estimate_timeline
@@ -55,7 +55,7 @@ def write_timeline(
     """
     bundle = program if isinstance(program, Bundle) else program.bundle
     times = None if trace is None else read_trace(trace, bundle)
-    with replacing(Path(path)) as file:
+    with replacing(as_path(path, "the page to write")) as file:
         file.write(_page(bundle, times).encode())
 
 

@@ -302,6 +302,51 @@ def test_options_that_mean_nothing(options: dict[str, Any], message: str) -> Non
     assert "\n" not in str(caught.value)
 
 
+def test_a_scheduler_that_is_none() -> None:
+    with ark.Program("p") as made:
+        ark.output("y", ark.exp(ark.input("x", (4, 8), ark.fp32)))
+    with pytest.raises(ark.InvalidUsageError, match=r"^unknown scheduler 'zork': expected one of"):
+        ark.compile(made, scheduler="zork")
+    assert ark.compile(made, scheduler="round-robin", target="cpu:2").name == "p"
+
+
+@pytest.mark.parametrize("path", [None, 5, 1.5, "", ["x.arkbin"]])
+def test_paths_that_are_none(path: Any) -> None:
+    with ark.Program("p") as made:
+        ark.output("y", ark.exp(ark.input("x", (4, 8), ark.fp32)))
+    executable = ark.compile(made, target="cpu:1")
+    for use in (executable.save, ark.load, ark.models.load):
+        with pytest.raises(ark.InvalidUsageError, match="expected a path") as caught:
+            use(path)
+        assert repr(path) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("program", "inputs", "message"),
+    [
+        (None, {}, "cannot interpret a NoneType; expected an ark.Program"),
+        (5, {}, "cannot interpret a int"),
+        ("no.mlir", {}, "no.mlir: cannot read it"),
+        (program(f"  ark.return %x : {_T}"), None, "inputs are a NoneType; expected arrays"),
+        (program(f"  ark.return %x : {_T}"), [1], "inputs are a list"),
+    ],
+)
+def test_what_the_reference_cannot_run(program: Any, inputs: Any, message: str) -> None:
+    with pytest.raises(ark.InvalidUsageError) as caught:
+        ark.reference.run(program, inputs)
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("use", [ark.compile, ark.compiler.check, ark.reference.evaluate])
+def test_a_file_that_does_not_parse_is_named(use: Callable[..., Any], tmp_path: Path) -> None:
+    path = tmp_path / "broken.mlir"
+    path.write_text(program("  ark.zork\n"), encoding="utf-8")
+    for given in (path, str(path)):
+        with pytest.raises(ark.ArkError, match=r"'ark\.zork' is unknown") as caught:
+            use(given, {}) if use is ark.reference.evaluate else use(given)
+        assert str(caught.value).startswith(f"{path}:2: ")
+
+
 def test_options_by_command(refused: Refused) -> None:
     Path("p.mlir").write_text(program(f"  ark.return %x : {_T}"), encoding="utf-8")
     compile_it = ("compile", "p.mlir", "-o", "o.arkbin")
