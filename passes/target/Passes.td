@@ -112,6 +112,25 @@ def ExpandFloatsPass : Pass<"ark-expand-floats", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def MoveBitsPass : Pass<"ark-move-bits", "::mlir::ModuleOp"> {
+  let summary = "Load and store 16-bit floats as integers";
+  let description = [{
+    Where the processor has no instructions for bf16, LLVM moves a vector of it
+    by way of f32 and a function of the compiler's own library, which a kernel
+    cannot have. Integers just move.
+
+    ```mlir
+    %1 = llvm.load %0 : !llvm.ptr -> bf16
+    // =>
+    %b = llvm.load %0 : !llvm.ptr -> i16
+    %1 = llvm.bitcast %b : i16 to bf16
+    ```
+  }];
+  let statistics = [
+    Statistic<"numMoved", "moved", "Loads and stores changed">,
+  ];
+}
+
 def WidenBooleansPass : Pass<"ark-widen-booleans", "::mlir::ModuleOp"> {
   let summary = "Load and store bools as bytes";
   let description = [{

@@ -75,6 +75,7 @@ static void addLoweringToLLVM(OpPassManager &pm) {
   // Lowering a multi-dimensional vector starts from poison.
   pm.addPass(createUBToLLVMConversionPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
+  pm.addPass(ark::createMoveBitsPass());
   pm.addPass(ark::createWidenBooleansPass());
   pm.addPass(ark::createSetLinkagePass());
   pm.addPass(createCanonicalizerPass());
