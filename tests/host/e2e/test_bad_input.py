@@ -278,6 +278,7 @@ def test_an_op_that_is_none() -> None:
     [
         ({"target": "zork"}, "target 'zork' is not known"),
         ({"target": "cpu:0"}, "target 'cpu:0': the number of workers"),
+        ({"target": "cpu:"}, "target 'cpu:': the number of workers"),
         ({"target": 5}, "target 5: expected a name"),
         ({"target": "cuda:sm_1"}, "target 'cuda:sm_1' is not known"),
         ({"target": "cuda:sm_90a"}, "makes kernels for cpu only"),

@@ -7,6 +7,7 @@ range and floats over their special values.
 
 from __future__ import annotations
 
+import platform
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -279,11 +280,11 @@ def assert_within(got: Array, expected: Array, bound: Array, name: str) -> None:
     )
 
 
-@pytest.mark.parametrize(("case", "dtype"), PAIRS)
-def test_op(case: Case, dtype: DType) -> None:
+def agree(case: Case, dtype: DType, **options: Any) -> None:
+    """The compiled case gives what the interpreter gives."""
     program, inputs = build(case, dtype), make_inputs(case, dtype)
     expected = ark.reference.evaluate(program, inputs, bound=True)
-    with ark.compile(program, target="cpu:2") as executable:
+    with ark.compile(program, target="cpu:2", **options) as executable:
         got = executable.run(inputs)
         states = {name: np.array(executable.states[name]) for name in expected.states}
     for name, value in expected.outputs.items():
@@ -291,6 +292,21 @@ def test_op(case: Case, dtype: DType) -> None:
         assert_within(got[name], value, expected.bounds[name], name)
     for name, value in expected.states.items():
         assert_within(states[name], value, np.zeros(value.shape), name)
+
+
+@pytest.mark.parametrize(("case", "dtype"), PAIRS)
+def test_op(case: Case, dtype: DType) -> None:
+    agree(case, dtype)
+
+
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="levels are of x86-64")
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+@pytest.mark.parametrize("cpu", ["baseline", "x86-64-v3"])
+def test_other_processors(cpu: str, dtype: DType) -> None:
+    """Without instructions for narrow floats LLVM calls functions that a kernel does not have."""
+    agree(CASES["gather"], dtype, cpu=cpu)
+    agree(Case(ark.matmul, ((21, 131), (131, 41)), FLOATS), dtype, cpu=cpu)
+    agree(Case(lambda x: ark.exp(ark.softmax(x)), ((3, 77),), FLOATS), dtype, cpu=cpu)
 
 
 def test_every_op_has_a_case() -> None:
