@@ -103,6 +103,21 @@ LogicalResult KernelVerifier::verifyShapes() {
   return success();
 }
 
+/// Whether a function takes a range of vCTAs, the task and the record of data
+/// errors before its operands, and gives nothing.
+static bool isBody(func::FuncOp function, int64_t numOperands) {
+  ArrayRef<Type> types = function.getArgumentTypes();
+  if (numOperands < 0 || function.isExternal() ||
+      function.getNumResults() != 0 ||
+      static_cast<int64_t>(types.size()) != abi::kBodyOperands + numOperands)
+    return false;
+  Builder builder(function.getContext());
+  return llvm::all_of(types.take_front(abi::kBodyStatus),
+                      llvm::IsaPred<IndexType>) &&
+         types[abi::kBodyStatus] ==
+             MemRefType::get({abi::kStatusWords}, builder.getI64Type());
+}
+
 LogicalResult KernelVerifier::verifyFunctions() {
   auto entry = symbols.lookup<func::FuncOp>(kernel.getEntry());
   if (!entry || entry.isExternal())
@@ -115,8 +130,7 @@ LogicalResult KernelVerifier::verifyFunctions() {
     auto count =
         dictionary ? dictionary.getAs<IntegerAttr>("operands") : nullptr;
     auto body = name ? symbols.lookup<func::FuncOp>(name.getAttr()) : nullptr;
-    if (!body || !count || count.getInt() < 0 || body.isExternal() ||
-        body.getNumArguments() != abi::kBodyOperands + count.getInt())
+    if (!body || !count || !isBody(body, count.getInt()))
       return kernel.emitOpError("has no function for body ") << attr;
     bodies.push_back(body);
     bodyOperands.push_back(count.getInt());

@@ -813,6 +813,51 @@ func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: 
 
 // -----
 
+// expected-error @below {{has no function for body {function = @body, operands = 0 : i64}}}
+ark.kernel @rangeOfAnotherType {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 0 : i64}],
+    buffers = [], tasks = [], operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<0> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: i64, %e: index, %t: index, %s: memref<4xi64>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{has no function for body {function = @body, operands = 0 : i64}}}
+ark.kernel @shortRecordOfErrors {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 0 : i64}],
+    buffers = [], tasks = [], operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<0> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<2xi64>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{has no function for body {function = @body, operands = 0 : i64}}}
+ark.kernel @bodyWithAResult {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 0 : i64}],
+    buffers = [], tasks = [], operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<0> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>) -> index {
+  return %b : index
+}
+
+// -----
+
 // expected-error @below {{operand 0 of task 0 takes 16 bytes at offset 4 of a buffer of 16}}
 ark.kernel @operandPastItsBuffer {
     entry = @ark_kernel, sms = 2 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
