@@ -324,3 +324,21 @@ def test_every_op_has_a_case() -> None:
     elsewhere = {"cast"}  # test_casts.py
     ops = {name.removeprefix("ark.") for name in HANDLERS}
     assert ops - covered - collectives == elsewhere
+
+
+@pytest.mark.parametrize("cpu", ["host", "baseline"])
+def test_signs_of_zero(cpu: str) -> None:
+    """No bound sees them: the difference is zero."""
+    odd = (ark.neg, ark.sqrt, ark.sin, ark.tanh, ark.erf, ark.silu, ark.gelu, ark.copy)
+    x = np.array([0.0, -0.0] * 9, np.float32)
+    with ark.Program("zeros") as program:
+        tensor = ark.input("x", x.shape, ark.fp32)
+        for op in odd:
+            ark.output(op.__name__, op(tensor))
+        ark.output("reciprocal", ark.reciprocal(tensor))
+        ark.output("bf16", ark.cast(tensor, ark.bf16))
+    with ark.compile(program, target="cpu:2", cpu=cpu) as executable:
+        got = executable.run(x=x)
+    for name, value in ark.reference.run(program, {"x": x}).items():
+        np.testing.assert_array_equal(np.signbit(got[name]), np.signbit(value), err_msg=name)
+        np.testing.assert_array_equal(got[name].astype(np.float32), value, err_msg=name)
