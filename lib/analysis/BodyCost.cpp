@@ -111,9 +111,12 @@ int64_t mlir::ark::countTouchedBytes(TaskOp task, unsigned operand) {
 
   BlockArgument tile =
       task.getBody().getArgument(task.getGrid().size() + operand);
-  // A body without uses is one that was left out.
+  // What only orders the task after another one is not read, unless the body
+  // was left out.
+  bool isInput = operand < task.getInputs().size();
+  bool isLeftOut = llvm::hasSingleElement(task.getBody().front());
   if (tile.use_empty())
-    return whole;
+    return isInput && !isLeftOut ? 0 : whole;
   uint64_t touched = 0;
   for (Operation *user : tile.getUsers()) {
     int64_t bytes = elementBytes;
