@@ -352,7 +352,8 @@ struct VerifyKernelPass : ark::impl::VerifyKernelPassBase<VerifyKernelPass> {
     SmallVector<KernelOp> kernels(module.getOps<KernelOp>());
     if (kernels.size() > 1)
       return kernels[1].emitOpError("is the second kernel of its module");
-    WalkResult walk = module.walk([&](Operation *op) {
+    // Parents first: a whole program is named, and not the last op in it.
+    WalkResult walk = module.walk<WalkOrder::PreOrder>([&](Operation *op) {
       if (!isa<ArkDialect>(op->getDialect()) || isa<KernelOp>(op))
         return WalkResult::advance();
       op->emitOpError("does not belong to the output of the kernel stage");

@@ -1313,7 +1313,13 @@ func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: 
 // -----
 
 // expected-error @below {{does not belong to the output of the kernel stage}}
-ark.program @programIsStillThere() { ark.return }
+ark.program @programIsStillThere(%x: memref<4xf32> {ark.kind = #ark.kind<output>, ark.name = "x"}) {
+  ark.task "t" grid [1] ins() outs(%x[#ark.region<(d0) -> (0), [4]>] : memref<4xf32>) {
+  ^bb0(%i: index, %a: memref<4xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  ark.return
+}
 
 // -----
 
