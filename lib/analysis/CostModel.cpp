@@ -34,6 +34,18 @@ CostModel::CostModel(ProgramOp program, int64_t sms)
 // vCTAs
 //===----------------------------------------------------------------------===//
 
+double mlir::ark::predictVCTANs(TargetAttr target, int64_t count, double bytes,
+                                double flops) {
+  double sms = target.getSms();
+  // Where few SMs work, each gets more of the bandwidth; a single one cannot
+  // take it all.
+  double sharers = std::max<double>(count, sms / kMaxBandwidthShare);
+  double perSm = target.getBandwidth() / std::min(sms, sharers);
+  // GB/s is bytes per ns, and GFLOP/s operations per ns.
+  return target.getOverhead() +
+         std::max(bytes / perSm, flops * sms / target.getFlops());
+}
+
 /// The part of its full region that every box of an operand holds.
 static double getShare(const RegionBoxes &boxes, unsigned box,
                        RegionAttr region) {
@@ -90,16 +102,8 @@ void CostModel::addTask(TaskOp task) {
   }
 
   double flops = countBodyFlops(task);
-  double sms = target.getSms();
-  // Where few SMs work, each gets more of the bandwidth; a single one cannot
-  // take it all.
-  double sharers = std::max<double>(time.count, sms / kMaxBandwidthShare);
-  double perSm = target.getBandwidth() / std::min(sms, sharers);
   auto getNs = [&](int64_t vcta) {
-    // GB/s is bytes per ns, and GFLOP/s operations per ns.
-    double memory = bytes[vcta] / perSm;
-    double compute = flops * share[vcta] * sms / target.getFlops();
-    return target.getOverhead() + std::max(memory, compute);
+    return predictVCTANs(target, time.count, bytes[vcta], flops * share[vcta]);
   };
   for (double part : share)
     cost.flops += flops * part;
@@ -126,12 +130,16 @@ double CostModel::getTaskNs(unsigned task) const {
 // Hand-offs
 //===----------------------------------------------------------------------===//
 
-double CostModel::getHandoffNs(int64_t arrivals) const {
+double mlir::ark::predictHandoffNs(TargetAttr target, int64_t arrivals) {
   // Arrivals at one counter follow each other. A barrier is a counter at which
   // every SM arrives, which tells what one more arrival costs.
   double spread =
       std::max<double>(0, target.getBarrier() - target.getHandoff());
   return target.getHandoff() + spread * (arrivals - 1) / target.getSms();
+}
+
+double CostModel::getHandoffNs(int64_t arrivals) const {
+  return predictHandoffNs(target, arrivals);
 }
 
 double CostModel::getSignalNs() const {

@@ -15,6 +15,12 @@ namespace mlir::ark {
 /// The target of a module; null where it has none.
 TargetAttr findTarget(Operation *op);
 
+/// One of `count` vCTAs of a task, which moves `bytes` and computes `flops`.
+double predictVCTANs(TargetAttr target, int64_t count, double bytes,
+                     double flops);
+/// From the last of `arrivals` signals until a waiter goes on.
+double predictHandoffNs(TargetAttr target, int64_t arrivals);
+
 /// Totals over all vCTAs of a task.
 struct TaskCost {
   int64_t bytesRead = 0, bytesWritten = 0, flops = 0;

@@ -24,6 +24,8 @@ def SelectTilesPass : Pass<"ark-select-tiles", "::mlir::ark::ProgramOp"> {
     - row ops: whole rows, `row-bytes` of them.
     - in any case `tiles-per-sm` tiles for every SM where the work permits; of a
       matmul on cuda and hip, one.
+    - where that leaves fewer tiles than SMs, any dimension is cut further, leading
+      ones too, as long as the cost model expects the task to end earlier.
 
     ```mlir
     %0 = ark.group "fc1" (...) : (...) -> tensor<64x1536xf32> { ... }

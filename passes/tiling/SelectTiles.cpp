@@ -1,11 +1,10 @@
 //===- SelectTiles.cpp - The tile of one vCTA -----------------------------===//
 
 #include "passes/tiling/Passes.h"
+#include "passes/tiling/TileShape.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/MathExtras.h"
-
-#include <numeric>
 
 namespace mlir::ark {
 #define GEN_PASS_DEF_SELECTTILESPASS
@@ -16,52 +15,15 @@ using namespace mlir;
 using namespace mlir::ark;
 using llvm::divideCeil;
 
-using Tile = SmallVector<int64_t>;
+static RankedTensorType getType(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
 
 /// A matmul with no more rows than this streams its weights: every element is
 /// used so few times that reading them is the work.
 static constexpr int64_t kStreamingRows = 16;
 /// Shares of a streaming task may differ by this part of their mean.
 static constexpr double kImbalance = 0.02;
-
-static RankedTensorType getType(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
-
-static int64_t getBytes(Type element) {
-  return divideCeil(element.getIntOrFloatBitWidth(), 8);
-}
-
-//===----------------------------------------------------------------------===//
-// Groups
-//===----------------------------------------------------------------------===//
-
-static Operation *getAnchor(GroupOp group) {
-  for (Operation &op : group.getBody().front().without_terminator())
-    if (isa<AnchorOpInterface, ConcatOp>(op))
-      return &op;
-  return nullptr;
-}
-
-/// The shape that tiles cut: the result's, or that of the slice an update
-/// writes.
-static ArrayRef<int64_t> getDomain(GroupOp group, Operation *anchor) {
-  if (auto update = dyn_cast_or_null<UpdateOp>(anchor))
-    return getType(update.getValue()).getShape();
-  return getType(group.getResult(0)).getShape();
-}
-
-/// Dimensions of the domain that a tile has to hold in full, because every
-/// element of the result needs all of them.
-static SmallVector<int64_t> getWholeDims(Operation *anchor, int64_t rank) {
-  if (auto softmax = dyn_cast_or_null<SoftmaxOp>(anchor))
-    return {static_cast<int64_t>(softmax.getAxis())};
-  if (auto concat = dyn_cast_or_null<ConcatOp>(anchor))
-    return {static_cast<int64_t>(concat.getAxis())};
-  if (isa_and_nonnull<LayernormOp, RmsnormOp, RopeOp, AttentionOp>(anchor))
-    return {rank - 1};
-  return {};
-}
 
 //===----------------------------------------------------------------------===//
 // The tile of the user's plan
@@ -131,26 +93,6 @@ private:
                   ArrayRef<int64_t> domain) const;
 };
 } // namespace
-
-static int64_t countTiles(ArrayRef<int64_t> domain, ArrayRef<int64_t> tile) {
-  int64_t count = 1;
-  for (auto [extent, size] : llvm::zip(domain, tile))
-    count *= std::max<int64_t>(divideCeil(extent, size), 1);
-  return count;
-}
-
-/// About `wanted`: a divisor of `extent`, because tiles of one static shape
-/// make the better code, or else such that all tiles are nearly equal and a
-/// multiple of `unit`.
-static int64_t divideEvenly(int64_t extent, int64_t wanted, int64_t unit) {
-  if (extent <= wanted)
-    return std::max<int64_t>(extent, 1);
-  for (int64_t size = wanted; size > wanted / 2; --size)
-    if (extent % size == 0 && (size % unit == 0 || wanted < unit))
-      return size;
-  int64_t count = divideCeil(extent, wanted);
-  return llvm::alignTo(divideCeil(extent, count), wanted < unit ? 1 : unit);
-}
 
 /// The number of columns such that runs of tiles of equal length, one run for
 /// every SM, hold nearly equal numbers of columns. Few columns in a tile
@@ -242,26 +184,6 @@ Tile TileSelector::selectAttention(AttentionOp op,
   return tile;
 }
 
-/// Bytes that one element of the domain stands for, in and out.
-static int64_t getBytesPerElement(GroupOp group, Operation *anchor,
-                                  ArrayRef<int64_t> domain) {
-  auto product = [](ArrayRef<int64_t> shape) {
-    return std::max<int64_t>(std::accumulate(shape.begin(), shape.end(),
-                                             int64_t(1),
-                                             std::multiplies<int64_t>()),
-                             1);
-  };
-  int64_t bytes = getBytes(getType(group.getResult(0)).getElementType());
-  if (!anchor)
-    return 2 * bytes;
-  RankedTensorType operand = getType(anchor->getOperand(0));
-  int64_t ratio =
-      isa<EmbeddingOp, GatherOp, UpdateOp, ConcatOp>(anchor)
-          ? 1
-          : divideCeil(product(operand.getShape()), product(domain));
-  return bytes + ratio * getBytes(operand.getElementType());
-}
-
 Tile TileSelector::selectRows(GroupOp group, Operation *anchor,
                               ArrayRef<int64_t> domain) const {
   int64_t rank = domain.size();
@@ -293,38 +215,13 @@ Tile TileSelector::selectRows(GroupOp group, Operation *anchor,
 }
 
 Tile TileSelector::select(GroupOp group) const {
-  Operation *anchor = getAnchor(group);
+  Operation *anchor = getTileAnchor(group);
   ArrayRef<int64_t> domain = getDomain(group, anchor);
   if (auto matmul = dyn_cast_or_null<MatmulOp>(anchor))
     return selectMatmul(matmul, domain);
   if (auto attention = dyn_cast_or_null<AttentionOp>(anchor))
     return selectAttention(attention, domain);
   return selectRows(group, anchor, domain);
-}
-
-/// Any tile as one that can be cut: no longer than the domain, whole where
-/// elements of the result need all of a dimension, and with query heads that
-/// read the same key heads in every tile.
-static Tile legalize(GroupOp group, Tile tile) {
-  Operation *anchor = getAnchor(group);
-  ArrayRef<int64_t> domain = getDomain(group, anchor);
-  int64_t rank = domain.size();
-  for (int64_t dim = 0; dim < rank; ++dim)
-    tile[dim] = std::max<int64_t>(std::min(tile[dim], domain[dim]), 1);
-  for (int64_t dim : getWholeDims(anchor, rank))
-    tile[dim] = std::max<int64_t>(domain[dim], 1);
-  auto attention = dyn_cast_or_null<AttentionOp>(anchor);
-  int64_t kvHeads =
-      attention ? getType(attention.getKey()).getDimSize(rank - 3) : 0;
-  if (kvHeads == 0)
-    return tile;
-  int64_t sharing = domain[rank - 3] / kvHeads;
-  int64_t &heads = tile[rank - 3];
-  if (heads > sharing)
-    heads -= heads % sharing;
-  while (heads < sharing && sharing % heads != 0)
-    --heads;
-  return tile;
 }
 
 //===----------------------------------------------------------------------===//
@@ -356,8 +253,13 @@ struct SelectTilesPass : ark::impl::SelectTilesPassBase<SelectTilesPass> {
       if (failed(planned))
         return signalPassFailure();
       ++(*planned ? numPlanned : numSelected);
-      Tile tile = *planned ? **planned : selector.select(group);
-      group.setTile(legalize(group, tile));
+      if (*planned) {
+        group.setTile(legalize(group, **planned));
+        continue;
+      }
+      Tile tile = legalize(group, selector.select(group));
+      bool isFixed = matmulM > 0 || matmulN > 0;
+      group.setTile(isFixed ? tile : cutForIdleSMs(group, tile, target));
     }
   }
 };

@@ -361,3 +361,68 @@ ark.program @tileThatIsThereStays(
   }
   ark.return %0 : tensor<8x64xf32>
 }
+
+// Rows that share the right side lie in a leading dimension: it is cut where SMs
+// would have no tile.
+// CHECK-LABEL: ark.program @leadingDimensionsAreCutForIdleSMs
+ark.program @leadingDimensionsAreCutForIdleSMs(
+    %x: tensor<64x1x4096xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<32x4096xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<64x1x32xf32> {ark.name = "y"}) {
+  // CPU: tile = array<i64: 16, 1, 32>
+  // CUDA: tile = array<i64: 2, 1, 16>
+  %0 = ark.group "g" (%a = %x, %b = %w)
+      : (tensor<64x1x4096xf32>, tensor<32x4096xf32>) -> tensor<64x1x32xf32> {
+    %1 = ark.matmul %a, %b {transpose_other}
+      : (tensor<64x1x4096xf32>, tensor<32x4096xf32>) -> tensor<64x1x32xf32>
+    ark.yield %1 : tensor<64x1x32xf32>
+  }
+  ark.return %0 : tensor<64x1x32xf32>
+}
+
+// A hand-off between SMs would take longer than the work.
+// CHECK-LABEL: ark.program @littleWorkIsNotCut
+ark.program @littleWorkIsNotCut(
+    %x: tensor<16x1x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<32x8xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<16x1x32xf32> {ark.name = "y"}) {
+  // CPU: tile = array<i64: 16, 1, 32>
+  %0 = ark.group "g" (%a = %x, %b = %w)
+      : (tensor<16x1x8xf32>, tensor<32x8xf32>) -> tensor<16x1x32xf32> {
+    %1 = ark.matmul %a, %b {transpose_other}
+      : (tensor<16x1x8xf32>, tensor<32x8xf32>) -> tensor<16x1x32xf32>
+    ark.yield %1 : tensor<16x1x32xf32>
+  }
+  ark.return %0 : tensor<16x1x32xf32>
+}
+
+// Query heads that share keys and values are parted where computing takes
+// longer than to read those again; here sixteen heads of one key head.
+// CHECK-LABEL: ark.program @headsOfAKeyHeadArePartedForIdleSMs
+ark.program @headsOfAKeyHeadArePartedForIdleSMs(
+    %q: tensor<1x16x1x128xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
+    %k: tensor<1x1x2048x128xf32> {ark.kind = #ark.kind<input>, ark.name = "k"})
+    -> (tensor<1x16x1x128xf32> {ark.name = "y"}) {
+  // CPU: tile = array<i64: 1, 8, 1, 128>
+  // CUDA: tile = array<i64: 1, 16, 1, 128>
+  %0 = ark.group "g" (%a = %q, %b = %k)
+      : (tensor<1x16x1x128xf32>, tensor<1x1x2048x128xf32>) -> tensor<1x16x1x128xf32> {
+    %1 = ark.attention %a, %b, %b scale = 1.0
+      : (tensor<1x16x1x128xf32>, tensor<1x1x2048x128xf32>, tensor<1x1x2048x128xf32>) -> tensor<1x16x1x128xf32>
+    ark.yield %1 : tensor<1x16x1x128xf32>
+  }
+  ark.return %0 : tensor<1x16x1x128xf32>
+}
+
+// Every element of a row needs all of it.
+// CHECK-LABEL: ark.program @wholeRowsStayWholeForIdleSMs
+ark.program @wholeRowsStayWholeForIdleSMs(
+    %x: tensor<2x65536xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<2x65536xf32> {ark.name = "y"}) {
+  // CHECK: tile = array<i64: 1, 65536>
+  %0 = ark.group "g" (%a = %x) : (tensor<2x65536xf32>) -> tensor<2x65536xf32> {
+    %1 = ark.softmax %a axis = 1 : (tensor<2x65536xf32>) -> tensor<2x65536xf32>
+    ark.yield %1 : tensor<2x65536xf32>
+  }
+  ark.return %0 : tensor<2x65536xf32>
+}

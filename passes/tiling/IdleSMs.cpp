@@ -1,0 +1,145 @@
+//===- IdleSMs.cpp - Smaller tiles where SMs would have none --------------===//
+//
+// The cost model works on bodies, which do not exist yet: what a tile moves and
+// computes is estimated from its shape here. Two tiles of one group are
+// compared, nothing else, so that what both leave out does not matter.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/analysis/CostModel.h"
+#include "passes/tiling/TileShape.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// A cut has to shorten the task by this part at least: what is estimated so
+/// coarsely should decide clear cases only.
+static constexpr double kWorthCutting = 0.05;
+/// Operations that an exponential stands for.
+static constexpr double kFlopsOfFunction = 8;
+/// Rows and columns of a matmul tile, at least: what the innermost loops work
+/// on at once.
+static constexpr int64_t kLeastRows = 8, kLeastColumns = 16;
+
+namespace {
+/// What one vCTA moves and computes.
+struct Work {
+  double bytes = 0, flops = 0;
+};
+} // namespace
+
+static RankedTensorType getTensorType(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+static double getElementBytes(Value value) {
+  return llvm::divideCeil(getTensorType(value).getElementTypeBitWidth(), 8);
+}
+
+static double count(ArrayRef<int64_t> extents) {
+  double product = 1;
+  for (int64_t extent : extents)
+    product *= extent;
+  return product;
+}
+
+/// The elements of an operand that a tile of the result needs in the leading
+/// dimensions, which are broadcast.
+static double countLeading(Value operand, ArrayRef<int64_t> tile) {
+  ArrayRef<int64_t> shape = getTensorType(operand).getShape().drop_back(2);
+  double product = 1;
+  for (auto [extent, size] :
+       llvm::zip(shape, tile.drop_back(2).take_back(shape.size())))
+    product *= std::min(extent, size);
+  return product;
+}
+
+static Work estimateMatmul(MatmulOp op, ArrayRef<int64_t> tile) {
+  RankedTensorType lhs = getTensorType(op.getLhs());
+  double depth =
+      lhs.getDimSize(lhs.getRank() - (op.getTransposeInput() ? 2 : 1));
+  double rows = tile[tile.size() - 2], columns = tile.back();
+  double left = countLeading(op.getLhs(), tile) * rows * depth;
+  double right = countLeading(op.getRhs(), tile) * columns * depth;
+  return {left * getElementBytes(op.getLhs()) +
+              right * getElementBytes(op.getRhs()) +
+              count(tile) * getElementBytes(op.getResult()),
+          2 * count(tile) * depth};
+}
+
+static Work estimateAttention(AttentionOp op, ArrayRef<int64_t> domain,
+                              ArrayRef<int64_t> tile) {
+  int64_t rank = tile.size();
+  RankedTensorType key = getTensorType(op.getKey());
+  int64_t kvHeads = std::max<int64_t>(key.getDimSize(rank - 3), 1);
+  double sharing = std::max<int64_t>(domain[rank - 3] / kvHeads, 1);
+  double depths = key.getShape().back() + tile.back();
+  double keys = key.getDimSize(rank - 2);
+  double heads = count(tile.drop_back(2)), queries = tile[rank - 2];
+  double keyHeads = std::max(heads / sharing, 1.0);
+  return {(keyHeads * keys + heads * queries) * depths *
+              getElementBytes(op.getKey()),
+          heads * queries * keys * (2 * depths + kFlopsOfFunction)};
+}
+
+static Work estimate(GroupOp group, Operation *anchor, ArrayRef<int64_t> domain,
+                     ArrayRef<int64_t> tile) {
+  if (auto matmul = dyn_cast_or_null<MatmulOp>(anchor))
+    return estimateMatmul(matmul, tile);
+  if (auto attention = dyn_cast_or_null<AttentionOp>(anchor))
+    return estimateAttention(attention, domain, tile);
+  // Everything else streams.
+  return {count(tile) * getBytesPerElement(group, anchor, domain), 0};
+}
+
+/// When a reader of all of the result could begin.
+static double predictEnd(TargetAttr target, const Work &work, int64_t tiles) {
+  int64_t lanes = std::min(tiles, target.getSms());
+  int64_t rounds = llvm::divideCeil(tiles, target.getSms());
+  double handoff = lanes > 1 ? predictHandoffNs(target, lanes) : 0;
+  return rounds * predictVCTANs(target, tiles, work.bytes, work.flops) +
+         handoff;
+}
+
+static int64_t getLeastExtent(Operation *anchor, int64_t dim, int64_t rank) {
+  if (!isa_and_nonnull<MatmulOp>(anchor) || dim < rank - 2)
+    return 1;
+  return dim == rank - 1 ? kLeastColumns : kLeastRows;
+}
+
+Tile ark::cutForIdleSMs(GroupOp group, Tile tile, TargetAttr target) {
+  Operation *anchor = getTileAnchor(group);
+  ArrayRef<int64_t> domain = getDomain(group, anchor);
+  int64_t rank = domain.size();
+  auto predict = [&](ArrayRef<int64_t> candidate) {
+    return predictEnd(target, estimate(group, anchor, domain, candidate),
+                      countTiles(domain, candidate));
+  };
+  double end = predict(tile);
+  while (countTiles(domain, tile) < target.getSms()) {
+    Tile best = tile;
+    double bestEnd = end * (1 - kWorthCutting);
+    for (int64_t dim = 0; dim < rank; ++dim) {
+      int64_t least = getLeastExtent(anchor, dim, rank);
+      int64_t half = llvm::divideCeil(tile[dim], 2);
+      if (tile[dim] == 1 || half < least)
+        continue;
+      Tile candidate = tile;
+      candidate[dim] = divideEvenly(domain[dim], half, least);
+      candidate = legalize(group, candidate);
+      if (candidate[dim] >= tile[dim])
+        continue;
+      if (double candidateEnd = predict(candidate); candidateEnd < bestEnd) {
+        bestEnd = candidateEnd;
+        best = candidate;
+      }
+    }
+    if (best == tile)
+      return tile;
+    tile = best;
+    end = bestEnd;
+  }
+  return tile;
+}

@@ -1,0 +1,47 @@
+//===- TileShape.h - Which tiles a group can be cut into --------*- C++ -*-===//
+
+#ifndef ARK_PASSES_TILING_TILESHAPE_H
+#define ARK_PASSES_TILING_TILESHAPE_H
+
+#include "dialects/ark/ArkOps.h"
+
+namespace mlir::ark {
+
+/// One extent for every dimension of the domain.
+using Tile = SmallVector<int64_t>;
+
+/// The op that decides the work of a group's tiles; null where all are
+/// elementwise.
+Operation *getTileAnchor(GroupOp group);
+
+/// The shape that tiles cut: the result's, or that of the slice an update
+/// writes.
+ArrayRef<int64_t> getDomain(GroupOp group, Operation *anchor);
+
+/// Dimensions of the domain that a tile has to hold in full, because every
+/// element of the result needs all of them.
+SmallVector<int64_t> getWholeDims(Operation *anchor, int64_t rank);
+
+int64_t countTiles(ArrayRef<int64_t> domain, ArrayRef<int64_t> tile);
+
+/// About `wanted`: a divisor of `extent`, because tiles of one static shape
+/// make the better code, or else such that all tiles are nearly equal and a
+/// multiple of `unit`.
+int64_t divideEvenly(int64_t extent, int64_t wanted, int64_t unit);
+
+/// Bytes that one element of the domain stands for, in and out.
+int64_t getBytesPerElement(GroupOp group, Operation *anchor,
+                           ArrayRef<int64_t> domain);
+
+/// Any tile as one that can be cut: no longer than the domain, whole where
+/// elements of the result need all of a dimension, and with query heads that
+/// read the same key heads in every tile.
+Tile legalize(GroupOp group, Tile tile);
+
+/// Cuts a tile further, in any dimension, where there are fewer tiles than SMs
+/// and the cost model expects the task to end earlier.
+Tile cutForIdleSMs(GroupOp group, Tile tile, TargetAttr target);
+
+} // namespace mlir::ark
+
+#endif // ARK_PASSES_TILING_TILESHAPE_H
