@@ -607,3 +607,28 @@ ark.program @viewsOfDifferentStrides(%x: memref<4x4xf32> {ark.kind = #ark.kind<o
   }
   ark.return
 }
+
+// -----
+
+// An update that reads one element further: what another vCTA writes.
+ark.program @sliceBesideWhatIsUpdated(%s: memref<12xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}) {
+  %part = memref.reinterpret_cast %s to offset: [5], sizes: [8], strides: [1]
+    : memref<12xf32> to memref<8xf32, strided<[1], offset: 5>>
+  // expected-note @below {{operand 0 of 'update'}}
+  // expected-note @below {{operand 1 of 'update'}}
+  ark.task "update" grid [2]
+      ins(%part[#ark.region<(d0) -> (d0 * 4), [4]>] : memref<8xf32, strided<[1], offset: 5>>)
+      outs(%s[#ark.region<(d0) -> (d0 * 4 + 4), [4]>] : memref<12xf32>) attributes {in_place} {
+  ^bb0(%i: index, %a: memref<4xf32, strided<[1], offset: ?>>, %b: memref<4xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  ark.schedule "test" sms = 2 {
+    ark.semaphore @end arrivals = 2 handoff = barrier
+    ark.lane sms = [0, 2] warps = [0, 1] {
+      // expected-error @below {{WAR hazard: vCTA 1 of 'update' on SM 1 writes bytes [32, 36) of 's' without waiting for vCTA 0 of 'update' on SM 0, which reads them}}
+      ark.run "update" [d0, d0 + 1]
+      ark.barrier @end
+    }
+  }
+  ark.return
+}

@@ -152,3 +152,25 @@ ark.program @barrierAlsoSignalledElsewhere(
   }
   ark.return
 }
+
+// -----
+
+// An update may read what the same vCTA writes.
+ark.program @sliceThatIsUpdated(%s: memref<12xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}) {
+  %part = memref.reinterpret_cast %s to offset: [4], sizes: [8], strides: [1]
+    : memref<12xf32> to memref<8xf32, strided<[1], offset: 4>>
+  ark.task "update" grid [2]
+      ins(%part[#ark.region<(d0) -> (d0 * 4), [4]>] : memref<8xf32, strided<[1], offset: 4>>)
+      outs(%s[#ark.region<(d0) -> (d0 * 4 + 4), [4]>] : memref<12xf32>) attributes {in_place} {
+  ^bb0(%i: index, %a: memref<4xf32, strided<[1], offset: ?>>, %b: memref<4xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  ark.schedule "test" sms = 2 {
+    ark.semaphore @end arrivals = 2 handoff = barrier
+    ark.lane sms = [0, 2] warps = [0, 1] {
+      ark.run "update" [d0, d0 + 1]
+      ark.barrier @end
+    }
+  }
+  ark.return
+}
