@@ -452,3 +452,22 @@ def test_files_that_cannot_be_written(program: ark.Program, tmp_path: Path) -> N
             executable.save(tmp_path / path)
         assert caught.value.filename == str(tmp_path / path)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("after", ["tensor", "view"])
+def test_what_comes_after_moves_no_more(after: str) -> None:
+    """A dependence orders tasks; its bytes are not read."""
+
+    def body(depends: bool) -> None:
+        x, z = ark.input("x", (4, 8), ark.fp32), ark.input("z", (64, 64), ark.fp32)
+        first = ark.exp(z)
+        ark.output("z", first)
+        dep = ark.transpose(first, (1, 0)) if after == "view" else first
+        ark.output("y", ark.tanh(ark.identity(x, deps=(dep,) if depends else ())))
+
+    programs = [build(lambda depends=depends: body(depends)) for depends in (False, True)]
+    for program in programs:
+        agree(program, {"x": random(4, 8), "z": random(64, 64)})
+    plain, ordered = (ark.compile(program, target="cpu:2").report() for program in programs)
+    assert plain.traffic_bytes == ordered.traffic_bytes
+    assert ordered.waits + ordered.barriers >= plain.waits + plain.barriers
