@@ -150,6 +150,13 @@ def updates(x: ark.Tensor, y: ark.Tensor) -> ark.Tensor:
     return ark.copy(ark.update(state, y, (at, 0)))
 
 
+def constants(x: ark.Tensor) -> list[ark.Tensor]:
+    """Elements of their own, and one for all: with the highest bit set where there is no sign."""
+    values = ark.constant(extremes(x.dtype, X, 1), x.dtype)
+    one = ark.full(X, 200 if x.dtype.kind == "uint" else 1, x.dtype)
+    return [values, one, ark.where(ark.less(x, one), values, one), ark.less(values, one)]
+
+
 def unary(op: Make, dtypes: tuple[DType, ...] = FLOATS, data: Data = extremes) -> Case:
     return Case(op, (X,), dtypes, data)
 
@@ -228,6 +235,7 @@ CASES: dict[str, Case] = {
     "concat": Case(
         lambda a, b: [ark.concat([a, b, a], 0), ark.concat([a[:2], b], 1)], ((3, 7), (2, 7)), EVERY
     ),
+    "constants": Case(constants, (X,), EVERY, extremes),
     "views": Case(views, ((2, 3, 5),), EVERY, extremes),
 }  # fmt: skip
 
