@@ -1,6 +1,7 @@
 //===- BufferizeProgram.cpp - Tensors between tasks become buffers --------===//
 
 #include "lib/support/BufferView.h"
+#include "passes/memory/InPlaceReads.h"
 #include "passes/memory/Passes.h"
 #include "passes/memory/TaskOrder.h"
 #include "passes/memory/TensorLayout.h"
@@ -100,9 +101,12 @@ static MemRefType getTileType(RankedTensorType tile, MemRefType operand) {
       StridedLayoutAttr::get(tile.getContext(), ShapedType::kDynamic, strides));
 }
 
+/// Positions of an input and an out.
+using TilePair = std::pair<unsigned, unsigned>;
+
 /// Gives the body of a task tiles on buffers. Inside it goes on to compute on
 /// tensors, from `bufferization.to_tensor` to `materialize_in_destination`.
-static void bufferizeBoundary(TaskOp task) {
+static void bufferizeBoundary(TaskOp task, ArrayRef<TilePair> shared) {
   OpBuilder builder = OpBuilder::atBlockBegin(&task.getBody().front());
   auto retype = [&](BlockArgument tile, Value operand, bool writable) {
     auto tensorType = cast<RankedTensorType>(tile.getType());
@@ -120,8 +124,9 @@ static void bufferizeBoundary(TaskOp task) {
     Value tensor = retype(tile, input, /*writable=*/false);
     // A tile that is read and updated is one tensor, not two that are said
     // not to alias.
-    for (auto [out, destination] : llvm::zip(task.getOuts(), destinations))
-      if (out == input)
+    for (auto [out, destination] : llvm::enumerate(destinations))
+      if (task.getOuts()[out] == input ||
+          llvm::is_contained(shared, TilePair(index, out)))
         tensor.replaceAllUsesWith(destination);
   }
 
@@ -287,6 +292,13 @@ void ProgramBufferizer::convertTask(TaskOp task) {
   for (OpResult result : task->getResults())
     outs.push_back(getOperand(result));
 
+  // Views, which say what is shared, are gone from the new task.
+  SmallVector<TilePair> shared;
+  for (unsigned input = 0; input < inputs.size(); ++input)
+    for (unsigned out = 0; out < outs.size(); ++out)
+      if (readsOwnElements(task, input, out))
+        shared.push_back({input, out});
+
   auto converted = TaskOp::create(
       builder, task.getLoc(), TypeRange(), task.getNameAttr(),
       task.getGridAttr(), inputs, outs, task.getInputRegionsAttr(),
@@ -294,7 +306,7 @@ void ProgramBufferizer::convertTask(TaskOp task) {
       task.getOpsAttr(), task.getPlanAttr(), task.getInPlaceAttr());
   converted->setDiscardableAttrs(task->getDiscardableAttrDictionary());
   converted.getBody().takeBody(task.getBody());
-  bufferizeBoundary(converted);
+  bufferizeBoundary(converted, shared);
 }
 
 void ProgramBufferizer::finish() {

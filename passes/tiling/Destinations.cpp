@@ -108,38 +108,6 @@ static linalg::CopyOp getFinalCopy(TaskOp task) {
   return yielded.getDefiningOp<linalg::CopyOp>();
 }
 
-/// The tensor in whose memory `value` lies.
-static Value getViewBase(Value value) {
-  while (auto view = value.getDefiningOp<ViewOpInterface>())
-    value = view.getViewSource();
-  return value;
-}
-
-/// Whether the task reads, as an input, some of the state that it updates.
-static bool readsItsState(TaskOp task) {
-  return task.getInPlace() && llvm::any_of(task.getInputs(), [&](Value input) {
-           return llvm::is_contained(task.getOuts(), getViewBase(input));
-         });
-}
-
-/// Whether one elementwise op is all that the body computes: then every element
-/// is read before it is written, even where both are one.
-static bool isOneElementwiseOp(Block &body, linalg::CopyOp copy) {
-  auto generic = copy.getInputs().front().getDefiningOp<linalg::GenericOp>();
-  if (!generic || generic.getNumReductionLoops() != 0 ||
-      !generic.getDpsInitOperand(0)->get().getDefiningOp<tensor::EmptyOp>())
-    return false;
-  AffineMap written =
-      generic.getMatchingIndexingMap(generic.getDpsInitOperand(0));
-  bool sameElements =
-      llvm::all_of(generic.getDpsInputOperands(), [&](OpOperand *input) {
-        return generic.getMatchingIndexingMap(input) == written;
-      });
-  return sameElements && llvm::all_of(body, [&](Operation &op) {
-           return !isa<linalg::LinalgOp>(op) || &op == generic || &op == copy;
-         });
-}
-
 void ark::computeInDestination(RewriterBase &rewriter, TaskOp task) {
   Block &body = task.getBody().front();
   sinkInsertedParts(rewriter, body);
@@ -147,9 +115,6 @@ void ark::computeInDestination(RewriterBase &rewriter, TaskOp task) {
   for (auto op : llvm::make_early_inc_range(body.getOps<linalg::GenericOp>()))
     computeInPlace(rewriter, op);
   linalg::CopyOp copy = getFinalCopy(task);
-  // What is kept in the destination meanwhile must not replace what is read.
-  if (readsItsState(task) && !isOneElementwiseOp(body, copy))
-    return;
   Value destination = copy.getOutputs().front();
   // Follow the result to where its memory comes from. If that is no memory of
   // the body, the result is a part of an operand and the copy stays.

@@ -228,3 +228,34 @@ def test_updates_that_are_one_task(body: Callable[[], None], tasks: int) -> None
         body()
     with ark.compile(program, target="cpu:4") as executable:
         assert executable.report().tasks == tasks
+
+
+def test_a_body_that_writes_before_it_reads() -> None:
+    """By hand: what is computed in the state's place must not be there when it is read."""
+    region = "#ark.region<(d0) -> (d0 * 4), [4]>"
+    tile = "tensor<4xf32>"
+    text = f"""module attributes {{ark.stage = "tiling", ark.target = #ark.target<backend = cpu,
+  arch = "host", sms = 2, warps = 1, shared_memory = 262144, bandwidth = 20, flops = 160,
+  handoff = 200, barrier = 400, overhead = 50>}} {{
+  ark.program @p(
+      %s: tensor<12xf32> {{ark.init = 1.0 : f64, ark.kind = #ark.kind<state>, ark.name = "s"}},
+      %x: tensor<8xf32> {{ark.kind = #ark.kind<input>, ark.name = "x"}}) {{
+    %part = ark.slice %s starts = [4] stops = [12] steps = [1] : (tensor<12xf32>) -> tensor<8xf32>
+    %0 = ark.task "t" grid [2]
+        ins(%part[{region}] : tensor<8xf32>, %x[{region}] : tensor<8xf32>)
+        outs(%s[#ark.region<(d0) -> (d0 * 4 + 4), [4]>] : tensor<12xf32>) attributes {{in_place}} {{
+    ^bb0(%i: index, %a: {tile}, %b: {tile}, %o: {tile}):
+      %1 = linalg.exp ins(%b : {tile}) outs(%o : {tile}) -> {tile}
+      %2 = linalg.add ins(%1, %a : {tile}, {tile}) outs(%1 : {tile}) -> {tile}
+      ark.yield %2 : {tile}
+    }} : tensor<12xf32>
+    ark.return
+  }}
+}}"""
+    with ark.compile(text) as executable:
+        assert executable.report().tasks == 1
+        expected = np.ones(12, np.float32)
+        for _ in range(2):
+            executable.run(x=np.ones(8, np.float32))
+            expected[4:] += np.exp(np.float32(1))
+            np.testing.assert_allclose(executable.states["s"], expected, rtol=1e-5)
