@@ -177,16 +177,19 @@ static Value emitGelu(Scalars s, GeluApproximation approximation, Value x) {
   return s.mul(half, s.add(one, s.call<math::TanhOp>(inner)));
 }
 
-static Value emitAbs(Scalars s, Value x) {
-  if (isa<FloatType>(x.getType()))
-    return s.call<math::AbsFOp>(x);
-  return s.isUnsigned ? x : s.call<math::AbsIOp>(x);
-}
-
 static Value emitNeg(Scalars s, Value x) {
   if (isa<FloatType>(x.getType()))
     return s.call<arith::NegFOp>(x);
   return s.sub(s.number(x.getType(), 0), x);
+}
+
+static Value emitAbs(Scalars s, Value x) {
+  if (isa<FloatType>(x.getType()))
+    return s.call<math::AbsFOp>(x);
+  // In arith and not in math, which GPUs' lowerings have for floats only.
+  if (s.isUnsigned)
+    return x;
+  return arith::MaxSIOp::create(s.builder, s.loc, x, emitNeg(s, x));
 }
 
 //===----------------------------------------------------------------------===//
