@@ -13,11 +13,16 @@
 #include "passes/tiling/Passes.h"
 
 #include "mlir/IR/DialectRegistry.h"
+#include "mlir/Target/LLVM/NVVM/Target.h"
+#include "mlir/Target/LLVMIR/Dialect/All.h"
 
 using namespace mlir;
 
 void ark::registerAllArkDialects(DialectRegistry &registry) {
   registry.insert<ArkDialect>();
+  // From gpu.module to PTX.
+  registerAllToLLVMIRTranslations(registry);
+  NVVM::registerNVVMTargetInterfaceExternalModels(registry);
 }
 
 void ark::registerAllArkPasses() {

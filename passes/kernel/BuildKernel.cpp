@@ -9,7 +9,10 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
@@ -22,27 +25,52 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// CpuKernel.mlir.
-static constexpr llvm::StringLiteral kKernelText =
+namespace {
+/// A file of functions that kernels have in common.
+struct KernelText {
+  StringRef name, text;
+};
+} // namespace
+
+static constexpr KernelText kCpuKernel = {
+    "CpuKernel.mlir",
 #include "passes/kernel/CpuKernel.mlir.inc"
-    ;
+};
+static constexpr KernelText kGpuKernel = {
+    "GpuKernel.mlir",
+#include "passes/kernel/GpuKernel.mlir.inc"
+};
+static constexpr KernelText kCudaKernel = {
+    "CudaKernel.mlir",
+#include "passes/kernel/CudaKernel.mlir.inc"
+};
 
 //===----------------------------------------------------------------------===//
 // What is the same for every program
 //===----------------------------------------------------------------------===//
 
-/// Moves the functions of CpuKernel.mlir to the module.
-static LogicalResult addKernelText(ModuleOp module) {
+static bool isDeclaration(Operation *op) {
+  auto function = dyn_cast_or_null<FunctionOpInterface>(op);
+  return function && function.isExternal();
+}
+
+/// Moves the functions of a text to the module. Those that another text only
+/// declared get their bodies.
+static LogicalResult addKernelText(ModuleOp module, KernelText kernel) {
   OwningOpRef<ModuleOp> text = parseSourceString<ModuleOp>(
-      kKernelText, ParserConfig(module.getContext()), "CpuKernel.mlir");
+      kernel.text, ParserConfig(module.getContext()), kernel.name);
   if (!text)
     return failure();
   SymbolTable symbols(module);
   for (Operation &op : llvm::make_early_inc_range(text->getOps())) {
     StringAttr name = SymbolTable::getSymbolName(&op);
-    if (Operation *other = symbols.lookup(name))
-      return other->emitOpError("has the name of a function of the kernel, '@")
-             << name.getValue() << "'";
+    if (Operation *other = symbols.lookup(name)) {
+      if (!isDeclaration(other) || isDeclaration(&op))
+        return other->emitOpError(
+                   "has the name of a function of the kernel, '@")
+               << name.getValue() << "'";
+      symbols.erase(other);
+    }
     op.remove();
     symbols.insert(&op);
   }
@@ -198,27 +226,37 @@ struct BuildKernelPass : ark::impl::BuildKernelPassBase<BuildKernelPass> {
     auto kernels = module.getOps<KernelOp>();
     if (kernels.empty())
       return;
-    if (failed(checkBackend(*kernels.begin())) || failed(addKernelText(module)))
+    FailureOr<SmallVector<KernelText>> texts = getTexts(*kernels.begin());
+    if (failed(texts))
       return signalPassFailure();
+    for (KernelText text : *texts)
+      if (failed(addKernelText(module, text)))
+        return signalPassFailure();
 
     SymbolTable symbols(module);
     SmallVector<func::FuncOp> bodies;
     if (failed(lookUpBodies(*kernels.begin(), symbols, bodies)))
       return signalPassFailure();
     DispatchBuilder(symbols.lookup<func::FuncOp>(abi::kRun)).build(bodies);
-    buildPause(symbols.lookup<func::FuncOp>("ark_pause"));
+    if (auto pause = symbols.lookup<func::FuncOp>("ark_pause"))
+      buildPause(pause);
     buildTraced(symbols.lookup<func::FuncOp>("ark_traced"), trace);
   }
 
-  LogicalResult checkBackend(KernelOp kernel) {
+  FailureOr<SmallVector<KernelText>> getTexts(KernelOp kernel) {
     auto target =
         getOperation()->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
-    if (!target || target.getBackend() == Backend::CPU)
-      return success();
-    return kernel.emitOpError("cannot be built for ")
-           << stringifyBackend(target.getBackend())
-           << ": this version makes kernels for cpu only; compile to stage "
-              "'synchronization'";
+    switch (target ? target.getBackend() : Backend::CPU) {
+    case Backend::CPU:
+      return SmallVector<KernelText>{kCpuKernel};
+    case Backend::CUDA:
+      return SmallVector<KernelText>{kGpuKernel, kCudaKernel};
+    case Backend::HIP:
+      return kernel.emitOpError("cannot be built for hip: this version makes "
+                                "kernels for cpu and cuda; compile to stage "
+                                "'synchronization'");
+    }
+    llvm_unreachable("not a backend");
   }
 
   LogicalResult lookUpBodies(KernelOp kernel, SymbolTable &symbols,

@@ -46,6 +46,7 @@ enum ContextField : int32_t {
   kTimeout = 9,
   kTrace = 10,
   kStatus = 11,
+  kCodes = 12,
 };
 
 /// Leading arguments of a body: begin, end, task, status.

@@ -105,8 +105,8 @@ def BuildKernelPass : Pass<"ark-build-kernel", "::mlir::ModuleOp"> {
   let summary = "Make the function that walks the instructions of a lane";
   let description = [{
     Adds the entry of the `ark.kernel` and what it calls: the interpreter of the
-    instructions, which is the same for every program (CpuKernel.mlir), and
-    `@ark_run`, which picks the body of a task by its number and makes its
+    instructions, which is the same for every program (CpuKernel.mlir, or
+    GpuKernel.mlir with the primitives of the backend), and `@ark_run`, which picks the body of a task by its number and makes its
     operands from the tables.
 
     ```mlir
@@ -126,7 +126,10 @@ def BuildKernelPass : Pass<"ark-build-kernel", "::mlir::ModuleOp"> {
     "::mlir::arith::ArithDialect",
     "::mlir::cf::ControlFlowDialect",
     "::mlir::func::FuncDialect",
+    "::mlir::gpu::GPUDialect",
     "::mlir::LLVM::LLVMDialect",
+    "::mlir::NVVM::NVVMDialect",
+    "::mlir::vector::VectorDialect",
   ];
 }
 

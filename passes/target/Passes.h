@@ -23,7 +23,7 @@ struct TargetPipelineOptions {
   int64_t vectorLanes = 0;
 };
 
-/// Kernel and bodies become code of the cpu target, in the LLVM dialect.
+/// Kernel and bodies become code of the target.
 void buildTargetPipeline(OpPassManager &pm,
                          const TargetPipelineOptions &options = {});
 

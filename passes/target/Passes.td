@@ -9,6 +9,29 @@
 
 include "mlir/Pass/PassBase.td"
 
+def LowerToTargetPass : Pass<"ark-lower-to-target", "::mlir::ModuleOp"> {
+  let summary = "Run the passes below that make code for the module's target";
+  let description = [{
+    For `cpu`, functions in the LLVM dialect; for `cuda`, a `gpu.module` in the
+    LLVM and NVVM dialects. Which passes run is data, the `ark.target` of the
+    module, so that a file of an earlier stage needs no flag to go on.
+
+    ```mlir
+    module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", ...>} {
+      func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 { ... }
+    }
+    // =>
+    gpu.module @ark_gpu [#nvvm.target<O = 3, chip = "sm_90a", ...>] {
+      llvm.func @ark_kernel(%context: !llvm.ptr) attributes {gpu.kernel, nvvm.kernel} { ... }
+    }
+    ```
+  }];
+  let options = [
+    Option<"vectorLanes", "vector-lanes", "int64_t", /*default=*/"0",
+           "f32 lanes of a vector register on cpu; 0: of this machine">,
+  ];
+}
+
 def ArkVectorizeContractionsPass
     : Pass<"ark-vectorize-contractions", "::mlir::func::FuncOp"> {
   let summary = "Contractions on buffers become register-blocked vector loops";
@@ -162,6 +185,87 @@ def SetLinkagePass : Pass<"ark-set-linkage", "::mlir::ModuleOp"> {
     llvm.func internal @body_relu(...) attributes {no_inline} { ... }
     ```
   }];
+}
+
+def MapToThreadsPass : Pass<"ark-map-to-threads", "::mlir::ModuleOp"> {
+  let summary = "Divide the work of a body among the threads of a CTA";
+  let description = [{
+    All threads follow the control flow of a body and compute its scalars.
+    Iterations of a parallel loop are divided: consecutive threads take
+    consecutive ones, the last dimension fastest. Any other write is left to
+    thread 0. A barrier ends either, and comes before a write where threads may
+    still read what was there.
+
+    ```mlir
+    scf.parallel (%i, %j) = (%c0, %c0) to (%c4, %c64) step (%c1, %c1) {
+      ...
+    }
+    // =>
+    %thread = gpu.thread_id x
+    scf.for %n = %thread to %c256 step %c512 {
+      %ij:2 = affine.delinearize_index %n into (4, 64) : index, index
+      ...
+    }
+    gpu.barrier
+    ```
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", /*default=*/"512",
+           "Threads of a CTA">,
+  ];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect",
+    "::mlir::gpu::GPUDialect",
+    "::mlir::scf::SCFDialect",
+  ];
+}
+
+def PlaceInSharedMemoryPass
+    : Pass<"ark-place-in-shared-memory", "::mlir::ModuleOp"> {
+  let summary = "Put the temporaries of bodies where all threads of a CTA see them";
+  let description = [{
+    A temporary becomes a part of the dynamic shared memory of the launch. The
+    bodies of an SM run one after the other, so that each begins at offset 0.
+
+    ```mlir
+    %t = memref.alloca() : memref<64xf32>
+    // =>
+    %0 = llvm.mlir.addressof @ark_shared_memory : !llvm.ptr<3>
+    %1 = llvm.getelementptr %0[128] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i8
+    %2 = llvm.addrspacecast %1 : !llvm.ptr<3> to !llvm.ptr
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+def BuildGpuModulePass : Pass<"ark-build-gpu-module", "::mlir::ModuleOp"> {
+  let summary = "Make the kernel that a GPU launches, in a gpu.module";
+  let description = [{
+    Functions move to a `gpu.module` for the target's architecture. CTA `i` of
+    the kernel runs lane `i`; its thread 0 writes what the lane returned to the
+    context's `codes`.
+
+    ```mlir
+    func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 { ... }
+    // =>
+    gpu.module @ark_gpu [#nvvm.target<O = 3, chip = "sm_90a", features = "+ptx80">] {
+      func.func private @ark_walk(%context: !llvm.ptr, %lane: i64) -> i32 { ... }
+      gpu.func @ark_kernel(%context: !llvm.ptr) kernel { ... }
+    }
+    ```
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", /*default=*/"512",
+           "Threads of a CTA">,
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect",
+    "::mlir::cf::ControlFlowDialect",
+    "::mlir::gpu::GPUDialect",
+    "::mlir::LLVM::LLVMDialect",
+    "::mlir::NVVM::NVVMDialect",
+  ];
 }
 
 #endif // ARK_PASSES_TARGET_PASSES_TD

@@ -21,7 +21,7 @@
 // REST-NEXT: 06-kernel.mlir
 
 // A failure leaves the dumps of the stages before it.
-// RUN: not ark-opt %s --ark-target=cuda:sm_90a --ark-compile-to=kernel --ark-dump-dir=%t/d -o /dev/null
+// RUN: not ark-opt %s --ark-target=hip:gfx942 --ark-compile-to=kernel --ark-dump-dir=%t/d -o /dev/null
 // RUN: ls %t/d | FileCheck %s --check-prefix=FAILED
 // FAILED: 05-synchronization.mlir
 // FAILED-NOT: {{.}}

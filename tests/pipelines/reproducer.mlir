@@ -1,7 +1,7 @@
 // A pass that fails leaves a file that fails in the same way.
 // RUN: rm -rf %t && mkdir %t
 // RUN: not ark-opt %s --ark-compile-to=target '--ark-dump-dir=%t/with space' -o /dev/null \
-// RUN:     '--ark-target=#ark.target<backend = cuda, arch = "host", sms = 2, warps = 1, shared_memory = 262144, bandwidth = 20, flops = 160, handoff = 200, barrier = 400, overhead = 50>' \
+// RUN:     '--ark-target=#ark.target<backend = hip, arch = "host", sms = 2, warps = 1, shared_memory = 262144, bandwidth = 20, flops = 160, handoff = 200, barrier = 400, overhead = 50>' \
 // RUN:     --mlir-pass-pipeline-crash-reproducer=%t/failing.mlir 2>&1 | FileCheck %s --check-prefix=ERROR
 // RUN: FileCheck %s --check-prefix=FILE --input-file=%t/failing.mlir
 // RUN: rm -r "%t/with space"
@@ -9,20 +9,20 @@
 // RUN: ls "%t/with space" | FileCheck %s --check-prefix=DUMPS
 
 // With a target that works the file compiles to the end, as the flags do.
-// RUN: sed "s/backend = cuda/backend = cpu/" %t/failing.mlir > %t/working.mlir
+// RUN: sed "s/backend = hip/backend = cpu/" %t/failing.mlir > %t/working.mlir
 // RUN: ark-opt --run-reproducer %t/working.mlir | FileCheck %s --check-prefix=WORKS
 
 // With a local reproducer the file begins at the pass that failed.
-// RUN: not ark-opt %s --ark-compile-to=target --ark-target=cuda:sm_80 -o /dev/null --mlir-disable-threading \
+// RUN: not ark-opt %s --ark-compile-to=target --ark-target=hip:gfx942 -o /dev/null --mlir-disable-threading \
 // RUN:     --mlir-pass-pipeline-crash-reproducer=%t/local.mlir --mlir-pass-pipeline-local-reproducer
 // RUN: FileCheck %s --check-prefix=LOCAL --input-file=%t/local.mlir
 // RUN: not ark-opt --run-reproducer %t/local.mlir -o /dev/null 2>&1 | FileCheck %s --check-prefix=ERROR
 
-// ERROR: error: 'ark.kernel' op cannot be built for cuda: this version makes kernels for cpu only
+// ERROR: error: 'ark.kernel' op cannot be built for hip: this version makes kernels for cpu and cuda
 // The file holds the input and every pass with its options.
 // FILE: ark.program @layer
 // FILE: ark.matmul
-// FILE: pipeline: "builtin.module(ark-assign-target{target={#ark.target<backend = cuda
+// FILE: pipeline: "builtin.module(ark-assign-target{target={#ark.target<backend = hip
 // FILE-SAME: ark-begin-stage{stage=graph}
 // FILE-SAME: ark-end-stage{dump-dir={{[{].+}}with space} stage=graph}
 // FILE-SAME: ark-end-stage{dump-dir={{[{].+}}with space} stage=target}

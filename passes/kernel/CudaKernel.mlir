@@ -1,0 +1,45 @@
+// The primitives of GpuKernel.mlir on NVIDIA GPUs.
+//
+// In PTX, since LLVM's atomics lose their order and scope on the way there. All
+// SMs of one GPU take part, so the scope is `gpu`; a barrier of the CTA carries
+// what the leader acquires to its other threads.
+
+func.func private @ark_load_relaxed(%word: !llvm.ptr) -> i64 {
+  %value = llvm.inline_asm has_side_effects "ld.relaxed.gpu.u64 $0, [$1];", "=l,l,~{memory}" %word
+      : (!llvm.ptr) -> i64
+  return %value : i64
+}
+
+func.func private @ark_load_acquire(%word: !llvm.ptr) -> i64 {
+  %value = llvm.inline_asm has_side_effects "ld.acquire.gpu.u64 $0, [$1];", "=l,l,~{memory}" %word
+      : (!llvm.ptr) -> i64
+  return %value : i64
+}
+
+func.func private @ark_add_release(%word: !llvm.ptr) {
+  %one = arith.constant 1 : i64
+  llvm.inline_asm has_side_effects "red.release.gpu.add.u64 [$0], $1;", "l,l,~{memory}" %word, %one
+      : (!llvm.ptr, i64) -> ()
+  return
+}
+
+func.func private @ark_claim(%word: !llvm.ptr, %code: i64) -> i1 {
+  %zero = arith.constant 0 : i64
+  %old = llvm.inline_asm has_side_effects "atom.acq_rel.gpu.cas.b64 $0, [$1], $2, $3;",
+      "=l,l,l,l,~{memory}" %word, %zero, %code : (!llvm.ptr, i64, i64) -> i64
+  %first = arith.cmpi eq, %old, %zero : i64
+  return %first : i1
+}
+
+func.func private @ark_now() -> i64 {
+  %now = nvvm.read.ptx.sreg.globaltimer : i64
+  return %now : i64
+}
+
+func.func private @ark_any(%predicate: i1) -> i1 {
+  %zero = arith.constant 0 : i32
+  %value = arith.extui %predicate : i1 to i32
+  %any = nvvm.barrier #nvvm.reduction<or> %value -> i32
+  %result = arith.cmpi ne, %any, %zero : i32
+  return %result : i1
+}

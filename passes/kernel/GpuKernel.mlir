@@ -1,0 +1,304 @@
+// The persistent kernel of a GPU: what is the same for every program.
+//
+// All threads of a CTA walk the instructions of one lane together. Thread 0, the
+// leader, signals, waits and reports for them. ark-build-kernel adds this text
+// and that of the backend, which has the primitives that are only declared here.
+// docs/bundle.md describes the records; offsets below are in their 64-bit words.
+
+// Runs vCTAs [begin, end) of a task.
+func.func private @ark_run(%context: !llvm.ptr, %task: i64, %begin: i64, %end: i64)
+// Whether this kernel can record when its instructions ran.
+func.func private @ark_traced() -> i1
+
+// Primitives of the backend. A word that several SMs write is read past the L1.
+func.func private @ark_load_relaxed(%word: !llvm.ptr) -> i64
+func.func private @ark_load_acquire(%word: !llvm.ptr) -> i64
+func.func private @ark_add_release(%word: !llvm.ptr)
+// Changes a word from zero to a code; whether it was zero.
+func.func private @ark_claim(%word: !llvm.ptr, %code: i64) -> i1
+// Nanoseconds of a clock that all SMs share.
+func.func private @ark_now() -> i64
+// A barrier of the CTA: whether the predicate holds in any of its threads.
+func.func private @ark_any(%predicate: i1) -> i1
+
+//===----------------------------------------------------------------------===//
+// The loop over instructions
+//===----------------------------------------------------------------------===//
+
+func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %two = arith.constant 2 : i64
+  %lane_fields = arith.constant 3 : i64
+  %instruction_fields = arith.constant 4 : i64
+  %good = arith.constant 0 : i32
+
+  %instructions_field = llvm.getelementptr %context[1] : (!llvm.ptr) -> !llvm.ptr, i64
+  %instructions = llvm.load %instructions_field : !llvm.ptr -> !llvm.ptr
+  %lanes_field = llvm.getelementptr %context[2] : (!llvm.ptr) -> !llvm.ptr, i64
+  %lanes = llvm.load %lanes_field : !llvm.ptr -> !llvm.ptr
+  %report_field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64
+  %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
+  %epoch_field = llvm.getelementptr %context[7] : (!llvm.ptr) -> !llvm.ptr, i64
+  %epoch = llvm.load %epoch_field : !llvm.ptr -> i64
+  %iterations_field = llvm.getelementptr %context[8] : (!llvm.ptr) -> !llvm.ptr, i64
+  %iterations = llvm.load %iterations_field : !llvm.ptr -> i64
+
+  %lane_offset = arith.muli %lane, %lane_fields : i64
+  %lane_row = llvm.getelementptr %lanes[%lane_offset] : (!llvm.ptr, i64) -> !llvm.ptr, i32
+  %first_field = llvm.getelementptr %lane_row[1] : (!llvm.ptr) -> !llvm.ptr, i32
+  %first_i32 = llvm.load %first_field : !llvm.ptr -> i32
+  %first = arith.extsi %first_i32 : i32 to i64
+  %last_field = llvm.getelementptr %lane_row[2] : (!llvm.ptr) -> !llvm.ptr, i32
+  %last_i32 = llvm.load %last_field : !llvm.ptr -> i32
+  %last = arith.extsi %last_i32 : i32 to i64
+  cf.br ^iteration(%zero : i64)
+
+^iteration(%iteration: i64):
+  %more_iterations = arith.cmpi ult, %iteration, %iterations : i64
+  %next_iteration = arith.addi %iteration, %one : i64
+  cf.cond_br %more_iterations, ^check, ^finish(%good : i32)
+
+^check:
+  // Threads may see different words here, and must go the same way.
+  %abort = func.call @ark_load_relaxed(%report) : (!llvm.ptr) -> i64
+  %sees_abort = arith.cmpi ne, %abort, %zero : i64
+  %aborted = func.call @ark_any(%sees_abort) : (i1) -> i1
+  %abort_code = arith.trunci %abort : i64 to i32
+  cf.cond_br %aborted, ^finish(%abort_code : i32), ^begin
+
+^begin:
+  // Arrivals of a semaphore by the end of this iteration, per arrival.
+  %round = arith.addi %epoch, %next_iteration : i64
+  %is_last = arith.cmpi eq, %next_iteration, %iterations : i64
+  %traced = func.call @ark_traced() : () -> i1
+  %record = arith.andi %is_last, %traced : i1
+  cf.br ^instruction(%first : i64)
+
+^instruction(%index: i64):
+  %more_instructions = arith.cmpi slt, %index, %last : i64
+  cf.cond_br %more_instructions, ^fetch, ^iteration(%next_iteration : i64)
+
+^fetch:
+  %row_offset = arith.muli %index, %instruction_fields : i64
+  %row = llvm.getelementptr %instructions[%row_offset] : (!llvm.ptr, i64) -> !llvm.ptr, i32
+  %fields = llvm.load %row {alignment = 16 : i64} : !llvm.ptr -> vector<4xi32>
+  %opcode = vector.extract %fields[0] : i32 from vector<4xi32>
+  %a_i32 = vector.extract %fields[1] : i32 from vector<4xi32>
+  %a = arith.extsi %a_i32 : i32 to i64
+  %b_i32 = vector.extract %fields[2] : i32 from vector<4xi32>
+  %b = arith.extsi %b_i32 : i32 to i64
+  %c_i32 = vector.extract %fields[3] : i32 from vector<4xi32>
+  %c = arith.extsi %c_i32 : i32 to i64
+  %begin_stamp = arith.muli %index, %two : i64
+  func.call @ark_stamp(%context, %record, %begin_stamp) : (!llvm.ptr, i1, i64) -> ()
+  // A prefetch, or what a later version adds as a hint, is skipped.
+  cf.switch %opcode : i32, [
+    default: ^step,
+    0: ^run,
+    1: ^signal,
+    2: ^wait,
+    3: ^barrier
+  ]
+
+^run:
+  func.call @ark_run(%context, %a, %b, %c) : (!llvm.ptr, i64, i64, i64) -> ()
+  cf.br ^step
+
+^signal:
+  func.call @ark_signal(%context, %a) : (!llvm.ptr, i64) -> ()
+  cf.br ^step
+
+^barrier:
+  func.call @ark_signal(%context, %a) : (!llvm.ptr, i64) -> ()
+  cf.br ^wait
+
+^wait:
+  %target = arith.muli %round, %b : i64
+  %code = func.call @ark_wait(%context, %lane, %index, %a, %target)
+      : (!llvm.ptr, i64, i64, i64, i64) -> i32
+  %failed = arith.cmpi ne, %code, %good : i32
+  cf.cond_br %failed, ^finish(%code : i32), ^step
+
+^step:
+  %end_stamp = arith.addi %begin_stamp, %one : i64
+  func.call @ark_stamp(%context, %record, %end_stamp) : (!llvm.ptr, i1, i64) -> ()
+  %next_index = arith.addi %index, %one : i64
+  cf.br ^instruction(%next_index : i64)
+
+^finish(%result: i32):
+  return %result : i32
+}
+
+func.func private @ark_is_leader() -> i1 {
+  %zero = arith.constant 0 : index
+  %thread = gpu.thread_id x
+  %leads = arith.cmpi eq, %thread, %zero : index
+  return %leads : i1
+}
+
+//===----------------------------------------------------------------------===//
+// Semaphores
+//===----------------------------------------------------------------------===//
+
+// One counter per 64 bytes.
+func.func private @ark_counter(%context: !llvm.ptr, %semaphore: i64) -> !llvm.ptr {
+  %words = arith.constant 8 : i64
+  %field = llvm.getelementptr %context[5] : (!llvm.ptr) -> !llvm.ptr, i64
+  %counters = llvm.load %field : !llvm.ptr -> !llvm.ptr
+  %offset = arith.muli %semaphore, %words : i64
+  %counter = llvm.getelementptr %counters[%offset] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+  return %counter : !llvm.ptr
+}
+
+// The barrier gives the leader what the other threads wrote, and its release
+// gives that to whoever acquires.
+func.func private @ark_signal(%context: !llvm.ptr, %semaphore: i64) {
+  gpu.barrier
+  %leads = func.call @ark_is_leader() : () -> i1
+  cf.cond_br %leads, ^add, ^finish
+
+^add:
+  %counter = func.call @ark_counter(%context, %semaphore) : (!llvm.ptr, i64) -> !llvm.ptr
+  func.call @ark_add_release(%counter) : (!llvm.ptr) -> ()
+  cf.br ^finish
+
+^finish:
+  return
+}
+
+// Waits until a counter reaches the target. Gives all threads 0, or the leader
+// the code of the abort and the others something else than 0.
+func.func private @ark_wait(%context: !llvm.ptr, %lane: i64, %instruction: i64, %semaphore: i64,
+                            %target: i64) -> i32 {
+  %zero = arith.constant 0 : i64
+  %good = arith.constant 0 : i32
+  %bad = arith.constant 1 : i32
+  %leads = func.call @ark_is_leader() : () -> i1
+  cf.cond_br %leads, ^start, ^join(%good : i32)
+
+^start:
+  %counter = func.call @ark_counter(%context, %semaphore) : (!llvm.ptr, i64) -> !llvm.ptr
+  %report_field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64
+  %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
+  %timeout_field = llvm.getelementptr %context[9] : (!llvm.ptr) -> !llvm.ptr, i64
+  %timeout = llvm.load %timeout_field : !llvm.ptr -> i64
+  %begin = func.call @ark_now() : () -> i64
+  cf.br ^poll
+
+^poll:
+  %seen = func.call @ark_load_acquire(%counter) : (!llvm.ptr) -> i64
+  // The difference is right even after the counter has wrapped.
+  %missing = arith.subi %target, %seen : i64
+  %arrived = arith.cmpi sle, %missing, %zero : i64
+  cf.cond_br %arrived, ^join(%good : i32), ^look
+
+^look:
+  %abort = func.call @ark_load_relaxed(%report) : (!llvm.ptr) -> i64
+  %aborted = arith.cmpi ne, %abort, %zero : i64
+  %abort_code = arith.trunci %abort : i64 to i32
+  cf.cond_br %aborted, ^join(%abort_code : i32), ^deadline
+
+^deadline:
+  %now = func.call @ark_now() : () -> i64
+  %waited = arith.subi %now, %begin : i64
+  %late = arith.cmpi ugt, %waited, %timeout : i64
+  cf.cond_br %late, ^hang, ^poll
+
+^hang:
+  %hang_code = func.call @ark_report_hang(%report, %lane, %instruction, %semaphore, %seen, %target)
+      : (!llvm.ptr, i64, i64, i64, i64, i64) -> i32
+  cf.br ^join(%hang_code : i32)
+
+^join(%code: i32):
+  %failed = arith.cmpi ne, %code, %good : i32
+  %any_failed = func.call @ark_any(%failed) : (i1) -> i1
+  %others = arith.select %any_failed, %bad, %good : i32
+  %result = arith.select %failed, %code, %others : i32
+  return %result : i32
+}
+
+// Records which wait gave up, unless another lane did before. Gives the code
+// that ends the run.
+func.func private @ark_report_hang(%report: !llvm.ptr, %lane: i64, %instruction: i64,
+                                   %semaphore: i64, %seen: i64, %expected: i64) -> i32 {
+  %hang = arith.constant 1 : i64
+  %first = func.call @ark_claim(%report, %hang) : (!llvm.ptr, i64) -> i1
+  cf.cond_br %first, ^record, ^finish
+
+^record:
+  %lane_field = llvm.getelementptr %report[1] : (!llvm.ptr) -> !llvm.ptr, i64
+  llvm.store %lane, %lane_field : i64, !llvm.ptr
+  %instruction_field = llvm.getelementptr %report[2] : (!llvm.ptr) -> !llvm.ptr, i64
+  llvm.store %instruction, %instruction_field : i64, !llvm.ptr
+  %semaphore_field = llvm.getelementptr %report[3] : (!llvm.ptr) -> !llvm.ptr, i64
+  llvm.store %semaphore, %semaphore_field : i64, !llvm.ptr
+  %seen_field = llvm.getelementptr %report[4] : (!llvm.ptr) -> !llvm.ptr, i64
+  llvm.store %seen, %seen_field : i64, !llvm.ptr
+  %expected_field = llvm.getelementptr %report[5] : (!llvm.ptr) -> !llvm.ptr, i64
+  llvm.store %expected, %expected_field : i64, !llvm.ptr
+  cf.br ^finish
+
+^finish:
+  %code = func.call @ark_load_relaxed(%report) : (!llvm.ptr) -> i64
+  %result = arith.trunci %code : i64 to i32
+  return %result : i32
+}
+
+//===----------------------------------------------------------------------===//
+// Time
+//===----------------------------------------------------------------------===//
+
+// Writes the time to a word of the trace, if it is to be recorded and the host
+// gave room for it.
+func.func private @ark_stamp(%context: !llvm.ptr, %record: i1, %word: i64) {
+  %leads = func.call @ark_is_leader() : () -> i1
+  %records = arith.andi %record, %leads : i1
+  cf.cond_br %records, ^look, ^finish
+
+^look:
+  %null = llvm.mlir.zero : !llvm.ptr
+  %field = llvm.getelementptr %context[10] : (!llvm.ptr) -> !llvm.ptr, i64
+  %trace = llvm.load %field : !llvm.ptr -> !llvm.ptr
+  %present = llvm.icmp "ne" %trace, %null : !llvm.ptr
+  cf.cond_br %present, ^write, ^finish
+
+^write:
+  %now = func.call @ark_now() : () -> i64
+  %place = llvm.getelementptr %trace[%word] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+  llvm.store %now, %place : i64, !llvm.ptr
+  cf.br ^finish
+
+^finish:
+  return
+}
+
+//===----------------------------------------------------------------------===//
+// Data errors
+//===----------------------------------------------------------------------===//
+
+// Records an index that is not in [0, bound), unless one was recorded before.
+func.func private @ark_report_index(%status: memref<4xi64>, %index: index, %bound: index,
+                                    %task: index) {
+  %out_of_range = arith.constant 1 : i64
+  %one = arith.constant 1 : index
+  %two = arith.constant 2 : index
+  %three = arith.constant 3 : index
+  %address = memref.extract_aligned_pointer_as_index %status : memref<4xi64> -> index
+  %address_i64 = arith.index_cast %address : index to i64
+  %code = llvm.inttoptr %address_i64 : i64 to !llvm.ptr
+  %first = func.call @ark_claim(%code, %out_of_range) : (!llvm.ptr, i64) -> i1
+  cf.cond_br %first, ^record, ^finish
+
+^record:
+  %index_i64 = arith.index_cast %index : index to i64
+  memref.store %index_i64, %status[%one] : memref<4xi64>
+  %bound_i64 = arith.index_cast %bound : index to i64
+  memref.store %bound_i64, %status[%two] : memref<4xi64>
+  %task_i64 = arith.index_cast %task : index to i64
+  memref.store %task_i64, %status[%three] : memref<4xi64>
+  cf.br ^finish
+
+^finish:
+  return
+}

@@ -1,0 +1,20 @@
+//===- Bodies.cpp - The functions of a kernel's tasks ---------------------===//
+
+#include "passes/target/Bodies.h"
+
+#include "dialects/ark/ArkOps.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+SmallVector<func::FuncOp> ark::getBodies(ModuleOp module) {
+  SymbolTable symbols(module);
+  SmallVector<func::FuncOp> bodies;
+  for (auto kernel : module.getOps<KernelOp>())
+    for (auto entry : kernel.getBodies().getAsRange<DictionaryAttr>())
+      if (auto name = entry.getAs<FlatSymbolRefAttr>("function"))
+        if (auto body = symbols.lookup<func::FuncOp>(name.getAttr());
+            body && !body.isExternal())
+          bodies.push_back(body);
+  return bodies;
+}

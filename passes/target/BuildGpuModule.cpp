@@ -1,0 +1,132 @@
+//===- BuildGpuModule.cpp - A kernel that a GPU launches ------------------===//
+
+#include "passes/target/Passes.h"
+
+#include "dialects/ark/ArkOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "passes/kernel/KernelAbi.h"
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_BUILDGPUMODULEPASS
+#include "passes/target/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+static constexpr llvm::StringLiteral kGpuModule = "ark_gpu";
+/// What every lane runs, once its name belongs to the kernel that is launched.
+static constexpr llvm::StringLiteral kWalk = "ark_walk";
+
+/// The version of PTX that has all of an architecture's instructions.
+static StringRef getPtxFeature(StringRef arch) {
+  return arch.starts_with("sm_10") || arch.starts_with("sm_12") ? "+ptx87"
+                                                                : "+ptx80";
+}
+
+static gpu::GPUModuleOp createGpuModule(ModuleOp module, TargetAttr target) {
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  auto gpuModule =
+      gpu::GPUModuleOp::create(builder, module.getLoc(), kGpuModule);
+  auto nvvm = NVVM::NVVMTargetAttr::get(module.getContext(), /*optLevel=*/3,
+                                        "nvptx64-nvidia-cuda", target.getArch(),
+                                        getPtxFeature(target.getArch()));
+  gpuModule.setTargetsAttr(builder.getArrayAttr({nvvm}));
+  module->setAttr(gpu::GPUDialect::getContainerModuleAttrName(),
+                  builder.getUnitAttr());
+  return gpuModule;
+}
+
+/// Moves functions and globals; the tables of `ark.kernel` stay. Functions are
+/// internal, so that those that are inlined everywhere are no code of their
+/// own.
+static void moveSymbols(ModuleOp module, gpu::GPUModuleOp gpuModule) {
+  auto internal =
+      LLVM::LinkageAttr::get(module.getContext(), LLVM::Linkage::Internal);
+  for (Operation &op : llvm::make_early_inc_range(module.getOps())) {
+    if (!isa<func::FuncOp, LLVM::GlobalOp>(op))
+      continue;
+    op.moveBefore(gpuModule.getBody(), gpuModule.getBody()->end());
+    if (auto function = dyn_cast<func::FuncOp>(op);
+        function && !function.isExternal())
+      function->setAttr("llvm.linkage", internal);
+  }
+}
+
+namespace {
+struct BuildGpuModulePass
+    : ark::impl::BuildGpuModulePassBase<BuildGpuModulePass> {
+  using BuildGpuModulePassBase::BuildGpuModulePassBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto kernels = module.getOps<KernelOp>();
+    if (kernels.empty())
+      return;
+    KernelOp kernel = *kernels.begin();
+    auto target = module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
+    auto walk = SymbolTable(module).lookup<func::FuncOp>(kernel.getEntry());
+    if (!target || !walk) {
+      kernel.emitOpError("has no target, or no function '@")
+          << kernel.getEntry() << "'";
+      return signalPassFailure();
+    }
+    gpu::GPUModuleOp gpuModule = createGpuModule(module, target);
+    moveSymbols(module, gpuModule);
+    walk.setSymName(kWalk);
+    walk.setPrivate();
+    createEntry(gpuModule, kernel.getEntry(), walk);
+  }
+
+private:
+  void createEntry(gpu::GPUModuleOp gpuModule, StringRef name,
+                   func::FuncOp walk);
+};
+} // namespace
+
+/// The kernel that is launched: CTA `i` runs lane `i`, and its leader leaves
+/// the code for the host.
+void BuildGpuModulePass::createEntry(gpu::GPUModuleOp gpuModule, StringRef name,
+                                     func::FuncOp walk) {
+  Location loc = walk.getLoc();
+  OpBuilder builder = OpBuilder::atBlockEnd(gpuModule.getBody());
+  auto pointer = LLVM::LLVMPointerType::get(builder.getContext());
+  auto entry = gpu::GPUFuncOp::create(builder, loc, name,
+                                      builder.getFunctionType({pointer}, {}));
+  entry->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
+                 builder.getUnitAttr());
+  entry.setKnownBlockSize(
+      ArrayRef<int32_t>{static_cast<int32_t>(threads), 1, 1});
+
+  builder.setInsertionPointToEnd(&entry.getBody().front());
+  Value context = entry.getArgument(0);
+  Value block = gpu::BlockIdOp::create(builder, loc, gpu::Dimension::x);
+  Type i64 = builder.getI64Type();
+  Value lane = arith::IndexCastOp::create(builder, loc, i64, block);
+  Value code =
+      func::CallOp::create(builder, loc, walk, ValueRange{context, lane})
+          .getResult(0);
+  Value thread = gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x);
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  Value leads = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                      thread, zero);
+  Block *report = builder.createBlock(&entry.getBody());
+  Block *end = builder.createBlock(&entry.getBody());
+  gpu::ReturnOp::create(builder, loc);
+  builder.setInsertionPointToEnd(&entry.getBody().front());
+  cf::CondBranchOp::create(builder, loc, leads, report, end);
+
+  builder.setInsertionPointToEnd(report);
+  Value field = LLVM::GEPOp::create(builder, loc, pointer, i64, context,
+                                    ArrayRef<LLVM::GEPArg>{abi::kCodes});
+  Value codes = LLVM::LoadOp::create(builder, loc, pointer, field);
+  Value place = LLVM::GEPOp::create(builder, loc, pointer, builder.getI32Type(),
+                                    codes, ArrayRef<LLVM::GEPArg>{lane});
+  LLVM::StoreOp::create(builder, loc, code, place);
+  cf::BranchOp::create(builder, loc, end);
+}

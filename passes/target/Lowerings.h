@@ -1,0 +1,23 @@
+//===- Lowerings.h - From kernel to code, by backend ------------*- C++ -*-===//
+
+#ifndef ARK_PASSES_TARGET_LOWERINGS_H
+#define ARK_PASSES_TARGET_LOWERINGS_H
+
+#include "mlir/Pass/PassManager.h"
+
+namespace mlir::ark {
+
+/// Kernel and bodies become functions in the LLVM dialect, for `vectorLanes`
+/// f32 lanes of a vector register; 0: as many as this machine has.
+void buildCpuLowering(OpPassManager &pm, int64_t vectorLanes);
+
+/// Kernel and bodies become a `gpu.module` in the LLVM and NVVM dialects, for
+/// CTAs of `threads` threads.
+void buildCudaLowering(OpPassManager &pm, int64_t threads);
+
+/// What `buildCudaLowering` expects of the context.
+void registerCudaLowering(DialectRegistry &registry);
+
+} // namespace mlir::ark
+
+#endif // ARK_PASSES_TARGET_LOWERINGS_H

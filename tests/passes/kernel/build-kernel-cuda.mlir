@@ -1,0 +1,31 @@
+// RUN: ark-opt %s --ark-build-kernel | FileCheck %s
+
+// The leader waits and signals for its CTA, in the order and at the scope that
+// hand-offs between SMs need; LLVM's own atomics would lose both.
+// CHECK-NOT: atomicrmw
+// CHECK-NOT: cmpxchg
+// CHECK-LABEL: func.func @ark_kernel(%{{.+}}: !llvm.ptr, %{{.+}}: i64) -> i32
+// CHECK-LABEL: func.func private @ark_signal
+// What all threads wrote comes before the leader's release.
+// CHECK: gpu.barrier
+// CHECK: cf.cond_br
+// CHECK: call @ark_add_release
+// CHECK-LABEL: func.func private @ark_wait
+// CHECK: call @ark_load_acquire
+// All threads go the same way after it.
+// CHECK: call @ark_any
+// CHECK-LABEL: func.func private @ark_load_acquire
+// CHECK: llvm.inline_asm has_side_effects "ld.acquire.gpu.u64 $0, [$1];", "=l,l,~{memory}"
+// CHECK-LABEL: func.func private @ark_add_release
+// CHECK: llvm.inline_asm has_side_effects "red.release.gpu.add.u64 [$0], $1;", "l,l,~{memory}"
+// CHECK-LABEL: func.func private @ark_any
+// CHECK: nvvm.barrier #nvvm.reduction<or>
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
+    shared_memory = 1024, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>)
+}

@@ -1,0 +1,30 @@
+// RUN: ark-opt %s --ark-build-gpu-module=threads=512 | FileCheck %s
+
+// The tables stay; the code moves.
+// CHECK: module attributes {{{.*}}gpu.container_module
+// CHECK-NEXT: ark.kernel @k
+// CHECK: gpu.module @ark_gpu [#nvvm.target<O = 3, chip = "sm_90a", features = "+ptx80">] {
+// CHECK: llvm.mlir.global external @ark_shared_memory
+// CHECK: func.func private @body(
+// CHECK: func.func private @ark_walk(%{{.+}}: !llvm.ptr, %{{.+}}: i64) -> i32
+// CHECK: gpu.func @ark_kernel(%[[CONTEXT:.+]]: !llvm.ptr) kernel attributes {known_block_size = array<i32: 512, 1, 1>} {
+// CHECK: %[[BLOCK:.+]] = gpu.block_id x
+// CHECK: %[[LANE:.+]] = arith.index_cast %[[BLOCK]] : index to i64
+// CHECK: %[[CODE:.+]] = func.call @ark_walk(%[[CONTEXT]], %[[LANE]])
+// Its first thread leaves the code in word 12 of the context's record.
+// CHECK: llvm.getelementptr %[[CONTEXT]][12]
+// CHECK: llvm.store %[[CODE]]
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
+    shared_memory = 1024, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+llvm.mlir.global external @ark_shared_memory() {addr_space = 3 : i32} : !llvm.array<0 x i8>
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>)
+func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
+  %good = arith.constant 0 : i32
+  return %good : i32
+}
+}

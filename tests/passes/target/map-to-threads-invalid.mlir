@@ -1,0 +1,61 @@
+// RUN: ark-opt %s --split-input-file --ark-map-to-threads --verify-diagnostics -o /dev/null
+
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %y: memref<8xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %f = arith.constant 1.0 : f32
+  // expected-error @below {{'scf.parallel' op with a reduction cannot be divided among threads}}
+  %sum = scf.parallel (%i) = (%c0) to (%c8) step (%c1) init (%f) -> f32 {
+    %x = memref.load %y[%i] : memref<8xf32>
+    scf.reduce(%x : f32) {
+    ^bb0(%a: f32, %b: f32):
+      %s = arith.addf %a, %b : f32
+      scf.reduce.return %s : f32
+    }
+  }
+  return
+}
+
+// -----
+
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %y: memref<i32>) {
+  %one = arith.constant 1 : i32
+  // expected-error @below {{'memref.atomic_rmw' op writes and has results: it can neither be left to one thread nor be done by all}}
+  %old = memref.atomic_rmw addi %one, %y[] : (i32, memref<i32>) -> i32
+  memref.store %old, %y[] : memref<i32>
+  return
+}
+
+// -----
+
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %y: memref<8xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %f = arith.constant 1.0 : f32
+  // expected-error @below {{'scf.execute_region' op holds a parallel loop, and may not be what all threads do alike}}
+  scf.execute_region {
+    scf.parallel (%i) = (%c0) to (%c8) step (%c1) {
+      memref.store %f, %y[%i] : memref<8xf32>
+      scf.reduce
+    }
+    scf.yield
+  }
+  return
+}

@@ -1,0 +1,122 @@
+// RUN: ark-opt %s --split-input-file --ark-map-to-threads=threads=64 | FileCheck %s
+
+// Threads take iterations in turn, the last dimension fastest.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK-SAME: %{{.+}}: index, %{{.+}}: index, %{{.+}}: index, %{{.+}}: memref<4xi64>, %[[Y:.+]]: memref<4x8xf32>)
+// CHECK: %[[THREAD:.+]] = gpu.thread_id x
+// CHECK: %[[STRIDE:.+]] = arith.constant 64 : index
+// CHECK: scf.for %[[N:.+]] = %[[THREAD]] to %{{.+}} step %[[STRIDE]] {
+// CHECK: %[[IJ:.+]]:2 = affine.delinearize_index %[[N]] into (%{{.+}}, %{{.+}})
+// CHECK: memref.store %{{.+}}, %[[Y]][%{{.+}}, %{{.+}}]
+// CHECK: }
+// CHECK-NEXT: gpu.barrier
+// CHECK-NEXT: return
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %y: memref<4x8xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %c8 = arith.constant 8 : index
+  %f = arith.constant 1.0 : f32
+  scf.parallel (%i, %j) = (%c0, %c0) to (%c4, %c8) step (%c1, %c1) {
+    memref.store %f, %y[%i, %j] : memref<4x8xf32>
+    scf.reduce
+  }
+  return
+}
+
+// -----
+
+// A write outside of parallel loops is one thread's; it waits for those that
+// still read.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK: %[[THREAD:.+]] = gpu.thread_id x
+// CHECK: %[[X:.+]] = memref.load
+// CHECK-NEXT: gpu.barrier
+// CHECK: %[[LEADS:.+]] = arith.cmpi eq, %[[THREAD]], %{{.+}} : index
+// CHECK-NEXT: scf.if %[[LEADS]] {
+// CHECK-NEXT: memref.store %[[X]]
+// CHECK-NEXT: }
+// CHECK-NEXT: gpu.barrier
+// CHECK-NEXT: return
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %y: memref<f32>) {
+  %x = memref.load %y[] : memref<f32>
+  memref.store %x, %y[] : memref<f32>
+  return
+}
+
+// -----
+
+// A function that only reads is done by all threads, and ends when all have read.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK: memref.load
+// CHECK-NEXT: gpu.barrier
+// CHECK-NEXT: return
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %y: memref<f32>) {
+  %x = memref.load %y[] : memref<f32>
+  return
+}
+
+// -----
+
+// All threads walk a loop that holds parallel ones. What it reads at its end is
+// read before it begins again with a write.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK: %[[THREAD:.+]] = gpu.thread_id x
+// CHECK: scf.for %{{.+}} = %{{.+}} to %{{.+}} step
+// CHECK: scf.for %{{.+}} = %[[THREAD]] to
+// CHECK: gpu.barrier
+// CHECK-NEXT: memref.load
+// CHECK-NEXT: gpu.barrier
+// CHECK-NEXT: }
+// CHECK-NEXT: return
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %y: memref<8xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %f = arith.constant 1.0 : f32
+  scf.for %n = %begin to %end step %c1 {
+    scf.parallel (%i) = (%c0) to (%c8) step (%c1) {
+      memref.store %f, %y[%i] : memref<8xf32>
+      scf.reduce
+    }
+    %x = memref.load %y[%c0] : memref<8xf32>
+  }
+  return
+}
+
+// -----
+
+// Functions that are not bodies stay as they are.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>)
+// CHECK-LABEL: func.func @other
+// CHECK-NOT: gpu.
+func.func @other(%y: memref<f32>) {
+  %f = arith.constant 1.0 : f32
+  memref.store %f, %y[] : memref<f32>
+  return
+}

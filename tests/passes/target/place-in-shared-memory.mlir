@@ -1,0 +1,39 @@
+// RUN: ark-opt %s --split-input-file --ark-place-in-shared-memory | FileCheck %s
+
+// CHECK: llvm.mlir.global external @ark_shared_memory() {addr_space = 3 : i32, alignment = 128 : i64} : !llvm.array<0 x i8>
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK-NOT: memref.alloca
+// CHECK: %[[BASE:.+]] = llvm.mlir.addressof @ark_shared_memory : !llvm.ptr<3>
+// CHECK-NEXT: %[[FIRST:.+]] = llvm.getelementptr %[[BASE]][0]
+// CHECK-NEXT: llvm.addrspacecast %[[FIRST]] : !llvm.ptr<3> to !llvm.ptr
+// CHECK: %[[A:.+]] = builtin.unrealized_conversion_cast %{{.+}} to memref<5xf32>
+// The next begins at a line of its own.
+// CHECK: llvm.getelementptr %{{.+}}[128]
+// CHECK: %[[B:.+]] = builtin.unrealized_conversion_cast %{{.+}} to memref<f32>
+// CHECK: memref.load %[[A]]
+// CHECK: memref.store %{{.+}}, %[[B]][]
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>) {
+  %a = memref.alloca() : memref<5xf32>
+  %b = memref.alloca() : memref<f32>
+  %x = memref.load %a[%begin] : memref<5xf32>
+  memref.store %x, %b[] : memref<f32>
+  return
+}
+
+// -----
+
+// No temporaries, no shared memory.
+// CHECK-NOT: ark_shared_memory
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>) {
+  return
+}
