@@ -43,6 +43,7 @@ class ArkContext(ctypes.Structure):
         ("timeout_ns", ctypes.c_uint64),
         ("trace", ctypes.c_void_p),
         ("status", ctypes.c_void_p),
+        ("codes", ctypes.c_void_p),
     ]
 
 

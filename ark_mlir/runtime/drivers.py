@@ -20,8 +20,14 @@ def _cpu() -> Driver:
     return CpuDriver()
 
 
+def _cuda() -> Driver:
+    from .cuda import CudaDriver
+
+    return CudaDriver()
+
+
 # Made on use: a machine needs the libraries only of the backends that it runs.
-DRIVERS: DriverTable = {"cpu": _cpu}
+DRIVERS: DriverTable = {"cpu": _cpu, "cuda": _cuda}
 
 
 def make_driver(bundle: Bundle, table: DriverTable = DRIVERS) -> Driver:

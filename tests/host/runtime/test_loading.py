@@ -61,12 +61,11 @@ def test_a_feature_that_this_machine_lacks(kernel: bytes) -> None:
         load(kernel, lambda m: m["target"].update(features=[have, "avx9000"]))
 
 
-@pytest.mark.parametrize(("backend", "arch"), [("cuda", "sm_90a"), ("hip", "gfx942")])
-def test_another_backend(kernel: bytes, tmp_path: Path, backend: str, arch: str) -> None:
+def test_another_backend(kernel: bytes, tmp_path: Path) -> None:
     manifest, sections = add_program().parts(kernel)
-    manifest["target"].update(backend=backend, arch=arch)
+    manifest["target"].update(backend="hip", arch="gfx942")
     write_bundle(tmp_path / "a.arkbin", manifest, sections)
-    message = rf"a\.arkbin: the bundle is for {backend} \({arch}\); this runtime runs .* cpu"
+    message = r"a\.arkbin: the bundle is for hip \(gfx942\); this runtime runs .* cpu, cuda"
     with pytest.raises(ark.UnsupportedError, match=message):
         ark.load(tmp_path / "a.arkbin")
 
@@ -74,11 +73,11 @@ def test_another_backend(kernel: bytes, tmp_path: Path, backend: str, arch: str)
 def test_a_program_for_elsewhere_can_be_saved_and_looked_at(kernel: bytes, tmp_path: Path) -> None:
     """As when compiling for a GPU on a laptop."""
     manifest, sections = add_program().parts(kernel)
-    manifest["target"].update(backend="cuda", arch="sm_90a")
+    manifest["target"].update(backend="hip", arch="gfx942")
     executable = Executable.from_parts(manifest, sections)
     executable.save(tmp_path / "a.arkbin")
-    assert executable.report().target == "cuda (sm_90a)"
-    with pytest.raises(ark.UnsupportedError, match="is for cuda"):
+    assert executable.report().target == "hip (gfx942)"
+    with pytest.raises(ark.UnsupportedError, match="is for hip"):
         executable.bind({})
     executable.close()
     with pytest.raises(ark.InvalidUsageError, match="is closed"):

@@ -1,0 +1,105 @@
+"""The cuda driver on a stand-in for CUDA: what it computes, and every way in which it can fail."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ark_mlir as ark
+from ark_mlir.runtime import Executable
+from ark_mlir.runtime.cuda import CudaDriver
+from ark_mlir.runtime.cuda_api import CudaApi
+from ark_mlir.testing.fake_cuda import FakeCuda
+from ark_mlir.testing.toy import ToyProgram, add_program, run, signal, wait
+
+Array = np.ndarray[Any, Any]
+W = np.ones(128, np.float32)
+
+
+def executable(
+    cuda: FakeCuda, kernel: bytes, program: ToyProgram | None = None, arch: str = "sm_90a"
+) -> Executable:
+    manifest, sections = (program or add_program()).parts(kernel)
+    target = {"backend": "cuda", "arch": arch, "warps": 16, "shared_memory": 232448}
+    manifest["target"].update(target)
+    drivers = {"cuda": lambda: CudaDriver(CudaApi(cuda))}
+    return Executable.from_parts(manifest, sections, drivers)
+
+
+def session(cuda: FakeCuda, kernel: bytes, x: Array) -> list[Array]:
+    with executable(cuda, kernel) as exe:
+        exe.bind({"w": W})
+        return [exe.run(x=x)["y"], exe.run(x=2 * x, iterations=3)["y"]]
+
+
+def test_runs(kernel: bytes, x: Array) -> None:
+    cuda = FakeCuda()
+    first, second = session(cuda, kernel, x)
+    np.testing.assert_array_equal(first, x.ravel() + W + 0.5)
+    np.testing.assert_array_equal(second, 2 * x.ravel() + W + 0.5)
+    assert cuda.held == 0
+
+
+def test_the_kth_call_fails(kernel: bytes, x: Array) -> None:
+    """For every k: a typed error that names the call, nothing held, and the next run is right."""
+    good = FakeCuda()
+    session(good, kernel, x)
+    for k, name in enumerate(good.calls, start=1):
+        cuda = FakeCuda(fail_at=k)
+        with pytest.raises((ark.DeviceError, ark.UnsupportedError), match=f"{name} failed: CUDA_"):
+            session(cuda, kernel, x)
+        assert cuda.held == 0, name
+        session(cuda, kernel, x)
+        assert cuda.held == 0
+
+
+def test_a_failed_run_leaves_a_usable_executable(kernel: bytes, x: Array) -> None:
+    cuda = FakeCuda()
+    with executable(cuda, kernel) as exe:
+        exe.bind({"w": W}).run(x=x)
+        before = len(cuda.calls)
+        exe.run(x=x)
+        calls = len(cuda.calls) - before
+        for k in range(1, calls + 1):
+            cuda.fail_at = len(cuda.calls) + k
+            with pytest.raises(ark.DeviceError):
+                exe.run(x=x)
+            np.testing.assert_array_equal(exe.run(x=x)["y"], x.ravel() + W + 0.5)
+
+
+def test_a_hang_is_named(kernel: bytes) -> None:
+    program = ToyProgram(sms=2)
+    state = program.buffer("n", "state", "int64", [])
+    count = program.task("count", 1, [(state, 0)], "counter", location="net.py:3")
+    missing = program.semaphore(2, "missing")
+    program.lane(0, [run(count, 0, 1), signal(missing)])
+    program.lane(1, [wait(missing, 2)])
+    with (
+        ark.knobs.scope(ARK_TIMEOUT="0.2"),
+        executable(FakeCuda(), kernel, program) as exe,
+        pytest.raises(ark.HangError, match="saw 1, expected 2"),
+    ):
+        exe.run()
+
+
+def test_a_gpu_of_another_architecture(kernel: bytes) -> None:
+    with pytest.raises(ark.UnsupportedError, match="for sm_100a; this GPU is sm_90"):
+        executable(FakeCuda(), kernel, arch="sm_100a").prepare()
+    with pytest.raises(ark.UnsupportedError, match="for sm_80; this GPU is sm_90"):
+        executable(FakeCuda(), kernel, arch="sm_80").prepare()
+    executable(FakeCuda(), kernel, arch="sm_90").prepare().close()
+
+
+def test_more_lanes_than_the_gpu_holds(kernel: bytes) -> None:
+    cuda = FakeCuda(sms=1)
+    with pytest.raises(ark.UnsupportedError, match="has 2 lanes; this GPU holds 1"):
+        executable(cuda, kernel).prepare()
+    assert cuda.held == 0
+
+
+def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "cuda.bindings.driver", None)
+    with pytest.raises(ark.UnsupportedError, match="needs the package cuda-python"):
+        CudaApi()
