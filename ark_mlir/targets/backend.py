@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Protocol, cast
 
 from .. import ir
@@ -22,11 +22,13 @@ class Code:
         image: the bytes of the bundle's section `kernel`.
         arch: ``x86_64``, ``sm_90a`` …
         features: instruction-set features beyond the arch's base, by LLVM's names.
+        statistics: figures of the code, for reports.
     """
 
     image: bytes
     arch: str
     features: tuple[str, ...]
+    statistics: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 class Backend(Protocol):

@@ -1,14 +1,17 @@
-"""The cuda backend: which NVIDIA GPU is present."""
+"""The cuda backend: a gpu.module becomes a cubin; which NVIDIA GPU is present."""
 
 from __future__ import annotations
 
 import importlib
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
-from ..errors import UnsupportedError
-from .backend import Backend
-from .gpu import Gpu
+from .. import ir
+from ..dialects import gpu
+from ..errors import CompileError, UnsupportedError
+from ..passmanager import PassManager
+from .backend import Backend, Code
+from .cuda_toolkit import assemble, find_toolkit
 from .target import Target, resolve
 
 # Architectures with features of their own, which code has to ask for by this name.
@@ -50,6 +53,48 @@ def _call(result: tuple[Any, ...]) -> Any:
     return result[1] if len(result) > 1 else None
 
 
+class _Cuda:
+    """See :class:`ark_mlir.targets.Backend`."""
+
+    last_stage = "target"
+
+    def detect(self) -> Target:
+        """The first GPU of this machine."""
+        return _detect()
+
+    def target_options(self, cpu: str) -> dict[str, str]:
+        """None: the processor of the host does not matter."""
+        del cpu
+        return {}
+
+    def emit(self, module: ir.Operation, cpu: str, opt_level: int) -> Code:
+        """A cubin for one architecture."""
+        del cpu
+        target = Target.parse(str(module.attributes["ark.target"]))
+        assembled = assemble(_to_ptx(module), target.arch, opt_level)
+        figures = {"registers": assembled.registers, "spill_bytes": assembled.spill_bytes}
+        return Code(assembled.image, target.arch, (), figures)
+
+
+def _to_ptx(module: ir.Operation) -> str:
+    """The PTX of the module's gpu.module, which becomes a gpu.binary."""
+    toolkit = find_toolkit().root
+    passes = f"builtin.module(gpu-module-to-binary{{format=isa toolkit='{toolkit}'}})"
+    try:
+        with module.context:
+            manager = PassManager.parse(passes)
+            manager.run(module)  # pyright: ignore[reportUnknownMemberType]
+    except ir.MLIRError as error:
+        notes = [item.message for item in error.error_diagnostics]
+        raise CompileError("LLVM makes no PTX of the kernel", notes=notes) from None
+    for op in module.regions[0].blocks[0]:
+        if op.operation.name == "gpu.binary":
+            objects = ir.ArrayAttr(op.operation.attributes["objects"])
+            code: bytes = cast("Any", gpu).ObjectAttr(objects[0]).object
+            return code.decode().rstrip("\0")
+    raise CompileError("the module holds no gpu.module")
+
+
 def make_backend() -> Backend:
     """The backend."""
-    return Gpu("cuda", _detect)
+    return _Cuda()

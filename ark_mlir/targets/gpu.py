@@ -1,4 +1,4 @@
-"""What cuda and hip share while their kernels are not made yet."""
+"""Backends whose kernels are not made yet."""
 
 from __future__ import annotations
 
@@ -36,6 +36,6 @@ class Gpu:
         """Raises UnsupportedError."""
         del module, cpu, opt_level
         raise UnsupportedError(
-            f"this version makes kernels for cpu only; for {self.name} it schedules and proves a "
-            "program (ark check, ark-opt --ark-compile-to=synchronization)"
+            f"this version makes kernels for cpu and cuda; for {self.name} it schedules and "
+            "proves a program (ark check, ark-opt --ark-compile-to=synchronization)"
         )

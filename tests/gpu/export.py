@@ -1,0 +1,65 @@
+"""Makes what a machine with a GPU needs to run the op tests, where there is no compiler.
+
+Usage: export.py <folder> [<target>]. The folder gets the runtime half of the package, and for
+every case of tests/host/e2e/test_ops.py a bundle with inputs, expected outputs and bounds.
+"""
+
+from __future__ import annotations
+
+import runpy
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import ark_mlir as ark
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("bundle", "runtime")
+
+
+def copy_runtime(folder: Path) -> None:
+    """The modules that import no compiler."""
+    package = folder / "ark_mlir"
+    package.mkdir(parents=True)
+    for module in (ROOT / "ark_mlir").glob("*.py"):
+        shutil.copy(module, package)
+    for name in PACKAGES:
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / "ark_mlir" / name, package / name, ignore=ignored)
+
+
+def export(case: Any, dtype: Any, path: Path, target: str, tests: dict[str, Any]) -> None:
+    """One case: its bundle, and beside it the arrays."""
+    program, inputs = tests["build"](case, dtype), tests["make_inputs"](case, dtype)
+    ark.compile(program, target=target).save(path.with_suffix(".arkbin"))
+    expected = ark.reference.evaluate(program, inputs, bound=True)
+    arrays: dict[str, Any] = {}
+    for name, array in inputs.items():
+        # As bytes: numpy's files know no bf16.
+        arrays[f"input.{name}"] = np.frombuffer(array.tobytes(), np.uint8)
+    for name, array in expected.outputs.items():
+        arrays[f"output.{name}"] = array
+        arrays[f"bound.{name}"] = expected.bounds[name]
+    np.savez(path.with_suffix(".npz"), **arrays)
+
+
+def main(folder: str, target: str = "cuda:sm_90a") -> None:
+    root = Path(folder)
+    shutil.rmtree(root, ignore_errors=True)
+    copy_runtime(root)
+    cases = root / "ops"
+    cases.mkdir()
+    tests = runpy.run_path(str(ROOT / "tests/host/e2e/test_ops.py"))
+    pairs = [(name, case, dtype) for name, case in tests["CASES"].items() for dtype in case.dtypes]
+    for number, (name, case, dtype) in enumerate(pairs, start=1):
+        if sys.stderr.isatty():
+            print(f"\r{number}/{len(pairs)} {name} {dtype}\x1b[K", end="", file=sys.stderr)
+        export(case, dtype, cases / f"{name}-{dtype}", target, tests)
+    print(f"{len(pairs)} bundles for {target} in {root}")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

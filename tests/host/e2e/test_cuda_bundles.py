@@ -1,0 +1,68 @@
+"""Programs become cubins on a machine without a GPU. That they compute what they should is
+tests/gpu's matter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
+
+import ark_mlir as ark
+from ark_mlir.targets.cuda_toolkit import assemble, find_toolkit
+
+ELF = b"\x7fELF"
+MACHINE_CUDA = 190
+
+
+@pytest.fixture(autouse=True)
+def _toolkit() -> None:
+    try:
+        find_toolkit()
+    except ark.UnsupportedError as error:
+        pytest.skip(f"needs ptxas and libdevice: {error}")
+
+
+def layer() -> ark.Program:
+    with ark.Program("layer") as program:
+        x = ark.input("x", (5, 64), ark.bf16)
+        w = ark.parameter("w", (96, 64), ark.bf16)
+        h = ark.gelu(ark.matmul(x, w, transpose_other=True))
+        ark.output("y", ark.softmax(ark.sin(ark.cast(h, ark.fp32))))
+    return program
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a"])
+def test_every_architecture(arch: str, tmp_path: Path) -> None:
+    executable = ark.compile(layer(), target=f"cuda:{arch}")
+    executable.save(tmp_path / "layer.arkbin")
+    image = bytes(executable.bundle.sections["kernel"])
+    assert image[:4] == ELF
+    assert int.from_bytes(image[18:20], "little") == MACHINE_CUDA
+    statistics = executable.bundle.manifest.statistics
+    assert 0 < statistics["registers"] <= 128  # 512 threads share 65,536
+    assert statistics["spill_bytes"] == 0
+
+
+def test_equal_programs_give_equal_bundles(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        ark.compile(layer(), target="cuda:sm_90a").save(tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_what_ptxas_refuses() -> None:
+    with pytest.raises(ark.CompileError, match="ptxas failed with status"):
+        assemble("no PTX", "sm_90a", 3)
+
+
+def test_without_a_toolkit(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ark_mlir.targets import cuda_toolkit
+
+    monkeypatch.setattr(cuda_toolkit, "_candidates", lambda: [Path("/nowhere")])
+    find_toolkit.cache_clear()
+    try:
+        with pytest.raises(ark.UnsupportedError, match="install the package nvidia-cuda-nvcc"):
+            ark.compile(layer(), target="cuda:sm_90a")
+    finally:
+        find_toolkit.cache_clear()
