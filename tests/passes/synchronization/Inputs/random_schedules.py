@@ -368,7 +368,7 @@ def mutate(rng: random.Random, program: Program) -> Program:
 # ----------------------------------------------------------------------------
 
 
-def run_ark_opt(ark_opt: str, modules: list[str], *passes: str) -> tuple[list[str], set[int], str]:
+def run_ark_opt(ark_opt: list[str], modules: list[str], *passes: str) -> tuple[list[str], set[int], str]:
     """Output of every module, and the numbers of those that failed."""
     source = "\n// -----\n".join(modules)
     starts, line = [], 1
@@ -376,7 +376,7 @@ def run_ark_opt(ark_opt: str, modules: list[str], *passes: str) -> tuple[list[st
         starts.append(line)
         line += module.count("\n") + 2
     done = subprocess.run(
-        [ark_opt, "-", "--split-input-file", *passes],
+        [*ark_opt, "-", "--split-input-file", *passes],
         input=source,
         capture_output=True,
         text=True,
@@ -392,7 +392,8 @@ def run_ark_opt(ark_opt: str, modules: list[str], *passes: str) -> tuple[list[st
 
 
 def main() -> None:
-    ark_opt, seed, count = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    # lit may give ark-opt switches of its own.
+    ark_opt, seed, count = sys.argv[1:-2], int(sys.argv[-2]), int(sys.argv[-1])
     rng = random.Random(seed)
     programs = []
     for _ in range(count):
