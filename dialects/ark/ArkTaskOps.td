@@ -152,6 +152,7 @@ def Ark_TaskOp : Ark_Op<"task", [AttrSizedOperandSegments, AutomaticAllocationSc
       the grid has at most 2^22 vCTAs.
     - (task_c6) write regions of two vCTAs do not overlap, unless `outs` is updated in place.
     - (task_c7) an operand takes at most 2^47 bytes.
+    - (task_c8) slices in the body step forward: what is known of their strides is positive.
 
     ```mlir
     %1 = ark.task "relu" grid [2] ins(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : tensor<32xf32>)

@@ -170,9 +170,6 @@ static void dropByStrides(RewriterBase &rewriter, memref::SubViewOp view) {
   MemRefType whole = memref::SubViewOp::inferResultType(
       view.getSourceType(), view.getMixedOffsets(), view.getMixedSizes(),
       view.getMixedStrides());
-  // Strides that are no strides at all are the verifier's matter.
-  if (!whole)
-    return;
   auto dropped = computeRankReductionMask(whole.getShape(), type.getShape());
   if (!dropped || dropped->empty() || !isAmbiguous(whole, *dropped))
     return;

@@ -272,3 +272,29 @@ ark.program @arena_c1() {
   %0 = ark.arena : memref<140737488355329xi8>
   ark.return
 }
+
+// -----
+
+func.func @task_c8(%x: tensor<8xf32>) {
+  %0 = ark.task "t" grid [1] ins() outs(%x[#ark.region<(d0) -> (0), [8]>] : tensor<8xf32>) {
+  ^bb0(%i: index, %a: tensor<8xf32>):
+    // expected-error @below {{'tensor.extract_slice' op has a stride that is not positive (task_c8)}}
+    %1 = tensor.extract_slice %a[0] [4] [0] : tensor<8xf32> to tensor<4xf32>
+    %2 = tensor.insert_slice %1 into %a[0] [4] [1] : tensor<4xf32> into tensor<8xf32>
+    ark.yield %2 : tensor<8xf32>
+  } : tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @task_c8_on_buffers(%x: memref<8xf32>) {
+  ark.task "t" grid [1] ins() outs(%x[#ark.region<(d0) -> (0), [8]>] : memref<8xf32>) {
+  ^bb0(%i: index, %a: memref<8xf32, strided<[1], offset: ?>>):
+    // expected-error @below {{'memref.subview' op has a stride that is not positive (task_c8)}}
+    %0 = memref.subview %a[7] [4] [-1]
+      : memref<8xf32, strided<[1], offset: ?>> to memref<4xf32, strided<[-1], offset: ?>>
+    ark.yield
+  }
+  return
+}

@@ -186,23 +186,3 @@ ark.program @droppedDimensions(%x: tensor<5x20xf32> {ark.kind = #ark.kind<input>
   } : tensor<20x5x1x1xf32>
   ark.return %0 : tensor<20x5x1x1xf32>
 }
-
-// -----
-
-// One element many times: odd, and upstream infers no type for it.
-// CHECK-LABEL: ark.program @stridesOfZero
-// CHECK: memref.subview %{{.+}}[0, 0] [4, 4] [0, 0]
-ark.program @stridesOfZero(
-    %x: memref<8x4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
-    %y: memref<8x4xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
-  ark.task "t" grid [2] ins(%x[#ark.region<(d0) -> (d0 * 4, 0), [4, 4]>] : memref<8x4xf32>)
-      outs(%y[#ark.region<(d0) -> (d0 * 4, 0), [4, 4]>] : memref<8x4xf32>) {
-  ^bb0(%i: index, %a: memref<4x4xf32, strided<[4, 1], offset: ?>>, %b: memref<4x4xf32, strided<[4, 1], offset: ?>>):
-    %0 = bufferization.to_tensor %a restrict : memref<4x4xf32, strided<[4, 1], offset: ?>> to tensor<4x4xf32>
-    %1 = tensor.extract_slice %0[0, 0] [4, 4] [0, 0] : tensor<4x4xf32> to tensor<4x4xf32>
-    bufferization.materialize_in_destination %1 in restrict writable %b
-      : (tensor<4x4xf32>, memref<4x4xf32, strided<[4, 1], offset: ?>>) -> ()
-    ark.yield
-  }
-  ark.return
-}
