@@ -368,7 +368,9 @@ def mutate(rng: random.Random, program: Program) -> Program:
 # ----------------------------------------------------------------------------
 
 
-def run_ark_opt(ark_opt: list[str], modules: list[str], *passes: str) -> tuple[list[str], set[int], str]:
+def run_ark_opt(
+    ark_opt: list[str], modules: list[str], *passes: str
+) -> tuple[list[str], set[int], str]:
     """Output of every module, and the numbers of those that failed."""
     source = "\n// -----\n".join(modules)
     starts, line = [], 1
