@@ -18,6 +18,7 @@ import ark_mlir as ark
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("bundle", "runtime")
+WAIT = 2
 
 
 def copy_runtime(folder: Path) -> None:
@@ -46,6 +47,22 @@ def export(case: Any, dtype: Any, path: Path, target: str, tests: dict[str, Any]
     np.savez(path.with_suffix(".npz"), **arrays)
 
 
+def export_hang(path: Path, target: str) -> None:
+    """A program one of whose waits is for an arrival too many, and the same one unspoilt."""
+    with ark.Program("hang") as program:
+        x = ark.input("x", (64, 256), ark.fp32)
+        for _ in range(4):
+            x = ark.softmax(x)
+        ark.output("y", ark.reduce_sum(x, axis=0))
+    executable = ark.compile(program, target=target)
+    executable.save(path / "good.arkbin")
+    bundle = executable.bundle
+    instructions = np.frombuffer(bundle.sections["instructions"], np.int32).reshape(-1, 4).copy()
+    instructions[np.argmax(instructions[:, 0] == WAIT), 2] += 1
+    sections = {**bundle.sections, "instructions": instructions.tobytes()}
+    ark.Executable.from_parts(bundle.manifest, sections).save(path / "hang.arkbin")
+
+
 def main(folder: str, target: str = "cuda:sm_90a") -> None:
     root = Path(folder)
     shutil.rmtree(root, ignore_errors=True)
@@ -58,6 +75,7 @@ def main(folder: str, target: str = "cuda:sm_90a") -> None:
         if sys.stderr.isatty():
             print(f"\r{number}/{len(pairs)} {name} {dtype}\x1b[K", end="", file=sys.stderr)
         export(case, dtype, cases / f"{name}-{dtype}", target, tests)
+    export_hang(root, target)
     print(f"{len(pairs)} bundles for {target} in {root}")
 
 
