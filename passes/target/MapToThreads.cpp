@@ -1,6 +1,8 @@
 //===- MapToThreads.cpp - Parallel loops over the threads of a CTA --------===//
 
 #include "passes/target/Bodies.h"
+#include "passes/target/GroupReduction.h"
+#include "passes/target/IterationSpace.h"
 #include "passes/target/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -36,6 +38,14 @@ static bool mayWrite(Operation &op) {
   return mayHave<MemoryEffects::Write, MemoryEffects::Free>(op);
 }
 
+/// The reducing loop that a parallel one holds, if it does.
+static scf::ParallelOp getReduction(scf::ParallelOp loop) {
+  for (auto inner : loop.getBody()->getOps<scf::ParallelOp>())
+    if (inner.getNumReductions() != 0)
+      return inner;
+  return {};
+}
+
 static bool hasParallelLoop(Operation &op) {
   return op.walk([](scf::ParallelOp) { return WalkResult::interrupt(); })
       .wasInterrupted();
@@ -61,6 +71,8 @@ private:
   LogicalResult mapBlock(Block &block);
   LogicalResult mapControlFlow(Operation &op);
   LogicalResult divide(scf::ParallelOp loop);
+  LogicalResult divideAmongGroups(scf::ParallelOp loop,
+                                  scf::ParallelOp reduction);
   LogicalResult leaveToOne(Operation &op);
   void createBarrier(Location loc);
   void separate(Operation &op);
@@ -86,48 +98,41 @@ void ThreadMapper::separate(Operation &op) {
     createBarrier(op.getLoc());
 }
 
-/// The induction variables of a parallel loop in its iteration `number`.
-static SmallVector<Value> getInductionVars(OpBuilder &builder,
-                                           scf::ParallelOp loop, Value number,
-                                           ValueRange extents) {
-  Location loc = loop.getLoc();
-  auto split =
-      affine::AffineDelinearizeIndexOp::create(builder, loc, number, extents);
-  SmallVector<Value> variables;
-  for (auto [index, begin, step] :
-       llvm::zip(split.getResults(), loop.getLowerBound(), loop.getStep())) {
-    Value distance = arith::MulIOp::create(builder, loc, index, step);
-    variables.push_back(arith::AddIOp::create(builder, loc, begin, distance));
-  }
-  return variables;
-}
-
 /// Consecutive threads take consecutive iterations, the last dimension fastest:
 /// what they touch is side by side in a row-major buffer.
 LogicalResult ThreadMapper::divide(scf::ParallelOp loop) {
   if (loop.getNumReductions() != 0)
     return loop.emitOpError("with a reduction cannot be divided among threads");
   separate(*loop);
+  if (scf::ParallelOp reduction = getReduction(loop))
+    return divideAmongGroups(loop, reduction);
   Location loc = loop.getLoc();
-  SmallVector<Value> extents;
-  Value total = arith::ConstantIndexOp::create(builder, loc, 1);
-  for (auto [begin, end, step] :
-       llvm::zip(loop.getLowerBound(), loop.getUpperBound(), loop.getStep())) {
-    Value distance = arith::SubIOp::create(builder, loc, end, begin);
-    extents.push_back(arith::CeilDivSIOp::create(builder, loc, distance, step));
-    total = arith::MulIOp::create(builder, loc, total, extents.back());
-  }
+  IterationSpace space(builder, loop);
   Value stride = arith::ConstantIndexOp::create(builder, loc, threads);
-  auto share = scf::ForOp::create(builder, loc, thread, total, stride);
+  auto share = scf::ForOp::create(builder, loc, thread, space.size, stride);
   builder.setInsertionPointToStart(share.getBody());
   SmallVector<Value> variables =
-      getInductionVars(builder, loop, share.getInductionVar(), extents);
-  loop.getBody()->getTerminator()->erase();
-  IRRewriter rewriter(builder);
-  rewriter.inlineBlockBefore(loop.getBody(), share.getBody()->getTerminator(),
-                             variables);
-  builder.setInsertionPoint(loop);
+      space.getVariables(builder, share.getInductionVar());
+  inlineBody(builder, loop, share.getBody()->getTerminator(), variables);
+  builder.setInsertionPointAfter(share);
   createBarrier(loc);
+  loop.erase();
+  return success();
+}
+
+/// Where there are fewer iterations than threads, a group of threads shares
+/// what each of them reduces.
+LogicalResult ThreadMapper::divideAmongGroups(scf::ParallelOp loop,
+                                              scf::ParallelOp reduction) {
+  std::optional<GroupReduction> group =
+      GroupReduction::match(loop, reduction, threads);
+  if (!group)
+    return reduction.emitOpError(
+        "cannot be divided among threads: its reduction does not begin with "
+        "its neutral element");
+  group->map(builder, thread);
+  builder.setInsertionPointAfter(loop);
+  createBarrier(loop.getLoc());
   loop.erase();
   return success();
 }

@@ -187,6 +187,35 @@ def SetLinkagePass : Pass<"ark-set-linkage", "::mlir::ModuleOp"> {
   }];
 }
 
+def ReductionsToLoopsPass
+    : Pass<"ark-reductions-to-loops", "::mlir::ModuleOp"> {
+  let summary = "Write reductions as parallel loops that threads can share";
+  let description = [{
+    A `linalg` op that reduces to 32-bit values becomes a parallel loop over its
+    results, with a reducing one inside; others stay.
+
+    ```mlir
+    linalg.reduce ins(%x : memref<4x64xf32>) outs(%y : memref<4xf32>) ...
+    // =>
+    scf.parallel (%i) = (%c0) to (%c4) step (%c1) {
+      %sum = scf.parallel (%j) = (%c0) to (%c64) step (%c1) init (%zero) -> f32 {
+        %e = memref.load %x[%i, %j] : memref<4x64xf32>
+        scf.reduce(%e : f32) { ... arith.addf ... }
+      }
+      %old = memref.load %y[%i] : memref<4xf32>
+      %new = arith.addf %old, %sum : f32
+      memref.store %new, %y[%i] : memref<4xf32>
+    }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect",
+    "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect",
+  ];
+}
+
 def MapToThreadsPass : Pass<"ark-map-to-threads", "::mlir::ModuleOp"> {
   let summary = "Divide the work of a body among the threads of a CTA";
   let description = [{
@@ -195,6 +224,10 @@ def MapToThreadsPass : Pass<"ark-map-to-threads", "::mlir::ModuleOp"> {
     consecutive ones, the last dimension fastest. Any other write is left to
     thread 0. A barrier ends either, and comes before a write where threads may
     still read what was there.
+
+    Of a parallel loop with a reducing one inside, an iteration is shared by up
+    to a warp: as many threads as there are for each. They combine in an order
+    that is always the same.
 
     ```mlir
     scf.parallel (%i, %j) = (%c0, %c0) to (%c4, %c64) step (%c1, %c1) {

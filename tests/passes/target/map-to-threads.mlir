@@ -120,3 +120,81 @@ func.func @other(%y: memref<f32>) {
   memref.store %f, %y[] : memref<f32>
   return
 }
+
+// -----
+
+// 64 threads for 4 results: 16 share each, and exchange what they have.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK: %[[THREAD:.+]] = gpu.thread_id x
+// CHECK: %[[LANES:.+]] = arith.constant 16 : index
+// CHECK: scf.for %[[N:.+]] = %[[THREAD]] to
+// CHECK: %[[GROUP:.+]] = arith.divui %[[N]], %[[LANES]]
+// CHECK: %[[LANE:.+]] = arith.remui %[[N]], %[[LANES]]
+// CHECK: arith.minui %[[GROUP]]
+// CHECK: %[[PART:.+]] = scf.for %{{.+}} = %[[LANE]] to %{{.+}} step %{{.+}} iter_args
+// CHECK: memref.load
+// CHECK: arith.addf
+// CHECK: scf.yield
+// CHECK-COUNT-4: gpu.shuffle xor
+// CHECK-NOT: gpu.shuffle
+// CHECK: scf.if %{{.+}} {
+// CHECK: memref.store
+// CHECK: }
+// CHECK: gpu.barrier
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<4x64xf32>, %y: memref<4xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  scf.parallel (%i) = (%c0) to (%c4) step (%c1) {
+    %sum = scf.parallel (%j) = (%c0) to (%c64) step (%c1) init (%zero) -> f32 {
+      %e = memref.load %x[%i, %j] : memref<4x64xf32>
+      scf.reduce(%e : f32) {
+      ^bb0(%a: f32, %b: f32):
+        %s = arith.addf %a, %b : f32
+        scf.reduce.return %s : f32
+      }
+    }
+    memref.store %sum, %y[%i] : memref<4xf32>
+    scf.reduce
+  }
+  return
+}
+
+// -----
+
+// As many results as threads: each does one alone.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK-NOT: gpu.shuffle
+// CHECK: return
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<64x8xf32>, %y: memref<64xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  scf.parallel (%i) = (%c0) to (%c64) step (%c1) {
+    %sum = scf.parallel (%j) = (%c0) to (%c8) step (%c1) init (%zero) -> f32 {
+      %e = memref.load %x[%i, %j] : memref<64x8xf32>
+      scf.reduce(%e : f32) {
+      ^bb0(%a: f32, %b: f32):
+        %s = arith.addf %a, %b : f32
+        scf.reduce.return %s : f32
+      }
+    }
+    memref.store %sum, %y[%i] : memref<64xf32>
+    scf.reduce
+  }
+  return
+}

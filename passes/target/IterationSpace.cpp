@@ -1,0 +1,59 @@
+//===- IterationSpace.cpp - Iterations of a parallel loop by number -------===//
+
+#include "passes/target/IterationSpace.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+IterationSpace::IterationSpace(OpBuilder &builder, scf::ParallelOp loop)
+    : loop(loop) {
+  Location loc = loop.getLoc();
+  size = arith::ConstantIndexOp::create(builder, loc, 1);
+  for (auto [begin, end, step] :
+       llvm::zip(loop.getLowerBound(), loop.getUpperBound(), loop.getStep())) {
+    Value distance = arith::SubIOp::create(builder, loc, end, begin);
+    extents.push_back(arith::CeilDivSIOp::create(builder, loc, distance, step));
+    size = arith::MulIOp::create(builder, loc, size, extents.back());
+  }
+}
+
+SmallVector<Value> IterationSpace::getVariables(OpBuilder &builder,
+                                                Value number) const {
+  Location loc = number.getLoc();
+  auto split =
+      affine::AffineDelinearizeIndexOp::create(builder, loc, number, extents);
+  SmallVector<Value> variables;
+  scf::ParallelOp source = loop;
+  for (auto [index, begin, step] : llvm::zip(
+           split.getResults(), source.getLowerBound(), source.getStep())) {
+    Value distance = arith::MulIOp::create(builder, loc, index, step);
+    variables.push_back(arith::AddIOp::create(builder, loc, begin, distance));
+  }
+  return variables;
+}
+
+std::optional<int64_t> ark::getConstantSize(scf::ParallelOp loop) {
+  int64_t size = 1;
+  for (auto [begin, end, step] :
+       llvm::zip(loop.getLowerBound(), loop.getUpperBound(), loop.getStep())) {
+    std::optional<int64_t> first = getConstantIntValue(begin),
+                           last = getConstantIntValue(end),
+                           stride = getConstantIntValue(step);
+    if (!first || !last || !stride)
+      return std::nullopt;
+    size *= llvm::divideCeil(std::max<int64_t>(*last - *first, 0), *stride);
+  }
+  return size;
+}
+
+void ark::inlineBody(OpBuilder &builder, scf::ParallelOp loop, Operation *op,
+                     ValueRange variables) {
+  loop.getBody()->getTerminator()->erase();
+  IRRewriter rewriter(builder);
+  rewriter.inlineBlockBefore(loop.getBody(), op, variables);
+}
