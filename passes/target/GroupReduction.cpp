@@ -30,9 +30,9 @@ static Operation *getCombiner(scf::ParallelOp reduction) {
 static int64_t getLanes(scf::ParallelOp loop, scf::ParallelOp reduction,
                         int64_t threads) {
   int64_t lanes = kDefaultLanes;
-  if (std::optional<int64_t> results = getConstantSize(loop))
+  if (std::optional<int64_t> results = getSizeBound(loop))
     lanes = threads / std::max<int64_t>(*results, 1);
-  if (std::optional<int64_t> values = getConstantSize(reduction))
+  if (std::optional<int64_t> values = getSizeBound(reduction))
     lanes = std::min(lanes, *values);
   lanes = std::clamp<int64_t>(lanes, 1, kWarpSize);
   return llvm::bit_floor(static_cast<uint64_t>(lanes));

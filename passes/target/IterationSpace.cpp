@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Interfaces/ValueBoundsOpInterface.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -37,14 +38,17 @@ SmallVector<Value> IterationSpace::getVariables(OpBuilder &builder,
   return variables;
 }
 
-std::optional<int64_t> ark::getConstantSize(scf::ParallelOp loop) {
+std::optional<int64_t> ark::getSizeBound(scf::ParallelOp loop) {
   int64_t size = 1;
   for (auto [begin, end, step] :
        llvm::zip(loop.getLowerBound(), loop.getUpperBound(), loop.getStep())) {
     std::optional<int64_t> first = getConstantIntValue(begin),
-                           last = getConstantIntValue(end),
                            stride = getConstantIntValue(step);
-    if (!first || !last || !stride)
+    // Tiles that are cut short have no constant extent, but a largest one.
+    FailureOr<int64_t> last = ValueBoundsConstraintSet::computeConstantBound(
+        presburger::BoundType::UB, end, /*stopCondition=*/nullptr,
+        /*closedUB=*/true);
+    if (!first || !stride || failed(last))
       return std::nullopt;
     size *= llvm::divideCeil(std::max<int64_t>(*last - *first, 0), *stride);
   }

@@ -21,8 +21,8 @@ struct IterationSpace {
   Value size;
 };
 
-/// The number of iterations, where it is a constant.
-std::optional<int64_t> getConstantSize(scf::ParallelOp loop);
+/// The largest number of iterations, where it can be told.
+std::optional<int64_t> getSizeBound(scf::ParallelOp loop);
 
 /// Moves the body of a parallel loop, but its terminator, before `op`.
 void inlineBody(OpBuilder &builder, scf::ParallelOp loop, Operation *op,

@@ -6,10 +6,14 @@
 #include "passes/target/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Affine/IR/ValueBoundsOpInterfaceImpl.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/IR/ValueBoundsOpInterfaceImpl.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/MemRef/IR/ValueBoundsOpInterfaceImpl.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/SCF/IR/ValueBoundsOpInterfaceImpl.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace mlir::ark {
@@ -203,6 +207,14 @@ LogicalResult ThreadMapper::run() {
 namespace {
 struct MapToThreadsPass : ark::impl::MapToThreadsPassBase<MapToThreadsPass> {
   using MapToThreadsPassBase::MapToThreadsPassBase;
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    MapToThreadsPassBase::getDependentDialects(registry);
+    affine::registerValueBoundsOpInterfaceExternalModels(registry);
+    arith::registerValueBoundsOpInterfaceExternalModels(registry);
+    memref::registerValueBoundsOpInterfaceExternalModels(registry);
+    scf::registerValueBoundsOpInterfaceExternalModels(registry);
+  }
 
   void runOnOperation() override {
     for (func::FuncOp body : getBodies(getOperation()))

@@ -198,3 +198,34 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
   }
   return
 }
+
+// -----
+
+// Of a tile that may be cut short, as many threads as its largest extent leaves.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK-COUNT-5: gpu.shuffle xor
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<8x64xf32>, %y: memref<8xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %rows = affine.min affine_map<(d0) -> (2, d0 * -2 + 8)>(%begin)
+  scf.parallel (%i) = (%c0) to (%rows) step (%c1) {
+    %sum = scf.parallel (%j) = (%c0) to (%c64) step (%c1) init (%zero) -> f32 {
+      %e = memref.load %x[%i, %j] : memref<8x64xf32>
+      scf.reduce(%e : f32) {
+      ^bb0(%a: f32, %b: f32):
+        %s = arith.addf %a, %b : f32
+        scf.reduce.return %s : f32
+      }
+    }
+    memref.store %sum, %y[%i] : memref<8xf32>
+    scf.reduce
+  }
+  return
+}
