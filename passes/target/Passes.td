@@ -301,4 +301,16 @@ def BuildGpuModulePass : Pass<"ark-build-gpu-module", "::mlir::ModuleOp"> {
   ];
 }
 
+def VerifyTargetPass : Pass<"ark-verify-target", "::mlir::ModuleOp"> {
+  let summary = "Check that the output of the target stage can become code";
+  let description = [{
+    Changes nothing. Of a module with an `ark.kernel`:
+
+    - (target_c1) beside it there are ops of the LLVM and NVVM dialects only.
+    - (target_c2) for a GPU they are in one `gpu.module`, which names its target.
+    - (target_c3) the entry has code, the type of docs/bundle.md, and is visible.
+    - (target_c4) every body has code.
+  }];
+}
+
 #endif // ARK_PASSES_TARGET_PASSES_TD

@@ -9,4 +9,5 @@ using namespace mlir;
 void ark::buildTargetPipeline(OpPassManager &pm,
                               const TargetPipelineOptions &options) {
   pm.addPass(createLowerToTargetPass({options.vectorLanes}));
+  pm.addPass(createVerifyTargetPass());
 }

@@ -1,0 +1,106 @@
+//===- VerifyTarget.cpp - What code generation relies on ------------------===//
+
+#include "passes/target/Passes.h"
+
+#include "dialects/ark/ArkOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_VERIFYTARGETPASS
+#include "passes/target/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// Whether code can be made of an op as it is.
+static bool isCode(Operation *op) {
+  return isa_and_present<LLVM::LLVMDialect, NVVM::NVVMDialect>(
+      op->getDialect());
+}
+
+/// Beside code, the tables, and the module that a GPU is given.
+static LogicalResult verifyOps(Operation *container) {
+  WalkResult walk = container->walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (op == container || isCode(op) || isa<gpu::GPUModuleOp>(op))
+      return WalkResult::advance();
+    if (isa<KernelOp>(op))
+      return WalkResult::skip();
+    op->emitOpError("is left over: no code is made of it (target_c1)");
+    return WalkResult::interrupt();
+  });
+  return failure(walk.wasInterrupted());
+}
+
+/// Where the functions are: the module, or the gpu.module in it.
+static FailureOr<Operation *> getContainer(ModuleOp module, bool isGpu) {
+  if (!isGpu)
+    return module.getOperation();
+  auto gpuModules = module.getOps<gpu::GPUModuleOp>();
+  if (!llvm::hasSingleElement(gpuModules))
+    return module.emitError("has not one gpu.module (target_c2)");
+  gpu::GPUModuleOp gpuModule = *gpuModules.begin();
+  if (!gpuModule.getTargetsAttr())
+    return gpuModule.emitOpError("names no target (target_c2)");
+  return gpuModule.getOperation();
+}
+
+/// `int32_t (const ArkContext *, int64_t)`, or of a GPU `void (const ArkContext
+/// *)`, visible from outside.
+static LogicalResult verifyEntry(KernelOp kernel, Operation *container,
+                                 bool isGpu) {
+  auto entry = dyn_cast_or_null<LLVM::LLVMFuncOp>(
+      SymbolTable::lookupSymbolIn(container, kernel.getEntryAttr().getAttr()));
+  if (!entry || entry.isExternal())
+    return kernel.emitOpError("has no code of its entry '@")
+           << kernel.getEntry() << "' (target_c3)";
+  MLIRContext *context = kernel.getContext();
+  Type pointer = LLVM::LLVMPointerType::get(context);
+  Type i32 = IntegerType::get(context, 32), i64 = IntegerType::get(context, 64);
+  auto expected = isGpu ? LLVM::LLVMFunctionType::get(
+                              LLVM::LLVMVoidType::get(context), {pointer})
+                        : LLVM::LLVMFunctionType::get(i32, {pointer, i64});
+  if (entry.getFunctionType() != expected)
+    return entry.emitOpError("has type ")
+           << entry.getFunctionType() << ", and an entry has " << expected
+           << " (target_c3)";
+  if (entry.getLinkage() != LLVM::Linkage::External)
+    return entry.emitOpError("is the entry, and is not visible (target_c3)");
+  return success();
+}
+
+static LogicalResult verifyBodies(KernelOp kernel, Operation *container) {
+  for (auto entry : kernel.getBodies().getAsRange<DictionaryAttr>()) {
+    auto name = entry.getAs<FlatSymbolRefAttr>("function");
+    auto body = dyn_cast_or_null<LLVM::LLVMFuncOp>(
+        name ? SymbolTable::lookupSymbolIn(container, name.getAttr())
+             : nullptr);
+    if (!body || body.isExternal())
+      return kernel.emitOpError("has no code of body ")
+             << entry << " (target_c4)";
+  }
+  return success();
+}
+
+namespace {
+struct VerifyTargetPass : ark::impl::VerifyTargetPassBase<VerifyTargetPass> {
+  using VerifyTargetPassBase::VerifyTargetPassBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto target = module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
+    bool isGpu = target && target.getBackend() != Backend::CPU;
+    if (module.getOps<KernelOp>().empty())
+      return;
+    FailureOr<Operation *> container = getContainer(module, isGpu);
+    if (failed(container) || failed(verifyOps(module)))
+      return signalPassFailure();
+    for (auto kernel : module.getOps<KernelOp>())
+      if (failed(verifyEntry(kernel, *container, isGpu)) ||
+          failed(verifyBodies(kernel, *container)))
+        return signalPassFailure();
+  }
+};
+} // namespace

@@ -1,0 +1,107 @@
+// RUN: ark-opt %s --split-input-file --ark-verify-target --verify-diagnostics -o /dev/null
+
+// target_c1
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+llvm.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
+  %good = llvm.mlir.constant(0 : i32) : i32
+  llvm.return %good : i32
+}
+llvm.func internal @body() {
+  // expected-error @below {{'arith.constant' op is left over: no code is made of it (target_c1)}}
+  %one = arith.constant 1 : i32
+  llvm.return
+}
+
+// -----
+
+// expected-error @below {{has not one gpu.module (target_c2)}}
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
+    shared_memory = 1024, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+llvm.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
+  %good = llvm.mlir.constant(0 : i32) : i32
+  llvm.return %good : i32
+}
+llvm.func internal @body() {
+  llvm.return
+}
+}
+
+// -----
+
+module attributes {gpu.container_module, ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
+    shared_memory = 1024, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// expected-error @below {{names no target (target_c2)}}
+gpu.module @ark_gpu {
+}
+}
+
+// -----
+
+// expected-error @below {{has no code of its entry '@ark_kernel' (target_c3)}}
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+llvm.func internal @body() {
+  llvm.return
+}
+
+// -----
+
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// expected-error @below {{has type '!llvm.func<void (ptr)>', and an entry has '!llvm.func<i32 (ptr, i64)>' (target_c3)}}
+llvm.func @ark_kernel(%context: !llvm.ptr) {
+  llvm.return
+}
+llvm.func internal @body() {
+  llvm.return
+}
+
+// -----
+
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// expected-error @below {{is the entry, and is not visible (target_c3)}}
+llvm.func internal @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
+  %good = llvm.mlir.constant(0 : i32) : i32
+  llvm.return %good : i32
+}
+llvm.func internal @body() {
+  llvm.return
+}
+
+// -----
+
+// expected-error @below {{has no code of body {function = @body, operands = 0 : i64} (target_c4)}}
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+llvm.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
+  %good = llvm.mlir.constant(0 : i32) : i32
+  llvm.return %good : i32
+}
+llvm.func @body()

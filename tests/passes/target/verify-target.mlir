@@ -1,0 +1,45 @@
+// RUN: ark-opt %s --split-input-file --ark-verify-target | FileCheck %s
+
+// CHECK: ark.kernel
+// CHECK: llvm.func @ark_kernel
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+llvm.func @sinf(f32) -> f32
+llvm.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
+  %good = llvm.mlir.constant(0 : i32) : i32
+  llvm.return %good : i32
+}
+llvm.func internal @body() {
+  llvm.return
+}
+
+// -----
+
+// CHECK: ark.kernel
+// CHECK: gpu.module
+module attributes {gpu.container_module, ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
+    shared_memory = 1024, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+gpu.module @ark_gpu [#nvvm.target<chip = "sm_90a">] {
+llvm.func @ark_kernel(%context: !llvm.ptr) attributes {gpu.kernel, nvvm.kernel} {
+  nvvm.barrier0
+  llvm.return
+}
+llvm.func internal @body() {
+  llvm.return
+}
+}
+}
+
+// -----
+
+// A module without a kernel is nobody's.
+// CHECK: func.func private @other
+func.func private @other()
