@@ -100,6 +100,9 @@ void BuildGpuModulePass::createEntry(gpu::GPUModuleOp gpuModule, StringRef name,
                                       builder.getFunctionType({pointer}, {}));
   entry->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
                  builder.getUnitAttr());
+  // One CTA has all of an SM's registers; ptxas would leave room for two.
+  entry->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                 builder.getI32IntegerAttr(1));
   entry.setKnownBlockSize(
       ArrayRef<int32_t>{static_cast<int32_t>(threads), 1, 1});
 

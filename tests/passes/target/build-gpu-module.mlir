@@ -7,7 +7,7 @@
 // CHECK: llvm.mlir.global external @ark_shared_memory
 // CHECK: func.func private @body(
 // CHECK: func.func private @ark_walk(%{{.+}}: !llvm.ptr, %{{.+}}: i64) -> i32
-// CHECK: gpu.func @ark_kernel(%[[CONTEXT:.+]]: !llvm.ptr) kernel attributes {known_block_size = array<i32: 512, 1, 1>} {
+// CHECK: gpu.func @ark_kernel(%[[CONTEXT:.+]]: !llvm.ptr) kernel attributes {known_block_size = array<i32: 512, 1, 1>, nvvm.minctasm = 1 : i32} {
 // CHECK: %[[BLOCK:.+]] = gpu.block_id x
 // CHECK: %[[LANE:.+]] = arith.index_cast %[[BLOCK]] : index to i64
 // CHECK: %[[CODE:.+]] = func.call @ark_walk(%[[CONTEXT]], %[[LANE]])

@@ -13,7 +13,7 @@
 // CUDA: llvm.func internal @body_softmax(
 // CUDA: nvvm.read.ptx.sreg.tid.x
 // CUDA: nvvm.barrier0
-// CUDA: llvm.func @ark_kernel(%{{.+}}: !llvm.ptr) attributes {gpu.kernel, {{.*}}nvvm.kernel, nvvm.maxntid = array<i32: 512, 1, 1>}
+// CUDA: llvm.func @ark_kernel(%{{.+}}: !llvm.ptr) attributes {gpu.kernel, {{.*}}nvvm.kernel, nvvm.maxntid = array<i32: 512, 1, 1>, nvvm.minctasm = 1 : i32}
 // CUDA: nvvm.read.ptx.sreg.ctaid.x
 ark.program @norm(%x: tensor<64x32xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<64x32xf32> {ark.name = "y"}) {
