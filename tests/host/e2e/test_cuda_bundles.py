@@ -16,14 +16,6 @@ ELF = b"\x7fELF"
 MACHINE_CUDA = 190
 
 
-@pytest.fixture(autouse=True)
-def _toolkit() -> None:
-    try:
-        find_toolkit()
-    except ark.UnsupportedError as error:
-        pytest.skip(f"needs ptxas and libdevice: {error}")
-
-
 def layer() -> ark.Program:
     with ark.Program("layer") as program:
         x = ark.input("x", (5, 64), ark.bf16)

@@ -1,0 +1,158 @@
+"""Programs and options that make no sense give one clear error that names the place.
+
+Each is tried through the Python API and, where a command takes it, through the command line:
+exit status 1, one message on stderr, no traceback.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
+
+import ark_mlir as ark
+
+Refused = Callable[..., str]
+Place = Callable[[str], str]
+
+T = "tensor<4x8xf32>"
+GOOD = (
+    f'ark.program @p(%x: {T} {{ark.kind = #ark.kind<input>, ark.name = "x"}})'
+    f' -> ({T} {{ark.name = "y"}}) {{\n  ark.return %x : {T}\n}}\n'
+)
+
+
+# -- Python programs ------------------------------------------------------------------------------
+
+
+def test_shapes_that_differ(place: Place) -> None:
+    with ark.Program("p"):
+        x = ark.input("x", (4, 8), ark.fp32)
+        with pytest.raises(
+            ark.InvalidUsageError, match=r"ark\.matmul: contracted extents"
+        ) as caught:
+            ark.matmul(x, x)  # matmul
+        assert place("matmul") in str(caught.value)
+        with pytest.raises(ark.InvalidUsageError, match=r"ark\.add: ") as caught:
+            _ = x + ark.input("z", (4, 7), ark.fp32)  # add
+        assert place("add") in str(caught.value)
+        ark.output("y", x)
+
+
+def test_dtypes_that_differ(place: Place) -> None:
+    with ark.Program("p"):
+        x = ark.input("x", (4, 8), ark.fp32)
+        with pytest.raises(ark.InvalidUsageError, match=r"ark\.matmul: ") as caught:
+            ark.matmul(x, ark.input("w", (8, 4), ark.bf16))  # dtypes
+        assert place("dtypes") in str(caught.value)
+        with pytest.raises(ark.InvalidUsageError) as caught:
+            ark.input("u", (4,), "float33")  # dtype
+        assert place("dtype") in str(caught.value)
+        with pytest.raises(ark.InvalidUsageError, match=r"ark\.embedding: ") as caught:
+            ark.embedding(x, x)  # indices
+        assert place("indices") in str(caught.value)
+        ark.output("y", x)
+
+
+@pytest.mark.parametrize(
+    "extent",
+    [float("nan"), float("inf"), 2.5, 2.0, -1, "4", None, True, 2**63, 2**62, np.float32(4)],
+)
+def test_extents_that_are_no_counts(extent: Any, place: Place) -> None:
+    for make in (ark.input, ark.parameter, ark.state):
+        with ark.Program("p"):
+            with pytest.raises(ark.InvalidUsageError, match=r"shape") as caught:
+                make("x", (extent, 4), ark.fp32)  # extent
+            assert place("extent") in str(caught.value)
+            x = ark.input("z", (4, 4), ark.fp32)
+            if extent != -1:
+                with pytest.raises(ark.InvalidUsageError, match=r"shape|extent"):
+                    ark.reshape(x, (extent, 4))
+            ark.output("y", x)
+
+
+def test_more_bytes_than_memory_has_addresses(place: Place) -> None:
+    with ark.Program("p"):
+        with pytest.raises(ark.InvalidUsageError, match="takes 1152921504606846976 bytes") as e:
+            ark.input("x", (2**58,), ark.fp32)  # bytes
+        assert place("bytes") in str(e.value)
+        ark.output("y", ark.zeros((1,), ark.fp32))
+
+
+def test_a_program_that_is_not_closed(place: Place) -> None:
+    with pytest.raises(ark.InvalidUsageError, match="its module exists after") as caught:
+        ark.compile(ark.Program("p"), target="cpu:1")  # open
+    assert place("open") in str(caught.value)
+
+
+def test_an_op_that_is_none() -> None:
+    with pytest.raises(AttributeError, match="frobnicate"):
+        _ = ark.frobnicate  # type: ignore[attr-defined]
+
+
+# -- options --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"target": "zork"}, "target 'zork' is not known"),
+        ({"target": "cpu:0"}, "target 'cpu:0': the number of workers"),
+        ({"target": "cpu:"}, "target 'cpu:': the number of workers"),
+        ({"target": 5}, "target 5: expected a name"),
+        ({"target": "cuda:sm_1"}, "target 'cuda:sm_1' is not known"),
+        ({"target": "hip:gfx942"}, "makes kernels for cpu and cuda"),
+        ({"scheduler": "zork"}, "unknown scheduler 'zork'"),
+        ({"scheduler": "a}{"}, "'a}{' holds '}'"),
+        ({"dump_dir": "it's"}, "which an option cannot"),
+        ({"dump_dir": 5}, "option dump_dir=5: expected a folder"),
+        ({"dump_dir": "/dev/null"}, "cannot write '/dev/null/01-graph.mlir'"),
+        ({"tile": {"zork": (4,)}}, "no group and no op of the program is 'zork'"),
+        ({"tile": {"exp": (4,)}}, "does not fit the result of 'exp'"),
+        ({"tile": {"exp": (2**70, 4)}}, "positive integers"),
+        ({"opt_level": True}, "option opt_level=True"),
+        ({"speed": 11}, "compile has no option 'speed'"),
+    ],
+)
+def test_options_that_mean_nothing(options: dict[str, Any], message: str) -> None:
+    with ark.Program("p") as made:
+        ark.output("y", ark.exp(ark.input("x", (4, 8), ark.fp32)))
+    with pytest.raises(ark.ArkError) as caught:
+        ark.compile(made, **{"target": "cpu:1", **options})
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_scheduler_that_is_none() -> None:
+    with ark.Program("p") as made:
+        ark.output("y", ark.exp(ark.input("x", (4, 8), ark.fp32)))
+    with pytest.raises(ark.InvalidUsageError, match=r"^unknown scheduler 'zork': expected one of"):
+        ark.compile(made, scheduler="zork")
+    assert ark.compile(made, scheduler="round-robin", target="cpu:2").name == "p"
+
+
+@pytest.mark.parametrize("path", [None, 5, 1.5, "", ["x.arkbin"]])
+def test_paths_that_are_none(path: Any) -> None:
+    with ark.Program("p") as made:
+        ark.output("y", ark.exp(ark.input("x", (4, 8), ark.fp32)))
+    executable = ark.compile(made, target="cpu:1")
+    for use in (executable.save, ark.load, ark.models.load):
+        with pytest.raises(ark.InvalidUsageError, match="expected a path") as caught:
+            use(path)
+        assert repr(path) in str(caught.value)
+
+
+def test_options_by_command(refused: Refused) -> None:
+    Path("p.mlir").write_text(GOOD, encoding="utf-8")
+    compile_it = ("compile", "p.mlir", "-o", "o.arkbin")
+    assert "target 'zork'" in refused(*compile_it, "--target", "zork")
+    assert "unknown scheduler '5x'" in refused(*compile_it, "--set", "scheduler=5x")
+    assert "holds '}'" in refused(*compile_it, "--dump-dir", "a}b")
+    assert ".: Is a directory" in refused("compile", "p.mlir", "-o", ".")
+    # The file that was asked for, and not the temporary one beside it.
+    assert "error: no/o.arkbin: No such" in refused("compile", "p.mlir", "-o", "no/o.arkbin")
