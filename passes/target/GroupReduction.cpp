@@ -3,6 +3,7 @@
 #include "passes/target/GroupReduction.h"
 
 #include "passes/target/IterationSpace.h"
+#include "passes/target/Lowerings.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -12,7 +13,6 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-static constexpr int64_t kWarpSize = 32;
 /// Where the number of results is only known at run time.
 static constexpr int64_t kDefaultLanes = 8;
 

@@ -13,9 +13,6 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Lanes of a warp, in CUDA's sense.
-static constexpr int64_t kWarpSize = 32;
-
 namespace {
 struct LowerToTargetPass : ark::impl::LowerToTargetPassBase<LowerToTargetPass> {
   using LowerToTargetPassBase::LowerToTargetPassBase;

@@ -7,6 +7,9 @@
 
 namespace mlir::ark {
 
+/// Threads of a warp of an NVIDIA GPU.
+inline constexpr int64_t kWarpSize = 32;
+
 /// Kernel and bodies become functions in the LLVM dialect, for `vectorLanes`
 /// f32 lanes of a vector register; 0: as many as this machine has.
 void buildCpuLowering(OpPassManager &pm, int64_t vectorLanes);

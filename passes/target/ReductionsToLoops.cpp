@@ -73,7 +73,7 @@ public:
   void build();
 
 private:
-  SmallVector<Value> getBounds(utils::IteratorType iterator);
+  scf::ParallelOp createLoop(ArrayRef<unsigned> dims, ValueRange inits);
   Value load(OpOperand &operand);
   Value combine(OpBuilder &builder, Location loc, Value a, Value b);
   Value reduce();
@@ -114,26 +114,33 @@ Value LoopBuilder::combine(OpBuilder &builder, Location loc, Value a, Value b) {
   return clone->getResult(0);
 }
 
+/// A parallel loop over some dimensions of the op; the builder goes inside.
+scf::ParallelOp LoopBuilder::createLoop(ArrayRef<unsigned> dims,
+                                        ValueRange inits) {
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  Value one = arith::ConstantIndexOp::create(builder, loc, 1);
+  SmallVector<Value> ends;
+  for (unsigned dim : dims)
+    ends.push_back(
+        getValueOrCreateConstantIndexOp(builder, loc, ranges[dim].size));
+  // A loop of one iteration is where threads are given their shares.
+  if (ends.empty())
+    ends.push_back(one);
+  SmallVector<Value> begins(ends.size(), zero), steps(ends.size(), one);
+  auto loop = scf::ParallelOp::create(builder, loc, begins, ends, steps, inits);
+  builder.setInsertionPointToStart(loop.getBody());
+  for (auto [dim, index] : llvm::zip(dims, loop.getInductionVars()))
+    indices[dim] = index;
+  return loop;
+}
+
 /// The combined values of the innermost loops.
 Value LoopBuilder::reduce() {
   Value neutral = arith::ConstantOp::create(builder, loc, reduction.neutral);
   SmallVector<unsigned> dims;
   op.getReductionDims(dims);
-  SmallVector<Value> begins, ends, steps;
-  for (unsigned dim : dims) {
-    begins.push_back(
-        getValueOrCreateConstantIndexOp(builder, loc, ranges[dim].offset));
-    ends.push_back(
-        getValueOrCreateConstantIndexOp(builder, loc, ranges[dim].size));
-    steps.push_back(
-        getValueOrCreateConstantIndexOp(builder, loc, ranges[dim].stride));
-  }
-  auto loop = scf::ParallelOp::create(builder, loc, begins, ends, steps,
-                                      ValueRange{neutral});
   OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(loop.getBody());
-  for (auto [dim, index] : llvm::zip(dims, loop.getInductionVars()))
-    indices[dim] = index;
+  scf::ParallelOp loop = createLoop(dims, neutral);
   IRMapping mapping;
   for (OpOperand *input : op.getDpsInputOperands())
     mapping.map(op.getMatchingBlockArgument(input), load(*input));
@@ -154,21 +161,7 @@ void LoopBuilder::build() {
   indices.resize(ranges.size());
   SmallVector<unsigned> dims;
   op.getParallelDims(dims);
-  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
-  Value one = arith::ConstantIndexOp::create(builder, loc, 1);
-  SmallVector<Value> begins(dims.size(), zero), steps(dims.size(), one), ends;
-  for (unsigned dim : dims)
-    ends.push_back(
-        getValueOrCreateConstantIndexOp(builder, loc, ranges[dim].size));
-  if (dims.empty()) {
-    // A loop of one iteration is where threads are given their shares.
-    begins = {zero};
-    ends = steps = {one};
-  }
-  auto loop = scf::ParallelOp::create(builder, loc, begins, ends, steps);
-  builder.setInsertionPointToStart(loop.getBody());
-  for (auto [dim, index] : llvm::zip(dims, loop.getInductionVars()))
-    indices[dim] = index;
+  createLoop(dims, {});
   Value sum = reduce();
   OpOperand &init = op.getDpsInitsMutable()[0];
   SmallVector<Value> place =
