@@ -17,7 +17,7 @@ import numpy as np
 import ark_mlir as ark
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("bundle", "runtime")
+PACKAGES = ("bundle", "runtime", "testing")
 WAIT = 2
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import ark_mlir as ark
+from ark_mlir.testing.bounds import assert_within
 
 Array = np.ndarray[Any, Any]
 FOLDER = Path(os.environ.get("ARK_GPU_BUNDLES", Path(__file__).parents[2] / "build" / "gpu"))
@@ -36,19 +37,6 @@ def read_inputs(executable: ark.Executable, arrays: Any) -> dict[str, Array]:
     }
 
 
-def assert_within(got: Array, expected: Array, bound: Array) -> None:
-    wide = got.astype(np.float64) if expected.dtype == np.float64 else got
-    with np.errstate(all="ignore"):
-        same = (wide == expected) | ((wide != wide) & (expected != expected))
-        good = same | (np.abs(wide.astype(np.float64) - expected) <= bound) | np.isposinf(bound)
-    wrong = [
-        f"{place.tolist()}: {wide[tuple(place)]!r}, expected {expected[tuple(place)]!r} "
-        f"within {bound[tuple(place)]:.3g}"
-        for place in np.argwhere(~good)[:5]
-    ]
-    assert good.all(), "\n".join([*wrong, f"{(~good).sum()} of {good.size} elements"])
-
-
 @pytest.mark.parametrize("case", CASES)
 def test_op(case: str) -> None:
     with (
@@ -58,7 +46,7 @@ def test_op(case: str) -> None:
         inputs = read_inputs(executable, arrays)
         got = executable.run(inputs)
         for name, value in got.items():
-            assert_within(value, arrays[f"output.{name}"], arrays[f"bound.{name}"])
+            assert_within(value, arrays[f"output.{name}"], arrays[f"bound.{name}"], name)
         if executable.bundle.manifest.states:
             return  # a run changes what the next one sees
         for _ in range(REPEATS):

@@ -20,6 +20,7 @@ pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
 import ark_mlir as ark
 from ark_mlir.dtypes import DType
+from ark_mlir.testing.bounds import assert_within
 
 Array = np.ndarray[Any, Any]
 Op = Callable[..., ark.Tensor]
@@ -271,24 +272,6 @@ def make_inputs(case: Case, dtype: DType) -> dict[str, Array]:
     for number, extent in enumerate(case.indices):
         arrays[f"i{number}"] = rng.integers(0, extent, (2, 3)).astype(np.int32)
     return arrays
-
-
-def assert_within(got: Array, expected: Array, bound: Array, name: str) -> None:
-    """No element is off by more than its bound; infinities and NaN are as they must be."""
-    assert got.shape == expected.shape
-    wide = got.astype(np.float64) if expected.dtype == np.float64 else got
-    with np.errstate(all="ignore"):
-        same = (wide == expected) | ((wide != wide) & (expected != expected))
-        good = same | (np.abs(wide.astype(np.float64) - expected) <= bound) | np.isposinf(bound)
-    places = np.argwhere(~good)
-    assert good.all(), (
-        "\n".join(
-            f"{name}{place.tolist()}: {wide[tuple(place)]!r}, expected {expected[tuple(place)]!r} "
-            f"within {bound[tuple(place)]:.3g}"
-            for place in places[:5]
-        )
-        + f"\n{len(places)} of {good.size} elements"
-    )
 
 
 def agree(case: Case, dtype: DType, **options: Any) -> None:

@@ -1,0 +1,35 @@
+"""Comparison with the interpreter, within its bound per element."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def assert_within(
+    got: NDArray[Any], expected: NDArray[Any], bound: NDArray[Any], name: str
+) -> None:
+    """No element is off by more than its bound; infinities and NaN are as they must be.
+
+    Args:
+        got: what a kernel gave.
+        expected: what the interpreter gave, floats as float64.
+        bound: the largest error of each element.
+        name: what to call the array in the message.
+    """
+    assert got.shape == expected.shape
+    wide: NDArray[Any] = got.astype(np.float64) if expected.dtype == np.float64 else got
+    with np.errstate(all="ignore"):
+        same = (wide == expected) | ((wide != wide) & (expected != expected))
+        good = same | (np.abs(wide.astype(np.float64) - expected) <= bound) | np.isposinf(bound)
+    places = np.argwhere(~good)
+    assert good.all(), (
+        "\n".join(
+            f"{name}{place.tolist()}: {wide[tuple(place)]!r}, expected {expected[tuple(place)]!r} "
+            f"within {bound[tuple(place)]:.3g}"
+            for place in places[:5]
+        )
+        + f"\n{len(places)} of {good.size} elements"
+    )
