@@ -1,6 +1,7 @@
 //===- Passes.td - Passes of the target stage --------------*- tablegen -*-===//
 //
-// In the order in which the stage runs them.
+// What the stage runs, first to last, with the passes of the lowering for cpu
+// before those of the one for cuda.
 //
 //===----------------------------------------------------------------------===//
 
