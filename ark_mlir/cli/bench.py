@@ -70,16 +70,14 @@ def measure(
     """Seconds of each run."""
     if options.resident:
         with executable.resident() as resident:
-            for _ in range(options.warmup):
-                resident.run(inputs)
-            return [timed(lambda: resident.run(inputs)) for _ in range(options.runs)]
+            return _measure(resident.run, inputs, options)
+    return _measure(executable.run, inputs, options)
 
-    def once() -> object:
-        return executable.run(inputs, iterations=options.iterations)
 
+def _measure(run: Any, inputs: dict[str, Any], options: argparse.Namespace) -> list[float]:
     for _ in range(options.warmup):
-        once()
-    return [timed(once) for _ in range(options.runs)]
+        run(inputs, iterations=options.iterations)
+    return [timed(lambda: run(inputs, iterations=options.iterations)) for _ in range(options.runs)]
 
 
 def timed(work: Any) -> float:

@@ -44,9 +44,14 @@ class ArkContext(ctypes.Structure):
         ("trace", ctypes.c_void_p),
         ("status", ctypes.c_void_p),
         ("codes", ctypes.c_void_p),
+        ("doorbell", ctypes.c_void_p),
     ]
 
 
 REPORT_FIELDS = ("abort", "lane", "instruction", "semaphore", "seen", "expected")
 REPORT_WORDS = 8
 STATUS_WORDS = 4
+# Rings and answers, in cache lines of their own.
+DOORBELL_RINGS = 0
+DOORBELL_ANSWERS = 8
+DOORBELL_WORDS = 16

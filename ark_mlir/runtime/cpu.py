@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
+import time
 import weakref
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from ..errors import DeviceError
 from . import abi, host
 from .abi import Abort, ArkContext
+from .doorbell import Doorbell, rest
 from .driver import Fault, Launch, Outcome, Stop
 from .elf import check_image
 from .image import Image
@@ -74,47 +76,54 @@ class _Kernel:
         self.arena = HostMemory(manifest.arena)
         count = len(manifest.semaphores)
         stride = abi.SEMAPHORE_STRIDE
-        self._lines = HostMemory(max(count, 1) * stride)
-        self.counters = np.ndarray((count,), np.uint64, self._lines.bytes.data, 0, (stride,))
+        self.lines = HostMemory(max(count, 1) * stride)
+        self.counters = np.ndarray((count,), np.uint64, self.lines.bytes.data, 0, (stride,))
         words = HostMemory(64 + 64).bytes.data
         self.report = np.ndarray((abi.REPORT_WORDS,), np.uint64, words)
         self.status = np.ndarray((abi.STATUS_WORDS,), np.int64, words, 64)
-        self._tables = {name: _aligned(bundle.sections[name]) for name in _TABLES}
-
-    def context(self, launch: Launch, epoch: int, trace: NDArray[np.int64] | None) -> _Run:
-        """What the lanes of one launch need, kept alive while one of them runs."""
-        slots = (ctypes.c_uint64 * (1 + len(launch.addresses)))(
-            self.arena.address, *launch.addresses
-        )
-        context = ArkContext(
-            buffers=ctypes.addressof(slots),
-            semaphores=self._lines.address,
-            report=self.report.ctypes.data,
-            epoch=epoch,
-            iterations=launch.iterations,
-            timeout_ns=launch.timeout_ns,
-            trace=None if trace is None else trace.ctypes.data,
-            status=self.status.ctypes.data,
-            **{name: table.ctypes.data for name, table in self._tables.items()},
-        )
-        return _Run(self, launch, context, slots, trace)
+        self.tables = {name: _aligned(bundle.sections[name]) for name in _TABLES}
 
 
 _TABLES = ("instructions", "lanes", "tasks", "operands")
 
 
-@dataclass
 class _Run:
-    """One launch, as the lanes see it: ``run(lane)`` is the kernel's code for that lane."""
+    """A kernel as the lanes see it: ``run(lane)`` is its code for that lane.
 
-    kernel: _Kernel
-    launch: Launch
-    context: ArkContext
-    slots: Any
-    trace: NDArray[np.int64] | None
+    It lives as long as a lane is in the kernel: for one launch, or, with a doorbell, for many.
+    """
 
-    def __post_init__(self) -> None:
+    def __init__(self, kernel: _Kernel, doorbell: Doorbell | None) -> None:
+        self.kernel = kernel
+        self.doorbell = doorbell
+        self.context = ArkContext(
+            semaphores=kernel.lines.address,
+            report=kernel.report.ctypes.data,
+            status=kernel.status.ctypes.data,
+            doorbell=None if doorbell is None else doorbell.address,
+            **{name: table.ctypes.data for name, table in kernel.tables.items()},
+        )
         self._pointer = ctypes.addressof(self.context)
+
+    def prepare(self, launch: Launch, epoch: int) -> None:
+        """What the lanes read of this launch, kept alive while they may read it."""
+        self.launch = launch
+        self.trace: NDArray[np.int64] | None = None
+        if launch.trace:
+            self.trace = np.zeros((len(self.kernel.bundle.tables.instructions), 2), np.int64)
+        self._slots = (ctypes.c_uint64 * (1 + len(launch.addresses)))(
+            self.kernel.arena.address, *launch.addresses
+        )
+        self.context.buffers = ctypes.addressof(self._slots)
+        self.context.epoch = epoch
+        self.context.iterations = launch.iterations
+        self.context.timeout_ns = launch.timeout_ns
+        self.context.trace = None if self.trace is None else self.trace.ctypes.data
+
+    def dismiss(self, doorbell: Doorbell) -> None:
+        """Lets the lanes return from a kernel that stays; none of them may be in a run."""
+        self.context.iterations = 0
+        doorbell.ring()
 
     def __call__(self, lane: int) -> int:
         code = int(self.kernel.entry(self._pointer, lane))
@@ -141,7 +150,9 @@ class CpuDriver:
         self.epoch = 0
         self._kernel: _Kernel | None = None
         self._lanes: Lanes | None = None
+        # What the lanes are in, or just were.
         self._run: _Run | None = None
+        self._held = False
         self._process = os.getpid()
         self._dirty = False
 
@@ -172,13 +183,25 @@ class CpuDriver:
         self._dirty = True
         kernel.report[:] = 0
         kernel.status[:] = 0
-        trace = np.zeros((len(kernel.bundle.tables.instructions), 2), np.int64)
-        self._run = kernel.context(launch, self.epoch, trace if launch.trace else None)
         try:
-            lanes.run(self._run)
+            self._start(kernel, lanes, launch)
         except BaseException:
             self._interrupt()
             raise
+
+    def _start(self, kernel: _Kernel, lanes: Lanes, launch: Launch) -> None:
+        """Rings where the lanes are in the kernel already, and sends them there otherwise."""
+        run = self._run
+        if run is not None:
+            run.prepare(launch, self.epoch)
+        else:
+            doorbell = _doorbell(kernel) if self._held else None
+            run = _Run(kernel, doorbell)
+            run.prepare(launch, self.epoch)
+            self._run = run
+            lanes.run(run)
+        if run.doorbell is not None:
+            run.doorbell.ring()
 
     def wait(self) -> Outcome:
         """See :meth:`Driver.wait`."""
@@ -186,13 +209,37 @@ class CpuDriver:
             raise DeviceError("nothing was launched")
         try:
             self._join(self._lanes, self._run)
+            return self._finish(self._lanes, self._run)
         except DeviceError:
             self._stop()
             raise
         except BaseException:
             self._interrupt()
             raise
-        return self._finish(self._lanes, self._run)
+
+    def hold(self) -> None:
+        """See :meth:`Driver.hold`: from the next launch on the lanes stay in the kernel."""
+        self._held = True
+
+    def release(self) -> None:
+        """See :meth:`Driver.release`."""
+        self._held = False
+        try:
+            self._dismiss()
+        except BaseException:
+            self._interrupt()
+            raise
+
+    def _dismiss(self) -> None:
+        """Brings lanes home that stay in the kernel and are in no run."""
+        run, lanes = self._run, self._lanes
+        if run is None or run.doorbell is None or lanes is None or os.getpid() != self._process:
+            return
+        run.dismiss(run.doorbell)
+        self._run = None
+        # At the very end of the process lanes are not given the time to say that they are home.
+        if not sys.is_finalizing() and not lanes.join(GRACE_SECONDS):
+            raise _never_ended(lanes)
 
     def close(self) -> None:
         """See :meth:`Driver.close`."""
@@ -209,7 +256,7 @@ class CpuDriver:
     def _ready_lanes(self) -> Lanes:
         if os.getpid() != self._process:
             # A fork copies no threads; what it copied of ours waits for ever.
-            self._lanes, self._process = None, os.getpid()
+            self._lanes, self._run, self._process = None, None, os.getpid()
         if self._lanes is not None and self._lanes.stopping:
             if not self._lanes.ended(GRACE_SECONDS):
                 raise _never_ended(self._lanes)
@@ -221,23 +268,41 @@ class CpuDriver:
         return self._lanes
 
     def _join(self, lanes: Lanes, run: _Run) -> None:
+        if run.doorbell is None:
+            ended = self._until_ended(lanes, run)
+        else:
+            ended = self._until_answered(lanes, run, run.doorbell)
+        if not ended and not lanes.join(GRACE_SECONDS):
+            raise _never_ended(lanes)
+
+    def _until_ended(self, lanes: Lanes, run: _Run) -> bool:
+        """Waits for the lanes to leave the kernel; False where they must be given time to."""
         while not lanes.join(_POLL_SECONDS):
             if lanes.failure is not None:
                 run.abort()
             if run.kernel.report[0]:
-                break
-        else:
-            return
-        if not lanes.join(GRACE_SECONDS):
-            raise _never_ended(lanes)
+                return False
+        return True
+
+    def _until_answered(self, lanes: Lanes, run: _Run, doorbell: Doorbell) -> bool:
+        """Waits for the lanes to have done their run; False where they are leaving instead."""
+        start = time.monotonic()
+        while not doorbell.answered:
+            if lanes.failure is not None:
+                run.abort()
+            # A kernel from before there were doorbells runs once and leaves.
+            if run.kernel.report[0] or lanes.idle:
+                return False
+            rest(start)
+        return True
 
     def _finish(self, lanes: Lanes, run: _Run) -> Outcome:
-        self._run = None
         if lanes.failure is not None:
             raise DeviceError(f"a lane failed: {lanes.failure!r}") from lanes.failure
         report, status = run.kernel.report.tolist(), run.kernel.status.tolist()
+        stays = run.doorbell is not None and run.doorbell.answered and not report[0]
         outcome = Outcome(
-            lanes.codes,
+            (0,) * len(lanes.codes) if stays else lanes.codes,
             Stop(*report[:6]),
             Fault(*status),
             np.array(run.kernel.counters),
@@ -247,6 +312,10 @@ class CpuDriver:
         if outcome.good:
             self.epoch = (self.epoch + run.launch.iterations) % (1 << 64)
             self._dirty = False
+        if not stays:
+            self._run = None
+        elif not outcome.good:
+            self._dismiss()
         return outcome
 
     def _interrupt(self) -> None:
@@ -267,6 +336,10 @@ class CpuDriver:
         if self._kernel is None:
             raise DeviceError("no kernel is loaded")
         return self._kernel
+
+
+def _doorbell(kernel: _Kernel) -> Doorbell:
+    return Doorbell(HostMemory(8 * abi.DOORBELL_WORDS), len(kernel.bundle.tables.lanes))
 
 
 def _never_ended(lanes: Lanes) -> DeviceError:

@@ -220,6 +220,12 @@ class CudaDriver:
             raise
         return self._finish(self._loaded(), self._launch)
 
+    def hold(self) -> None:
+        """See :meth:`Driver.hold`: kernels for `cuda` are launched for every run."""
+
+    def release(self) -> None:
+        """See :meth:`Driver.release`."""
+
     def close(self) -> None:
         """See :meth:`Driver.close`."""
         with self._resources:

@@ -135,6 +135,17 @@ class Driver(Protocol):
         """Waits for all lanes; on KeyboardInterrupt ends the run before it passes it on."""
         ...
 
+    def hold(self) -> None:
+        """Lets the kernel of the next launch stay: launches after it only ring its doorbell.
+
+        A device that cannot do so launches again for every run.
+        """
+        ...
+
+    def release(self) -> None:
+        """Ends a kernel that stays, between two runs; raises DeviceError if a lane never ends."""
+        ...
+
     def close(self) -> None:
         """Gives everything back; no call may follow."""
         ...

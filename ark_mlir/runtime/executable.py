@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..bundle import Buffer, Bundle, Manifest
-from ..errors import InvalidUsageError
+from ..errors import DeviceError, InvalidUsageError
 from .arrays import fetch, framework, store
 from .binding import Sources, place, read_sources, refuse
 from .drivers import DRIVERS, DriverTable
@@ -226,14 +226,17 @@ class Executable:
 
     @contextmanager
     def resident(self) -> Generator[Resident]:
-        """Keeps the program on the device between runs: ``with exe.resident() as r``.
+        """Keeps the kernel on the device between runs: ``with exe.resident() as r``.
 
-        Buffers of inputs and outputs are made once, so that a run costs its copies and a
-        wake-up. Until the block ends, runs go through `r`.
+        On `cpu` its lanes stay inside of the kernel's loop, where a doorbell starts each run; an
+        error ends the kernel, and the next run starts it again. On `cuda` the kernel is launched
+        for every run. Buffers of inputs and outputs are made once. Until the block ends, runs go
+        through `r`.
 
         Raises:
             InvalidUsageError: a parameter is not bound, or the executable is closed, or
                 resident already.
+            DeviceError: at the end of the block, where a lane never ended.
 
         Example:
             >>> with exe.resident() as resident:                    # doctest: +SKIP
@@ -243,11 +246,15 @@ class Executable:
         with runner.opened():
             refuse(runner.storage.unbound_problems(), f"keep {self.name!r} resident")
             resident = Resident(runner)
-            runner.resident = resident
+            runner.stay(resident)
         try:
             yield resident
-        finally:
-            runner.resident = None
+        except BaseException:
+            # What the block raised is not to be hidden by what comes of it.
+            with suppress(DeviceError):
+                runner.leave()
+            raise
+        runner.leave()
 
     # -- life --------------------------------------------------------------------------------
 
@@ -274,23 +281,36 @@ class Resident:
         self._inputs = runner.allocate(self._manifest.inputs)
         self._outputs = runner.allocate(self._manifest.outputs)
 
-    def run(self, inputs: Inputs | None = None, /, **named: object) -> dict[str, Any]:
-        """Runs once: as :meth:`Executable.run`, into buffers that stay.
+    def run(
+        self,
+        inputs: Inputs | None = None,
+        /,
+        *,
+        iterations: int = 1,
+        trace: Path | None = None,
+        **named: object,
+    ) -> dict[str, Any]:
+        """As :meth:`Executable.run`, by a ring of the doorbell, into buffers that stay.
 
         Raises InvalidUsageError after the end of the block, and what `Executable.run` raises.
         """
         values = {**(inputs or {}), **named}
         runner = self._runner
         with runner.opened(self):
-            arrays = runner.check(values)
+            arrays = runner.check(values, iterations, trace)
             for buffer in self._manifest.inputs:
                 store(self._inputs[buffer.slot], buffer, arrays[buffer.name])
-            runner.execute({**self._inputs, **self._outputs})
+            runner.execute({**self._inputs, **self._outputs}, iterations, trace)
             wrap = framework(list(values.values()))
             return {
                 buffer.name: wrap(np.array(fetch(self._outputs[buffer.slot], buffer)))
                 for buffer in self._manifest.outputs
             }
+
+    def reset(self) -> None:
+        """As :meth:`Executable.reset`."""
+        with self._runner.opened(self):
+            self._runner.storage.reset()
 
 
 class _States(Mapping[str, "NDArray[Any]"]):

@@ -95,6 +95,11 @@ class Lanes:
         return ended
 
     @property
+    def idle(self) -> bool:
+        """Whether no lane works."""
+        return self._left == 0
+
+    @property
     def codes(self) -> tuple[int, ...]:
         """What `work` returned on each lane; -1 where it has not ended."""
         return tuple(-1 if code is None else code for code in self._codes)

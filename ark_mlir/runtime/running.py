@@ -66,6 +66,18 @@ class Runner:
                 raise InvalidUsageError(f"the executable {self.name!r} {state}")
             yield
 
+    def stay(self, resident: object) -> None:
+        """Keeps the kernel on the device; runs go through `resident`. The lock must be held."""
+        self.driver.hold()
+        self.resident = resident
+
+    def leave(self) -> None:
+        """Ends what `stay` began; raises DeviceError if a lane never ends."""
+        with self._lock:
+            self.resident = None
+            if not self._closed:
+                self.driver.release()
+
     def close(self) -> None:
         """Gives everything back; may be called again."""
         with self._lock:
@@ -112,7 +124,7 @@ class Runner:
         if not outcome.good:
             raise failure(self.bundle, outcome, launch.timeout_ns)
         if trace is not None and outcome.trace is not None:
-            write_trace(trace, self.bundle, outcome.trace)
+            write_trace(trace, self.bundle, outcome.trace, operator.index(iterations))
 
     def _timeout_ns(self) -> int:
         """How long one wait may last.

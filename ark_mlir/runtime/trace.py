@@ -29,18 +29,27 @@ _CATEGORIES = {
 }
 
 
-def write_trace(path: str | os.PathLike[str], bundle: Bundle, times: NDArray[np.int64]) -> None:
+def write_trace(
+    path: str | os.PathLike[str],
+    bundle: Bundle,
+    times: NDArray[np.int64],
+    iterations: int = 1,
+) -> None:
     """Writes a trace of the last iteration: one row per lane, grouped by SM.
 
     Args:
         path: the file, JSON in Chrome's format, which https://ui.perfetto.dev opens.
         bundle: the program.
         times: begin and end of each instruction in ns, ``[I, 2]``.
+        iterations: how many the launch had; the file says which of them this is.
     """
-    text = json.dumps(
-        {"traceEvents": list(_events(bundle, times)), "displayTimeUnit": "ns"},
-        separators=(",", ":"),
-    )
+    which = {"iteration": iterations, "iterations": iterations}
+    trace = {
+        "traceEvents": _events(bundle, times, f"iteration {iterations} of {iterations}"),
+        "displayTimeUnit": "ns",
+        "otherData": {"program": bundle.manifest.program, **which},
+    }
+    text = json.dumps(trace, separators=(",", ":"))
     with replacing(as_path(path, "the trace to write")) as file:
         file.write(text.encode())
 
@@ -71,14 +80,15 @@ def read_trace(path: str | os.PathLike[str], bundle: Bundle) -> NDArray[np.int64
     return times
 
 
-def _events(bundle: Bundle, times: NDArray[np.int64]) -> list[dict[str, Any]]:
+def _events(bundle: Bundle, times: NDArray[np.int64], label: str) -> list[dict[str, Any]]:
     manifest, tables = bundle.manifest, bundle.tables
     events: list[dict[str, Any]] = []
     for sm in sorted(set(tables.lanes[:, 0].tolist())):
         events.append(_name("process_name", sm, 0, f"{manifest.program}: SM {sm}"))
-        events.append(
-            {"ph": "M", "name": "process_sort_index", "pid": sm, "args": {"sort_index": sm}}
-        )
+        events += [
+            {"ph": "M", "name": "process_sort_index", "pid": sm, "args": {"sort_index": sm}},
+            {"ph": "M", "name": "process_labels", "pid": sm, "args": {"labels": label}},
+        ]
     recorded = times[:, 0][times[:, 0] > 0]
     start = int(recorded.min()) if len(recorded) else 0
     rows, all_times = tables.instructions.tolist(), times.tolist()
@@ -112,6 +122,7 @@ def _describe(bundle: Bundle, row: list[int]) -> dict[str, Any]:
             "cat": _CATEGORIES[opcode],
             "args": {
                 "vctas": f"[{begin}, {end})",
+                "kind": bundle.manifest.bodies[task.body].name,
                 "ops": ", ".join(task.ops),
                 "location": task.location,
             },

@@ -23,6 +23,8 @@ typedef struct {
   uint64_t epoch, iterations, timeout;
   int64_t (*trace)[2];
   int64_t *status;
+  int32_t *codes;
+  uint64_t *doorbell;
 } ArkContext;
 
 static uint64_t now(void) {
@@ -132,7 +134,7 @@ static int32_t wait_for(const ArkContext *c, int64_t lane, int64_t index, uint64
   return 0;
 }
 
-int32_t ark_kernel(const ArkContext *c, int64_t lane) {
+static int32_t iterate(const ArkContext *c, int64_t lane) {
   for (uint64_t i = 0; i < c->iterations; i++) {
     for (int64_t index = c->lanes[lane][1]; index < c->lanes[lane][2]; index++) {
       if (aborted(c))
@@ -155,4 +157,22 @@ int32_t ark_kernel(const ArkContext *c, int64_t lane) {
     }
   }
   return 0;
+}
+
+int32_t ark_kernel(const ArkContext *c, int64_t lane) {
+  if (!c->doorbell)
+    return iterate(c, lane);
+  for (uint64_t ring = 1;; ring++) {
+    while (__atomic_load_n(&c->doorbell[0], __ATOMIC_ACQUIRE) < ring) {
+      if (aborted(c))
+        return 0;
+      sched_yield();
+    }
+    if (!c->iterations)
+      return 0;
+    int32_t code = iterate(c, lane);
+    if (code)
+      return code;
+    __atomic_fetch_add(&c->doorbell[8], 1, __ATOMIC_RELEASE);
+  }
 }

@@ -16,10 +16,100 @@ func.func private @ark_pause()
 func.func private @ark_traced() -> i1
 
 //===----------------------------------------------------------------------===//
+// The loop over runs
+//===----------------------------------------------------------------------===//
+
+// One run; or, where the context has a doorbell, one for every ring, until a
+// ring asks for no iteration. Gives 0, or the code of the abort.
+func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %good = arith.constant 0 : i32
+  %null = llvm.mlir.zero : !llvm.ptr
+  %doorbell_field = llvm.getelementptr %context[13] : (!llvm.ptr) -> !llvm.ptr, i64
+  %doorbell = llvm.load %doorbell_field : !llvm.ptr -> !llvm.ptr
+  %stays = llvm.icmp "ne" %doorbell, %null : !llvm.ptr
+  cf.cond_br %stays, ^await(%one : i64), ^once
+
+^once:
+  %only_code = func.call @ark_iterate(%context, %lane) : (!llvm.ptr, i64) -> i32
+  cf.br ^finish(%only_code : i32)
+
+^await(%run: i64):
+  %rung = func.call @ark_await_ring(%context, %doorbell, %run) : (!llvm.ptr, !llvm.ptr, i64) -> i1
+  cf.cond_br %rung, ^look, ^finish(%good : i32)
+
+^look:
+  %iterations_field = llvm.getelementptr %context[8] : (!llvm.ptr) -> !llvm.ptr, i64
+  %iterations = llvm.load %iterations_field : !llvm.ptr -> i64
+  %closing = arith.cmpi eq, %iterations, %zero : i64
+  cf.cond_br %closing, ^finish(%good : i32), ^run
+
+^run:
+  %code = func.call @ark_iterate(%context, %lane) : (!llvm.ptr, i64) -> i32
+  %failed = arith.cmpi ne, %code, %good : i32
+  cf.cond_br %failed, ^finish(%code : i32), ^answer
+
+^answer:
+  // Beyond it the lane reads nothing of this run, and the host may prepare the next.
+  %answers = llvm.getelementptr %doorbell[8] : (!llvm.ptr) -> !llvm.ptr, i64
+  %old = llvm.atomicrmw add %answers, %one release : !llvm.ptr, i64
+  %next_run = arith.addi %run, %one : i64
+  cf.br ^await(%next_run : i64)
+
+^finish(%result: i32):
+  return %result : i32
+}
+
+// Waits for ring number `run` of the doorbell, for as long as it takes; whether
+// it came, and not an abort, after which there will be none.
+func.func private @ark_await_ring(%context: !llvm.ptr, %doorbell: !llvm.ptr, %run: i64) -> i1 {
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %spins = arith.constant 50 : i64
+  %forever = arith.constant 0x7fffffffffffffff : i64
+  %yes = arith.constant true
+  %no = arith.constant false
+  %report_field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64
+  %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
+  %start = func.call @ark_now() : () -> i64
+  cf.br ^poll(%zero : i64)
+
+^poll(%count: i64):
+  %rings = llvm.load %doorbell atomic acquire {alignment = 8 : i64} : !llvm.ptr -> i64
+  %rung = arith.cmpi uge, %rings, %run : i64
+  cf.cond_br %rung, ^finish(%yes : i1), ^abort
+
+^abort:
+  %abort = llvm.load %report atomic monotonic {alignment = 8 : i64} : !llvm.ptr -> i64
+  %aborted = arith.cmpi ne, %abort, %zero : i64
+  cf.cond_br %aborted, ^finish(%no : i1), ^rest
+
+^rest:
+  %next_count = arith.addi %count, %one : i64
+  %spin = arith.cmpi ult, %next_count, %spins : i64
+  cf.cond_br %spin, ^pause, ^yield
+
+^pause:
+  func.call @ark_pause() : () -> ()
+  cf.br ^poll(%next_count : i64)
+
+^yield:
+  %now = func.call @ark_now() : () -> i64
+  %waited = arith.subi %now, %start : i64
+  func.call @ark_rest(%waited, %forever) : (i64, i64) -> ()
+  cf.br ^poll(%next_count : i64)
+
+^finish(%came: i1):
+  return %came : i1
+}
+
+//===----------------------------------------------------------------------===//
 // The loop over instructions
 //===----------------------------------------------------------------------===//
 
-func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
+// The iterations of one run. Gives 0, or the code of the abort.
+func.func private @ark_iterate(%context: !llvm.ptr, %lane: i64) -> i32 {
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64
   %two = arith.constant 2 : i64
@@ -147,17 +237,13 @@ func.func private @ark_signal(%context: !llvm.ptr, %semaphore: i64) {
 
 // Waits until a counter reaches the target. Gives 0, or the code of the abort.
 //
-// Three phases: spin for a microsecond or two, for hand-offs between cores that
-// run; then yield, for lanes that share a core; from a millisecond on sleep, for
-// a sixteenth of the time waited so far.
+// It spins for a microsecond or two, for hand-offs between cores that run, and
+// rests from then on.
 func.func private @ark_wait(%context: !llvm.ptr, %lane: i64, %instruction: i64, %semaphore: i64,
                             %target: i64) -> i32 {
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64
   %spins = arith.constant 50 : i64
-  %yield_ns = arith.constant 1000000 : i64
-  %sleep_shift = arith.constant 4 : i64
-  %most_sleep_ns = arith.constant 1000000 : i64
   %good = arith.constant 0 : i32
 
   %counter = func.call @ark_counter(%context, %semaphore) : (!llvm.ptr, i64) -> !llvm.ptr
@@ -209,19 +295,8 @@ func.func private @ark_wait(%context: !llvm.ptr, %lane: i64, %instruction: i64, 
   cf.cond_br %late, ^hang, ^rest
 
 ^rest:
-  %may_yield = arith.cmpi ult, %waited, %yield_ns : i64
-  cf.cond_br %may_yield, ^yield, ^sleep
-
-^yield:
-  %yielded = llvm.call @sched_yield() : () -> i32
-  cf.br ^poll
-
-^sleep:
-  %share = arith.shrui %waited, %sleep_shift : i64
-  %nap = arith.minui %share, %most_sleep_ns : i64
   %until_deadline = arith.subi %timeout, %waited : i64
-  %nap_ns = arith.minui %nap, %until_deadline : i64
-  func.call @ark_sleep(%nap_ns) : (i64) -> ()
+  func.call @ark_rest(%waited, %until_deadline) : (i64, i64) -> ()
   cf.br ^poll
 
 ^hang:
@@ -279,6 +354,31 @@ func.func private @ark_now() -> i64 {
   %s_in_ns = arith.muli %s, %ns_per_s : i64
   %now = arith.addi %s_in_ns, %ns : i64
   return %now : i64
+}
+
+// Between two looks at a word: yields at first, for threads that share a core;
+// after a millisecond sleeps, for a sixteenth of the time waited so far, and for
+// `most` ns at most.
+func.func private @ark_rest(%waited: i64, %most: i64) {
+  %yield_ns = arith.constant 1000000 : i64
+  %sleep_shift = arith.constant 4 : i64
+  %most_sleep_ns = arith.constant 1000000 : i64
+  %may_yield = arith.cmpi ult, %waited, %yield_ns : i64
+  cf.cond_br %may_yield, ^yield, ^sleep
+
+^yield:
+  %yielded = llvm.call @sched_yield() : () -> i32
+  cf.br ^finish
+
+^sleep:
+  %share = arith.shrui %waited, %sleep_shift : i64
+  %nap = arith.minui %share, %most_sleep_ns : i64
+  %nap_ns = arith.minui %nap, %most : i64
+  func.call @ark_sleep(%nap_ns) : (i64) -> ()
+  cf.br ^finish
+
+^finish:
+  return
 }
 
 // Sleeps for less than a second.

@@ -47,6 +47,7 @@ enum ContextField : int32_t {
   kTrace = 10,
   kStatus = 11,
   kCodes = 12,
+  kDoorbell = 13,
 };
 
 /// Leading arguments of a body: begin, end, task, status.

@@ -136,6 +136,38 @@ def test_ctrl_c(parts: Any, weights: Any, inputs: Array) -> None:
         assert right(executable.run(x=inputs)["y"], inputs, weights)
 
 
+def test_resident(parts: Any, weights: Any, inputs: Array, tmp_path: Path) -> None:
+    """Lanes enter the kernel once; a hang and Ctrl-C bring them home, and the next run back."""
+    with Executable.from_parts(*parts).bind(weights) as executable:
+        driver: Any = executable._runner.driver
+        entry, entries = driver._kernel.entry, list[int]()
+
+        def counting(context: int, lane: int) -> int:
+            entries.append(lane)
+            return entry(context, lane)
+
+        driver._kernel.entry = counting
+        with executable.resident() as resident, knobs.scope(ARK_TIMEOUT="0.3"):
+            for scale in range(1, 20):
+                time.sleep(0.002 * (scale % 3))  # long enough for lanes that wait to sleep
+                assert right(resident.run(x=scale * inputs)["y"], scale * inputs, weights)
+            resident.run(x=inputs, iterations=7, trace=tmp_path / "t.json")
+            assert (driver._lanes.running, len(entries)) == ((0, 1), 2)
+            time.sleep(0.5)  # longer than a wait may last
+            driver._kernel.counters[0] -= np.uint64(1)
+            with pytest.raises(ark.HangError):
+                resident.run(x=inputs)
+            assert driver._lanes.running == ()
+            assert right(resident.run(x=inputs)["y"], inputs, weights)
+            threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+            with pytest.raises(KeyboardInterrupt):
+                resident.run(x=inputs, iterations=10**9)
+            assert right(resident.run(x=inputs)["y"], inputs, weights)
+            assert len(entries) == 6
+        assert driver._lanes.running == ()
+    assert json.loads((tmp_path / "t.json").read_text())["otherData"]["iterations"] == 7
+
+
 def test_trace(parts: Any, weights: Any, inputs: Array, tmp_path: Path) -> None:
     from ark_mlir.show import write_timeline
 

@@ -51,6 +51,12 @@ class FakeDriver:
         self._call("wait")
         return self.outcome
 
+    def hold(self) -> None:
+        self._call("hold")
+
+    def release(self) -> None:
+        self._call("release")
+
     def close(self) -> None:
         self.closed += 1
 

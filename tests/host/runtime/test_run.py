@@ -180,26 +180,15 @@ assert (add.run(x=x)["y"] == 2.5).all()
     subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
 
 
-def test_resident(add: Executable, x: Array) -> None:
-    with add.resident() as resident:
-        first = resident.run(x=x)["y"]
-        second = resident.run({"x": 2 * x})["y"]
-        with pytest.raises(ark.InvalidUsageError, match="is resident"):
-            add.run(x=x)
-        with pytest.raises(ark.InvalidUsageError, match="should have fp32"):
-            resident.run(x=x.astype(np.float64))
-    assert np.array_equal(first, np.arange(128) + 1.5)
-    assert np.array_equal(second, 2 * np.arange(128) + 1.5)
-    with pytest.raises(ark.InvalidUsageError, match="not resident any more"):
-        resident.run(x=x)
-    assert np.array_equal(add.run(x=x)["y"], np.arange(128) + 1.5)
-
-
 def test_trace(make: Make, x: Array, tmp_path: Path) -> None:
     executable = make(add_program(), trace=True).bind({"w": np.ones(128, np.float32)})
     path = tmp_path / "trace.perfetto"
     executable.run(x=x, trace=path, iterations=3)
-    events = json.loads(path.read_text())["traceEvents"]
+    trace = json.loads(path.read_text())
+    assert trace["otherData"] == {"program": "toy", "iteration": 3, "iterations": 3}
+    events = trace["traceEvents"]
+    labels = [e["args"]["labels"] for e in events if e["name"] == "process_labels"]
+    assert labels == ["iteration 3 of 3"] * 2
     slices = [event for event in events if event["ph"] == "X"]
     assert len(slices) == 12
     assert {event["name"] for event in slices} >= {"first", "second", "wait done", "barrier again"}

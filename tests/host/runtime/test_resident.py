@@ -1,0 +1,289 @@
+"""Resident mode: lanes stay in the kernel between runs, and come home whatever happens."""
+
+from __future__ import annotations
+
+import os
+import signal as signals
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ark_mlir as ark
+from ark_mlir.runtime import Executable
+from ark_mlir.testing.toy import ToyProgram, add_program, run, signal, wait
+
+Make = Callable[..., Executable]
+Array = np.ndarray[Any, Any]
+
+
+def in_kernel(executable: Executable) -> tuple[int, ...]:
+    """The lanes that are in the kernel."""
+    driver: Any = executable._runner.driver
+    return driver._lanes.running
+
+
+@pytest.fixture
+def entries(add: Executable) -> list[int]:
+    """The lanes that entered the kernel of `add`, one entry for each time."""
+    kernel: Any = add.prepare()._runner.driver
+    entry, lanes = kernel._kernel.entry, list[int]()
+
+    def counting(context: int, lane: int) -> int:
+        lanes.append(lane)
+        return entry(context, lane)
+
+    kernel._kernel.entry = counting
+    return lanes
+
+
+def test_results(add: Executable, x: Array) -> None:
+    with add.resident() as resident:
+        first = resident.run(x=x)["y"]
+        second = resident.run({"x": 2 * x})["y"]
+        with pytest.raises(ark.InvalidUsageError, match="is resident"):
+            add.run(x=x)
+        with pytest.raises(ark.InvalidUsageError, match="should have fp32"):
+            resident.run(x=x.astype(np.float64))
+    assert np.array_equal(first, np.arange(128) + 1.5)
+    assert np.array_equal(second, 2 * np.arange(128) + 1.5)
+    with pytest.raises(ark.InvalidUsageError, match="not resident any more"):
+        resident.run(x=x)
+    assert np.array_equal(add.run(x=x)["y"], np.arange(128) + 1.5)
+
+
+def test_lanes_enter_the_kernel_once(add: Executable, x: Array, entries: list[int]) -> None:
+    with add.resident() as resident:
+        assert entries == []
+        for scale in range(100):
+            y = resident.run(x=scale * x)["y"]
+            assert np.array_equal(y, scale * np.arange(128) + 1.5)
+            assert in_kernel(add) == (0, 1)
+        assert sorted(entries) == [0, 1]
+    assert in_kernel(add) == ()
+    add.run(x=x)
+    assert sorted(entries) == [0, 0, 1, 1]
+
+
+def test_a_block_without_runs_starts_nothing(add: Executable, entries: list[int]) -> None:
+    with add.resident():
+        pass
+    assert entries == []
+
+
+def test_a_wait_for_the_doorbell_has_no_deadline(
+    add: Executable, x: Array, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARK_TIMEOUT", "0.05")
+    with add.resident() as resident:
+        resident.run(x=x)
+        time.sleep(0.3)
+        assert in_kernel(add) == (0, 1)
+        assert resident.run(x=x)["y"][0] == 1.5
+
+
+def test_iterations_states_and_epochs(make: Make) -> None:
+    program = ToyProgram(sms=2)
+    state = program.buffer("n", "state", "int64", [])
+    count, nothing = program.task("count", 1, [(state, 0)]), program.task("nothing")
+    done = program.semaphore(1)
+    program.lane(0, [run(count, 0, 1), signal(done)])
+    program.lane(1, [wait(done, 1), run(nothing, 0, 1)])
+    executable = make(program)
+    executable.run(iterations=3)
+    with executable.resident() as resident:
+        for iterations in (1, 5, 2):
+            resident.run(iterations=iterations)
+        assert executable.states["n"] == 11
+        resident.reset()
+        resident.run(iterations=4)
+    executable.run()
+    assert executable.states["n"] == 5
+    driver: Any = executable._runner.driver
+    assert driver.epoch == 16
+
+
+def test_trace(make: Make, x: Array, tmp_path: Path) -> None:
+    executable = make(add_program(), trace=True).bind({"w": np.ones(128, np.float32)})
+    path = tmp_path / "trace.perfetto"
+    with executable.resident() as resident:
+        resident.run(x=x)
+        resident.run(x=x, trace=path)
+    from ark_mlir.runtime.trace import read_trace
+
+    times = read_trace(path, executable.bundle)
+    assert (times[:, 1] >= times[:, 0]).all()
+    assert times.any()
+
+
+def test_a_hang_ends_the_kernel_and_the_next_run_starts_it(
+    add: Executable, x: Array, entries: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARK_TIMEOUT", "0.2")
+    driver: Any = add._runner.driver
+    with add.resident() as resident:
+        resident.run(x=x)
+        # Two arrivals too few: the next run waits for signals that nobody gives.
+        driver._kernel.counters[0] -= np.uint64(2)
+        with pytest.raises(ark.HangError, match="semaphore 'done'"):
+            resident.run(x=x)
+        assert in_kernel(add) == ()
+        assert np.array_equal(resident.run(x=x)["y"], np.arange(128) + 1.5)
+        assert in_kernel(add) == (0, 1)
+    assert sorted(entries) == [0, 0, 1, 1]
+
+
+def test_a_lane_at_the_doorbell_is_not_blamed_for_a_hang(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Lane 0 has done its run when lane 1 hangs."""
+    monkeypatch.setenv("ARK_TIMEOUT", "0.2")
+    program = ToyProgram(sms=2)
+    nothing = program.task("nothing")
+    done = program.semaphore(1, "done")
+    program.lane(0, [signal(done)])
+    program.lane(1, [wait(done, 1), run(nothing, 0, 1)])
+    executable = make(program)
+    driver: Any = executable._runner.driver
+    with executable.resident() as resident:
+        resident.run()
+        driver._kernel.counters[0] -= np.uint64(1)
+        with pytest.raises(ark.HangError, match="one was lost") as caught:
+            resident.run()
+    assert "also waiting" not in str(caught.value)
+
+
+def test_bad_data_is_an_error_of_its_run_alone(make: Make) -> None:
+    program = ToyProgram(sms=1)
+    ids = program.buffer("ids", "input", "int32", [1])
+    table = program.buffer("table", "parameter", "fp32", [8, 16])
+    y = program.buffer("y", "output", "fp32", [1, 16])
+    program.lane(0, [run(program.task("gather", 1, [(y, 0), (ids, 0), (table, 0)]), 0, 1)])
+    weight = np.arange(128, dtype=np.float32).reshape(8, 16)
+    executable = make(program).bind({"table": weight})
+    with executable.resident() as resident:
+        for good in (1, 7):
+            with pytest.raises(ark.InvalidUsageError, match="index 8 is out of range"):
+                resident.run(ids=np.array([8], np.int32))
+            y_of_good = resident.run(ids=np.array([good], np.int32))["y"]
+            assert np.array_equal(y_of_good[0], weight[good])
+
+
+def napping() -> ToyProgram:
+    """20 ms per iteration, with a hand-off, then one more on the count."""
+    program = ToyProgram(sms=2)
+    state = program.buffer("n", "state", "int64", [])
+    nap, count = program.task("nap"), program.task("count", 1, [(state, 0)])
+    done = program.semaphore(1)
+    program.lane(0, [run(nap, 0, 1), signal(done)])
+    program.lane(1, [wait(done, 1), run(count, 0, 1)])
+    return program
+
+
+def interrupt_after(seconds: float) -> threading.Thread:
+    def send() -> None:
+        time.sleep(seconds)
+        os.kill(os.getpid(), signals.SIGINT)
+
+    thread = threading.Thread(target=send)
+    thread.start()
+    return thread
+
+
+def test_ctrl_c_in_a_run(make: Make) -> None:
+    executable = make(napping())
+    with executable.resident() as resident:
+        resident.run()
+        start = time.monotonic()
+        thread = interrupt_after(0.2)
+        with pytest.raises(KeyboardInterrupt):
+            resident.run(iterations=10**9)
+        assert time.monotonic() - start < 2
+        thread.join()
+        resident.reset()
+        resident.run(iterations=2)
+        assert executable.states["n"] == 2
+
+
+def test_ctrl_c_between_runs_leaves_the_block(make: Make, lane_threads: Callable[[], int]) -> None:
+    executable = make(napping())
+
+    def idle() -> None:
+        with executable.resident() as resident:
+            resident.run()
+            time.sleep(5)
+
+    thread = interrupt_after(0.2)
+    with pytest.raises(KeyboardInterrupt):
+        idle()
+    thread.join()
+    assert in_kernel(executable) == ()
+    executable.run()
+    executable.close()
+    assert lane_threads() == 0
+
+
+def test_an_exception_in_the_block_is_what_comes_out(add: Executable, x: Array) -> None:
+    def fail() -> None:
+        with add.resident() as resident:
+            resident.run(x=x)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert in_kernel(add) == ()
+    assert add.run(x=x)["y"][0] == 1.5
+
+
+def test_closing_in_the_block(add: Executable, x: Array, lane_threads: Callable[[], int]) -> None:
+    with add.resident() as resident:
+        resident.run(x=x)
+        add.close()
+        assert lane_threads() == 0
+        with pytest.raises(ark.InvalidUsageError, match="is closed"):
+            resident.run(x=x)
+
+
+def test_letting_go_of_it_ends_its_threads(
+    add: Executable, x: Array, lane_threads: Callable[[], int]
+) -> None:
+    block = add.resident()
+    resident = block.__enter__()
+    resident.run(x=x)
+    assert in_kernel(add) == (0, 1)
+    del block
+    assert in_kernel(add) == ()
+    with pytest.raises(ark.InvalidUsageError, match="not resident any more"):
+        resident.run(x=x)
+
+
+@pytest.mark.parametrize(
+    "end", ["", "sys.exit(0)", "os.fork() or os._exit(0); os.wait()", "child()"]
+)
+def test_a_process_ends_while_the_kernel_stays(kernel: bytes, end: str) -> None:
+    script = f"""
+import os, sys, numpy as np
+from ark_mlir.runtime import Executable
+from ark_mlir.testing.toy import add_program, compile_kernel
+x = np.ones((8, 16), np.float32)
+add = Executable.from_parts(*add_program().parts(compile_kernel())).bind({{"w": x.reshape(-1)}})
+block = add.resident()
+resident = block.__enter__()
+def child():
+    if os.fork() == 0:
+        assert (resident.run(x=x)["y"] == 2.5).all()
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.wait()[1]) == 0
+    block.__exit__(None, None, None)
+assert (resident.run(x=x)["y"] == 2.5).all()
+{end}
+"""
+    start = time.monotonic()
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+    assert time.monotonic() - start < 8
