@@ -19,12 +19,15 @@ from typing import Any, Generic, TypeVar
 from .errors import InvalidUsageError
 
 __all__ = [
+    "CACHE",
     "CACHE_DIR",
+    "CACHE_SIZE",
     "DUMP_DIR",
     "LOG_LEVEL",
     "TARGET",
     "THREADS",
     "TIMEOUT",
+    "XDG_CACHE_HOME",
     "Knob",
     "registry",
     "scope",
@@ -113,6 +116,18 @@ def _count(text: str) -> int:
     return value
 
 
+def _switch(text: str) -> bool:
+    values = {"0": False, "false": False, "off": False, "1": True, "true": True, "on": True}
+    if text.lower() not in values:
+        raise ValueError("expected 0 or 1")
+    return values[text.lower()]
+
+
+def _size(text: str) -> int:
+    factor = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}.get(text[-1:].upper())
+    return _count(text) if factor is None else _count(text[:-1]) * factor
+
+
 def _level(text: str) -> str:
     levels = ("debug", "info", "warning", "error")
     if text.lower() not in levels:
@@ -124,8 +139,18 @@ TARGET: Knob[str] = Knob("ARK_TARGET", "cpu", str, "target of ark.compile where 
 DUMP_DIR: Knob[str | None] = Knob(
     "ARK_DUMP_DIR", None, _optional_text, "folder for the IR after every stage (NN-<stage>.mlir)"
 )
+CACHE: Knob[bool] = Knob("ARK_CACHE", True, _switch, "whether compiled programs are kept: 0 or 1")
 CACHE_DIR: Knob[str | None] = Knob(
-    "ARK_CACHE_DIR", None, _optional_text, "folder for compiled programs; no cache when unset"
+    "ARK_CACHE_DIR",
+    None,
+    _optional_text,
+    "folder for compiled programs; ark in the user's folder for caches when unset",
+)
+CACHE_SIZE: Knob[int] = Knob(
+    "ARK_CACHE_SIZE", 1 << 30, _size, "bytes of compiled programs to keep: 500M, 2G …"
+)
+XDG_CACHE_HOME: Knob[str | None] = Knob(
+    "XDG_CACHE_HOME", None, _optional_text, "the user's folder for caches; ~/.cache when unset"
 )
 TIMEOUT: Knob[float] = Knob(
     "ARK_TIMEOUT", 10.0, _positive_float, "seconds that a wait may last before it is a hang"

@@ -17,19 +17,21 @@ from .manifest import Manifest
 from .manifest_checks import parse_manifest
 
 
-def read_bundle(path: str | os.PathLike[str]) -> Bundle:
+def read_bundle(path: str | os.PathLike[str], *, own: bool = False) -> Bundle:
     """The bundle in a file, checked in full: layout, hashes, manifest and every table entry.
 
-    Runs no code. Raises BundleError, which names the file and the field, on whatever is
-    missing, altered, out of range or of another version, and InvalidUsageError where `path` is
-    none.
+    Runs no code. With `own`, a file of another user (but root) is refused, too: nobody looks at
+    what lies in a cache before its kernel runs.
+
+    Raises BundleError, which names the file and the field, on whatever is missing, altered, out
+    of range or of another version, and InvalidUsageError where `path` is none.
 
     Example:
         >>> read_bundle("mlp.arkbin").manifest.program              # doctest: +SKIP
         'mlp'
     """
     where = str(as_path(path, "the bundle to read"))
-    data = _read(where)
+    data = _read(where, own)
     header = Header.unpack(bytes(data[:HEADER_SIZE]), data.nbytes, where)
     text = bytes(data[HEADER_SIZE : HEADER_SIZE + header.manifest_size])
     if hashlib.sha256(text).digest() != header.manifest_sha256:
@@ -71,7 +73,7 @@ def _sections(
     return views
 
 
-def _read(path: str) -> memoryview:
+def _read(path: str, own: bool) -> memoryview:
     """The file's bytes in page-aligned private memory.
 
     Not a mapping of the file: that would let the content change after it was checked, and
@@ -81,6 +83,8 @@ def _read(path: str) -> memoryview:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise BundleError("is no regular file", location=path)
+        if own and status.st_uid not in (0, os.geteuid()):
+            raise BundleError(f"belongs to user {status.st_uid}", location=path)
         size = status.st_size
         head = os.pread(descriptor, HEADER_SIZE, 0)
         if size > MAX_FILE:
@@ -111,10 +115,10 @@ def _opened(path: str) -> Generator[int]:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise BundleError(f"cannot be read: {reason}", location=path) from None
+        raise BundleError(f"cannot be read: {reason}", location=path) from error
     try:
         yield descriptor
     except OSError as error:
-        raise BundleError(f"cannot be read: {error.strerror}", location=path) from None
+        raise BundleError(f"cannot be read: {error.strerror}", location=path) from error
     finally:
         os.close(descriptor)

@@ -27,6 +27,8 @@ def write_bundle(
     path: str | os.PathLike[str],
     manifest: Manifest | Mapping[str, Any] | bytes | str,
     sections: Mapping[str, Bytes],
+    *,
+    durable: bool = False,
 ) -> None:
     """Writes a program to `path`.
 
@@ -36,6 +38,8 @@ def write_bundle(
         path: the file, by custom ``*.arkbin``.
         manifest: the manifest without offsets: a record, an object or its JSON text.
         sections: bytes by section name.
+        durable: whether the content is on the disk before it takes the place of `path`, so that
+            even a machine that stops leaves no part of it.
 
     Raises:
         BundleError: the content is not one that a reader would accept.
@@ -50,6 +54,9 @@ def write_bundle(
     with replacing(target) as file:
         for part in encode(bundle):
             file.write(part)
+        if durable:
+            file.flush()
+            os.fsync(file.fileno())
 
 
 def encode(bundle: Bundle) -> Iterator[Bytes]:

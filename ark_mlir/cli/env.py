@@ -83,7 +83,27 @@ def collect() -> dict[str, dict[str, Any]]:
             "nvidia": _devices("/dev", "nvidia[0-9]*"),
             "amd": _devices("/dev/dri", "renderD*") if Path("/dev/kfd").exists() else "none",
         },
+        "cache": cache(),
         "variables": {name: _setting(knob) for name, knob in knobs.registry().items()},
+    }
+
+
+def cache() -> dict[str, str]:
+    """Where compiled programs are kept, and what that was good for."""
+    from ..bundle.store import default_store
+
+    try:
+        store = default_store()
+        off = not knobs.CACHE.get()
+    except ArkError as error:
+        return {"place": f"error: {error}"}
+    if store is None:
+        return {"place": "none: there is no home folder; set ARK_CACHE_DIR"}
+    usage = store.usage()
+    return {
+        "place": f"{store.folder}{' (off)' if off else ''}",
+        "size": f"{usage.bytes / 1e6:.1f} of {store.limit / 1e6:.0f} MB, {usage.entries} programs",
+        "hits": f"{usage.hits} of {usage.hits + usage.misses} compilations",
     }
 
 

@@ -8,8 +8,10 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from .. import ir, knobs
+from ..bundle import Bundle
 from ..errors import CompileError, UnsupportedError
 from ..targets import Backend, Code, Target, backend_of, resolve
+from .cache import find_slot
 from .diagnostics import to_error
 from .options import CompileOptions
 from .packaging import take_kernel
@@ -63,6 +65,20 @@ def compile(
     module = load_module(source)
     machine = choose_target(module, target)
     backend = backend_of(machine.backend)
+    from ..runtime import Executable
+
+    slot = find_slot(module, machine, backend, options)
+    bundle = None if slot is None else slot.load()
+    if bundle is None:
+        bundle = _make_bundle(module, machine, backend, options)
+        if slot is not None:
+            slot.save(bundle)
+    return Executable(bundle)
+
+
+def _make_bundle(
+    module: ir.Operation, machine: Target, backend: Backend, options: CompileOptions
+) -> Bundle:
     with Progress("compiling") as progress:
         kept = lower(module, machine, backend, options, "target", progress)
         if backend.last_stage != stages()[-1]:
@@ -73,10 +89,8 @@ def compile(
         start = time.perf_counter()
         code = _emit(module, backend, options)
         _LOG.info("machine code: %.3f s, %d bytes", time.perf_counter() - start, len(code.image))
-    from ..runtime import Executable
-
     manifest, sections = parts.finish(code, kept if options.keep_mlir else None)
-    return Executable.from_parts(manifest, sections)
+    return Bundle.from_parts(manifest, sections)
 
 
 def _emit(module: ir.Operation, backend: Backend, options: CompileOptions) -> Code:

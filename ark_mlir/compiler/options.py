@@ -25,6 +25,9 @@ class CompileOptions:
         cpu: for the cpu target, whose instruction set to use: ``host``, ``baseline``, or a level
             such as ``x86-64-v3``.
         opt_level: LLVM's optimisation level, 0 to 3.
+        cache: whether to take the bundle from the cache of bundles where it was made before, and to
+            keep it there else; or the cache's folder. None asks ARK_CACHE and ARK_CACHE_DIR.
+            Compilations with `dump_dir` leave the cache alone.
 
     Raises:
         InvalidUsageError: a value has the wrong type or is out of range.
@@ -38,10 +41,16 @@ class CompileOptions:
     tile: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, "tuple[int, ...]"])
     trace: bool = False
     verify: bool = True
-    dump_dir: str | os.PathLike[str] | None = None
+    # Fields that make no other bundle are not part of its key in the cache.
+    dump_dir: str | os.PathLike[str] | None = field(
+        default=None, metadata={"changes_bundle": False}
+    )
     keep_mlir: bool = False
     cpu: str = "host"
     opt_level: int = 3
+    cache: bool | str | os.PathLike[str] | None = field(
+        default=None, metadata={"changes_bundle": False}
+    )
 
     def __post_init__(self) -> None:
         for name in ("trace", "verify", "keep_mlir"):
@@ -53,6 +62,8 @@ class CompileOptions:
             raise _invalid("cpu", self.cpu, "a processor's name")
         if not isinstance(self.dump_dir, str | os.PathLike | None):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise _invalid("dump_dir", self.dump_dir, "a folder")
+        if not isinstance(self.cache, bool | str | os.PathLike | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise _invalid("cache", self.cache, "True, False or a folder")
         if isinstance(self.opt_level, bool) or self.opt_level not in (0, 1, 2, 3):
             raise _invalid("opt_level", self.opt_level, "0, 1, 2 or 3")
         object.__setattr__(self, "tile", _tiles(self.tile))

@@ -47,6 +47,10 @@ class Backend(Protocol):
         """Options of the pipeline that depend on the processor to compile for."""
         ...
 
+    def fingerprint(self, cpu: str) -> str:
+        """Whatever `emit` depends on besides the module and its options: processor and tools."""
+        ...
+
     def emit(self, module: ir.Operation, cpu: str, opt_level: int) -> Code:
         """The binary of a module at the stage `target`, without its ``ark.kernel``."""
         ...

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import io
 from dataclasses import dataclass
+from pathlib import Path
 
 from .. import ir
 from .._mlir_libs import _ark  # noqa: TID251 - code generation is the extension's
 from ..errors import InvalidUsageError
 from .backend import Backend, Code
-from .linker import link
+from .fingerprints import hash_files
+from .linker import find_linker, link
 from .target import Target, resolve
 
 # What vectorised code can make use of. Anything else that a processor has would only tie the
@@ -80,6 +82,10 @@ class _Cpu:
     def target_options(self, cpu: str) -> dict[str, str]:
         """How wide vectors are."""
         return {"vector-lanes": str(_processor(cpu).vector_lanes)}
+
+    def fingerprint(self, cpu: str) -> str:
+        """The processor that code is generated for, whatever its name, and the linker."""
+        return f"{_processor(cpu)} {hash_files([Path(find_linker())])}"
 
     def emit(self, module: ir.Operation, cpu: str, opt_level: int) -> Code:
         """A shared object that exports the entry and needs the C and maths library only."""

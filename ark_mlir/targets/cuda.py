@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 from dataclasses import replace
 from typing import Any, cast
@@ -11,7 +12,8 @@ from ..dialects import gpu
 from ..errors import CompileError, UnsupportedError
 from ..passmanager import PassManager
 from .backend import Backend, Code
-from .cuda_toolkit import assemble, find_toolkit
+from .cuda_toolkit import Toolkit, assemble, find_toolkit
+from .fingerprints import hash_files
 from .target import Target, resolve
 
 # Architectures with features of their own, which code has to ask for by this name.
@@ -67,6 +69,11 @@ class _Cuda:
         del cpu
         return {}
 
+    def fingerprint(self, cpu: str) -> str:
+        """The assembler and the device library."""
+        del cpu
+        return _toolkit_fingerprint(find_toolkit())
+
     def emit(self, module: ir.Operation, cpu: str, opt_level: int) -> Code:
         """A cubin for one architecture."""
         del cpu
@@ -74,6 +81,11 @@ class _Cuda:
         assembled = assemble(_to_ptx(module), target.arch, opt_level)
         figures = {"registers": assembled.registers, "spill_bytes": assembled.spill_bytes}
         return Code(assembled.image, target.arch, (), figures)
+
+
+@functools.cache
+def _toolkit_fingerprint(toolkit: Toolkit) -> str:
+    return hash_files([toolkit.ptxas, *sorted((toolkit.root / "nvvm" / "libdevice").iterdir())])
 
 
 def _to_ptx(module: ir.Operation) -> str:

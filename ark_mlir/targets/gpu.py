@@ -32,6 +32,11 @@ class Gpu:
         del cpu
         return {}
 
+    def fingerprint(self, cpu: str) -> str:
+        """The backend's name: there is nothing to depend on yet."""
+        del cpu
+        return self.name
+
     def emit(self, module: ir.Operation, cpu: str, opt_level: int) -> Code:
         """Raises UnsupportedError."""
         del module, cpu, opt_level

@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 from ..errors import CompileError, UnsupportedError
+from .fingerprints import loaded_libraries
 
 # No hash of the build, no path: equal objects give equal kernels.
 _FLAGS = (
@@ -60,10 +61,5 @@ def find_linker() -> str:
 
 def _llvm_prefixes() -> list[Path]:
     """Where the libLLVM that this process has loaded is installed."""
-    try:
-        maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return []
-    files = {Path(line.split(maxsplit=5)[-1]) for line in maps.splitlines() if ".so" in line}
-    libraries = [file for file in files if file.name.startswith(("libMLIR.so", "libLLVM.so"))]
+    libraries = loaded_libraries(("libMLIR.so", "libLLVM.so"))
     return sorted({file.parent.parent for file in libraries})

@@ -13,7 +13,8 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from ark_mlir.bundle import read_bundle, write_bundle
+from ark_mlir.bundle import Bundle, read_bundle, write_bundle
+from ark_mlir.bundle.store import BundleStore
 from ark_mlir.testing.toy import ToyProgram, add_program, compile_kernel, run
 
 Ark = Callable[..., Any]
@@ -253,3 +254,29 @@ def test_without_a_compiler(ark: Ark, monkeypatch: pytest.MonkeyPatch, tmp_path:
         assert result.status == 1
         assert "the compiler is not installed here, only the runtime" in result.err
     assert ark("env").status == 0
+
+
+def test_env_shows_the_cache(ark: Ark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def shown() -> dict[str, str]:
+        return json.loads(ark("env", "--json").out)["cache"]
+
+    monkeypatch.setenv("ARK_CACHE_DIR", str(tmp_path / "c"))
+    monkeypatch.setenv("ARK_CACHE_SIZE", "5M")
+    monkeypatch.setenv("ARK_CACHE", "1")
+    assert shown() == {
+        "place": str(tmp_path / "c"),
+        "size": "0.0 of 5 MB, 0 programs",
+        "hits": "0 of 0 compilations",
+    }
+    store = BundleStore(tmp_path / "c", 1 << 30)
+    store.save("k", Bundle.from_parts(*add_program().parts(bytes(100_000))))
+    assert store.load("k") is not None
+    assert store.load("l") is None
+    monkeypatch.setenv("ARK_CACHE", "0")
+    assert shown() == {
+        "place": f"{tmp_path / 'c'} (off)",
+        "size": "0.1 of 5 MB, 1 programs",
+        "hits": "1 of 2 compilations",
+    }
+    monkeypatch.setenv("ARK_CACHE_SIZE", "large")
+    assert "ARK_CACHE_SIZE" in shown()["place"]

@@ -1,0 +1,218 @@
+"""A folder of bundles by key, which any number of processes use at once.
+
+An entry is a bundle file named after its key. It appears by an atomic rename, is checked in full
+whenever it is read, and goes when the folder outgrows its limit and it was not used for longest.
+The folder holds nothing else of value: deleting any of it at any time is safe.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import logging
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from .. import knobs
+from ..errors import BundleError
+from .bundle import Bundle
+from .reader import read_bundle
+from .writer import write_bundle
+
+__all__ = ["BundleStore", "Usage", "default_store"]
+
+_LOG = logging.getLogger("ark.cache")
+_SUFFIX = ".arkbin"
+# What a process that was killed left behind; nobody writes a bundle for so long.
+_STALE_SECONDS = 3600.0
+# A folder at its limit is emptied a little further, so that not every new entry has to.
+_KEPT_SHARE = 0.9
+_SAID: set[str] = set()
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a store holds, and how often it could help.
+
+    Attributes:
+        entries: bundles in the folder.
+        bytes: their size.
+        hits, misses: look-ups that found a bundle, and that did not, since the folder was made.
+    """
+
+    entries: int
+    bytes: int
+    hits: int
+    misses: int
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """A file of the folder, as it was when looked at."""
+
+    used: float
+    path: Path
+    size: int
+
+
+class BundleStore:
+    """The bundles in `folder`, of `limit` bytes at most.
+
+    No method fails for what the folder is like: where it cannot be read or written, `load`
+    finds nothing and `save` keeps nothing, and a warning says why, once in a process.
+
+    Example:
+        >>> store = BundleStore(Path("cache"), limit=1 << 30)           # doctest: +SKIP
+        >>> store.save(key, bundle)                                     # doctest: +SKIP
+        >>> store.load(key) == bundle                                   # doctest: +SKIP
+        True
+    """
+
+    def __init__(self, folder: Path, limit: int) -> None:
+        self.folder = folder
+        self.limit = limit
+
+    def load(self, key: str) -> Bundle | None:
+        """The bundle of `key`, checked in full; None where there is none that holds."""
+        bundle = self._read(self._path(key))
+        self._count("misses" if bundle is None else "hits")
+        return bundle
+
+    def save(self, key: str, bundle: Bundle) -> None:
+        """Keeps a bundle, and lets go of others where the folder outgrows its limit."""
+        path = self._path(key)
+        try:
+            self._make_folder()
+            write_bundle(path, bundle.manifest, bundle.sections, durable=True)
+        except OSError as error:
+            self._warn(f"cannot be written: {error.strerror or error}")
+            return
+        self._evict()
+
+    def usage(self) -> Usage:
+        """What the folder holds now."""
+        entries = self._entries()
+        return Usage(
+            len(entries),
+            sum(entry.size for entry in entries),
+            self._counted("hits"),
+            self._counted("misses"),
+        )
+
+    # -- entries -----------------------------------------------------------------------------
+
+    def _path(self, key: str) -> Path:
+        return self.folder / f"{key}{_SUFFIX}"
+
+    def _make_folder(self) -> None:
+        # Kernels are code: nobody else may put any here.
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def _read(self, path: Path) -> Bundle | None:
+        try:
+            bundle = read_bundle(path, own=True)
+        except BundleError as error:
+            self._explain(path, error)
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(path)  # used now: the last to be evicted
+        return dataclasses.replace(bundle, where="bundle")
+
+    def _explain(self, path: Path, error: BundleError) -> None:
+        """Says why an entry does not serve, unless it simply is not there."""
+        cause = error.__cause__
+        if isinstance(cause, OSError):
+            if not isinstance(cause, FileNotFoundError):
+                self._warn(f"cannot be read: {cause.strerror or cause}")
+            return
+        _warn_once(f"{path.name} is not used, and compiled anew: {error.message}")
+
+    def _warn(self, reason: str) -> None:
+        _warn_once(f"compiling without the cache {self.folder}, which {reason}")
+
+    # -- size --------------------------------------------------------------------------------
+
+    def _entries(self) -> list[_Entry]:
+        return [entry for entry in self._files() if entry.path.name.endswith(_SUFFIX)]
+
+    def _files(self) -> list[_Entry]:
+        """Entries, and files that shall become one."""
+        found: list[_Entry] = []
+        with contextlib.suppress(OSError), os.scandir(self.folder) as files:
+            for file in files:
+                # Another process may remove it meanwhile.
+                with contextlib.suppress(OSError):
+                    if _SUFFIX in file.name and file.is_file(follow_symlinks=False):
+                        status = file.stat(follow_symlinks=False)
+                        found.append(_Entry(status.st_mtime, Path(file.path), status.st_size))
+        return found
+
+    def _evict(self) -> None:
+        """Removes what was not used for longest until the folder is within its limit.
+
+        Every process does so after each entry of its own, so that the last of several sees what
+        all have added. Two that remove the same file free its bytes once, and both count them. A
+        process that has opened an entry goes on reading it.
+        """
+        stale = time.time() - _STALE_SECONDS
+        entries: list[_Entry] = []
+        for file in self._files():
+            if file.path.name.endswith(_SUFFIX):
+                entries.append(file)
+            elif file.used < stale:
+                _remove(file.path)
+        total = sum(entry.size for entry in entries)
+        if total <= self.limit:
+            return
+        for entry in sorted(entries, key=lambda entry: (entry.used, entry.path)):
+            if total <= self.limit * _KEPT_SHARE:
+                return
+            _remove(entry.path)
+            total -= entry.size
+
+    # -- counts ------------------------------------------------------------------------------
+
+    def _count(self, what: str) -> None:
+        # One byte for each, appended: the only way of counting that needs no lock.
+        with contextlib.suppress(OSError):
+            self._make_folder()
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
+            descriptor = os.open(self.folder / what, flags, 0o600)
+            try:
+                os.write(descriptor, b".")
+            finally:
+                os.close(descriptor)
+
+    def _counted(self, what: str) -> int:
+        try:
+            return os.stat(self.folder / what).st_size
+        except OSError:
+            return 0
+
+
+def default_store() -> BundleStore | None:
+    """The cache in ARK_CACHE_DIR, else in the user's folder for caches; None without a home."""
+    folder = knobs.CACHE_DIR.get()
+    if folder is not None:
+        return BundleStore(Path(folder), knobs.CACHE_SIZE.get())
+    base = Path(knobs.XDG_CACHE_HOME.get() or "")
+    # A relative path has no meaning, says the specification, and is to be ignored.
+    if not base.is_absolute():
+        try:
+            base = Path.home() / ".cache"
+        except RuntimeError:
+            return None
+    return BundleStore(base / "ark", knobs.CACHE_SIZE.get())
+
+
+def _remove(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.unlink()
+
+
+def _warn_once(message: str) -> None:
+    if message not in _SAID:
+        _SAID.add(message)
+        _LOG.warning("%s", message)
