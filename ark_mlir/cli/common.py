@@ -140,6 +140,16 @@ def compile_programs(path: str, options: argparse.Namespace) -> dict[str, Execut
 
     Raises InvalidUsageError when there is no such file or an option means nothing.
     """
+    programs, settings = load_programs(path, options)
+    # The compiler shows its own progress: it knows the stage.
+    return {
+        name: the_compiler().compile(program, target=options.target, **settings)
+        for name, program in programs.items()
+    }
+
+
+def load_programs(path: str, options: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What `compile_programs` compiles, by name, and the settings for the compiler."""
     source = Path(path)
     if not source.exists():
         raise InvalidUsageError("no such file or folder", location=path)
@@ -147,26 +157,15 @@ def compile_programs(path: str, options: argparse.Namespace) -> dict[str, Execut
     settings.update(
         {name: value for name in ("dump_dir", "trace") if (value := getattr(options, name, None))}
     )
-    if source.is_dir():
-        return _compile_model(source, options.target, settings)
-    return {source.stem: _compile(source, options.target, settings)}
-
-
-def _compile_model(
-    folder: Path, target: str | None, settings: dict[str, Any]
-) -> dict[str, Executable]:
+    if not source.is_dir():
+        return {source.stem: source}, settings
     # Whatever the compiler does not know is meant for the model, which says if it is not.
     known = _compiler_options()
     mine = {name: value for name, value in settings.items() if name in known}
     rest = {name: value for name, value in settings.items() if name not in known}
-    with progress(f"reading {folder}"):
-        model = the_models().load(folder, **rest)
-    return {name: _compile(program, target, mine) for name, program in model.programs.items()}
-
-
-def _compile(program: Any, target: str | None, settings: dict[str, Any]) -> Executable:
-    # The compiler shows its own progress: it knows the stage.
-    return the_compiler().compile(program, target=target, **settings)
+    with progress(f"reading {path}"):
+        model = the_models().load(source, **rest)
+    return dict(model.programs), mine
 
 
 def _compiler_options() -> set[str]:

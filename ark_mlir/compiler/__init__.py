@@ -5,7 +5,8 @@
 
 from .check import CheckResult, check
 from .compile import compile
+from .export import export_schedule
 from .options import CompileOptions
 from .stages import stages
 
-__all__ = ["CheckResult", "CompileOptions", "check", "compile", "stages"]
+__all__ = ["CheckResult", "CompileOptions", "check", "compile", "export_schedule", "stages"]

@@ -14,6 +14,7 @@ from .options import CompileOptions
 from .progress import Progress
 from .source import Source, load_module
 from .stages import reached_stage, stages
+from .tasks import programs_of, vctas_of
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ def _refuse_unprovable(module: ir.Operation) -> None:
             "'synchronization' or before",
             location=where,
         )
-    if all(op.operation.name != "ark.program" for op in module.regions[0].blocks[0]):
+    if next(programs_of(module), None) is None:
         raise InvalidUsageError("the module holds no ark.program to prove", location=where)
 
 
@@ -103,10 +104,7 @@ def _summary(module: ir.Operation, machine: Target, seconds: float) -> CheckResu
         if kind == "program":
             programs.append(ir.StringAttr(op.attributes["sym_name"]).value)
         elif kind == "task":
-            extent = 1
-            for size in ir.DenseI64ArrayAttr(op.attributes["grid"]):
-                extent *= size
-            vctas += extent
+            vctas += vctas_of(op)
         elif kind == "lane":
             counts["lane"] += _sms(op)
             return ir.WalkResult.ADVANCE

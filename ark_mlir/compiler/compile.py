@@ -130,8 +130,8 @@ def lower(
     if options.scheduler is not None:
         require_scheduler(options.scheduler, machine.mlir)
     kept: str | None = None
-    if reached == "synchronization" and options.verify:
-        prove(module)  # a schedule written by hand must hold, too
+    if reached in ("scheduling", "synchronization") and options.verify:
+        prove(module, reached)  # a schedule written by hand must hold, too
     for stage in stages_between(first[0], last) if first else ():
         progress.step(stage)
         start = time.perf_counter()

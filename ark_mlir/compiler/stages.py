@@ -7,14 +7,17 @@ import re
 from collections.abc import Mapping
 
 from .. import ir
-from ..errors import CompileError, InvalidUsageError, VerificationError
+from ..errors import ArkError, CompileError, InvalidUsageError, VerificationError
 from ..passmanager import PassManager
 from .diagnostics import to_error
 
 _BEGIN = re.compile(r"ark-begin-stage\{stage=(\w+)\}")
-# The proof; its verdict is an error of the schedule and not of the compiler.
-_PROOF = "ark.program(ark-verify-synchronization)"
+# What is wrong with a schedule, by the stage that it has reached, is no error of the compiler.
 _PROVEN = "synchronization"
+_PROOFS = {
+    "scheduling": "ark.program(ark-verify-scheduling)",
+    "synchronization": "ark.program(ark-verify-scheduling,ark-verify-synchronization)",
+}
 
 
 @functools.cache
@@ -75,14 +78,21 @@ def run_stage(module: ir.Operation, stage: str, options: Mapping[str, str]) -> N
     run_passes(module, f"ark-compile{{{' '.join(words)}}}", stage)
 
 
-def prove(module: ir.Operation) -> None:
-    """Proves the schedule of a module; raises VerificationError."""
-    run_passes(module, _PROOF, _PROVEN)
+def prove(module: ir.Operation, stage: str) -> None:
+    """Proves what the schedule of a module promises at its stage; raises VerificationError.
+
+    At ``scheduling``: it fits the target and the plans, and its order can be synchronised. At
+    ``synchronization`` also that it has no race and no deadlock.
+    """
+    _run(module, _PROOFS[stage], stage, VerificationError)
 
 
 def run_passes(module: ir.Operation, pipeline: str, stage: str) -> None:
     """Runs passes on a module, in place; raises as :func:`run_stage`."""
-    kind = VerificationError if stage == _PROVEN else CompileError
+    _run(module, pipeline, stage, VerificationError if stage == _PROVEN else CompileError)
+
+
+def _run(module: ir.Operation, pipeline: str, stage: str, kind: type[ArkError]) -> None:
     with module.context:
         try:
             manager = PassManager.parse(f"builtin.module({pipeline})")

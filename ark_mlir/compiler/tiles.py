@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from .. import ir
 from ..errors import InvalidUsageError
 from .diagnostics import describe
+from .tasks import programs_of
 
 
 def assign_tiles(module: ir.Operation, tiles: Mapping[str, tuple[int, ...]]) -> None:
@@ -43,9 +44,7 @@ def _assign(group: ir.Operation, name: str, tile: tuple[int, ...]) -> None:
 
 
 def _groups(module: ir.Operation) -> Iterator[ir.Operation]:
-    for program in module.regions[0].blocks[0]:
-        if program.operation.name != "ark.program":
-            continue
-        for op in program.operation.regions[0].blocks[0]:
+    for program in programs_of(module):
+        for op in program.regions[0].blocks[0]:
             if op.operation.name == "ark.group":
                 yield op.operation

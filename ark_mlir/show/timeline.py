@@ -62,15 +62,16 @@ def write_timeline(
 def _page(bundle: Bundle, traced: NDArray[np.int64] | None) -> str:
     tables = bundle.tables
     timeline = tables.timeline if tables.predicted_ns else estimate_timeline(bundle)
+    spans = None if traced is None else _spans(traced)
     data = {
         "rows": _pack(tables.instructions.astype("<i4")),
         "predicted": _pack(timeline.astype("<f8")),
-        "traced": "" if traced is None else _pack(_spans(traced)),
+        "traced": "" if spans is None else _pack(spans),
     }
     parts = {
         "title": html.escape(bundle.manifest.program),
         "css": _file("page.css"),
-        "meta": _script_json(_meta(bundle, timeline)),
+        "meta": _script_json(_meta(bundle, timeline, spans)),
         "data": _script_json(data),
         "report": html.escape(str(make_report(bundle))),
         "js": "\n".join(map(_file, _SCRIPTS)),
@@ -104,13 +105,15 @@ def _spans(times: NDArray[np.int64]) -> NDArray[np.float64]:
     return spans
 
 
-def _meta(bundle: Bundle, timeline: NDArray[np.int64]) -> dict[str, Any]:
+def _meta(
+    bundle: Bundle, timeline: NDArray[np.int64], spans: NDArray[np.float64] | None
+) -> dict[str, Any]:
     manifest, tables = bundle.manifest, bundle.tables
     return {
         "program": manifest.program,
         "producer": manifest.producer,
         "target": f"{manifest.target.backend} {manifest.target.arch}",
-        "figures": _figures(bundle, timeline),
+        "figures": _figures(bundle, timeline, spans),
         "kinds": [{"name": kind.name, "light": kind.light, "dark": kind.dark} for kind in KINDS],
         "lanes": tables.lanes.tolist(),
         "tasks": [
@@ -132,7 +135,9 @@ def _meta(bundle: Bundle, timeline: NDArray[np.int64]) -> dict[str, Any]:
     }
 
 
-def _figures(bundle: Bundle, timeline: NDArray[np.int64]) -> list[tuple[str, str]]:
+def _figures(
+    bundle: Bundle, timeline: NDArray[np.int64], spans: NDArray[np.float64] | None
+) -> list[tuple[str, str]]:
     report = make_report(bundle)
     busy = int(timeline[bundle.tables.instructions[:, 0] == Opcode.RUN, 1].sum())
     whole = report.lanes * max(int(timeline.sum(axis=1).max(initial=0)), 1)
@@ -140,8 +145,12 @@ def _figures(bundle: Bundle, timeline: NDArray[np.int64]) -> list[tuple[str, str
     if not bundle.tables.predicted_ns:
         predicted = "none: scale is of work"
     sync = f"{report.waits:,} / {report.barriers:,}"
+    traced: list[tuple[str, str]] = []
+    if spans is not None:
+        traced = [("traced", duration(float(spans.sum(axis=1).max(initial=0))))]
     return [
         ("predicted", predicted),
+        *traced,
         ("busy", f"{100 * busy / whole:.1f} %"),
         ("SMs / lanes", f"{report.sms:,} / {report.lanes:,}"),
         ("tasks", f"{report.tasks:,}"),

@@ -64,7 +64,7 @@ for (let i = 0; i < count; i++)
 // State
 //-----------------------------------------------------------------------------
 
-let mode = "predicted";
+let mode = spans.traced ? "both" : "predicted";
 const view = { from: 0, to: total, top: 0, row: 20 };
 let hover = -1, chosen = -1, chosenTask = -1, query = "";
 const shown = new Array(KINDS + 1).fill(true);

@@ -201,11 +201,14 @@ addEventListener("keydown", (event) => {
   event.preventDefault();
   action();
 });
-for (const button of document.querySelectorAll("#modes button"))
+const modes = document.querySelectorAll("#modes button");
+function showMode() {
+  for (const button of modes) button.setAttribute("aria-pressed", button.dataset.mode === mode);
+}
+for (const button of modes)
   button.onclick = () => {
     mode = button.dataset.mode;
-    for (const other of document.querySelectorAll("#modes button"))
-      other.setAttribute("aria-pressed", other === button);
+    showMode();
     overview = null;
     refresh();
   };
@@ -229,6 +232,7 @@ for (const [name, value] of meta.figures) {
   $("figures").append(pair);
 }
 $("modes").hidden = !spans.traced;
+showMode();
 if (!count) {
   $("message").hidden = false;
   $("message").textContent = "The schedule has no instructions.";

@@ -74,10 +74,26 @@ function showDetails() {
   }
 }
 
-function showTasks() {
-  const span = main(), busy = meta.tasks.map(() => 0);
+// What all runs of every task take together.
+function busyTimes(span) {
+  const busy = meta.tasks.map(() => 0);
   for (let i = 0; i < count; i++)
     if (code(i) === RUN) busy[subject(i)] += span.end[i] - span.start[i];
+  return busy;
+}
+
+// Both times of a task, and how far they are apart.
+function comparison(predicted, traced) {
+  const ratio = predicted > 0 ? traced / predicted : 0;
+  const row = element("div", "row faint");
+  row.append(element("span", "", `predicted ${time(predicted, 3)} · traced ${time(traced, 3)}`),
+    element("span", ratio > 2 ? "late" : "", ratio ? `× ${ratio.toPrecision(3)}` : ""));
+  return row;
+}
+
+function showTasks() {
+  const busy = busyTimes(main()), traced = spans.traced && busyTimes(spans.traced);
+  const predicted = busyTimes(spans.predicted);
   const order = busy.map((_, k) => k).filter((k) => matches[k]).sort((a, b) => busy[b] - busy[a]);
   const all = busy.reduce((a, b) => a + b, 0) || 1, most = busy[order[0]] || 1;
   const box = $("tasks");
@@ -92,6 +108,7 @@ function showTasks() {
     bar.style.width = (100 * busy[k]) / most + "%";
     bar.style.background = palette[meta.tasks[k].kind];
     row.append(words, bar);
+    if (traced) row.append(comparison(predicted[k], traced[k]));
     row.title = [meta.tasks[k].ops.join(", "), meta.tasks[k].at].filter(Boolean).join("\n");
     row.onclick = () => {
       chosenTask = chosenTask === k ? -1 : k;

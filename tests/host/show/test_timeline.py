@@ -134,6 +134,8 @@ def test_a_trace_beside_the_prediction(tmp_path: Path) -> None:
     write_trace(tmp_path / "trace.json", bundle, times)
     assert np.array_equal(read_trace(tmp_path / "trace.json", bundle), times - times[0, 0])
     page = page_of(bundle, tmp_path, trace=tmp_path / "trace.json")
+    whole = (times[-1, 1] - times[0, 0]) / 1000
+    assert ["traced", f"{whole:.4g} µs"] in script(page, "meta")["figures"]
     traced = unpacked(script(page, "data")["traced"], "<f8", 2)
     assert np.array_equal(traced[:, 0], times[:, 0] - times[0, 0])
     assert np.array_equal(traced[:, 1], times[:, 1] - times[:, 0])

@@ -1,0 +1,241 @@
+"""ark.compiler.export_schedule: a schedule as text that people read, edit and compile again."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .. import ir
+from ..runtime.report import duration
+from ..targets import Target, backend_of
+from .compile import choose_target, lower
+from .diagnostics import describe
+from .options import CompileOptions
+from .progress import Progress
+from .source import Source, load_module
+from .stages import run_stage
+from .tasks import programs_of, tasks_of, vctas_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_ITEM = re.compile(
+    r'^\s*ark\.(run|wait|signal|barrier|semaphore|lane|prefetch)\s+(?:"([^"]*)"|@(\S+))?'
+)
+# Of an item, over the SMs of its lane op: first and last start, and the longest time, in ns.
+_Times = tuple[float, float, float]
+_LOCATION = re.compile(r"\s+loc\(.*\)$")
+
+_HEADER = """\
+// The program {program} for {target}, with its schedule{predicted}, which begins at line {{line}}.
+//
+// Edit the schedule, then prove it, or compile it; both name what is wrong:
+//   ark check {{name}}
+//   ark compile {{name}} -o {program}.arkbin
+//
+// A lane is a range of warps of an SM. Lanes run at once, the items of a lane in order; with
+// sms = [0, 4] it stands for four of them, whose ranges of vCTAs depend on the SM, d0.
+{rules}"""
+_SYNCHRONIZED = """\
+// `ark.run` runs vCTAs [begin, end) of a task; every vCTA runs once. `ark.signal` releases what
+// the lane did, `ark.wait` goes on when all arrivals of its semaphore came; `arrivals` counts the
+// signals of all lanes. Delete semaphores, signals, waits and barriers to have them made anew.
+"""
+_PLAN = """\
+// `ark.run` runs vCTAs [begin, end) of a task; every vCTA runs once. Any order that the
+// dependences allow will do: what has to wait for what is found afterwards.
+"""
+
+
+def export_schedule(
+    source: Source,
+    target: str | Target | None = None,
+    options: CompileOptions | None = None,
+    *,
+    synchronized: bool = True,
+    name: str = "schedule.mlir",
+    **overrides: Any,
+) -> str:
+    """The schedule of a program, with comments: which task, when, what it waits for.
+
+    The text is MLIR and holds all of the program: :func:`ark_mlir.compile` and
+    :func:`ark_mlir.compiler.check` take it. Items of the schedule have no locations of their own,
+    so that errors name their line in the text, and beside it the lines that made the tasks.
+
+    Args:
+        source: as for :func:`ark_mlir.compile`.
+        target: likewise.
+        options: likewise; their fields can also be given as keywords.
+        synchronized: with semaphores, signals and waits; else runs alone.
+        name: what the text will be called, for its comments.
+
+    Raises:
+        VerificationError: the schedule could not be proven.
+        CompileError: as :func:`ark_mlir.compile`.
+
+    Example:
+        >>> Path("schedule.mlir").write_text(export_schedule(program, "cpu:4"))  # doctest: +SKIP
+    """
+    options = CompileOptions.make(options, overrides)
+    module = load_module(source)
+    machine = choose_target(module, target)
+    last = "synchronization" if synchronized else "scheduling"
+    with Progress("exporting") as progress:
+        lower(module, machine, backend_of(machine.backend), options, last, progress)
+    times = _times(module) if synchronized else []
+    end = max((last + most for _, last, most in times), default=0.0)
+    # They would not be true any more once the text is edited.
+    if "ark.stage" in module.attributes:
+        del module.attributes["ark.stage"]
+    _forget_prediction(module)
+    text = _annotated(str(module.get_asm(enable_debug_info=True)), _words_of_tasks(module), times)
+    program = next(line for line in text if "ark.program @" in line).split("@")[1].split("(")[0]
+    header = _HEADER.format(
+        program=program,
+        target=machine,
+        predicted=f", {duration(end)} as predicted" if end else "",
+        rules=_SYNCHRONIZED if synchronized else _PLAN,
+    )
+    first = next(number for number, line in enumerate(text) if "ark.schedule" in line)
+    line = header.count("\n") + first + 1
+    return header.format(line=line, name=name) + "\n".join(text) + "\n"
+
+
+def _forget_prediction(module: ir.Operation) -> None:
+    for program in programs_of(module):
+        for op in program.regions[0].blocks[0]:
+            if op.operation.name == "ark.schedule" and "predicted_ns" in op.operation.attributes:
+                del op.operation.attributes["predicted_ns"]
+
+
+def _words_of_tasks(module: ir.Operation) -> dict[str, str]:
+    words: dict[str, str] = {}
+    for task in tasks_of(module):
+        ops = (
+            "+".join(ir.StringAttr(op).value for op in ir.ArrayAttr(task.attributes["ops"]))
+            if "ops" in task.attributes
+            else ""
+        )
+        parts = [ops, f"{vctas_of(task)} vCTAs in all", describe(task.location)]
+        words[ir.StringAttr(task.attributes["name"]).value] = ", ".join(filter(None, parts))
+    return words
+
+
+def _times(module: ir.Operation) -> list[_Times]:
+    """The times of every item of every lane op, in order."""
+    result: list[_Times] = []
+    copy = module.clone().operation
+    shapes = _shapes(copy)
+    run_stage(copy, "kernel", {})
+    kernel = next(
+        op.operation for op in copy.regions[0].blocks[0] if op.operation.name == "ark.kernel"
+    )
+    table = ir.DenseIntElementsAttr(kernel.attributes["timeline"])
+    timeline: NDArray[np.int64] = np.array(table, np.int64)
+    first = 0
+    for sms, items in shapes:
+        for item in range(items):
+            # The same item on every SM.
+            mine = timeline[first + item : first + sms * items : items]
+            starts, longest = mine[:, 0], float(mine[:, 1].max())
+            result.append((float(starts.min()), float(starts.max()), longest))
+        first += sms * items
+    return result
+
+
+def _shapes(module: ir.Operation) -> list[tuple[int, int]]:
+    """SMs and items of every lane op."""
+    shapes: list[tuple[int, int]] = []
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name != "ark.lane":
+            return ir.WalkResult.ADVANCE
+        begin, end = ir.DenseI64ArrayAttr(op.attributes["sms"])
+        shapes.append((end - begin, len(list(op.regions[0].blocks[0]))))
+        return ir.WalkResult.SKIP
+
+    module.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return shapes
+
+
+# -- text ----------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Semaphores:
+    """Who signals, and who waits: the run before a signal, the one after a wait."""
+
+    signalled: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    waiting: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+
+    @classmethod
+    def of(cls, lines: Sequence[str]) -> _Semaphores:
+        result = cls()
+        last, pending = "", list[str]()
+        for line in lines:
+            kind, task, semaphore = _item(line)
+            if kind == "lane":
+                last, pending = "", []
+            elif kind == "run":
+                last = task
+                for name in pending:
+                    _add(result.waiting[name], task)
+                pending = []
+            elif kind == "signal":
+                _add(result.signalled[semaphore], last)
+            elif kind == "wait":
+                pending.append(semaphore)
+        return result
+
+    def words(self, kind: str, name: str) -> str:
+        signalled = ", ".join(self.signalled[name]) or "nothing"
+        if kind == "wait":
+            return f"until all of {signalled} that it needs is done"
+        if kind == "semaphore" and self.signalled[name]:
+            return f"{signalled}, for {', '.join(self.waiting[name])}"
+        return ""
+
+
+def _add(names: list[str], name: str) -> None:
+    if name not in names:
+        names.append(name)
+
+
+def _item(line: str) -> tuple[str, str, str]:
+    """Kind, task and semaphore of an item; empty where there is none."""
+    found = _ITEM.match(line)
+    kind, task, semaphore = found.groups(default="") if found else ("", "", "")
+    return kind, task, semaphore
+
+
+def _annotated(text: str, words: dict[str, str], times: Iterable[_Times]) -> list[str]:
+    """The lines of a module, those of its schedule with comments instead of locations."""
+    lines = text.splitlines()
+    begin = next(i for i, line in enumerate(lines) if line.lstrip().startswith("ark.schedule "))
+    indent = lines[begin][: len(lines[begin]) - len(lines[begin].lstrip())]
+    end = next(i for i in range(begin, len(lines)) if lines[i].startswith(indent + "}"))
+    semaphores = _Semaphores.of(lines[begin:end])
+    left = iter(times)
+    for number in range(begin, end + 1):
+        line = _LOCATION.sub("", lines[number])
+        kind, task, semaphore = _item(line)
+        notes: list[str] = []
+        if kind in ("run", "wait", "signal", "barrier", "prefetch"):
+            notes += [_when(next(left, None))]
+        notes += [words.get(task, ""), semaphores.words(kind, semaphore)]
+        comment = "; ".join(filter(None, notes))
+        lines[number] = f"{line}  // {comment}" if comment else line
+    return lines
+
+
+def _when(times: _Times | None) -> str:
+    if times is None:
+        return ""
+    first, last, most = times
+    start = duration(first) if first == last else f"{duration(first)} to {duration(last)}"
+    return f"at {start}, {duration(most)}"

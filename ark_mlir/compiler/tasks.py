@@ -1,0 +1,39 @@
+"""The programs and tasks of a module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .. import ir
+
+
+def programs_of(module: ir.Operation) -> Iterator[ir.Operation]:
+    """The programs of a module, in order."""
+    for op in module.regions[0].blocks[0]:
+        if op.operation.name == "ark.program":
+            yield op.operation
+
+
+def tasks_of(module: ir.Operation) -> Iterator[ir.Operation]:
+    """The tasks of all programs of a module, in order."""
+    for program in programs_of(module):
+        for op in program.regions[0].blocks[0]:
+            if op.operation.name == "ark.task":
+                yield op.operation
+
+
+def vctas_of(task: ir.Operation) -> int:
+    """How many vCTAs a task has."""
+    count = 1
+    for extent in ir.DenseI64ArrayAttr(task.attributes["grid"]):
+        count *= extent
+    return count
+
+
+def has_schedule(module: ir.Operation) -> bool:
+    """Whether a program of a module holds a schedule."""
+    return any(
+        op.operation.name == "ark.schedule"
+        for program in programs_of(module)
+        for op in program.regions[0].blocks[0]
+    )
