@@ -121,8 +121,8 @@ def _buffer(attribute: ir.Attribute, constants: bytearray) -> dict[str, Any]:
         "dtype": dtype.name,
         "shape": list(memref.shape),
         "bytes": _plain(entry["bytes"]),
-        # Bodies assume no more than an element's own alignment.
-        "alignment": dtype.itemsize,
+        # Bodies assume an element's own alignment, unless the kernel says otherwise.
+        "alignment": _plain(entry["alignment"]) if "alignment" in entry else dtype.itemsize,
     }
     if "max" in entry:
         result["max"] = _plain(entry["max"])

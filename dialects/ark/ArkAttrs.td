@@ -59,6 +59,10 @@ def Ark_TargetAttr : Ark_Attr<"Target", "target"> {
     "int64_t":$barrier, "int64_t":$overhead);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Whether many threads of an SM run one vCTA together.
+    bool isGpu() const { return getBackend() != Backend::CPU; }
+  }];
 }
 
 #endif // ARK_ATTRS_TD

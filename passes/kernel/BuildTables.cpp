@@ -111,6 +111,9 @@ void TableBuilder::addBuffers() {
         builder.getNamedAttr("type", TypeAttr::get(type)),
         builder.getNamedAttr("bytes",
                              builder.getI64IntegerAttr(getBufferBytes(type)))};
+    if (TargetAttr target = findTarget(program); target && target.isGpu())
+      entry.push_back(builder.getNamedAttr(
+          "alignment", builder.getI64IntegerAttr(abi::kGpuBufferAlignment)));
     if (Attribute init = program.getArgAttr(index, ArkDialect::kInitAttr))
       entry.push_back(builder.getNamedAttr("init", init));
     if (Attribute max = program.getArgAttr(index, ArkDialect::kMaxAttr))

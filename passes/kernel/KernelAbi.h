@@ -59,6 +59,11 @@ inline constexpr unsigned kBodyOperands = 4;
 /// 64-bit words of the record of data errors.
 inline constexpr int64_t kStatusWords = 4;
 
+/// Where bodies of a GPU may assume buffers to begin: its widest loads are
+/// allowed there. Bodies of a cpu assume an element's own alignment, so that
+/// arrays are bound where they lie.
+inline constexpr int64_t kGpuBufferAlignment = 16;
+
 } // namespace mlir::ark::abi
 
 #endif // ARK_PASSES_KERNEL_KERNELABI_H

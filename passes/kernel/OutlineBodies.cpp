@@ -1,6 +1,7 @@
 //===- OutlineBodies.cpp - Task bodies become functions -------------------===//
 
 #include "dialects/ark/ArkOps.h"
+#include "lib/analysis/CostModel.h"
 #include "lib/support/BufferView.h"
 #include "passes/kernel/KernelAbi.h"
 #include "passes/kernel/Passes.h"
@@ -13,6 +14,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace mlir::ark {
 #define GEN_PASS_DEF_OUTLINEBODIESPASS
@@ -66,6 +68,12 @@ static bool isNoAlias(ArrayRef<BufferView> views, size_t index,
   return true;
 }
 
+/// The largest power of two that the address of element 0 is known to be a
+/// multiple of.
+static int64_t getAlignment(const BufferView &view) {
+  return llvm::MinAlign(abi::kGpuBufferAlignment, view.byteOffset);
+}
+
 namespace {
 /// Makes the function of one task.
 class Outliner {
@@ -100,11 +108,19 @@ func::FuncOp Outliner::createFunction() {
   auto function = func::FuncOp::create(loc, nameOfBody(task),
                                        builder.getFunctionType(types, {}));
   function.setPrivate();
-  for (size_t i = 0; i < views.size(); ++i)
+  TargetAttr target = findTarget(task);
+  bool isForGpu = target && target.isGpu();
+  for (auto [i, view] : llvm::enumerate(views)) {
+    unsigned argument = abi::kBodyOperands + i;
     if (isNoAlias(views, i, task.getInputs().size()))
-      function.setArgAttr(abi::kBodyOperands + i,
-                          LLVM::LLVMDialect::getNoAliasAttrName(),
+      function.setArgAttr(argument, LLVM::LLVMDialect::getNoAliasAttrName(),
                           builder.getUnitAttr());
+    // A GPU loads several elements at once only where it is known to be
+    // allowed.
+    if (isForGpu)
+      function.setArgAttr(argument, LLVM::LLVMDialect::getAlignAttrName(),
+                          builder.getI64IntegerAttr(getAlignment(view)));
+  }
   function.addEntryBlock();
   return function;
 }

@@ -37,8 +37,9 @@ void ark::registerCudaLowering(DialectRegistry &registry) {
 /// Bodies become loops over scalars that the threads of a CTA share.
 static void addLoops(OpPassManager &pm, int64_t threads) {
   pm.addNestedPass<func::FuncOp>(ark::createRelaxReductionsPass());
-  pm.addPass(ark::createReductionsToLoopsPass());
+  pm.addPass(ark::createBodiesToLoopsPass());
   pm.addNestedPass<func::FuncOp>(createConvertLinalgToParallelLoopsPass());
+  pm.addPass(ark::createMergeVctasPass());
   pm.addPass(ark::createMapToThreadsPass({threads}));
   pm.addPass(ark::createPlaceInSharedMemoryPass());
   OpPassManager &functions = pm.nest<func::FuncOp>();

@@ -6,107 +6,136 @@
 #include "passes/target/Lowerings.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/bit.h"
 
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Where the number of results is only known at run time.
+/// Where the number of values is only known at run time.
 static constexpr int64_t kDefaultLanes = 8;
 
-/// The one op that a reducing loop combines two values with.
-static Operation *getCombiner(scf::ParallelOp reduction) {
-  if (reduction.getNumReductions() != 1)
-    return nullptr;
-  auto reduce = cast<scf::ReduceOp>(reduction.getBody()->getTerminator());
-  Block &block = reduce.getReductions().front().front();
-  return llvm::hasSingleElement(block.without_terminator()) ? &block.front()
-                                                            : nullptr;
-}
-
-/// As many threads as there are for each result, and values for each of them.
-static int64_t getLanes(scf::ParallelOp loop, scf::ParallelOp reduction,
-                        int64_t threads) {
-  int64_t lanes = kDefaultLanes;
-  if (std::optional<int64_t> results = getSizeBound(loop))
-    lanes = threads / std::max<int64_t>(*results, 1);
-  if (std::optional<int64_t> values = getSizeBound(reduction))
-    lanes = std::min(lanes, *values);
-  lanes = std::clamp<int64_t>(lanes, 1, kWarpSize);
-  return llvm::bit_floor(static_cast<uint64_t>(lanes));
-}
-
 std::optional<GroupReduction> GroupReduction::match(scf::ParallelOp loop,
-                                                    scf::ParallelOp reduction,
                                                     int64_t threads) {
-  Operation *combiner = getCombiner(reduction);
-  std::optional<TypedAttr> neutral =
-      combiner ? arith::getNeutralElement(combiner) : std::nullopt;
-  Attribute init;
-  if (!neutral ||
-      !matchPattern(reduction.getInitVals().front(), m_Constant(&init)) ||
-      init != *neutral)
-    return std::nullopt;
-  return GroupReduction(loop, reduction, threads,
-                        getLanes(loop, reduction, threads));
+  SmallVector<LaneReduction> reductions;
+  bool writes = false;
+  for (Operation &op : loop.getBody()->without_terminator()) {
+    auto inner = dyn_cast<scf::ParallelOp>(op);
+    if (!inner) {
+      writes |= !isMemoryEffectFree(&op) && !isa<memref::LoadOp>(op);
+      continue;
+    }
+    std::optional<LaneReduction> reduction = LaneReduction::match(inner);
+    if (!reduction || writes)
+      return std::nullopt;
+    reductions.push_back(std::move(*reduction));
+  }
+  return GroupReduction(loop, std::move(reductions), threads);
 }
 
-Value GroupReduction::combine(OpBuilder &builder, Value a, Value b) {
-  Operation *clone = builder.clone(*getCombiner(reduction));
-  clone->setOperands({a, b});
-  return clone->getResult(0);
+GroupReduction::GroupReduction(scf::ParallelOp loop,
+                               SmallVector<LaneReduction> reductions,
+                               int64_t threads)
+    : loop(loop), reductions(std::move(reductions)), threads(threads) {
+  lanes = chooseLanes();
 }
 
-/// What one thread of a group combines.
-Value GroupReduction::reduce(OpBuilder &builder, Value lane) {
-  Location loc = reduction.getLoc();
-  IterationSpace space(builder, reduction);
-  Value stride = arith::ConstantIndexOp::create(builder, loc, lanes);
-  auto share = scf::ForOp::create(builder, loc, lane, space.size, stride,
-                                  reduction.getInitVals());
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToEnd(share.getBody());
-  SmallVector<Value> variables =
-      space.getVariables(builder, share.getInductionVar());
-  auto terminator = cast<scf::ReduceOp>(reduction.getBody()->getTerminator());
-  for (auto [from, to] : llvm::zip(reduction.getInductionVars(), variables))
-    from.replaceAllUsesWith(to);
-  for (Operation &op :
-       llvm::make_early_inc_range(reduction.getBody()->without_terminator()))
-    op.moveBefore(share.getBody(), share.getBody()->end());
-  Value result = combine(builder, share.getRegionIterArgs().front(),
-                         terminator.getOperands().front());
-  scf::YieldOp::create(builder, loc, result);
-  return share.getResult(0);
+/// As many threads as there are for each result, and pieces for each of them.
+int64_t GroupReduction::chooseLanes() const {
+  std::optional<int64_t> results = getSizeBound(loop);
+  int64_t most = results ? threads / std::max<int64_t>(*results, 1) : kWarpSize;
+  int64_t pieces = 1;
+  for (const LaneReduction &reduction : reductions)
+    pieces = std::max(pieces, reduction.getNumPieces().value_or(
+                                  results ? most : kDefaultLanes));
+  // Several warps meet at a barrier: all of them have to be there.
+  if (most < 2 * kWarpSize)
+    most = std::min(most, kWarpSize);
+  int64_t wanted = std::clamp<int64_t>(std::min(most, pieces), 1, threads);
+  return llvm::bit_floor(static_cast<uint64_t>(wanted));
 }
 
 /// In a butterfly, so that the order is the same in every run.
-Value GroupReduction::exchange(OpBuilder &builder, Value value) {
-  Location loc = reduction.getLoc();
-  for (int64_t distance = lanes / 2; distance > 0; distance /= 2) {
+Value GroupReduction::exchange(OpBuilder &builder,
+                               const LaneReduction &reduction, Value value) {
+  Location loc = loop.getLoc();
+  for (int64_t distance = std::min(lanes, kWarpSize) / 2; distance > 0;
+       distance /= 2) {
     Value other = gpu::ShuffleOp::create(builder, loc, value, distance,
                                          kWarpSize, gpu::ShuffleMode::XOR)
                       .getShuffleResult();
-    value = combine(builder, value, other);
+    value = reduction.combine(builder, value, other);
+  }
+  return lanes > kWarpSize ? exchangeWarps(builder, reduction, value) : value;
+}
+
+/// Through shared memory: one word for each warp of the CTA.
+Value GroupReduction::exchangeWarps(OpBuilder &builder,
+                                    const LaneReduction &reduction,
+                                    Value value) {
+  Location loc = loop.getLoc();
+  auto constant = [&](int64_t number) -> Value {
+    return arith::ConstantIndexOp::create(builder, loc, number);
+  };
+  Value words;
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    auto function = loop->getParentOfType<func::FuncOp>();
+    builder.setInsertionPointToStart(&function.getBody().front());
+    auto type = MemRefType::get({threads / kWarpSize}, value.getType());
+    words = memref::AllocaOp::create(builder, loc, type);
+  }
+  Value warpSize = constant(kWarpSize);
+  Value warp = arith::DivUIOp::create(builder, loc, thread, warpSize);
+  Value lane = arith::RemUIOp::create(builder, loc, thread, warpSize);
+  Value leads = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                      lane, constant(0));
+  auto branch = scf::IfOp::create(builder, loc, leads, /*hasElse=*/false);
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(branch.thenBlock()->getTerminator());
+    memref::StoreOp::create(builder, loc, value, words, warp);
+  }
+  gpu::BarrierOp::create(builder, loc);
+  int64_t warps = lanes / kWarpSize;
+  Value group = arith::DivUIOp::create(builder, loc, thread, constant(lanes));
+  Value first = arith::MulIOp::create(builder, loc, group, constant(warps));
+  value = memref::LoadOp::create(builder, loc, words, first);
+  for (int64_t i = 1; i < warps; ++i) {
+    Value place = arith::AddIOp::create(builder, loc, first, constant(i));
+    Value other = memref::LoadOp::create(builder, loc, words, place);
+    value = reduction.combine(builder, value, other);
   }
   return value;
 }
 
+void GroupReduction::mapReductions(OpBuilder &builder, Value lane) {
+  for (LaneReduction &reduction : reductions) {
+    scf::ParallelOp inner = reduction.getLoop();
+    builder.setInsertionPoint(inner);
+    Value share = reduction.build(builder, lane, lanes);
+    Value value = exchange(builder, reduction, share);
+    inner.getResult(0).replaceAllUsesWith(value);
+  }
+}
+
 void GroupReduction::map(OpBuilder &builder, Value thread) {
+  this->thread = thread;
   Location loc = loop.getLoc();
   auto constant = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(builder, loc, value);
   };
   IterationSpace space(builder, loop);
   Value groupSize = constant(lanes), one = constant(1), zero = constant(0);
-  // All threads of a warp take part in an exchange. Those beyond the last
-  // result do it once more, and leave it there.
+  // All threads of a warp take part in an exchange, and all warps where groups
+  // have several. Those beyond the last result do it once more, and leave it
+  // there.
   Value wanted = arith::MulIOp::create(builder, loc, space.size, groupSize);
-  Value warp = constant(kWarpSize);
-  Value warps = arith::CeilDivUIOp::create(builder, loc, wanted, warp);
-  Value end = arith::MulIOp::create(builder, loc, warps, warp);
+  Value together = constant(lanes > kWarpSize ? threads : kWarpSize);
+  Value rounds = arith::CeilDivUIOp::create(builder, loc, wanted, together);
+  Value end = arith::MulIOp::create(builder, loc, rounds, together);
   Value last = arith::SubIOp::create(builder, loc, space.size, one);
   auto share = scf::ForOp::create(builder, loc, thread, end, constant(threads));
 
@@ -123,13 +152,14 @@ void GroupReduction::map(OpBuilder &builder, Value thread) {
   inlineBody(builder, loop, share.getBody()->getTerminator(),
              space.getVariables(builder, result));
 
-  builder.setInsertionPoint(reduction);
-  Value value = exchange(builder, reduce(builder, lane));
-  reduction.getResult(0).replaceAllUsesWith(value);
+  mapReductions(builder, lane);
+  scf::ParallelOp lastReduction = reductions.back().getLoop();
+  builder.setInsertionPoint(lastReduction);
   auto branch = scf::IfOp::create(builder, loc, stores, /*hasElse=*/false);
   for (Operation &op : llvm::make_early_inc_range(
-           llvm::make_range(std::next(reduction->getIterator()),
+           llvm::make_range(std::next(lastReduction->getIterator()),
                             share.getBody()->getTerminator()->getIterator())))
     op.moveBefore(branch.thenBlock()->getTerminator());
-  reduction.erase();
+  for (LaneReduction &reduction : reductions)
+    reduction.getLoop().erase();
 }

@@ -3,35 +3,43 @@
 #ifndef ARK_PASSES_TARGET_GROUPREDUCTION_H
 #define ARK_PASSES_TARGET_GROUPREDUCTION_H
 
+#include "passes/target/LaneReduction.h"
+
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace mlir::ark {
 
-/// A parallel loop with a reducing one inside, each iteration of which is done
-/// by a group of threads of one warp. Every thread combines every n-th value;
-/// then the group exchanges what it has.
+/// A parallel loop with reducing ones inside, each iteration of which is done
+/// by a group of threads. Every thread combines a share; then the threads of a
+/// warp exchange what they have, and then its warps, where a group has several.
 class GroupReduction {
 public:
-  /// Nothing, if the reduction does not begin with its neutral element.
-  static std::optional<GroupReduction>
-  match(scf::ParallelOp loop, scf::ParallelOp reduction, int64_t threads);
+  /// Nothing, if a reduction does not begin with its neutral element, or
+  /// something is written before the last one.
+  static std::optional<GroupReduction> match(scf::ParallelOp loop,
+                                             int64_t threads);
 
   /// Writes the loop of one thread before the parallel one, whose body moves.
   void map(OpBuilder &builder, Value thread);
 
 private:
-  GroupReduction(scf::ParallelOp loop, scf::ParallelOp reduction,
-                 int64_t threads, int64_t lanes)
-      : loop(loop), reduction(reduction), threads(threads), lanes(lanes) {}
+  GroupReduction(scf::ParallelOp loop, SmallVector<LaneReduction> reductions,
+                 int64_t threads);
 
-  Value combine(OpBuilder &builder, Value a, Value b);
-  Value reduce(OpBuilder &builder, Value lane);
-  Value exchange(OpBuilder &builder, Value value);
+  int64_t chooseLanes() const;
+  Value exchange(OpBuilder &builder, const LaneReduction &reduction,
+                 Value value);
+  Value exchangeWarps(OpBuilder &builder, const LaneReduction &reduction,
+                      Value value);
+  void mapReductions(OpBuilder &builder, Value lane);
 
-  scf::ParallelOp loop, reduction;
+  scf::ParallelOp loop;
+  SmallVector<LaneReduction> reductions;
   int64_t threads;
   /// Threads of a group, a power of two.
   int64_t lanes;
+  /// The number of the thread that runs this.
+  Value thread;
 };
 
 } // namespace mlir::ark

@@ -42,12 +42,11 @@ static bool mayWrite(Operation &op) {
   return mayHave<MemoryEffects::Write, MemoryEffects::Free>(op);
 }
 
-/// The reducing loop that a parallel one holds, if it does.
-static scf::ParallelOp getReduction(scf::ParallelOp loop) {
-  for (auto inner : loop.getBody()->getOps<scf::ParallelOp>())
-    if (inner.getNumReductions() != 0)
-      return inner;
-  return {};
+/// Whether a parallel loop holds one that reduces.
+static bool hasReduction(scf::ParallelOp loop) {
+  return llvm::any_of(
+      loop.getBody()->getOps<scf::ParallelOp>(),
+      [](scf::ParallelOp inner) { return inner.getNumReductions() != 0; });
 }
 
 static bool hasParallelLoop(Operation &op) {
@@ -75,8 +74,7 @@ private:
   LogicalResult mapBlock(Block &block);
   LogicalResult mapControlFlow(Operation &op);
   LogicalResult divide(scf::ParallelOp loop);
-  LogicalResult divideAmongGroups(scf::ParallelOp loop,
-                                  scf::ParallelOp reduction);
+  LogicalResult divideAmongGroups(scf::ParallelOp loop);
   LogicalResult leaveToOne(Operation &op);
   void createBarrier(Location loc);
   void separate(Operation &op);
@@ -108,8 +106,8 @@ LogicalResult ThreadMapper::divide(scf::ParallelOp loop) {
   if (loop.getNumReductions() != 0)
     return loop.emitOpError("with a reduction cannot be divided among threads");
   separate(*loop);
-  if (scf::ParallelOp reduction = getReduction(loop))
-    return divideAmongGroups(loop, reduction);
+  if (hasReduction(loop))
+    return divideAmongGroups(loop);
   Location loc = loop.getLoc();
   IterationSpace space(builder, loop);
   Value stride = arith::ConstantIndexOp::create(builder, loc, threads);
@@ -126,14 +124,12 @@ LogicalResult ThreadMapper::divide(scf::ParallelOp loop) {
 
 /// Where there are fewer iterations than threads, a group of threads shares
 /// what each of them reduces.
-LogicalResult ThreadMapper::divideAmongGroups(scf::ParallelOp loop,
-                                              scf::ParallelOp reduction) {
-  std::optional<GroupReduction> group =
-      GroupReduction::match(loop, reduction, threads);
+LogicalResult ThreadMapper::divideAmongGroups(scf::ParallelOp loop) {
+  std::optional<GroupReduction> group = GroupReduction::match(loop, threads);
   if (!group)
-    return reduction.emitOpError(
-        "cannot be divided among threads: its reduction does not begin with "
-        "its neutral element");
+    return loop.emitOpError(
+        "cannot be divided among threads: a reduction in it does not begin "
+        "with its neutral element, or comes after a write");
   group->map(builder, thread);
   builder.setInsertionPointAfter(loop);
   createBarrier(loop.getLoc());

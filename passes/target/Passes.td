@@ -188,24 +188,28 @@ def SetLinkagePass : Pass<"ark-set-linkage", "::mlir::ModuleOp"> {
   }];
 }
 
-def ReductionsToLoopsPass
-    : Pass<"ark-reductions-to-loops", "::mlir::ModuleOp"> {
-  let summary = "Write reductions as parallel loops that threads can share";
+def BodiesToLoopsPass : Pass<"ark-bodies-to-loops", "::mlir::ModuleOp"> {
+  let summary = "Write structured ops as parallel loops that threads can share";
   let description = [{
-    A `linalg` op that reduces to 32-bit values becomes a parallel loop over its
-    results, with a reducing one inside; others stay.
+    `linalg` ops that follow each other over equal parallel dimensions become one
+    parallel loop, as long as every iteration reads of what the loop writes only
+    what it has written itself. Values go from op to op in registers: a temporary
+    that nobody else reads is not stored. A reduction to 32-bit values is a
+    reducing loop inside. Other ops stay.
 
     ```mlir
-    linalg.reduce ins(%x : memref<4x64xf32>) outs(%y : memref<4xf32>) ...
+    linalg.reduce ins(%x : memref<4x64xf32>) outs(%t : memref<4xf32>) ...
+    linalg.map { math.rsqrt } ins(%t : memref<4xf32>) outs(%y : memref<4xf32>)
     // =>
     scf.parallel (%i) = (%c0) to (%c4) step (%c1) {
+      %old = memref.load %t[%i] : memref<4xf32>
       %sum = scf.parallel (%j) = (%c0) to (%c64) step (%c1) init (%zero) -> f32 {
         %e = memref.load %x[%i, %j] : memref<4x64xf32>
         scf.reduce(%e : f32) { ... arith.addf ... }
       }
-      %old = memref.load %y[%i] : memref<4xf32>
       %new = arith.addf %old, %sum : f32
-      memref.store %new, %y[%i] : memref<4xf32>
+      %root = math.rsqrt %new : f32
+      memref.store %root, %y[%i] : memref<4xf32>
     }
     ```
   }];
@@ -213,6 +217,32 @@ def ReductionsToLoopsPass
     "::mlir::affine::AffineDialect",
     "::mlir::arith::ArithDialect",
     "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect",
+  ];
+}
+
+def MergeVctasPass : Pass<"ark-merge-vctas", "::mlir::ModuleOp"> {
+  let summary = "Let the vCTAs of a run share the threads of a CTA";
+  let description = [{
+    A loop over vCTAs that consists of one parallel loop becomes part of it:
+    small tiles would leave most threads idle. It stays where one result alone
+    has work for all of them. Iterations beyond the end of a
+    vCTA that is cut short do its last one again and store nothing.
+
+    ```mlir
+    scf.for %v = %begin to %end step %c1 {
+      %rows = affine.min affine_map<(d0) -> (3, 8 - d0 * 3)>(%v)
+      scf.parallel (%i) = (%c0) to (%rows) step (%c1) { ... }
+    }
+    // =>
+    scf.parallel (%v, %i) = (%begin, %c0) to (%end, %c3) step (%c1, %c1) {
+      %rows = affine.min affine_map<(d0) -> (3, 8 - d0 * 3)>(%v)
+      ...
+    }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect",
     "::mlir::scf::SCFDialect",
   ];
 }
@@ -226,9 +256,10 @@ def MapToThreadsPass : Pass<"ark-map-to-threads", "::mlir::ModuleOp"> {
     thread 0. A barrier ends either, and comes before a write where threads may
     still read what was there.
 
-    Of a parallel loop with a reducing one inside, an iteration is shared by up
-    to a warp: as many threads as there are for each. They combine in an order
-    that is always the same.
+    Of a parallel loop with reducing ones inside, an iteration is shared by as
+    many threads as there are for each; several warps only where their number of
+    iterations is known. A thread loads neighbouring values at once where their
+    alignment is known. They combine in an order that is always the same.
 
     ```mlir
     scf.parallel (%i, %j) = (%c0, %c0) to (%c4, %c64) step (%c1, %c1) {
@@ -252,6 +283,7 @@ def MapToThreadsPass : Pass<"ark-map-to-threads", "::mlir::ModuleOp"> {
     "::mlir::arith::ArithDialect",
     "::mlir::gpu::GPUDialect",
     "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect",
   ];
 }
 

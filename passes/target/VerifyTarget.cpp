@@ -91,7 +91,7 @@ struct VerifyTargetPass : ark::impl::VerifyTargetPassBase<VerifyTargetPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto target = module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
-    bool isGpu = target && target.getBackend() != Backend::CPU;
+    bool isGpu = target && target.isGpu();
     if (module.getOps<KernelOp>().empty())
       return;
     FailureOr<Operation *> container = getContainer(module, isGpu);

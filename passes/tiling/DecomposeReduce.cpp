@@ -73,7 +73,9 @@ struct DecomposeReduce : OpConversionPattern<ReduceOp> {
   }
 };
 
-/// Value and index together; the first maximum wins, and NaN is one.
+/// The maximum, then the least index of an element that is one: two reductions
+/// of one value each, which vectors and threads can share in any order. NaN is
+/// a maximum.
 struct DecomposeArgmax : OpConversionPattern<ArgmaxOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -81,56 +83,63 @@ struct DecomposeArgmax : OpConversionPattern<ArgmaxOp> {
   matchAndRewrite(ArgmaxOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
-    MLIRContext *context = rewriter.getContext();
     Value x = adaptor.getOperand();
-    auto type = cast<RankedTensorType>(x.getType());
-    auto resultType = cast<RankedTensorType>(op.getType());
     bool isUnsigned = cast<RankedTensorType>(op.getOperand().getType())
                           .getElementType()
                           .isUnsignedInteger();
-    int64_t axis = op.getAxis(), rank = type.getRank();
-    SmallVector<OpFoldResult> shape =
-        getAsIndexOpFoldResult(context, resultType.getShape());
-    Value best = createFill(rewriter, loc, shape,
-                            createExtreme(rewriter, loc, type.getElementType(),
-                                          /*least=*/true, isUnsigned));
-    Value where =
-        createFill(rewriter, loc, shape,
-                   createNumber(rewriter, loc, resultType.getElementType(), 0));
-    AffineMap rows = getMapWithout(context, rank, {axis});
-    AffineMap maps[] = {rewriter.getMultiDimIdentityMap(rank), rows, rows};
-    SmallVector<utils::IteratorType> iterators(rank,
-                                               utils::IteratorType::parallel);
-    iterators[axis] = utils::IteratorType::reduction;
-    auto generic = linalg::GenericOp::create(
-        rewriter, loc, TypeRange{best.getType(), where.getType()},
-        ValueRange{x}, ValueRange{best, where}, maps, iterators,
+    Type element = cast<RankedTensorType>(x.getType()).getElementType();
+    int64_t axis = op.getAxis();
+    Value best = createReduction(
+        rewriter, loc, x, axis,
+        createExtreme(rewriter, loc, element, /*least=*/true, isUnsigned),
         [&](OpBuilder &b, Location l, ValueRange v) {
-          Value better = emitBetter(b, l, v[0], v[1], isUnsigned);
-          Value index = arith::IndexCastOp::create(
-              b, l, v[2].getType(), linalg::IndexOp::create(b, l, axis));
-          Value results[] = {
-              arith::SelectOp::create(b, l, better, v[0], v[1]),
-              arith::SelectOp::create(b, l, better, index, v[2])};
-          linalg::YieldOp::create(b, l, results);
+          return emitExtremum(b, l, v[0], v[1], /*isMax=*/true, isUnsigned);
         });
-    rewriter.replaceOp(op, generic.getResult(1));
+    rewriter.replaceOp(op, createLeastIndex(rewriter, op, x, best));
     return success();
   }
 
-  static Value emitBetter(OpBuilder &b, Location l, Value x, Value best,
-                          bool isUnsigned) {
+  static Value createLeastIndex(OpBuilder &builder, ArgmaxOp op, Value x,
+                                Value best) {
+    Location loc = op.getLoc();
+    auto type = cast<RankedTensorType>(x.getType());
+    auto resultType = cast<RankedTensorType>(op.getType());
+    Type index = resultType.getElementType();
+    int64_t axis = op.getAxis(), rank = type.getRank();
+    Value none = createExtreme(builder, loc, index, /*least=*/false,
+                               /*isUnsigned=*/false);
+    Value init = createFill(
+        builder, loc,
+        getAsIndexOpFoldResult(builder.getContext(), resultType.getShape()),
+        none);
+    AffineMap rows = getMapWithout(builder.getContext(), rank, {axis});
+    AffineMap maps[] = {builder.getMultiDimIdentityMap(rank), rows, rows};
+    SmallVector<utils::IteratorType> iterators(rank,
+                                               utils::IteratorType::parallel);
+    iterators[axis] = utils::IteratorType::reduction;
+    return linalg::GenericOp::create(
+               builder, loc, TypeRange{init.getType()}, ValueRange{x, best},
+               ValueRange{init}, maps, iterators,
+               [&](OpBuilder &b, Location l, ValueRange v) {
+                 Value here = arith::IndexCastOp::create(
+                     b, l, index, linalg::IndexOp::create(b, l, axis));
+                 Value isBest = emitIsBest(b, l, v[0], v[1]);
+                 Value candidate =
+                     arith::SelectOp::create(b, l, isBest, here, none);
+                 Value least = arith::MinSIOp::create(b, l, candidate, v[2]);
+                 linalg::YieldOp::create(b, l, least);
+               })
+        .getResult(0);
+  }
+
+  /// Where there is a NaN the maximum is one, and equals nothing.
+  static Value emitIsBest(OpBuilder &b, Location l, Value x, Value best) {
     if (!isa<FloatType>(x.getType()))
-      return arith::CmpIOp::create(b, l,
-                                   isUnsigned ? arith::CmpIPredicate::ugt
-                                              : arith::CmpIPredicate::sgt,
-                                   x, best);
-    // Unordered says greater or NaN: but a NaN that is there already stays.
-    Value greater =
-        arith::CmpFOp::create(b, l, arith::CmpFPredicate::UGT, x, best);
-    Value open =
-        arith::CmpFOp::create(b, l, arith::CmpFPredicate::ORD, best, best);
-    return arith::AndIOp::create(b, l, greater, open);
+      return arith::CmpIOp::create(b, l, arith::CmpIPredicate::eq, x, best);
+    Value isEqual =
+        arith::CmpFOp::create(b, l, arith::CmpFPredicate::OEQ, x, best);
+    Value isNan = arith::CmpFOp::create(b, l, arith::CmpFPredicate::UNO, x, x);
+    return arith::OrIOp::create(b, l, isEqual, isNan);
   }
 };
 } // namespace

@@ -84,7 +84,7 @@ struct TileSelector {
   Tile select(GroupOp group) const;
 
 private:
-  bool isCPU() const { return target.getBackend() == Backend::CPU; }
+  bool isCPU() const { return !target.isGpu(); }
   int64_t getWantedTiles() const { return tilesPerSM * target.getSms(); }
   Tile selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const;
   int64_t selectStreamingColumns(int64_t batches, int64_t columns) const;

@@ -140,6 +140,20 @@ module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 
 
 // -----
 
+// Bodies of a GPU assume that buffers begin where wide loads may.
+// CHECK-LABEL: ark.kernel @alignedBuffers
+// CHECK-SAME: buffers = [{alignment = 16 : i64, bytes = 16 : i64, kind = "input", name = "x", type = memref<4xf32>}]
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 16,
+    shared_memory = 0, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
+  ark.program @alignedBuffers(%x: memref<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}) {
+    ark.schedule "hand" sms = 2 {
+    }
+    ark.return
+  }
+}
+
+// -----
+
 // The kernel of a module that has none stays away.
 // CHECK-LABEL: module @noProgram
 // CHECK-NEXT: }

@@ -247,3 +247,27 @@ ark.program @namesOfBodies() {
   }
   ark.return
 }
+
+// -----
+
+// A GPU is told where operands begin: buffers at multiples of 16 bytes, and views
+// as far as their place in the buffer leaves of that.
+// CHECK-LABEL: ark.program @alignmentOfAGpusOperands
+// CHECK: func.func private @body_square(
+// CHECK-SAME: memref<8xf32> {llvm.align = 8 : i64, llvm.noalias}, %{{[^:]+}}: memref<8xf32> {llvm.align = 16 : i64, llvm.noalias})
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 16,
+    shared_memory = 1024, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
+  ark.program @alignmentOfAGpusOperands(
+      %x: memref<32xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+      %y: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+    %part = memref.reinterpret_cast %x to offset: [2], sizes: [8], strides: [1] : memref<32xf32> to memref<8xf32, strided<[1], offset: 2>>
+    ark.task "square" grid [1]
+        ins(%part[#ark.region<(d0) -> (0), [8]>] : memref<8xf32, strided<[1], offset: 2>>)
+        outs(%y[#ark.region<(d0) -> (0), [8]>] : memref<8xf32>) {
+    ^bb0(%i: index, %a: memref<8xf32, strided<[1], offset: ?>>, %b: memref<8xf32, strided<[1], offset: ?>>):
+      linalg.square ins(%a : memref<8xf32, strided<[1], offset: ?>>) outs(%b : memref<8xf32, strided<[1], offset: ?>>)
+      ark.yield
+    }
+    ark.return
+  }
+}

@@ -73,10 +73,40 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
   %c4 = arith.constant 4 : index
   %c64 = arith.constant 64 : index
   %one = arith.constant 1.0 : f32
+  // expected-error @below {{'scf.parallel' op cannot be divided among threads: a reduction in it does not begin with its neutral element, or comes after a write}}
   scf.parallel (%i) = (%c0) to (%c4) step (%c1) {
-    // expected-error @below {{'scf.parallel' op cannot be divided among threads: its reduction does not begin with its neutral element}}
     %sum = scf.parallel (%j) = (%c0) to (%c64) step (%c1) init (%one) -> f32 {
       %e = memref.load %x[%i, %j] : memref<4x64xf32>
+      scf.reduce(%e : f32) {
+      ^bb0(%a: f32, %b: f32):
+        %s = arith.addf %a, %b : f32
+        scf.reduce.return %s : f32
+      }
+    }
+    memref.store %sum, %y[%i] : memref<4xf32>
+    scf.reduce
+  }
+  return
+}
+
+// -----
+
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<4x512xf32>, %y: memref<4xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %rows = arith.constant 2 : index
+  %cols = arith.constant 512 : index
+  %zero = arith.constant 0.0 : f32
+  // expected-error @below {{cannot be divided among threads: a reduction in it does not begin with its neutral element, or comes after a write}}
+  scf.parallel (%i) = (%c0) to (%rows) step (%c1) {
+    memref.store %zero, %y[%i] : memref<4xf32>
+    %sum = scf.parallel (%j) = (%c0) to (%cols) step (%c1) init (%zero) -> f32 {
+      %e = memref.load %x[%i, %j] : memref<4x512xf32>
       scf.reduce(%e : f32) {
       ^bb0(%a: f32, %b: f32):
         %s = arith.addf %a, %b : f32

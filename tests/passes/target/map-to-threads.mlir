@@ -136,7 +136,8 @@ ark.kernel @k {
 // CHECK: %[[GROUP:.+]] = arith.divui %[[N]], %[[LANES]]
 // CHECK: %[[LANE:.+]] = arith.remui %[[N]], %[[LANES]]
 // CHECK: arith.minui %[[GROUP]]
-// CHECK: %[[PART:.+]] = scf.for %{{.+}} = %[[LANE]] to %{{.+}} step %{{.+}} iter_args
+// CHECK: %[[FIRST:.+]] = arith.muli %[[LANE]], %{{.+}}
+// CHECK: %[[PART:.+]] = scf.for %{{.+}} = %[[FIRST]] to %{{.+}} step %{{.+}} iter_args
 // CHECK: memref.load
 // CHECK: arith.addf
 // CHECK: scf.yield
@@ -225,6 +226,176 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
       }
     }
     memref.store %sum, %y[%i] : memref<8xf32>
+    scf.reduce
+  }
+  return
+}
+
+// -----
+
+// Where rows begin at multiples of 16 bytes, a thread loads as much at once: four
+// pieces before it needs the first of them.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK: %[[THREAD:.+]] = gpu.thread_id x
+// CHECK: %[[LANE:.+]] = arith.remui
+// CHECK: scf.for %{{.+}} = %{{.+}} to %{{.+}} step %{{.+}} iter_args
+// CHECK-COUNT-4: vector.load %{{.+}} {alignment = 16 : i64} : memref<4x512xf32>, vector<4xf32>
+// CHECK-NOT: vector.load
+// CHECK: vector.extract
+// CHECK-NOT: memref.load
+// CHECK: gpu.shuffle xor
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<4x512xf32> {llvm.align = 16 : i64}, %y: memref<4xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %rows = arith.constant 2 : index
+  %cols = arith.constant 512 : index
+  %zero = arith.constant 0.0 : f32
+  scf.parallel (%i) = (%c0) to (%rows) step (%c1) {
+    %sum = scf.parallel (%j) = (%c0) to (%cols) step (%c1) init (%zero) -> f32 {
+      %e = memref.load %x[%i, %j] : memref<4x512xf32>
+      scf.reduce(%e : f32) {
+      ^bb0(%a: f32, %b: f32):
+        %s = arith.addf %a, %b : f32
+        scf.reduce.return %s : f32
+      }
+    }
+    memref.store %sum, %y[%i] : memref<4xf32>
+    scf.reduce
+  }
+  return
+}
+
+// -----
+
+// Nothing is known of where they begin, or rows are no multiple of it.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK-NOT: vector.load
+// CHECK: return
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<4x510xf32> {llvm.align = 16 : i64}, %u: memref<4x512xf32>, %y: memref<4xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %rows = arith.constant 2 : index
+  %cols = arith.constant 510 : index
+  %zero = arith.constant 0.0 : f32
+  scf.parallel (%i) = (%c0) to (%rows) step (%c1) {
+    %sum = scf.parallel (%j) = (%c0) to (%cols) step (%c1) init (%zero) -> f32 {
+      %e = memref.load %x[%i, %j] : memref<4x510xf32>
+      scf.reduce(%e : f32) {
+      ^bb0(%a: f32, %b: f32):
+        %s = arith.addf %a, %b : f32
+        scf.reduce.return %s : f32
+      }
+    }
+    %other = scf.parallel (%j) = (%c0) to (%cols) step (%c1) init (%zero) -> f32 {
+      %e = memref.load %u[%i, %j] : memref<4x512xf32>
+      scf.reduce(%e : f32) {
+      ^bb0(%a: f32, %b: f32):
+        %s = arith.addf %a, %b : f32
+        scf.reduce.return %s : f32
+      }
+    }
+    memref.store %sum, %y[%i] : memref<4xf32>
+    memref.store %other, %y[%i] : memref<4xf32>
+    scf.reduce
+  }
+  return
+}
+
+// -----
+
+// One result: both warps share it, and meet in shared memory.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK: %[[WORDS:.+]] = memref.alloca() : memref<2xf32>
+// CHECK: %[[THREAD:.+]] = gpu.thread_id x
+// CHECK: %[[ALL:.+]] = arith.constant 64 : index
+// CHECK: arith.divui %{{.+}}, %[[ALL]]
+// CHECK-COUNT-5: gpu.shuffle xor
+// CHECK: scf.if
+// CHECK: memref.store %{{.+}}, %[[WORDS]]
+// CHECK: gpu.barrier
+// CHECK-COUNT-2: memref.load %[[WORDS]]
+// CHECK: arith.addf
+// CHECK: scf.if
+// CHECK: memref.store
+// CHECK: gpu.barrier
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<4x512xf32>, %y: memref<4xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %rows = arith.constant 1 : index
+  %cols = arith.constant 512 : index
+  %zero = arith.constant 0.0 : f32
+  scf.parallel (%i) = (%c0) to (%rows) step (%c1) {
+    %sum = scf.parallel (%j) = (%c0) to (%cols) step (%c1) init (%zero) -> f32 {
+      %e = memref.load %x[%i, %j] : memref<4x512xf32>
+      scf.reduce(%e : f32) {
+      ^bb0(%a: f32, %b: f32):
+        %s = arith.addf %a, %b : f32
+        scf.reduce.return %s : f32
+      }
+    }
+    memref.store %sum, %y[%i] : memref<4xf32>
+    scf.reduce
+  }
+  return
+}
+
+// -----
+
+// Two reductions of an iteration follow each other; the second uses the first.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK: scf.for %{{.+}} = %{{.+}} to %{{.+}} step %{{.+}} iter_args
+// CHECK: %[[FIRST:.+]] = arith.addf
+// CHECK: scf.for %{{.+}} = %{{.+}} to %{{.+}} step %{{.+}} iter_args
+// CHECK: arith.subf
+// CHECK: scf.if
+// CHECK-NEXT: memref.store
+// CHECK-NEXT: memref.store
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<4x512xf32>, %y: memref<4xf32>, %z: memref<4xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %rows = arith.constant 2 : index
+  %cols = arith.constant 512 : index
+  %zero = arith.constant 0.0 : f32
+  scf.parallel (%i) = (%c0) to (%rows) step (%c1) {
+    %sum = scf.parallel (%j) = (%c0) to (%cols) step (%c1) init (%zero) -> f32 {
+      %e = memref.load %x[%i, %j] : memref<4x512xf32>
+      scf.reduce(%e : f32) {
+      ^bb0(%a: f32, %b: f32):
+        %s = arith.addf %a, %b : f32
+        scf.reduce.return %s : f32
+      }
+    }
+    %other = scf.parallel (%j) = (%c0) to (%cols) step (%c1) init (%zero) -> f32 {
+      %d = memref.load %x[%i, %j] : memref<4x512xf32>
+      %e = arith.subf %d, %sum : f32
+      scf.reduce(%e : f32) {
+      ^bb0(%a: f32, %b: f32):
+        %s = arith.addf %a, %b : f32
+        scf.reduce.return %s : f32
+      }
+    }
+    memref.store %sum, %y[%i] : memref<4xf32>
+    memref.store %other, %z[%i] : memref<4xf32>
     scf.reduce
   }
   return

@@ -123,17 +123,19 @@ ark.program @reductionOfEverythingIsAScalar(
 ark.program @argmaxKeepsTheFirstMaximum(
     %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<4xi32> {ark.name = "y"}) {
-  // CHECK: %[[BOTH:.+]]:2 = linalg.generic {{.*}}iterator_types = ["parallel", "reduction"]} ins(%{{.+}} : tensor<4x8xf32>) outs(%{{.+}}, %{{.+}} : tensor<4xf32>, tensor<4xi32>)
-  // CHECK-NEXT: ^bb0(%[[X:.+]]: f32, %[[BEST:.+]]: f32, %[[WHERE:.+]]: i32):
-  // CHECK-NEXT: %[[GREATER:.+]] = arith.cmpf ugt, %[[X]], %[[BEST]]
-  // CHECK-NEXT: %[[OPEN:.+]] = arith.cmpf ord, %[[BEST]], %[[BEST]]
-  // CHECK-NEXT: %[[BETTER:.+]] = arith.andi %[[GREATER]], %[[OPEN]]
-  // CHECK-NEXT: %[[INDEX:.+]] = linalg.index 1
-  // CHECK-NEXT: %[[I:.+]] = arith.index_cast %[[INDEX]] : index to i32
-  // CHECK-DAG: %[[VALUE:.+]] = arith.select %[[BETTER]], %[[X]], %[[BEST]]
-  // CHECK-DAG: %[[POSITION:.+]] = arith.select %[[BETTER]], %[[I]], %[[WHERE]]
-  // CHECK-NEXT: linalg.yield %[[VALUE]], %[[POSITION]]
-  // CHECK: ark.yield %[[BOTH]]#1
+  // CHECK: %[[BEST:.+]] = linalg.generic {{.*}}iterator_types = ["parallel", "reduction"]} ins(%{{.+}} : tensor<4x8xf32>) outs(%{{.+}} : tensor<4xf32>)
+  // CHECK: arith.maximumf
+  // CHECK: %[[WHERE:.+]] = linalg.generic {{.*}}iterator_types = ["parallel", "reduction"]} ins(%{{.+}}, %[[BEST]] : tensor<4x8xf32>, tensor<4xf32>) outs(%{{.+}} : tensor<4xi32>)
+  // CHECK-NEXT: ^bb0(%[[X:.+]]: f32, %[[MAX:.+]]: f32, %[[LEAST:.+]]: i32):
+  // CHECK: %[[INDEX:.+]] = linalg.index 1
+  // CHECK: %[[I:.+]] = arith.index_cast %[[INDEX]] : index to i32
+  // CHECK-DAG: %[[EQUAL:.+]] = arith.cmpf oeq, %[[X]], %[[MAX]]
+  // CHECK-DAG: %[[NAN:.+]] = arith.cmpf uno, %[[X]], %[[X]]
+  // CHECK: %[[IS:.+]] = arith.ori %[[EQUAL]], %[[NAN]]
+  // CHECK: %[[CANDIDATE:.+]] = arith.select %[[IS]], %[[I]], %{{.+}} : i32
+  // CHECK: %[[NEW:.+]] = arith.minsi %[[CANDIDATE]], %[[LEAST]]
+  // CHECK: linalg.yield %[[NEW]]
+  // CHECK: ark.yield %[[WHERE]]
   %0 = ark.group "g" (%a = %x)
       : (tensor<4x8xf32>) -> tensor<4xi32> {
     %r = ark.argmax %a axis = 1 : (tensor<4x8xf32>) -> tensor<4xi32>
@@ -147,8 +149,10 @@ ark.program @argmaxOfUnsignedIntegers(
     %x: tensor<4x8xui8> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<8xi32> {ark.name = "y"}) {
   // CHECK: iterator_types = ["reduction", "parallel"]
-  // CHECK: arith.cmpi ugt
+  // CHECK: arith.maxui
+  // CHECK: iterator_types = ["reduction", "parallel"]
   // CHECK: linalg.index 0
+  // CHECK: arith.cmpi eq
   %0 = ark.group "g" (%a = %x)
       : (tensor<4x8xui8>) -> tensor<8xi32> {
     %r = ark.argmax %a axis = 0 : (tensor<4x8xui8>) -> tensor<8xi32>

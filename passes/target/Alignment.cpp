@@ -1,0 +1,78 @@
+//===- Alignment.cpp - Where elements of a buffer lie ---------------------===//
+
+#include "passes/target/Alignment.h"
+
+#include "lib/support/BufferView.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// More than any access needs.
+static constexpr uint64_t kMost = 256;
+
+/// A number that `value` is known to be a multiple of; 0 for zero itself.
+static uint64_t getDivisor(OpFoldResult value) {
+  if (std::optional<int64_t> constant = getConstantIntValue(value))
+    return llvm::AbsoluteValue(*constant);
+  auto apply = cast<Value>(value).getDefiningOp<affine::AffineApplyOp>();
+  return apply ? apply.getAffineMap().getResult(0).getLargestKnownDivisor() : 1;
+}
+
+/// Of an address that is this many bytes on from an aligned one.
+static uint64_t getAlignmentAt(uint64_t alignment, uint64_t bytes) {
+  return bytes == 0 ? alignment : llvm::MinAlign(alignment, bytes);
+}
+
+static uint64_t getBaseAlignment(Value buffer) {
+  auto type = cast<MemRefType>(buffer.getType());
+  uint64_t least = getElementBytes(type.getElementType());
+  if (auto argument = dyn_cast<BlockArgument>(buffer)) {
+    auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
+    auto attribute = function ? function.getArgAttrOfType<IntegerAttr>(
+                                    argument.getArgNumber(),
+                                    LLVM::LLVMDialect::getAlignAttrName())
+                              : nullptr;
+    return attribute ? attribute.getInt() : least;
+  }
+  if (auto temporary = buffer.getDefiningOp<memref::AllocaOp>())
+    return temporary.getAlignment().value_or(least);
+  if (auto cast = buffer.getDefiningOp<memref::CastOp>())
+    return getBaseAlignment(cast.getSource());
+  auto view = buffer.getDefiningOp<memref::SubViewOp>();
+  if (!view)
+    return least;
+  uint64_t alignment = getBaseAlignment(view.getSource());
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (failed(getStridesAndOffset(view.getSourceType(), strides, offset)))
+    return least;
+  for (auto [place, stride] : llvm::zip(view.getMixedOffsets(), strides))
+    alignment =
+        getAlignmentAt(alignment, ShapedType::isDynamic(stride)
+                                      ? least
+                                      : getDivisor(place) * stride * least);
+  return alignment;
+}
+
+int64_t ark::getAlignment(Value buffer, ValueRange indices, int64_t elements) {
+  auto type = cast<MemRefType>(buffer.getType());
+  uint64_t bytes = getElementBytes(type.getElementType());
+  uint64_t alignment = std::min(kMost, getBaseAlignment(buffer));
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (indices.empty() || failed(getStridesAndOffset(type, strides, offset)))
+    return bytes;
+  for (auto [index, stride] : llvm::zip(indices.drop_back(), strides))
+    alignment =
+        getAlignmentAt(alignment, ShapedType::isDynamic(stride)
+                                      ? bytes
+                                      : getDivisor(index) * stride * bytes);
+  return getAlignmentAt(alignment, elements * bytes);
+}

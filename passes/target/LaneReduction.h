@@ -1,0 +1,52 @@
+//===- LaneReduction.h - One thread's share of a reduction ------*- C++ -*-===//
+
+#ifndef ARK_PASSES_TARGET_LANEREDUCTION_H
+#define ARK_PASSES_TARGET_LANEREDUCTION_H
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace mlir::ark {
+
+/// A reducing loop that several threads share. Each takes every n-th piece: as
+/// many neighbouring iterations as one load brings the operands of.
+class LaneReduction {
+public:
+  /// Nothing, if the loop does not begin with its neutral element.
+  static std::optional<LaneReduction> match(scf::ParallelOp reduction);
+
+  /// Pieces, at most, where that can be told.
+  std::optional<int64_t> getNumPieces() const;
+
+  /// What the thread `lane` of `lanes` combines, at the place of the loop,
+  /// whose body is cloned.
+  Value build(OpBuilder &builder, Value lane, int64_t lanes);
+
+  Value combine(OpBuilder &builder, Value a, Value b) const;
+
+  scf::ParallelOp getLoop() const { return loop; }
+
+private:
+  explicit LaneReduction(scf::ParallelOp loop);
+
+  bool isContiguous(memref::LoadOp load) const;
+  bool fitsWidth(memref::LoadOp load) const;
+  void chooseWidth();
+  Value buildUnrolled(OpBuilder &builder, Value lane, int64_t lanes,
+                      int64_t count);
+  Value buildPieces(OpBuilder &builder, ArrayRef<Value> begins, Value sum);
+  Value buildPiece(OpBuilder &builder, Value begin, ArrayRef<Value> vectors,
+                   Value sum);
+  SmallVector<Value> loadVectors(OpBuilder &builder, Value begin);
+  Value buildStrided(OpBuilder &builder, Value lane, int64_t lanes);
+
+  scf::ParallelOp loop;
+  /// Iterations of a piece.
+  int64_t width = 1;
+  /// Loads that bring all of a piece at once.
+  SmallVector<memref::LoadOp> wideLoads;
+};
+
+} // namespace mlir::ark
+
+#endif // ARK_PASSES_TARGET_LANEREDUCTION_H

@@ -1,0 +1,232 @@
+//===- MergeVctas.cpp - A run of vCTAs as one parallel loop ---------------===//
+
+#include "passes/kernel/KernelAbi.h"
+#include "passes/target/Bodies.h"
+#include "passes/target/LaneReduction.h"
+#include "passes/target/Lowerings.h"
+#include "passes/target/Passes.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Affine/IR/ValueBoundsOpInterfaceImpl.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/IR/ValueBoundsOpInterfaceImpl.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/MemRef/IR/ValueBoundsOpInterfaceImpl.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/SCF/IR/ValueBoundsOpInterfaceImpl.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/ValueBoundsOpInterface.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_MERGEVCTASPASS
+#include "passes/target/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// Loads of one thread in a reduction that it shares with its warp only.
+static constexpr int64_t kMaxPieces = 64;
+
+/// Whether the loop runs over the vCTAs that the body is called for.
+static bool isOverVctas(scf::ForOp loop, func::FuncOp body) {
+  return loop.getLowerBound() == body.getArgument(abi::kBodyBegin) &&
+         loop.getUpperBound() == body.getArgument(abi::kBodyEnd);
+}
+
+/// A temporary that is written belongs to one vCTA at a time.
+static bool writesTemporary(Operation *op) {
+  return op
+      ->walk([](memref::StoreOp store) {
+        Value root = store.getMemRef();
+        while (auto view = root.getDefiningOp<ViewLikeOpInterface>())
+          root = view.getViewSource();
+        return root.getDefiningOp<memref::AllocaOp>() ? WalkResult::interrupt()
+                                                      : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// Whether one result alone has work for all threads of a CTA. Merged, only a
+/// warp would share it.
+static bool hasLongReduction(scf::ParallelOp loop) {
+  return llvm::any_of(
+      loop.getBody()->getOps<scf::ParallelOp>(), [](scf::ParallelOp inner) {
+        std::optional<LaneReduction> reduction = LaneReduction::match(inner);
+        return reduction &&
+               reduction->getNumPieces().value_or(0) > kMaxPieces * kWarpSize;
+      });
+}
+
+/// The one parallel loop that a loop over vCTAs consists of, if nothing else in
+/// it touches memory.
+static scf::ParallelOp getOnlyLoop(scf::ForOp vctas) {
+  scf::ParallelOp only;
+  for (Operation &op : vctas.getBody()->without_terminator()) {
+    auto loop = dyn_cast<scf::ParallelOp>(op);
+    if (loop && !only && loop.getNumReductions() == 0)
+      only = loop;
+    else if (loop || !isMemoryEffectFree(&op))
+      return {};
+  }
+  bool fits = only && !writesTemporary(only) && !hasLongReduction(only);
+  return fits ? only : scf::ParallelOp();
+}
+
+namespace {
+/// One dimension of the parallel loop of any vCTA.
+struct Extent {
+  /// As the loop has it; it may differ from vCTA to vCTA.
+  Value end;
+  /// The largest one, where `end` is not known outside.
+  std::optional<int64_t> bound;
+};
+
+/// Makes one parallel loop of a loop over vCTAs and the one inside.
+class Merger {
+public:
+  Merger(scf::ForOp vctas, scf::ParallelOp loop)
+      : vctas(vctas), loop(loop), builder(vctas) {}
+
+  /// Whether a loop of the same bounds fits all vCTAs.
+  bool analyze();
+  void merge();
+
+private:
+  scf::ParallelOp createMerged();
+  Value clamp(ValueRange variables, SmallVectorImpl<Value> &clamped);
+  void guardStores(Block *block, Value isThere);
+
+  scf::ForOp vctas;
+  scf::ParallelOp loop;
+  OpBuilder builder;
+  SmallVector<Extent> extents;
+};
+} // namespace
+
+bool Merger::analyze() {
+  for (auto [begin, end, step] :
+       llvm::zip(loop.getLowerBound(), loop.getUpperBound(), loop.getStep())) {
+    if (!isConstantIntValue(begin, 0) || !isConstantIntValue(step, 1))
+      return false;
+    if (vctas.isDefinedOutsideOfLoop(end) || matchPattern(end, m_Constant())) {
+      extents.push_back({end, std::nullopt});
+      continue;
+    }
+    FailureOr<int64_t> bound = ValueBoundsConstraintSet::computeConstantBound(
+        presburger::BoundType::UB, end, /*stopCondition=*/nullptr,
+        /*closedUB=*/true);
+    if (failed(bound) || *bound < 1)
+      return false;
+    extents.push_back({end, *bound});
+  }
+  return true;
+}
+
+/// Without a body, but its terminator.
+scf::ParallelOp Merger::createMerged() {
+  Location loc = loop.getLoc();
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  SmallVector<Value> begins = {vctas.getLowerBound()},
+                     ends = {vctas.getUpperBound()}, steps = {vctas.getStep()};
+  for (const Extent &extent : extents) {
+    begins.push_back(zero);
+    steps.push_back(arith::ConstantIndexOp::create(builder, loc, 1));
+    if (extent.bound)
+      ends.push_back(
+          arith::ConstantIndexOp::create(builder, loc, *extent.bound));
+    else if (Operation *constant = extent.end.getDefiningOp();
+             constant && !vctas.isDefinedOutsideOfLoop(extent.end))
+      ends.push_back(builder.clone(*constant)->getResult(0));
+    else
+      ends.push_back(extent.end);
+  }
+  return scf::ParallelOp::create(builder, loc, begins, ends, steps);
+}
+
+/// Iterations beyond the end of a vCTA that is cut short do its last one again,
+/// so that threads that share a reduction stay together. Gives whether this is
+/// an iteration of its own.
+Value Merger::clamp(ValueRange variables, SmallVectorImpl<Value> &clamped) {
+  Location loc = loop.getLoc();
+  Value isThere;
+  for (auto [variable, extent] : llvm::zip(variables, extents)) {
+    clamped.push_back(variable);
+    if (!extent.bound)
+      continue;
+    Value one = arith::ConstantIndexOp::create(builder, loc, 1);
+    Value last = arith::SubIOp::create(builder, loc, extent.end, one);
+    clamped.back() = arith::MinSIOp::create(builder, loc, variable, last);
+    Value isInside = arith::CmpIOp::create(
+        builder, loc, arith::CmpIPredicate::slt, variable, extent.end);
+    isThere =
+        isThere
+            ? arith::AndIOp::create(builder, loc, isThere, isInside).getResult()
+            : isInside;
+  }
+  return isThere;
+}
+
+void Merger::guardStores(Block *block, Value isThere) {
+  for (auto store :
+       llvm::make_early_inc_range(block->getOps<memref::StoreOp>())) {
+    builder.setInsertionPoint(store);
+    auto branch = scf::IfOp::create(builder, store.getLoc(), isThere,
+                                    /*hasElse=*/false);
+    store->moveBefore(branch.thenBlock()->getTerminator());
+  }
+}
+
+void Merger::merge() {
+  scf::ParallelOp merged = createMerged();
+  Block *body = merged.getBody();
+  IRRewriter rewriter(builder);
+  SmallVector<Value> variables = merged.getInductionVars();
+  vctas.getInductionVar().replaceAllUsesWith(variables.front());
+  for (Operation &op :
+       llvm::make_early_inc_range(vctas.getBody()->without_terminator()))
+    if (&op != loop)
+      op.moveBefore(body->getTerminator());
+  builder.setInsertionPoint(body->getTerminator());
+  SmallVector<Value> clamped;
+  Value isThere = clamp(ValueRange(variables).drop_front(), clamped);
+  loop.getBody()->getTerminator()->erase();
+  rewriter.inlineBlockBefore(loop.getBody(), body->getTerminator(), clamped);
+  if (isThere)
+    guardStores(body, isThere);
+  vctas.erase();
+}
+
+namespace {
+struct MergeVctasPass : ark::impl::MergeVctasPassBase<MergeVctasPass> {
+  using MergeVctasPassBase::MergeVctasPassBase;
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    MergeVctasPassBase::getDependentDialects(registry);
+    affine::registerValueBoundsOpInterfaceExternalModels(registry);
+    arith::registerValueBoundsOpInterfaceExternalModels(registry);
+    memref::registerValueBoundsOpInterfaceExternalModels(registry);
+    scf::registerValueBoundsOpInterfaceExternalModels(registry);
+  }
+
+  void runOnOperation() override {
+    for (func::FuncOp body : getBodies(getOperation()))
+      for (auto vctas : llvm::make_early_inc_range(
+               body.getBody().front().getOps<scf::ForOp>()))
+        if (isOverVctas(vctas, body))
+          mergeInto(vctas);
+  }
+
+private:
+  static void mergeInto(scf::ForOp vctas) {
+    scf::ParallelOp loop = getOnlyLoop(vctas);
+    if (!loop)
+      return;
+    Merger merger(vctas, loop);
+    if (merger.analyze())
+      merger.merge();
+  }
+};
+} // namespace
