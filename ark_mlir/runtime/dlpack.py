@@ -81,19 +81,22 @@ def import_dlpack(value: Any, name: str) -> NDArray[Any]:
     Raises InvalidUsageError, which calls the value `name`, when it lies on a device, needs a
     gradient, or has an element type that ark has not.
     """
-    device, _ = value.__dlpack_device__()
-    if device not in _CPU_DEVICES:
-        where = _DEVICES.get(int(device), f"device type {int(device)}")
-        raise InvalidUsageError(f"{name} lies on {where}; pass it in host memory")
     try:
-        capsule = _export(value)
+        device, _ = value.__dlpack_device__()
+        capsule = _export(value) if device in _CPU_DEVICES else None
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise InvalidUsageError(f"{name} cannot be passed through DLPack: {error}") from None
+    if capsule is None:
+        where = _DEVICES.get(int(device), f"device type {int(device)}")
+        raise InvalidUsageError(f"{name} lies on {where}; pass it in host memory")
     tensor, read_only = _record(capsule, name)
     return _Holder(capsule, tensor, read_only, name).array()
 
 
 def _export(value: Any) -> Any:
+    # torch passes the memory of a lazy negation on as if it were the values.
+    if hasattr(value, "resolve_neg"):
+        value = value.resolve_neg()
     try:
         return value.__dlpack__(max_version=(1, 0))
     except TypeError:  # made before version 1 of the protocol
@@ -128,6 +131,8 @@ class _Holder:
             raise InvalidUsageError(f"{name} has elements of {kind}; ark has {known}")
         size = self._dtype.itemsize
         shape: tuple[int, ...] = tuple(tensor.shape[axis] for axis in range(tensor.ndim))
+        if not tensor.data and 0 not in shape:
+            raise InvalidUsageError(f"{name} has no memory; is it a fake tensor?")
         self._shape = shape
         strides = None
         if tensor.strides:

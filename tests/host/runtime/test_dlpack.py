@@ -129,10 +129,10 @@ def library(name: str) -> Any:
     return pytest.importorskip(name, reason=f"{name} is not installed")
 
 
-@pytest.mark.parametrize("dtype", ["fp32", "fp16", "bf16", "int32", "uint8", "bool"])
-def test_torch(dtype: str) -> None:
+@pytest.mark.parametrize("dtype", dtypes.ALL, ids=str)
+def test_torch(dtype: ark.DType) -> None:
     torch = library("torch")
-    array = np.arange(6).reshape(2, 3).astype(dtypes.as_dtype(dtype).numpy)
+    array = np.arange(6).reshape(2, 3).astype(dtype.numpy)
     tensor = framework([np.zeros(1), torch.zeros(1)])(array)
     assert isinstance(tensor, torch.Tensor)
     assert tensor.data_ptr() == array.ctypes.data, "copied"
@@ -153,6 +153,83 @@ def test_torch_parameters_are_bound_as_they_are(add: Any, x: Array) -> None:
     y = add.bind({"w": weight}).run(x=torch.from_numpy(x))["y"]
     assert isinstance(y, torch.Tensor)
     assert torch.equal(y, torch.arange(128) + 3.5)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda torch: torch.tensor(3.0),
+        lambda torch: torch.empty(0, 4),
+        lambda torch: torch.arange(24.0).view(4, 6).t(),
+        lambda torch: torch.arange(24.0)[1:].view(1, 23),
+        lambda torch: torch.ones(1, 3).expand(4, 3),
+        lambda torch: torch.complex(torch.ones(3), torch.ones(3)).conj().imag,  # negated lazily
+    ],
+)
+def test_torch_of_any_layout(make: Any) -> None:
+    torch = library("torch")
+    tensor = make(torch)
+    assert np.array_equal(to_numpy(tensor, "x"), tensor.numpy(force=True))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda torch: torch.empty(2, device="meta"), "meta"),
+        (lambda torch: torch.ones(2, 2).to_sparse(), "layout"),
+        (lambda torch: torch.ones(2, dtype=torch.complex64).conj(), "conjugate"),
+        (lambda torch: torch.ones(2, dtype=torch.float64), "float64"),
+        (lambda torch: torch.ones(2, dtype=torch.float8_e4m3fnuz), "type 11-8"),
+    ],
+)
+def test_what_torch_cannot_pass(make: Any, message: str) -> None:
+    torch = library("torch")
+    with pytest.raises(ark.InvalidUsageError, match=f"^x .*{message}"):
+        to_numpy(make(torch), "x")
+
+
+@pytest.mark.filterwarnings("ignore:Accessing the data pointer of FakeTensor")
+def test_a_fake_tensor_has_no_memory() -> None:
+    torch = library("torch")
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode():
+        fake = torch.ones(2)
+    with pytest.raises(ark.InvalidUsageError, match="x has no memory"):
+        to_numpy(fake, "x")
+
+
+def test_torch_parameters_live_as_long_as_they_are_bound(add: Any, x: Array) -> None:
+    torch = library("torch")
+    weight = torch.full((128,), 3.0)
+    gone = weakref.ref(weight.untyped_storage())
+    add.bind({"w": weight})
+    assert add.report().bound_copied == 0
+    del weight
+    gc.collect()
+    assert torch.equal(add.run(x=torch.from_numpy(x))["y"], torch.arange(128) + 3.5)
+    add.close()
+    gc.collect()
+    assert gone() is None
+
+
+@pytest.mark.parametrize("part", [slice(1, 129), slice(0, 256, 2)], ids=["misaligned", "strided"])
+def test_torch_parameters_are_copied_where_they_must_be(add: Any, x: Array, part: slice) -> None:
+    torch = library("torch")
+    weight = torch.arange(256.0)[part]
+    y = add.bind({"w": weight}).run(x=torch.from_numpy(x))["y"]
+    assert add.report().bound_copied == weight.nbytes
+    assert torch.equal(y, torch.arange(128) + weight + 0.5)
+
+
+def test_torch_results_outlive_the_executable(add: Any, x: Array) -> None:
+    torch = library("torch")
+    y = add.bind({"w": torch.full((128,), 3.0)}).run(x=torch.from_numpy(x))["y"]
+    add.close()
+    del add
+    gc.collect()
+    y += 1
+    assert torch.equal(y, torch.arange(128) + 4.5)
 
 
 @pytest.mark.parametrize("dtype", ["fp32", "bf16", "fp8_e4m3", "fp8_e5m2", "int32", "bool"])
