@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from .dtypes import uint32 as uint32
     from .errors import *  # noqa: F403 - errors.__all__ is public as a whole
     from .frontend import *  # noqa: F403 - frontend.__all__ is public as a whole
+    from .pytorch import from_torch as from_torch
     from .runtime import Executable as Executable
     from .runtime import load as load
 
@@ -75,7 +76,7 @@ _FRONTEND = (
 )  # fmt: skip
 _SUBPACKAGES = (
     "bundle", "cli", "compiler", "distributed", "dtypes", "errors", "frontend", "ir", "knobs",
-    "models", "passmanager", "reference", "runtime", "show", "targets",
+    "models", "passmanager", "pytorch", "reference", "runtime", "show", "targets",
 )  # fmt: skip
 
 # Public name -> (module, name there). Stated once; __all__ and __dir__ follow.
@@ -88,6 +89,7 @@ _NAMES: dict[str, tuple[str, str]] = {
     "compile": (".compiler", "compile"),
     "Executable": (".runtime", "Executable"),
     "load": (".runtime", "load"),
+    "from_torch": (".pytorch", "from_torch"),
 }
 
 __all__ = [*sorted(_NAMES), "__version__"]  # pyright: ignore[reportUnsupportedDunderAll]

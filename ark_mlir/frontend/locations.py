@@ -10,20 +10,25 @@ from __future__ import annotations
 import itertools
 import os
 import sys
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from types import FrameType
 
 from .. import ir
 
-__all__ = ["Frame", "describe", "to_location", "user_frames"]
+__all__ = ["Frame", "describe", "placed", "to_location", "user_frames"]
 
 # Our own frames tell a user nothing. Models of this package are users, too.
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _OURS = tuple(
-    os.path.join(_PACKAGE, folder, "") for folder in ("frontend", "compiler", "reference")
+    os.path.join(_PACKAGE, folder, "")
+    for folder in ("frontend", "compiler", "pytorch", "reference")
 )
 _INSTALLED = tuple(os.sep + folder + os.sep for folder in ("site-packages", "dist-packages"))
 _CALLERS = 3
+_PLACED: ContextVar[tuple[Frame, ...]] = ContextVar("ark_placed", default=())
 
 
 @dataclass(frozen=True)
@@ -38,12 +43,27 @@ class Frame:
         return f"{self.file}:{self.line}"
 
 
+@contextmanager
+def placed(frames: Sequence[Frame]) -> Generator[None, None, None]:
+    """Ops made inside come from these lines, innermost first, and not from who makes them.
+
+    For programs that are read from elsewhere. No frames leave everything as it is.
+    """
+    token = _PLACED.set(tuple(frames) or _PLACED.get())
+    try:
+        yield
+    finally:
+        _PLACED.reset(token)
+
+
 def user_frames(callers: int = _CALLERS) -> list[Frame]:
     """The innermost frame outside of the compiler, then up to `callers` of its callers.
 
     Callers end at module level and at code of installed packages (a test runner, say),
     which would say nothing about the program.
     """
+    if given := _PLACED.get():
+        return list(given[: 1 + callers])
     frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None and frame.f_code.co_filename.startswith(_OURS):
         frame = frame.f_back

@@ -1,0 +1,11 @@
+"""The table of ATen ops; see ``table``. Needs no torch."""
+
+from . import elementwise as elementwise
+from . import indexing as indexing
+from . import linear as linear
+from . import reductions as reductions
+from . import transformer as transformer
+from . import views as views
+from .table import Out, Unavailable, find, is_view, names, unsupported
+
+__all__ = ["Out", "Unavailable", "find", "is_view", "names", "unsupported"]

@@ -1,0 +1,88 @@
+"""ATen's reads by index."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ... import frontend as ark
+from ...dtypes import bool_, int64
+from .table import Out, aten, unsupported
+from .values import Operand, axis_of, shaped, tensor
+
+
+@aten("embedding.default")
+def _embedding(
+    out: Out,
+    weight: ark.Tensor,
+    indices: Operand,
+    padding_idx: int = -1,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> ark.Tensor:
+    return ark.embedding(tensor(indices), tensor(weight))
+
+
+@aten("index_select.default")
+def _index_select(out: Out, x: Operand, dim: int, index: Operand) -> ark.Tensor:
+    source = tensor(x)
+    return shaped(ark.gather(source, tensor(index), axis_of(dim, source.ndim)), out.shape)
+
+
+@aten("gather.default")
+def _gather(
+    out: Out, x: Operand, dim: int, index: Operand, sparse_grad: bool = False
+) -> ark.Tensor:
+    """Element by element: the places of all in the flat tensor."""
+    source, places = tensor(x), tensor(index, int64)
+    axis = axis_of(dim, source.ndim)
+    strides = _strides(source.shape)
+    grids = np.indices(out.shape, dtype=np.int64)
+    fixed = sum((g * s for a, (g, s) in enumerate(zip(grids, strides, strict=True)) if a != axis),
+                np.zeros(out.shape, np.int64))  # fmt: skip
+    flat = places * strides[axis] + ark.constant(fixed, int64) if out.shape else places
+    return ark.gather(shaped(source, (source.size,)), flat, 0)
+
+
+def _strides(shape: Sequence[int]) -> list[int]:
+    return [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
+
+
+@aten("index.Tensor")
+def _index(out: Out, x: Operand, indices: Sequence[Operand | None]) -> ark.Tensor:
+    """Advanced indexing: the indexed dimensions as one, and a gather along that."""
+    source = tensor(x)
+    axes = [axis for axis, index in enumerate(indices) if index is not None]
+    positions = [tensor(index) for index in indices if index is not None]
+    if any(position.dtype is bool_ for position in positions):
+        raise unsupported("indexing with a mask, whose result has no static shape")
+    # Dimensions that lie apart move to the front, as numpy has it, too.
+    first = axes[0] if axes == list(range(axes[0], axes[-1] + 1)) else 0
+    rest = [axis for axis in range(source.ndim) if axis not in axes]
+    order = [*rest[:first], *axes, *rest[first:]]
+    if order != list(range(source.ndim)):
+        source = ark.transpose(source, order)
+    extents = source.shape[first : first + len(axes)]
+    flat = _flat_positions(positions, extents)
+    merged = (*source.shape[:first], math.prod(extents), *source.shape[first + len(axes) :])
+    return ark.gather(shaped(source, merged), flat, first)
+
+
+def _flat_positions(positions: Sequence[ark.Tensor], extents: Sequence[int]) -> ark.Tensor:
+    """Places in dimensions of `extents` taken as one; negative ones count from the end."""
+    flat: ark.Tensor | None = None
+    for position, extent, stride in zip(positions, extents, _strides(extents), strict=True):
+        place = tensor(position, int64)
+        place = ark.where(place < 0, place + extent, place)
+        # Beyond its own dimension, an index must not reach into the next.
+        if len(extents) > 1:
+            place = ark.where(
+                ark.logical_and(place >= 0, place < extent), place, math.prod(extents)
+            )
+        scaled = place * stride
+        flat = scaled if flat is None else flat + scaled
+    if flat is None:
+        raise unsupported("indexing with nothing")
+    return flat

@@ -1,0 +1,104 @@
+"""ATen's matrix products and attention."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ... import frontend as ark
+from .table import Out, Unavailable, aten, unsupported
+from .values import Operand, shaped, tensor, to
+
+
+@aten("mm.default", "bmm.default")
+def _mm(out: Out, a: Operand, b: Operand) -> ark.Tensor:
+    return ark.matmul(tensor(a), tensor(b))
+
+
+@aten("matmul.default", "mv.default", "dot.default")
+def _matmul(out: Out, a: Operand, b: Operand) -> ark.Tensor:
+    lhs, rhs = tensor(a), tensor(b)
+    if lhs.ndim == 1:  # a row
+        lhs = shaped(lhs, (1, lhs.size))
+    if rhs.ndim == 1:  # a column
+        rhs = shaped(rhs, (rhs.size, 1))
+    product = ark.matmul(lhs, rhs)
+    return shaped(product, out.shape)
+
+
+@aten("linear.default")
+def _linear(out: Out, x: Operand, weight: ark.Tensor, bias: ark.Tensor | None = None) -> ark.Tensor:
+    source, table = tensor(x), tensor(weight)
+    rows = source if source.ndim > 1 else shaped(source, (1, source.size))
+    table = table if table.ndim > 1 else shaped(table, (1, table.size))
+    product = ark.matmul(rows, table, transpose_other=True)
+    product = shaped(product, out.shape)
+    return product if bias is None else product + bias
+
+
+def _sum(product: ark.Tensor, addend: Operand, alpha: float, beta: float) -> ark.Tensor:
+    scaled = product if alpha == 1 else product * alpha
+    if beta == 0:  # torch then ignores infinities and NaN of the addend
+        return scaled
+    other = to(addend, product.dtype)
+    return scaled + (other if beta == 1 else other * beta)
+
+
+@aten("addmm.default", "baddbmm.default")
+def _addmm(
+    out: Out, addend: Operand, a: Operand, b: Operand, beta: float = 1, alpha: float = 1
+) -> ark.Tensor:
+    return _sum(ark.matmul(tensor(a), tensor(b)), addend, alpha, beta)
+
+
+@aten("addmv.default")
+def _addmv(
+    out: Out, addend: Operand, a: Operand, b: Operand, beta: float = 1, alpha: float = 1
+) -> ark.Tensor:
+    return _sum(_matmul(out, a, b), addend, alpha, beta)
+
+
+@aten("scaled_dot_product_attention.default")
+def _attention(
+    out: Out,
+    q: ark.Tensor,
+    k: ark.Tensor,
+    v: ark.Tensor,
+    attn_mask: Operand | None = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> ark.Tensor:
+    if dropout_p:
+        raise unsupported("dropout draws random numbers; call module.eval() first")
+    query, key, value = tensor(q), tensor(k), tensor(v)
+    mask = None if attn_mask is None else _mask(tensor(attn_mask), query)
+    queries, keys = query.shape[-2], key.shape[-2]
+    if is_causal and queries != keys:
+        # torch counts both from the start, ark from the end.
+        mask, is_causal = ark.constant(np.tri(queries, keys, dtype=np.bool_)), False
+    if query.ndim == 2:  # no heads
+        query, key, value = (ark.unsqueeze(t, 0) for t in (query, key, value))
+    mixed = ark.attention(query, key, value, scale=scale, causal=is_causal, mask=mask)
+    return shaped(mixed, out.shape)
+
+
+def _mask(mask: ark.Tensor, query: ark.Tensor) -> ark.Tensor:
+    return tensor(mask, query.dtype) if mask.dtype.is_float else mask
+
+
+@aten("_scaled_dot_product_flash_attention_for_cpu.default")
+def _flash_attention(
+    out: tuple[Out, ...],
+    q: ark.Tensor,
+    k: ark.Tensor,
+    v: ark.Tensor,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    attn_mask: Operand | None = None,
+    scale: float | None = None,
+) -> Any:
+    mixed = _attention(out[0], q, k, v, attn_mask, dropout_p, is_causal, scale)
+    return mixed, Unavailable("the logarithm of the sum of an attention, which gradients need")

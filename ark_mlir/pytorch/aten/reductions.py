@@ -1,0 +1,306 @@
+"""ATen ops over whole dimensions: reductions, softmax, normalisation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import frontend as ark
+from ...dtypes import DType, bool_, int32
+from .table import Out, Unavailable, aten, unsupported
+from .values import Operand, as_axes, axis_of, shaped, tensor
+
+Axes = int | Sequence[int] | None
+_MAX_PREFIXES = 4096
+
+
+def _reduced(
+    op: Callable[..., ark.Tensor], out: Out, x: ark.Tensor, dim: Axes, keepdim: bool
+) -> ark.Tensor:
+    if x.ndim == 0:  # torch lets rank zero be reduced along its only element
+        return shaped(op(shaped(x, (1,)), 0, keepdims=False), out.shape)
+    return op(x, as_axes(dim, x.ndim), keepdims=keepdim)
+
+
+@aten("sum.default", "sum.dim_IntList")
+def _sum(
+    out: Out, x: Operand, dim: Axes = None, keepdim: bool = False, dtype: DType | None = None
+) -> ark.Tensor:
+    return _reduced(ark.reduce_sum, out, tensor(x, out.dtype), dim, keepdim)
+
+
+@aten("mean.default", "mean.dim")
+def _mean(
+    out: Out, x: Operand, dim: Axes = None, keepdim: bool = False, dtype: DType | None = None
+) -> ark.Tensor:
+    return _reduced(ark.reduce_mean, out, tensor(x, out.dtype), dim, keepdim)
+
+
+def _of_numbers(
+    op: Callable[..., ark.Tensor], out: Out, x: Operand, dim: Axes, keepdim: bool
+) -> ark.Tensor:
+    value = tensor(x)
+    if value.dtype is bool_:
+        value = ark.cast(value, int32)
+    return tensor(_reduced(op, out, value, dim, keepdim), out.dtype)
+
+
+@aten("amax.default", "max.default", "any.default", "any.dim", "any.dims")
+def _amax(out: Out, x: Operand, dim: Axes = None, keepdim: bool = False) -> ark.Tensor:
+    value = tensor(x, out.dtype) if out.dtype is bool_ else x
+    return _of_numbers(ark.reduce_max, out, value, dim, keepdim)
+
+
+@aten("amin.default", "min.default", "all.default", "all.dim", "all.dims")
+def _amin(out: Out, x: Operand, dim: Axes = None, keepdim: bool = False) -> ark.Tensor:
+    value = tensor(x, out.dtype) if out.dtype is bool_ else x
+    return _of_numbers(ark.reduce_min, out, value, dim, keepdim)
+
+
+@aten("argmax.default")
+def _argmax(out: Out, x: Operand, dim: int | None = None, keepdim: bool = False) -> ark.Tensor:
+    value = tensor(x)
+    if dim is None or value.ndim == 0:
+        value, dim = shaped(value, (value.size,)), 0
+    return shaped(tensor(ark.argmax(value, dim), out.dtype), out.shape)
+
+
+@aten("argmin.default")
+def _argmin(out: Out, x: Operand, dim: int | None = None, keepdim: bool = False) -> ark.Tensor:
+    value = tensor(x)
+    if not value.dtype.is_float:  # the least integer has no negation
+        raise unsupported(f"the least of {value.dtype}")
+    return _argmax(out, -value, dim, keepdim)
+
+
+@aten("max.dim")
+def _max(out: tuple[Out, Out], x: Operand, dim: int, keepdim: bool = False) -> Any:
+    return _amax(out[0], x, dim, keepdim), _argmax(out[1], x, dim, keepdim)
+
+
+@aten("min.dim")
+def _min(out: tuple[Out, Out], x: Operand, dim: int, keepdim: bool = False) -> Any:
+    return _amin(out[0], x, dim, keepdim), _argmin(out[1], x, dim, keepdim)
+
+
+def _variance(x: ark.Tensor, dim: Axes, correction: float | None) -> tuple[ark.Tensor, ark.Tensor]:
+    """Variance and mean, both with the reduced dimensions kept."""
+    axes = as_axes(dim, x.ndim)
+    count = math.prod(x.shape[a] for a in axes)
+    divisor = count - (1 if correction is None else correction)
+    if divisor <= 0:
+        raise unsupported(f"the variance of {count} elements, which is not a number")
+    mean = ark.reduce_mean(x, axes)
+    off = x - mean
+    return ark.reduce_sum(off * off, axes) / divisor, mean
+
+
+@aten("var.correction")
+def _var(
+    out: Out,
+    x: Operand,
+    dim: Axes = None,
+    correction: float | None = None,
+    keepdim: bool = False,
+) -> ark.Tensor:
+    return shaped(_variance(tensor(x), dim, correction)[0], out.shape)
+
+
+@aten("std.correction")
+def _std(
+    out: Out,
+    x: Operand,
+    dim: Axes = None,
+    correction: float | None = None,
+    keepdim: bool = False,
+) -> ark.Tensor:
+    return ark.sqrt(_var(out, x, dim, correction, keepdim))
+
+
+@aten("var_mean.correction")
+def _var_mean(
+    out: tuple[Out, Out],
+    x: Operand,
+    dim: Axes = None,
+    correction: float | None = None,
+    keepdim: bool = False,
+) -> tuple[ark.Tensor, ark.Tensor]:
+    variance, mean = _variance(tensor(x), dim, correction)
+    return shaped(variance, out[0].shape), shaped(mean, out[1].shape)
+
+
+@aten("linalg_vector_norm.default")
+def _norm(
+    out: Out,
+    x: Operand,
+    ord: float = 2,
+    dim: Axes = None,
+    keepdim: bool = False,
+    dtype: DType | None = None,
+) -> ark.Tensor:
+    value = tensor(x, out.dtype)
+    if ord == 2:
+        return ark.sqrt(_reduced(ark.reduce_sum, out, value * value, dim, keepdim))
+    reductions = {1: ark.reduce_sum, math.inf: ark.reduce_max, -math.inf: ark.reduce_min}
+    if ord not in reductions:
+        raise unsupported(f"norm of order {ord}")
+    return _reduced(reductions[ord], out, ark.abs(value), dim, keepdim)
+
+
+@aten("cumsum.default")
+def _cumsum(out: Out, x: Operand, dim: int, dtype: DType | None = None) -> ark.Tensor:
+    """A product with a triangle of ones, which is fit for positions and masks."""
+    value = tensor(x, out.dtype)
+    if value.ndim == 0:
+        return value
+    axis = axis_of(dim, value.ndim)
+    extent = value.shape[axis]
+    if extent > _MAX_PREFIXES:
+        raise unsupported(f"sums of {extent} prefixes; the limit is {_MAX_PREFIXES}")
+    order = [a for a in range(value.ndim) if a != axis] + [axis]
+    rows = shaped(ark.transpose(value, order), (value.size // max(1, extent), extent))
+    ones = np.triu(np.ones((extent, extent), np.int8))
+    sums = ark.matmul(rows, ark.constant(ones, out.dtype))
+    sums = shaped(sums, tuple(value.shape[a] for a in order))
+    return ark.transpose(sums, np.argsort(order).tolist())
+
+
+@aten("_softmax.default", "softmax.int", "_safe_softmax.default")
+def _softmax(out: Out, x: Operand, dim: int, *_: object, dtype: DType | None = None) -> ark.Tensor:
+    value = tensor(x, out.dtype)
+    if value.ndim == 0:
+        return ark.ones((), out.dtype)
+    return ark.softmax(value, axis_of(dim, value.ndim))
+
+
+@aten("_log_softmax.default", "log_softmax.int")
+def _log_softmax(
+    out: Out, x: Operand, dim: int, *_: object, dtype: DType | None = None
+) -> ark.Tensor:
+    value = tensor(x, out.dtype)
+    if value.ndim == 0:
+        return ark.zeros((), out.dtype)
+    axis = axis_of(dim, value.ndim)
+    low = value - ark.reduce_max(value, axis)
+    return low - ark.log(ark.reduce_sum(ark.exp(low), axis))
+
+
+@aten("layer_norm.default")
+def _layer_norm(
+    out: Out,
+    x: Operand,
+    normalized_shape: Sequence[int],
+    weight: ark.Tensor | None = None,
+    bias: ark.Tensor | None = None,
+    eps: float = 1e-5,
+    cudnn_enable: bool = True,
+) -> ark.Tensor:
+    rows = _rows(tensor(x), normalized_shape)
+    parts = (_vector(weight, rows), _vector(bias, rows))
+    return shaped(ark.layernorm(rows, *parts, eps=eps), out.shape)
+
+
+def _rows(x: ark.Tensor, normalized_shape: Sequence[int]) -> ark.Tensor:
+    """`x` with the normalised dimensions as one."""
+    if len(normalized_shape) == 1:
+        return x
+    kept = x.shape[: x.ndim - len(normalized_shape)]
+    return shaped(x, (*kept, math.prod(normalized_shape)))
+
+
+def _vector(weight: ark.Tensor | None, rows: ark.Tensor) -> ark.Tensor | None:
+    if weight is None:
+        return None
+    return shaped(tensor(weight, rows.dtype), rows.shape[-1:])
+
+
+@aten("native_layer_norm.default")
+def _native_layer_norm(
+    out: tuple[Out, ...],
+    x: Operand,
+    normalized_shape: Sequence[int],
+    weight: ark.Tensor | None,
+    bias: ark.Tensor | None,
+    eps: float,
+) -> Any:
+    statistics = Unavailable("mean and deviation of a layer norm, which gradients need")
+    return _layer_norm(out[0], x, normalized_shape, weight, bias, eps), statistics, statistics
+
+
+@aten("rms_norm.default")
+def _rms_norm(
+    out: Out,
+    x: Operand,
+    normalized_shape: Sequence[int],
+    weight: ark.Tensor | None = None,
+    eps: float | None = None,
+) -> ark.Tensor:
+    rows = _rows(tensor(x), normalized_shape)
+    # torch's default is the distance from one to the next number of the dtype.
+    chosen = 2 * rows.dtype.unit_roundoff if eps is None else eps
+    return shaped(ark.rmsnorm(rows, _vector(weight, rows), eps=chosen), out.shape)
+
+
+@aten("_fused_rms_norm.default")
+def _fused_rms_norm(
+    out: tuple[Out, ...],
+    x: Operand,
+    normalized_shape: Sequence[int],
+    weight: ark.Tensor | None,
+    eps: float | None,
+) -> Any:
+    scale = Unavailable("the scale of an rms norm, which gradients need")
+    return _rms_norm(out[0], x, normalized_shape, weight, eps), scale
+
+
+def _per_channel(value: ark.Tensor, rank: int) -> ark.Tensor:
+    """A vector that goes with dimension one of `rank`."""
+    return shaped(value, (1, value.size) + (1,) * (rank - 2))
+
+
+@aten("native_group_norm.default")
+def _group_norm(
+    out: tuple[Out, ...],
+    x: Operand,
+    weight: ark.Tensor | None,
+    bias: ark.Tensor | None,
+    n: int,
+    channels: int,
+    extent: int,
+    groups: int,
+    eps: float,
+) -> Any:
+    value = tensor(x)
+    rows = ark.layernorm(shaped(value, (n, groups, -1)), eps=eps)
+    result = shaped(rows, value.shape)
+    if weight is not None:
+        result = result * _per_channel(weight, value.ndim)
+    if bias is not None:
+        result = result + _per_channel(bias, value.ndim)
+    statistics = Unavailable("mean and deviation of a group norm, which gradients need")
+    return result, statistics, statistics
+
+
+@aten("_native_batch_norm_legit_no_training.default")
+def _batch_norm(
+    out: tuple[Out, ...],
+    x: Operand,
+    weight: ark.Tensor | None,
+    bias: ark.Tensor | None,
+    mean: ark.Tensor,
+    variance: ark.Tensor,
+    momentum: float,
+    eps: float,
+) -> Any:
+    value = tensor(x)
+    scale = ark.rsqrt(variance + eps)
+    if weight is not None:
+        scale = scale * weight
+    result = (value - _per_channel(mean, value.ndim)) * _per_channel(scale, value.ndim)
+    if bias is not None:
+        result = result + _per_channel(bias, value.ndim)
+    statistics = Unavailable("statistics of a batch, which training needs")
+    return result, statistics, statistics

@@ -1,0 +1,100 @@
+"""Operands as ATen has them: tensors, numbers and constant arrays, with torch's promotion."""
+
+# The stubs of numpy leave the elements of arrays unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from ... import frontend as ark
+from ...dtypes import DType, bf16, bool_, fp16, fp32, int8, int32, int64, uint8
+from .table import unsupported
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Operand: TypeAlias = "ark.Tensor | bool | int | float | NDArray[Any]"
+
+__all__ = ["Operand", "as_axes", "axis_of", "promoted", "shaped", "tensor", "to"]
+
+# By category, then by width, as torch promotes; the 8-bit and unsigned types have no place.
+_ORDER = (bool_, uint8, int8, int32, int64, fp16, bf16, fp32)
+
+
+def tensor(value: Operand, dtype: DType | None = None) -> ark.Tensor:
+    """`value` as a tensor, of `dtype` where one is given."""
+    if isinstance(value, ark.Tensor):
+        return value if dtype is None or value.dtype is dtype else ark.cast(value, dtype)
+    return ark.constant(value, dtype)
+
+
+def to(value: Operand, dtype: DType) -> Operand:
+    """`value` as an operand of an op in `dtype`: numbers adapt on their own."""
+    if isinstance(value, ark.Tensor):
+        return tensor(value, dtype)
+    if isinstance(value, np.ndarray):
+        return value.astype(dtype.numpy)
+    if not isinstance(value, (bool, int, float)):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise unsupported(f"an operand that is a {type(value).__name__}")
+    return float(value) if dtype.is_float else value
+
+
+def promoted(a: Operand, b: Operand) -> DType:
+    """The dtype in which torch combines two operands.
+
+    A number or a tensor of rank zero counts only where it is of a higher category: bool,
+    then integers, then floats.
+    """
+    kinds = sorted((_kind(a), _kind(b)), key=lambda kind: kind[0])
+    (low_rank, low), (high_rank, high) = kinds
+    if low_rank == high_rank or _category(low) > _category(high):
+        return _higher(low, high)
+    return high
+
+
+def _kind(value: Operand) -> tuple[int, DType]:
+    """Whether shape makes the operand count (2), it is of rank zero (1) or a number (0)."""
+    if isinstance(value, ark.Tensor):
+        return (2 if value.ndim else 1), value.dtype
+    if isinstance(value, np.ndarray):
+        return 2, tensor(value).dtype
+    if isinstance(value, bool):
+        return 0, bool_
+    return 0, (int64 if isinstance(value, int) else fp32)
+
+
+def _category(dtype: DType) -> int:
+    return 2 if dtype.is_float else int(dtype is not bool_)
+
+
+def _higher(a: DType, b: DType) -> DType:
+    if a not in _ORDER or b not in _ORDER:
+        if a is b:
+            return a
+        raise unsupported(f"{a} with {b}")
+    if {a, b} == {fp16, bf16}:
+        return fp32
+    if {a, b} == {int8, uint8}:
+        raise unsupported("int8 with uint8, which is int16 in torch")
+    return max(a, b, key=_ORDER.index)
+
+
+def shaped(x: ark.Tensor, shape: tuple[int, ...]) -> ark.Tensor:
+    """`x` under another shape, and as it is where it has that shape."""
+    return x if x.shape == shape else ark.reshape(x, shape)
+
+
+def axis_of(axis: int, rank: int) -> int:
+    """An axis counted from the front; torch gives rank zero one axis."""
+    return axis % max(rank, 1)
+
+
+def as_axes(axes: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
+    """Axes counted from the front; None and an empty list are all of them."""
+    listed = [axes] if isinstance(axes, int) else axes
+    return tuple(axis_of(axis, rank) for axis in listed) if listed else tuple(range(rank))

@@ -1,0 +1,184 @@
+"""``ark.from_torch``: a PyTorch module as a program."""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from .. import frontend as ark
+from ..errors import InvalidUsageError, UnsupportedError
+from .aten import names
+from .library import folder, require_torch
+from .translate import Node, Translation, out_of, refusal
+
+__all__ = ["TorchProgram", "from_torch"]
+
+
+class TorchProgram(ark.Program):
+    """A program made of a PyTorch module; see :func:`from_torch`."""
+
+    def __init__(self, name: str, tensors: Mapping[str, Any]) -> None:
+        super().__init__(name)
+        self._tensors = tensors
+
+    def state_dict(self) -> dict[str, Any]:
+        """The module's tensors that the program reads, by the names of its state dict.
+
+        They are the module's own, not copies: ``exe.bind(program.state_dict())`` lets the
+        kernel read them in place, and what is written into them later is seen by later runs.
+        """
+        return {name: self._tensors[name] for name in self.parameters}
+
+
+def from_torch(module: Any, example_inputs: Any = (), *, name: str | None = None) -> TorchProgram:
+    """A PyTorch module as a program, through ``torch.export``.
+
+    Args:
+        module: an ``nn.Module`` in eval mode, or a ``torch.export.ExportedProgram``.
+        example_inputs: what ``forward`` takes: a tensor, a tuple of positional arguments, or
+            a dict of keyword arguments. Shapes and dtypes of the program are theirs.
+        name: of the program; by default that of the module's class.
+
+    Returns:
+        A program. Its inputs are named as the arguments of ``forward``, its parameters as the
+        entries of the module's state dict. A result that is a tensor is called ``output``;
+        results in a tuple ``output_0``, ``output_1`` and so on; in a dict or a dataclass they
+        have its keys. What depends on no input (positions, masks, buffers that are not in the
+        state dict) becomes constants.
+
+    Raises:
+        UnsupportedError: torch is not installed; or the module uses ops that ark lacks: the
+            error lists all of them, each with its node and line of Python.
+        InvalidUsageError: the example inputs are none.
+
+    Example:
+        >>> program = ark.from_torch(model.eval(), (torch.zeros(1, 16),))
+        >>> exe = ark.compile(program, target="cpu").bind(program.state_dict())
+        >>> exe.run(input=x)["output"]
+    """
+    torch = require_torch("ark.from_torch")
+    exported = _exported(torch, module, example_inputs)
+    title = name or type(module if exported is not module else exported.graph_module).__name__
+    return _Importer(torch, exported.run_decompositions(_decompositions(torch)), title).program()
+
+
+def _exported(torch: Any, module: Any, example_inputs: Any) -> Any:
+    if isinstance(module, torch.export.ExportedProgram):
+        return module
+    if not isinstance(module, torch.nn.Module):
+        raise InvalidUsageError(
+            f"from_torch takes an nn.Module or an ExportedProgram, not a {type(module).__name__}"
+        )
+    args, kwargs = _arguments(torch, example_inputs)
+    with torch.no_grad():
+        return torch.export.export(module, args, kwargs)
+
+
+def _arguments(torch: Any, example_inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    if isinstance(example_inputs, torch.Tensor):
+        return (example_inputs,), {}
+    if isinstance(example_inputs, Mapping):
+        return (), dict(example_inputs)
+    if isinstance(example_inputs, Sequence) and not isinstance(example_inputs, str):
+        return tuple(example_inputs), {}
+    raise InvalidUsageError(
+        "example_inputs is a tensor, a tuple of arguments or a dict of keyword arguments, not a "
+        f"{type(example_inputs).__name__}"
+    )
+
+
+def _decompositions(torch: Any) -> Any:
+    """Core ATen, but what ark has as one op stays whole."""
+    table = torch.export.default_decompositions()
+    own = set(names())
+    for op in [op for op in table if str(op) in own]:
+        table.pop(op)
+    return table
+
+
+class _Importer:
+    """One exported program on its way to becoming ours."""
+
+    def __init__(self, torch: Any, exported: Any, name: str) -> None:
+        self._torch = torch
+        self._name = name
+        self._graph = exported.graph
+        self._exported = exported
+        nodes = {node.name: node for node in self._graph.nodes}
+        self._inputs = [(spec, nodes[spec.arg.name]) for spec in self._tensor_specs()]
+        self._nodes = nodes
+
+    def _tensor_specs(self) -> list[Any]:
+        tensors = self._torch.export.graph_signature.TensorArgument
+        specs = self._exported.graph_signature.input_specs
+        return [spec for spec in specs if isinstance(spec.arg, tensors)]
+
+    def program(self) -> TorchProgram:
+        """The program; raises UnsupportedError for all that it cannot express."""
+        from .folding import fold
+
+        self._refuse_mutation()
+        tensors = {**self._exported.state_dict}
+        with TorchProgram(self._name, tensors) as program:
+            known = {
+                node: self._exported.constants[spec.target]
+                for spec, node in self._inputs
+                if spec.target in self._exported.constants
+            }
+            translation = Translation(fold(self._graph, known), folder(self._torch))
+            for spec, node in self._inputs:
+                if node not in known:
+                    self._add_argument(translation, spec, node)
+            for node in self._graph.nodes:
+                if node.op == "call_function":
+                    translation.add(node)
+            if translation.problems:
+                raise refusal(self._name, translation.problems.values())
+            self._add_outputs(translation)
+        return program
+
+    def _refuse_mutation(self) -> None:
+        kinds = self._torch.export.graph_signature.OutputKind
+        for spec in self._exported.graph_signature.output_specs:
+            if spec.kind != kinds.USER_OUTPUT:
+                what = spec.target or spec.arg.name
+                raise UnsupportedError(
+                    f"{self._name!r} writes to {what!r} ({spec.kind.name.lower()}); a program "
+                    "made of a module has results only"
+                )
+
+    def _add_argument(self, translation: Translation, spec: Any, node: Node) -> None:
+        kinds = self._torch.export.graph_signature.InputKind
+        is_input = spec.kind == kinds.USER_INPUT
+        if not is_input and not node.users:
+            return
+        make, name = (ark.input, node.name) if is_input else (ark.parameter, spec.target)
+        try:
+            out = out_of(node)
+        except UnsupportedError as error:
+            raise UnsupportedError(f"{self._name!r}, argument {name!r}: {error.message}") from None
+        translation.set(node, make(name, out.shape, out.dtype))
+
+    def _add_outputs(self, translation: Translation) -> None:
+        tensors = self._torch.export.graph_signature.TensorArgument
+        specs = self._exported.graph_signature.output_specs
+        for name, spec in zip(self._output_names(len(specs)), specs, strict=True):
+            if isinstance(spec.arg, tensors):  # and not None or a number
+                ark.output(name, translation.tensor(self._nodes[spec.arg.name]))
+
+    def _output_names(self, count: int) -> list[str]:
+        """The path of each result in what ``forward`` returns."""
+        pytree = self._torch.utils._pytree
+        tree = pytree.tree_unflatten(range(count), self._exported.call_spec.out_spec)
+        leaves, _ = pytree.tree_flatten_with_path(tree)
+        return [_output_name(path) for path, _ in leaves]
+
+
+def _output_name(path: tuple[Any, ...]) -> str:
+    """``output`` followed by positions; keys stand for themselves."""
+    parts = [getattr(key, "key", getattr(key, "name", getattr(key, "idx", key))) for key in path]
+    named = parts and not isinstance(parts[0], int)
+    return "_".join(str(part) for part in (parts if named else ["output", *parts]))

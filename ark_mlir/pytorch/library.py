@@ -1,0 +1,28 @@
+"""torch, where it is installed."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import Any
+
+from ..errors import UnsupportedError
+
+__all__ = ["folder", "require_torch"]
+
+
+def require_torch(what: str) -> Any:
+    """The package torch; raises UnsupportedError, which says what needs it, without one."""
+    try:
+        return importlib.import_module("torch")
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise UnsupportedError(
+            f"{what} needs PyTorch; install it with `pip install 'ark-mlir[torch]'`"
+        ) from None
+
+
+def folder(torch: Any) -> str:
+    """Where torch's own lines of Python are."""
+    return os.path.join(os.path.dirname(torch.__file__), "")

@@ -1,0 +1,243 @@
+"""From nodes of an FX graph of ATen ops to ops of the program being built.
+
+Nodes are known by their attributes alone (``op``, ``target``, ``args``, ``kwargs``, ``meta``), so
+that nothing here imports torch.
+"""
+
+# The stubs of numpy leave the elements of arrays unknown, and nodes are torch's.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from .. import frontend as ark
+from ..dtypes import DType, as_dtype
+from ..errors import ArkError, InvalidUsageError, UnsupportedError
+from ..frontend.locations import Frame, placed
+from ..frontend.program import current
+from .aten import Out, Unavailable, find, unsupported
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Node", "Problem", "Translation", "describe", "out_of", "refusal"]
+
+Node: TypeAlias = Any
+
+# What only checks, and has no result.
+_CHECKS = ("aten._assert_tensor_metadata.default",)
+_TRACE_LINE = re.compile(r'^ *File "(.+)", line (\d+)', re.M)
+_CALLERS = 3
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Why a node has no counterpart in ark: the ATen op, the node's name, the line of Python."""
+
+    op: str
+    node: str
+    place: str | None
+    reason: str
+
+
+class Translation:
+    """Adds nodes, one after the other, to the program whose ``with`` block is open.
+
+    Args:
+        constants: what is known before the run, by node.
+        internal: the folder of torch itself, whose lines say nothing to a user.
+
+    A node that cannot be translated goes to ``problems``, and stands for an unknown from
+    then on, so that one pass finds all of them.
+    """
+
+    def __init__(self, constants: Mapping[Node, NDArray[Any]], internal: str = "") -> None:
+        self.problems: dict[Node, Problem] = {}
+        self._constants = constants
+        self._internal = internal
+        self._values: dict[Node, Any] = {}
+
+    def set(self, node: Node, value: object) -> None:
+        """Makes `value` what the node stands for."""
+        self._values[node] = value
+
+    def stand_in(self, node: Node) -> None:
+        """Makes inputs of the program what the node stands for."""
+        self._values[node] = self._unknown(node)
+
+    def tensor(self, node: Node) -> ark.Tensor:
+        """The tensor that a node stands for."""
+        value = self._value(node)
+        return value if isinstance(value, ark.Tensor) else ark.constant(value, out_of(node).dtype)
+
+    def add(self, node: Node) -> None:
+        """Translates a node that calls an op."""
+        if str(node.target) in _CHECKS or node in self._constants:
+            return
+        frames = self._frames(node)
+        program = current("from_torch")
+        with placed(frames), program.scope(_module_of(node)):
+            try:
+                self._values[node] = self._call(node)
+            except ArkError as error:
+                place = str(frames[0]) if frames else None
+                self.problems[node] = Problem(str(node.target), node.name, place, _reason(error))
+                self._values[node] = self._unknown(node)
+
+    def _call(self, node: Node) -> Any:
+        if node.target is operator.getitem:
+            source, index = node.args
+            return self._value(source)[index]
+        handler = find(str(node.target))
+        out = out_of(node)
+        args = [self._argument(a) for a in node.args]
+        kwargs = {name: self._argument(a) for name, a in node.kwargs.items()}
+        return _checked(handler(out, args, kwargs), out)
+
+    def _argument(self, value: Any) -> Any:
+        if _is_node(value):
+            return self._value(value)
+        if isinstance(value, (list, tuple)):
+            return [self._argument(item) for item in value]
+        if type(value).__module__ == "torch" and type(value).__name__ == "dtype":
+            return _dtype(value)
+        return value
+
+    def _value(self, node: Node) -> Any:
+        if node not in self._values:
+            if node not in self._constants:
+                raise unsupported(f"its operand {node.name!r} is no tensor")
+            self._values[node] = _constant(self._constants[node])
+        value = self._values[node]
+        if isinstance(value, Unavailable):
+            raise unsupported(value.reason)
+        return value
+
+    def _unknown(self, node: Node) -> Any:
+        try:
+            out = out_of(node)
+        except UnsupportedError as error:
+            return Unavailable(error.message)
+        if isinstance(out, Out):
+            return _input(f"{node.name}", out)
+        return tuple(
+            _input(f"{node.name}.{i}", part) if isinstance(part, Out) else part
+            for i, part in enumerate(out)
+        )
+
+    def _frames(self, node: Node) -> list[Frame]:
+        """The user's line that made a node, and its callers."""
+        lines = _TRACE_LINE.findall(node.meta.get("stack_trace") or "")
+        frames = [Frame(file, int(line), 0) for file, line in reversed(lines)]
+        own = [f for f in frames if not (self._internal and f.file.startswith(self._internal))]
+        return (own or frames)[: 1 + _CALLERS]
+
+
+def _input(name: str, out: Out) -> ark.Tensor:
+    return ark.input(f"unknown {name}", out.shape, out.dtype)
+
+
+def _constant(array: NDArray[Any]) -> Any:
+    """What an op is given for a constant: torch's of rank zero and float64 adapt to the rest."""
+    if array.ndim == 0:
+        return array.item()
+    return array if array.dtype == np.float64 else ark.constant(array)
+
+
+def _is_node(value: object) -> bool:
+    return hasattr(value, "op") and hasattr(value, "target")
+
+
+def _module_of(node: Node) -> str:
+    """The path of the module whose forward made the node."""
+    stack = node.meta.get("nn_module_stack") or {}
+    path = next(reversed(stack.values()), ("",))[0] if stack else ""
+    return str(path)
+
+
+def _reason(error: ArkError) -> str:
+    return f"{error.op}: {error.message}" if error.op else error.message
+
+
+def out_of(node: Node) -> Any:
+    """What torch says of a node's result: an Out, or a tuple of those and of Unavailables.
+
+    Raises UnsupportedError where ark has no such tensors.
+    """
+    value = node.meta.get("val")
+    if isinstance(value, (list, tuple)):
+        return tuple(_part(item) for item in value)
+    return _out(value)
+
+
+def _part(value: object) -> Out | Unavailable:
+    try:
+        return _out(value)
+    except UnsupportedError as error:
+        return Unavailable(error.message)
+
+
+def _out(value: Any) -> Out:
+    if not hasattr(value, "shape") or not hasattr(value, "dtype"):
+        raise unsupported("a result that is no tensor")
+    if str(getattr(value, "layout", "torch.strided")) != "torch.strided":
+        raise unsupported(f"tensors of layout {value.layout}")
+    shape = tuple(value.shape)
+    if not all(isinstance(extent, int) for extent in shape):
+        raise unsupported(f"shape {list(shape)} is known only at run time")
+    return Out(shape, _dtype(value.dtype))
+
+
+def _dtype(value: object) -> DType:
+    try:
+        return as_dtype(value)
+    except InvalidUsageError:
+        name = str(value).removeprefix("torch.")
+        raise unsupported(f"elements of {name}, which ark has not") from None
+
+
+def _checked(result: Any, out: Any) -> Any:
+    """`result` where it is what torch expects; a wrong rule must not pass for a number."""
+    if isinstance(out, tuple):
+        parts = zip(result, out, strict=True)
+        return tuple(_checked(r, o) if isinstance(o, Out) else r for r, o in parts)
+    if isinstance(result, Unavailable):
+        return result
+    if (result.shape, result.dtype) != (out.shape, out.dtype):
+        raise unsupported(
+            f"ark gives {result.dtype}{list(result.shape)}, torch {out.dtype}{list(out.shape)}"
+        )
+    return result
+
+
+def refusal(name: str, problems: Iterable[Problem]) -> UnsupportedError:
+    """One error for all nodes that have no counterpart, an op after the other."""
+    problems = list(problems)
+    lines = describe(problems)
+    if len(lines) == 1:
+        place = problems[0].place
+        line = lines[0].removeprefix(f"{place}: ")
+        return UnsupportedError(f"{name!r} has what ark cannot do: {line}", location=place)
+    return UnsupportedError(f"{name!r} has {len(lines)} things that ark cannot do", notes=lines)
+
+
+def describe(problems: Iterable[Problem]) -> list[str]:
+    """A line for every op and reason: where it is first, and how many nodes it concerns."""
+    groups: dict[tuple[str, str], list[Problem]] = {}
+    for problem in problems:
+        groups.setdefault((problem.op, problem.reason), []).append(problem)
+    return [_line(*group) for group in groups.values()]
+
+
+def _line(first: Problem, *others: Problem) -> str:
+    place = f"{first.place}: " if first.place else ""
+    more = f" and {len(others)} more" if others else ""
+    return f"{place}{first.op}: {first.reason} (node {first.node!r}{more})"

@@ -1,0 +1,92 @@
+"""Graphs of ATen ops without torch: nodes as ``torch.fx`` has them, and tensors to describe."""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ark_mlir as ark
+from ark_mlir.pytorch.translate import Translation
+
+
+@dataclass(frozen=True)
+class Described:
+    """What torch's fake tensors say: shape and dtype."""
+
+    shape: tuple[int, ...]
+    dtype: str = "float32"
+
+
+@dataclass(eq=False)
+class FakeNode:
+    """A node of a graph, by the attributes that are read."""
+
+    name: str
+    target: object
+    args: tuple[Any, ...] = ()
+    kwargs: dict[str, Any] = field(default_factory=dict)
+    meta: dict[str, Any] = field(default_factory=dict)
+    op: str = "call_function"
+
+
+class Graph:
+    """Builds a graph, and makes a program of it.
+
+    Example:
+        >>> graph = Graph()
+        >>> x = graph.input("x", (2, 3))
+        >>> y = graph.call("aten.relu.default", Described((2, 3)), x)
+        >>> graph.program(y).outputs
+    """
+
+    def __init__(self) -> None:
+        self.nodes: list[FakeNode] = []
+        self.inputs: list[FakeNode] = []
+        self.constants: dict[FakeNode, np.ndarray[Any, Any]] = {}
+
+    def input(self, name: str, shape: tuple[int, ...], dtype: str = "float32") -> FakeNode:
+        node = FakeNode(name, name, meta={"val": Described(shape, dtype)}, op="placeholder")
+        self.inputs.append(node)
+        return node
+
+    def constant(self, value: object) -> FakeNode:
+        array = np.asarray(value)
+        node = FakeNode("c", "c", meta={"val": Described(array.shape, array.dtype.name)})
+        self.constants[node] = array
+        return node
+
+    def call(self, target: object, val: object, *args: Any, **kwargs: Any) -> FakeNode:
+        node = FakeNode(f"n{len(self.nodes)}", target, args, kwargs, {"val": val})
+        self.nodes.append(node)
+        return node
+
+    def item(self, source: FakeNode, index: int) -> FakeNode:
+        return self.call(operator.getitem, source.meta["val"][index], source, index)
+
+    def translated(self) -> Translation:
+        """All nodes, in the program that is open."""
+        translation = Translation(self.constants)
+        for node in self.inputs:
+            val = node.meta["val"]
+            translation.set(node, ark.input(node.name, val.shape, val.dtype))
+        for node in self.nodes:
+            translation.add(node)
+        return translation
+
+    def program(self, *results: FakeNode) -> ark.Program:
+        """The program with `results` as ``y0``, ``y1`` …; nothing may be missing."""
+        with ark.Program("graph") as program:
+            translation = self.translated()
+            assert not translation.problems, list(translation.problems.values())
+            for number, node in enumerate(results):
+                ark.output(f"y{number}", translation.tensor(node))
+        return program
+
+
+@pytest.fixture
+def graph() -> Graph:
+    return Graph()

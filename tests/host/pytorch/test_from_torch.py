@@ -1,0 +1,257 @@
+"""Modules of PyTorch as programs: names, structure, numbers, errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ark_mlir as ark
+from ark_mlir.testing.bounds import assert_within
+
+pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
+torch = pytest.importorskip("torch", reason="torch is not installed")
+nn = torch.nn
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
+
+
+@pytest.fixture(autouse=True)
+def seed() -> None:
+    torch.manual_seed(0)
+
+
+def arrays(tensors: dict[str, Any]) -> dict[str, Any]:
+    return {name: tensor.detach().numpy() for name, tensor in tensors.items()}
+
+
+def check(module: Any, inputs: Any) -> ark.Program:
+    """The program gives what the module gives in float64; compiled, within its bound of that."""
+    program = ark.from_torch(module.eval(), inputs)
+    named = inputs if isinstance(inputs, dict) else dict(zip(program.inputs, inputs, strict=True))
+    evaluation = ark.reference.evaluate(
+        program, arrays({**program.state_dict(), **named}), bound=True
+    )
+    with ark.compile(program, target="cpu:2").bind(program.state_dict()) as executable:
+        got = executable.run(named)
+    assert list(got) == list(program.outputs)
+    for name, y in got.items():
+        assert isinstance(y, torch.Tensor)
+        assert_within(y.numpy(), evaluation.outputs[name], evaluation.bounds[name], name)
+    wide = {n: t.double() if t.is_floating_point() else t for n, t in named.items()}
+    with torch.no_grad():
+        expected = (
+            module.double()(**wide) if isinstance(inputs, dict) else module.double()(*wide.values())
+        )
+    module.float()
+    flat = [t for t in torch.utils._pytree.tree_leaves(expected) if isinstance(t, torch.Tensor)]
+    for y, wanted in zip(evaluation.outputs.values(), flat, strict=True):
+        np.testing.assert_allclose(y, wanted.numpy(), rtol=1e-6, atol=1e-7)
+    return program
+
+
+def test_mlp() -> None:
+    module = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.LayerNorm(16), nn.Linear(16, 4))
+    program = check(module, (torch.randn(3, 8),))
+    assert list(program.inputs) == ["input"]
+    assert set(program.parameters) == set(module.state_dict())
+    assert list(program.outputs) == ["output"]
+    assert program.name == "Sequential"
+
+
+@pytest.mark.parametrize("activation", [nn.GELU, nn.SiLU, nn.ReLU])
+def test_activations(activation: Any) -> None:
+    check(nn.Sequential(nn.Linear(4, 6), activation()), (torch.randn(2, 4),))
+
+
+def test_embedding_and_softmax() -> None:
+    module = nn.Sequential(nn.Embedding(11, 8), nn.Linear(8, 5), nn.Softmax(-1))
+    check(module, (torch.tensor([[1, 10, 3], [0, 2, 2]]),))
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+def test_transformer_encoder_layer(norm_first: bool, activation: str) -> None:
+    layer = nn.TransformerEncoderLayer(
+        16, 2, 32, batch_first=True, norm_first=norm_first, activation=activation
+    )
+    check(layer, (torch.randn(2, 5, 16),))
+
+
+def test_transformer_encoder_with_padding() -> None:
+    layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
+    encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
+    padding = torch.zeros(2, 5, dtype=torch.bool)
+    padding[1, 3:] = True
+    program = check(encoder, {"src": torch.randn(2, 5, 16), "src_key_padding_mask": padding})
+    assert list(program.inputs) == ["src", "src_key_padding_mask"]
+
+
+def test_transformer_decoder_layer() -> None:
+    layer = nn.TransformerDecoderLayer(16, 2, 32, batch_first=True)
+    mask = nn.Transformer.generate_square_subsequent_mask(5)
+    x = torch.randn(2, 5, 16)
+    check(layer, {"tgt": x, "memory": torch.randn(2, 7, 16), "tgt_mask": mask})
+
+
+def test_multihead_attention_gives_weights_too() -> None:
+    module = nn.MultiheadAttention(16, 4, batch_first=True)
+    q, kv = torch.randn(2, 3, 16), torch.randn(2, 5, 16)
+    program = check(module, (q, kv, kv.clone()))
+    assert list(program.outputs) == ["output_0", "output_1"]
+
+
+class Structured(nn.Module):
+    def forward(self, pair: Any, *, shift: Any) -> Any:
+        a, b = pair
+        return {"sum": a + b, "more": [a * shift, None], "flag": a > b}
+
+
+def test_structures() -> None:
+    a, b = torch.randn(2, 3), torch.randn(2, 3)
+    program = ark.from_torch(Structured(), {"pair": (a, b), "shift": torch.ones(3)})
+    assert list(program.inputs) == ["pair_0", "pair_1", "shift"]
+    assert list(program.outputs) == ["sum", "more_0", "flag"]
+    values = {"pair_0": a.numpy(), "pair_1": b.numpy(), "shift": np.ones(3, np.float32)}
+    assert np.array_equal(ark.reference.run(program, values)["flag"], a.numpy() > b.numpy())
+
+
+class Positions(nn.Module):
+    """Buffers in and outside of the state dict, and masks that depend on nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("scale", torch.tensor([1.0, 2.0, 3.0]))
+        self.register_buffer("ids", torch.arange(4).flip(0), persistent=False)
+
+    def forward(self, x: Any) -> Any:
+        mask = torch.triu(torch.ones(4, 4, dtype=torch.bool), 1)
+        spread = (self.ids[:, None] - torch.arange(4)).cumsum(0).masked_fill(mask, 0)
+        return x * self.scale + spread.to(x.dtype) @ x
+
+
+def test_what_depends_on_no_input_is_constant() -> None:
+    program = check(Positions(), (torch.randn(4, 3),))
+    assert list(program.parameters) == ["scale"]
+    assert "ark.constant" in program.mlir
+    assert "gather" not in program.mlir
+
+
+def test_parameters_are_bound_in_place_and_seen_to_change() -> None:
+    module = nn.Linear(64, 64)
+    program = ark.from_torch(module, torch.zeros(2, 64))
+    exe = ark.compile(program, target="cpu:1").bind(program.state_dict())
+    x = torch.randn(2, 64)
+    assert torch.allclose(exe.run(input=x)["output"], module(x), atol=1e-5)
+    assert exe.report().bound_copied == 0
+    with torch.no_grad():
+        module.weight.mul_(2)
+    assert torch.allclose(exe.run(input=x)["output"], module(x), atol=1e-5)
+
+
+def test_tied_weights_are_one_parameter() -> None:
+    class Tied(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.table = nn.Embedding(7, 4)
+            self.head = nn.Linear(4, 7, bias=False)
+            self.head.weight = self.table.weight
+
+        def forward(self, ids: Any) -> Any:
+            return self.head(self.table(ids))
+
+    program = check(Tied(), (torch.tensor([[1, 6]]),))
+    assert len(program.parameters) == 1
+
+
+def test_results_that_are_arguments() -> None:
+    class Same(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x, x.t(), x
+
+    program = ark.from_torch(Same(), torch.zeros(2, 3))
+    values = ark.reference.run(program, {"x": np.arange(6, dtype=np.float32).reshape(2, 3)})
+    assert [v.shape for v in values.values()] == [(2, 3), (3, 2), (2, 3)]
+
+
+def test_results_that_are_constants() -> None:
+    class Counts(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x.new_zeros(2) + 1, torch.tensor(3), torch.arange(2.0)
+
+    program = ark.from_torch(Counts(), torch.zeros(4))
+    values = ark.reference.run(program, {"x": np.zeros(4, np.float32)})
+    assert [v.tolist() for v in values.values()] == [[1, 1], 3, [0, 1]]
+    assert program.outputs["output_1"].dtype is ark.int64
+
+
+def test_an_exported_program() -> None:
+    exported = torch.export.export(nn.Linear(3, 2), (torch.zeros(1, 3),))
+    program = ark.from_torch(exported, name="head")
+    assert program.name == "head"
+    assert set(program.parameters) == {"weight", "bias"}
+
+
+class Unsupported(nn.Module):
+    def forward(self, x: Any) -> Any:
+        y = torch.floor(x)  # first
+        z = torch.erfinv(y) + torch.floor(y)
+        return torch.fft.fft(z).real  # last
+
+
+def test_all_missing_ops_are_named_with_their_lines(request: pytest.FixtureRequest) -> None:
+    lines = request.path.read_text(encoding="utf-8").splitlines()
+    first, last = (
+        next(n for n, line in enumerate(lines, 1) if line.endswith(f"  # {mark}"))
+        for mark in ("first", "last")
+    )
+    with pytest.raises(ark.UnsupportedError) as caught:
+        ark.from_torch(Unsupported(), torch.zeros(4))
+    text = str(caught.value)
+    assert "things that ark cannot do" in text
+    assert f"{request.path}:{first}: aten.floor.default: ark has no such op" in text
+    assert "and 1 more" in text
+    assert f"{request.path}:{first + 1}: aten.erfinv.default" in text
+    assert f"{request.path}:{last}: " in text
+
+
+def test_dropout_in_training_is_refused() -> None:
+    with pytest.raises(ark.UnsupportedError, match=r"module.eval\(\)"):
+        ark.from_torch(nn.Dropout(0.5).train(), torch.zeros(4))
+
+
+def test_a_module_that_writes_is_refused() -> None:
+    class Counter(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("count", torch.zeros(1))
+
+        def forward(self, x: Any) -> Any:
+            self.count += 1
+            return x + self.count
+
+    with pytest.raises(ark.UnsupportedError, match="writes to 'count'"):
+        ark.from_torch(Counter(), torch.zeros(4))
+
+
+def test_float64_is_refused_by_name() -> None:
+    with pytest.raises(ark.UnsupportedError, match="argument 'input': elements of float64"):
+        ark.from_torch(nn.ReLU(), torch.zeros(4, dtype=torch.float64))
+
+
+def test_sizes_of_run_time_are_refused_by_name() -> None:
+    shapes = {"input": {0: torch.export.Dim("rows")}}
+    exported = torch.export.export(nn.ReLU(), (torch.zeros(4, 2),), dynamic_shapes=shapes)
+    with pytest.raises(
+        ark.UnsupportedError, match=r"'input': shape \[.*, 2\] is known only at run"
+    ):
+        ark.from_torch(exported)
+
+
+@pytest.mark.parametrize(
+    ("module", "inputs", "message"),
+    [("no module", (), "not a str"), (nn.ReLU(), 3, "not a int"), (nn.ReLU(), "x", "not a str")],
+)
+def test_wrong_arguments(module: Any, inputs: Any, message: str) -> None:
+    with pytest.raises(ark.InvalidUsageError, match=message):
+        ark.from_torch(module, inputs)
