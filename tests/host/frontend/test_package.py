@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import pickle
 import subprocess
 import sys
@@ -45,6 +46,29 @@ def test_dtypes_and_errors_need_no_compiled_part() -> None:
     """)
     assert "bf16 bool InvalidUsageError cpu" in out
     assert "the compiled part of ark_mlir is not installed" in out
+
+
+def test_everything_but_modules_of_pytorch_works_without_torch() -> None:
+    out = python("""
+        import sys
+        sys.modules["torch"] = None  # as if it were not installed
+        import ark_mlir as ark
+        from ark_mlir.pytorch import aten
+        print("aten.add.Tensor" in aten.names())
+        try:
+            ark.from_torch(None)
+        except ark.UnsupportedError as error:
+            print(error)
+    """)
+    assert out.splitlines() == [
+        "True",
+        "ark.from_torch needs PyTorch; install it with `pip install 'ark-mlir[torch]'`",
+    ]
+
+
+def test_torch_compile_finds_the_backend() -> None:
+    (point,) = importlib.metadata.entry_points(group="torch_dynamo_backends", name="ark")
+    assert point.value == "ark_mlir.pytorch.backend:backend"
 
 
 def test_every_public_name_of_the_frontend_resolves() -> None:

@@ -1,0 +1,134 @@
+"""A compiled part of a graph, in the place of the submodule that it was."""
+
+# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownParameterType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUntypedBaseClass=false
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from .. import frontend as ark
+from ..runtime.dlpack import Exporter
+from .library import folder
+from .translate import Node, Translation, out_of, refusal
+
+if TYPE_CHECKING:
+    from ..runtime import Executable
+
+__all__ = ["CompiledPart", "Role", "build_program"]
+
+# What an argument of a part is: bound at every run, bound once, or known.
+Role = str | torch.Tensor
+
+
+def build_program(part: torch.fx.GraphModule, name: str, roles: Sequence[Role]) -> ark.Program:
+    """The program of a part.
+
+    Args:
+        roles: for every argument ``"input"``, ``"parameter"``, or the tensor that it always is.
+
+    Arguments have the names of the placeholders, results are called ``0``, ``1`` and so on.
+    """
+    from .folding import Constants
+
+    nodes = list(part.graph.nodes)
+    placeholders = [node for node in nodes if node.op == "placeholder"]
+    known = zip(placeholders, roles, strict=True)
+    constants = Constants({n: role for n, role in known if isinstance(role, torch.Tensor)})
+    with ark.Program(name) as program:
+        translation = Translation(constants, folder(torch))
+        for node, role in zip(placeholders, roles, strict=True):
+            if isinstance(role, str):
+                make = ark.parameter if role == "parameter" else ark.input
+                out = out_of(node)
+                translation.set(node, make(node.name, out.shape, out.dtype))
+        for node in nodes:
+            if node.op == "call_function":
+                translation.add(node)
+        if translation.problems:
+            raise refusal(name, translation.problems.values())
+        for number, node in enumerate(_results(nodes[-1])):
+            ark.output(str(number), translation.tensor(node))
+    return program
+
+
+def _results(output: Node) -> Sequence[Node]:
+    (value,) = output.args
+    return value if isinstance(value, (list, tuple)) else (value,)
+
+
+class CompiledPart(torch.nn.Module):
+    """Calls an executable as the part would be called.
+
+    Parameters are bound in place at the first call, and again only where a call brings other
+    ones. Tensors that come out have the strides that PyTorch's own would have: what follows
+    may rely on them.
+    """
+
+    def __init__(
+        self, executable: Executable, part: torch.fx.GraphModule, roles: Sequence[Role]
+    ) -> None:
+        super().__init__()
+        self._executable = executable
+        self._lock = threading.Lock()
+        names = [node.name for node in part.graph.nodes if node.op == "placeholder"]
+        self._inputs = [(i, names[i]) for i, role in enumerate(roles) if role == "input"]
+        self._bound_once = [(i, names[i]) for i, role in enumerate(roles) if role == "parameter"]
+        self._bound: dict[str, tuple[torch.Tensor, int | None]] = {}
+        output = list(part.graph.nodes)[-1]
+        self._single = not isinstance(output.args[0], (list, tuple))
+        self._strides = [_strides(node.meta["val"]) for node in _results(output)]
+
+    def forward(self, *arguments: torch.Tensor) -> Any:
+        """What the part computes."""
+        inputs = {name: arguments[i].detach() for i, name in self._inputs}
+        with self._lock:  # another thread may bring other parameters
+            self._bind(arguments)
+            outputs = self._executable.run(inputs)
+        results = tuple(
+            _like(outputs[str(number)], strides) for number, strides in enumerate(self._strides)
+        )
+        return results[0] if self._single else results
+
+    def _bind(self, arguments: Sequence[torch.Tensor]) -> None:
+        given = {name: arguments[i] for i, name in self._bound_once}
+        changed = {name: tensor for name, tensor in given.items() if self._differs(name, tensor)}
+        if changed:
+            self._executable.bind(changed)
+            self._bound.update({name: (t, _version(t)) for name, t in changed.items()})
+
+    def _differs(self, name: str, tensor: torch.Tensor) -> bool:
+        """Whether a tensor is another one than that bound, or was written to since.
+
+        Writes are seen where it was bound in place, but not where it had to be copied.
+        """
+        if name not in self._bound:
+            return True
+        bound, version = self._bound[name]
+        # As long as we hold it, no other tensor has its address.
+        return (
+            tensor.data_ptr() != bound.data_ptr() or version is None or version != _version(tensor)
+        )
+
+
+def _version(tensor: torch.Tensor) -> int | None:
+    """How often a tensor was written to; None where PyTorch does not count."""
+    return None if tensor.is_inference() else tensor._version
+
+
+def _strides(value: torch.Tensor) -> tuple[int, ...] | None:
+    """The strides of a result, None where it is dense and row-major."""
+    return None if value.is_contiguous() else tuple(value.stride())
+
+
+def _like(value: Any, strides: tuple[int, ...] | None) -> torch.Tensor:
+    # Without inputs, there is no framework to return the results in.
+    tensor = value if isinstance(value, torch.Tensor) else torch.from_dlpack(Exporter(value))
+    if strides is None:
+        return tensor
+    return torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype).copy_(tensor)

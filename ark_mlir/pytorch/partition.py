@@ -1,0 +1,109 @@
+"""Which parts of a graph ark compiles, and which stay with PyTorch."""
+
+# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownParameterType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+# pyright: reportUntypedBaseClass=false
+
+from __future__ import annotations
+
+import contextlib
+import operator
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
+from torch.fx.passes.operator_support import OperatorSupportBase
+
+from ..frontend import Program
+from .aten import is_view
+from .folding import Constants, fold
+from .library import folder
+from .translate import Node, Problem, Translation
+
+__all__ = ["PREFIX", "bake_constants", "constants_of", "find_problems", "fuse"]
+
+PREFIX = "ark_part_"
+
+
+def bake_constants(module: torch.fx.GraphModule) -> None:
+    """Replaces what depends on no input by attributes of the module that hold it."""
+    graph = module.graph
+    constants = fold(graph, constants_of(module))
+    for node in list(graph.nodes):
+        needed = any(user not in constants for user in node.users)
+        if node.op == "call_function" and node in constants and needed:
+            _replace(module, node, constants.tensor(node))
+    graph.eliminate_dead_code()
+    module.recompile()
+
+
+def _replace(module: torch.fx.GraphModule, node: Node, value: object) -> None:
+    if not isinstance(value, torch.Tensor):  # its parts are constants of their own
+        return
+    name = f"_ark_constant_{node.name}"
+    module.register_buffer(name, value, persistent=False)
+    with module.graph.inserting_before(node):
+        constant = module.graph.get_attr(name)
+    constant.meta = dict(node.meta)
+    node.replace_all_uses_with(constant)
+
+
+def constants_of(module: torch.fx.GraphModule) -> Constants:
+    """The tensors that a graph's module holds, by the nodes that read them."""
+    nodes = (node for node in module.graph.nodes if node.op == "get_attr")
+    values = ((node, operator.attrgetter(node.target)(module)) for node in nodes)
+    return Constants({node: value for node, value in values if isinstance(value, torch.Tensor)})
+
+
+def find_problems(module: torch.fx.GraphModule) -> dict[Node, Problem]:
+    """The nodes that ark cannot express, found by expressing them in a program of no use."""
+
+    class Done(Exception):
+        pass
+
+    translation = Translation(constants_of(module), folder(torch))
+    with contextlib.suppress(Done), Program("scratch"):
+        for node in module.graph.nodes:
+            if node.op == "placeholder":
+                translation.stand_in(node)
+            elif node.op == "call_function":
+                translation.add(node)
+        raise Done
+    return translation.problems
+
+
+class _Support(OperatorSupportBase):
+    """Everything but the nodes with problems."""
+
+    def __init__(self, problems: Mapping[Node, Problem]) -> None:
+        super().__init__()
+        self._problems = problems
+
+    def is_node_supported(self, submodules: Mapping[str, Any], node: Node) -> bool:
+        return node.op == "call_function" and node not in self._problems
+
+
+def fuse(module: torch.fx.GraphModule, problems: Mapping[Node, Problem]) -> torch.fx.GraphModule:
+    """`module` with a submodule, named ``PREFIX`` and a number, for every part for ark."""
+    partitioner = CapabilityBasedPartitioner(
+        module, _Support(problems), allows_single_node_partition=True
+    )
+    partitions = partitioner.propose_partitions()
+    for partition in partitions:
+        _trim(module, partition.nodes)
+    computing = [p for p in partitions if any(not _is_view(node) for node in p.nodes)]
+    return partitioner.fuse_partitions(computing, prefix=PREFIX)
+
+
+def _trim(module: torch.fx.GraphModule, nodes: dict[Node, Any]) -> None:
+    """Leaves views at the end to torch, where they cost nothing: a program would copy."""
+    for node in reversed(list(module.graph.nodes)):
+        if node in nodes and _is_view(node) and not any(user in nodes for user in node.users):
+            del nodes[node]
+
+
+def _is_view(node: Node) -> bool:
+    if node.target is operator.getitem:  # a part of several
+        return _is_view(node.args[0])
+    return is_view(str(node.target))

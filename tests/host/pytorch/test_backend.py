@@ -1,0 +1,378 @@
+"""``torch.compile(backend="ark")``: what is compiled, what stays with PyTorch, and what is said."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import threading
+from collections.abc import Callable, Generator
+from typing import Any
+
+import pytest
+
+import ark_mlir as ark
+
+pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
+torch = pytest.importorskip("torch", reason="torch is not installed")
+nn = torch.nn
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
+
+
+class Watch:
+    """Programs that were compiled, and how often parameters were bound."""
+
+    def __init__(self) -> None:
+        self.programs: list[ark.Program] = []
+        self.binds: list[list[str]] = []
+
+
+@pytest.fixture
+def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
+    from ark_mlir.pytorch import backend
+
+    seen = Watch()
+    compile_program, bind = ark.compile, ark.Executable.bind
+
+    def compiling(program: ark.Program, **options: Any) -> ark.Executable:
+        seen.programs.append(program)
+        return compile_program(program, **options)
+
+    def binding(self: ark.Executable, values: Any, **options: Any) -> ark.Executable:
+        seen.binds.append(list(values))
+        return bind(self, values, **options)
+
+    monkeypatch.setattr(backend, "compile", compiling)
+    monkeypatch.setattr(ark.Executable, "bind", binding)
+    return seen
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Generator[None]:
+    torch.manual_seed(0)
+    torch._dynamo.reset()
+    with torch.no_grad():
+        yield
+    torch._dynamo.reset()
+
+
+@pytest.fixture
+def said(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
+    caplog.set_level(logging.WARNING, "ark.pytorch")
+    return lambda: [r.getMessage() for r in caplog.records if r.name == "ark.pytorch"]
+
+
+def fast(module: Any, **options: Any) -> Any:
+    from ark_mlir.pytorch.backend import backend
+
+    return torch.compile(module, backend=backend, options={"target": "cpu:2", **options})
+
+
+def assert_as_good(got: Any, module: Any, *inputs: Any) -> None:
+    """No further from float64 than PyTorch in float32, give or take a few roundings."""
+    plain = module(*inputs)
+    wide = [i.double() if i.is_floating_point() else i for i in inputs]
+    exact = module.double()(*wide)
+    module.float()
+    rounding = 8 * torch.finfo(torch.float32).eps * exact.abs().max()
+    assert (got - exact).abs().max() <= 4 * (plain - exact).abs().max() + rounding
+    assert got.shape == plain.shape
+    assert got.stride() == plain.stride()
+
+
+class Net(nn.Module):
+    def __init__(self, bias: bool = True) -> None:
+        super().__init__()
+        self.up = nn.Linear(8, 16, bias=bias)
+        self.norm = nn.LayerNorm(16)
+        self.down = nn.Linear(16, 8)
+
+    def forward(self, x: Any) -> Any:
+        return x + self.down(nn.functional.gelu(self.norm(self.up(x))))
+
+
+def test_a_module_is_one_program(watch: Watch, said: Callable[[], list[str]]) -> None:
+    net, x = Net().eval(), torch.randn(3, 8)
+    assert_as_good(fast(net)(x), net, x)
+    (program,) = watch.programs
+    assert len(program.parameters) == 6
+    assert len(program.inputs) == 1
+    assert said() == []
+
+
+def test_what_was_compiled_and_bound_serves_later_calls(watch: Watch) -> None:
+    net = Net().eval()
+    compiled = fast(net)
+    for _ in range(3):
+        x = torch.randn(3, 8)
+        assert_as_good(compiled(x), net, x)
+    assert len(watch.programs) == 1
+
+
+def test_parameters_are_bound_once_and_in_place(watch: Watch) -> None:
+    linear = nn.Linear(64, 64)
+    compiled = fast(linear)
+    x = torch.randn(2, 64)
+    compiled(x)
+    compiled(x)
+    assert len(watch.binds) == 1
+    linear.weight.mul_(2)
+    assert torch.allclose(compiled(x), linear(x), atol=1e-5)
+    linear.weight = nn.Parameter(torch.randn(64, 64))
+    assert torch.allclose(compiled(x), linear(x), atol=1e-5)
+    assert sum(len(names) for names in watch.binds) <= 4
+
+
+def test_a_parameter_that_had_to_be_copied_is_copied_again_when_written() -> None:
+    linear = nn.Linear(8, 8, bias=False)
+    linear.weight = nn.Parameter(torch.randn(8, 16)[:, ::2])
+    compiled = fast(linear)
+    x = torch.randn(2, 8)
+    assert torch.allclose(compiled(x), linear(x), atol=1e-6)
+    linear.weight.add_(1)
+    assert torch.allclose(compiled(x), linear(x), atol=1e-6)
+
+
+class Holes(nn.Module):
+    def forward(self, x: Any) -> Any:
+        y = torch.floor(x * 4 + 1)  # floor
+        z = torch.erfinv(y / 100) * 2  # erfinv
+        return torch.floor(z) + x
+
+
+def test_what_ark_lacks_stays_with_pytorch(
+    watch: Watch, said: Callable[[], list[str]], request: pytest.FixtureRequest
+) -> None:
+    x = torch.randn(3, 8)
+    assert torch.equal(fast(Holes())(x), Holes()(x))
+    assert len(watch.programs) == 4
+    lines = request.path.read_text(encoding="utf-8").splitlines()
+    messages = said()
+    assert len(messages) == 2  # one for each op
+    for message, op in zip(messages, ("floor", "erfinv"), strict=True):
+        line = next(n for n, text in enumerate(lines, 1) if text.endswith(f"  # {op}"))
+        assert f"{request.path}:{line}: aten.{op}.default: ark has no such op" in message
+        assert message.endswith("runs in eager PyTorch")
+
+
+def test_gradients_stay_with_pytorch(watch: Watch, said: Callable[[], list[str]]) -> None:
+    net = nn.Linear(4, 2)
+    x = torch.randn(3, 4)
+    with torch.enable_grad():
+        fast(net)(x).sum().backward()
+    assert torch.allclose(net.weight.grad, x.sum(0).expand(2, 4))
+    assert watch.programs == []
+    (message,) = said()
+    assert "gradients are wanted" in message
+    assert "torch.no_grad" in message
+
+
+def test_other_devices_stay_with_pytorch(watch: Watch, said: Callable[[], list[str]]) -> None:
+    y = fast(lambda x: x + 1)(torch.empty(2, device="meta"))
+    assert y.device.type == "meta"
+    assert watch.programs == []
+    (message,) = said()
+    assert "tensors are on meta" in message
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.int16, torch.complex64])
+def test_other_dtypes_stay_with_pytorch(dtype: Any, said: Callable[[], list[str]]) -> None:
+    x = torch.ones(3, dtype=dtype)
+    assert torch.equal(fast(lambda x: (x + x) * x)(x), x * 2)
+    assert all(f"elements of {str(dtype).removeprefix('torch.')}" in line for line in said())
+    assert len(said()) == 2
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision(dtype: Any, watch: Watch) -> None:
+    x = torch.randn(3, 8).to(dtype)
+    got = fast(lambda x: torch.softmax(x, -1) @ x.t())(x)
+    assert got.dtype == dtype
+    exact = torch.softmax(x.double(), -1) @ x.double().t()
+    assert (got - exact).abs().max() <= 2 * torch.finfo(dtype).eps * exact.abs().max()
+    assert len(watch.programs) == 1
+
+
+def test_sizes_that_change_are_specialised(watch: Watch, said: Callable[[], list[str]]) -> None:
+    net = Net().eval()
+    compiled = fast(net)
+    for length in (2, 3, 4, 3, 5, 4):
+        x = torch.randn(length, 8)
+        assert torch.allclose(compiled(x), net(x), atol=1e-5)
+    assert len(watch.programs) == 4
+    assert said() == []
+
+
+def test_too_many_sizes_stay_with_pytorch(
+    watch: Watch, said: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ark_mlir.pytorch import specialise
+
+    monkeypatch.setattr(specialise, "_MAX_SIZES", 2)
+    compiled = fast(lambda x: x * 2 + 1)
+    for length in range(2, 8):
+        x = torch.randn(length)
+        assert torch.equal(compiled(x), x * 2 + 1)
+    assert len(watch.programs) == 3  # the first, and two of unknown size
+    assert [line for line in said() if "sets of sizes" in line] == said()
+    assert len(said()) == 1
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x,
+        lambda x: x.t(),
+        lambda x: (x + 1).t(),
+        lambda x: ((x + 1).t(), x[1:]),
+        lambda x: x.expand(2, 4, 6) * 1,
+        lambda x: x.sum(),
+        lambda x: x[:0] + 1,
+        lambda x: {"a": x.view(-1), "b": [x.max(1)]},
+    ],
+)
+def test_results_look_as_pytorchs(function: Callable[[Any], Any]) -> None:
+    x = torch.randn(4, 6)
+    got, wanted = (torch.utils._pytree.tree_leaves(f(x)) for f in (fast(function), function))
+    for a, b in zip(got, wanted, strict=True):
+        assert torch.allclose(a, b)
+        assert (a.shape, a.stride(), a.dtype) == (b.shape, b.stride(), b.dtype)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: torch.randn(6, 4).t(),
+        lambda: torch.randn(8, 12)[::2, ::2],
+        lambda: torch.randn(25)[1:].view(4, 6),  # misaligned
+        lambda: torch.randn(1, 6).expand(4, 6),
+        lambda: torch.empty(0, 6),
+        lambda: torch.randn(()),
+    ],
+)
+def test_inputs_of_any_layout(make: Callable[[], Any]) -> None:
+    x = make()
+    assert torch.equal(fast(lambda x: x * 2 + 1)(x), x * 2 + 1)
+
+
+def test_inputs_that_are_written_to() -> None:
+    def step(x: Any, y: Any) -> Any:
+        x.add_(1)
+        y[1:] = x[1:] * 2
+        return x + y
+
+    a, b = [torch.ones(4, 3), torch.zeros(4, 3)], [torch.ones(4, 3), torch.zeros(4, 3)]
+    assert torch.equal(fast(step)(*a), step(*b))
+    assert all(torch.equal(x, y) for x, y in zip(a, b, strict=True))
+
+
+def test_constants_become_part_of_the_program(watch: Watch) -> None:
+    def positions(x: Any) -> Any:
+        mask = torch.ones(4, 4, dtype=torch.bool).tril()
+        return torch.where(mask, x, 0.0) + torch.arange(4).cumsum(0)
+
+    x = torch.randn(4, 4)
+    assert torch.equal(fast(positions)(x), positions(x))
+    (program,) = watch.programs
+    assert len(program.inputs) == 1
+    assert program.mlir.count("ark.constant") <= 3
+
+
+def test_two_modules_share_a_program(watch: Watch) -> None:
+    a, b = nn.Linear(4, 4), nn.Linear(4, 4)
+    x = torch.randn(2, 4)
+
+    def apply(layer: Any, x: Any) -> Any:
+        return layer(x)
+
+    compiled = fast(apply)
+    for layer in (a, b, a):
+        assert torch.allclose(compiled(layer, x), layer(x), atol=1e-6)
+
+
+def test_threads() -> None:
+    net = Net().eval()
+    compiled = fast(net)
+    x = torch.randn(3, 8)
+    wanted = compiled(x)
+    wrong: list[int] = []
+
+    def work(number: int) -> None:
+        with torch.no_grad():
+            for _ in range(20):
+                if not torch.equal(compiled(x), wanted):
+                    wrong.append(number)
+
+    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_inference_mode() -> None:
+    with torch.inference_mode():
+        linear = nn.Linear(4, 4)
+        compiled = fast(linear)
+        x = torch.randn(2, 4)
+        assert torch.allclose(compiled(x), linear(x), atol=1e-6)
+        linear.weight.add_(1)
+        assert torch.allclose(compiled(x), linear(x), atol=1e-6)
+
+
+def test_results_outlive_what_made_them() -> None:
+    compiled = fast(lambda x: x + 1)
+    y = compiled(torch.zeros(1000))
+    del compiled
+    torch._dynamo.reset()
+    gc.collect()
+    assert y.sum() == 1000
+
+
+def test_a_part_that_does_not_compile_stays_with_pytorch(
+    said: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from ark_mlir.pytorch import backend
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise ark.CompileError("no luck")
+
+    monkeypatch.setattr(backend, "compile", fail)
+    x = torch.randn(3)
+    assert torch.equal(fast(lambda x: x * 2)(x), x * 2)
+    (message,) = said()
+    assert "no luck" in message
+
+
+def test_options_are_checked() -> None:
+    with pytest.raises(Exception, match="tiles"):
+        fast(lambda x: x * 2, tiles=3)(torch.zeros(2))
+    with pytest.raises(Exception, match="vax"):
+        fast(lambda x: x * 2, target="vax")(torch.zeros(2))
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_transformer_encoder_layer(norm_first: bool, watch: Watch) -> None:
+    """PyTorch calls one fused op here."""
+    layer = nn.TransformerEncoderLayer(
+        16, 2, 32, batch_first=True, norm_first=norm_first, activation="gelu"
+    ).eval()
+    x = torch.randn(2, 5, 16)
+    assert_as_good(fast(layer)(x), layer, x)
+    padding = torch.zeros(2, 5, dtype=torch.bool)
+    padding[1, 3:] = True
+    got = fast(layer)(x, src_key_padding_mask=padding)
+    assert torch.allclose(got, layer(x, src_key_padding_mask=padding), atol=1e-5)
+    assert len(watch.programs) == 2
+
+
+@pytest.mark.parametrize("average", [False, True])
+def test_multihead_attention(average: bool, watch: Watch) -> None:
+    module = nn.MultiheadAttention(16, 4, batch_first=True).eval()
+    x = torch.randn(2, 5, 16)
+    padding = torch.zeros(2, 5, dtype=torch.bool)
+    padding[1, 3:] = True
+    options = {"key_padding_mask": padding, "average_attn_weights": average}
+    for a, b in zip(fast(module)(x, x, x, **options), module(x, x, x, **options), strict=True):
+        assert torch.allclose(a, b, atol=1e-6)
+    assert len(watch.programs) == 1

@@ -1,0 +1,99 @@
+"""Models of Hugging Face with random weights, both ways into ark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+import pytest
+
+import ark_mlir as ark
+from ark_mlir.testing.bounds import assert_within
+
+pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
+torch = pytest.importorskip("torch", reason="torch is not installed")
+transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
+
+SIZES = {
+    "vocab_size": 53,
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 24,
+    "max_position_embeddings": 16,
+}
+IDS = torch.tensor([[1, 5, 52, 7, 9, 0], [3, 8, 2, 4, 0, 0]])
+MASK = torch.tensor([[1, 1, 1, 1, 1, 1], [1, 1, 1, 1, 0, 0]])
+
+
+def bert(attention: str) -> Any:
+    config = transformers.BertConfig(**SIZES, attn_implementation=attention)
+    return transformers.BertModel(config)
+
+
+def llama(attention: str) -> Any:
+    config = transformers.LlamaConfig(
+        **SIZES, num_key_value_heads=1, use_cache=False, attn_implementation=attention
+    )
+    return transformers.LlamaForCausalLM(config)
+
+
+def qwen3(attention: str) -> Any:
+    config = transformers.Qwen3Config(
+        **SIZES, num_key_value_heads=1, head_dim=8, use_cache=False, attn_implementation=attention
+    )
+    return transformers.Qwen3ForCausalLM(config)
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Generator[None]:
+    torch.manual_seed(0)
+    torch._dynamo.reset()
+    with torch.no_grad():
+        yield
+    torch._dynamo.reset()
+
+
+def assert_as_good(got: Any, plain: Any, exact: Any) -> None:
+    """No further from float64 than PyTorch in float32, give or take a few roundings."""
+    rounding = 8 * torch.finfo(torch.float32).eps * exact.abs().max()
+    assert (got - exact).abs().max() <= 4 * (plain - exact).abs().max() + rounding
+
+
+@pytest.mark.parametrize("attention", ["sdpa", "eager"])
+@pytest.mark.parametrize("build", [bert, llama, qwen3])
+def test_from_torch(build: Callable[[str], Any], attention: str) -> None:
+    model = build(attention).eval()
+    inputs = {"input_ids": IDS, "attention_mask": MASK}
+    program = ark.from_torch(model, inputs)
+    assert set(program.parameters) <= set(model.state_dict())
+    state = program.state_dict()
+    with ark.compile(program, target="cpu:2").bind(state) as executable:
+        got = executable.run(inputs)
+    arrays = {
+        name: t.numpy()
+        for name, t in {**state, **inputs}.items()
+        if name in program.inputs or name in state
+    }
+    evaluation = ark.reference.evaluate(program, arrays, bound=True)
+    plain = {name: y.clone() for name, y in model(**inputs).items() if name in got}
+    exact = model.double()(**inputs)
+    assert list(got) == list(plain)
+    for name, y in got.items():
+        assert_within(y.numpy(), evaluation.outputs[name], evaluation.bounds[name], name)
+        assert_as_good(y, plain[name], exact[name])
+
+
+@pytest.mark.parametrize("build", [bert, llama])
+def test_torch_compile(build: Callable[[str], Any], caplog: pytest.LogCaptureFixture) -> None:
+    from ark_mlir.pytorch.backend import backend
+
+    model = build("sdpa").eval()
+    compiled = torch.compile(model, backend=backend, options={"target": "cpu:2"})
+    got = compiled(input_ids=IDS, attention_mask=MASK)
+    plain = model(input_ids=IDS, attention_mask=MASK)
+    assert not [r for r in caplog.records if r.name == "ark.pytorch"]
+    exact = model.double()(input_ids=IDS, attention_mask=MASK)
+    for name, y in got.items():
+        assert_as_good(y, plain[name], exact[name])
