@@ -8,6 +8,8 @@ Llama-3.2-1B shapes, one decode step at context 1024, bf16; no weights are neede
 2. How evenly the tasks that stream weights are shared out: the busiest SM against the mean.
 3. The arena against the largest set of values alive at once.
 4. Kernel code of 32 layers against 16, on cpu.
+5. From a built program to a cpu executable, cold and from the cache, in fresh processes.
+6. Tasks of one layer of the decode step, and what each holds.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import sys
 import tempfile
 from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 from table import print_table
 
@@ -42,9 +45,21 @@ print(json.dumps({
 """
 
 
+COMPILED = """
+import json, sys, time
+import decoder_compile as benchmark
+import ark_mlir as ark
+start = time.perf_counter()
+program = benchmark.decode(int(sys.argv[1]))
+built = time.perf_counter()
+ark.compile(program, "cpu:2", cache=sys.argv[2])
+print(json.dumps({"build": built - start, "compile": time.perf_counter() - built}))
+"""
+
+
 def main() -> int:
     argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None).parse_args()
-    cold = fresh(16)
+    cold = fresh(FRESH, 16)
     rows = [
         ("Python to a proven schedule, 132 SMs, s", f"{cold['seconds']:.1f}", "10"),
         ("its peak memory, MB", f"{cold['megabytes']:.0f}", "2000"),
@@ -53,19 +68,28 @@ def main() -> int:
         ark.compiler.check(decode(16), TARGET, ark.CompileOptions(dump_dir=folder))
         (dump,) = Path(folder).glob("*-synchronization.mlir")
         step, worst, task = shares(dump.read_text())
+        first, second = (fresh(COMPILED, 16, f"{folder}/cache") for _ in range(2))
     rows += [
         ("weights per SM over a step, largest / mean", f"{step:.3f}", "1.02"),
         (f"the same, worst single task ({task})", f"{worst:.3f}", "1.02"),
     ]
-    small, large = (ark.compile(decode(layers), "cpu:2").report() for layers in (16, 32))
+    small, large = (
+        ark.compile(decode(layers), "cpu:2", cache=False).report() for layers in (16, 32)
+    )
     arena = small.arena_bytes / small.largest_live_set
     code = large.kernel_bytes / small.kernel_bytes
     rows += [
         ("arena / largest live set", f"{arena:.3f}", "1.15"),
         ("kernel code, 32 layers / 16", f"{code:.3f}", "1.10"),
+        ("cpu bundle, cold, s", f"{first['compile']:.2f}", "30"),
+        ("cpu bundle, from the cache, s", f"{second['compile']:.2f}", "0.5"),
+        ("building the program in Python, s", f"{second['build']:.2f}", "-"),
+        ("tasks of a layer in decode", f"{(large.tasks - small.tasks) / 16:.0f}", "6"),
     ]
     print_table(("figure", "measured", "aim, at most"), rows)
     print(cold["text"])
+    for ops, count in small.task_ops:
+        print(f"{count:>3} x {', '.join(ops)}")
     return 0
 
 
@@ -89,10 +113,10 @@ def proven(layers: int) -> object:
     return ark.compiler.check(decode(layers), TARGET)
 
 
-def fresh(layers: int) -> dict[str, float | str]:
-    """`proven` in a process of its own."""
+def fresh(script: str, *arguments: object) -> dict[str, Any]:
+    """What a script prints, in a process of its own."""
     done = subprocess.run(
-        [sys.executable, "-c", FRESH, str(layers)],
+        [sys.executable, "-c", script, *map(str, arguments)],
         cwd=Path(__file__).parent,
         check=True,
         capture_output=True,

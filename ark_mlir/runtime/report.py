@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,8 @@ class Report:
         flops, traffic_bytes: work of one iteration, as the tasks declare it.
         predicted_ns: predicted time of one iteration.
         bound_in_place, bound_copied: bytes of parameters used where they were, or copied.
+        task_ops: the ops that tasks hold, in order, and how many tasks hold these; in the order
+            of the first such task.
     """
 
     program: str
@@ -59,6 +62,7 @@ class Report:
     predicted_ns: int
     bound_in_place: int = 0
     bound_copied: int = 0
+    task_ops: tuple[tuple[tuple[str, ...], int], ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """The figures by name, ready for JSON."""
@@ -85,6 +89,9 @@ class Report:
         width = max(len(name) for name, _ in rows)
         lines = [f"{self.program} ({self.producer})"]
         lines += [f"  {name:<{width}}  {text}" for name, text in rows]
+        if self.task_ops:
+            lines.append("  ops of the tasks")
+            lines += [f"  {count:>{width},} x {', '.join(ops)}" for ops, count in self.task_ops]
         return "\n".join(lines)
 
     def _live(self) -> str:
@@ -136,6 +143,7 @@ def make_report(bundle: Bundle, in_place: int = 0, copied: int = 0) -> Report:
         predicted_ns=predicted_ns(bundle),
         bound_in_place=in_place,
         bound_copied=copied,
+        task_ops=tuple(Counter(task.ops for task in manifest.tasks if task.ops).items()),
     )
 
 

@@ -224,6 +224,8 @@ def test_report(add: Executable) -> None:
     text = str(report)
     for word in ("tasks", "vCTAs", "waits", "barriers", "arena", "parameters", "kernel", "12 µs"):
         assert word in text
+    assert report.task_ops == ((("ark.add",), 2),)
+    assert text.endswith("2 x ark.add")
     json.dumps(report.as_dict())
 
 
