@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Constants", "fold"]
 
-# A larger result is rather computed by the program than carried in it.
-_MAX_ELEMENTS = 1 << 24
+# What is larger, such as a mask over a long context, the program computes where it needs it.
+_MAX_ELEMENTS = 1 << 20
 
 
 class Constants(Mapping[Node, "NDArray[Any]"]):

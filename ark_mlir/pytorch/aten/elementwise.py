@@ -183,6 +183,24 @@ def _dropout(out: Any, x: Operand, p: float, train: bool | None) -> Any:
 _NO_MASK = Unavailable("the mask of dropout")
 
 
+@aten("isnan.default")
+def _isnan(out: Out, x: Operand) -> ark.Tensor:
+    value = tensor(x)
+    return value != value
+
+
+@aten("isinf.default")
+def _isinf(out: Out, x: Operand) -> ark.Tensor:
+    return ark.abs(tensor(x)) == math.inf
+
+
+@aten("sign.default")
+def _sign(out: Out, x: Operand) -> ark.Tensor:
+    value = tensor(x)
+    # Zero, and what is not a number, stay as they are.
+    return ark.where(value > 0, 1, ark.where(value < 0, -1, value))
+
+
 @aten("gelu.default")
 def _gelu(out: Out, x: Operand, approximate: str = "none") -> ark.Tensor:
     return ark.gelu(tensor(x), approximate="tanh" if approximate == "tanh" else "none")

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from ... import frontend as ark
 from .table import Out, Unavailable, aten, unsupported
-from .values import Operand, shaped, tensor, to
+from .values import Operand, lower_triangle, shaped, tensor, to
 
 
 @aten("mm.default", "bmm.default")
@@ -78,7 +76,7 @@ def _attention(
     queries, keys = query.shape[-2], key.shape[-2]
     if is_causal and queries != keys:
         # torch counts both from the start, ark from the end.
-        mask, is_causal = ark.constant(np.tri(queries, keys, dtype=np.bool_)), False
+        mask, is_causal = lower_triangle((queries, keys)), False
     if query.ndim == 2:  # no heads
         query, key, value = (ark.unsqueeze(t, 0) for t in (query, key, value))
     mixed = ark.attention(query, key, value, scale=scale, causal=is_causal, mask=mask)

@@ -168,12 +168,22 @@ def _cumsum(out: Out, x: Operand, dim: int, dtype: DType | None = None) -> ark.T
     return ark.transpose(sums, np.argsort(order).tolist())
 
 
-@aten("_softmax.default", "softmax.int", "_safe_softmax.default")
+@aten("_softmax.default", "softmax.int")
 def _softmax(out: Out, x: Operand, dim: int, *_: object, dtype: DType | None = None) -> ark.Tensor:
     value = tensor(x, out.dtype)
     if value.ndim == 0:
         return ark.ones((), out.dtype)
     return ark.softmax(value, axis_of(dim, value.ndim))
+
+
+@aten("_safe_softmax.default")
+def _safe_softmax(out: Out, x: Operand, dim: int, dtype: DType | None = None) -> ark.Tensor:
+    """Zeros where everything is masked."""
+    value = tensor(x, out.dtype)
+    if value.ndim == 0:
+        return _softmax(out, value, dim)
+    highest = ark.reduce_max(value, axis_of(dim, value.ndim))
+    return ark.where(highest > -math.inf, _softmax(out, value, dim), 0.0)
 
 
 @aten("_log_softmax.default", "log_softmax.int")

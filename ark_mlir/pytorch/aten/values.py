@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Operand: TypeAlias = "ark.Tensor | bool | int | float | NDArray[Any]"
 
-__all__ = ["Operand", "as_axes", "axis_of", "promoted", "shaped", "tensor", "to"]
+__all__ = ["Operand", "as_axes", "axis_of", "lower_triangle", "promoted", "shaped", "tensor", "to"]
 
 # By category, then by width, as torch promotes; the 8-bit and unsigned types have no place.
 _ORDER = (bool_, uint8, int8, int32, int64, fp16, bf16, fp32)
@@ -92,6 +92,12 @@ def shaped(x: ark.Tensor, shape: tuple[int, ...]) -> ark.Tensor:
 def axis_of(axis: int, rank: int) -> int:
     """An axis counted from the front; torch gives rank zero one axis."""
     return axis % max(rank, 1)
+
+
+def lower_triangle(shape: tuple[int, ...], diagonal: int = 0) -> ark.Tensor:
+    """What lies on and below a diagonal of a matrix, as bool; the program computes it."""
+    rows, columns = shape[-2:]
+    return ark.reshape(ark.arange(rows), (rows, 1)) + diagonal >= ark.arange(columns)
 
 
 def as_axes(axes: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:

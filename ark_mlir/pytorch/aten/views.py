@@ -5,13 +5,10 @@ from __future__ import annotations
 import builtins
 from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ... import frontend as ark
 from ...dtypes import DType
 from .table import Out, aten, unsupported
-from .values import Operand, as_axes, axis_of, shaped, tensor, to
+from .values import Operand, as_axes, axis_of, lower_triangle, shaped, tensor, to
 
 _RESHAPES = (
     "view.default", "_unsafe_view.default", "reshape.default", "unsqueeze.default",
@@ -187,34 +184,34 @@ def _select_scatter(out: Out, x: Operand, source: Operand, dim: int, index: int)
     return _slice_scatter(out, x, row, axis, place, place + 1)
 
 
-def _below(shape: tuple[int, ...], diagonal: int) -> NDArray[np.bool_]:
-    """What lies on and below a diagonal of a matrix."""
-    return np.tri(shape[-2], shape[-1], diagonal, dtype=np.bool_)
-
-
 @aten("tril.default")
 def _tril(out: Out, x: Operand, diagonal: int = 0) -> ark.Tensor:
-    return ark.where(ark.constant(_below(out.shape, diagonal)), tensor(x), 0)
+    return ark.where(lower_triangle(out.shape, diagonal), tensor(x), 0)
 
 
 @aten("triu.default")
 def _triu(out: Out, x: Operand, diagonal: int = 0) -> ark.Tensor:
-    return ark.where(ark.constant(_below(out.shape, diagonal - 1)), 0, tensor(x))
+    return ark.where(lower_triangle(out.shape, diagonal - 1), 0, tensor(x))
 
 
-@aten("full_like.default", "new_full.default")
-def _full_like(out: Out, x: object, *rest: object, dtype: DType | None = None) -> ark.Tensor:
+@aten("full.default", "full_like.default", "new_full.default")
+def _full(out: Out, x: object, *rest: object, dtype: DType | None = None) -> ark.Tensor:
     return ark.full(out.shape, to(rest[-1], out.dtype), out.dtype)  # type: ignore[arg-type]
 
 
-@aten("zeros_like.default", "new_zeros.default")
-def _zeros_like(out: Out, x: object, *_: object, dtype: DType | None = None) -> ark.Tensor:
+@aten("zeros.default", "zeros_like.default", "new_zeros.default")
+def _zeros(out: Out, x: object, *_: object, dtype: DType | None = None) -> ark.Tensor:
     return ark.zeros(out.shape, out.dtype)
 
 
-@aten("ones_like.default", "new_ones.default")
-def _ones_like(out: Out, x: object, *_: object, dtype: DType | None = None) -> ark.Tensor:
+@aten("ones.default", "ones_like.default", "new_ones.default")
+def _ones(out: Out, x: object, *_: object, dtype: DType | None = None) -> ark.Tensor:
     return ark.ones(out.shape, out.dtype)
+
+
+@aten("copy.default")
+def _copy(out: Out, x: object, source: Operand, non_blocking: bool = False) -> ark.Tensor:
+    return ark.broadcast_to(tensor(source, out.dtype), out.shape)
 
 
 @aten("fill.Scalar", "fill.Tensor")

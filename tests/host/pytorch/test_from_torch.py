@@ -137,6 +137,18 @@ def test_what_depends_on_no_input_is_constant() -> None:
     assert "gather" not in program.mlir
 
 
+def test_a_large_mask_is_no_constant() -> None:
+    class Causal(nn.Module):
+        def forward(self, x: Any) -> Any:
+            places = torch.arange(1100)
+            return torch.where(places <= places[:, None], x, 0.0).tril(-1)
+
+    x = torch.randn(1100, 1100)
+    program = ark.from_torch(Causal(), x)
+    assert len(program.mlir) < 100_000
+    assert np.array_equal(ark.reference.run(program, {"x": x.numpy()})["output"], x.tril(-1))
+
+
 def test_parameters_are_bound_in_place_and_seen_to_change() -> None:
     module = nn.Linear(64, 64)
     program = ark.from_torch(module, torch.zeros(2, 64))

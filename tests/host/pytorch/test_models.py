@@ -86,14 +86,27 @@ def test_from_torch(build: Callable[[str], Any], attention: str) -> None:
 
 
 @pytest.mark.parametrize("build", [bert, llama])
-def test_torch_compile(build: Callable[[str], Any], caplog: pytest.LogCaptureFixture) -> None:
+def test_torch_compile(
+    build: Callable[[str], Any],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     from ark_mlir.pytorch.backend import backend
 
+    programs: list[ark.Program] = []
+
+    def compiling(program: ark.Program, **options: Any) -> ark.Executable:
+        programs.append(program)
+        return ark.compile(program, **options)
+
+    monkeypatch.setattr("ark_mlir.pytorch.backend.compile", compiling)
     model = build("sdpa").eval()
     compiled = torch.compile(model, backend=backend, options={"target": "cpu:2"})
     got = compiled(input_ids=IDS, attention_mask=MASK)
     plain = model(input_ids=IDS, attention_mask=MASK)
     assert not [r for r in caplog.records if r.name == "ark.pytorch"]
+    (program,) = programs
+    assert program.mlir.count("ark.attention") == 2
     exact = model.double()(input_ids=IDS, attention_mask=MASK)
     for name, y in got.items():
         assert_as_good(y, plain[name], exact[name])

@@ -146,6 +146,14 @@ def test_where_and_masks(graph: Graph) -> None:
     check(Graph(), "aten.masked_fill.Scalar", np.where(mask, -math.inf, X), X, mask, -math.inf)
 
 
+def test_numbers_that_are_none(graph: Graph) -> None:
+    x = np.array([1, -2, 0, np.nan, np.inf, -np.inf], np.float32)
+    check(graph, "aten.isnan.default", np.isnan(x), x)
+    check(Graph(), "aten.isinf.default", np.isinf(x), x)
+    check(Graph(), "aten.sign.default", np.sign(x), x)
+    check(Graph(), "aten.sign.default", np.sign(INTS), INTS)
+
+
 def test_clamps(graph: Graph) -> None:
     check(graph, "aten.clamp.default", np.clip(X, -1, None), X, -1)
     check(Graph(), "aten.clamp.default", np.clip(X, None, 1), X, None, 1)
@@ -215,6 +223,9 @@ def test_triangles_and_fills(graph: Graph) -> None:
     check(Graph(), "aten.full_like.default", np.full_like(X, 3), X, 3)
     check(Graph(), "aten.new_full.default", np.full((2, 2), 5, np.float32), X, [2, 2], 5)
     check(Graph(), "aten.new_zeros.default", np.zeros((2, 2), np.float32), X, [2, 2])
+    check(Graph(), "aten.full.default", np.full((3,), 5), [3], 5)
+    check(Graph(), "aten.ones.default", np.ones((3,), np.float32), [3])
+    check(Graph(), "aten.copy.default", np.broadcast_to(X[0], X.shape), X, X[0])
     check(Graph(), "aten.fill.Scalar", np.full_like(X, 3), X, 3)
 
 
@@ -256,6 +267,15 @@ def test_softmax(graph: Graph) -> None:
     e = np.exp(X - X.max(1, keepdims=True))
     check(graph, "aten._softmax.default", e / e.sum(1, keepdims=True), X, 1, False)
     check(Graph(), "aten._log_softmax.default", np.log(e / e.sum(1, keepdims=True)), X, 1, False)
+
+
+def test_softmax_of_rows_that_are_masked(graph: Graph) -> None:
+    x = X.copy()
+    x[0, 1] = -np.inf
+    e = np.exp(x - np.maximum(x.max(-1, keepdims=True), -99))
+    expected = e / np.maximum(e.sum(-1, keepdims=True), 1e-30)
+    check(graph, "aten._safe_softmax.default", expected, x, -1)
+    assert expected[0, 1].sum() == 0
 
 
 def normalised(x: Array, axes: tuple[int, ...], eps: float) -> Array:
