@@ -29,7 +29,7 @@ class Target:
         features: instruction-set features used, by LLVM's names.
         sms: SMs (worker groups) of the schedule.
         warps: warps of one SM.
-        shared_memory: bytes of shared memory of one SM.
+        shared_memory: bytes of an SM's shared memory that the kernel uses.
     """
 
     backend: str

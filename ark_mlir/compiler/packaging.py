@@ -25,6 +25,9 @@ _TABLES: dict[str, tuple[str, type[np.generic]]] = {
 }
 _ALIGNMENT = 64
 
+# Entries of the manifest's target that the kernel says.
+_OF_TARGET = frozenset({"sms", "shared_memory"})
+
 
 @dataclass(frozen=True)
 class Parts:
@@ -42,9 +45,9 @@ class Parts:
             "features": list(code.features),
             "sms": self.manifest["sms"],
             "warps": self.target.warps,
-            "shared_memory": self.target.shared_memory,
+            "shared_memory": self.manifest["shared_memory"],
         }
-        manifest = {key: value for key, value in self.manifest.items() if key != "sms"}
+        manifest = {key: value for key, value in self.manifest.items() if key not in _OF_TARGET}
         sections = {"kernel": code.image, **self.sections}
         if mlir is not None:
             sections["mlir"] = mlir.encode()
@@ -70,6 +73,7 @@ def take_kernel(module: ir.Operation, target: Target, options: CompileOptions) -
         "program": _text(kernel, "program"),
         "entry": ir.FlatSymbolRefAttr(kernel.attributes["entry"]).value,
         "sms": _plain(kernel.attributes["sms"]),
+        "shared_memory": _shared_memory(kernel, target),
         "arena": _plain(kernel.attributes["arena"]),
         "buffers": [_buffer(item, constants) for item in _array(kernel, "buffers")],
         "tasks": [_dictionary(item) for item in _array(kernel, "tasks")],
@@ -85,6 +89,13 @@ def take_kernel(module: ir.Operation, target: Target, options: CompileOptions) -
     sections["constants"] = bytes(constants)
     kernel.erase()
     return Parts(manifest, sections, target)
+
+
+def _shared_memory(kernel: ir.Operation, target: Target) -> int:
+    """What the kernel uses of an SM's; where nothing says so, all that the target has."""
+    if "shared_memory" in kernel.attributes:
+        return _plain(kernel.attributes["shared_memory"])
+    return target.shared_memory
 
 
 def _kernels(module: ir.Operation) -> Iterator[ir.Operation]:

@@ -78,9 +78,14 @@ class _Kernel:
         return memory
 
     def _take_shared_memory(self) -> int:
-        """All that an SM has for one CTA."""
+        """What the kernel uses; the rest of an SM's memory is its L1 cache."""
+        wanted = self.bundle.manifest.target.shared_memory
         most = self.api.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
-        wanted = min(self.bundle.manifest.target.shared_memory, most)
+        if wanted > most:
+            raise UnsupportedError(
+                f"the program needs {wanted} bytes of shared memory; a CTA of this GPU has {most}",
+                location=self.bundle.where,
+            )
         key = self.api.driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
         self.api.call("cuFuncSetAttribute", self.function, key, wanted)
         return wanted

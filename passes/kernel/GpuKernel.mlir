@@ -174,6 +174,8 @@ func.func private @ark_wait(%context: !llvm.ptr, %lane: i64, %instruction: i64, 
   %zero = arith.constant 0 : i64
   %good = arith.constant 0 : i32
   %bad = arith.constant 1 : i32
+  %one = arith.constant 1 : i64
+  %many = arith.constant 32 : i64
   %leads = func.call @ark_is_leader() : () -> i1
   cf.cond_br %leads, ^start, ^join(%good : i32)
 
@@ -187,11 +189,20 @@ func.func private @ark_wait(%context: !llvm.ptr, %lane: i64, %instruction: i64, 
   cf.br ^poll
 
 ^poll:
+  cf.br ^try(%zero : i64)
+
+// Tries often: what it looks at less often costs as much as a try.
+^try(%tries: i64):
   %seen = func.call @ark_load_acquire(%counter) : (!llvm.ptr) -> i64
   // The difference is right even after the counter has wrapped.
   %missing = arith.subi %target, %seen : i64
   %arrived = arith.cmpi sle, %missing, %zero : i64
-  cf.cond_br %arrived, ^join(%good : i32), ^look
+  cf.cond_br %arrived, ^join(%good : i32), ^again
+
+^again:
+  %more = arith.addi %tries, %one : i64
+  %tired = arith.cmpi uge, %more, %many : i64
+  cf.cond_br %tired, ^look, ^try(%more : i64)
 
 ^look:
   %abort = func.call @ark_load_relaxed(%report) : (!llvm.ptr) -> i64

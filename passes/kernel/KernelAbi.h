@@ -49,6 +49,7 @@ enum ContextField : int32_t {
   kCodes = 12,
   kDoorbell = 13,
 };
+inline constexpr int64_t kContextWords = kDoorbell + 1;
 
 /// Leading arguments of a body: begin, end, task, status.
 inline constexpr unsigned kBodyBegin = 0;

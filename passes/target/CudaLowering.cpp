@@ -42,6 +42,9 @@ static void addLoops(OpPassManager &pm, int64_t threads) {
   pm.addPass(ark::createMergeVctasPass());
   pm.addPass(ark::createMapToThreadsPass({threads}));
   pm.addPass(ark::createPlaceInSharedMemoryPass());
+  ark::CacheTablesPassOptions cache;
+  cache.threads = threads;
+  pm.addPass(ark::createCacheTablesPass(cache));
   OpPassManager &functions = pm.nest<func::FuncOp>();
   functions.addPass(ark::createExpandFloatsPass({/*halves=*/false}));
   functions.addPass(ark::createExpandMathPass({/*fma=*/true}));

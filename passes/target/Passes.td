@@ -305,6 +305,39 @@ def PlaceInSharedMemoryPass
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 
+def CacheTablesPass : Pass<"ark-cache-tables", "::mlir::ModuleOp"> {
+  let summary = "Keep the kernel's tables in shared memory";
+  let description = [{
+    When a CTA starts, its threads copy the context, and of the tables that it
+    points to as many as there is room for; from then on the kernel uses those.
+    What a lane reads between two tasks would come from the L2 otherwise, one
+    load after the other: what it acquires empties the L1.
+
+    ```mlir
+    func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
+      ... %context ...
+    // =>
+    func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
+      %0 = llvm.mlir.addressof @ark_shared_memory : !llvm.ptr<3>
+      ...
+      gpu.barrier
+      ... %cached ...
+    ```
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", /*default=*/"512",
+           "Threads of a CTA">,
+    Option<"maxBytes", "max-bytes", "int64_t", /*default=*/"49152",
+           "Shared memory that context and tables may take">,
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect",
+    "::mlir::gpu::GPUDialect",
+    "::mlir::LLVM::LLVMDialect",
+    "::mlir::scf::SCFDialect",
+  ];
+}
+
 def BuildGpuModulePass : Pass<"ark-build-gpu-module", "::mlir::ModuleOp"> {
   let summary = "Make the kernel that a GPU launches, in a gpu.module";
   let description = [{

@@ -19,10 +19,14 @@ W = np.ones(128, np.float32)
 
 
 def executable(
-    cuda: FakeCuda, kernel: bytes, program: ToyProgram | None = None, arch: str = "sm_90a"
+    cuda: FakeCuda,
+    kernel: bytes,
+    program: ToyProgram | None = None,
+    arch: str = "sm_90a",
+    shared_memory: int = 232448,
 ) -> Executable:
     manifest, sections = (program or add_program()).parts(kernel)
-    target = {"backend": "cuda", "arch": arch, "warps": 16, "shared_memory": 232448}
+    target = {"backend": "cuda", "arch": arch, "warps": 16, "shared_memory": shared_memory}
     manifest["target"].update(target)
     drivers = {"cuda": lambda: CudaDriver(CudaApi(cuda))}
     return Executable.from_parts(manifest, sections, drivers)
@@ -96,6 +100,13 @@ def test_more_lanes_than_the_gpu_holds(kernel: bytes) -> None:
     cuda = FakeCuda(sms=1)
     with pytest.raises(ark.UnsupportedError, match="has 2 lanes; this GPU holds 1"):
         executable(cuda, kernel).prepare()
+    assert cuda.held == 0
+
+
+def test_more_shared_memory_than_a_cta_has(kernel: bytes) -> None:
+    cuda = FakeCuda()
+    with pytest.raises(ark.UnsupportedError, match="needs 232449 bytes of shared memory"):
+        executable(cuda, kernel, shared_memory=232449).prepare()
     assert cuda.held == 0
 
 

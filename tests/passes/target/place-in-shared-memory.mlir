@@ -1,6 +1,8 @@
 // RUN: ark-opt %s --split-input-file --ark-place-in-shared-memory | FileCheck %s
 
 // CHECK: llvm.mlir.global external @ark_shared_memory() {addr_space = 3 : i32, alignment = 128 : i64} : !llvm.array<0 x i8>
+// The kernel says how much of it a launch has to give.
+// CHECK: ark.kernel @k {{.*}}shared_memory = 256 : i64
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
