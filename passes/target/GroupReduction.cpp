@@ -58,35 +58,42 @@ int64_t GroupReduction::chooseLanes() const {
 }
 
 /// In a butterfly, so that the order is the same in every run.
-Value GroupReduction::exchange(OpBuilder &builder,
-                               const LaneReduction &reduction, Value value) {
+void GroupReduction::exchange(OpBuilder &builder,
+                              const LaneReduction &reduction,
+                              MutableArrayRef<Value> values) {
   Location loc = loop.getLoc();
   for (int64_t distance = std::min(lanes, kWarpSize) / 2; distance > 0;
-       distance /= 2) {
-    Value other = gpu::ShuffleOp::create(builder, loc, value, distance,
-                                         kWarpSize, gpu::ShuffleMode::XOR)
-                      .getShuffleResult();
-    value = reduction.combine(builder, value, other);
-  }
-  return lanes > kWarpSize ? exchangeWarps(builder, reduction, value) : value;
+       distance /= 2)
+    for (auto [result, value] : llvm::enumerate(values)) {
+      Value other = gpu::ShuffleOp::create(builder, loc, value, distance,
+                                           kWarpSize, gpu::ShuffleMode::XOR)
+                        .getShuffleResult();
+      value = reduction.combine(builder, result, value, other);
+    }
+  if (lanes > kWarpSize)
+    exchangeWarps(builder, reduction, values);
 }
 
-/// Through shared memory: one word for each warp of the CTA.
-Value GroupReduction::exchangeWarps(OpBuilder &builder,
-                                    const LaneReduction &reduction,
-                                    Value value) {
+/// Memory of the CTA with a word for each of its warps and each of the values.
+static Value createWords(OpBuilder &builder, scf::ParallelOp loop,
+                         int64_t warps, Type type, int64_t values) {
+  OpBuilder::InsertionGuard guard(builder);
+  auto function = loop->getParentOfType<func::FuncOp>();
+  builder.setInsertionPointToStart(&function.getBody().front());
+  return memref::AllocaOp::create(builder, loop.getLoc(),
+                                  MemRefType::get({values, warps}, type));
+}
+
+/// Through shared memory.
+void GroupReduction::exchangeWarps(OpBuilder &builder,
+                                   const LaneReduction &reduction,
+                                   MutableArrayRef<Value> values) {
   Location loc = loop.getLoc();
   auto constant = [&](int64_t number) -> Value {
     return arith::ConstantIndexOp::create(builder, loc, number);
   };
-  Value words;
-  {
-    OpBuilder::InsertionGuard guard(builder);
-    auto function = loop->getParentOfType<func::FuncOp>();
-    builder.setInsertionPointToStart(&function.getBody().front());
-    auto type = MemRefType::get({threads / kWarpSize}, value.getType());
-    words = memref::AllocaOp::create(builder, loc, type);
-  }
+  Value words = createWords(builder, loop, threads / kWarpSize,
+                            values.front().getType(), values.size());
   Value warpSize = constant(kWarpSize);
   Value warp = arith::DivUIOp::create(builder, loc, thread, warpSize);
   Value lane = arith::RemUIOp::create(builder, loc, thread, warpSize);
@@ -96,28 +103,33 @@ Value GroupReduction::exchangeWarps(OpBuilder &builder,
   {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPoint(branch.thenBlock()->getTerminator());
-    memref::StoreOp::create(builder, loc, value, words, warp);
+    for (auto [result, value] : llvm::enumerate(values))
+      memref::StoreOp::create(builder, loc, value, words,
+                              ValueRange{constant(result), warp});
   }
   gpu::BarrierOp::create(builder, loc);
   int64_t warps = lanes / kWarpSize;
   Value group = arith::DivUIOp::create(builder, loc, thread, constant(lanes));
   Value first = arith::MulIOp::create(builder, loc, group, constant(warps));
-  value = memref::LoadOp::create(builder, loc, words, first);
-  for (int64_t i = 1; i < warps; ++i) {
-    Value place = arith::AddIOp::create(builder, loc, first, constant(i));
-    Value other = memref::LoadOp::create(builder, loc, words, place);
-    value = reduction.combine(builder, value, other);
+  for (auto [result, value] : llvm::enumerate(values)) {
+    Value row = constant(result);
+    value = memref::LoadOp::create(builder, loc, words, ValueRange{row, first});
+    for (int64_t i = 1; i < warps; ++i) {
+      Value place = arith::AddIOp::create(builder, loc, first, constant(i));
+      Value other =
+          memref::LoadOp::create(builder, loc, words, ValueRange{row, place});
+      value = reduction.combine(builder, result, value, other);
+    }
   }
-  return value;
 }
 
 void GroupReduction::mapReductions(OpBuilder &builder, Value lane) {
   for (LaneReduction &reduction : reductions) {
     scf::ParallelOp inner = reduction.getLoop();
     builder.setInsertionPoint(inner);
-    Value share = reduction.build(builder, lane, lanes);
-    Value value = exchange(builder, reduction, share);
-    inner.getResult(0).replaceAllUsesWith(value);
+    SmallVector<Value> values = reduction.build(builder, lane, lanes);
+    exchange(builder, reduction, values);
+    inner.replaceAllUsesWith(values);
   }
 }
 

@@ -27,10 +27,10 @@ private:
                  int64_t threads);
 
   int64_t chooseLanes() const;
-  Value exchange(OpBuilder &builder, const LaneReduction &reduction,
-                 Value value);
-  Value exchangeWarps(OpBuilder &builder, const LaneReduction &reduction,
-                      Value value);
+  void exchange(OpBuilder &builder, const LaneReduction &reduction,
+                MutableArrayRef<Value> values);
+  void exchangeWarps(OpBuilder &builder, const LaneReduction &reduction,
+                     MutableArrayRef<Value> values);
   void mapReductions(OpBuilder &builder, Value lane);
 
   scf::ParallelOp loop;

@@ -19,30 +19,35 @@ using namespace mlir::ark;
 static constexpr int64_t kLoadBytes = 16;
 /// Pieces that a thread asks for before it waits for the first of them.
 static constexpr int64_t kPiecesInFlight = 8;
+/// The same, where it may have only few.
+static constexpr int64_t kStridedInFlight = 4;
 
 //===----------------------------------------------------------------------===//
 // What can be shared
 //===----------------------------------------------------------------------===//
 
-/// The one op that a reducing loop combines two values with.
-static Operation *getCombiner(scf::ParallelOp loop) {
-  if (loop.getNumReductions() != 1)
-    return nullptr;
+/// The one op that a reducing loop combines two values of a result with.
+static Operation *getCombiner(scf::ParallelOp loop, unsigned result) {
   auto reduce = cast<scf::ReduceOp>(loop.getBody()->getTerminator());
-  Block &block = reduce.getReductions().front().front();
+  Block &block = reduce.getReductions()[result].front();
   return llvm::hasSingleElement(block.without_terminator()) ? &block.front()
                                                             : nullptr;
 }
 
-std::optional<LaneReduction> LaneReduction::match(scf::ParallelOp loop) {
-  Operation *combiner = getCombiner(loop);
+static bool beginsWithNeutral(scf::ParallelOp loop, unsigned result) {
+  Operation *combiner = getCombiner(loop, result);
   std::optional<TypedAttr> neutral =
       combiner ? arith::getNeutralElement(combiner) : std::nullopt;
   Attribute init;
-  if (!neutral ||
-      !matchPattern(loop.getInitVals().front(), m_Constant(&init)) ||
-      init != *neutral)
-    return std::nullopt;
+  return neutral &&
+         matchPattern(loop.getInitVals()[result], m_Constant(&init)) &&
+         init == *neutral;
+}
+
+std::optional<LaneReduction> LaneReduction::match(scf::ParallelOp loop) {
+  for (unsigned result = 0; result < loop.getNumReductions(); ++result)
+    if (!beginsWithNeutral(loop, result))
+      return std::nullopt;
   return LaneReduction(loop);
 }
 
@@ -112,8 +117,9 @@ std::optional<int64_t> LaneReduction::getNumPieces() const {
 // Loops
 //===----------------------------------------------------------------------===//
 
-Value LaneReduction::combine(OpBuilder &builder, Value a, Value b) const {
-  Operation *clone = builder.clone(*getCombiner(loop));
+Value LaneReduction::combine(OpBuilder &builder, unsigned result, Value a,
+                             Value b) const {
+  Operation *clone = builder.clone(*getCombiner(loop, result));
   clone->setOperands({a, b});
   return clone->getResult(0);
 }
@@ -133,11 +139,23 @@ SmallVector<Value> LaneReduction::loadVectors(OpBuilder &builder, Value begin) {
   return vectors;
 }
 
-/// Combines the iterations of one piece with `sum`.
-Value LaneReduction::buildPiece(OpBuilder &builder, Value begin,
-                                ArrayRef<Value> vectors, Value sum) {
-  Location loc = loop.getLoc();
+/// Combines one iteration, whose variables `mapping` knows, with `sums`.
+void LaneReduction::buildIteration(OpBuilder &builder, IRMapping &mapping,
+                                   SmallVectorImpl<Value> &sums) {
+  for (Operation &op : loop.getBody()->without_terminator())
+    if (!llvm::is_contained(wideLoads, &op))
+      builder.clone(op, mapping);
   auto terminator = cast<scf::ReduceOp>(loop.getBody()->getTerminator());
+  for (auto [result, value] : llvm::enumerate(terminator.getOperands()))
+    sums[result] =
+        combine(builder, result, sums[result], mapping.lookupOrDefault(value));
+}
+
+/// Combines the iterations of one piece with `sums`.
+void LaneReduction::buildPiece(OpBuilder &builder, Value begin,
+                               ArrayRef<Value> vectors,
+                               SmallVectorImpl<Value> &sums) {
+  Location loc = loop.getLoc();
   for (int64_t i = 0; i < width; ++i) {
     IRMapping mapping;
     Value offset = arith::ConstantIndexOp::create(builder, loc, i);
@@ -146,84 +164,104 @@ Value LaneReduction::buildPiece(OpBuilder &builder, Value begin,
     for (auto [load, vector] : llvm::zip(wideLoads, vectors))
       mapping.map(load.getResult(),
                   vector::ExtractOp::create(builder, loc, vector, i));
-    for (Operation &op : loop.getBody()->without_terminator())
-      if (!llvm::is_contained(wideLoads, &op))
-        builder.clone(op, mapping);
-    sum = combine(builder, sum,
-                  mapping.lookupOrDefault(terminator.getOperands().front()));
+    buildIteration(builder, mapping, sums);
   }
-  return sum;
 }
 
 /// All loads come first, so that their latencies overlap.
-Value LaneReduction::buildPieces(OpBuilder &builder, ArrayRef<Value> begins,
-                                 Value sum) {
+void LaneReduction::buildPieces(OpBuilder &builder, ArrayRef<Value> begins,
+                                SmallVectorImpl<Value> &sums) {
   SmallVector<SmallVector<Value>> vectors;
   for (Value begin : begins)
     vectors.push_back(loadVectors(builder, begin));
   for (auto [begin, loaded] : llvm::zip(begins, vectors))
-    sum = buildPiece(builder, begin, loaded, sum);
-  return sum;
+    buildPiece(builder, begin, loaded, sums);
+}
+
+/// A loop over pieces that are `distance` apart, several at a time. Ends where
+/// fewer are left.
+scf::ForOp LaneReduction::buildShare(OpBuilder &builder, Value begin, Value end,
+                                     int64_t distance, int64_t inFlight,
+                                     ValueRange sums) {
+  Location loc = loop.getLoc();
+  Value step =
+      arith::ConstantIndexOp::create(builder, loc, inFlight * distance);
+  auto share = scf::ForOp::create(builder, loc, begin, end, step, sums);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToEnd(share.getBody());
+  SmallVector<Value> begins = {share.getInductionVar()};
+  for (int64_t i = 1; i < inFlight; ++i)
+    begins.push_back(arith::AddIOp::create(
+        builder, loc, share.getInductionVar(),
+        arith::ConstantIndexOp::create(builder, loc, i * distance)));
+  SmallVector<Value> values(share.getRegionIterArgs());
+  buildPieces(builder, begins, values);
+  scf::YieldOp::create(builder, loc, values);
+  return share;
 }
 
 /// Every thread has `count` pieces.
-Value LaneReduction::buildUnrolled(OpBuilder &builder, Value lane,
-                                   int64_t lanes, int64_t count) {
+SmallVector<Value> LaneReduction::buildUnrolled(OpBuilder &builder, Value lane,
+                                                int64_t lanes, int64_t count) {
   Location loc = loop.getLoc();
-  auto constant = [&](int64_t value) -> Value {
-    return arith::ConstantIndexOp::create(builder, loc, value);
-  };
   int64_t inFlight = std::min(count, kPiecesInFlight);
   while (count % inFlight != 0)
     --inFlight;
-  Value first = arith::MulIOp::create(builder, loc, lane, constant(width));
   int64_t distance = lanes * width;
-  auto share =
-      scf::ForOp::create(builder, loc, constant(0), constant(count * distance),
-                         constant(inFlight * distance), loop.getInitVals());
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToEnd(share.getBody());
-  Value base =
-      arith::AddIOp::create(builder, loc, share.getInductionVar(), first);
-  SmallVector<Value> begins;
-  for (int64_t i = 0; i < inFlight; ++i)
-    begins.push_back(
-        arith::AddIOp::create(builder, loc, base, constant(i * distance)));
-  Value sum = buildPieces(builder, begins, share.getRegionIterArgs().front());
-  scf::YieldOp::create(builder, loc, sum);
-  return share.getResult(0);
+  Value piece = arith::ConstantIndexOp::create(builder, loc, width);
+  Value first = arith::MulIOp::create(builder, loc, lane, piece);
+  Value all = arith::ConstantIndexOp::create(builder, loc, count * distance);
+  Value end = arith::AddIOp::create(builder, loc, first, all);
+  return buildShare(builder, first, end, distance, inFlight, loop.getInitVals())
+      .getResults();
 }
 
 /// Every thread has as many pieces as there are for it.
-Value LaneReduction::buildStrided(OpBuilder &builder, Value lane,
-                                  int64_t lanes) {
+SmallVector<Value> LaneReduction::buildStrided(OpBuilder &builder, Value lane,
+                                               int64_t lanes) {
   Location loc = loop.getLoc();
+  if (loop.getNumLoops() == 1 && isConstantIntValue(loop.getStep()[0], 1)) {
+    int64_t distance = lanes * width;
+    auto constant = [&](int64_t value) -> Value {
+      return arith::ConstantIndexOp::create(builder, loc, value);
+    };
+    Value first = arith::AddIOp::create(
+        builder, loc, loop.getLowerBound()[0],
+        arith::MulIOp::create(builder, loc, lane, constant(width)));
+    Value end = loop.getUpperBound()[0];
+    // As long as there are several, they are loaded together.
+    Value last = arith::SubIOp::create(
+        builder, loc, end, constant((kStridedInFlight - 1) * distance));
+    scf::ForOp several = buildShare(builder, first, last, distance,
+                                    kStridedInFlight, loop.getInitVals());
+    Value left = arith::SubIOp::create(builder, loc, last, first);
+    Value stride = constant(kStridedInFlight * distance);
+    Value rounds = arith::MaxSIOp::create(
+        builder, loc, constant(0),
+        arith::CeilDivSIOp::create(builder, loc, left, stride));
+    Value done = arith::AddIOp::create(
+        builder, loc, first,
+        arith::MulIOp::create(builder, loc, rounds, stride));
+    return buildShare(builder, done, end, distance, 1, several.getResults())
+        .getResults();
+  }
   IterationSpace space(builder, loop);
-  Value piece = arith::ConstantIndexOp::create(builder, loc, width);
-  Value first = arith::MulIOp::create(builder, loc, lane, piece);
-  Value stride = arith::ConstantIndexOp::create(builder, loc, lanes * width);
-  auto share = scf::ForOp::create(builder, loc, first, space.size, stride,
+  Value stride = arith::ConstantIndexOp::create(builder, loc, lanes);
+  auto share = scf::ForOp::create(builder, loc, lane, space.size, stride,
                                   loop.getInitVals());
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(share.getBody());
-  Value sum = share.getRegionIterArgs().front();
-  if (width > 1) {
-    sum = buildPieces(builder, share.getInductionVar(), sum);
-  } else {
-    IRMapping mapping;
-    mapping.map(loop.getInductionVars(),
-                space.getVariables(builder, share.getInductionVar()));
-    auto terminator = cast<scf::ReduceOp>(loop.getBody()->getTerminator());
-    for (Operation &op : loop.getBody()->without_terminator())
-      builder.clone(op, mapping);
-    sum = combine(builder, sum,
-                  mapping.lookupOrDefault(terminator.getOperands().front()));
-  }
-  scf::YieldOp::create(builder, loc, sum);
-  return share.getResult(0);
+  IRMapping mapping;
+  mapping.map(loop.getInductionVars(),
+              space.getVariables(builder, share.getInductionVar()));
+  SmallVector<Value> sums(share.getRegionIterArgs());
+  buildIteration(builder, mapping, sums);
+  scf::YieldOp::create(builder, loc, sums);
+  return share.getResults();
 }
 
-Value LaneReduction::build(OpBuilder &builder, Value lane, int64_t lanes) {
+SmallVector<Value> LaneReduction::build(OpBuilder &builder, Value lane,
+                                        int64_t lanes) {
   std::optional<int64_t> pieces = getNumPieces();
   if (width > 1 && *pieces % lanes == 0)
     return buildUnrolled(builder, lane, lanes, *pieces / lanes);

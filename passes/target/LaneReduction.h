@@ -5,6 +5,7 @@
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
 
 namespace mlir::ark {
 
@@ -19,10 +20,11 @@ public:
   std::optional<int64_t> getNumPieces() const;
 
   /// What the thread `lane` of `lanes` combines, at the place of the loop,
-  /// whose body is cloned.
-  Value build(OpBuilder &builder, Value lane, int64_t lanes);
+  /// whose body is cloned: one value for each result.
+  SmallVector<Value> build(OpBuilder &builder, Value lane, int64_t lanes);
 
-  Value combine(OpBuilder &builder, Value a, Value b) const;
+  /// Two values of the result of this number.
+  Value combine(OpBuilder &builder, unsigned result, Value a, Value b) const;
 
   scf::ParallelOp getLoop() const { return loop; }
 
@@ -32,13 +34,19 @@ private:
   bool isContiguous(memref::LoadOp load) const;
   bool fitsWidth(memref::LoadOp load) const;
   void chooseWidth();
-  Value buildUnrolled(OpBuilder &builder, Value lane, int64_t lanes,
-                      int64_t count);
-  Value buildPieces(OpBuilder &builder, ArrayRef<Value> begins, Value sum);
-  Value buildPiece(OpBuilder &builder, Value begin, ArrayRef<Value> vectors,
-                   Value sum);
+  SmallVector<Value> buildUnrolled(OpBuilder &builder, Value lane,
+                                   int64_t lanes, int64_t count);
+  void buildPieces(OpBuilder &builder, ArrayRef<Value> begins,
+                   SmallVectorImpl<Value> &sums);
+  void buildIteration(OpBuilder &builder, IRMapping &mapping,
+                      SmallVectorImpl<Value> &sums);
+  void buildPiece(OpBuilder &builder, Value begin, ArrayRef<Value> vectors,
+                  SmallVectorImpl<Value> &sums);
   SmallVector<Value> loadVectors(OpBuilder &builder, Value begin);
-  Value buildStrided(OpBuilder &builder, Value lane, int64_t lanes);
+  SmallVector<Value> buildStrided(OpBuilder &builder, Value lane,
+                                  int64_t lanes);
+  scf::ForOp buildShare(OpBuilder &builder, Value begin, Value end,
+                        int64_t distance, int64_t inFlight, ValueRange sums);
 
   scf::ParallelOp loop;
   /// Iterations of a piece.

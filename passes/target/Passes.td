@@ -247,6 +247,35 @@ def MergeVctasPass : Pass<"ark-merge-vctas", "::mlir::ModuleOp"> {
   ];
 }
 
+def JamResultsPass : Pass<"ark-jam-results", "::mlir::ModuleOp"> {
+  let summary = "Let one load serve several results";
+  let description = [{
+    Iterations of a parallel loop with reductions inside become one, which reduces
+    to several values: up to eight neighbours whose operand one load of 16 bytes
+    brings, where their alignment is known; else up to eight that share an
+    operand, such as the rows of a batch that are multiplied by the same weights.
+
+    ```mlir
+    scf.parallel (%m, %n) = (%c0, %c0) to (%c4, %n_end) step (%c1, %c1) {
+      %sum = scf.parallel (%k) = ... init (%zero) -> f32 { ... %x[%m, %k] ... %w[%n, %k] ... }
+      memref.store %sum, %y[%m, %n]
+    }
+    // =>
+    scf.parallel (%m, %n) = (%c0, %c0) to (%c1, %n_end) step (%c1, %c1) {
+      %sums:4 = scf.parallel (%k) = ... init (%zero, %zero, %zero, %zero) -> (f32, f32, f32, f32) { ... }
+      memref.store %sums#0, %y[%m0, %n]
+      ...
+    }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect",
+    "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect",
+  ];
+}
+
 def MapToThreadsPass : Pass<"ark-map-to-threads", "::mlir::ModuleOp"> {
   let summary = "Divide the work of a body among the threads of a CTA";
   let description = [{

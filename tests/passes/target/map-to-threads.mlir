@@ -137,7 +137,11 @@ ark.kernel @k {
 // CHECK: %[[LANE:.+]] = arith.remui %[[N]], %[[LANES]]
 // CHECK: arith.minui %[[GROUP]]
 // CHECK: %[[FIRST:.+]] = arith.muli %[[LANE]], %{{.+}}
-// CHECK: %[[PART:.+]] = scf.for %{{.+}} = %[[FIRST]] to %{{.+}} step %{{.+}} iter_args
+// CHECK: %[[BEGIN:.+]] = arith.addi %{{.+}}, %[[FIRST]]
+// Four values at a time, and then what is left.
+// CHECK: scf.for %{{.+}} = %[[BEGIN]] to %{{.+}} step %{{.+}} iter_args
+// CHECK-COUNT-4: memref.load
+// CHECK: scf.for %{{.+}} to %{{.+}} step %{{.+}} iter_args
 // CHECK: memref.load
 // CHECK: arith.addf
 // CHECK: scf.yield
@@ -320,7 +324,7 @@ ark.kernel @k {
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
 // CHECK-LABEL: func.func private @body(
-// CHECK: %[[WORDS:.+]] = memref.alloca() : memref<2xf32>
+// CHECK: %[[WORDS:.+]] = memref.alloca() : memref<1x2xf32>
 // CHECK: %[[THREAD:.+]] = gpu.thread_id x
 // CHECK: %[[ALL:.+]] = arith.constant 64 : index
 // CHECK: arith.divui %{{.+}}, %[[ALL]]
@@ -396,6 +400,49 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
     }
     memref.store %sum, %y[%i] : memref<4xf32>
     memref.store %other, %z[%i] : memref<4xf32>
+    scf.reduce
+  }
+  return
+}
+
+// -----
+
+// Of two values each is exchanged with its own kind.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK: scf.for
+// CHECK: scf.for
+// CHECK: %[[PARTS:[0-9a-z]+]]:2 = scf.for
+// CHECK: %[[OTHER_SUM:[a-zA-Z0-9_]+]], %{{.+}} = gpu.shuffle xor %[[PARTS]]#0,
+// CHECK: arith.addf %[[PARTS]]#0, %[[OTHER_SUM]]
+// CHECK: %[[OTHER_MAX:[a-zA-Z0-9_]+]], %{{.+}} = gpu.shuffle xor %[[PARTS]]#1,
+// CHECK: arith.maximumf %[[PARTS]]#1, %[[OTHER_MAX]]
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<4x512xf32>, %y: memref<4xf32>, %z: memref<4xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %rows = arith.constant 2 : index
+  %cols = arith.constant 512 : index
+  %zero = arith.constant 0.0 : f32
+  %least = arith.constant 0xFF800000 : f32
+  scf.parallel (%i) = (%c0) to (%rows) step (%c1) {
+    %both:2 = scf.parallel (%j) = (%c0) to (%cols) step (%c1) init (%zero, %least) -> (f32, f32) {
+      %e = memref.load %x[%i, %j] : memref<4x512xf32>
+      scf.reduce(%e, %e : f32, f32) {
+      ^bb0(%a: f32, %b: f32):
+        %s = arith.addf %a, %b : f32
+        scf.reduce.return %s : f32
+      }, {
+      ^bb0(%a: f32, %b: f32):
+        %s = arith.maximumf %a, %b : f32
+        scf.reduce.return %s : f32
+      }
+    }
+    memref.store %both#0, %y[%i] : memref<4xf32>
+    memref.store %both#1, %z[%i] : memref<4xf32>
     scf.reduce
   }
   return
