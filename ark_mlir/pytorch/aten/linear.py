@@ -71,7 +71,7 @@ def _attention(
 ) -> ark.Tensor:
     if dropout_p:
         raise unsupported("dropout draws random numbers; call module.eval() first")
-    query, key, value = tensor(q), tensor(k), tensor(v)
+    query, (key, value) = tensor(q), _shared_heads(tensor(k), tensor(v))
     mask = None if attn_mask is None else _mask(tensor(attn_mask), query)
     queries, keys = query.shape[-2], key.shape[-2]
     if is_causal and queries != keys:
@@ -81,6 +81,33 @@ def _attention(
         query, key, value = (ark.unsqueeze(t, 0) for t in (query, key, value))
     mixed = ark.attention(query, key, value, scale=scale, causal=is_causal, mask=mask)
     return shaped(mixed, out.shape)
+
+
+def _shared_heads(key: ark.Tensor, value: ark.Tensor) -> tuple[ark.Tensor, ark.Tensor]:
+    """Keys and values as they were before each head was repeated for its group of queries:
+    ``ark.attention`` needs no copies of them."""
+    keys, values = _before_repeat(key), _before_repeat(value)
+    return (keys, values) if keys.shape[:-1] == values.shape[:-1] else (key, value)
+
+
+def _before_repeat(x: ark.Tensor) -> ark.Tensor:
+    spread = _operand_of(x, "ark.reshape")
+    source = _operand_of(spread, "ark.broadcast_to")
+    if spread is None or source is None or spread.ndim != x.ndim + 1:
+        return x
+    *outer, heads, copies, length, extent = spread.shape
+    repeated = source.shape == (*outer, heads, 1, length, extent)
+    if not repeated or x.shape != (*outer, heads * copies, length, extent):
+        return x
+    return ark.reshape(source, (*outer, heads, length, extent))
+
+
+def _operand_of(x: ark.Tensor | None, op: str) -> ark.Tensor | None:
+    """The operand of the op that made `x`, where it is an `op`."""
+    owner: Any = None if x is None else x.value.owner
+    if x is None or getattr(owner, "name", None) != op:
+        return None
+    return ark.Tensor(x.program, owner.operands[0], x.name)
 
 
 def _mask(mask: ark.Tensor, query: ark.Tensor) -> ark.Tensor:

@@ -166,6 +166,16 @@ def test_gradients_stay_with_pytorch(watch: Watch, said: Callable[[], list[str]]
     assert "torch.no_grad" in message
 
 
+def test_random_numbers_stay_with_pytorch(said: Callable[[], list[str]]) -> None:
+    """As in a module that is still in training mode."""
+    net = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.5), nn.ReLU()).train()
+    x = torch.randn(4, 8)
+    y = fast(net)(x)
+    kept = net[0](x).relu() * 2
+    assert (((y - kept).abs() < 1e-5) | (y == 0)).all()
+    assert any("dropout" in line or "bernoulli" in line for line in said())
+
+
 def test_other_devices_stay_with_pytorch(watch: Watch, said: Callable[[], list[str]]) -> None:
     y = fast(lambda x: x + 1)(torch.empty(2, device="meta"))
     assert y.device.type == "meta"

@@ -343,6 +343,31 @@ def test_attention(graph: Graph) -> None:
     check(Graph(), op, attention(q[0, 0], k[0, 0], v[0, 0]), q[0, 0], k[0, 0], v[0, 0])
 
 
+@pytest.mark.parametrize("copies", [1, 3])
+def test_attention_of_shared_heads_reads_them_once(graph: Graph, copies: int) -> None:
+    random = np.random.default_rng(0)
+    arrays = {
+        name: random.standard_normal((2, heads, length, 8)).astype(np.float32)
+        for name, heads, length in (("q", 2 * copies, 4), ("k", 2, 5), ("v", 2, 5))
+    }
+    nodes = {name: graph.input(name, array.shape) for name, array in arrays.items()}
+    for name in "kv":
+        rows = graph.call("aten.unsqueeze.default", Described((2, 2, 1, 5, 8)), nodes[name], 2)
+        spread = Described((2, 2, copies, 5, 8))
+        rows = graph.call("aten.expand.default", spread, rows, spread.shape)
+        rows = graph.call("aten.clone.default", spread, rows)
+        flat = Described((2, 2 * copies, 5, 8))
+        nodes[name] = graph.call("aten.view.default", flat, rows, flat.shape)
+    op = "aten.scaled_dot_product_attention.default"
+    y = graph.call(op, Described(arrays["q"].shape), *nodes.values())
+    program = graph.program(y)
+    (line,) = (line for line in program.mlir.splitlines() if "ark.attention" in line)
+    assert line.count("tensor<2x2x5x8xf32>") == 2
+    k, v = (np.repeat(arrays[name], copies, 1) for name in "kv")
+    got = ark.reference.run(program, arrays)["y0"]
+    np.testing.assert_allclose(got, attention(arrays["q"], k, v), rtol=1e-6, atol=1e-6)
+
+
 def test_reads_by_index(graph: Graph) -> None:
     table = np.linspace(0, 1, 40, dtype=np.float32).reshape(10, 4)
     ids = np.array([[1, 9, 0], [3, 3, 2]])
