@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import ark_mlir as ark
-from ark_mlir.cli import main
+from ark_mlir.cli.main import main
 from ark_mlir.compiler import check, export_schedule
 
 Array = np.ndarray[Any, Any]
