@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import os
+import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -50,8 +52,9 @@ def from_torch(module: Any, example_inputs: Any = (), *, name: str | None = None
         state dict) becomes constants.
 
     Raises:
-        UnsupportedError: torch is not installed; or the module uses ops that ark lacks: the
-            error lists all of them, each with its node and line of Python.
+        UnsupportedError: torch is not installed; or the module's control flow depends on data;
+            or it uses ops that ark lacks: the error lists all of them, each with its node and
+            line of Python.
         InvalidUsageError: the example inputs are none.
 
     Example:
@@ -73,8 +76,26 @@ def _exported(torch: Any, module: Any, example_inputs: Any) -> Any:
             f"from_torch takes an nn.Module or an ExportedProgram, not a {type(module).__name__}"
         )
     args, kwargs = _arguments(torch, example_inputs)
-    with torch.no_grad():
-        return torch.export.export(module, args, kwargs)
+    from torch._dynamo.exc import TorchDynamoException
+    from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+
+    try:
+        with torch.no_grad():
+            return torch.export.export(module, args, kwargs)
+    except (GuardOnDataDependentSymNode, TorchDynamoException) as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise UnsupportedError(
+            f"torch.export cannot trace {type(module).__name__!r}: {reason}",
+            location=_last_line(error, folder(torch)),
+        ) from error
+
+
+def _last_line(error: BaseException, internal: str) -> str | None:
+    """The innermost line of an error's traceback that is neither torch's nor ours."""
+    ours = os.path.dirname(os.path.abspath(__file__))
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if not f.filename.startswith((internal, ours))]
+    return f"{own[-1].filename}:{own[-1].lineno}" if own else None
 
 
 def _arguments(torch: Any, example_inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -19,7 +19,7 @@ from ..frontend import Program
 from .aten import is_view
 from .folding import Constants, fold
 from .library import folder
-from .translate import Node, Problem, Translation
+from .translate import Node, Problem, Translation, gives_tensors
 
 __all__ = ["PREFIX", "bake_constants", "constants_of", "find_problems", "fuse"]
 
@@ -81,7 +81,8 @@ class _Support(OperatorSupportBase):
         self._problems = problems
 
     def is_node_supported(self, submodules: Mapping[str, Any], node: Node) -> bool:
-        return node.op == "call_function" and node not in self._problems
+        called = node.op == "call_function" and gives_tensors(node)
+        return called and node not in self._problems
 
 
 def fuse(module: torch.fx.GraphModule, problems: Mapping[Node, Problem]) -> torch.fx.GraphModule:

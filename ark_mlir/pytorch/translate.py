@@ -28,12 +28,10 @@ from .aten import Out, Unavailable, find, unsupported
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Node", "Problem", "Translation", "describe", "out_of", "refusal"]
+__all__ = ["Node", "Problem", "Translation", "describe", "gives_tensors", "out_of", "refusal"]
 
 Node: TypeAlias = Any
 
-# What only checks, and has no result.
-_CHECKS = ("aten._assert_tensor_metadata.default",)
 _TRACE_LINE = re.compile(r'^ *File "(.+)", line (\d+)', re.M)
 _CALLERS = 3
 
@@ -79,8 +77,8 @@ class Translation:
         return value if isinstance(value, ark.Tensor) else ark.constant(value, out_of(node).dtype)
 
     def add(self, node: Node) -> None:
-        """Translates a node that calls an op."""
-        if str(node.target) in _CHECKS or node in self._constants:
+        """Translates a node that calls an op; what gives no tensor has no part in a program."""
+        if node in self._constants or not gives_tensors(node):
             return
         frames = self._frames(node)
         program = current("from_torch")
@@ -114,7 +112,7 @@ class Translation:
     def _value(self, node: Node) -> Any:
         if node not in self._values:
             if node not in self._constants:
-                raise unsupported(f"its operand {node.name!r} is no tensor")
+                raise unsupported(f"{node.name!r} ({node.target}) is a number of the run")
             self._values[node] = _constant(self._constants[node])
         value = self._values[node]
         if isinstance(value, Unavailable):
@@ -165,6 +163,14 @@ def _module_of(node: Node) -> str:
 
 def _reason(error: ArkError) -> str:
     return f"{error.op}: {error.message}" if error.op else error.message
+
+
+def gives_tensors(node: Node) -> bool:
+    """Whether a node has tensors for results, and not a number or nothing."""
+    value = node.meta.get("val")
+    return all(
+        hasattr(v, "dtype") for v in (value if isinstance(value, (list, tuple)) else [value])
+    )
 
 
 def out_of(node: Node) -> Any:

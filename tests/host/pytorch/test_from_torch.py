@@ -227,6 +227,39 @@ def test_all_missing_ops_are_named_with_their_lines(request: pytest.FixtureReque
     assert f"{request.path}:{last}: " in text
 
 
+class Branch(nn.Module):
+    def forward(self, x: Any) -> Any:
+        return x if x.sum() > 0 else -x  # branch
+
+
+class Selected(nn.Module):
+    def forward(self, x: Any) -> Any:
+        return x[x > 0]
+
+
+class Item(nn.Module):
+    def forward(self, x: Any) -> Any:
+        return x + x.max().item()
+
+
+@pytest.mark.parametrize(
+    ("module", "message"),
+    [
+        (Branch(), "test_from_torch.py:LINE: torch.export cannot trace 'Branch': Could not guard"),
+        (Selected(), "aten.index.Tensor: shape [u0] is known only at run time"),
+        (Item(), "aten.add.Tensor: "),
+    ],
+)
+def test_what_depends_on_data_is_refused(
+    module: Any, message: str, request: pytest.FixtureRequest
+) -> None:
+    lines = request.path.read_text(encoding="utf-8").splitlines()
+    line = next(n for n, text in enumerate(lines, 1) if text.endswith("  # branch"))
+    with pytest.raises(ark.UnsupportedError) as caught:
+        ark.from_torch(module, torch.ones(3))
+    assert message.replace("LINE", str(line)) in str(caught.value)
+
+
 def test_dropout_in_training_is_refused() -> None:
     with pytest.raises(ark.UnsupportedError, match=r"module.eval\(\)"):
         ark.from_torch(nn.Dropout(0.5).train(), torch.zeros(4))

@@ -68,7 +68,6 @@ def test_one_missing_op_is_one_line(graph: Graph) -> None:
         ("aten.view.default", Described(("s0",)), ([-1],), "only at run time"),  # type: ignore[arg-type]
         ("aten.view.default", Described((7,)), ([7],), "ark.reshape: "),
         ("aten.relu.default", Described((3, 2)), (), r"ark gives fp32\[2, 3\], torch fp32\[3, 2\]"),
-        ("aten.relu.default", 1.0, (), "no tensor"),
         ("aten.bitwise_and.Tensor", Described((2, 3), "int64"), (1,), "bits of integers"),
         ("aten.var.correction", Described((2, 1)), ([1],), None),
     ],
@@ -97,9 +96,14 @@ def test_a_result_that_ark_lacks_is_an_error_where_it_is_used(graph: Graph) -> N
     assert "which gradients need" in problem.reason
 
 
-def test_checks_are_passed_over(graph: Graph) -> None:
-    graph.call("aten._assert_tensor_metadata.default", None, graph.input("x", (2, 3)))
+def test_what_gives_no_tensor_is_an_error_where_it_is_used(graph: Graph) -> None:
+    x = graph.input("x", (2, 3))
+    graph.call("aten._assert_tensor_metadata.default", None, x)
+    number = graph.call("aten._local_scalar_dense.default", 1.0, x)
     assert problems(graph) == []
+    graph.call("aten.add.Tensor", X, x, number)
+    (problem,) = problems(graph)
+    assert problem.reason == "'n1' (aten._local_scalar_dense.default) is a number of the run"
 
 
 def test_torchs_own_lines_say_nothing(graph: Graph) -> None:
