@@ -25,7 +25,7 @@ from torch._guards import TracingContext
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 
 from ..compiler import CompileOptions, compile
-from ..errors import CompileError, UnsupportedError
+from ..errors import CompileError, InvalidUsageError, UnsupportedError
 from .aten import names
 from .part import CompiledPart, Role, build_program
 from .partition import PREFIX, bake_constants, find_problems, fuse
@@ -55,13 +55,15 @@ def backend(
 
     Graphs that need gradients, or whose tensors are not in host memory, stay with PyTorch
     as a whole, and the logger ``ark.pytorch`` says so. Raises InvalidUsageError on an
-    option that does not exist.
+    option that does not exist, and on a mode, of which there are none.
 
     Example:
         >>> fast = torch.compile(model.eval(), backend="ark")
         >>> with torch.no_grad():
         ...     y = fast(x)
     """
+    if mode not in (None, "default"):
+        raise InvalidUsageError(f"backend 'ark' has no mode {mode!r}; it takes options")
     chosen = dict(options or {})
     CompileOptions.make(None, {n: v for n, v in chosen.items() if n != "target"})
     tensors = [t for t in [*example_inputs, *module.parameters()] if isinstance(t, torch.Tensor)]

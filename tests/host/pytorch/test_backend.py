@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 import ark_mlir as ark
+from ark_mlir.runtime.arrays import to_numpy
+from ark_mlir.testing.bounds import assert_within
 
 pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 torch = pytest.importorskip("torch", reason="torch is not installed")
@@ -19,11 +21,29 @@ pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::Deprec
 
 
 class Watch:
-    """Programs that were compiled, and how often parameters were bound."""
+    """Programs that were compiled, how often parameters were bound, and a check of every run:
+    each element is within its bound of the interpreter."""
 
     def __init__(self) -> None:
         self.programs: list[ark.Program] = []
         self.binds: list[list[str]] = []
+        self._made: dict[ark.Executable, tuple[ark.Program, dict[str, Any]]] = {}
+
+    def compiled(self, program: ark.Program, executable: ark.Executable) -> None:
+        self.programs.append(program)
+        self._made[executable] = program, {}
+
+    def bound(self, executable: ark.Executable, values: dict[str, Any]) -> None:
+        self.binds.append(list(values))
+        self._made[executable][1].update(values)
+
+    def ran(self, executable: ark.Executable, inputs: Any, outputs: dict[str, Any]) -> None:
+        program, parameters = self._made[executable]
+        arrays = {n: to_numpy(t.detach(), n) for n, t in {**parameters, **inputs}.items()}
+        evaluation = ark.reference.evaluate(program, arrays, bound=True)
+        for name, y in outputs.items():
+            got = to_numpy(y, name)
+            assert_within(got, evaluation.outputs[name], evaluation.bounds[name], name)
 
 
 @pytest.fixture
@@ -31,18 +51,25 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
     from ark_mlir.pytorch import backend
 
     seen = Watch()
-    compile_program, bind = ark.compile, ark.Executable.bind
+    compile_program, bind, run = ark.compile, ark.Executable.bind, ark.Executable.run
 
     def compiling(program: ark.Program, **options: Any) -> ark.Executable:
-        seen.programs.append(program)
-        return compile_program(program, **options)
+        executable = compile_program(program, **options)
+        seen.compiled(program, executable)
+        return executable
 
     def binding(self: ark.Executable, values: Any, **options: Any) -> ark.Executable:
-        seen.binds.append(list(values))
+        seen.bound(self, values)
         return bind(self, values, **options)
+
+    def running(self: ark.Executable, inputs: Any, **options: Any) -> dict[str, Any]:
+        outputs = run(self, inputs, **options)
+        seen.ran(self, inputs, outputs)
+        return outputs
 
     monkeypatch.setattr(backend, "compile", compiling)
     monkeypatch.setattr(ark.Executable, "bind", binding)
+    monkeypatch.setattr(ark.Executable, "run", running)
     return seen
 
 
@@ -359,6 +386,25 @@ def test_options_are_checked() -> None:
         fast(lambda x: x * 2, tiles=3)(torch.zeros(2))
     with pytest.raises(Exception, match="vax"):
         fast(lambda x: x * 2, target="vax")(torch.zeros(2))
+    from ark_mlir.pytorch.backend import backend
+
+    tuned = torch.compile(lambda x: x * 2, backend=backend, mode="max-autotune")
+    with pytest.raises(Exception, match="no mode 'max-autotune'"):
+        tuned(torch.zeros(2))
+
+
+def test_workers_end_with_what_was_compiled() -> None:
+    def workers() -> int:
+        gc.collect()
+        return sum(thread.name.startswith("ark:") for thread in threading.enumerate())
+
+    before = workers()
+    compiled = fast(lambda x: x + 1)
+    compiled(torch.zeros(4))
+    assert workers() > before
+    del compiled
+    torch._dynamo.reset()
+    assert workers() == before
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
