@@ -13,7 +13,7 @@ from typing import Any
 from .. import frontend as ark
 from ..errors import InvalidUsageError, UnsupportedError
 from .aten import names
-from .library import folder, require_torch
+from .library import folder, require_torch, tracing_errors
 from .translate import Node, Translation, out_of, refusal
 
 __all__ = ["TorchProgram", "from_torch"]
@@ -76,13 +76,10 @@ def _exported(torch: Any, module: Any, example_inputs: Any) -> Any:
             f"from_torch takes an nn.Module or an ExportedProgram, not a {type(module).__name__}"
         )
     args, kwargs = _arguments(torch, example_inputs)
-    from torch._dynamo.exc import TorchDynamoException
-    from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
-
     try:
         with torch.no_grad():
             return torch.export.export(module, args, kwargs)
-    except (GuardOnDataDependentSymNode, TorchDynamoException) as error:
+    except tracing_errors() as error:
         reason = str(error).strip().partition("\n")[0]
         raise UnsupportedError(
             f"torch.export cannot trace {type(module).__name__!r}: {reason}",

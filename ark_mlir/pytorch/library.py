@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import UnsupportedError
 
-__all__ = ["folder", "require_torch"]
+__all__ = ["folder", "require_torch", "tracing_errors"]
 
 
 def require_torch(what: str) -> Any:
@@ -21,6 +21,13 @@ def require_torch(what: str) -> Any:
         raise UnsupportedError(
             f"{what} needs PyTorch; install it with `pip install 'ark-mlir[torch]'`"
         ) from None
+
+
+def tracing_errors() -> tuple[type[Exception], ...]:
+    """What ``torch.export`` raises on a module that it cannot trace."""
+    shapes = importlib.import_module("torch.fx.experimental.symbolic_shapes")
+    dynamo = importlib.import_module("torch._dynamo.exc")
+    return shapes.GuardOnDataDependentSymNode, dynamo.TorchDynamoException
 
 
 def folder(torch: Any) -> str:
