@@ -58,7 +58,7 @@ _DTYPES = (
 _FRONTEND = (
     # building
     "Module", "ModuleList", "Program", "Tensor", "input", "output", "parameter", "placeholder",
-    "planner", "scalar", "state",
+    "planner", "scalar", "state", "stop_when",
     # create and view
     "arange", "broadcast_to", "concat", "constant", "full", "identity", "ones", "reshape",
     "sharding", "slice", "split", "squeeze", "transpose", "unsqueeze", "zeros",

@@ -102,20 +102,19 @@ class ArkDecoder:
         self.decoding = ark.compile(build_decode(SIZES, max_length=length), target)
         for executable in (self.filling, self.decoding):
             executable.bind(weights, strict=False)
+        self.decoding.share_states(self.filling)
+        self.ends = np.full(8, -1, np.int32)
 
     def prefill(self, prompt: Any) -> Any:
         ids = prompt.astype(np.int32)
-        logits = self.filling.run(ids=ids, position=0, last=self.prompt - 1)["logits"]
-        return np.asarray(logits, np.float32)
+        inputs = {"begin": 0, "last": self.prompt - 1, "ends": self.ends}
+        return np.asarray(self.filling.run(ids=ids, **inputs)["logits"], np.float32)
 
     def decode(self, token: Any) -> Any:
-        if self.filling is not None:
-            # Once: the states move from the one program to the other.
-            self.decoding.bind(dict(self.filling.states), strict=False)
-            self.decoding.reset()
-            self.filling = None
-        logits = self.decoding.run(ids=token.astype(np.int32), position=self.prompt)["logits"]
-        return np.asarray(logits, np.float32)
+        # Every sample is at the same position.
+        place = np.array(self.prompt, np.int32)
+        self.decoding.bind({"token": token.astype(np.int32), "position": place})
+        return np.asarray(self.decoding.run(ends=self.ends)["logits"], np.float32)
 
 
 class TorchDecoder:

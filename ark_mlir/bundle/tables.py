@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..dtypes import int32
 from ..errors import BundleError
 from .format import MAX_LANES
 
@@ -31,6 +32,7 @@ class Opcode(IntEnum):
     WAIT = 2
     BARRIER = 3
     PREFETCH = 4
+    STOP = 5
 
 
 @dataclass(frozen=True)
@@ -193,17 +195,27 @@ class _Checks:
             on_task & ((b < 0) | (c <= b) | (c > limit)),
             "no vCTAs of that task",
         )
+        stops = code == Opcode.STOP
+        self._refuse("instructions", stops & ~np.isin(a, self._flags()), "no state of one int32")
         semaphores = len(self._manifest.semaphores)
         self._refuse(
             "instructions",
-            ~on_task & ((a < 0) | (a >= semaphores)),
+            ~on_task & ~stops & ((a < 0) | (a >= semaphores)),
             f"there are {semaphores} semaphores",
         )
         self._refuse(
             "instructions", self._tables.waits & (b < 1), "waits for less than one arrival"
         )
-        unused = np.where(code == Opcode.SIGNAL, b, 0) | np.where(on_task, 0, c)
+        unused = np.where((code == Opcode.SIGNAL) | stops, b, 0) | np.where(on_task, 0, c)
         self._refuse("instructions", unused != 0, "an unused field is not zero")
+
+    def _flags(self) -> list[int]:
+        """Slots of the states that can end a launch."""
+        return [
+            buffer.slot
+            for buffer in self._manifest.states
+            if buffer.dtype == int32 and buffer.bytes == int32.itemsize
+        ]
 
     def coverage(self) -> None:
         """Every vCTA runs exactly once: else a result would be stale or written twice."""

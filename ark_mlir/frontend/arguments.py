@@ -16,7 +16,7 @@ from .tensor import Tensor
 # As docs/bundle.md has it; no machine's memory comes near.
 _MAX_BYTES = 1 << 47
 
-__all__ = ["input", "output", "parameter", "placeholder", "scalar", "state"]
+__all__ = ["input", "output", "parameter", "placeholder", "scalar", "state", "stop_when"]
 
 
 def input(name: str, shape: object, dtype: DType | str = fp32) -> Tensor:
@@ -71,6 +71,28 @@ def state(name: str, shape: object, dtype: DType | str = fp32, init: float = 0) 
     if not kind.is_float and not kind.integer_range[0] <= init <= kind.integer_range[1]:
         raise invalid(f"init {init!r} does not fit into {kind}", "ark.state")
     return _argument("state", name, shape, dtype, init=init)
+
+
+def stop_when(flag: Tensor) -> None:
+    """Ends a launch of several iterations after the one that leaves `flag` other than zero.
+
+    Args:
+        flag: a state of one int32, which the program updates. What it holds when the
+            launch begins does not matter: at least one iteration runs.
+
+    Raises InvalidUsageError on anything else, and on a second flag.
+
+    Example:
+        >>> done = ark.state("done", (), ark.int32)
+        >>> ark.update(done, ark.cast(ark.equal(token, end), ark.int32), ())
+        >>> ark.stop_when(done)
+    """
+    program = current("ark.stop_when")
+    value = as_tensor(flag, "stop_when", "flag")
+    check_tensors(program, "ark.stop_when", (value,))
+    if value.state is None or math.prod(value.shape) != 1 or value.dtype != int32:
+        raise invalid(f"{value.name!r} is no state of one int32", "ark.stop_when")
+    program.set_stop(value.state)
 
 
 def scalar(name: str, dtype: DType | str = int32, max: int | None = None) -> Tensor:

@@ -42,6 +42,7 @@ class Argument:
         location: ``file:line`` that made it.
         init: initial value of every element (state).
         max: largest value at run time (scalar), or None.
+        stops: whether it ends a launch (state), as ``ark.stop_when`` says.
     """
 
     kind: str
@@ -51,6 +52,7 @@ class Argument:
     location: str
     init: float = 0
     max: int | None = None
+    stops: bool = False
     owner: Module | None = None
 
     @property
@@ -157,6 +159,7 @@ class Program:
                 f"program {self.name!r} has no output; call ark.output(name, tensor)",
                 location=str(user_frames(0)[0]),
             )
+        self._check_stop()
         values = [tensor.value for _, tensor in self._results.values()]
         with to_location("return", user_frames(0), self.context):
             dialect.ReturnOp(values, ip=ir.InsertionPoint(self._block))
@@ -172,6 +175,14 @@ class Program:
             other = seen.setdefault(argument.name, argument)
             if other is not argument:
                 raise _duplicate(argument, other)
+
+    def _check_stop(self) -> None:
+        for argument in self._arguments:
+            if argument.stops and argument not in self._states:
+                raise InvalidUsageError(
+                    f"state {argument.name!r} ends the launch, but nothing updates it",
+                    location=argument.location,
+                )
 
     # ---------------------------------------------------------------- what it holds
 
@@ -283,6 +294,17 @@ class Program:
         """Makes `value`, the result of an update, the state's newest value."""
         self._states[argument] = value
 
+    def set_stop(self, argument: Argument) -> None:
+        """Makes a state the one that ends a launch; a second one raises."""
+        for other in self._arguments:
+            if other.stops and other is not argument:
+                raise InvalidUsageError(
+                    f"state {other.name!r} ends the launch already",
+                    location=str(user_frames(0)[0]),
+                    op="ark.stop_when",
+                )
+        argument.stops = True
+
     def sign(self) -> None:
         """Brings the op's signature up to date, for verifiers that look at it."""
         if self._signed != len(self._arguments):
@@ -326,6 +348,8 @@ def _argument_attr(argument: Argument) -> ir.Attribute:
     }
     if argument.kind == "state":
         attributes["ark.init"] = ir.FloatAttr.get(ir.F64Type.get(), float(argument.init))
+    if argument.stops:
+        attributes["ark.stop"] = ir.UnitAttr.get()
     if argument.max is not None:
         integer = ir.IntegerType.get_signless(64)
         attributes["ark.max"] = ir.IntegerAttr.get(integer, argument.max)

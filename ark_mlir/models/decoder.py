@@ -1,7 +1,8 @@
 """Decoders of the Llama family: grouped-query attention, rotary positions, SwiGLU.
 
-Two programs share the parameters: ``prefill`` takes a chunk of a prompt, ``decode`` one token.
-Both keep keys and values in states, and get the place of their first token as a scalar.
+Two programs share parameters and states: ``prefill`` takes a chunk of a prompt, ``decode`` one
+token. Keys, values and the progress of the sequence are states, so that N iterations of
+``decode`` are N tokens.
 """
 
 # The stubs of numpy leave the elements of arrays unknown.
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +23,7 @@ from ..dtypes import DType, bf16, fp32, int32
 from ..errors import InvalidUsageError
 from ..frontend import Program, Tensor
 from .config import Config, as_float_dtype
+from .progress import Progress
 
 __all__ = ["DecoderConfig", "RopeScaling", "build_decode", "build_prefill", "rope_tables"]
 
@@ -130,16 +133,23 @@ def build_decode(
 ) -> Program:
     """The program that takes one token of every sequence and gives the next.
 
-    Inputs: ``ids`` int32 ``[batch, 1]``. Scalar ``position``: how many tokens came before.
-    States ``layers.<n>.key`` and ``.value`` ``[batch, kv_heads, max_length, head]``. Outputs:
-    ``logits`` fp32 ``[batch, vocabulary]`` and ``token`` int32 ``[batch]``, the most probable.
-    Parameters have their Hugging Face names, besides ``rope.cos`` and ``rope.sin`` of
-    :func:`rope_tables`. No weights are needed to build.
+    The token and its place are states, as is what was said so far: :class:`Progress`. So are
+    ``layers.<n>.key`` and ``.value`` ``[batch, kv_heads, max_length, head]``. Input: ``ends``
+    int32 ``[8]``, tokens that end a sequence and negative numbers; when all sequences have
+    ended, the launch does. Outputs: ``logits`` fp32 ``[batch, vocabulary]`` and ``token`` int32
+    ``[batch]``, the most probable. Parameters have their Hugging Face names, besides
+    ``rope.cos`` and ``rope.sin`` of :func:`rope_tables`. No weights are needed to build.
 
     Example:
         >>> program = ark.models.llama.build_decode(llama_1b, max_length=1024)
     """
-    return _build("decode", config, batch, 1, max_length, as_float_dtype(dtype))
+    _check_length(config, max_length)
+    with Program("decode") as program:
+        progress = Progress.declare(batch, max_length)
+        graph = _Graph(config, batch, 1, max_length, as_float_dtype(dtype), progress.position)
+        token = graph.outputs(graph.hidden(progress.token), None)
+        progress.advance(token, progress.position, first=False)
+    return program
 
 
 def build_prefill(
@@ -152,35 +162,31 @@ def build_prefill(
 ) -> Program:
     """The program that takes `chunk` tokens of a prompt at once.
 
-    As :func:`build_decode`, with ``ids`` ``[batch, chunk]`` and a scalar ``last``: which of
-    the tokens the outputs belong to. Tokens after it may be anything: what they write is
+    As :func:`build_decode`, with an input ``ids`` int32 ``[batch, chunk]``, a scalar ``begin``,
+    how many tokens came before, and for chunks of several tokens a scalar ``last``: which of
+    them the outputs belong to. Tokens after it may be anything: what they write is
     overwritten before it is read.
     """
     if not 1 <= chunk <= max_length:
         raise InvalidUsageError(f"chunk {chunk} is not between 1 and max_length {max_length}")
-    return _build("prefill", config, batch, chunk, max_length, as_float_dtype(dtype))
+    _check_length(config, max_length)
+    with Program("prefill") as program:
+        ids = ark.input("ids", (batch, chunk), int32)
+        begin = ark.scalar("begin", int32, max=max_length - chunk)
+        progress = Progress.declare(batch, max_length)
+        graph = _Graph(config, batch, chunk, max_length, as_float_dtype(dtype), begin)
+        last = ark.scalar("last", int32, max=chunk - 1) if chunk > 1 else None
+        token = graph.outputs(graph.hidden(ids), last)
+        place = begin if last is None else ark.add(begin, last, name="place")
+        progress.advance(token, place, first=True)
+    return program
 
 
-def _build(
-    name: str, config: DecoderConfig, batch: int, tokens: int, max_length: int, dtype: DType
-) -> Program:
+def _check_length(config: DecoderConfig, max_length: int) -> None:
     if max_length > config.positions:
         raise InvalidUsageError(
             f"max_length {max_length} exceeds the model's {config.positions} positions"
         )
-    with Program(name) as program:
-        ids = ark.input("ids", (batch, tokens), int32)
-        position = ark.scalar("position", int32, max=max_length - tokens)
-        length = ark.add(position, tokens, name="kv_length")
-        graph = _Graph(config, batch, tokens, max_length, dtype, position, length)
-        table = graph.parameter("model.embed_tokens.weight", config.vocabulary, config.hidden)
-        hidden = ark.embedding(ids, table, name="embed_tokens")
-        hidden = ark.reshape(hidden, (batch * tokens, config.hidden))
-        rotation = graph.rotation()
-        for layer in range(config.layers):
-            hidden = graph.layer(hidden, rotation, f"model.layers.{layer}")
-        graph.outputs(hidden, table)
-    return program
 
 
 @dataclass(frozen=True)
@@ -193,7 +199,17 @@ class _Graph:
     max_length: int
     dtype: DType
     position: Tensor
-    length: Tensor
+
+    @cached_property
+    def table(self) -> Tensor:
+        """What every token begins as."""
+        config = self.config
+        return self.parameter("model.embed_tokens.weight", config.vocabulary, config.hidden)
+
+    @cached_property
+    def kv_length(self) -> Tensor:
+        """Tokens that this run's last one may look at."""
+        return ark.add(self.position, self.tokens, name="kv_length")
 
     def parameter(self, name: str, *shape: int) -> Tensor:
         return ark.parameter(name, shape, self.dtype)
@@ -244,7 +260,7 @@ class _Graph:
         k = ark.rope(k, *rotation, name=f"{name}.k_rope")
         keys = self.cached(k, f"{layer}.key")
         values = self.cached(self.heads(v, config.kv_heads, None), f"{layer}.value")
-        mixed = ark.attention(q, keys, values, causal=True, kv_length=self.length, name=name)
+        mixed = ark.attention(q, keys, values, causal=True, kv_length=self.kv_length, name=name)
         mixed = ark.reshape(ark.transpose(mixed, (0, 2, 1, 3)), (x.shape[0], -1))
         return self.dense(mixed, f"{name}.o_proj", config.hidden, config.attention_bias)
 
@@ -261,17 +277,28 @@ class _Graph:
         inner = self.norm(x, f"{name}.post_attention_layernorm")
         return x + self.mlp(inner, f"{name}.mlp")
 
-    def outputs(self, hidden: Tensor, table: Tensor) -> None:
-        """Only one token of every sequence is asked for, so only its logits are computed."""
-        if self.tokens > 1:
-            last = ark.scalar("last", int32, max=self.tokens - 1)
+    def hidden(self, ids: Tensor) -> Tensor:
+        """What the layers make of tokens ``[batch, tokens]``."""
+        x = ark.embedding(ids, self.table, name="embed_tokens")
+        x = ark.reshape(x, (self.batch * self.tokens, self.config.hidden))
+        rotation = self.rotation()
+        for layer in range(self.config.layers):
+            x = self.layer(x, rotation, f"model.layers.{layer}")
+        return x
+
+    def outputs(self, hidden: Tensor, last: Tensor | None) -> Tensor:
+        """The next token of every sequence, ``[batch]``.
+
+        Only one token of every sequence is asked for, `last`, so only its logits are computed.
+        """
+        if last is not None:
             hidden = ark.reshape(hidden, (self.batch, self.tokens, self.config.hidden))
             hidden = ark.gather(hidden, last, 1, name="last")
         hidden = self.norm(hidden, "model.norm")
         if self.config.tied:
-            logits = ark.matmul(hidden, table, transpose_other=True, name="lm_head")
+            logits = ark.matmul(hidden, self.table, transpose_other=True, name="lm_head")
         else:
             logits = self.dense(hidden, "lm_head", self.config.vocabulary)
         logits = ark.cast(logits, fp32, name="logits")
         ark.output("logits", logits)
-        ark.output("token", ark.argmax(logits, -1, name="token"))
+        return ark.output("token", ark.argmax(logits, -1, name="token"))

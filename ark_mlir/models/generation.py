@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import Self
 
 from ..dtypes import DType
 from ..errors import InvalidUsageError
@@ -15,11 +16,10 @@ from ..frontend import Program
 from .config import Config, as_count, as_float_dtype
 from .decoder import DecoderConfig, build_decode, build_prefill, rope_tables
 from .model import Model, as_tokens
+from .progress import MAX_ENDS
 from .weights import Arrays, assign, read_weights
 
 __all__ = ["GenerativeModel", "load_decoder"]
-
-Run = Callable[[str, Mapping[str, Any]], dict[str, NDArray[Any]]]
 
 
 class GenerativeModel(Model):
@@ -56,17 +56,17 @@ class GenerativeModel(Model):
         (prompt,) = as_tokens([ids], self.vocabulary)
         count = as_count(max_new_tokens, "max_new_tokens", 0)
         self._check(prompt.size, count)
+        if not count:
+            return []
+        ends = np.full(MAX_ENDS, -1, np.int32)
+        if stop is not None:
+            ends[0] = stop
         run = _Interpreted(self) if reference else _Compiled(self)
-        tokens: list[int] = []
-        token = self._prefill(prompt, run) if count else -1
-        while len(tokens) < count:
-            tokens.append(token)
-            if token == stop or len(tokens) == count:
-                break
-            position = prompt.size + len(tokens) - 1
-            inputs = {"ids": np.array([[token]], np.int32), "position": np.int32(position)}
-            token = int(run("decode", inputs)["token"][0])
-        return tokens
+        self._prefill(prompt, ends, run)
+        if count > 1 and not run.state("done"):
+            run("decode", {"ends": ends}, count - 1)
+        # What follows the prompt's last token is new, up to the token that waits to be read.
+        return run.state("tokens")[0, prompt.size - 1 : int(run.state("position"))].tolist()
 
     def _check(self, prompt: int, count: int) -> None:
         limit = self.max_length
@@ -78,15 +78,20 @@ class GenerativeModel(Model):
                 "load the model with a larger one"
             )
 
+    def compile(self, target: str | None = None, **options: Any) -> Self:
+        """See :meth:`Model.compile`; both programs work on the same states."""
+        super().compile(target, **options)
+        self.executables["decode"].share_states(self.executables["prefill"])
+        return self
+
     @property
     def max_length(self) -> int:
         """Tokens that a sequence may have."""
         return self.programs["decode"].states["layers.0.key"].shape[2]
 
-    def _prefill(self, prompt: NDArray[np.int32], run: Run) -> int:
-        """Runs the prompt in chunks and returns the first new token."""
+    def _prefill(self, prompt: NDArray[np.int32], ends: NDArray[np.int32], run: Run) -> None:
+        """Runs the prompt in chunks, which gives the first new token."""
         chunk = self.programs["prefill"].inputs["ids"].shape[1]
-        token = 0
         begin = 0
         while begin < prompt.size:
             # The last chunk goes back over tokens already seen rather than past the end.
@@ -94,45 +99,62 @@ class GenerativeModel(Model):
             part = prompt[begin : begin + chunk]
             row = np.zeros((1, chunk), np.int32)
             row[0, : part.size] = part
-            inputs: dict[str, Any] = {"ids": row, "position": np.int32(begin)}
+            inputs: dict[str, Any] = {"ids": row, "begin": np.int32(begin), "ends": ends}
             if chunk > 1:
                 inputs["last"] = np.int32(part.size - 1)
-            token = int(run("prefill", inputs)["token"][0])
+            run("prefill", inputs)
             begin += chunk
-        return token
+
+
+class Run(Protocol):
+    """Both programs of a decoder, on one set of states."""
+
+    def __call__(self, name: str, inputs: Mapping[str, Any], iterations: int = 1) -> None:
+        """Runs one of them, in one launch."""
+        ...
+
+    def state(self, name: str) -> NDArray[Any]:
+        """What a state holds now."""
+        ...
 
 
 class _Interpreted:
-    """Runs both programs in the interpreter, on one set of states."""
+    """In the interpreter."""
 
     def __init__(self, model: GenerativeModel) -> None:
         self.model = model
         self.states: dict[str, NDArray[Any]] = {}
 
-    def __call__(self, name: str, inputs: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
+    def __call__(self, name: str, inputs: Mapping[str, Any], iterations: int = 1) -> None:
+        """See :class:`Run`."""
         from ..reference import run
 
         arrays = {**self.model.parameters_of(name), **inputs}
         program = self.model.programs[name]
-        outputs, self.states = run(program, arrays, self.states, return_states=True)
-        return outputs
+        _, self.states = run(
+            program, arrays, self.states, iterations=iterations, return_states=True
+        )
+
+    def state(self, name: str) -> NDArray[Any]:
+        """See :class:`Run`."""
+        return self.states[name]
 
 
 class _Compiled:
-    """Runs the compiled programs; the states move once, when the prompt is done."""
+    """On the device."""
 
     def __init__(self, model: GenerativeModel) -> None:
         self.model = model
-        self.moved = False
+        # Nothing of an earlier sequence is read, but the next one must be repeatable.
         model.executable("prefill").reset()
 
-    def __call__(self, name: str, inputs: Mapping[str, Any]) -> dict[str, NDArray[Any]]:
-        executable = self.model.executable(name)
-        if name == "decode" and not self.moved:
-            executable.bind(dict(self.model.executable("prefill").states))
-            executable.reset()
-            self.moved = True
-        return executable.run(dict(inputs))
+    def __call__(self, name: str, inputs: Mapping[str, Any], iterations: int = 1) -> None:
+        """See :class:`Run`."""
+        self.model.executable(name).run(dict(inputs), iterations=iterations)
+
+    def state(self, name: str) -> NDArray[Any]:
+        """See :class:`Run`."""
+        return self.model.executable("decode").states[name]
 
 
 def load_decoder(

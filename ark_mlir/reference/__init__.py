@@ -56,18 +56,20 @@ def evaluate(
     inputs: Arrays,
     state: Arrays | None = None,
     *,
+    iterations: int = 1,
     bound: bool = False,
     round_to_dtype: bool = False,
     rank: Rank | None = None,
 ) -> Evaluation:
-    """Interprets a program once.
+    """Interprets a program.
 
     Args:
         program: an ``ark.Program``, an ``ir.Module`` of the graph level, MLIR text, or the
             path of an ``.mlir`` file.
         inputs: arrays of inputs, parameters and scalars by name.
         state: arrays of states by name; those left out have their initial values.
-        bound: also computes ``bounds``.
+        iterations: how often at most, on the same inputs; ``ark.stop_when`` may end it before.
+        bound: also computes ``bounds``, of a single iteration.
         round_to_dtype: rounds every float result to its dtype, as a compiler that fuses
             nothing would.
 
@@ -79,9 +81,17 @@ def evaluate(
     """
     module = _as_module(program)  # the op lives as long as its module does
     op = find_program(module)
-    arrays = bind(signature(op), inputs, state or {})
+    if iterations < 1 or (bound and iterations != 1):
+        raise InvalidUsageError(f"cannot interpret {iterations} iterations, bounds of one only")
+    arguments = signature(op)
+    arrays = bind(arguments, inputs, state or {})
+    stops = [argument.name for argument in arguments if argument.stops]
     machine = Machine(bound=bound, round_to_dtype=round_to_dtype, rank=rank)
-    machine.run(op, arrays)
+    for _ in range(iterations):
+        machine.run(op, arrays)
+        arrays.update({name: value.data for name, value in machine.states.items()})
+        if any(machine.states[name].data.any() for name in stops):
+            break
     bounds = {n: v.error for n, v in machine.outputs.items() if v.error is not None}
     return Evaluation(
         outputs={name: np.array(value.data) for name, value in machine.outputs.items()},
@@ -129,6 +139,7 @@ def run(
     inputs: Arrays,
     state: Arrays | None = None,
     *,
+    iterations: int = 1,
     round_to_dtype: bool = False,
     return_states: Literal[False] = False,
 ) -> dict[str, Array]: ...
@@ -138,6 +149,7 @@ def run(
     inputs: Arrays,
     state: Arrays | None = None,
     *,
+    iterations: int = 1,
     round_to_dtype: bool = False,
     return_states: Literal[True],
 ) -> tuple[dict[str, Array], dict[str, Array]]: ...
@@ -155,6 +167,7 @@ def run(
     inputs: Arrays | Sequence[Arrays],
     state: Arrays | None = None,
     *,
+    iterations: int = 1,
     round_to_dtype: bool = False,
     return_states: bool = False,
 ) -> Any:
@@ -170,7 +183,13 @@ def run(
         if not isinstance(inputs, (list, tuple)) or len(inputs) != len(program):
             raise InvalidUsageError(f"{len(program)} programs need as many dicts of inputs")
         return _run_ranks(program, inputs, round_to_dtype)
-    result = evaluate(program, inputs, state, round_to_dtype=round_to_dtype)  # type: ignore[arg-type]
+    result = evaluate(
+        program,  # type: ignore[arg-type]
+        inputs,  # type: ignore[arg-type]
+        state,
+        iterations=iterations,
+        round_to_dtype=round_to_dtype,
+    )
     return (result.outputs, result.states) if return_states else result.outputs
 
 

@@ -36,6 +36,7 @@ class Argument:
     dtype: DType
     init: float
     max: int | None
+    stops: bool
 
 
 @dataclass
@@ -152,7 +153,7 @@ def _argument(value: ir.Value, attributes: Any) -> Argument:
     bound = int(attributes["ark.max"].value) if "ark.max" in attributes else None
     dtype = from_mlir(str(tensor.element_type))
     name = str(attributes["ark.name"].value)
-    return Argument(kind, name, tuple(tensor.shape), dtype, init, bound)
+    return Argument(kind, name, tuple(tensor.shape), dtype, init, bound, "ark.stop" in attributes)
 
 
 def _result_names(program: Any) -> list[str]:

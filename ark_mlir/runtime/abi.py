@@ -48,7 +48,6 @@ class ArkContext(ctypes.Structure):
     ]
 
 
-REPORT_FIELDS = ("abort", "lane", "instruction", "semaphore", "seen", "expected")
 REPORT_WORDS = 8
 STATUS_WORDS = 4
 # Rings and answers, in cache lines of their own.

@@ -307,10 +307,11 @@ class CpuDriver:
             Fault(*status),
             np.array(run.kernel.counters),
             self.epoch,
+            report[6] or run.launch.iterations,
             run.trace,
         )
         if outcome.good:
-            self.epoch = (self.epoch + run.launch.iterations) % (1 << 64)
+            self.epoch = (self.epoch + outcome.iterations) % (1 << 64)
             self._dirty = False
         if not stays:
             self._run = None

@@ -268,16 +268,18 @@ class CudaDriver:
         trace = None
         if launch.trace:
             trace = kernel.trace.read(np.dtype(np.int64), (kernel.trace.nbytes // 16, 2))
+        report = kernel.record("report")
         outcome = Outcome(
             tuple(codes.tolist()),
-            Stop(*kernel.record("report")[:6]),
+            Stop(*report[:6]),
             Fault(*kernel.record("status")),
             kernel.counters(),
             self.epoch,
+            report[6] or launch.iterations,
             trace,
         )
         if outcome.good:
-            self.epoch = (self.epoch + launch.iterations) % (1 << 64)
+            self.epoch = (self.epoch + outcome.iterations) % (1 << 64)
             self._dirty = False
         return outcome
 

@@ -25,7 +25,7 @@ class Launch:
 
     Attributes:
         addresses: address of each slot's buffer from slot 1 on; the arena is the driver's.
-        iterations: how often the program runs.
+        iterations: how often the program runs, unless it ends the launch earlier.
         timeout_ns: how long one wait may last.
         trace: whether to record when each instruction ran, in the last iteration.
         owners: what must live as long as a lane may use the addresses.
@@ -70,6 +70,7 @@ class Outcome:
         fault: the first data error, if any.
         counters: the semaphores at the end, ``[S]``.
         epoch: iterations that had completed before this launch.
+        iterations: how many this one completed, where nothing went wrong.
         trace: begin and end of each instruction in ns, ``[I, 2]``, where asked for.
     """
 
@@ -78,6 +79,7 @@ class Outcome:
     fault: Fault = Fault()
     counters: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64))
     epoch: int = 0
+    iterations: int = 0
     trace: NDArray[np.int64] | None = None
 
     @property

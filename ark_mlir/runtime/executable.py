@@ -169,6 +169,28 @@ class Executable:
             self._runner.storage.bind(values, strict)
         return self
 
+    def share_states(self, owner: Executable) -> Executable:
+        """Uses the states of another executable in place of its own: what the one writes, the
+        other reads.
+
+        All states that this program has must be ones of `owner`, of the same shape and dtype and
+        on the same device. Its executable has to stay open as long as this one runs, and the
+        two may not run at once.
+
+        Returns:
+            The executable, so that calls can be chained.
+
+        Raises:
+            InvalidUsageError: lists every state that `owner` lacks or has in another form.
+
+        Example:
+            >>> decode.share_states(prefill)                        # doctest: +SKIP
+        """
+        runner, lender = self._runner, owner._runner
+        with runner.opened():
+            runner.borrow(lender)
+        return self
+
     def reset(self) -> None:
         """Gives every state its initial value again: that of `bind`, else of the program."""
         with self._runner.opened():

@@ -45,6 +45,7 @@ class Runner:
         self.resident: object = None
         self._lock = threading.Lock()
         self._closed = False
+        self._lender: Runner | None = None
         self.driver = make_driver(bundle, drivers)
         try:
             self.driver.load(bundle)
@@ -59,6 +60,11 @@ class Runner:
         with self._lock:
             if self._closed:
                 raise InvalidUsageError(f"the executable {self.name!r} is closed")
+            if self._lender is not None and self._lender._closed:
+                raise InvalidUsageError(
+                    f"the executable {self._lender.name!r}, whose states {self.name!r} shares, "
+                    "is closed"
+                )
             if self.resident is not on_behalf:
                 state = "is resident: call run on what resident() gave"
                 if on_behalf is not None:
@@ -85,6 +91,13 @@ class Runner:
                 self._closed = True
                 self.driver.close()
                 self.storage.clear()
+
+    def borrow(self, lender: Runner) -> None:
+        """Works on the states of another executable from now on."""
+        if self.bundle.manifest.target.backend != lender.bundle.manifest.target.backend:
+            raise InvalidUsageError(f"{self.name!r} and {lender.name!r} are for different devices")
+        self.storage.borrow_states(lender.storage)
+        self._lender = lender
 
     def check(
         self, values: Inputs, iterations: int = 1, trace: object = None
@@ -124,7 +137,7 @@ class Runner:
         if not outcome.good:
             raise failure(self.bundle, outcome, launch.timeout_ns)
         if trace is not None and outcome.trace is not None:
-            write_trace(trace, self.bundle, outcome.trace, operator.index(iterations))
+            write_trace(trace, self.bundle, outcome.trace, outcome.iterations)
 
     def _timeout_ns(self) -> int:
         """How long one wait may last.

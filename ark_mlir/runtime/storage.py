@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..bundle.format import ALIGNMENT
 from .arrays import fetch, store
 from .binding import Bound, check_arrays, name_problems, place, refuse
 
@@ -34,7 +35,8 @@ class Storage:
         }
         self._states: dict[str, Memory] = {}
         for buffer in bundle.manifest.states:
-            self._states[buffer.name] = driver.allocate(buffer.bytes, buffer.alignment)
+            # Another program that shares it may need the full alignment.
+            self._states[buffer.name] = driver.allocate(buffer.bytes, ALIGNMENT)
             # Fresh memory is zero already, and a large cache need not be touched.
             if buffer.init != 0:
                 self._reset_state(buffer)
@@ -85,6 +87,22 @@ class Storage:
         """Gives all states their initial values."""
         for buffer in self._manifest.states:
             self._reset_state(buffer)
+
+    def borrow_states(self, lender: Storage) -> None:
+        """Uses the memory of another program's states: of all of them or, on an error, none."""
+        theirs = {buffer.name: buffer for buffer in lender._manifest.states}
+        problems: list[str] = []
+        for mine in self._manifest.states:
+            other = theirs.get(mine.name)
+            if other is None:
+                problems.append(f"it has no state {mine.name!r}")
+            elif (mine.shape, mine.dtype) != (other.shape, other.dtype):
+                problems.append(
+                    f"its state {mine.name!r} is {other.dtype} {list(other.shape)}, "
+                    f"not {mine.dtype} {list(mine.shape)}"
+                )
+        refuse(problems, f"share the states of {lender._manifest.program!r}")
+        self._states = {name: lender._states[name] for name in self._states}
 
     def _reset_state(self, buffer: Buffer) -> None:
         initial = self._initial.get(buffer.name)

@@ -26,6 +26,7 @@ _CATEGORIES = {
     Opcode.WAIT: "wait",
     Opcode.BARRIER: "wait",
     Opcode.PREFETCH: "prefetch",
+    Opcode.STOP: "signal",
 }
 
 
@@ -127,6 +128,9 @@ def _describe(bundle: Bundle, row: list[int]) -> dict[str, Any]:
                 "location": task.location,
             },
         }
+    if opcode == Opcode.STOP:
+        state = bundle.manifest.buffers[subject - 1]
+        return {"name": f"stop {state.name}", "cat": _CATEGORIES[opcode], "args": {}}
     semaphore = bundle.manifest.semaphores[subject]
     return {
         "name": f"{opcode.name.lower()} {semaphore.name}",

@@ -128,6 +128,7 @@ def _meta(
             }
             for task in manifest.tasks
         ],
+        "slots": [{"name": name} for name in ("arena", *(b.name for b in manifest.buffers))],
         "semaphores": [
             {"name": item.name, "arrivals": item.arrivals, "handoff": item.handoff}
             for item in manifest.semaphores

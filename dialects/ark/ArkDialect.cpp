@@ -80,6 +80,8 @@ LogicalResult ArkDialect::verifyRegionArgAttribute(Operation *op,
     return isa<FloatAttr, IntegerAttr>(value) ? success() : fail("a number");
   if (name == kMaxAttr)
     return isa<IntegerAttr>(value) ? success() : fail("an integer");
+  if (name == kStopAttr)
+    return isa<UnitAttr>(value) ? success() : fail("a unit");
   if (name == kValueAttr)
     return isa<ElementsAttr>(value) ? success() : fail("a tensor literal");
   return op->emitOpError("argument ")

@@ -34,6 +34,7 @@ def Ark_Dialect : Dialect {
     static constexpr llvm::StringLiteral kNameAttr = "ark.name";
     static constexpr llvm::StringLiteral kInitAttr = "ark.init";
     static constexpr llvm::StringLiteral kMaxAttr = "ark.max";
+    static constexpr llvm::StringLiteral kStopAttr = "ark.stop";
     static constexpr llvm::StringLiteral kValueAttr = "ark.value";
     static constexpr llvm::StringLiteral kTargetAttr = "ark.target";
     static constexpr llvm::StringLiteral kStageAttr = "ark.stage";

@@ -59,6 +59,30 @@ bool ProgramOp::isBufferized() {
   return llvm::any_of(getArgumentTypes(), llvm::IsaPred<MemRefType>);
 }
 
+/// The state that ends a launch is one word, and there is one of it.
+static LogicalResult verifyStop(ProgramOp program) {
+  std::optional<unsigned> stop;
+  for (unsigned i = 0, e = program.getNumArguments(); i < e; ++i) {
+    if (!program.getArgAttr(i, ArkDialect::kStopAttr))
+      continue;
+    // program_c6
+    auto type = cast<ShapedType>(program.getArgumentTypes()[i]);
+    if (program.getArgumentKind(i) != ArgumentKind::State ||
+        type.getNumElements() != 1 ||
+        !type.getElementType().isSignlessInteger(32))
+      return program.emitOpError("argument '")
+             << program.getArgumentName(i) << "' of type " << type
+             << " cannot end a launch: it is no state of one i32 (program_c6)";
+    if (stop)
+      return program.emitOpError("arguments '")
+             << program.getArgumentName(*stop) << "' and '"
+             << program.getArgumentName(i)
+             << "' both end a launch (program_c6)";
+    stop = i;
+  }
+  return success();
+}
+
 /// Arguments and results carry what the host needs to bind them.
 static LogicalResult verifyInterface(ProgramOp program) {
   // A caller binds arguments by name, asks for outputs by name and never sees
@@ -110,7 +134,7 @@ static LogicalResult verifyInterface(ProgramOp program) {
 }
 
 LogicalResult ProgramOp::verifyRegions() {
-  if (failed(verifyInterface(*this)))
+  if (failed(verifyInterface(*this)) || failed(verifyStop(*this)))
     return failure();
   Block &block = getBody().front();
   if (block.getArgumentTypes() != TypeRange(getArgumentTypes()))

@@ -33,6 +33,8 @@ def Ark_ProgramOp : Ark_Op<"program", [IsolatedFromAbove, FunctionOpInterface]> 
     - (program_c3) every result has a name that no other result has.
     - (program_c4) tasks have distinct names.
     - (program_c5) an argument takes at most 2^47 bytes.
+    - (program_c6) at most one argument has `ark.stop`: a state of one i32. An iteration that
+      leaves it other than zero is the last one of its launch.
 
     ```mlir
     ark.program @mlp(%x: tensor<4x64xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})

@@ -37,11 +37,13 @@ public:
 
 private:
   void addBuffers();
+  LogicalResult findStop();
   LogicalResult addTasks();
   LogicalResult addTask(TaskOp task);
   void addSemaphores();
   LogicalResult addLanes();
   bool addItem(const LaneItem &item);
+  bool addStop(const LaneItem &item);
   void addInstruction(abi::Opcode opcode, int64_t a, int64_t b = 0,
                       int64_t c = 0);
   DictionaryAttr getStatistics();
@@ -61,6 +63,9 @@ private:
   CostModel costs;
 
   DenseMap<Value, int64_t> slots;
+  /// The slot of the state that ends the launch, and the task that writes it
+  /// last.
+  std::optional<int64_t> stopSlot, stopTask;
   llvm::MapVector<StringAttr, int64_t> bodyNumbers;
   SmallVector<int64_t> arrivals;
 
@@ -123,6 +128,36 @@ void TableBuilder::addBuffers() {
       entry.push_back(builder.getNamedAttr("data", getBytes(value)));
     buffers.push_back(builder.getDictionaryAttr(entry));
   }
+}
+
+/// Finds the last task that writes the state with `ark.stop`. It has one vCTA,
+/// so that the lane of that one knows the state's value right after its run.
+LogicalResult TableBuilder::findStop() {
+  for (BlockArgument argument : program.getBody().getArguments())
+    if (program.getArgAttr(argument.getArgNumber(), ArkDialect::kStopAttr))
+      stopSlot = slots[argument];
+  if (!stopSlot)
+    return success();
+  for (auto [index, task] :
+       llvm::enumerate(program.getBody().getOps<TaskOp>())) {
+    for (Value out : task.getOuts()) {
+      FailureOr<BufferView> view = resolveBufferView(out);
+      if (failed(view))
+        return failure();
+      if (slots.lookup(view->root) != *stopSlot)
+        continue;
+      if (task.getNumVCTAs() != 1)
+        return task.emitOpError(
+                   "writes the state that ends the launch and has ")
+               << task.getNumVCTAs() << " vCTAs, not one";
+      stopTask = index;
+    }
+  }
+  if (!stopTask)
+    return program.emitOpError("ends its launch by state '")
+           << program.getArgumentName(*stopSlot - 1)
+           << "', which no task writes";
+  return success();
 }
 
 int64_t TableBuilder::getArenaBytes() {
@@ -268,6 +303,15 @@ bool TableBuilder::addItem(const LaneItem &item) {
   llvm_unreachable("all kinds of items are handled");
 }
 
+/// Adds the instruction that may end the launch, after the run that decides.
+bool TableBuilder::addStop(const LaneItem &item) {
+  if (item.kind != LaneItem::Kind::Run || item.begin == item.end ||
+      item.index != stopTask)
+    return false;
+  addInstruction(abi::Opcode::Stop, *stopSlot);
+  return true;
+}
+
 /// One lane for every SM of a lane op, each with its times.
 LogicalResult TableBuilder::addLanes() {
   FailureOr<Timeline> times = computeTimeline(schedule);
@@ -282,6 +326,10 @@ LogicalResult TableBuilder::addLanes() {
         continue;
       timeline.push_back(std::llround(time.start));
       timeline.push_back(std::llround(time.duration));
+      if (!addStop(item))
+        continue;
+      timeline.push_back(std::llround(time.start + time.duration));
+      timeline.push_back(0);
     }
     lanes.push_back(getNumInstructions());
   }
@@ -312,7 +360,7 @@ DictionaryAttr TableBuilder::getStatistics() {
 
 FailureOr<KernelOp> TableBuilder::build() {
   addBuffers();
-  if (failed(addTasks()))
+  if (failed(findStop()) || failed(addTasks()))
     return failure();
   addSemaphores();
   if (failed(addLanes()))

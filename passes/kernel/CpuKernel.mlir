@@ -123,6 +123,7 @@ func.func private @ark_iterate(%context: !llvm.ptr, %lane: i64) -> i32 {
   %lanes = llvm.load %lanes_field : !llvm.ptr -> !llvm.ptr
   %report_field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64
   %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
+  %stop_field = llvm.getelementptr %report[6] : (!llvm.ptr) -> !llvm.ptr, i64
   %epoch_field = llvm.getelementptr %context[7] : (!llvm.ptr) -> !llvm.ptr, i64
   %epoch = llvm.load %epoch_field : !llvm.ptr -> i64
   %iterations_field = llvm.getelementptr %context[8] : (!llvm.ptr) -> !llvm.ptr, i64
@@ -141,14 +142,22 @@ func.func private @ark_iterate(%context: !llvm.ptr, %lane: i64) -> i32 {
 ^iteration(%iteration: i64):
   %more_iterations = arith.cmpi ult, %iteration, %iterations : i64
   %next_iteration = arith.addi %iteration, %one : i64
-  cf.cond_br %more_iterations, ^begin, ^finish(%good : i32)
+  cf.cond_br %more_iterations, ^look, ^finish(%good : i32)
+
+^look:
+  // Says after how many iterations to end, so that a lane which looks late, when
+  // another has asked for it in this iteration already, still goes on.
+  %stop = llvm.load %stop_field atomic monotonic {alignment = 8 : i64} : !llvm.ptr -> i64
+  %endless = arith.cmpi eq, %stop, %zero : i64
+  %earlier = arith.cmpi ult, %iteration, %stop : i64
+  %goes_on = arith.ori %endless, %earlier : i1
+  cf.cond_br %goes_on, ^begin, ^finish(%good : i32)
 
 ^begin:
   // Arrivals of a semaphore by the end of this iteration, per arrival.
   %round = arith.addi %epoch, %next_iteration : i64
-  %is_last = arith.cmpi eq, %next_iteration, %iterations : i64
-  %traced = func.call @ark_traced() : () -> i1
-  %record = arith.andi %is_last, %traced : i1
+  // Every iteration writes over what the one before recorded: any may be the last.
+  %record = func.call @ark_traced() : () -> i1
   cf.br ^instruction(%first : i64)
 
 ^instruction(%index: i64):
@@ -182,7 +191,8 @@ func.func private @ark_iterate(%context: !llvm.ptr, %lane: i64) -> i32 {
     0: ^run,
     1: ^signal,
     2: ^wait,
-    3: ^barrier
+    3: ^barrier,
+    5: ^stop
   ]
 
 ^run:
@@ -191,6 +201,11 @@ func.func private @ark_iterate(%context: !llvm.ptr, %lane: i64) -> i32 {
 
 ^signal:
   func.call @ark_signal(%context, %a) : (!llvm.ptr, i64) -> ()
+  cf.br ^step
+
+^stop:
+  func.call @ark_stop(%context, %stop_field, %a, %next_iteration)
+      : (!llvm.ptr, !llvm.ptr, i64, i64) -> ()
   cf.br ^step
 
 ^barrier:
@@ -335,6 +350,29 @@ func.func private @ark_report_hang(%report: !llvm.ptr, %lane: i64, %instruction:
 ^finish(%code: i64):
   %result = arith.trunci %code : i64 to i32
   return %result : i32
+}
+
+//===----------------------------------------------------------------------===//
+// The end of a launch
+//===----------------------------------------------------------------------===//
+
+// Makes this iteration the last one if the word in a buffer is not zero. The
+// barrier at its end shows that to all lanes before they look.
+func.func private @ark_stop(%context: !llvm.ptr, %stop: !llvm.ptr, %slot: i64, %iterations: i64) {
+  %zero = arith.constant 0 : i32
+  %buffers = llvm.load %context : !llvm.ptr -> !llvm.ptr
+  %buffer_field = llvm.getelementptr %buffers[%slot] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.ptr
+  %buffer = llvm.load %buffer_field : !llvm.ptr -> !llvm.ptr
+  %flag = llvm.load %buffer : !llvm.ptr -> i32
+  %set = arith.cmpi ne, %flag, %zero : i32
+  cf.cond_br %set, ^claim, ^finish
+
+^claim:
+  llvm.store %iterations, %stop atomic monotonic {alignment = 8 : i64} : i64, !llvm.ptr
+  cf.br ^finish
+
+^finish:
+  return
 }
 
 //===----------------------------------------------------------------------===//

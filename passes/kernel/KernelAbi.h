@@ -29,8 +29,9 @@ enum class Opcode : int32_t {
   Wait = 2,
   Barrier = 3,
   Prefetch = 4,
+  Stop = 5,
 };
-inline constexpr int32_t kNumOpcodes = 5;
+inline constexpr int32_t kNumOpcodes = 6;
 
 /// Fields of ArkContext, in 64-bit words.
 enum ContextField : int32_t {

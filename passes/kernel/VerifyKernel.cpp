@@ -37,6 +37,7 @@ private:
   LogicalResult verifyFunctions();
   LogicalResult verifyTasks();
   LogicalResult verifyInstructions();
+  bool isStop(int64_t slot);
   LogicalResult verifyLanes();
   LogicalResult verifyOperands();
   LogicalResult verifyOperandsOf(int64_t task, int64_t body, int64_t firstRow);
@@ -166,6 +167,16 @@ LogicalResult KernelVerifier::verifyTasks() {
   return success();
 }
 
+/// Whether a slot can end the launch: a state of one word of 32 bits.
+bool KernelVerifier::isStop(int64_t slot) {
+  if (slot < 1 || slot > static_cast<int64_t>(kernel.getBuffers().size()))
+    return false;
+  auto buffer = cast<DictionaryAttr>(kernel.getBuffers()[slot - 1]);
+  auto kind = buffer.getAs<StringAttr>("kind");
+  return kind && kind == stringifyArgumentKind(ArgumentKind::State) &&
+         getNumber(buffer, "bytes") == 4;
+}
+
 LogicalResult KernelVerifier::verifyInstructions() {
   SmallVector<int32_t> rows = getValues<int32_t>(kernel.getInstructions());
   int64_t numTasks = kernel.getTasks().size();
@@ -176,6 +187,8 @@ LogicalResult KernelVerifier::verifyInstructions() {
     bool good = rows[row] >= 0 && rows[row] < abi::kNumOpcodes && a >= 0;
     if (good && (opcode == abi::Opcode::Run || opcode == abi::Opcode::Prefetch))
       good = a < numTasks && b >= 0 && b < c && c <= getNumVctas(a);
+    else if (good && opcode == abi::Opcode::Stop)
+      good = b == 0 && c == 0 && isStop(a);
     else if (good)
       good = a < numSemaphores && c == 0 &&
              (opcode == abi::Opcode::Signal ? b == 0 : b > 0);

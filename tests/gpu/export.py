@@ -63,6 +63,13 @@ def export_hang(path: Path, target: str) -> None:
     ark.Executable.from_parts(bundle.manifest, sections).save(path / "hang.arkbin")
 
 
+def export_stop(path: Path, target: str) -> None:
+    """A program that ends its launch when it has counted far enough."""
+    tests = runpy.run_path(str(ROOT / "tests/host/e2e/test_stop.py"))
+    program = tests["counter"](rows=512)
+    ark.compile(program, target=target, tile={"total": (1, 16)}).save(path / "stop.arkbin")
+
+
 def main(folder: str, target: str = "cuda:sm_90a") -> None:
     root = Path(folder)
     shutil.rmtree(root, ignore_errors=True)
@@ -76,6 +83,7 @@ def main(folder: str, target: str = "cuda:sm_90a") -> None:
             print(f"\r{number}/{len(pairs)} {name} {dtype}\x1b[K", end="", file=sys.stderr)
         export(case, dtype, cases / f"{name}-{dtype}", target, tests)
     export_hang(root, target)
+    export_stop(root, target)
     print(f"{len(pairs)} bundles for {target} in {root}")
 
 

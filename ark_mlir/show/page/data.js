@@ -7,8 +7,8 @@
 const $ = (id) => document.getElementById(id);
 const meta = JSON.parse($("meta").textContent);
 const packed = JSON.parse($("data").textContent);
-const RUN = 0, SIGNAL = 1, WAIT = 2, BARRIER = 3, PREFETCH = 4;
-const NAMES = ["run", "signal", "wait", "barrier", "prefetch"];
+const RUN = 0, SIGNAL = 1, WAIT = 2, BARRIER = 3, PREFETCH = 4, STOP = 5;
+const NAMES = ["run", "signal", "wait", "barrier", "prefetch", "stop"];
 const GUTTER = 92, AXIS = 26, OVERVIEW = 52, TOP = AXIS + OVERVIEW;
 
 async function unpack(text, Type) {
@@ -32,6 +32,9 @@ const count = rows.length / 4, lanes = meta.lanes;
 const laneOf = new Int32Array(count);
 lanes.forEach(([, first, last], lane) => laneOf.fill(lane, first, last));
 const code = (i) => rows[4 * i], subject = (i) => rows[4 * i + 1];
+const isTask = (i) => code(i) === RUN || code(i) === PREFETCH;
+const named = (i) => isTask(i) ? meta.tasks : code(i) === STOP ? meta.slots : meta.semaphores;
+const nameOf = (i) => named(i)[subject(i)].name;
 const waits = (i) => code(i) === WAIT || code(i) === BARRIER;
 const KINDS = meta.kinds.length, WAITING = KINDS;
 

@@ -4,7 +4,9 @@
 function pairsOf(i) {
   const pairs = [], span = main();
   const add = (name, value, late) => pairs.push([name, value, late]);
-  if (code(i) === RUN || code(i) === PREFETCH) {
+  if (code(i) === STOP) {
+    add("ends", "the launch with this iteration, where the state is not zero");
+  } else if (isTask(i)) {
     const task = meta.tasks[subject(i)];
     const [begin, end] = [rows[4 * i + 2], rows[4 * i + 3]];
     add("vCTAs", `[${number(begin)}, ${number(end)}) of ${number(task.vctas)}`);
@@ -41,9 +43,7 @@ function describe(i, box) {
   const swatch = element("i", sort[i] === WAITING ? "hatched" : "");
   if (sort[i] >= 0 && sort[i] < KINDS) swatch.style.background = palette[sort[i]];
   head.append(swatch);
-  const isTask = code(i) === RUN || code(i) === PREFETCH;
-  const name = isTask ? meta.tasks[subject(i)].name : meta.semaphores[subject(i)].name;
-  head.append(code(i) === RUN ? name : `${NAMES[code(i)]} ${name}`);
+  head.append(code(i) === RUN ? nameOf(i) : `${NAMES[code(i)]} ${nameOf(i)}`);
   const grid = element("div", "pairs");
   for (const [key, value, late] of pairsOf(i))
     grid.append(element("span", "", key),

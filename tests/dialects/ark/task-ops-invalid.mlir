@@ -30,6 +30,42 @@ ark.program @program_c2(%p: tensor<1xi32> {ark.kind = #ark.kind<scalar>, ark.nam
 
 // -----
 
+// expected-error @below {{argument 's' of type 'tensor<2xi32>' cannot end a launch: it is no state of one i32 (program_c6)}}
+ark.program @program_c6(%s: tensor<2xi32> {ark.kind = #ark.kind<state>, ark.name = "s", ark.stop}) {
+  ark.return
+}
+
+// -----
+
+// expected-error @below {{argument 's' of type 'tensor<1xf32>' cannot end a launch: it is no state of one i32 (program_c6)}}
+ark.program @program_c6_float(%s: tensor<1xf32> {ark.kind = #ark.kind<state>, ark.name = "s", ark.stop}) {
+  ark.return
+}
+
+// -----
+
+// expected-error @below {{argument 's' of type 'tensor<i32>' cannot end a launch: it is no state of one i32 (program_c6)}}
+ark.program @program_c6_input(%s: tensor<i32> {ark.kind = #ark.kind<input>, ark.name = "s", ark.stop}) {
+  ark.return
+}
+
+// -----
+
+// expected-error @below {{arguments 's' and 't' both end a launch (program_c6)}}
+ark.program @program_c6_two(%s: tensor<i32> {ark.kind = #ark.kind<state>, ark.name = "s", ark.stop},
+                            %t: tensor<1xi32> {ark.kind = #ark.kind<state>, ark.name = "t", ark.stop}) {
+  ark.return
+}
+
+// -----
+
+// expected-error @below {{argument 0: attribute '"ark.stop"' must be a unit}}
+ark.program @stopThatIsNoUnit(%s: tensor<i32> {ark.kind = #ark.kind<state>, ark.name = "s", ark.stop = 1 : i64}) {
+  ark.return
+}
+
+// -----
+
 // expected-error @below {{result 0 needs an ark.name of its own (program_c3)}}
 ark.program @program_c3(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}) -> tensor<4xf32> {
   ark.return %x : tensor<4xf32>

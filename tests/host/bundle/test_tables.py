@@ -16,8 +16,9 @@ DTYPES = {"operands": "<i8", "timeline": "<i8"}
 
 # The instructions of lane 0, rows 0 to 5: prefetch, run [0, 4), signal, wait, run, barrier.
 CASES: dict[str, tuple[str, tuple[int, int], int, str]] = {
-    "opcode-5": ("instructions", (0, 0), 5, "no such opcode"),
+    "opcode-6": ("instructions", (0, 0), 6, "no such opcode"),
     "opcode-negative": ("instructions", (0, 0), -1, "no such opcode"),
+    "stop-slot": ("instructions", (0, 0), 5, "no state of one int32"),
     "task-negative": ("instructions", (1, 1), -1, "there are 2 tasks"),
     "task-2": ("instructions", (1, 1), 2, "there are 2 tasks"),
     "task-huge": ("instructions", (1, 1), 2**31 - 1, "there are 2 tasks"),

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import ark_mlir as ark
+from ark_mlir.runtime.cpu import CpuDriver
+from ark_mlir.runtime.driver import Launch
 
 IDS = [[1, 5, 9, 2], [3, 3, 8, 4, 11, 2], [7]]
 PROMPT = [(7 * i + 3) % 37 for i in range(11)]
@@ -42,6 +44,29 @@ def test_a_decoder(tiny: Any, tmp_path: Path, kind: str) -> None:
     assert model.generate(PROMPT, 8) == TOKENS[kind]
     assert model.generate(PROMPT[:3], 4) == model.generate(PROMPT[:3], 4, reference=True)
     assert model.generate(PROMPT, 8) == TOKENS[kind]  # nothing is left of the run before
+
+
+def test_all_new_tokens_are_one_launch(
+    tiny: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tiny.write_model(tmp_path, "llama")
+    model = ark.models.load(folder, max_length=24, chunk=4).compile("cpu:2")
+    launches: list[int] = []
+    launch = CpuDriver.launch
+
+    def counted(self: CpuDriver, work: Launch) -> None:
+        launches.append(work.iterations)
+        launch(self, work)
+
+    monkeypatch.setattr(CpuDriver, "launch", counted)
+    assert model.generate(PROMPT, 8) == TOKENS["llama"]
+    assert launches == [1, 1, 1, 7]  # three chunks of the prompt, then seven tokens
+    driver: Any = model.executables["decode"]._runner.driver
+    before = driver.epoch
+    assert model.generate(PROMPT, 8, stop=5) == [27, 13, 5]
+    assert driver.epoch - before == 2
+    assert model.generate(PROMPT, 8, stop=27) == [27]
+    assert driver.epoch - before == 2
 
 
 def test_options_reach_the_compiler(tiny: Any, tmp_path: Path) -> None:

@@ -30,7 +30,9 @@ def folders(tiny: Any, tmp_path_factory: Any) -> dict[str, Path]:
 @pytest.mark.parametrize("kind", KINDS)
 def test_logits_are_those_of_transformers(folders: dict[str, Path], kind: str) -> None:
     model = ark.models.load(folders[kind], max_length=32, chunk=16)
-    inputs = {"ids": [PROMPT + [0] * 5], "position": 0, "last": len(PROMPT) - 1}
+    inputs = {
+        "ids": [PROMPT + [0] * 5], "begin": 0, "last": len(PROMPT) - 1, "ends": [-1] * 8,
+    }  # fmt: skip
     outputs = ark.reference.run(
         model.programs["prefill"], {**model.parameters_of("prefill"), **inputs}
     )
@@ -81,8 +83,9 @@ def test_programs_share_parameters_and_states(folders: dict[str, Path]) -> None:
     assert list(prefill.parameters) == list(decode.parameters)
     assert list(prefill.states) == list(decode.states)
     assert decode.states["layers.1.value"].shape == (1, 2, 24, 16)
-    assert decode.scalars["position"].max == 23
-    assert prefill.scalars["position"].max == 8
+    assert list(decode.inputs) == ["ends"]
+    assert decode.scalars == {}
+    assert prefill.scalars["begin"].max == 8
     assert prefill.scalars["last"].max == 15
     assert "model.layers.0.self_attn.q_norm.weight" in model.parameters
 
@@ -107,7 +110,7 @@ def llama_1b(layers: int) -> DecoderConfig:
 def test_a_large_model_is_built_without_weights() -> None:
     program = build_decode(llama_1b(16), max_length=1024)
     assert len(program.parameters) == 1 + 16 * 9 + 1 + 2
-    assert len(program.states) == 32
+    assert len(program.states) == 32 + 5
     assert program.outputs["logits"].shape == (1, 128256)
     size = sum(int(np.prod(p.shape)) for p in program.parameters.values())
     assert 1.23e9 < size < 1.24e9

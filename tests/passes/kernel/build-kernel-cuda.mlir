@@ -14,6 +14,11 @@
 // CHECK: call @ark_load_acquire
 // All threads go the same way after it.
 // CHECK: call @ark_any
+// The leader reads what any thread wrote, and asks once.
+// CHECK-LABEL: func.func private @ark_stop
+// CHECK: gpu.barrier
+// CHECK: llvm.load %{{.+}} : !llvm.ptr -> i32
+// CHECK: call @ark_claim
 // CHECK-LABEL: func.func private @ark_load_acquire
 // CHECK: llvm.inline_asm has_side_effects "ld.acquire.gpu.u64 $0, [$1];", "=l,l,~{memory}"
 // CHECK-LABEL: func.func private @ark_add_release

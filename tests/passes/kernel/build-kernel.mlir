@@ -56,7 +56,14 @@
 // CHECK-NEXT: %[[NO:.+]] = arith.constant false
 // CHECK-NEXT: return %[[NO]] : i1
 // CHECK: func.func @ark_kernel(%{{.+}}: !llvm.ptr, %{{.+}}: i64) -> i32 {
+// Lanes look at the word that says after how many iterations to end.
+// CHECK: func.func private @ark_iterate(
+// CHECK: %[[REPORT_FIELD:.+]] = llvm.getelementptr %{{.+}}[6] : {{.+}}, i64
+// CHECK: %[[REPORT:.+]] = llvm.load %[[REPORT_FIELD]] : !llvm.ptr -> !llvm.ptr
+// CHECK: %[[STOP:.+]] = llvm.getelementptr %[[REPORT]][6] : {{.+}}, i64
+// CHECK: llvm.load %[[STOP]] atomic monotonic
 // CHECK: call @ark_run(
+// CHECK: call @ark_stop(%{{.+}}, %[[STOP]], %{{.+}}, %{{.+}})
 
 // TRACE-LABEL: ark.kernel @dispatch
 // TRACE: func.func private @ark_traced() -> i1 {

@@ -102,3 +102,31 @@ ark.program @hang(%x: memref<4xf32> {ark.kind = #ark.kind<output>, ark.name = "x
   ark.return
 }
 func.func private @body(index, index, index, memref<4xi64>, memref<4xf32>)
+
+// -----
+
+// expected-error @below {{ends its launch by state 'done', which no task writes}}
+ark.program @stopThatNobodyWrites(
+    %done: memref<i32> {ark.kind = #ark.kind<state>, ark.name = "done", ark.stop}) {
+  ark.schedule "hand" sms = 1 {
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @stopThatSeveralWrite(
+    %done: memref<i32> {ark.kind = #ark.kind<state>, ark.name = "done", ark.stop}) {
+  // expected-error @below {{writes the state that ends the launch and has 2 vCTAs, not one}}
+  ark.task "t" grid [2] ins() outs(%done[#ark.region<(d0) -> (), []>] : memref<i32>)
+      attributes {body = @body, in_place} {
+  ^bb0(%i: index, %a: memref<i32, strided<[], offset: ?>>):
+    ark.yield
+  }
+  ark.schedule "hand" sms = 1 {
+    ark.lane sms = [0, 1] warps = [0, 1] {
+      ark.run "t" [0, 2]
+    }
+  }
+  ark.return
+}

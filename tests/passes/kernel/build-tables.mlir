@@ -125,6 +125,46 @@ module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 
 
 // -----
 
+// The state that may end the launch is looked at after the last task that
+// writes it, on the lane that ran it. It is slot 1.
+// CHECK-LABEL: ark.kernel @stop
+// CHECK-SAME: instructions = dense<{{\[}}[0, 0, 0, 1], [1, 0, 0, 0], [3, 1, 2, 0], [2, 0, 1, 0], [0, 1, 0, 1], [5, 1, 0, 0], [3, 1, 2, 0]]> : tensor<7x4xi32>
+// CHECK-SAME: lanes = dense<{{\[}}[0, 0, 3], [1, 3, 7]]> : tensor<2x3xi32>
+// CHECK-SAME: timeline = dense<{{.+}}> : tensor<7x2xi64>
+module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 2, warps = 1,
+    shared_memory = 0, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
+  ark.program @stop(%done: memref<1xi32> {ark.kind = #ark.kind<state>, ark.name = "done", ark.stop}) {
+    ark.task "clear" grid [1] ins()
+        outs(%done[#ark.region<(d0) -> (0), [1]>] : memref<1xi32>) attributes {body = @body} {
+    ^bb0(%i: index, %a: memref<1xi32, strided<[1], offset: ?>>):
+      ark.yield
+    }
+    ark.task "set" grid [1] ins()
+        outs(%done[#ark.region<(d0) -> (0), [1]>] : memref<1xi32>) attributes {body = @body} {
+    ^bb0(%i: index, %a: memref<1xi32, strided<[1], offset: ?>>):
+      ark.yield
+    }
+    ark.schedule "hand" sms = 2 {
+      ark.semaphore @cleared arrivals = 1
+      ark.semaphore @end arrivals = 2 handoff = barrier
+      ark.lane sms = [0, 1] warps = [0, 1] {
+        ark.run "clear" [0, 1]
+        ark.signal @cleared
+        ark.barrier @end
+      }
+      ark.lane sms = [1, 2] warps = [0, 1] {
+        ark.wait @cleared
+        ark.run "set" [0, 1]
+        ark.barrier @end
+      }
+    }
+    ark.return
+  }
+  func.func private @body(index, index, index, memref<4xi64>, memref<1xi32>)
+}
+
+// -----
+
 // Nothing to do takes a lane that does nothing.
 // CHECK-LABEL: ark.kernel @noTasks
 // CHECK-SAME: instructions = dense<> : tensor<0x4xi32>

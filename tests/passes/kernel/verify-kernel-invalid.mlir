@@ -444,17 +444,82 @@ func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: 
 
 // -----
 
-// expected-error @below {{instruction 0 is not valid: [5, 0, 0, 0]}}
+// expected-error @below {{instruction 0 is not valid: [6, 0, 0, 0]}}
 ark.kernel @unknownOpcode {
     entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
     buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
     operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
-    instructions = dense<[[5, 0, 0, 0]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    instructions = dense<[[6, 0, 0, 0]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
     semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
 func.func @ark_kernel() {
   return
 }
 func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{instruction 0 is not valid: [5, 1, 0, 0]}}
+ark.kernel @stopByAnInput {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [],
+    buffers = [{name = "x", kind = "input", bytes = 4 : i64}], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<[[5, 1, 0, 0]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+
+// -----
+
+// expected-error @below {{instruction 0 is not valid: [5, 1, 0, 0]}}
+ark.kernel @stopByALargeState {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [],
+    buffers = [{name = "x", kind = "state", bytes = 8 : i64}], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<[[5, 1, 0, 0]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+
+// -----
+
+// expected-error @below {{instruction 0 is not valid: [5, 0, 0, 0]}}
+ark.kernel @stopByTheArena {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [],
+    buffers = [{name = "x", kind = "state", bytes = 4 : i64}], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<[[5, 0, 0, 0]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+
+// -----
+
+// expected-error @below {{instruction 0 is not valid: [5, 2, 0, 0]}}
+ark.kernel @stopBySomethingUnknown {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [],
+    buffers = [{name = "x", kind = "state", bytes = 4 : i64}], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<[[5, 2, 0, 0]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+
+// -----
+
+// expected-error @below {{instruction 0 is not valid: [5, 1, 1, 0]}}
+ark.kernel @stopWithAnUnusedField {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [],
+    buffers = [{name = "x", kind = "state", bytes = 4 : i64}], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<[[5, 1, 1, 0]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
   return
 }
 

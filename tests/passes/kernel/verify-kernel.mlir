@@ -35,6 +35,19 @@ func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: 
 
 // -----
 
+// CHECK-LABEL: ark.kernel @stop
+ark.kernel @stop {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [],
+    buffers = [{name = "done", kind = "state", bytes = 4 : i64}], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<[[5, 1, 0, 0]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+
+// -----
+
 // CHECK-LABEL: ark.kernel @prefetch
 ark.kernel @prefetch {
     entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
