@@ -71,6 +71,8 @@ _FRONTEND = (
     # reduce, normalise, linear, attention, position, index
     "argmax", "attention", "embedding", "gather", "layernorm", "matmul", "reduce_max",
     "reduce_mean", "reduce_min", "reduce_sum", "rmsnorm", "rope", "softmax", "update",
+    # sample
+    "philox", "top_threshold",
     # communicate
     "all_gather", "all_reduce", "all_to_all", "broadcast", "recv", "reduce_scatter", "send",
 )  # fmt: skip

@@ -23,6 +23,7 @@ from . import elementwise as elementwise
 from . import indexing as indexing
 from . import linear as linear
 from . import reductions as reductions
+from . import sampling as sampling
 from . import views as views
 from .binding import bind
 from .bounded import Array

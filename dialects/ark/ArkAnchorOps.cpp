@@ -64,6 +64,19 @@ LogicalResult ArgmaxOp::inferReturnTypes(MLIRContext *context, Loc loc,
   return infer(types, shape, IntegerType::get(context, 32));
 }
 
+LogicalResult TopThresholdOp::inferReturnTypes(MLIRContext *, Loc loc,
+                                               Adaptor adaptor, Types &types) {
+  RankedTensorType type = tensorType(adaptor.getOperand());
+  // top_threshold_c1
+  if (type.getRank() == 0 || type.getShape().back() == 0)
+    return emitOptionalError(loc, "shape ", toString(type.getShape()),
+                             " has no last dimension of positive extent "
+                             "(top_threshold_c1)");
+  SmallVector<int64_t> shape(type.getShape());
+  shape.back() = 1;
+  return infer(types, shape, type.getElementType());
+}
+
 LogicalResult SoftmaxOp::inferReturnTypes(MLIRContext *, Loc loc,
                                           Adaptor adaptor, Types &types) {
   RankedTensorType type = tensorType(adaptor.getOperand());

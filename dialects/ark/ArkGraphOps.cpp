@@ -242,3 +242,14 @@ LogicalResult WhereOp::inferReturnTypes(MLIRContext *, Loc loc, Adaptor adaptor,
     return failure();
   return infer(types, shape, tensorType(adaptor.getLhs()).getElementType());
 }
+
+LogicalResult PhiloxOp::inferReturnTypes(MLIRContext *context, Loc loc,
+                                         Adaptor adaptor, Types &types) {
+  SmallVector<int64_t> shape;
+  if (failed(inferBroadcast(
+          loc, {adaptor.getIndex(), adaptor.getCounter(), adaptor.getSeed()},
+          shape)))
+    return failure();
+  return infer(types, shape,
+               IntegerType::get(context, 32, IntegerType::Unsigned));
+}

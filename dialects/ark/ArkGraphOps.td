@@ -327,6 +327,52 @@ def Ark_RmsnormOp : Ark_AnchorOp<"rmsnorm"> {
 }
 
 //===----------------------------------------------------------------------===//
+// Sampling
+//===----------------------------------------------------------------------===//
+
+def Ark_PhiloxOp
+    : Ark_GraphOp<"philox", [DeclareOpInterfaceMethods<Ark_ElementwiseOpInterface>]> {
+  let summary = "Random bits by place, from the generator Philox4x32-10";
+  let description = [{
+    Bits `i` of a stream are word `i mod 4` of the block that Philox4x32-10 makes of the
+    counter `(i / 4, counter)` under the key `seed`, low words first. There is no state: equal
+    operands give equal bits.
+
+    - (binary_c2) the three shapes broadcast.
+
+    ```mlir
+    %1 = ark.philox %0 counter = %step seed = %seed
+      : (tensor<1000xi64>, tensor<i64>, tensor<i64>) -> tensor<1000xui32>
+    ```
+  }];
+  let arguments = (ins Ark_I64Tensor:$index, Ark_I64Tensor:$counter, Ark_I64Tensor:$seed);
+  let assemblyFormat = [{
+    $index `counter` `=` $counter `seed` `=` $seed attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+def Ark_TopThresholdOp : Ark_AnchorOp<"top_threshold"> {
+  let summary = "The least of the numbers that top-k and top-p keep";
+  let description = [{
+    For every row along the last dimension, of numbers from zero on: first the `k` largest are
+    kept, or all where `k` is not positive; of those, the fewest largest ones whose sum is at
+    least `p` times that of the `k`, and one at least. The result is the least that is kept, and
+    the dimension stays with extent one. What is equal to it is kept, too.
+
+    - (top_threshold_c1) the operand has a last dimension of positive extent.
+
+    ```mlir
+    %1 = ark.top_threshold %0 k = %k p = %p
+      : (tensor<4x1000xf32>, tensor<i32>, tensor<f32>) -> tensor<4x1xf32>
+    ```
+  }];
+  let arguments = (ins Ark_F32Tensor:$operand, 0DTensorOf<[I32]>:$k, 0DTensorOf<[F32]>:$p);
+  let assemblyFormat = [{
+    $operand `k` `=` $k `p` `=` $p attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+//===----------------------------------------------------------------------===//
 // Linear algebra, attention, position
 //===----------------------------------------------------------------------===//
 

@@ -41,6 +41,8 @@ def Ark_MatrixTensor
 def Ark_BoolTensor : StaticShapeTensorOf<[Ark_Bool]>;
 def Ark_IndexTensor : StaticShapeTensorOf<[I32, I64]>;
 def Ark_ScalarTensor : 0DTensorOf<[I32, I64]>;
+def Ark_I64Tensor : StaticShapeTensorOf<[I64]>;
+def Ark_F32Tensor : StaticShapeTensorOf<[F32]>;
 
 /// A task works on tensors until the `memory` stage and on buffers after it.
 def Ark_TensorOrBuffer : AnyTypeOf<[AnyRankedTensor, AnyMemRef]>;

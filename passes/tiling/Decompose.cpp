@@ -39,6 +39,7 @@ struct DecomposePass : ark::impl::DecomposePassBase<DecomposePass> {
     populateDecomposeNorm(converter, set);
     populateDecomposeReduce(converter, set);
     populateDecomposeRope(converter, set);
+    populateDecomposeSampling(converter, set);
     patterns = std::move(set);
     return success();
   }

@@ -31,6 +31,8 @@ void populateDecomposeReduce(const TypeConverter &converter,
                              RewritePatternSet &patterns);
 void populateDecomposeRope(const TypeConverter &converter,
                            RewritePatternSet &patterns);
+void populateDecomposeSampling(const TypeConverter &converter,
+                               RewritePatternSet &patterns);
 
 //===----------------------------------------------------------------------===//
 // Types and scalars
@@ -62,6 +64,10 @@ Value createSplatScalar(OpBuilder &builder, Location loc,
 
 /// What an elementwise op makes of scalars of compute types.
 Value emitScalar(OpBuilder &builder, Operation *op, ValueRange operands);
+
+/// Random bits as i32, of operands of type i64; see ark.philox.
+Value emitPhilox(OpBuilder &builder, Location loc, Value index, Value counter,
+                 Value seed);
 
 /// Maximum or minimum of two scalars of a compute type.
 Value emitExtremum(OpBuilder &builder, Location loc, Value lhs, Value rhs,

@@ -314,5 +314,8 @@ Value ark::emitScalar(OpBuilder &builder, Operation *op, ValueRange operands) {
       .Case([&](CompareOp compare) {
         return s.compare(compare.getPredicate(), a, b);
       })
-      .Case([&](WhereOp) { return s.select(a, operands[1], b); });
+      .Case([&](WhereOp) { return s.select(a, operands[1], b); })
+      .Case([&](PhiloxOp) {
+        return emitPhilox(builder, op->getLoc(), a, operands[1], b);
+      });
 }

@@ -2,13 +2,14 @@
 
 # ruff: noqa: F403 - what is public is what every family's __all__ says
 
-from . import collectives, creation, elementwise, indexing, linear, reductions, views
+from . import collectives, creation, elementwise, indexing, linear, reductions, sampling, views
 from .collectives import *
 from .creation import *
 from .elementwise import *
 from .indexing import *
 from .linear import *
 from .reductions import *
+from .sampling import *
 from .views import *
 from .views import getitem as getitem
 
@@ -19,4 +20,5 @@ __all__ += elementwise.__all__
 __all__ += indexing.__all__
 __all__ += linear.__all__
 __all__ += reductions.__all__
+__all__ += sampling.__all__
 __all__ += views.__all__

@@ -169,6 +169,33 @@ func.func @argmax_c1(%x: tensor<3x0xf32>) {
 
 // -----
 
+func.func @top_threshold_c1(%x: tensor<3x0xf32>, %k: tensor<i32>, %p: tensor<f32>) {
+  // expected-error @below {{shape [3, 0] has no last dimension of positive extent (top_threshold_c1)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.top_threshold %x k = %k p = %p : (tensor<3x0xf32>, tensor<i32>, tensor<f32>) -> tensor<3x1xf32>
+  return
+}
+
+// -----
+
+func.func @top_threshold_c1_rank(%x: tensor<f32>, %k: tensor<i32>, %p: tensor<f32>) {
+  // expected-error @below {{shape [] has no last dimension of positive extent (top_threshold_c1)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.top_threshold %x k = %k p = %p : (tensor<f32>, tensor<i32>, tensor<f32>) -> tensor<f32>
+  return
+}
+
+// -----
+
+func.func @philoxDoesNotBroadcast(%i: tensor<4xi64>, %c: tensor<3xi64>, %s: tensor<i64>) {
+  // expected-error @below {{shapes [4] and [3] do not broadcast (binary_c2)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.philox %i counter = %c seed = %s : (tensor<4xi64>, tensor<3xi64>, tensor<i64>) -> tensor<4xui32>
+  return
+}
+
+// -----
+
 func.func @softmax_c1(%x: tensor<3xf32>) {
   // expected-error @below {{axis -1 is not a dimension of shape [3] (softmax_c1)}}
   // expected-error @below {{failed to infer returned types}}

@@ -56,6 +56,22 @@ ark.program @anchorsReduceTheirOperands(
   ark.return %4, %5 : tensor<2x4xi32>, tensor<2x1x1xf32>
 }
 
+// CHECK-LABEL: ark.program @sampling
+ark.program @sampling(
+    %x: tensor<2x16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %i: tensor<2x16xi64> {ark.kind = #ark.kind<input>, ark.name = "i"},
+    %step: tensor<i64> {ark.kind = #ark.kind<scalar>, ark.name = "step"},
+    %seed: tensor<i64> {ark.kind = #ark.kind<scalar>, ark.name = "seed"},
+    %k: tensor<i32> {ark.kind = #ark.kind<scalar>, ark.name = "k"},
+    %p: tensor<f32> {ark.kind = #ark.kind<input>, ark.name = "p"})
+    -> (tensor<2x16xui32> {ark.name = "bits"}, tensor<2x1xf32> {ark.name = "least"}) {
+  // CHECK: ark.philox %{{.+}} counter = %{{.+}} seed = %{{.+}} : (tensor<2x16xi64>, tensor<i64>, tensor<i64>) -> tensor<2x16xui32>
+  %0 = ark.philox %i counter = %step seed = %seed : (tensor<2x16xi64>, tensor<i64>, tensor<i64>) -> tensor<2x16xui32>
+  // CHECK: ark.top_threshold %{{.+}} k = %{{.+}} p = %{{.+}} : (tensor<2x16xf32>, tensor<i32>, tensor<f32>) -> tensor<2x1xf32>
+  %1 = ark.top_threshold %x k = %k p = %p : (tensor<2x16xf32>, tensor<i32>, tensor<f32>) -> tensor<2x1xf32>
+  ark.return %0, %1 : tensor<2x16xui32>, tensor<2x1xf32>
+}
+
 // CHECK-LABEL: ark.program @attentionReadsAStateUpToALength
 ark.program @attentionReadsAStateUpToALength(
     %q: tensor<4x1x64xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},

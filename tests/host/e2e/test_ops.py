@@ -161,6 +161,16 @@ def constants(x: ark.Tensor) -> list[ark.Tensor]:
     return [values, one, ark.where(ark.less(x, one), values, one), ark.less(values, one)]
 
 
+def thresholds(x: ark.Tensor) -> list[ark.Tensor]:
+    """All or some by count, by sum and by both; more than there are, and less than one."""
+    limits = [(0, 1.0), (1, 1.0), (5, 1.0), (99, 1.0), (0, 0.5), (9, 0.7), (3, 0.0), (0, 2.0)]
+    return [
+        ark.top_threshold(source, ark.constant(k, ark.int32), ark.constant(p, ark.fp32))
+        for source in (x, x[0], ark.where(x > 1.0, x, 0.0))
+        for k, p in limits
+    ]
+
+
 def unary(op: Make, dtypes: tuple[DType, ...] = FLOATS, data: Data = extremes) -> Case:
     return Case(op, (X,), dtypes, data)
 
@@ -217,6 +227,13 @@ CASES: dict[str, Case] = {
     ),
     "argmax": Case(lambda x: [ark.argmax(x, -1), ark.argmax(x, 0)], (X,), NUMBERS, extremes),
     "softmax": Case(lambda x: [ark.softmax(x), ark.softmax(x, 0)], (X,), FLOATS),
+    "philox": Case(
+        lambda i, counter: [
+            ark.philox(i, counter, ark.constant(seed, ark.int64)) for seed in (0, -1, 2**40 + 7)
+        ],
+        (X, ROW), (ark.int64,), extremes,
+    ),
+    "top_threshold": Case(thresholds, ((5, 33),), (ark.fp32,), positive),
     "layernorm": Case(with_weights(ark.layernorm), (X, ROW, ROW), FLOATS),
     "rmsnorm": Case(lambda x, w: [ark.rmsnorm(x), ark.rmsnorm(x, w, eps=0.5)], (X, ROW), FLOATS),
     "matmul": Case(products, ((2, 3, 5), (5, 4)), MATRIX),

@@ -1,0 +1,49 @@
+"""What picks tokens by chance: random bits, and what top-k and top-p leave."""
+
+from __future__ import annotations
+
+from ...dialects import ark as dialect
+from ..operands import as_tensor
+from ..tensor import Tensor
+from .common import emit
+
+__all__ = ["philox", "top_threshold"]
+
+
+def philox(index: Tensor, counter: Tensor, seed: Tensor, name: str | None = None) -> Tensor:
+    """Random bits by place, from the counter-based generator Philox4x32-10.
+
+    Args:
+        index: which bits of the stream, int64; counts from zero.
+        counter: which stream under this seed, such as the number of a step; int64.
+        seed: the key; int64.
+
+    The shapes broadcast. Gives uint32: word ``index % 4`` of the block that the generator makes
+    of the 128-bit counter ``(index / 4, counter)`` under the 64-bit key ``seed``, low words
+    first. There is no state: equal operands give equal bits, on every target.
+
+    Example:
+        >>> bits = ark.philox(ark.arange(1000, dtype=ark.int64), step, seed)
+    """
+    operands = {"index": index, "counter": counter, "seed": seed}
+    tensors = {key: as_tensor(value, "philox", key) for key, value in operands.items()}
+    return emit("philox", dialect.PhiloxOp, name, **tensors)
+
+
+def top_threshold(x: Tensor, k: Tensor, p: Tensor, name: str | None = None) -> Tensor:
+    """The least number that top-k and then top-p keep of every row along the last dimension.
+
+    Args:
+        x: fp32 from zero on, such as probabilities, ``[..., n]``; a sum other than one will do.
+        k: how many of the largest to keep, an int32 scalar; all where it is not positive.
+        p: of those, the fewest largest are kept whose sum is at least `p` times that of the k; an
+            fp32 scalar. One is kept at least, and all of the k from ``p = 1`` on.
+
+    Gives ``[..., 1]``. What equals the least is kept, too: ``x >= top_threshold(x, k, p)``.
+
+    Example:
+        >>> kept = probabilities >= ark.top_threshold(probabilities, k, p)
+    """
+    operands = {"operand": x, "k": k, "p": p}
+    tensors = {key: as_tensor(value, "top_threshold", key) for key, value in operands.items()}
+    return emit("top_threshold", dialect.TopThresholdOp, name, **tensors)
