@@ -9,7 +9,7 @@ import importlib
 import sys
 import threading
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -88,8 +88,11 @@ def unique(pairs: Sequence[tuple[str, Any]], option: str) -> dict[str, Any]:
 
 
 @contextlib.contextmanager
-def progress(what: str) -> Generator[None]:
-    """Says on a terminal, after a second, what takes so long, and for how long."""
+def progress(what: str, detail: Callable[[], str] = lambda: "") -> Generator[None]:
+    """Says on a terminal, after a second, what takes so long, and for how long.
+
+    `detail` says how far it has come; another thread calls it.
+    """
     if not sys.stderr.isatty():
         yield
         return
@@ -98,9 +101,8 @@ def progress(what: str) -> Generator[None]:
 
     def show() -> None:
         while not done.wait(1.0):
-            print(
-                f"\r{what} … {time.monotonic() - start:.0f} s", end="", file=sys.stderr, flush=True
-            )
+            text = f"{what} … {time.monotonic() - start:.0f} s{detail()}"
+            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
 
     thread = threading.Thread(target=show, daemon=True)
     thread.start()

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import sys
 
-from ..errors import UnsupportedError
+from ..errors import DeviceError, UnsupportedError
 from .common import Commands, add_command, add_compile_options, count, progress, the_models, unique
 
 
@@ -22,7 +24,29 @@ def add(commands: Commands) -> None:
         "--prompt-ids", metavar="1,2,3", type=token_ids, required=True, help="the prompt's tokens"
     )
     parser.add_argument("--max-new-tokens", metavar="N", type=count, default=16, help="default 16")
-    parser.add_argument("--stop", metavar="ID", type=int, help="a token that ends the text")
+    parser.add_argument(
+        "--stop",
+        metavar="1,2",
+        type=token_ids,
+        help="tokens that end the text (default: the model's)",
+    )
+    parser.add_argument(
+        "--temperature",
+        metavar="T",
+        type=float,
+        default=0.0,
+        help="draw by chance; default 0: do not",
+    )
+    parser.add_argument(
+        "--top-k", metavar="K", type=int, default=0, help="among the K most probable"
+    )
+    parser.add_argument(
+        "--top-p", metavar="P", type=float, default=1.0, help="of those, among the share P"
+    )
+    parser.add_argument("--seed", metavar="S", type=int, default=0, help="of the chance; default 0")
+    parser.add_argument(
+        "--report", action="store_true", help="tokens per second on stderr, terminal or not"
+    )
     add_compile_options(parser)
 
 
@@ -36,12 +60,32 @@ def token_ids(text: str) -> list[int]:
 
 def run(options: argparse.Namespace) -> int:
     """Runs the command."""
+    settings = unique(options.settings, "--set")
+    if options.temperature:
+        settings.setdefault("sampling", True)
     with progress(f"reading {options.folder}"):
-        model = the_models().load(options.folder, **unique(options.settings, "--set"))
+        model = the_models().load(options.folder, **settings)
     if not hasattr(model, "generate"):
         raise UnsupportedError("this model has no text to generate", location=options.folder)
     model.compile(options.target)
-    with progress("generating"):
-        tokens = model.generate(options.prompt_ids, options.max_new_tokens, stop=options.stop)
+
+    def reached() -> str:
+        # Not every device lets another thread look while a kernel runs.
+        with contextlib.suppress(DeviceError):
+            return f", token {model.reached}"
+        return ""
+
+    with progress("generating", reached):
+        tokens = model.generate(
+            options.prompt_ids,
+            options.max_new_tokens,
+            stop=options.stop,
+            temperature=options.temperature,
+            top_k=options.top_k,
+            top_p=options.top_p,
+            seed=options.seed,
+        )
+    if options.report or sys.stderr.isatty():
+        print(f"ark: {model.timing}", file=sys.stderr)
     print(",".join(map(str, tokens)))
     return 0

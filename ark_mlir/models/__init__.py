@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import replace
 from typing import Any
 
 from ..errors import InvalidUsageError, UnsupportedError
@@ -29,11 +30,15 @@ _LOADERS: dict[str, Callable[..., Model]] = {
 }
 
 
-def load(folder: str | os.PathLike[str], **options: Any) -> Any:
+def load(
+    folder: str | os.PathLike[str], *, ignore: str | Collection[str] = (), **options: Any
+) -> Any:
     """Reads a folder with ``config.json`` and ``*.safetensors``.
 
     Args:
         folder: as Hugging Face lays it out.
+        ignore: entries of ``config.json`` that do not matter, where one that this version does
+            not know is refused: names, or one text with commas.
         options: of the model type; see ``ark.models.bert.load`` (batch, length, dtype,
             pooling, normalize) and ``ark.models.llama.load`` (max_length, chunk, dtype).
 
@@ -45,7 +50,8 @@ def load(folder: str | os.PathLike[str], **options: Any) -> Any:
     Example:
         >>> ark.models.load(folder, length=128).programs
     """
-    config = read_config(folder)
+    names = ignore.split(",") if isinstance(ignore, str) else ignore
+    config = replace(read_config(folder), ignored=frozenset(names))
     kind = config.word("model_type")
     if kind not in _LOADERS:
         raise UnsupportedError(

@@ -1,4 +1,4 @@
-"""BERT as a sentence encoder: tokens to one normalised vector for every sentence."""
+"""BERT as an encoder of sentences and pairs of them: tokens to one vector for each."""
 
 # The stubs of numpy leave the elements of arrays unknown.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -19,19 +19,36 @@ from ..dtypes import DType, bool_, fp32, int32
 from ..errors import InvalidUsageError
 from ..frontend import Program, Tensor
 from .config import Config, as_count, as_float_dtype
-from .model import Model, as_tokens
+from .model import Model, as_rows, as_tokens
 from .weights import Arrays, assign, read_weights
 
 __all__ = ["BertConfig", "EmbeddingModel", "build", "load"]
 
-_ACTIVATIONS: dict[str, Callable[[Tensor, str], Tensor]] = {
-    "gelu": lambda x, name: ark.gelu(x, approximate="none", name=name),
-    "gelu_new": lambda x, name: ark.gelu(x, approximate="tanh", name=name),
-    "gelu_pytorch_tanh": lambda x, name: ark.gelu(x, approximate="tanh", name=name),
+Activation = Callable[[Tensor, str], Tensor]
+
+
+def _gelu(x: Tensor, name: str) -> Tensor:
+    return ark.gelu(x, approximate="none", name=name)
+
+
+def _gelu_tanh(x: Tensor, name: str) -> Tensor:
+    return ark.gelu(x, approximate="tanh", name=name)
+
+
+def _silu(x: Tensor, name: str) -> Tensor:
+    return ark.silu(x, name=name)
+
+
+# By transformers' names, of which several mean one function.
+_ACTIVATIONS: dict[str, Activation] = {
+    **dict.fromkeys(("gelu", "gelu_python"), _gelu),
+    **dict.fromkeys(("gelu_new", "gelu_fast", "gelu_pytorch_tanh"), _gelu_tanh),
+    **dict.fromkeys(("silu", "swish"), _silu),
     "relu": lambda x, name: ark.relu(x, name=name),
-    "silu": lambda x, name: ark.silu(x, name=name),
+    "sigmoid": lambda x, name: ark.sigmoid(x, name=name),
+    "tanh": lambda x, name: ark.tanh(x, name=name),
 }
-_POOLINGS = ("mean", "cls", "none")
+_POOLINGS = ("mean", "cls", "pooler", "none")
 
 
 @dataclass(frozen=True)
@@ -62,6 +79,8 @@ class BertConfig:
             eps=config.number("layer_norm_eps", 1e-12),
             activation=config.word("hidden_act", "gelu"),
         )
+        # Of the head that guesses words, which an encoder leaves out.
+        config.flag("tie_word_embeddings", True)
         if result.hidden % result.heads:
             raise config.error(f"{result.hidden} values do not divide among {result.heads} heads")
         if result.activation not in _ACTIVATIONS:
@@ -69,6 +88,7 @@ class BertConfig:
             raise config.error(f"unknown hidden_act {result.activation!r}; known are {known}")
         if config.word("position_embedding_type", "absolute") != "absolute":
             raise config.error("only absolute position embeddings are known")
+        config.check_known()
         return result
 
 
@@ -82,21 +102,23 @@ def build(
 ) -> Program:
     """The encoder for `batch` prompts of up to `length` tokens.
 
-    Inputs: ``ids`` int32 ``[batch, length]``, ``mask`` bool of the same shape (true for
-    tokens). Output ``embedding``: fp32 ``[batch, hidden]``; with pooling ``none``
-    ``[batch, length, hidden]``. Parameters have their Hugging Face names.
+    Inputs of shape ``[batch, length]``: ``ids`` int32, ``mask`` bool (true for tokens), and
+    ``types`` int32, which sentence of a pair a token belongs to. Output ``embedding``: fp32
+    ``[batch, hidden]``; with pooling ``none`` ``[batch, length, hidden]``. Parameters have their
+    Hugging Face names.
     """
     element = as_float_dtype(dtype)
     with Program("bert") as program:
         ids = ark.input("ids", (batch, length), int32)
         mask = ark.input("mask", (batch, length), bool_)
+        types = ark.input("types", (batch, length), int32)
         graph = _Graph(config, batch, length, element)
-        hidden = graph.embeddings(ids)
+        hidden = graph.embeddings(ids, types)
         keys = ark.reshape(mask, (batch, 1, 1, length), name="mask")
         for layer in range(config.layers):
             hidden = graph.layer(hidden, keys, f"encoder.layer.{layer}")
         hidden = ark.reshape(hidden, (batch, length, config.hidden), name="hidden")
-        pooled = _pooled(hidden, mask, pooling)
+        pooled = graph.pooler(hidden) if pooling == "pooler" else _pooled(hidden, mask, pooling)
         ark.output("embedding", _normalized(pooled) if normalize else pooled)
     return program
 
@@ -113,15 +135,16 @@ class _Graph:
     def parameter(self, name: str, *shape: int) -> Tensor:
         return ark.parameter(name, shape, self.dtype)
 
-    def embeddings(self, ids: Tensor) -> Tensor:
+    def embeddings(self, ids: Tensor, types: Tensor) -> Tensor:
         config, name = self.config, "embeddings"
         words = self.parameter(f"{name}.word_embeddings.weight", config.vocabulary, config.hidden)
         places = self.parameter(
             f"{name}.position_embeddings.weight", config.positions, config.hidden
         )
-        types = self.parameter(f"{name}.token_type_embeddings.weight", config.types, config.hidden)
+        kinds = self.parameter(f"{name}.token_type_embeddings.weight", config.types, config.hidden)
         hidden = ark.embedding(ids, words, name=f"{name}.words")
-        hidden = hidden + places[: self.length] + types[0]  # one sentence: all of type zero
+        hidden = hidden + ark.embedding(types, kinds, name=f"{name}.types")
+        hidden = hidden + places[: self.length]
         hidden = ark.reshape(hidden, (self.batch * self.length, config.hidden))
         return self.norm(hidden, f"{name}.LayerNorm")
 
@@ -150,6 +173,11 @@ class _Graph:
         mixed = ark.transpose(mixed, (0, 2, 1, 3), name=f"{name}.merge")
         mixed = ark.reshape(mixed, x.shape, name=f"{name}.merge")
         return self.dense(mixed, f"{name}.output.dense", self.config.hidden)
+
+    def pooler(self, hidden: Tensor) -> Tensor:
+        """The first token's vector through one more layer, as next sentences were guessed."""
+        pooled = self.dense(hidden[:, 0], "pooler.dense", self.config.hidden)
+        return ark.cast(ark.tanh(pooled, name="pooler.activation"), fp32, name="pooling")
 
     def layer(self, x: Tensor, mask: Tensor, name: str) -> Tensor:
         attended = x + self.attention(x, mask, f"{name}.attention")
@@ -180,35 +208,43 @@ def _normalized(x: Tensor) -> Tensor:
 
 
 class EmbeddingModel(Model):
-    """A sentence encoder. See :meth:`embed`."""
+    """An encoder of sentences. See :meth:`embed`."""
 
-    def __init__(self, name: str, program: Program, parameters: Arrays, vocabulary: int) -> None:
+    def __init__(
+        self, name: str, program: Program, parameters: Arrays, vocabulary: int, types: int = 2
+    ) -> None:
         super().__init__(name, {"embed": program}, parameters)
         self.vocabulary = vocabulary
+        self.types = types
 
     def embed(
-        self, ids: object, mask: object = None, *, reference: bool = False
+        self, ids: object, mask: object = None, types: object = None, *, reference: bool = False
     ) -> NDArray[np.float32]:
         """One vector for every prompt.
 
         Args:
             ids: token ids, a matrix or lists of any lengths.
             mask: for every id whether it is a token (1) or padding (0); by default all are.
+            types: for every id which sentence of a pair it belongs to; by default the first, 0.
             reference: computes with the float64 interpreter instead of the compiled program.
 
         Any number of prompts will do: they run in batches of the program's size. Returns
-        fp32 ``[prompts, hidden]`` (float64 from the interpreter). Raises InvalidUsageError on a
-        prompt that is longer than the program, empty, or has tokens outside of the vocabulary.
+        fp32 ``[prompts, hidden]`` (float64 from the interpreter), or with pooling ``none``
+        ``[prompts, length, hidden]``, where what stands for padding means nothing. Raises
+        InvalidUsageError on a prompt that is longer than the program, empty, or has tokens or
+        types that the model does not know.
 
         Example:
             >>> vectors = model.embed([[101, 7592, 102], [101, 2748, 102]])
         """
         rows = as_tokens(ids, self.vocabulary)
         masks = _as_masks(mask, rows)
+        kinds = self._as_types(types, rows)
         program = self.programs["embed"]
         batch, length = program.inputs["ids"].shape
         prompts = [
-            _trimmed(n, *pair, length) for n, pair in enumerate(zip(rows, masks, strict=True))
+            _trimmed(n, *parts, length)
+            for n, parts in enumerate(zip(rows, masks, kinds, strict=True))
         ]
         parts: list[NDArray[Any]] = []
         for begin in range(0, len(prompts), batch):
@@ -218,6 +254,17 @@ class EmbeddingModel(Model):
         if not parts:
             return np.zeros((0, *program.outputs["embedding"].shape[1:]), np.float32)
         return np.concatenate(parts)
+
+    def _as_types(self, types: object, rows: list[NDArray[np.int32]]) -> list[NDArray[np.int32]]:
+        if types is None:
+            return [np.zeros(row.shape, np.int32) for row in rows]
+        kinds = as_rows(types, "types")
+        if [kind.shape for kind in kinds] != [row.shape for row in rows]:
+            raise InvalidUsageError("types must have the shape of ids")
+        for number, row in enumerate(kinds):
+            if not np.isin(row, range(self.types)).all():
+                raise InvalidUsageError(f"types[{number}] must be from 0 to {self.types - 1}")
+        return [kind.astype(np.int32) for kind in kinds]
 
 
 def _as_masks(mask: object, rows: list[NDArray[np.int32]]) -> list[NDArray[np.bool_]]:
@@ -235,9 +282,17 @@ def _as_masks(mask: object, rows: list[NDArray[np.int32]]) -> list[NDArray[np.bo
     return [m.astype(np.bool_) for m in masks]
 
 
+# Ids, mask and types of one prompt.
+_Prompt = tuple[NDArray[np.int32], NDArray[np.bool_], NDArray[np.int32]]
+
+
 def _trimmed(
-    number: int, row: NDArray[np.int32], mask: NDArray[np.bool_], length: int
-) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+    number: int,
+    ids: NDArray[np.int32],
+    mask: NDArray[np.bool_],
+    types: NDArray[np.int32],
+    length: int,
+) -> _Prompt:
     """A prompt without the padding at its end."""
     if not mask.any():
         raise InvalidUsageError(f"prompt {number} has no token")
@@ -247,18 +302,17 @@ def _trimmed(
             f"prompt {number} has {used} tokens, the program holds {length}; "
             f"load the model with length={used} or more, or cut the prompt"
         )
-    return row[:used], mask[:used]
+    return ids[:used], mask[:used], types[:used]
 
 
-def _padded(
-    prompts: list[tuple[NDArray[np.int32], NDArray[np.bool_]]], batch: int, length: int
-) -> dict[str, NDArray[Any]]:
+def _padded(prompts: list[_Prompt], batch: int, length: int) -> dict[str, NDArray[Any]]:
     ids = np.zeros((batch, length), np.int32)
     mask = np.zeros((batch, length), np.bool_)
-    for number, (row, valid) in enumerate(prompts):
-        ids[number, : row.size] = row
-        mask[number, : row.size] = valid
-    return {"ids": ids, "mask": mask}
+    types = np.zeros((batch, length), np.int32)
+    for number, parts in enumerate(prompts):
+        for array, row in zip((ids, mask, types), parts, strict=True):
+            array[number, : row.size] = row
+    return {"ids": ids, "mask": mask, "types": types}
 
 
 def load(
@@ -277,7 +331,8 @@ def load(
         batch: prompts that one run takes.
         length: tokens that one prompt may have.
         dtype: of parameters and hidden states; fp32, fp16 or bf16.
-        pooling: ``mean`` over the tokens, ``cls`` for the first one, ``none`` for all.
+        pooling: ``mean`` over the tokens, ``cls`` for the first one, ``pooler`` for that one
+            through the layer that BERT was trained with, ``none`` for all.
         normalize: whether vectors get length one.
     """
     sizes = BertConfig.read(config)
@@ -287,7 +342,7 @@ def load(
         raise config.error(f"length {length} exceeds the model's {sizes.positions} positions")
     program = build(sizes, as_count(batch, "batch"), length, dtype, pooling, bool(normalize))
     parameters = assign(program.parameters, read_weights(folder), os.fspath(folder), _spellings)
-    return EmbeddingModel(os.fspath(folder), program, parameters, sizes.vocabulary)
+    return EmbeddingModel(os.fspath(folder), program, parameters, sizes.vocabulary, sizes.types)
 
 
 def _spellings(name: str) -> list[str]:

@@ -24,6 +24,7 @@ from ..errors import InvalidUsageError
 from ..frontend import Program, Tensor
 from .config import Config, as_float_dtype
 from .progress import Progress
+from .sampling import draw
 
 __all__ = ["DecoderConfig", "RopeScaling", "build_decode", "build_prefill", "rope_tables"]
 
@@ -67,8 +68,7 @@ class DecoderConfig:
     def read(cls, config: Config, *, qk_norm: bool = False) -> DecoderConfig:
         """From a ``config.json``."""
         heads, hidden = config.count("num_attention_heads"), config.count("hidden_size")
-        # Newer files hold all about rotation in one object.
-        rope = config.section("rope_parameters") or config
+        _refuse_windows(config)
         result = cls(
             vocabulary=config.count("vocab_size"),
             hidden=hidden,
@@ -79,7 +79,7 @@ class DecoderConfig:
             intermediate=config.count("intermediate_size"),
             positions=config.count("max_position_embeddings"),
             eps=config.number("rms_norm_eps", 1e-6),
-            theta=rope.number("rope_theta", 10000.0),
+            theta=_read_theta(config),
             scaling=_read_scaling(config),
             tied=config.flag("tie_word_embeddings", False),
             attention_bias=config.flag("attention_bias", False),
@@ -92,7 +92,24 @@ class DecoderConfig:
             raise config.error(f"head_dim {result.head} is odd")
         if config.word("hidden_act", "silu") != "silu":
             raise config.error(f"unknown hidden_act {config.word('hidden_act')!r}; known is silu")
+        config.check_known()
         return result
+
+
+def _refuse_windows(config: Config) -> None:
+    """Every layer must look at all tokens before it."""
+    config.plain("use_sliding_window", False)
+    off = config.entries.get("use_sliding_window") is False
+    for key in ("sliding_window", "max_window_layers"):
+        config.plain(key, *([config.entries.get(key)] if off else []))
+    config.plain("layer_types", ["full_attention"] * config.count("num_hidden_layers"))
+
+
+def _read_theta(config: Config) -> float:
+    """Newer files hold all about rotation in one object."""
+    theta = config.number("rope_theta", 10000.0)
+    section = config.section("rope_parameters")
+    return theta if section is None else section.number("rope_theta", theta)
 
 
 def _read_scaling(config: Config) -> RopeScaling | None:
@@ -100,16 +117,23 @@ def _read_scaling(config: Config) -> RopeScaling | None:
     if section is None:
         return None
     kind = section.word("rope_type", section.word("type", "default"))
-    if kind == "default":
-        return None
-    if kind != "llama3":
+    if kind not in ("default", "llama3"):
         raise config.error(f"unknown rope scaling {kind!r}; known are default and llama3")
-    return RopeScaling(
-        factor=section.number("factor"),
-        low=section.number("low_freq_factor"),
-        high=section.number("high_freq_factor"),
-        original=section.count("original_max_position_embeddings"),
-    )
+    scaling = None
+    if kind == "llama3":
+        scaling = RopeScaling(
+            factor=section.number("factor"),
+            low=section.number("low_freq_factor"),
+            high=section.number("high_freq_factor"),
+            original=section.count("original_max_position_embeddings"),
+        )
+        if not (scaling.factor > 0 and scaling.low < scaling.high):
+            raise config.error(
+                "llama3 scaling needs a factor above 0, and low_freq_factor below high_freq_factor"
+            )
+    section.number("rope_theta", 10000.0)
+    section.check_known()
+    return scaling
 
 
 def rope_tables(config: DecoderConfig, length: int) -> tuple[NDArray[np.float32], ...]:
@@ -129,7 +153,12 @@ def _scaled(frequencies: NDArray[np.float64], scaling: RopeScaling) -> NDArray[n
 
 
 def build_decode(
-    config: DecoderConfig, *, batch: int = 1, max_length: int = 2048, dtype: DType | str = bf16
+    config: DecoderConfig,
+    *,
+    batch: int = 1,
+    max_length: int = 2048,
+    dtype: DType | str = bf16,
+    sampling: bool = False,
 ) -> Program:
     """The program that takes one token of every sequence and gives the next.
 
@@ -137,8 +166,9 @@ def build_decode(
     ``layers.<n>.key`` and ``.value`` ``[batch, kv_heads, max_length, head]``. Input: ``ends``
     int32 ``[8]``, tokens that end a sequence and negative numbers; when all sequences have
     ended, the launch does. Outputs: ``logits`` fp32 ``[batch, vocabulary]`` and ``token`` int32
-    ``[batch]``, the most probable. Parameters have their Hugging Face names, besides
-    ``rope.cos`` and ``rope.sin`` of :func:`rope_tables`. No weights are needed to build.
+    ``[batch]``, the most probable, or with `sampling` what :func:`draw` gives. Parameters have
+    their Hugging Face names, besides ``rope.cos`` and ``rope.sin`` of :func:`rope_tables`. No
+    weights are needed to build.
 
     Example:
         >>> program = ark.models.llama.build_decode(llama_1b, max_length=1024)
@@ -147,8 +177,8 @@ def build_decode(
     with Program("decode") as program:
         progress = Progress.declare(batch, max_length)
         graph = _Graph(config, batch, 1, max_length, as_float_dtype(dtype), progress.position)
-        token = graph.outputs(graph.hidden(progress.token), None)
-        progress.advance(token, progress.position, first=False)
+        logits = graph.logits(graph.hidden(progress.token), None)
+        _choose(logits, progress, progress.position, sampling, first=False)
     return program
 
 
@@ -159,6 +189,7 @@ def build_prefill(
     chunk: int = 64,
     max_length: int = 2048,
     dtype: DType | str = bf16,
+    sampling: bool = False,
 ) -> Program:
     """The program that takes `chunk` tokens of a prompt at once.
 
@@ -176,10 +207,19 @@ def build_prefill(
         progress = Progress.declare(batch, max_length)
         graph = _Graph(config, batch, chunk, max_length, as_float_dtype(dtype), begin)
         last = ark.scalar("last", int32, max=chunk - 1) if chunk > 1 else None
-        token = graph.outputs(graph.hidden(ids), last)
+        logits = graph.logits(graph.hidden(ids), last)
         place = begin if last is None else ark.add(begin, last, name="place")
-        progress.advance(token, place, first=True)
+        _choose(logits, progress, place, sampling, first=True)
     return program
+
+
+def _choose(
+    logits: Tensor, progress: Progress, place: Tensor, sampling: bool, *, first: bool
+) -> None:
+    """Picks what follows the token at `place`, and makes it the next one to read."""
+    token = draw(logits, place) if sampling else ark.argmax(logits, -1, name="token")
+    ark.output("token", token)
+    progress.advance(token, place, first=first)
 
 
 def _check_length(config: DecoderConfig, max_length: int) -> None:
@@ -286,8 +326,8 @@ class _Graph:
             x = self.layer(x, rotation, f"model.layers.{layer}")
         return x
 
-    def outputs(self, hidden: Tensor, last: Tensor | None) -> Tensor:
-        """The next token of every sequence, ``[batch]``.
+    def logits(self, hidden: Tensor, last: Tensor | None) -> Tensor:
+        """How probable each token is as the next one, fp32 ``[batch, vocabulary]``: an output.
 
         Only one token of every sequence is asked for, `last`, so only its logits are computed.
         """
@@ -299,6 +339,4 @@ class _Graph:
             logits = ark.matmul(hidden, self.table, transpose_other=True, name="lm_head")
         else:
             logits = self.dense(hidden, "lm_head", self.config.vocabulary)
-        logits = ark.cast(logits, fp32, name="logits")
-        ark.output("logits", logits)
-        return ark.output("token", ark.argmax(logits, -1, name="token"))
+        return ark.output("logits", ark.cast(logits, fp32, name="logits"))

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,60 +16,117 @@ from typing_extensions import Self
 from ..dtypes import DType
 from ..errors import InvalidUsageError
 from ..frontend import Program
-from .config import Config, as_count, as_float_dtype
+from .config import Config, as_count, as_float_dtype, read_config
 from .decoder import DecoderConfig, build_decode, build_prefill, rope_tables
 from .model import Model, as_tokens
 from .progress import MAX_ENDS
+from .sampling import sampling_inputs
 from .weights import Arrays, assign, read_weights
 
-__all__ = ["GenerativeModel", "load_decoder"]
+__all__ = ["GenerativeModel", "Timing", "load_decoder"]
+
+_GENERATION = "generation_config.json"
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How long the parts of a generation took.
+
+    Attributes:
+        prompt: tokens of the prompt.
+        prompt_seconds: until the first new token was there.
+        tokens: new tokens after the first.
+        seconds: for those.
+    """
+
+    prompt: int
+    prompt_seconds: float
+    tokens: int
+    seconds: float
+
+    def __str__(self) -> str:
+        text = f"prompt: {self.prompt} tokens in {self.prompt_seconds:.3g} s"
+        if not self.tokens:
+            return text
+        return f"{text}; then {self.tokens / self.seconds:.4g} tokens/s"
 
 
 class GenerativeModel(Model):
-    """A decoder. See :meth:`generate`."""
+    """A decoder. See :meth:`generate`.
+
+    Attributes:
+        vocabulary: how many tokens there are.
+        ends: the tokens that end a text, as the folder's configuration has them.
+        timing: of the last :meth:`generate`, or None.
+    """
 
     def __init__(
-        self, name: str, programs: Mapping[str, Program], parameters: Arrays, vocabulary: int
+        self,
+        name: str,
+        programs: Mapping[str, Program],
+        parameters: Arrays,
+        vocabulary: int,
+        ends: Sequence[int] = (),
     ) -> None:
         super().__init__(name, programs, parameters)
         self.vocabulary = vocabulary
+        self.ends = tuple(ends)
+        self.timing: Timing | None = None
 
     def generate(
         self,
         ids: object,
         max_new_tokens: int,
         *,
-        stop: int | None = None,
+        stop: int | Sequence[int] | None = None,
+        temperature: float = 0.0,
+        top_k: int = 0,
+        top_p: float = 1.0,
+        seed: int = 0,
         reference: bool = False,
     ) -> list[int]:
-        """The most probable continuation of a prompt.
+        """The continuation of a prompt: after the prompt, one launch for all tokens.
 
         Args:
             ids: the prompt's token ids, one row.
             max_new_tokens: how many tokens to add at most.
-            stop: a token that ends the continuation, and is its last.
+            stop: a token, or several, that end the continuation and are its last; by default
+                :attr:`ends`. ``()`` for none.
+            temperature: zero takes the most probable token. Above it tokens are drawn by chance,
+                with logits divided by it; the model must be loaded with ``sampling=True``.
+            top_k: draws among so many of the most probable tokens only; zero for all.
+            top_p: of those, draws among the fewest whose probabilities add up to this share.
+            seed: equal seeds give equal tokens; :mod:`ark_mlir.models.sampling` says how.
             reference: computes with the float64 interpreter instead of the compiled programs.
 
         Returns the new tokens. Raises InvalidUsageError on an empty prompt, tokens outside
-        of the vocabulary, or more tokens than the model was loaded for.
+        of the vocabulary, more tokens than the model was loaded for, or senseless options.
 
         Example:
             >>> model.generate([1, 15043, 3186], max_new_tokens=8)
         """
+        inputs = {"ends": self._ends(stop)}
+        inputs.update(self._choice(temperature, top_k, top_p, seed))
         (prompt,) = as_tokens([ids], self.vocabulary)
         count = as_count(max_new_tokens, "max_new_tokens", 0)
         self._check(prompt.size, count)
         if not count:
             return []
-        ends = np.full(MAX_ENDS, -1, np.int32)
-        if stop is not None:
-            ends[0] = stop
         run = _Interpreted(self) if reference else _Compiled(self)
-        self._prefill(prompt, ends, run)
+        start = time.perf_counter()
+        self._prefill(prompt, inputs, run)
+        first = time.perf_counter()
         if count > 1 and not run.state("done"):
-            run("decode", {"ends": ends}, count - 1)
+            run("decode", inputs, count - 1)
+        made = int(run.state("position")) - prompt.size
+        self.timing = Timing(prompt.size, first - start, made, time.perf_counter() - first)
         # What follows the prompt's last token is new, up to the token that waits to be read.
-        return run.state("tokens")[0, prompt.size - 1 : int(run.state("position"))].tolist()
+        return run.state("tokens")[0, prompt.size - 1 : prompt.size + made].tolist()
+
+    @property
+    def reached(self) -> int:
+        """The place of the next token of the run under way, which another thread may ask for."""
+        return int(self.executable("decode").glance("position"))
 
     def _check(self, prompt: int, count: int) -> None:
         limit = self.max_length
@@ -77,6 +137,26 @@ class GenerativeModel(Model):
                 f"{prompt} tokens and {count} new ones exceed max_length {limit}; "
                 "load the model with a larger one"
             )
+
+    def _ends(self, stop: int | Sequence[int] | None) -> NDArray[np.int32]:
+        tokens = self.ends if stop is None else stop
+        (row,) = as_tokens([np.atleast_1d(np.asarray(tokens))], self.vocabulary, "stop")
+        if row.size > MAX_ENDS:
+            raise InvalidUsageError(f"{row.size} tokens to stop at; {MAX_ENDS} are possible")
+        ends = np.full(MAX_ENDS, -1, np.int32)
+        ends[: row.size] = row
+        return ends
+
+    def _choice(self, temperature: float, top_k: int, top_p: float, seed: int) -> dict[str, Any]:
+        """Inputs that say how tokens are chosen."""
+        arrays = sampling_inputs(temperature, top_k, top_p, seed)
+        if "temperature" in self.programs["decode"].inputs:
+            return arrays
+        if arrays["temperature"] > 0:
+            raise InvalidUsageError(
+                "this model takes the most probable token only; load it with sampling=True"
+            )
+        return {}
 
     def compile(self, target: str | None = None, **options: Any) -> Self:
         """See :meth:`Model.compile`; both programs work on the same states."""
@@ -89,7 +169,7 @@ class GenerativeModel(Model):
         """Tokens that a sequence may have."""
         return self.programs["decode"].states["layers.0.key"].shape[2]
 
-    def _prefill(self, prompt: NDArray[np.int32], ends: NDArray[np.int32], run: Run) -> None:
+    def _prefill(self, prompt: NDArray[np.int32], common: Mapping[str, Any], run: Run) -> None:
         """Runs the prompt in chunks, which gives the first new token."""
         chunk = self.programs["prefill"].inputs["ids"].shape[1]
         begin = 0
@@ -99,7 +179,7 @@ class GenerativeModel(Model):
             part = prompt[begin : begin + chunk]
             row = np.zeros((1, chunk), np.int32)
             row[0, : part.size] = part
-            inputs: dict[str, Any] = {"ids": row, "begin": np.int32(begin), "ends": ends}
+            inputs: dict[str, Any] = {**common, "ids": row, "begin": np.int32(begin)}
             if chunk > 1:
                 inputs["last"] = np.int32(part.size - 1)
             run("prefill", inputs)
@@ -144,9 +224,8 @@ class _Compiled:
     """On the device."""
 
     def __init__(self, model: GenerativeModel) -> None:
+        # What an earlier sequence left is overwritten before it is read.
         self.model = model
-        # Nothing of an earlier sequence is read, but the next one must be repeatable.
-        model.executable("prefill").reset()
 
     def __call__(self, name: str, inputs: Mapping[str, Any], iterations: int = 1) -> None:
         """See :class:`Run`."""
@@ -165,6 +244,7 @@ def load_decoder(
     max_length: int = 512,
     chunk: int = 32,
     dtype: DType | str | None = None,
+    sampling: bool = False,
 ) -> GenerativeModel:
     """A decoder from a Hugging Face folder; see ``ark.models.llama.load``."""
     sizes = DecoderConfig.read(config, qk_norm=qk_norm)
@@ -172,11 +252,10 @@ def load_decoder(
         dtype or config.entries.get("dtype") or config.word("torch_dtype", "fp32")
     )
     limit = min(as_count(max_length, "max_length"), sizes.positions)
+    common: dict[str, Any] = {"max_length": limit, "dtype": element, "sampling": bool(sampling)}
     programs = {
-        "prefill": build_prefill(
-            sizes, chunk=min(as_count(chunk, "chunk"), limit), max_length=limit, dtype=element
-        ),
-        "decode": build_decode(sizes, max_length=limit, dtype=element),
+        "prefill": build_prefill(sizes, chunk=min(as_count(chunk, "chunk"), limit), **common),
+        "decode": build_decode(sizes, **common),
     }
     needed = dict(programs["decode"].parameters)
     tables = {
@@ -185,4 +264,30 @@ def load_decoder(
     }
     wanted = {name: argument for name, argument in needed.items() if name not in tables}
     weights = assign(wanted, read_weights(folder), os.fspath(folder))
-    return GenerativeModel(os.fspath(folder), programs, {**weights, **tables}, sizes.vocabulary)
+    return GenerativeModel(
+        os.fspath(folder),
+        programs,
+        {**weights, **tables},
+        sizes.vocabulary,
+        _read_ends(folder, config, sizes.vocabulary),
+    )
+
+
+def _read_ends(folder: str | os.PathLike[str], config: Config, vocabulary: int) -> tuple[int, ...]:
+    """The tokens that end a text; what is meant for generation goes first."""
+    sources = [config]
+    if (Path(folder) / _GENERATION).is_file():
+        sources.insert(0, read_config(folder, _GENERATION))
+    for source in sources:
+        if source.entries.get("eos_token_id") is None:
+            continue
+        tokens = source.counts("eos_token_id")
+        if len(tokens) > MAX_ENDS:
+            raise source.error(f"{len(tokens)} tokens end a text; {MAX_ENDS} are possible")
+        for token in tokens:
+            if token >= vocabulary:
+                raise source.error(
+                    f"'eos_token_id' has token {token}, the vocabulary {vocabulary} entries"
+                )
+        return tokens
+    return ()

@@ -21,6 +21,7 @@ def load(
     max_length: int = 512,
     chunk: int = 32,
     dtype: DType | str | None = None,
+    sampling: bool = False,
 ) -> GenerativeModel:
     """A Llama model from a Hugging Face folder; called through ``ark.models.load``.
 
@@ -28,7 +29,14 @@ def load(
         max_length: tokens that a sequence may have.
         chunk: tokens of a prompt that run at once.
         dtype: of parameters and hidden states; by default the configuration's.
+        sampling: whether ``generate`` can draw tokens by chance.
     """
     return load_decoder(
-        folder, config, qk_norm=False, max_length=max_length, chunk=chunk, dtype=dtype
+        folder,
+        config,
+        qk_norm=False,
+        max_length=max_length,
+        chunk=chunk,
+        dtype=dtype,
+        sampling=sampling,
     )

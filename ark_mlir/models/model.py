@@ -83,19 +83,26 @@ class Model:
         return f"<{type(self).__name__} {self.name!r}: {programs}; {size / 1e6:.0f} MB>"
 
 
-def as_tokens(ids: object, vocabulary: int, what: str = "ids") -> list[NDArray[np.int32]]:
-    """Token ids as one row for every prompt: a matrix, or lists of any lengths.
+def as_rows(values: object, what: str) -> list[NDArray[np.int64]]:
+    """Integers as one row for every prompt: of a matrix, or of lists of any lengths.
 
-    Raises InvalidUsageError on what is no integer or not in the vocabulary.
+    Raises InvalidUsageError on what is no integer; `what` is its word for them.
     """
     try:
-        rows = [np.asarray(row) for row in ids]  # type: ignore[attr-defined]
+        rows = [np.asarray(row) for row in values]  # type: ignore[attr-defined]
     except (TypeError, ValueError):
         raise InvalidUsageError(f"{what} must be rows of integers") from None
     for number, row in enumerate(rows):
         if row.ndim != 1 or (row.size and row.dtype.kind not in "iu"):
             raise InvalidUsageError(f"{what}[{number}] must be a row of integers")
-        outside = row[(row < 0) | (row >= vocabulary)] if row.size else row
+    return [row.astype(np.int64) for row in rows]
+
+
+def as_tokens(ids: object, vocabulary: int, what: str = "ids") -> list[NDArray[np.int32]]:
+    """The same for token ids; raises InvalidUsageError on one that is not in the vocabulary."""
+    rows = as_rows(ids, what)
+    for number, row in enumerate(rows):
+        outside = row[(row < 0) | (row >= vocabulary)]
         if outside.size:
             raise InvalidUsageError(
                 f"{what}[{number}] has token {outside[0]}, the vocabulary {vocabulary} entries"

@@ -16,11 +16,18 @@ __all__ = ["DecoderConfig", "build_decode", "build_prefill", "load"]
 
 
 def build_decode(
-    config: DecoderConfig, *, batch: int = 1, max_length: int = 2048, dtype: DType | str = bf16
+    config: DecoderConfig,
+    *,
+    batch: int = 1,
+    max_length: int = 2048,
+    dtype: DType | str = bf16,
+    sampling: bool = False,
 ) -> Program:
     """As ``ark.models.llama.build_decode``."""
     sizes = replace(config, qk_norm=True)
-    return decoder.build_decode(sizes, batch=batch, max_length=max_length, dtype=dtype)
+    return decoder.build_decode(
+        sizes, batch=batch, max_length=max_length, dtype=dtype, sampling=sampling
+    )
 
 
 def build_prefill(
@@ -30,11 +37,12 @@ def build_prefill(
     chunk: int = 64,
     max_length: int = 2048,
     dtype: DType | str = bf16,
+    sampling: bool = False,
 ) -> Program:
     """As ``ark.models.llama.build_prefill``."""
     sizes = replace(config, qk_norm=True)
     return decoder.build_prefill(
-        sizes, batch=batch, chunk=chunk, max_length=max_length, dtype=dtype
+        sizes, batch=batch, chunk=chunk, max_length=max_length, dtype=dtype, sampling=sampling
     )
 
 
@@ -45,8 +53,15 @@ def load(
     max_length: int = 512,
     chunk: int = 32,
     dtype: DType | str | None = None,
+    sampling: bool = False,
 ) -> GenerativeModel:
     """A Qwen3 model from a Hugging Face folder; options as ``ark.models.llama.load``."""
     return load_decoder(
-        folder, config, qk_norm=True, max_length=max_length, chunk=chunk, dtype=dtype
+        folder,
+        config,
+        qk_norm=True,
+        max_length=max_length,
+        chunk=chunk,
+        dtype=dtype,
+        sampling=sampling,
     )

@@ -183,6 +183,8 @@ def run(
     if isinstance(program, (list, tuple)):
         if not isinstance(inputs, (list, tuple)) or len(inputs) != len(program):
             raise InvalidUsageError(f"{len(program)} programs need as many dicts of inputs")
+        if iterations != 1:
+            raise InvalidUsageError("several ranks are interpreted for one iteration only")
         return _run_ranks(program, inputs, round_to_dtype)
     result = evaluate(
         program,  # type: ignore[arg-type]

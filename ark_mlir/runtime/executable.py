@@ -121,6 +121,18 @@ class Executable:
         """
         return _States(self._runner)
 
+    def glance(self, state: str) -> NDArray[Any]:
+        """A copy of a state's value, while a run may be under way and write to it.
+
+        For words that tell how far a long run has come; raises InvalidUsageError on an unknown
+        name, or where nothing was loaded yet.
+        """
+        buffer = {buffer.name: buffer for buffer in self.bundle.manifest.states}.get(state)
+        ready = self._ready
+        if buffer is None or ready is None:
+            raise InvalidUsageError(f"the executable {self.name!r} has no state {state!r} now")
+        return ready.storage.state(buffer)
+
     def report(self) -> Report:
         """Figures of the program: ``print(exe.report())`` shows a table."""
         if self._ready is None:

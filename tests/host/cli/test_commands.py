@@ -173,7 +173,10 @@ def fake_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
         def compile(self, target: str) -> None:
             self.target = target
 
-        def generate(self, ids: list[int], count: int, stop: int | None = None) -> list[int]:
+        timing = "9 tokens/s"
+
+        def generate(self, ids: list[int], count: int, **choice: Any) -> list[int]:
+            self.choice = choice
             return [sum(ids)] * count
 
     module: Any = types.ModuleType("ark_mlir.models")
@@ -200,6 +203,19 @@ def test_generate(ark: Ark, fake_model: list[Any]) -> None:
     result = ark("generate", "model", "--prompt-ids", "1,2,3", "--max-new-tokens", 4)
     assert (result.status, result.out) == (0, "6,6,6,6\n")
     assert fake_model[0].target is None, "the default is the compiler's"
+    assert fake_model[0].options == {}
+    plain = {"stop": None, "temperature": 0.0, "top_k": 0, "top_p": 1.0, "seed": 0}
+    assert fake_model[0].choice == plain
+    assert result.err == "", "stderr is no terminal"
+
+
+def test_generate_by_chance(ark: Ark, fake_model: list[Any]) -> None:
+    chance = ("--temperature", 0.7, "--top-k", 5, "--top-p", 0.9, "--seed", 3)
+    result = ark("generate", "model", "--prompt-ids", "1", "--stop", "4,5", *chance, "--report")
+    assert (result.status, result.err) == (0, "ark: 9 tokens/s\n")
+    assert fake_model[0].options == {"sampling": True}
+    choice = {"stop": [4, 5], "temperature": 0.7, "top_k": 5, "top_p": 0.9, "seed": 3}
+    assert fake_model[0].choice == choice
 
 
 def test_check(ark: Ark, fake_compiler: Calls, tmp_path: Path) -> None:

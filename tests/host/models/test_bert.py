@@ -97,6 +97,43 @@ def test_narrow_weights(folder: Path) -> None:
     np.testing.assert_allclose(embed(model, IDS)[:, :4], EXPECTED, atol=0.02)
 
 
+def test_types_tell_the_sentences_of_a_pair_apart(model: Any) -> None:
+    types = [[0, 0, 1, 1], [0, 1, 1, 1, 1, 1]]
+    expected = embed(model, IDS)
+    np.testing.assert_array_equal(
+        model.embed(IDS, types=[[0] * 4, [0] * 6], reference=True), expected
+    )
+    paired = model.embed(IDS, types=types, reference=True)
+    assert (np.abs(paired - expected).max(axis=1) > 1e-3).all()
+    # Types of padding mean nothing.
+    mask = np.array([[1, 1, 1, 0]])
+    one = model.embed([IDS[0]], mask, [[0, 0, 1, 0]], reference=True)
+    other = model.embed([IDS[0]], mask, [[0, 0, 1, 1]], reference=True)
+    np.testing.assert_allclose(one, other, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("types", "message"),
+    [
+        ([[0, 0]], "types must have the shape of ids"),
+        ([[0, 2, 0, 0]], r"types\[0\] must be from 0 to 1"),
+        ([[0, -1, 0, 0]], r"types\[0\] must be from 0 to 1"),
+        ([[0.5, 0, 0, 0]], r"types\[0\] must be a row of integers"),
+        (7, "types must be rows of integers"),
+    ],
+)
+def test_types_that_are_refused(model: Any, types: Any, message: str) -> None:
+    with pytest.raises(ark.InvalidUsageError, match=message):
+        model.embed(IDS[:1], types=types, reference=True)
+
+
+def test_holes_in_a_mask(model: Any) -> None:
+    """What is masked counts for nothing, wherever it stands; the rest keeps its place."""
+    mask = [[1, 0, 1, 1]]
+    first, second = (embed(model, [[1, token, 9, 2]], mask) for token in (5, 17))
+    np.testing.assert_allclose(first, second, atol=1e-12)
+
+
 @pytest.mark.parametrize("style", ["bert.", "gamma"])
 def test_other_spellings_of_tensors(tiny: Any, tmp_path: Path, style: str) -> None:
     arrays = tiny.weights("bert")

@@ -11,6 +11,7 @@ import pytest
 import ark_mlir as ark
 from ark_mlir.runtime.cpu import CpuDriver
 from ark_mlir.runtime.driver import Launch
+from ark_mlir.testing.bounds import assert_within, noise_of_rounding
 
 IDS = [[1, 5, 9, 2], [3, 3, 8, 4, 11, 2], [7]]
 PROMPT = [(7 * i + 3) % 37 for i in range(11)]
@@ -27,7 +28,7 @@ def test_an_encoder(tiny: Any, tmp_path: Path) -> None:
     np.testing.assert_allclose(got, model.embed(IDS, reference=True), atol=1e-5)
 
 
-@pytest.mark.parametrize("pooling", ["cls", "none"])
+@pytest.mark.parametrize("pooling", ["cls", "pooler", "none"])
 def test_other_poolings(tiny: Any, tmp_path: Path, pooling: str) -> None:
     folder = tiny.write_model(tmp_path, "bert")
     model = ark.models.load(folder, batch=2, length=8, pooling=pooling).compile("cpu:2")
@@ -44,6 +45,65 @@ def test_a_decoder(tiny: Any, tmp_path: Path, kind: str) -> None:
     assert model.generate(PROMPT, 8) == TOKENS[kind]
     assert model.generate(PROMPT[:3], 4) == model.generate(PROMPT[:3], 4, reference=True)
     assert model.generate(PROMPT, 8) == TOKENS[kind]  # nothing is left of the run before
+
+
+SHAPES: dict[str, dict[str, Any]] = {
+    "one key head": {
+        "num_attention_heads": 8, "num_key_value_heads": 1, "vocab_size": 127,
+        "tie_word_embeddings": False,
+    },
+    "odd": {
+        "num_attention_heads": 5, "num_key_value_heads": 5, "hidden_size": 30, "vocab_size": 41,
+        "num_hidden_layers": 1, "intermediate_size": 7, "rope_scaling": None,
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_other_shapes_of_decoders(tiny: Any, tmp_path: Path, shape: str) -> None:
+    """Logits within the interpreter's bound, over a prompt of many chunks, and its tokens."""
+    changes = SHAPES[shape]
+    folder = tiny.write_model(
+        tmp_path, "llama", tiny.weights("llama", changes), {**changes, "eos_token_id": 3}
+    )
+    model = ark.models.load(folder, max_length=48, chunk=7).compile("cpu:3")
+    prompt = [(11 * i + 1) % changes["vocab_size"] for i in range(40)]
+    assert model.generate(prompt, 8) == model.generate(prompt, 8, reference=True)
+
+    program, arrays = first_chunk(model, prompt[:7])
+    got = model.executables["prefill"].run(chunk_inputs(prompt[:7]))["logits"]
+    noise = noise_of_rounding(program, arrays, "logits")
+    assert noise.max() < 1e-4
+    assert_within(got, ark.reference.run(program, arrays)["logits"], noise, "logits")
+
+
+def chunk_inputs(ids: list[int]) -> dict[str, Any]:
+    """What the first chunk of a prompt binds."""
+    ends = np.full(8, -1, np.int32)
+    return {"ids": np.array([ids], np.int32), "begin": 0, "last": len(ids) - 1, "ends": ends}
+
+
+def first_chunk(model: Any, ids: list[int]) -> tuple[ark.Program, dict[str, Any]]:
+    """A prefill, and all that it takes."""
+    return model.programs["prefill"], {**model.parameters_of("prefill"), **chunk_inputs(ids)}
+
+
+@pytest.mark.parametrize("kind", list(TOKENS))
+def test_a_layer_is_within_its_bound(tiny: Any, tmp_path: Path, kind: str) -> None:
+    """With small weights and one layer worst cases are still near."""
+    one = {"num_hidden_layers": 1}
+    arrays = {
+        name: array if "norm" in name else array * np.float32(0.1)
+        for name, array in tiny.weights(kind, one).items()
+    }
+    folder = tiny.write_model(tmp_path, kind, arrays, one)
+    model = ark.models.load(folder, max_length=16, chunk=7).compile("cpu:2")
+    program, inputs = first_chunk(model, PROMPT[:7])
+    expected = ark.reference.evaluate(program, inputs, bound=True)
+    value, bound = expected.outputs["logits"], expected.bounds["logits"]
+    assert bound.max() < 0.15 * np.abs(value).max()
+    got = model.executables["prefill"].run(chunk_inputs(PROMPT[:7]))["logits"]
+    assert_within(got, value, bound, "logits")
 
 
 def test_all_new_tokens_are_one_launch(
@@ -67,6 +127,22 @@ def test_all_new_tokens_are_one_launch(
     assert driver.epoch - before == 2
     assert model.generate(PROMPT, 8, stop=27) == [27]
     assert driver.epoch - before == 2
+
+
+def test_positions_out_of_range(tiny: Any, tmp_path: Path) -> None:
+    """Nothing is touched out of bounds, and the program can be used afterwards."""
+    folder = tiny.write_model(tmp_path, "llama")
+    model = ark.models.load(folder, max_length=16, chunk=4).compile("cpu:2")
+    ends = np.full(8, -1, np.int32)
+    decode, prefill = model.executables["decode"], model.executables["prefill"]
+    for position in (16, -1, 2**31 - 1):
+        decode.bind({"position": np.array(position, np.int32)})
+        with pytest.raises(ark.InvalidUsageError, match=r"index -?\d+ is out of range \[0, 16\)"):
+            decode.run(ends=ends)
+    with pytest.raises(ark.InvalidUsageError, match=r"scalar 'begin'.*12"):
+        prefill.run(ids=np.ones((1, 4), np.int32), begin=13, last=0, ends=ends)
+    expected = model.generate(PROMPT[:3], 4, reference=True)
+    assert model.generate(PROMPT[:3], 4) == expected
 
 
 def test_options_reach_the_compiler(tiny: Any, tmp_path: Path) -> None:

@@ -74,12 +74,91 @@ def test_an_unknown_model_type(tmp_path: Path) -> None:
         ("llama", {"hidden_act": "gelu"}, "unknown hidden_act 'gelu'"),
         ("llama", {"tie_word_embeddings": "yes"}, "must be true or false"),
         ("llama", {"torch_dtype": "float64"}, "unknown dtype 'float64'"),
+        ("llama", {"attn_logit_softcapping": 50.0}, "'attn_logit_softcapping' may change what"),
+        (
+            "llama",
+            {"soft": 1, "capping": 2},
+            "'soft', 'capping' may change what the model computes",
+        ),
+        ("llama", {"quantization_config": {"bits": 4}}, "'quantization_config' is {'bits': 4}"),
+        ("llama", {"partial_rotary_factor": 0.5}, "'partial_rotary_factor' is 0.5, which this"),
+        (
+            "llama",
+            {"sliding_window": 4},
+            "'sliding_window' is 4, which this version does not build",
+        ),
+        ("qwen3", {"use_sliding_window": True}, "'use_sliding_window' is True"),
+        ("qwen3", {"layer_types": ["sliding_attention"] * 2}, "'layer_types' is ['sliding_att"),
+        (
+            "llama",
+            {"rope_parameters": {"rope_type": "yarn"}, "rope_scaling": None},
+            "scaling 'yarn'",
+        ),
+        (
+            "qwen3",
+            {"rope_scaling": {"rope_type": "default", "mrope_section": [1, 2]}},
+            "'mrope_section' may change what",
+        ),
+        (
+            "llama",
+            {
+                "rope_scaling": {
+                    "rope_type": "llama3",
+                    "factor": 8.0,
+                    "low_freq_factor": 4.0,
+                    "high_freq_factor": 4.0,
+                    "original_max_position_embeddings": 16,
+                }
+            },
+            "low_freq_factor below high_freq_factor",
+        ),
+        ("llama", {"eos_token_id": 37}, "'eos_token_id' has token 37, the vocabulary 37 entries"),
+        ("llama", {"eos_token_id": [1, 99]}, "'eos_token_id' has token 99"),
+        ("llama", {"eos_token_id": -1}, "'eos_token_id' must be integers from zero on, not -1"),
+        ("llama", {"eos_token_id": "</s>"}, "'eos_token_id' must be integers from zero on"),
+        ("llama", {"eos_token_id": list(range(9))}, "9 tokens end a text; 8 are possible"),
+        ("bert", {"is_decoder": True}, "'is_decoder' is True, which this version does not build"),
+        ("bert", {"embedding_size": 8}, "'embedding_size' may change what the model computes"),
     ],
 )
 def test_a_config_that_makes_no_sense(
     tiny: Any, tmp_path: Path, kind: str, changes: dict[str, Any], message: str
 ) -> None:
     check(tiny.write_model(tmp_path, kind, config=changes), message)
+
+
+def test_entries_that_do_not_matter(tiny: Any, tmp_path: Path) -> None:
+    harmless = {
+        "architectures": ["LlamaForCausalLM"], "_name_or_path": "x", "use_cache": True,
+        "transformers_version": "5", "sliding_window": None, "partial_rotary_factor": 1.0,
+        "use_sliding_window": False, "max_window_layers": 28, "torch_dtype": "float32",
+        "layer_types": ["full_attention"] * 2, "attention_dropout": 0.1,
+    }  # fmt: skip
+    folder = tiny.write_model(tmp_path, "qwen3", config=harmless)
+    assert ark.models.load(folder, max_length=8).ends == ()
+    # Off is off, whatever the width would be.
+    tiny.write_model(tmp_path, "qwen3", config={"use_sliding_window": False, "sliding_window": 4})
+    ark.models.load(folder, max_length=8)
+    tiny.write_model(tmp_path, "qwen3", config={"mystery": 3, "riddle": 4})
+    for ignore in (["mystery", "riddle"], "mystery,riddle"):
+        ark.models.load(folder, max_length=8, ignore=ignore)
+    check(folder, "'riddle' may change", max_length=8, ignore="mystery")
+
+
+def test_tokens_that_end_a_text(tiny: Any, tmp_path: Path) -> None:
+    folder = tiny.write_model(tmp_path, "llama", config={"eos_token_id": 13})
+    model = ark.models.load(folder, max_length=24)
+    assert model.ends == (13,)
+    prompt = [(7 * i + 3) % 37 for i in range(11)]
+    assert model.generate(prompt, 8, reference=True) == [27, 13]
+    assert model.generate(prompt, 3, stop=(), reference=True) == [27, 13, 5]
+    assert model.generate(prompt, 8, stop=[5, 1], reference=True) == [27, 13, 5]
+    # What is meant for generation goes first.
+    (tmp_path / "generation_config.json").write_text('{"eos_token_id": [5, 27], "top_k": 3}')
+    assert ark.models.load(folder, max_length=24).ends == (5, 27)
+    (tmp_path / "generation_config.json").write_text("{")
+    error = check(folder, "cannot be read")
+    assert error.location == str(tmp_path / "generation_config.json")
 
 
 def test_options_that_make_no_sense(tiny: Any, tmp_path: Path) -> None:
@@ -89,7 +168,7 @@ def test_options_that_make_no_sense(tiny: Any, tmp_path: Path) -> None:
     check(folder, "length must be at least 1, not 0", length=0)
     check(folder, "batch must be at least 1, not 0", batch=0, length=8)
     check(folder, "batch must be an integer, not '4'", batch="4", length=8)
-    check(folder, "pooling must be one of mean, cls, none", pooling="max", length=8)
+    check(folder, "pooling must be one of mean, cls, pooler, none", pooling="max", length=8)
     check(folder, "unknown dtype", dtype="fp99", length=8)
     check(folder, "dtype must be fp32, fp16 or bf16, not int8", dtype="int8", length=8)
     folder = tiny.write_model(tmp_path / "llama", "llama")

@@ -35,9 +35,10 @@ CONFIGS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-def weights(kind: str) -> Arrays:
-    """Arrays under their Hugging Face names."""
-    shapes = _bert(CONFIGS[kind]) if kind == "bert" else _decoder(CONFIGS[kind])
+def weights(kind: str, config: dict[str, Any] | None = None) -> Arrays:
+    """Arrays under their Hugging Face names; `config` changes entries of the configuration."""
+    entries = {**CONFIGS[kind], **(config or {})}
+    shapes = _bert(entries) if kind == "bert" else _decoder(entries)
     return {name: _values(name, shape) for name, shape in shapes.items()}
 
 
@@ -74,7 +75,7 @@ def _bert(c: dict[str, Any]) -> dict[str, tuple[int, ...]]:
             shapes[f"{layer}.{part}.bias"] = (rows,)
         norm(f"{layer}.attention.output.LayerNorm")
         norm(f"{layer}.output.LayerNorm")
-    return shapes
+    return {**shapes, "pooler.dense.weight": (d, d), "pooler.dense.bias": (d,)}
 
 
 def _decoder(c: dict[str, Any]) -> dict[str, tuple[int, ...]]:

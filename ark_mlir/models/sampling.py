@@ -1,0 +1,84 @@
+"""How the next token is chosen: the most probable one, or one drawn by chance.
+
+A draw adds noise to every logit and takes the greatest sum, which gives each token with its
+probability (Gumbel's trick) and needs no sums over the vocabulary. The noise of row ``b`` and
+token ``v``, for the token that follows place ``t``, comes from the bits
+``philox(b * vocabulary + v, counter=t, seed)`` of :func:`ark_mlir.philox`: with ``u`` their
+upper 23, as a number plus one half over 2^23, it is ``-log(-log(u))``. So a token depends on the
+seed, its place and the logits alone, not on how a prompt was cut or launched.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .. import frontend as ark
+from ..dtypes import fp32, int32, int64
+from ..errors import InvalidUsageError
+from ..frontend import Tensor
+from .config import as_count
+from .weights import Arrays
+
+__all__ = ["draw", "sampling_inputs"]
+
+# Colder than this, a draw is no different from taking the most probable token.
+_COLDEST = 1e-6
+_BITS = 23
+_NEVER = -3e38
+
+
+def draw(logits: Tensor, place: Tensor) -> Tensor:
+    """A token for every row of `logits`, fp32 ``[batch, vocabulary]``: int32 ``[batch]``.
+
+    Adds inputs ``temperature`` and ``top_p`` (fp32) and scalars ``top_k`` and ``seed`` to the
+    program. At temperature zero it is the most probable token.
+    """
+    temperature = ark.input("temperature", (), fp32)
+    top_p = ark.input("top_p", (), fp32)
+    top_k = ark.scalar("top_k", int32)
+    scaled = ark.div(logits, ark.maximum(temperature, _COLDEST), name="scaled")
+    probabilities = ark.softmax(scaled, name="probabilities")
+    least = ark.top_threshold(probabilities, top_k, top_p, name="least")
+    drawn = ark.add(scaled, _noise(logits.shape, place), name="drawn")
+    drawn = ark.where(probabilities >= least, drawn, ark.full((), _NEVER, fp32), name="drawn")
+    scores = ark.where(temperature > 0.0, drawn, logits, name="scores")
+    return ark.argmax(scores, -1, name="token")
+
+
+def _noise(shape: tuple[int, ...], place: Tensor) -> Tensor:
+    seed = ark.scalar("seed", int64)
+    index = ark.reshape(ark.arange(math.prod(shape), dtype=int64), shape)
+    bits = ark.philox(index, ark.cast(place, int64), seed, name="bits")
+    whole = ark.cast(ark.div(bits, 1 << 32 - _BITS), fp32, name="uniform")
+    uniform = ark.mul(ark.add(whole, 0.5), 2.0**-_BITS, name="uniform")
+    return ark.neg(ark.log(ark.neg(ark.log(uniform))), name="noise")
+
+
+def sampling_inputs(temperature: object, top_k: object, top_p: object, seed: object) -> Arrays:
+    """Arrays for the inputs that :func:`draw` adds; raises InvalidUsageError on senseless ones."""
+    share = _number(top_p, "top_p")
+    if not 0 < share <= 1:
+        raise InvalidUsageError(f"top_p must be above 0 and at most 1, not {top_p!r}")
+    return {
+        "temperature": np.array(_number(temperature, "temperature"), np.float32),
+        "top_p": np.array(share, np.float32),
+        "top_k": np.array(_bounded(top_k, "top_k", 31), np.int32),
+        "seed": np.array(_bounded(seed, "seed", 63), np.int64),
+    }
+
+
+def _number(value: object, what: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidUsageError(f"{what} must be a number, not {value!r}")
+    if not (math.isfinite(value) and value >= 0):
+        raise InvalidUsageError(f"{what} must be a number from zero on, not {value!r}")
+    return float(value)
+
+
+def _bounded(value: object, what: str, bits: int) -> int:
+    number = as_count(value, what, 0)
+    if number >= 1 << bits:
+        raise InvalidUsageError(f"{what} must be below 2^{bits}, not {number}")
+    return number
