@@ -22,6 +22,8 @@ inline constexpr llvm::StringLiteral kRun = "ark_run";
 inline constexpr llvm::StringLiteral kReportIndex = "ark_report_index";
 /// Attribute of an outlined task: the function of its body.
 inline constexpr llvm::StringLiteral kBodyAttr = "body";
+/// Attribute of a body of a GPU: how many vCTAs a run has, if all SMs share.
+inline constexpr llvm::StringLiteral kRunAttr = "run";
 
 enum class Opcode : int32_t {
   Run = 0,

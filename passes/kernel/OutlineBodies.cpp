@@ -121,6 +121,9 @@ func::FuncOp Outliner::createFunction() {
       function.setArgAttr(argument, LLVM::LLVMDialect::getAlignAttrName(),
                           builder.getI64IntegerAttr(getAlignment(view)));
   }
+  if (isForGpu)
+    function->setAttr(abi::kRunAttr, builder.getI64IntegerAttr(llvm::divideCeil(
+                                         task.getNumVCTAs(), target.getSms())));
   function.addEntryBlock();
   return function;
 }

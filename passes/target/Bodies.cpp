@@ -3,6 +3,7 @@
 #include "passes/target/Bodies.h"
 
 #include "dialects/ark/ArkOps.h"
+#include "passes/kernel/KernelAbi.h"
 
 using namespace mlir;
 using namespace mlir::ark;
@@ -17,4 +18,12 @@ SmallVector<func::FuncOp> ark::getBodies(ModuleOp module) {
             body && !body.isExternal())
           bodies.push_back(body);
   return bodies;
+}
+
+scf::ForOp ark::getVctaLoop(func::FuncOp body) {
+  for (auto loop : body.getBody().front().getOps<scf::ForOp>())
+    if (loop.getLowerBound() == body.getArgument(abi::kBodyBegin) &&
+        loop.getUpperBound() == body.getArgument(abi::kBodyEnd))
+      return loop;
+  return {};
 }

@@ -37,6 +37,7 @@ void ark::registerCudaLowering(DialectRegistry &registry) {
 /// Bodies become loops over scalars that the threads of a CTA share.
 static void addLoops(OpPassManager &pm, int64_t threads) {
   pm.addNestedPass<func::FuncOp>(ark::createRelaxReductionsPass());
+  pm.addPass(ark::createHoistInvariantsPass());
   pm.addPass(ark::createBodiesToLoopsPass());
   pm.addNestedPass<func::FuncOp>(createConvertLinalgToParallelLoopsPass());
   pm.addPass(ark::createMergeVctasPass());

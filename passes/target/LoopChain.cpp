@@ -2,9 +2,9 @@
 
 #include "passes/target/LoopChain.h"
 
+#include "passes/target/Aliasing.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/ValueBoundsOpInterface.h"
@@ -42,29 +42,6 @@ std::optional<Reduction> Reduction::match(linalg::LinalgOp op) {
 //===----------------------------------------------------------------------===//
 // Buffers
 //===----------------------------------------------------------------------===//
-
-static Value getRoot(Value buffer) {
-  while (auto view = buffer.getDefiningOp<ViewLikeOpInterface>())
-    buffer = view.getViewSource();
-  return buffer;
-}
-
-static bool isNoAlias(Value root) {
-  if (root.getDefiningOp<memref::AllocaOp>())
-    return true;
-  auto argument = dyn_cast<BlockArgument>(root);
-  auto function =
-      argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp())
-               : nullptr;
-  return function &&
-         function.getArgAttr(argument.getArgNumber(),
-                             LLVM::LLVMDialect::getNoAliasAttrName());
-}
-
-static bool mayAlias(Value a, Value b) {
-  Value first = getRoot(a), second = getRoot(b);
-  return first == second || (!isNoAlias(first) && !isNoAlias(second));
-}
 
 /// For every dimension of an operand the parallel loop that runs along it, if
 /// every iteration of the parallel loops touches one element of its own.

@@ -1,6 +1,7 @@
 //===- MergeVctas.cpp - A run of vCTAs as one parallel loop ---------------===//
 
 #include "passes/kernel/KernelAbi.h"
+#include "passes/target/Aliasing.h"
 #include "passes/target/Bodies.h"
 #include "passes/target/LaneReduction.h"
 #include "passes/target/Lowerings.h"
@@ -17,7 +18,6 @@
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/ValueBoundsOpInterface.h"
-#include "mlir/Interfaces/ViewLikeInterface.h"
 
 namespace mlir::ark {
 #define GEN_PASS_DEF_MERGEVCTASPASS
@@ -29,12 +29,6 @@ using namespace mlir::ark;
 
 /// Loads of one thread in a reduction that it shares with its warp only.
 static constexpr int64_t kMaxPieces = 64;
-
-/// Whether the loop runs over the vCTAs that the body is called for.
-static bool isOverVctas(scf::ForOp loop, func::FuncOp body) {
-  return loop.getLowerBound() == body.getArgument(abi::kBodyBegin) &&
-         loop.getUpperBound() == body.getArgument(abi::kBodyEnd);
-}
 
 /// A temporary that is written belongs to one vCTA at a time.
 static bool writesTemporary(Operation *op) {
@@ -213,13 +207,18 @@ struct MergeVctasPass : ark::impl::MergeVctasPassBase<MergeVctasPass> {
 
   void runOnOperation() override {
     for (func::FuncOp body : getBodies(getOperation()))
-      for (auto vctas : llvm::make_early_inc_range(
-               body.getBody().front().getOps<scf::ForOp>()))
-        if (isOverVctas(vctas, body))
-          mergeInto(vctas);
+      if (scf::ForOp vctas = getVctaLoop(body); vctas && isWorthwhile(body))
+        mergeInto(vctas);
   }
 
 private:
+  /// A lane that runs one vCTA has nothing to merge, and then knows how many
+  /// results there are.
+  static bool isWorthwhile(func::FuncOp body) {
+    auto run = body->getAttrOfType<IntegerAttr>(abi::kRunAttr);
+    return !run || run.getInt() > 1;
+  }
+
   static void mergeInto(scf::ForOp vctas) {
     scf::ParallelOp loop = getOnlyLoop(vctas);
     if (!loop)

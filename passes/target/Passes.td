@@ -188,6 +188,30 @@ def SetLinkagePass : Pass<"ark-set-linkage", "::mlir::ModuleOp"> {
   }];
 }
 
+def HoistInvariantsPass : Pass<"ark-hoist-invariants", "::mlir::ModuleOp"> {
+  let summary = "Do once for a run of vCTAs what all of them share";
+  let description = [{
+    A `linalg` op whose operands do not depend on the vCTA, and whose result is a
+    temporary that nothing else writes, moves before the loop over vCTAs: a norm
+    of the row that all of them multiply with their weights, for one.
+
+    ```mlir
+    scf.for %v = %begin to %end step %c1 {
+      linalg.map { math.rsqrt } ins(%x : memref<64xf32>) outs(%t : memref<64xf32>)
+      ... %t, %v ...
+    }
+    // =>
+    linalg.map { math.rsqrt } ins(%x : memref<64xf32>) outs(%t : memref<64xf32>)
+    scf.for %v = %begin to %end step %c1 {
+      ... %t, %v ...
+    }
+    ```
+  }];
+  let statistics = [
+    Statistic<"numHoisted", "hoisted", "Ops moved before the loop over vCTAs">,
+  ];
+}
+
 def BodiesToLoopsPass : Pass<"ark-bodies-to-loops", "::mlir::ModuleOp"> {
   let summary = "Write structured ops as parallel loops that threads can share";
   let description = [{
@@ -226,7 +250,7 @@ def MergeVctasPass : Pass<"ark-merge-vctas", "::mlir::ModuleOp"> {
   let description = [{
     A loop over vCTAs that consists of one parallel loop becomes part of it:
     small tiles would leave most threads idle. It stays where one result alone
-    has work for all of them. Iterations beyond the end of a
+    has work for all of them, or a run is one vCTA. Iterations beyond the end of a
     vCTA that is cut short do its last one again and store nothing.
 
     ```mlir

@@ -1,0 +1,173 @@
+// RUN: ark-opt %s --split-input-file --ark-hoist-invariants | FileCheck %s
+
+// What all vCTAs share is done once, before their loop.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK: linalg.exp
+// CHECK-NEXT: scf.for
+// CHECK-NOT: linalg.exp
+// CHECK: linalg.copy
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<8xf32> {llvm.noalias}, %y: memref<8xf32> {llvm.noalias}) {
+  %c1 = arith.constant 1 : index
+  %f = arith.constant 1.0 : f32
+  %t = memref.alloca() : memref<8xf32>
+  scf.for %v = %begin to %end step %c1 {
+    linalg.exp ins(%x : memref<8xf32>) outs(%t : memref<8xf32>)
+    %ys = memref.subview %y[%v] [1] [1] : memref<8xf32> to memref<1xf32, strided<[1], offset: ?>>
+    %ts = memref.subview %t[%v] [1] [1] : memref<8xf32> to memref<1xf32, strided<[1], offset: ?>>
+    linalg.copy ins(%ts : memref<1xf32, strided<[1], offset: ?>>) outs(%ys : memref<1xf32, strided<[1], offset: ?>>)
+  }
+  return
+}
+
+// -----
+
+// Step by step, in order.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK: linalg.exp
+// CHECK-NEXT: linalg.sqrt
+// CHECK-NEXT: scf.for
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<8xf32> {llvm.noalias}, %y: memref<8xf32> {llvm.noalias}) {
+  %c1 = arith.constant 1 : index
+  %f = arith.constant 1.0 : f32
+  %t = memref.alloca() : memref<8xf32>
+  scf.for %v = %begin to %end step %c1 {
+    linalg.exp ins(%x : memref<8xf32>) outs(%t : memref<8xf32>)
+    linalg.sqrt ins(%t : memref<8xf32>) outs(%t : memref<8xf32>)
+    %ys = memref.subview %y[%v] [1] [1] : memref<8xf32> to memref<1xf32, strided<[1], offset: ?>>
+    %ts = memref.subview %t[%v] [1] [1] : memref<8xf32> to memref<1xf32, strided<[1], offset: ?>>
+    linalg.copy ins(%ts : memref<1xf32, strided<[1], offset: ?>>) outs(%ys : memref<1xf32, strided<[1], offset: ?>>)
+  }
+  return
+}
+
+// -----
+
+// What the vCTA itself adds to the temporary keeps it inside.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK: scf.for
+// CHECK: linalg.exp
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<8xf32> {llvm.noalias}, %y: memref<8xf32> {llvm.noalias}) {
+  %c1 = arith.constant 1 : index
+  %f = arith.constant 1.0 : f32
+  %t = memref.alloca() : memref<8xf32>
+  scf.for %v = %begin to %end step %c1 {
+    linalg.exp ins(%x : memref<8xf32>) outs(%t : memref<8xf32>)
+    %ys = memref.subview %y[%v] [1] [1] : memref<8xf32> to memref<1xf32, strided<[1], offset: ?>>
+    %ts = memref.subview %t[%v] [1] [1] : memref<8xf32> to memref<1xf32, strided<[1], offset: ?>>
+    linalg.copy ins(%ts : memref<1xf32, strided<[1], offset: ?>>) outs(%ys : memref<1xf32, strided<[1], offset: ?>>)
+    linalg.fill ins(%f : f32) outs(%ts : memref<1xf32, strided<[1], offset: ?>>)
+  }
+  return
+}
+
+// -----
+
+// A result that is no temporary is what others wait for, vCTA by vCTA.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK: scf.for
+// CHECK-NEXT: linalg.exp
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<8xf32> {llvm.noalias}, %y: memref<8xf32> {llvm.noalias}) {
+  %c1 = arith.constant 1 : index
+  %f = arith.constant 1.0 : f32
+  %t = memref.alloca() : memref<8xf32>
+  scf.for %v = %begin to %end step %c1 {
+    linalg.exp ins(%x : memref<8xf32>) outs(%y : memref<8xf32>)
+  }
+  return
+}
+
+// -----
+
+// It reads what a vCTA writes.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK: scf.for
+// CHECK: linalg.exp
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<8xf32> {llvm.noalias}, %y: memref<8xf32> {llvm.noalias}) {
+  %c1 = arith.constant 1 : index
+  %f = arith.constant 1.0 : f32
+  %t = memref.alloca() : memref<8xf32>
+  scf.for %v = %begin to %end step %c1 {
+    linalg.exp ins(%y : memref<8xf32>) outs(%t : memref<8xf32>)
+    %ys = memref.subview %y[%v] [1] [1] : memref<8xf32> to memref<1xf32, strided<[1], offset: ?>>
+    %ts = memref.subview %t[%v] [1] [1] : memref<8xf32> to memref<1xf32, strided<[1], offset: ?>>
+    linalg.copy ins(%ts : memref<1xf32, strided<[1], offset: ?>>) outs(%ys : memref<1xf32, strided<[1], offset: ?>>)
+  }
+  return
+}
+
+// -----
+
+// The temporary is used for something else before.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK: scf.for
+// CHECK: linalg.exp
+// CHECK: linalg.copy
+// CHECK: linalg.sqrt
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<8xf32> {llvm.noalias}, %y: memref<8xf32> {llvm.noalias}) {
+  %c1 = arith.constant 1 : index
+  %f = arith.constant 1.0 : f32
+  %t = memref.alloca() : memref<8xf32>
+  scf.for %v = %begin to %end step %c1 {
+    linalg.exp ins(%x : memref<8xf32>) outs(%t : memref<8xf32>)
+    %ys = memref.subview %y[%v] [1] [1] : memref<8xf32> to memref<1xf32, strided<[1], offset: ?>>
+    %ts = memref.subview %t[%v] [1] [1] : memref<8xf32> to memref<1xf32, strided<[1], offset: ?>>
+    linalg.copy ins(%ts : memref<1xf32, strided<[1], offset: ?>>) outs(%ys : memref<1xf32, strided<[1], offset: ?>>)
+    linalg.sqrt ins(%x : memref<8xf32>) outs(%t : memref<8xf32>)
+  }
+  return
+}
+
+// -----
+
+// Nothing is known of other writes.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK: scf.for
+// CHECK: linalg.exp
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<8xf32> {llvm.noalias}, %y: memref<8xf32> {llvm.noalias}) {
+  %c1 = arith.constant 1 : index
+  %f = arith.constant 1.0 : f32
+  %t = memref.alloca() : memref<8xf32>
+  scf.for %v = %begin to %end step %c1 {
+    linalg.exp ins(%x : memref<8xf32>) outs(%t : memref<8xf32>)
+    %ys = memref.subview %y[%v] [1] [1] : memref<8xf32> to memref<1xf32, strided<[1], offset: ?>>
+    %ts = memref.subview %t[%v] [1] [1] : memref<8xf32> to memref<1xf32, strided<[1], offset: ?>>
+    linalg.copy ins(%ts : memref<1xf32, strided<[1], offset: ?>>) outs(%ys : memref<1xf32, strided<[1], offset: ?>>)
+    memref.store %f, %y[%v] : memref<8xf32>
+  }
+  return
+}
