@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 namespace mlir::ark {
 #define GEN_PASS_DEF_HOISTINVARIANTSPASS
@@ -26,6 +27,13 @@ static bool isCandidate(linalg::LinalgOp op, scf::ForOp vctas) {
   for (Operation &inner : op.getBlock()->without_terminator())
     if (!isMemoryEffectFree(&inner))
       return false;
+  // A body may use what is computed around its op, too.
+  SetVector<Value> captured;
+  getUsedValuesDefinedAbove(op->getRegions(), captured);
+  if (!llvm::all_of(captured, [&](Value value) {
+        return vctas.isDefinedOutsideOfLoop(value);
+      }))
+    return false;
   return llvm::all_of(op.getDpsInits(), [](Value init) {
     return static_cast<bool>(getRoot(init).getDefiningOp<memref::AllocaOp>());
   });

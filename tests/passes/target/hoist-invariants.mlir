@@ -171,3 +171,29 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
   }
   return
 }
+
+// -----
+
+// Its body uses a number of the vCTA.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK: scf.for
+// CHECK: linalg.generic
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<8xf32> {llvm.noalias}, %y: memref<8xf32> {llvm.noalias}) {
+  %c1 = arith.constant 1 : index
+  %f = arith.constant 1.0 : f32
+  %t = memref.alloca() : memref<8xf32>
+  scf.for %v = %begin to %end step %c1 {
+    %n = arith.index_cast %v : index to i32
+    %number = arith.sitofp %n : i32 to f32
+    linalg.generic {indexing_maps = [affine_map<(i) -> (i)>], iterator_types = ["parallel"]} outs(%t : memref<8xf32>) {
+    ^bb0(%out: f32):
+      linalg.yield %number : f32
+    }
+  }
+  return
+}
