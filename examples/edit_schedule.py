@@ -5,9 +5,6 @@ python examples/edit_schedule.py
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
-
 import ark_mlir as ark
 
 
@@ -20,10 +17,7 @@ def schedule() -> list[str]:
         h = ark.gelu(ark.matmul(x, w1, transpose_other=True, name="up"))
         h = ark.matmul(h, w2, transpose_other=True, name="down")
         ark.output("y", ark.softmax(h, name="scores"))
-    with tempfile.TemporaryDirectory() as folder:
-        ark.compile(program, target="cpu:4", dump_dir=folder)
-        text = (Path(folder) / "05-synchronization.mlir").read_text(encoding="utf-8")
-    return text.splitlines(keepends=True)
+    return ark.compiler.export_schedule(program, "cpu:4").splitlines(keepends=True)
 
 
 def main() -> None:

@@ -38,11 +38,7 @@ def run(options: argparse.Namespace) -> int:
     from ..runtime import load
 
     with load(options.bundle) as executable:
-        inputs = {**zeros(executable.inputs), **read_inputs(executable, options)}
-        if not options.parameters and not options.files:
-            executable.bind(zeros(executable.parameters))
-        else:
-            bind_parameters(executable, options)
+        inputs = prepare(executable, options)
         with progress(f"measuring {executable.name}"):
             seconds = measure(executable, inputs, options)
         figures = statistics(seconds, executable.report().predicted_ns, options.iterations)
@@ -55,6 +51,15 @@ def run(options: argparse.Namespace) -> int:
     for name, value in figures.items():
         print(f"  {name:<10} {duration(value * 1e9)} per iteration")
     return 0
+
+
+def prepare(executable: Executable, options: argparse.Namespace) -> dict[str, Any]:
+    """Binds the parameters and reads the inputs that were given, with zeros for the others."""
+    if not options.parameters and not options.files:
+        executable.bind(zeros(executable.parameters))
+    else:
+        bind_parameters(executable, options)
+    return {**zeros(executable.inputs), **read_inputs(executable, options)}
 
 
 def zeros(buffers: Any) -> dict[str, Any]:

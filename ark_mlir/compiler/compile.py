@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from .. import ir, knobs
 from ..bundle import Bundle
-from ..errors import CompileError, UnsupportedError
+from ..errors import CompileError, InvalidUsageError, UnsupportedError
 from ..targets import Backend, Code, Target, backend_of, resolve
+from . import cp_sat
 from .cache import find_slot
-from .diagnostics import to_error
+from .costs import apply_costs
+from .diagnostics import describe, to_error
 from .options import CompileOptions
 from .packaging import take_kernel
 from .progress import Progress
@@ -25,6 +27,7 @@ from .stages import (
     stages,
     stages_between,
 )
+from .tasks import has_schedule
 from .tiles import assign_tiles
 
 if TYPE_CHECKING:
@@ -127,14 +130,16 @@ def lower(
     reached = reached_stage(module)
     first = names[names.index(reached) + 1 :][:1] if reached in names else names[:1]
     last = names[min(names.index(last), names.index(backend.last_stage))]
-    if options.scheduler is not None:
-        require_scheduler(options.scheduler, machine.mlir)
+    to_run = stages_between(first[0], last) if first else ()
+    _check_scheduler(module, machine, options, to_run)
     kept: str | None = None
     if reached in ("scheduling", "synchronization") and options.verify:
         prove(module, reached)  # a schedule written by hand must hold, too
-    for stage in stages_between(first[0], last) if first else ():
+    for stage in to_run:
         progress.step(stage)
         start = time.perf_counter()
+        if stage == "scheduling":
+            _prepare_scheduling(module, options, progress)
         run_stage(module, stage, _stage_options(stage, machine, backend, options))
         _LOG.info("%s: %.3f s", stage, time.perf_counter() - start)
         if stage == "graph" and options.tile:
@@ -144,6 +149,37 @@ def lower(
     return kept
 
 
+def _check_scheduler(
+    module: ir.Operation, machine: Target, options: CompileOptions, to_run: tuple[str, ...]
+) -> None:
+    """Raises InvalidUsageError where scheduler and profile make no sense; before it takes time."""
+    if options.scheduler not in (None, cp_sat.NAME):
+        require_scheduler(options.scheduler, machine.mlir, [cp_sat.NAME])
+    if options.scheduler == "profile" and options.costs is None:
+        raise InvalidUsageError(
+            "scheduler='profile' needs profile=…: a trace of a run, or a file of `ark profile`"
+        )
+    if options.costs is not None and "scheduling" not in to_run:
+        raise InvalidUsageError(
+            "profile: the module is scheduled already", location=describe(module.location)
+        )
+
+
+def _prepare_scheduling(module: ir.Operation, options: CompileOptions, progress: Progress) -> None:
+    """What the stage finds in the module: measured costs, and a schedule made elsewhere."""
+    if options.costs is not None:
+        apply_costs(module, options.costs)
+    if options.scheduler == cp_sat.NAME and not has_schedule(module):
+        cp_sat.schedule_exactly(module, progress)
+
+
+def _scheduler(options: CompileOptions) -> str | None:
+    """The compiler's own scheduler to use; None for its default."""
+    if options.scheduler == cp_sat.NAME:
+        return None
+    return options.scheduler or ("profile" if options.costs is not None else None)
+
+
 def _stage_options(
     stage: str, machine: Target, backend: Backend, options: CompileOptions
 ) -> dict[str, str]:
@@ -151,8 +187,8 @@ def _stage_options(
     dump = options.dump_dir if options.dump_dir is not None else knobs.DUMP_DIR.get()
     if dump is not None:
         result["dump-dir"] = os.path.abspath(dump)
-    if stage == "scheduling" and options.scheduler is not None:
-        result["scheduler"] = options.scheduler
+    if stage == "scheduling" and (scheduler := _scheduler(options)) is not None:
+        result["scheduler"] = scheduler
     if stage == "synchronization" and not options.verify:
         result["verify"] = "false"
     if stage == "kernel" and options.trace:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, cast
 
 from ..errors import InvalidUsageError
+from ..runtime.costs import Costs
 
 
 @dataclass(frozen=True)
@@ -15,7 +16,10 @@ class CompileOptions:
     """How to compile; every field is also a keyword of :func:`ark_mlir.compile`.
 
     Attributes:
-        scheduler: a scheduler by name; None takes the compiler's choice.
+        scheduler: ``list``, ``round-robin``, ``profile`` (needs `profile`), ``cp-sat`` (exact, for
+            small graphs; needs OR-tools); None takes ``profile`` where there is one, else ``list``.
+        profile: what tasks were measured to take: the path of a trace of a run, or of a file of
+            `ark profile`, or the costs themselves. It is read at once.
         tile: tile shape of the result, by the name of a group or of an op in it:
             ``{"fc1": (32, 64), "matmul": (64, 64)}``; a group's own name goes first.
         trace: make a kernel that can record when each task ran.
@@ -38,6 +42,7 @@ class CompileOptions:
     """
 
     scheduler: str | None = None
+    profile: str | os.PathLike[str] | Costs | None = None
     tile: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, "tuple[int, ...]"])
     trace: bool = False
     verify: bool = True
@@ -58,6 +63,10 @@ class CompileOptions:
                 raise _invalid(name, getattr(self, name), "True or False")
         if not isinstance(self.scheduler, str | None):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise _invalid("scheduler", self.scheduler, "a scheduler's name")
+        if not isinstance(self.profile, str | os.PathLike | Costs | None):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise _invalid("profile", self.profile, "a trace, a file of costs, or costs")
+        if isinstance(self.profile, str | os.PathLike):
+            object.__setattr__(self, "profile", Costs.read(self.profile))
         if not isinstance(self.cpu, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise _invalid("cpu", self.cpu, "a processor's name")
         if not isinstance(self.dump_dir, str | os.PathLike | None):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -67,6 +76,11 @@ class CompileOptions:
         if isinstance(self.opt_level, bool) or self.opt_level not in (0, 1, 2, 3):
             raise _invalid("opt_level", self.opt_level, "0, 1, 2 or 3")
         object.__setattr__(self, "tile", _tiles(self.tile))
+
+    @property
+    def costs(self) -> Costs | None:
+        """What tasks were measured to take, if that is known."""
+        return self.profile if isinstance(self.profile, Costs) else None
 
     @classmethod
     def make(cls, options: CompileOptions | None, overrides: Mapping[str, Any]) -> CompileOptions:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from .. import ir
 from ..errors import ArkError, CompileError, InvalidUsageError, VerificationError
@@ -73,7 +73,7 @@ def run_stage(module: ir.Operation, stage: str, options: Mapping[str, str]) -> N
         VerificationError: the schedule could not be proven.
         CompileError: any other failure; both name the place.
     """
-    words = [f"{name}={_quoted(value)}" for name, value in options.items()]
+    words = [f"{name}={quoted(value)}" for name, value in options.items()]
     words += [f"from={stage}", f"to={stage}"]
     run_passes(module, f"ark-compile{{{' '.join(words)}}}", stage)
 
@@ -103,22 +103,40 @@ def _run(module: ir.Operation, pipeline: str, stage: str, kind: type[ArkError]) 
             raise InvalidUsageError(f"stage {stage}: {error}") from None
 
 
-def require_scheduler(name: str, target: str) -> None:
+def require_scheduler(name: str, target: str, others: Sequence[str]) -> None:
     """Raises InvalidUsageError where no scheduler has this name; `target` is an ``#ark.target``.
 
-    The compiler alone knows its schedulers: it is asked with a program that has no tasks.
+    The compiler alone knows its schedulers: it is asked with a program that has no tasks. Its
+    answer lacks the `others`, which are no passes.
     """
     empty = f"module attributes {{ark.target = {target}}} {{ ark.program @p() {{ ark.return }} }}"
     with ir.Context():
         module = ir.Module.parse(empty).operation
     try:
-        option = f"scheduler={_quoted(name)}"
+        option = f"scheduler={quoted(name)}"
         run_passes(module, f"ark.program(ark-schedule{{{option}}})", "scheduling")
     except CompileError as error:
-        raise InvalidUsageError(error.message) from None
+        raise InvalidUsageError(f"{error.message}, {', '.join(others)}") from None
 
 
-def _quoted(value: str) -> str:
+def predict_with(module: ir.Operation, scheduler: str) -> int:
+    """What a module at the stage ``memory`` would take with a scheduler, in ns."""
+    copy = module.clone().operation
+    run_passes(copy, f"ark.program(ark-schedule{{scheduler={quoted(scheduler)}}})", "scheduling")
+    predicted = 0
+
+    def visit(op: ir.Operation) -> ir.WalkResult:
+        nonlocal predicted
+        if op.name == "ark.schedule":
+            predicted = ir.IntegerAttr(op.attributes["predicted_ns"]).value
+        return ir.WalkResult.ADVANCE
+
+    copy.walk(visit, ir.WalkOrder.PRE_ORDER)
+    return predicted
+
+
+def quoted(value: str) -> str:
+    """The value of an option in the text of a pipeline."""
     if value.isalnum():
         return value
     # MLIR's parser of pipelines counts braces even between quotes.

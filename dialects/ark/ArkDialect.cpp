@@ -2,6 +2,7 @@
 //-------------------------------------===//
 
 #include "dialects/ark/ArkDialect.h"
+#include "dialects/ark/ArkMeasurements.h"
 #include "dialects/ark/ArkOps.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 
@@ -58,6 +59,8 @@ LogicalResult ArkDialect::verifyOperationAttribute(Operation *op,
              << name << "' must be bytes, on an ark.program";
     return success();
   }
+  if (name == kMeasuredNsAttr)
+    return verifyMeasuredNs(op, attribute);
   return op->emitOpError("has unknown attribute '") << name << "'";
 }
 

@@ -1,6 +1,7 @@
 //===- CostModel.cpp - What vCTAs and hand-offs cost ----------------------===//
 
 #include "lib/analysis/CostModel.h"
+#include "dialects/ark/ArkMeasurements.h"
 #include "lib/analysis/BodyCost.h"
 #include "lib/analysis/Regions.h"
 
@@ -26,8 +27,41 @@ CostModel::CostModel(ProgramOp program, int64_t sms)
                              /*bandwidth=*/100, /*flops=*/1000,
                              /*handoff=*/1000, /*barrier=*/2000,
                              /*overhead=*/100);
-  for (auto task : program.getBody().getOps<TaskOp>())
+  auto tasks = llvm::to_vector(program.getBody().getOps<TaskOp>());
+  for (TaskOp task : tasks)
     addTask(task);
+  fitMeasurements(tasks);
+}
+
+//===----------------------------------------------------------------------===//
+// Measurements
+//===----------------------------------------------------------------------===//
+
+void CostModel::VCTATimes::scale(double factor) {
+  uniform *= factor;
+  for (double &sum : sums)
+    sum *= factor;
+}
+
+/// Scales the times of every task, so that clipped vCTAs keep their proportion
+/// to the first one, which is whole.
+void CostModel::fitMeasurements(ArrayRef<TaskOp> tasks) {
+  SmallVector<std::optional<double>> factors;
+  SmallVector<double> known;
+  for (auto [position, task] : llvm::enumerate(tasks)) {
+    std::optional<double> ns = getMeasuredNs(task);
+    double predicted = getRunNs(position, 0, 1);
+    factors.push_back(ns && predicted > 0 ? std::optional(*ns / predicted)
+                                          : std::nullopt);
+    if (factors.back())
+      known.push_back(*factors.back());
+  }
+  if (known.empty())
+    return;
+  auto median = known.begin() + known.size() / 2;
+  std::nth_element(known.begin(), median, known.end());
+  for (auto [time, factor] : llvm::zip(times, factors))
+    time.scale(factor.value_or(*median));
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,7 +1,8 @@
 //===- CostModel.h - What vCTAs and hand-offs cost --------------*- C++ -*-===//
 //
-// Estimates in nanoseconds from `#ark.target` alone. They decide between
-// correct schedules and are shown in reports; nothing relies on them.
+// Estimates in nanoseconds from `#ark.target`, and from what tasks were
+// measured to take where that is known. They decide between correct schedules
+// and are shown in reports; nothing relies on them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,6 +30,9 @@ struct TaskCost {
 };
 
 /// Memory bandwidth and arithmetic overlap; the SMs share both.
+///
+/// A measured task takes what it took. Tasks without a measurement are
+/// predicted to miss by as much as the median of those with one.
 class CostModel {
 public:
   /// Without a target in the module: a machine with `sms` SMs on which nothing
@@ -54,9 +58,12 @@ private:
     /// All the same, or sums over the first vCTAs where some are clipped.
     double uniform = 0;
     std::vector<double> sums;
+
+    void scale(double factor);
   };
 
   void addTask(TaskOp task);
+  void fitMeasurements(ArrayRef<TaskOp> tasks);
 
   TargetAttr target;
   std::vector<TaskCost> costs;

@@ -133,14 +133,14 @@ void Clustering::join(Cluster &cluster, Operation *op) {
 }
 
 /// Whether `op` may run in `cluster` when the cluster's result is that of
-/// `root`: it is free, wants no other plan, and every op that runs later
+/// `root`: it is free, has no plan of its own, and every op that runs later
 /// than it did still reads what it read before.
 bool Clustering::canJoin(Cluster &cluster, Operation *op, Operation *root) {
   if (!isa<ElementwiseOpInterface>(op) || clusterOf.count(op) ||
       static_cast<int64_t>(cluster.ops.size()) >= maxOps)
     return false;
   Attribute plan = op->getDiscardableAttr(ArkDialect::kPlanAttr);
-  if (plan && cluster.plan && plan != cluster.plan)
+  if (plan && plan != cluster.plan)
     return false;
   auto staysValid = [&](Operation *moved) {
     return llvm::all_of(moved->getOperands(), [&](Value operand) {

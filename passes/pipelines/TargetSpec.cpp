@@ -52,7 +52,8 @@ static std::string listArchs(Backend backend) {
 /// for a core even where there are fewer cores, so that what is compiled for
 /// cpu:N is the same on every machine.
 static TargetAttr getCpu(MLIRContext *context, int64_t workers) {
-  return TargetAttr::get(context, Backend::CPU, "host", workers, /*warps=*/1,
+  // A lane is a thread, whatever its width: warps are how an SM gets several.
+  return TargetAttr::get(context, Backend::CPU, "host", workers, /*warps=*/8,
                          /*sharedMemory=*/256 << 10, /*bandwidth=*/10 * workers,
                          /*flops=*/80 * workers, /*handoff=*/200,
                          /*barrier=*/400, /*overhead=*/50);

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "dialects/ark/ArkMeasurements.h"
 #include "passes/scheduling/LaneTimes.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -86,8 +87,8 @@ private:
   std::vector<std::pair<const Relation *, std::vector<ProducerEnds>>> ends;
   int64_t numVCTAs = 0;
   /// For every producer that hands vCTAs something from one lane each: that
-  /// lane, by vCTA.
-  std::vector<std::vector<unsigned>> homes;
+  /// lane, by vCTA. And those of producers that the plan ties the task to.
+  std::vector<std::vector<unsigned>> homes, tiedHomes;
   bool dependsOnItself = false;
   double earliest = 0, latest = 0;
 };
@@ -129,6 +130,7 @@ void TaskPlacer::collectEnds(unsigned task) {
   numVCTAs = input.dependences.getTask(task).getNumVCTAs();
   ends.clear();
   homes.clear();
+  tiedHomes.clear();
   dependsOnItself = false;
   for (const Dependence &dependence : input.dependences.getIncoming(task)) {
     if (dependence.producer == task) {
@@ -147,8 +149,12 @@ void TaskPlacer::collectEnds(unsigned task) {
     for (uint32_t set : relation->setOf)
       if (ofSets[set].lanes == 1)
         home.push_back(ofSets[set].lastLane);
+    if (int64_t(home.size()) != numVCTAs)
+      continue;
+    if (input.placement.wantsNoSync(dependence.producer, task))
+      tiedHomes.push_back(home);
     // One lane for all is among the other candidates.
-    if (int64_t(home.size()) == numVCTAs && !llvm::all_equal(home))
+    if (!llvm::all_equal(home))
       homes.push_back(std::move(home));
   }
 }
@@ -376,6 +382,14 @@ SmallVector<unsigned> TaskPlacer::getPreferredLanes() const {
 }
 
 Candidate TaskPlacer::chooseCandidate(unsigned task) const {
+  Candidate tied;
+  for (ArrayRef<unsigned> home : tiedHomes) {
+    Candidate candidate = follow(task, home);
+    if (candidate.cost < tied.cost)
+      tied = std::move(candidate);
+  }
+  if (!tied.chunks.empty())
+    return tied;
   SmallVector<unsigned> preferred = getPreferredLanes();
   Candidate best = spread(task, {preferred.front()});
   // vCTAs that depend on each other run one after the other anyway.
@@ -433,5 +447,28 @@ ScheduledLanes ListScheduler::schedule(const SchedulerInput &input) const {
 
 const Scheduler &mlir::ark::getListScheduler() {
   static const ListScheduler scheduler;
+  return scheduler;
+}
+
+namespace {
+/// The same, where tasks were measured: the cost model is then what they took.
+class ProfileScheduler : public ListScheduler {
+public:
+  StringRef getName() const override { return "profile"; }
+
+  LogicalResult check(const SchedulerInput &input) const override {
+    ArrayRef<TaskOp> tasks = input.dependences.getTasks();
+    if (tasks.empty() || llvm::any_of(tasks, getMeasuredNs))
+      return success();
+    ProgramOp program = input.program;
+    return program.emitOpError("has no measured costs for the scheduler "
+                               "'profile': no task has '")
+           << kMeasuredNsAttr << "'";
+  }
+};
+} // namespace
+
+const Scheduler &mlir::ark::getProfileScheduler() {
+  static const ProfileScheduler scheduler;
   return scheduler;
 }

@@ -17,15 +17,44 @@ def SchedulePass : Ark_SchedulerPass<"ark-schedule"> {
   let summary = "Place and order all vCTAs with the scheduler of that name";
   let description = [{
     Adds an `ark.schedule` of lanes and runs. A program that has a schedule
-    keeps it: this is how schedules are written, or edited, by hand.
+    keeps it, and gets a `predicted_ns` where it has none: this is how schedules are
+    written, or edited, by hand.
 
     `list` is the default; an unknown name is an error that lists the known ones.
+    `profile` is `list` on costs that were measured: a task's `ark.measured_ns` is what
+    one of its vCTAs took, in ns, and the cost model of all stages goes by it.
     A task's `plan` may pin `sms = [begin, end)` and `warps = [begin, end)`, and
     with them `shared_memory`; every scheduler honours it.
   }];
   let options = [
     Option<"scheduler", "scheduler", "std::string", /*default=*/"\"list\"",
-           "list or round-robin">,
+           "list, profile or round-robin">,
+  ];
+}
+
+def ExportProblemPass : Pass<"ark-export-scheduling-problem", "::mlir::ark::ProgramOp"> {
+  let summary = "Write what a scheduler decides upon, for a solver outside of the compiler";
+  let description = [{
+    As JSON: the lanes; for every task the range of lanes that may run it, and
+    what each of its vCTAs takes in ns; for every vCTA which vCTAs of which tasks
+    must precede it; and what a hand-off costs, by the number of lanes that it
+    comes from. A solution is written into the program as an `ark.schedule`,
+    which the stages that follow check as they do one written by hand. Changes
+    nothing.
+
+    ```json
+    {"sms": 2,
+     "lanes": [{"sm": 0, "warps": [0, 8]}, {"sm": 1, "warps": [0, 8]} ],
+     "tasks": [{"name": "fc", "lanes": [0, 2], "ns": [370.0, 370.0]},
+               {"name": "relu", "lanes": [0, 2], "ns": [60.0]} ],
+     "needs": [{"task": 1, "vcta": 0, "producer": 0, "vctas": [0, 1]} ],
+     "handoff": [200.0, 300.0]}
+    ```
+  }];
+  let options = [
+    Option<"file", "file", "std::string", /*default=*/"\"problem.json\"", "The file to write">,
+    Option<"maxVCTAs", "max-vctas", "int64_t", /*default=*/"1024",
+           "Error for a program with more vCTAs">,
   ];
 }
 

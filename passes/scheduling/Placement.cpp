@@ -26,6 +26,14 @@ static FailureOr<std::optional<Interval>> readRange(TaskOp task,
   return std::optional<Interval>({bounds[0], bounds[1]});
 }
 
+/// Whether a task's plan lets it be synchronised with those before it.
+static bool readSync(TaskOp task) {
+  BoolAttr sync;
+  if (task.getPlan())
+    sync = task.getPlan()->getAs<BoolAttr>("sync");
+  return !sync || sync.getValue();
+}
+
 static InFlightDiagnostic emitPinError(TaskOp task, StringRef key,
                                        Interval pinned) {
   return task.emitOpError("plan pins ")
@@ -36,14 +44,10 @@ static bool overlaps(Interval a, Interval b) {
   return std::max(a.first, b.first) < std::min(a.second, b.second);
 }
 
-/// The widest gap that the slots leave, or the widest slot if there is none.
-static unsigned getDefaultSlot(SmallVectorImpl<Placement::Slot> &slots,
-                               int64_t warps) {
-  SmallVector<Interval> taken;
-  for (const Placement::Slot &slot : slots)
-    taken.push_back(slot.warps);
+/// The widest gap that ranges leave in [0, end); may be empty.
+static Interval findWidestGap(SmallVector<Interval> taken, int64_t end) {
   llvm::sort(taken);
-  taken.push_back({warps, warps});
+  taken.push_back({end, end});
   Interval widest = {0, 0};
   int64_t begin = 0;
   for (Interval range : taken) {
@@ -51,8 +55,25 @@ static unsigned getDefaultSlot(SmallVectorImpl<Placement::Slot> &slots,
       widest = {begin, range.first};
     begin = std::max(begin, range.second);
   }
-  if (widest.first < widest.second) {
-    slots.push_back({widest, std::nullopt});
+  return widest;
+}
+
+/// A slot in what the others leave of warps and shared memory, or the widest
+/// slot if they leave nothing.
+static unsigned getDefaultSlot(SmallVectorImpl<Placement::Slot> &slots,
+                               TargetAttr target) {
+  SmallVector<Interval> warps, memory;
+  for (const Placement::Slot &slot : slots) {
+    warps.push_back(slot.warps);
+    if (slot.sharedMemory)
+      memory.push_back(*slot.sharedMemory);
+  }
+  Interval freeWarps = findWidestGap(warps, target.getWarps());
+  Interval freeMemory = findWidestGap(memory, target.getSharedMemory());
+  bool memoryLeft = memory.empty() || freeMemory.first < freeMemory.second;
+  if (freeWarps.first < freeWarps.second && memoryLeft) {
+    slots.push_back(
+        {freeWarps, memory.empty() ? std::optional<Interval>() : freeMemory});
     return slots.size() - 1;
   }
   auto width = [](const Placement::Slot &slot) {
@@ -111,7 +132,7 @@ FailureOr<Placement> Placement::read(ArrayRef<TaskOp> tasks,
     if (*memory && (*memory)->second > target.getSharedMemory())
       return emitPinError(task, "shared_memory", **memory)
              << "and the target has " << target.getSharedMemory() << " bytes";
-    placement.pins.push_back({sms->value_or(allSms), 0});
+    placement.pins.push_back({sms->value_or(allSms), 0, readSync(task)});
     if (!*warps && !*memory) {
       unpinned.push_back(index);
       continue;
@@ -125,17 +146,25 @@ FailureOr<Placement> Placement::read(ArrayRef<TaskOp> tasks,
     placement.pins.back().slot = *slot;
   }
   if (!unpinned.empty()) {
-    unsigned slot = getDefaultSlot(placement.slots, target.getWarps());
+    unsigned slot = getDefaultSlot(placement.slots, target);
     for (unsigned task : unpinned)
       placement.pins[task].slot = slot;
   }
   for (auto [position, pin] : llvm::enumerate(placement.pins)) {
     TaskOp task = tasks[position];
-    Interval warps = placement.slots[pin.slot].warps;
+    const Slot &slot = placement.slots[pin.slot];
+    Interval warps = slot.warps;
     if (static_cast<int64_t>(task.getWarps()) > warps.second - warps.first)
       return task.emitOpError("needs ")
              << task.getWarps() << " warps, and its lane has "
              << warps.second - warps.first;
+    if (!slot.sharedMemory)
+      continue;
+    int64_t bytes = slot.sharedMemory->second - slot.sharedMemory->first;
+    if (static_cast<int64_t>(task.getSharedMemory()) > bytes)
+      return task.emitOpError("needs ")
+             << task.getSharedMemory()
+             << " bytes of shared memory, and its lane has " << bytes;
   }
   return placement;
 }

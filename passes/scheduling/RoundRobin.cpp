@@ -35,11 +35,29 @@ int64_t mlir::ark::chooseRotation(ArrayRef<double> loads,
   return best;
 }
 
+/// The rotation of a producer that the plans tie a task to, and whose vCTAs are
+/// dealt out alike.
+static std::optional<int64_t> findTiedRotation(const SchedulerInput &input,
+                                               unsigned task,
+                                               ArrayRef<int64_t> rotations) {
+  auto deals = [&](unsigned other) {
+    const Placement::Pin &pin = input.placement.pins[other];
+    return std::tuple(pin.sms, pin.slot,
+                      input.dependences.getTask(other).getNumVCTAs());
+  };
+  for (const Dependence &dependence : input.dependences.getIncoming(task))
+    if (input.placement.wantsNoSync(dependence.producer, task) &&
+        deals(dependence.producer) == deals(task))
+      return rotations[dependence.producer];
+  return std::nullopt;
+}
+
 ScheduledLanes
 RoundRobinScheduler::schedule(const SchedulerInput &input) const {
   int64_t allSms = input.target.getSms();
   ScheduledLanes lanes(allSms * input.placement.slots.size());
   std::vector<double> load(lanes.size(), 0);
+  SmallVector<int64_t> rotations;
   for (auto [position, task] : llvm::enumerate(input.dependences.getTasks())) {
     const Placement::Pin &pin = input.placement.pins[position];
     int64_t sms = pin.sms.second - pin.sms.first;
@@ -52,7 +70,9 @@ RoundRobinScheduler::schedule(const SchedulerInput &input) const {
       shares.push_back(input.costs.getRunNs(position, begin, end));
     }
     MutableArrayRef<double> loads(load.data() + first, sms);
-    int64_t rotation = chooseRotation(loads, shares);
+    std::optional<int64_t> tied = findTiedRotation(input, position, rotations);
+    int64_t rotation = tied ? *tied : chooseRotation(loads, shares);
+    rotations.push_back(rotation);
     for (int64_t sm = 0; sm < sms; ++sm) {
       int64_t dealt = (sm + sms - rotation) % sms;
       auto [begin, end] = deal(dealt, count, sms);

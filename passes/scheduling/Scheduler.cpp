@@ -13,8 +13,8 @@ using namespace mlir::ark;
 Scheduler::~Scheduler() = default;
 
 static ArrayRef<const Scheduler *> getSchedulers() {
-  static const Scheduler *const schedulers[] = {&getListScheduler(),
-                                                &getRoundRobinScheduler()};
+  static const Scheduler *const schedulers[] = {
+      &getListScheduler(), &getProfileScheduler(), &getRoundRobinScheduler()};
   return schedulers;
 }
 
@@ -31,6 +31,10 @@ SmallVector<StringRef> mlir::ark::getSchedulerNames() {
   });
 }
 
+bool mlir::ark::isSynchronized(ScheduleOp schedule) {
+  return !schedule.getBody().getOps<SemaphoreOp>().empty();
+}
+
 /// What the schedule takes if every lane goes on as soon as it may.
 static LogicalResult predict(ScheduleOp schedule,
                              const Dependences &dependences,
@@ -45,11 +49,9 @@ static LogicalResult predict(ScheduleOp schedule,
   return success();
 }
 
-FailureOr<ScheduleOp> mlir::ark::scheduleProgram(ProgramOp program,
-                                                 const Scheduler &scheduler) {
-  auto existing = program.getBody().getOps<ScheduleOp>();
-  if (!existing.empty())
-    return *existing.begin();
+LogicalResult mlir::ark::withSchedulerInput(
+    ProgramOp program,
+    function_ref<LogicalResult(const SchedulerInput &)> use) {
   TargetAttr target = findTarget(program);
   if (!target)
     return program.emitOpError("cannot be scheduled: its module has no '")
@@ -62,12 +64,26 @@ FailureOr<ScheduleOp> mlir::ark::scheduleProgram(ProgramOp program,
   if (failed(placement))
     return failure();
   CostModel costs(program, target.getSms());
-  SchedulerInput input = {program, target, *placement, *dependences, costs};
+  return use({program, target, *placement, *dependences, costs});
+}
 
-  OpBuilder builder(program.getBody().front().getTerminator());
-  ScheduleOp schedule = emitSchedule(builder, scheduler.getName(), input,
-                                     scheduler.schedule(input));
-  if (failed(predict(schedule, *dependences, costs)))
+FailureOr<ScheduleOp> mlir::ark::scheduleProgram(ProgramOp program,
+                                                 const Scheduler &scheduler) {
+  auto existing = program.getBody().getOps<ScheduleOp>();
+  ScheduleOp schedule = existing.empty() ? ScheduleOp() : *existing.begin();
+  if (schedule && (schedule.getPredictedNs() || isSynchronized(schedule)))
+    return schedule;
+  auto emit = [&](const SchedulerInput &input) -> LogicalResult {
+    if (!schedule) {
+      if (failed(scheduler.check(input)))
+        return failure();
+      OpBuilder builder(program.getBody().front().getTerminator());
+      schedule = emitSchedule(builder, scheduler.getName(), input,
+                              scheduler.schedule(input));
+    }
+    return predict(schedule, input.dependences, input.costs);
+  };
+  if (failed(withSchedulerInput(program, emit)))
     return failure();
   return schedule;
 }

@@ -23,12 +23,20 @@ struct Placement {
   struct Pin {
     Interval sms;
     unsigned slot;
+    /// False where the task is to run where its producers of the same kind ran,
+    /// without synchronisation in between, if the dependences allow it.
+    bool sync;
   };
 
   /// Fails with an error at a task whose plan cannot be met.
   static FailureOr<Placement> read(ArrayRef<TaskOp> tasks, TargetAttr target);
 
   SmallVector<Slot> slots;
+  /// Whether the plans want these two not to be synchronised.
+  bool wantsNoSync(unsigned producer, unsigned consumer) const {
+    return producer != consumer && !pins[producer].sync && !pins[consumer].sync;
+  }
+
   /// Of every task.
   SmallVector<Pin> pins;
 };
@@ -54,6 +62,10 @@ class Scheduler {
 public:
   virtual ~Scheduler();
   virtual StringRef getName() const = 0;
+  /// Fails with an error where the program lacks what the scheduler needs.
+  virtual LogicalResult check(const SchedulerInput &) const {
+    return success();
+  }
   /// Every task must come after those that it depends on, in every lane.
   virtual ScheduledLanes schedule(const SchedulerInput &input) const = 0;
 };
@@ -62,8 +74,17 @@ public:
 const Scheduler *findScheduler(StringRef name);
 SmallVector<StringRef> getSchedulerNames();
 
-/// Runs a scheduler and inserts its `ark.schedule`, unless the program has one.
-/// Returns the schedule.
+/// Collects what schedulers decide upon. Fails with an error where the program
+/// has no target, or a plan that cannot be met; or as `use` does.
+LogicalResult
+withSchedulerInput(ProgramOp program,
+                   function_ref<LogicalResult(const SchedulerInput &)> use);
+
+/// Whether a schedule has been through the next stage.
+bool isSynchronized(ScheduleOp schedule);
+
+/// Runs a scheduler and inserts its `ark.schedule`, unless the program has one,
+/// and predicts its time, unless it is known. Returns the schedule.
 FailureOr<ScheduleOp> scheduleProgram(ProgramOp program,
                                       const Scheduler &scheduler);
 
@@ -84,6 +105,7 @@ ScheduleOp emitSchedule(OpBuilder &builder, StringRef scheduler,
 
 // Defined beside their algorithms.
 const Scheduler &getListScheduler();
+const Scheduler &getProfileScheduler();
 const Scheduler &getRoundRobinScheduler();
 
 } // namespace mlir::ark

@@ -84,10 +84,6 @@ static LogicalResult verifyPrefetch(PrefetchOp prefetch, TaskOp task) {
          << "' is not bound to a parameter (prefetch_c1)";
 }
 
-static bool isSynchronized(ScheduleOp schedule) {
-  return !schedule.getBody().getOps<SemaphoreOp>().empty();
-}
-
 /// What holds for schedules with and without synchronisation.
 static LogicalResult verifyItems(ScheduleOp schedule,
                                  const Dependences &dependences,

@@ -50,6 +50,27 @@ static FailureOr<Tile> parsePlannedTile(GroupOp group, Attribute attr) {
   return failure();
 }
 
+/// The tile that a plan wants, as far as the group can be cut like that:
+/// extents beyond the result's are clipped. Fails where an extent would have to
+/// change.
+static FailureOr<std::optional<Tile>> keepPlanned(GroupOp group, Tile planned,
+                                                  size_t numGiven) {
+  Tile legal = legalize(group, planned);
+  ArrayRef<int64_t> domain = getDomain(group, getTileAnchor(group));
+  for (size_t dim = planned.size() - numGiven; dim < planned.size(); ++dim) {
+    int64_t clipped = std::max<int64_t>(std::min(planned[dim], domain[dim]), 1);
+    if (legal[dim] == clipped)
+      continue;
+    group.emitError("plan of '")
+        << group.getName() << "' has tile extent " << planned[dim]
+        << " in dimension " << dim << " of " << group.getResult(0).getType()
+        << ", which cannot be cut like that: the nearest extent is "
+        << legal[dim];
+    return failure();
+  }
+  return std::optional<Tile>(legal);
+}
+
 /// The planned tile for every dimension of the result; null without one.
 static FailureOr<std::optional<Tile>> getPlannedTile(GroupOp group) {
   DictionaryAttr plan = group.getPlanAttr();
@@ -68,8 +89,9 @@ static FailureOr<std::optional<Tile>> getPlannedTile(GroupOp group) {
         << "; expected a positive extent for each of its last dimensions";
     return failure();
   }
-  tile->insert(tile->begin(), shape.size() - tile->size(), 1);
-  return std::optional<Tile>(*tile);
+  size_t numGiven = tile->size();
+  tile->insert(tile->begin(), shape.size() - numGiven, 1);
+  return keepPlanned(group, *tile, numGiven);
 }
 
 //===----------------------------------------------------------------------===//
@@ -254,7 +276,7 @@ struct SelectTilesPass : ark::impl::SelectTilesPassBase<SelectTilesPass> {
         return signalPassFailure();
       ++(*planned ? numPlanned : numSelected);
       if (*planned) {
-        group.setTile(legalize(group, **planned));
+        group.setTile(**planned);
         continue;
       }
       Tile tile = legalize(group, selector.select(group));

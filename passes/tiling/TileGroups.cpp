@@ -43,7 +43,8 @@ static RankedTensorType getType(Value value) {
 // Plans
 //===----------------------------------------------------------------------===//
 
-/// Warps of a vCTA: the plan's, or all of the target.
+/// Warps of a vCTA: the plan's, or all of the target. On a cpu a lane is one
+/// thread, however many warps it stands for.
 static FailureOr<int64_t> getWarps(GroupOp group) {
   DictionaryAttr plan = group.getPlanAttr();
   if (Attribute attr = plan ? plan.get("warps") : Attribute()) {
@@ -66,7 +67,7 @@ static FailureOr<int64_t> getWarps(GroupOp group) {
   auto target = module
                     ? module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr)
                     : TargetAttr();
-  return target ? target.getWarps() : 1;
+  return target && target.isGpu() ? target.getWarps() : 1;
 }
 
 //===----------------------------------------------------------------------===//

@@ -97,3 +97,30 @@ ark.program @dependencesAreNotRead(
   ark.return
 }
 }
+
+// -----
+
+module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 4, warps = 1,
+    shared_memory = 0, bandwidth = 4, flops = 40, handoff = 200, barrier = 600, overhead = 50>} {
+// Predicted are 66 ns a vCTA. One task takes ten times that, and is taken for
+// the measure of the other, whose last vCTA writes half as much.
+// CHECK: measured: {{.*}} first 660 ns, last 660 ns, all 1320 ns
+// CHECK: other: {{.*}} first 660 ns, last 620 ns, all 1280 ns
+ark.program @measuredTasks(
+    %x: memref<8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %y: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "y"},
+    %z: memref<6xf32> {ark.kind = #ark.kind<output>, ark.name = "z"}) {
+  ark.task "measured" grid [2] ins(%x[#ark.region<(d0) -> (d0 * 4), [4]>] : memref<8xf32>)
+      outs(%y[#ark.region<(d0) -> (d0 * 4), [4]>] : memref<8xf32>) attributes {ark.measured_ns = 660.0} {
+  ^bb0(%i: index, %a: memref<4xf32, strided<[1], offset: ?>>, %b: memref<4xf32, strided<[1], offset: ?>>):
+    linalg.add ins(%a, %a : memref<4xf32, strided<[1], offset: ?>>, memref<4xf32, strided<[1], offset: ?>>) outs(%b : memref<4xf32, strided<[1], offset: ?>>)
+    ark.yield
+  }
+  ark.task "other" grid [2] ins(%x[#ark.region<(d0) -> (d0 * 4), [4]>] : memref<8xf32>)
+      outs(%z[#ark.region<(d0) -> (d0 * 4), [4]>] : memref<6xf32>) {
+  ^bb0(%i: index, %a: memref<4xf32, strided<[1], offset: ?>>, %b: memref<?xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  ark.return
+}
+}

@@ -6,7 +6,7 @@
 // RUN:   | FileCheck %s --check-prefix=FULL
 
 // Workers are SMs; what is compiled for cpu:N does not depend on this machine.
-// CPU: module @withoutTarget attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 3, warps = 1, shared_memory = 262144, bandwidth = 30, flops = 240, handoff = 200, barrier = 400, overhead = 50>}
+// CPU: module @withoutTarget attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 3, warps = 8, shared_memory = 262144, bandwidth = 30, flops = 240, handoff = 200, barrier = 400, overhead = 50>}
 // CUDA: module @withoutTarget attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, {{.+}}>}
 // HIP: module @withoutTarget attributes {ark.target = #ark.target<backend = hip, arch = "gfx942", sms = 304, {{.+}}>}
 // Without a name it is this machine.

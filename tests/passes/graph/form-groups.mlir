@@ -509,6 +509,22 @@ ark.program @planIsTheGroupsAndKeepsOthersApart(
 
 // -----
 
+// An epilogue with a plan does not pin the matmul before it.
+// CHECK-LABEL: ark.program @aPlanPinsItsOwnOpsAlone
+ark.program @aPlanPinsItsOwnOpsAlone(
+    %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<8x8xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<4x8xf32> {ark.name = "y"}) {
+  // CHECK: ark.group "matmul"
+  // CHECK-NOT: plan
+  // CHECK: ark.group "tanh" {{.*}} attributes {plan = {warps = 2 : i64}}
+  %0 = ark.matmul %x, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %1 = ark.tanh %0 {ark.plan = {warps = 2 : i64}} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  ark.return %1 : tensor<4x8xf32>
+}
+
+// -----
+
 // A reader that the program does not need keeps nothing apart.
 // CHECK-LABEL: ark.program @deadOpsDisappear
 ark.program @deadOpsDisappear(

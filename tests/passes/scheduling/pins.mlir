@@ -36,7 +36,7 @@ module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms
 // CHECK: ark.lane sms = [0, 2] warps = [0, 2] shared_memory = [0, 1024] {
 // CHECK-NEXT: ark.run "copy" [d0 * 2, d0 * 2 + 2]
 // CHECK-NEXT: }
-// CHECK: ark.lane sms = [0, 2] warps = [2, 8] {
+// CHECK: ark.lane sms = [0, 2] warps = [2, 8] shared_memory = [1024, 2048] {
 // CHECK-NEXT: ark.run "compute" [d0 * 2, d0 * 2 + 2]
 // CHECK-NEXT: }
 ark.program @pinnedToWarps(
@@ -49,6 +49,31 @@ ark.program @pinnedToWarps(
   ark.task "copy" grid [4] ins() outs(%y[#ark.region<(d0) -> (d0), [1]>] : memref<4xf32>)
       attributes {plan = {warps = [0, 2], shared_memory = array<i64: 0, 1024>}} {
   ^bb0(%i: index, %a: memref<1xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  ark.return
+}
+}
+
+// -----
+
+module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 3, warps = 8,
+    shared_memory = 2048, bandwidth = 3, flops = 100, handoff = 10, barrier = 20, overhead = 100>} {
+// Each vCTA of the second task runs where its input was made, though SM 2 has
+// less to do.
+// CHECK-LABEL: ark.program @withoutSync
+// CHECK-DAG: ark.run "first" [[RANGE:\[.+\]]]
+// CHECK: ark.run "second" [[RANGE]]
+ark.program @withoutSync(
+    %x: memref<3xf32> {ark.kind = #ark.kind<output>, ark.name = "x"},
+    %y: memref<3xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "first" grid [3] ins() outs(%x[#ark.region<(d0) -> (d0), [1]>] : memref<3xf32>) attributes {plan = {sync = false}} {
+  ^bb0(%i: index, %a: memref<1xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  ark.task "second" grid [3] ins(%x[#ark.region<(d0) -> (d0), [1]>] : memref<3xf32>)
+      outs(%y[#ark.region<(d0) -> (d0), [1]>] : memref<3xf32>) attributes {plan = {sync = false}} {
+  ^bb0(%i: index, %a: memref<1xf32, strided<[1], offset: ?>>, %b: memref<1xf32, strided<[1], offset: ?>>):
     ark.yield
   }
   ark.return

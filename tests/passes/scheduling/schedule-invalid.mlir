@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --split-input-file --ark-schedule --verify-diagnostics
 // RUN: not ark-opt %s --ark-schedule=scheduler=fastest 2>&1 | FileCheck %s
-// CHECK: error: unknown scheduler 'fastest': expected one of list, round-robin
+// CHECK: error: unknown scheduler 'fastest': expected one of list, profile, round-robin
 
 // expected-error @below {{'ark.program' op cannot be scheduled: its module has no 'ark.target'}}
 ark.program @noTarget() {
@@ -103,6 +103,20 @@ module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms
 ark.program @laneIsTooNarrow() {
   // expected-error @below {{needs 4 warps, and its lane has 2}}
   ark.task "a" grid [1] ins() outs() attributes {warps = 4, plan = {warps = array<i64: 0, 2>}} {
+  ^bb0(%i: index):
+    ark.yield
+  }
+  ark.return
+}
+}
+
+// -----
+
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 4, warps = 8,
+    shared_memory = 2048, bandwidth = 4, flops = 100, handoff = 10, barrier = 20, overhead = 100>} {
+ark.program @pinnedMemoryIsTooSmall() {
+  // expected-error @below {{'ark.task' op needs 512 bytes of shared memory, and its lane has 256}}
+  ark.task "a" grid [1] ins() outs() attributes {shared_memory = 512, plan = {shared_memory = array<i64: 0, 256>}} {
   ^bb0(%i: index):
     ark.yield
   }

@@ -66,7 +66,7 @@ ark.program @fewVCTAs() {
 module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 4, warps = 2,
     shared_memory = 0, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
 // CHECK-LABEL: ark.program @handWrittenSchedulesStay
-// CHECK: ark.schedule "hand" sms = 1 {
+// CHECK: ark.schedule "hand" sms = 1 predicted_ns = 50 {
 // CHECK-NEXT: ark.lane sms = [0, 1] warps = [0, 1] {
 // CHECK-NEXT: ark.run "a" [0, 1]
 ark.program @handWrittenSchedulesStay() {

@@ -307,48 +307,6 @@ ark.program @planIsClippedToTheResult(
   ark.return %0 : tensor<8x64xf32>
 }
 
-// CHECK-LABEL: ark.program @planCannotCutWhatIsNeededWhole
-ark.program @planCannotCutWhatIsNeededWhole(
-    %x: tensor<8x64xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
-    -> (tensor<8x64xf32> {ark.name = "y"}) {
-  // CHECK: tile = array<i64: 2, 64>
-  %0 = ark.group "g" (%a = %x) attributes {plan = {tile = [2, 32]}}
-      : (tensor<8x64xf32>) -> tensor<8x64xf32> {
-    %1 = ark.layernorm %a eps = 1.0e-5 : (tensor<8x64xf32>) -> tensor<8x64xf32>
-    ark.yield %1 : tensor<8x64xf32>
-  }
-  ark.return %0 : tensor<8x64xf32>
-}
-
-// Three of four query heads would read other keys in every second tile.
-// CHECK-LABEL: ark.program @plannedHeadsShareTheirKeys
-ark.program @plannedHeadsShareTheirKeys(
-    %q: tensor<8x16x64xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
-    %k: tensor<2x128x64xf32> {ark.kind = #ark.kind<input>, ark.name = "k"})
-    -> (tensor<8x16x64xf32> {ark.name = "y"}) {
-  // CHECK: tile = array<i64: 2, 16, 64>
-  %0 = ark.group "g" (%a = %q, %b = %k) attributes {plan = {tile = [3, 16, 64]}}
-      : (tensor<8x16x64xf32>, tensor<2x128x64xf32>) -> tensor<8x16x64xf32> {
-    %1 = ark.attention %a, %b, %b scale = 1.0 : (tensor<8x16x64xf32>, tensor<2x128x64xf32>, tensor<2x128x64xf32>) -> tensor<8x16x64xf32>
-    ark.yield %1 : tensor<8x16x64xf32>
-  }
-  ark.return %0 : tensor<8x16x64xf32>
-}
-
-// CHECK-LABEL: ark.program @plannedHeadsAreWholeKeyHeads
-ark.program @plannedHeadsAreWholeKeyHeads(
-    %q: tensor<16x16x64xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
-    %k: tensor<4x128x64xf32> {ark.kind = #ark.kind<input>, ark.name = "k"})
-    -> (tensor<16x16x64xf32> {ark.name = "y"}) {
-  // CHECK: tile = array<i64: 4, 16, 64>
-  %0 = ark.group "g" (%a = %q, %b = %k) attributes {plan = {tile = [7, 16, 64]}}
-      : (tensor<16x16x64xf32>, tensor<4x128x64xf32>) -> tensor<16x16x64xf32> {
-    %1 = ark.attention %a, %b, %b scale = 1.0 : (tensor<16x16x64xf32>, tensor<4x128x64xf32>, tensor<4x128x64xf32>) -> tensor<16x16x64xf32>
-    ark.yield %1 : tensor<16x16x64xf32>
-  }
-  ark.return %0 : tensor<16x16x64xf32>
-}
-
 // CHECK-LABEL: ark.program @tileThatIsThereStays
 ark.program @tileThatIsThereStays(
     %x: tensor<8x64xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})

@@ -1,0 +1,66 @@
+"""``ark profile``: what the tasks of a bundle take, for the scheduler ``profile``."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .bench import prepare
+from .common import Commands, add_binding_options, add_command, count, progress
+from .run import add_input_option
+
+if TYPE_CHECKING:
+    from ..runtime import Executable
+    from ..runtime.costs import Costs
+
+
+def add(commands: Commands) -> None:
+    """Adds the command."""
+    parser = add_command(
+        commands,
+        "profile",
+        "measure what each task of a traced bundle takes, to schedule by it",
+        "ark profile mlp.arkbin -o costs.json; "
+        "ark compile mlp.mlir -o mlp.arkbin --set profile=costs.json",
+        run,
+    )
+    parser.add_argument("bundle", metavar="BUNDLE", help="a file of `ark compile --trace`")
+    parser.add_argument(
+        "-o", "--output", metavar="COSTS.json", required=True, help="the costs to write"
+    )
+    add_input_option(parser)
+    add_binding_options(parser)
+    parser.add_argument("--runs", type=count, default=10, metavar="N", help="default 10")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs the command."""
+    from ..runtime import load
+    from ..runtime.report import duration
+
+    with load(options.bundle) as executable:
+        inputs = prepare(executable, options)
+        with progress(f"measuring {executable.name}"):
+            costs = measure(executable, inputs, options.runs)
+    costs.write(options.output)
+    for name, cost in costs.tasks.items():
+        print(f"{name}: {cost.vctas} vCTAs, {duration(cost.ns)} each")
+    print(options.output)
+    return 0
+
+
+def measure(executable: Executable, inputs: dict[str, Any], runs: int) -> Costs:
+    """The median over some runs, after one to warm up."""
+    from ..runtime.costs import Costs
+
+    executable.run(inputs)
+    with tempfile.TemporaryDirectory(prefix="ark-") as folder:
+        trace = Path(folder) / "trace.json"
+
+        def once() -> Costs:
+            executable.run(inputs, trace=trace)
+            return Costs.read(trace)
+
+        return Costs.median([once() for _ in range(runs)])

@@ -1,0 +1,257 @@
+"""The scheduler ``cp-sat``: OR-tools' constraint solver, for graphs that are small.
+
+What it finds is the shortest schedule on the compiler's cost model, or within a bound that it says:
+a yardstick for the schedulers that are quick.
+"""
+
+# OR-tools has no complete types.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import logging
+import time
+from collections import defaultdict
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from .. import ir
+from ..errors import UnsupportedError
+from .problem import Problem, Step, export_problem, insert_schedule
+from .progress import Progress
+from .stages import predict_with
+
+_LOG = logging.getLogger("ark.compiler")
+
+NAME = "cp-sat"
+# Beyond these the solver finds nothing better than `list` does.
+MAX_VCTAS = 128
+# Some seconds; counted in steps, not in time, so that it ends alike everywhere.
+_EFFORT = 1.0
+# Times are integers to the solver.
+_PER_NS = 10
+
+
+def schedule_exactly(module: ir.Operation, progress: Progress) -> float:
+    """Gives the program of a module, at the stage ``memory``, its shortest schedule.
+
+    Where the search is not complete after some seconds, it is the best one so far, and a warning
+    says by how much it may be too long.
+
+    Returns:
+        What it takes, in ns, on the compiler's cost model.
+
+    Raises:
+        UnsupportedError: OR-tools is not installed, or finds nothing in that time.
+        CompileError: the program has more than 128 vCTAs, or a pin that cannot be met.
+    """
+    solver = _import_solver()
+    problem = export_problem(module, MAX_VCTAS)
+    if not problem.tasks:
+        return 0.0
+    bound = predict_with(module, "list")
+    progress.step("solving")
+    steps = _solve(solver, problem, bound)
+    insert_schedule(module, problem, NAME, steps)
+    return max(step.start + problem.tasks[step.task].ns[step.vcta] for step in steps)
+
+
+def _import_solver() -> Any:
+    try:
+        return importlib.import_module("ortools.sat.python.cp_model")
+    except ImportError:
+        raise UnsupportedError(
+            f"the scheduler {NAME!r} needs OR-tools: pip install 'ark-mlir[cp-sat]'"
+        ) from None
+
+
+# A producer and some of its vCTAs.
+_Vctas = tuple[int, tuple[int, ...]]
+# vCTAs that may change places, by task and by what they have in common.
+_Classes = dict[tuple[int, str], list[int]]
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """A vCTA: when it runs, and for each lane that may run it whether it does."""
+
+    start: Any
+    end: Any
+    on: dict[int, Any]
+
+
+def _solve(cp: Any, problem: Problem, bound_ns: int) -> list[Step]:
+    model = cp.CpModel()
+    horizon = _PER_NS * (bound_ns + 1)
+    units = _add_units(model, problem, horizon)
+    for need in problem.needs:
+        _add_need(model, problem, units, need.task, need.vcta, need.producer, need.vctas)
+    alike = _classes_of_equals(problem)
+    for (task, _), vctas in alike.items():
+        for first, second in itertools.pairwise(vctas):
+            model.add(units[task, first].start <= units[task, second].start)
+    _add_makespan(model, problem, units, horizon)
+
+    solver = cp.CpSolver()
+    # The same problem gives the same schedule, on any machine.
+    solver.parameters.num_workers = 8
+    solver.parameters.interleave_search = True
+    solver.parameters.max_deterministic_time = _EFFORT
+    started = time.perf_counter()
+    status = _run(solver, model)
+    _LOG.info("%s: %.3f s", NAME, time.perf_counter() - started)
+    _say(cp, solver, status)
+    return _relabel(alike, _read_steps(solver, units))
+
+
+def _run(solver: Any, model: Any) -> int:
+    """Solves in a thread, so that Ctrl-C ends it; the solver would take that for a result."""
+    solver.parameters.catch_sigint_signal = False
+    with ThreadPoolExecutor(1) as pool:
+        status = pool.submit(solver.solve, model)
+        try:
+            return status.result()
+        except BaseException:
+            solver.stop_search()
+            raise
+
+
+def _say(cp: Any, solver: Any, status: int) -> None:
+    """Logs how good a solution is; raises where there is none."""
+    if status == cp.OPTIMAL:
+        _LOG.info("%s: %.1f ns, proven to be the shortest", NAME, solver.objective_value / _PER_NS)
+    elif status == cp.FEASIBLE:
+        excess = solver.objective_value / solver.best_objective_bound - 1
+        _LOG.warning("%s: not proven: at most %.1f %% too long", NAME, 100 * excess)
+    else:
+        raise UnsupportedError(
+            f"the scheduler {NAME!r} found no schedule that is as short as that of 'list'"
+        )
+
+
+def _add_units(model: Any, problem: Problem, horizon: int) -> dict[tuple[int, int], _Unit]:
+    units: dict[tuple[int, int], _Unit] = {}
+    of_lane: dict[int, list[Any]] = defaultdict(list)
+    for number, task in enumerate(problem.tasks):
+        for vcta, ns in enumerate(task.ns):
+            duration = round(_PER_NS * ns)
+            name = f"{number}.{vcta}"
+            start = model.new_int_var(0, horizon, f"start {name}")
+            end = model.new_int_var(0, horizon, f"end {name}")
+            on: dict[int, Any] = {}
+            for lane in range(*task.lanes):
+                on[lane] = model.new_bool_var(f"on {name} {lane}")
+                of_lane[lane].append(
+                    model.new_optional_interval_var(
+                        start, duration, end, on[lane], f"{name} {lane}"
+                    )
+                )
+            model.add_exactly_one(on.values())
+            model.add(end == start + duration)
+            units[number, vcta] = _Unit(start, end, on)
+    for intervals in of_lane.values():
+        model.add_no_overlap(intervals)
+    return units
+
+
+def _add_makespan(
+    model: Any, problem: Problem, units: dict[tuple[int, int], _Unit], horizon: int
+) -> None:
+    makespan = model.new_int_var(0, horizon, "makespan")
+    loads: dict[int, Any] = defaultdict(int)
+    for (task, vcta), unit in units.items():
+        model.add(unit.end <= makespan)
+        for lane, here in unit.on.items():
+            loads[lane] += here * round(_PER_NS * problem.tasks[task].ns[vcta])
+    # Implied, and what the solver's bounds come from.
+    for load in loads.values():
+        model.add(load <= makespan)
+    if all(task.lanes == (0, len(problem.lanes)) for task in problem.tasks):
+        # Lanes are alike: they are numbered by what they do.
+        for first, second in itertools.pairwise(loads.values()):
+            model.add(first >= second)
+    model.minimize(makespan)
+
+
+def _add_need(
+    model: Any,
+    problem: Problem,
+    units: dict[tuple[int, int], _Unit],
+    task: int,
+    vcta: int,
+    producer: int,
+    vctas: tuple[int, ...],
+) -> None:
+    """A vCTA starts after its producers; elsewhere also a hand-off later."""
+    consumer = units[task, vcta]
+    producers = [units[producer, other] for other in vctas]
+    handoff = _handoff(model, problem, producers)
+    for unit in producers:
+        model.add(consumer.start >= unit.end)
+        for lane, here in consumer.on.items():
+            apart = [here] if lane not in unit.on else [here, unit.on[lane].negated()]
+            model.add(consumer.start >= unit.end + handoff).only_enforce_if(apart)
+
+
+def _handoff(model: Any, problem: Problem, producers: list[_Unit]) -> Any:
+    """What the hand-off costs, which grows with the number of lanes that it comes from."""
+    costs = [round(_PER_NS * ns) for ns in problem.handoff]
+    reachable = sorted({lane for unit in producers for lane in unit.on})
+    most = min(len(reachable), len(producers))
+    if most <= 1:
+        return costs[0]
+    used: list[Any] = []
+    for lane in reachable:
+        here = model.new_bool_var("")
+        model.add_max_equality(here, [unit.on[lane] for unit in producers if lane in unit.on])
+        used.append(here)
+    handoff = model.new_int_var(costs[0], costs[most - 1], "")
+    count = model.new_int_var(1, most, "")
+    model.add(count == sum(used))
+    model.add_element(count, [0, *costs[:most]], handoff)
+    return handoff
+
+
+def _classes_of_equals(problem: Problem) -> _Classes:
+    """vCTAs of one task that may change places: they need the same, and are needed together."""
+    needs: dict[tuple[int, int], list[_Vctas]] = defaultdict(list)
+    needed_in: dict[tuple[int, int], list[int]] = defaultdict(list)
+    for number, need in enumerate(problem.needs):
+        needs[need.task, need.vcta].append((need.producer, need.vctas))
+        for vcta in need.vctas:
+            needed_in[need.producer, vcta].append(number)
+    classes: _Classes = defaultdict(list)
+    for number, task in enumerate(problem.tasks):
+        for vcta, ns in enumerate(task.ns):
+            key = repr((ns, needs[number, vcta], needed_in[number, vcta]))
+            classes[number, key].append(vcta)
+    return classes
+
+
+def _read_steps(solver: Any, units: dict[tuple[int, int], _Unit]) -> list[Step]:
+    return [
+        Step(
+            task,
+            vcta,
+            next(lane for lane, here in unit.on.items() if solver.boolean_value(here)),
+            solver.value(unit.start) / _PER_NS,
+        )
+        for (task, vcta), unit in units.items()
+    ]
+
+
+def _relabel(alike: _Classes, steps: list[Step]) -> list[Step]:
+    """Numbers vCTAs that are alike lane by lane, so that those of a lane are one run."""
+    at = {(step.task, step.vcta): step for step in steps}
+    result: list[Step] = []
+    for (task, _), vctas in alike.items():
+        mine = sorted((at[task, vcta] for vcta in vctas), key=lambda s: (s.lane, s.start))
+        result += [
+            Step(task, vcta, step.lane, step.start, joins=len(vctas) > 1)
+            for vcta, step in zip(vctas, mine, strict=True)
+        ]
+    return result

@@ -1,0 +1,171 @@
+"""What a scheduler decides upon, outside of the compiler: read from a program, and solved.
+
+The compiler writes the problem; whoever solves it gives every vCTA a lane and a start. The
+solution becomes an ``ark.schedule``, which the stages that follow check like any other.
+"""
+
+# The generated builders of ops have no types.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import ir
+from ..dialects import ark
+from .stages import quoted, run_passes
+from .tasks import programs_of, tasks_of
+
+
+@dataclass(frozen=True)
+class Lane:
+    """A range of warps, and maybe of shared memory, of one SM."""
+
+    sm: int
+    warps: tuple[int, int]
+    shared_memory: tuple[int, int] | None
+
+
+@dataclass(frozen=True)
+class ProblemTask:
+    """A task: the lanes ``[begin, end)`` that may run it, and each vCTA's time in ns."""
+
+    name: str
+    lanes: tuple[int, int]
+    ns: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Need:
+    """A vCTA of a task, and the vCTAs of one producer that must precede it."""
+
+    task: int
+    vcta: int
+    producer: int
+    vctas: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A program to schedule.
+
+    Attributes:
+        sms: SMs of the target.
+        lanes: all lanes there are.
+        tasks: in program order.
+        needs: for every vCTA one for each producer.
+        handoff: ns from the last of k producing lanes to a consumer in another lane, at k - 1.
+    """
+
+    sms: int
+    lanes: tuple[Lane, ...]
+    tasks: tuple[ProblemTask, ...]
+    needs: tuple[Need, ...]
+    handoff: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Step:
+    """Where one vCTA runs, from when on, in ns, and whether it may be in one run with others."""
+
+    task: int
+    vcta: int
+    lane: int
+    start: float
+    joins: bool = False
+
+
+def export_problem(module: ir.Operation, max_vctas: int) -> Problem:
+    """The scheduling problem of a module at the stage ``memory``.
+
+    Raises CompileError where the program has more than `max_vctas` vCTAs, or a pin that cannot
+    be met.
+    """
+    with tempfile.TemporaryDirectory(prefix="ark-") as folder:
+        path = Path(folder) / "problem.json"
+        options = f"file={quoted(str(path))} max-vctas={max_vctas}"
+        run_passes(
+            module,
+            f"ark.program(ark-export-scheduling-problem{{{options}}})",
+            "scheduling",
+        )
+        return _read(json.loads(path.read_bytes()))
+
+
+def _read(content: Mapping[str, Any]) -> Problem:
+    return Problem(
+        content["sms"],
+        tuple(
+            Lane(lane["sm"], _pair(lane["warps"]), _pair(lane.get("shared_memory")))
+            for lane in content["lanes"]
+        ),
+        tuple(
+            ProblemTask(task["name"], _pair(task["lanes"]), tuple(task["ns"]))
+            for task in content["tasks"]
+        ),
+        tuple(
+            Need(need["task"], need["vcta"], need["producer"], tuple(need["vctas"]))
+            for need in content["needs"]
+        ),
+        tuple(content["handoff"]),
+    )
+
+
+def _pair(value: Any) -> Any:
+    return None if value is None else (value[0], value[1])
+
+
+def insert_schedule(
+    module: ir.Operation, problem: Problem, scheduler: str, steps: Sequence[Step]
+) -> None:
+    """Writes into the program of a module that every vCTA runs where and when `steps` say.
+
+    What is alike in all respects is one run; any other vCTA is a run of its own, so that it
+    waits for its own inputs alone, and nobody waits for more than it.
+    """
+    program = next(programs_of(module))
+    terminator = list(program.regions[0].blocks[0])[-1]
+    locations = {
+        ir.StringAttr(task.attributes["name"]).value: task.location for task in tasks_of(module)
+    }
+    with module.context, program.location, ir.InsertionPoint(terminator):
+        schedule = ark.ScheduleOp(scheduler, problem.sms)
+        with ir.InsertionPoint(schedule.body.blocks.append()):
+            for number, lane in enumerate(problem.lanes):
+                mine = sorted((s for s in steps if s.lane == number), key=lambda s: s.start)
+                if mine:
+                    _insert_lane(lane, problem, mine, locations)
+
+
+def _insert_lane(
+    lane: Lane, problem: Problem, steps: Sequence[Step], locations: Mapping[str, ir.Location]
+) -> None:
+    op = ark.LaneOp(
+        [lane.sm, lane.sm + 1],
+        list(lane.warps),
+        shared_memory=None if lane.shared_memory is None else list(lane.shared_memory),
+    )
+    with ir.InsertionPoint(op.body.blocks.append()):
+        for begin, end, task in _runs(steps):
+            name = problem.tasks[task].name
+            bounds = [ir.AffineConstantExpr.get(bound) for bound in (begin, end)]
+            ark.RunOp(
+                name, ir.AffineMapAttr.get(ir.AffineMap.get(1, 0, bounds)), loc=locations[name]
+            )
+
+
+def _runs(steps: Sequence[Step]) -> list[tuple[int, int, int]]:
+    """Ranges (begin, end, task) in the order of a lane."""
+    runs: list[tuple[int, int, int]] = []
+    for step in steps:
+        if runs and step.joins and runs[-1][1:] == (step.vcta, step.task):
+            runs[-1] = (runs[-1][0], step.vcta + 1, step.task)
+        else:
+            runs.append((step.vcta, step.vcta + 1, step.task))
+    return runs

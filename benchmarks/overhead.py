@@ -1,0 +1,84 @@
+"""What the persistent schedule costs on the CPU: per vCTA, per hand-off, per run.
+
+    python benchmarks/overhead.py [--samples 30]
+
+Programs of next to no work on two workers; medians of interleaved samples.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+
+import numpy as np
+from table import print_table
+
+import ark_mlir as ark
+from ark_mlir.runtime import Executable
+
+TASKS, ROWS = 64, 64
+HOPS = 200
+
+
+def wide() -> Executable:
+    """Tasks of 64 vCTAs of 8 numbers, each of which needs one vCTA of the task before."""
+    with ark.Program("wide") as program, ark.planner(tile=(1, 8), sync=False):
+        x = ark.input("x", (ROWS, 8))
+        for _ in range(TASKS):
+            x = ark.softmax(x)
+        ark.output("y", x)
+    return ark.compile(program, target="cpu:2")
+
+
+def ping_pong() -> Executable:
+    """A chain of tasks of one vCTA, which go to and fro between two workers."""
+    with ark.Program("pingpong") as program:
+        x = ark.input("x", (1, 8))
+        for hop in range(HOPS):
+            with ark.planner(sms=(hop % 2, hop % 2 + 1)):
+                x = ark.softmax(x)
+        ark.output("y", x)
+    return ark.compile(program, target="cpu:2")
+
+
+def seconds(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--samples", type=int, default=30)
+    samples = parser.parse_args().samples
+    broad, narrow = wide(), ping_pong()
+    many, one = np.ones((ROWS, 8), np.float32), np.ones((1, 8), np.float32)
+    arms: dict[str, tuple[Callable[[], object], float]] = {
+        "vCTA of a softmax of 8 numbers, ns of its worker": (
+            lambda: broad.run(x=many, iterations=20), 1e9 / (20 * TASKS * ROWS / 2)
+        ),
+        "task with its hand-off to the other worker, ns": (
+            lambda: narrow.run(x=one, iterations=10), 1e9 / (10 * HOPS)
+        ),
+        "run(): launch, both workers, arrays, us": (lambda: broad.run(x=many), 1e6),
+    }  # fmt: skip
+    times: dict[str, list[float]] = {name: [] for name in arms}
+    for _ in range(samples):
+        for name, (work, scale) in arms.items():
+            times[name].append(seconds(work) * scale)
+    resident = "the same in a resident kernel, us"
+    with broad.resident() as kernel:
+        times[resident] = [seconds(lambda: kernel.run(x=many)) * 1e6 for _ in range(samples)]
+    print_table(
+        ("what", "median", "least"),
+        [
+            (name, f"{statistics.median(values):.1f}", f"{min(values):.1f}")
+            for name, values in times.items()
+        ],
+    )
+
+
+if __name__ == "__main__":
+    main()

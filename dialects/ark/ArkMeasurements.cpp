@@ -1,0 +1,21 @@
+//===- ArkMeasurements.cpp - What tasks were measured to take -------------===//
+
+#include "dialects/ark/ArkMeasurements.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+std::optional<double> mlir::ark::getMeasuredNs(TaskOp task) {
+  auto ns = task->getAttrOfType<FloatAttr>(kMeasuredNsAttr);
+  return ns ? std::optional(ns.getValueAsDouble()) : std::nullopt;
+}
+
+LogicalResult mlir::ark::verifyMeasuredNs(Operation *op,
+                                          NamedAttribute attribute) {
+  auto ns = dyn_cast<FloatAttr>(attribute.getValue());
+  if (isa<TaskOp>(op) && ns && ns.getType().isF64() &&
+      ns.getValue().isFinite() && ns.getValueAsDouble() >= 0)
+    return success();
+  return op->emitOpError("attribute '")
+         << kMeasuredNsAttr << "' must be a time in ns, an f64, on an ark.task";
+}
