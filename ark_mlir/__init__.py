@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from .frontend import *  # noqa: F403 - frontend.__all__ is public as a whole
     from .pytorch import from_torch as from_torch
     from .runtime import Executable as Executable
+    from .runtime import World as World
     from .runtime import load as load
 
 __version__ = "0.1.0"
@@ -90,6 +91,7 @@ _NAMES: dict[str, tuple[str, str]] = {
     "CompileOptions": (".compiler", "CompileOptions"),
     "compile": (".compiler", "compile"),
     "Executable": (".runtime", "Executable"),
+    "World": (".runtime", "World"),
     "load": (".runtime", "load"),
     "from_torch": (".pytorch", "from_torch"),
 }

@@ -110,6 +110,8 @@ class Manifest:
     """Everything of a bundle but its sections.
 
     `sections` is None in a program that was just compiled: only a file has offsets.
+    `ranks` share the SMs equally, in order; where there are several, the name of a buffer or
+    task says its rank: ``rank0/x``.
     """
 
     producer: str
@@ -121,6 +123,7 @@ class Manifest:
     tasks: tuple[Task, ...]
     bodies: tuple[Body, ...]
     semaphores: tuple[Semaphore, ...]
+    ranks: int = 1
     statistics: Mapping[str, int | float] = field(default_factory=dict[str, "int | float"])
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     sections: tuple[Section, ...] | None = None
@@ -174,6 +177,7 @@ class Manifest:
             "tasks": [_members(task) for task in self.tasks],
             "bodies": [_members(body) for body in self.bodies],
             "semaphores": [_members(semaphore) for semaphore in self.semaphores],
+            **({"ranks": self.ranks} if self.ranks > 1 else {}),
             "statistics": _sorted(self.statistics),
             "options": _sorted(self.options),
         }

@@ -76,7 +76,7 @@ def parse_manifest(source: bytes | Mapping[str, Any], where: str) -> Manifest:
 
 
 def _manifest(node: Node) -> Manifest:
-    node.keys(_REQUIRED, frozenset({"sections"}))
+    node.keys(_REQUIRED, frozenset({"ranks", "sections"}))
     node["format"].integer(VERSION, VERSION)
     slots = enumerate(node["buffers"].items(), start=1)
     buffers = tuple(_buffer(item, slot) for slot, item in slots)
@@ -84,16 +84,18 @@ def _manifest(node: Node) -> Manifest:
         raise node["buffers"].error(f"more than {MAX_SLOTS - 1} buffers")
     _check_names(node["buffers"], buffers)
     bodies = node["bodies"].each(_body)
+    target = _target(node["target"])
     return Manifest(
         producer=node["producer"].text(),
         program=node["program"].text(),
-        target=_target(node["target"]),
+        target=target,
         entry=_entry(node["entry"]),
         arena=node["arena"].integer(0, MAX_BYTES),
         buffers=buffers,
         tasks=node["tasks"].each(_task_parser(len(bodies))),
         bodies=bodies,
         semaphores=node["semaphores"].each(_semaphore),
+        ranks=_ranks(node["ranks"], target, buffers) if "ranks" in node else 1,
         statistics=_statistics(node["statistics"]),
         options=_options(node["options"]),
         sections=_sections(node["sections"]) if "sections" in node else None,
@@ -190,6 +192,18 @@ def _check_names(node: Node, buffers: Iterable[Buffer]) -> None:
         if (space, buffer.name) in seen:
             raise node.error(f"two buffers have the name {buffer.name!r}")
         seen.add((space, buffer.name))
+
+
+def _ranks(node: Node, target: Target, buffers: Iterable[Buffer]) -> int:
+    ranks = node.integer(2, target.sms)
+    if target.sms % ranks:
+        raise node.error(f"{target.sms} SMs cannot be shared equally by {ranks} ranks")
+    for buffer in buffers:
+        owner, slash, name = buffer.name.partition("/")
+        known = slash and name and owner in {f"rank{rank}" for rank in range(ranks)}
+        if buffer.kind != "constant" and not known:
+            raise node.error(f"the name of {buffer.kind} {buffer.name!r} says no rank")
+    return ranks
 
 
 _TASK_KEYS = frozenset({"name", "body", "vctas", "grid", "ops", "location", "bytes", "flops"})

@@ -263,10 +263,13 @@ def read_array(path: str, buffer: Buffer | None) -> NDArray[Any]:
 
 def bind_parameters(executable: Executable, options: argparse.Namespace) -> None:
     """Binds what `add_binding_options` parsed; raises InvalidUsageError for what is missing."""
+    from ..runtime.binding import read_sources
+
     buffers = {buffer.name: buffer for buffer in executable.bundle.manifest.buffers}
     arrays = {
         name: read_array(path, buffers.get(name))
         for name, path in unique(options.parameters, "--param").items()
     }
     if arrays or options.files or executable.parameters:
-        executable.bind([*options.files, arrays], strict=not options.allow_extra)
+        values = read_sources([*options.files, arrays])
+        executable.bind(values, strict=not options.allow_extra)

@@ -87,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
     """Runs the command."""
     import numpy as np
 
-    from ..runtime import load
+    from ..runtime import Executable, load
 
     with load(options.bundle) as executable:
         outputs = unique(options.outputs, "--output")
@@ -100,7 +100,10 @@ def run(options: argparse.Namespace) -> int:
         inputs = read_inputs(executable, options)
         bind_parameters(executable, options)
         with progress(f"running {executable.name}"):
-            results = executable.run(inputs, iterations=options.iterations, trace=options.trace)
+            # By the names of the bundle, also where it holds several ranks.
+            results = Executable.run(
+                executable, inputs, iterations=options.iterations, trace=options.trace
+            )
         if options.report:
             print(executable.report())
     for name, array in results.items():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from .. import ir, knobs
 from ..bundle import Bundle
@@ -18,7 +18,7 @@ from .diagnostics import describe, to_error
 from .options import CompileOptions
 from .packaging import take_kernel
 from .progress import Progress
-from .source import Source, load_module
+from .source import Source, count_ranks, load_module
 from .stages import (
     prove,
     reached_stage,
@@ -31,11 +31,25 @@ from .tasks import has_schedule
 from .tiles import assign_tiles
 
 if TYPE_CHECKING:
-    from ..runtime import Executable
+    from ..runtime import Executable, World
 
 _LOG = logging.getLogger("ark.compiler")
 
 
+@overload
+def compile(
+    source: list[Any] | tuple[Any, ...],
+    target: str | Target | None = None,
+    options: CompileOptions | None = None,
+    **overrides: Any,
+) -> World: ...
+@overload
+def compile(
+    source: Source,
+    target: str | Target | None = None,
+    options: CompileOptions | None = None,
+    **overrides: Any,
+) -> Executable: ...
 def compile(
     source: Source,
     target: str | Target | None = None,
@@ -46,16 +60,20 @@ def compile(
 
     Args:
         source: an ``ark.Program``, an ``ir.Module``, the path of an ``.mlir`` file, or MLIR text.
-            A module that has been through some stages already goes on from there.
+            A module that has been through some stages already goes on from there. A list holds
+            the programs of all ranks of one world.
         target: ``cpu``, ``cpu:N`` (N workers), ``cuda:sm_90a``, ``hip:gfx942``, or a Target;
-            by default the module's own, else ARK_TARGET, else cpu.
+            by default the module's own, else ARK_TARGET, else cpu. Of several ranks each has
+            such a machine; with ``cpu`` they share the cores.
         options: see :class:`CompileOptions`; its fields can also be given as keywords.
 
     Returns:
-        The executable; its parameters are still to be bound.
+        The executable; its parameters are still to be bound. Of a list of programs a
+        :class:`ark_mlir.runtime.World`, which takes and gives a dict for each rank.
 
     Raises:
-        InvalidUsageError: source, target or an option makes no sense.
+        InvalidUsageError: source, target or an option makes no sense; or the programs of
+            several ranks do not fit together.
         UnsupportedError: this version cannot make a kernel for the target.
         VerificationError: the schedule could not be proven.
         CompileError: the MLIR does not parse, or the compiler failed.
@@ -68,7 +86,9 @@ def compile(
     module = load_module(source)
     machine = choose_target(module, target)
     backend = backend_of(machine.backend)
-    from ..runtime import Executable
+    if count_ranks(module) > 1 and machine.backend != "cpu":
+        raise UnsupportedError(f"kernels of several ranks are made for cpu, not for {machine}")
+    from ..runtime.world import World, make_executable
 
     slot = find_slot(module, machine, backend, options)
     bundle = None if slot is None else slot.load()
@@ -76,7 +96,7 @@ def compile(
         bundle = _make_bundle(module, machine, backend, options)
         if slot is not None:
             slot.save(bundle)
-    return Executable(bundle)
+    return World(bundle) if isinstance(source, list | tuple) else make_executable(bundle)
 
 
 def _make_bundle(
@@ -108,7 +128,10 @@ def choose_target(module: ir.Operation, target: str | Target | None) -> Target:
     name = "ark.target"
     if target is None and name in module.attributes:
         return Target.parse(str(module.attributes[name]))
-    machine = resolve(knobs.TARGET.get() if target is None else target)
+    wanted = knobs.TARGET.get() if target is None else target
+    machine = resolve(wanted)
+    if wanted == "cpu" and (ranks := count_ranks(module)) > 1:
+        machine = resolve(f"cpu:{max(1, machine.sms // ranks)}")
     with module.context:
         module.attributes[name] = ir.Attribute.parse(machine.mlir)
     return machine
@@ -187,6 +210,8 @@ def _stage_options(
     dump = options.dump_dir if options.dump_dir is not None else knobs.DUMP_DIR.get()
     if dump is not None:
         result["dump-dir"] = os.path.abspath(dump)
+    if stage == "graph" and options.collectives is not None:
+        result["collectives"] = options.collectives
     if stage == "scheduling" and (scheduler := _scheduler(options)) is not None:
         result["scheduler"] = scheduler
     if stage == "synchronization" and not options.verify:

@@ -10,6 +10,8 @@ from typing import Any, cast
 from ..errors import InvalidUsageError
 from ..runtime.costs import Costs
 
+_COLLECTIVES = (None, "auto", "one-shot", "two-shot", "ring")
+
 
 @dataclass(frozen=True)
 class CompileOptions:
@@ -20,6 +22,9 @@ class CompileOptions:
             small graphs; needs OR-tools); None takes ``profile`` where there is one, else ``list``.
         profile: what tasks were measured to take: the path of a trace of a run, or of a file of
             `ark profile`, or the costs themselves. It is read at once.
+        scheduler: a scheduler by name; None takes the compiler's choice.
+        collectives: how ranks exchange tensors: ``one-shot``, ``two-shot`` or ``ring``, or
+            ``auto``, as None, which goes by size.
         tile: tile shape of the result, by the name of a group or of an op in it:
             ``{"fc1": (32, 64), "matmul": (64, 64)}``; a group's own name goes first.
         trace: make a kernel that can record when each task ran.
@@ -43,6 +48,7 @@ class CompileOptions:
 
     scheduler: str | None = None
     profile: str | os.PathLike[str] | Costs | None = None
+    collectives: str | None = None
     tile: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, "tuple[int, ...]"])
     trace: bool = False
     verify: bool = True
@@ -67,6 +73,8 @@ class CompileOptions:
             raise _invalid("profile", self.profile, "a trace, a file of costs, or costs")
         if isinstance(self.profile, str | os.PathLike):
             object.__setattr__(self, "profile", Costs.read(self.profile))
+        if self.collectives not in _COLLECTIVES:
+            raise _invalid("collectives", self.collectives, "auto, one-shot, two-shot or ring")
         if not isinstance(self.cpu, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise _invalid("cpu", self.cpu, "a processor's name")
         if not isinstance(self.dump_dir, str | os.PathLike | None):  # pyright: ignore[reportUnnecessaryIsInstance]

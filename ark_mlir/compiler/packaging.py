@@ -79,6 +79,7 @@ def take_kernel(module: ir.Operation, target: Target, options: CompileOptions) -
         "tasks": [_dictionary(item) for item in _array(kernel, "tasks")],
         "bodies": [_body(item) for item in _array(kernel, "bodies")],
         "semaphores": [_dictionary(item) for item in _array(kernel, "semaphores")],
+        **({"ranks": _plain(kernel.attributes["ranks"])} if "ranks" in kernel.attributes else {}),
         "statistics": _dictionary(kernel.attributes["statistics"]),
         "options": _options(options),
     }
@@ -119,6 +120,8 @@ def _options(options: CompileOptions) -> dict[str, Any]:
     }
     if options.scheduler is not None:
         result["scheduler"] = options.scheduler
+    if options.collectives is not None:
+        result["collectives"] = options.collectives
     return result
 
 

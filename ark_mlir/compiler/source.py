@@ -2,26 +2,94 @@
 
 from __future__ import annotations
 
+import io
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 from .. import ir
-from ..errors import CompileError, InvalidUsageError, UnsupportedError
+from ..errors import CompileError, InvalidUsageError
+from ..passmanager import PassManager
 from .diagnostics import to_error
 
-Source = object  # ark.Program | ir.Module | str | os.PathLike[str]
+Source = object  # ark.Program | ir.Module | str | os.PathLike[str], or a list of them by rank
 
 
 def load_module(source: Source) -> ir.Operation:
     """A copy of the module of a program, a module, a path or MLIR text.
 
+    A list, with one of these for every rank, becomes one module.
+
     Raises:
-        InvalidUsageError: it is none of these, or the file cannot be read.
+        InvalidUsageError: it is none of these, or the file cannot be read, or the programs of
+            several ranks do not fit together; names both sides.
         CompileError: the text does not parse or verify.
-        UnsupportedError: several programs were given.
     """
     if isinstance(source, list | tuple):
-        raise UnsupportedError("this version compiles one program; several ranks come later")
+        module = join_modules([_load(part) for part in cast("Sequence[Source]", source)])
+    else:
+        module = _load(source)
+    _verify_ranks(module)
+    return module
+
+
+def join_modules(modules: Sequence[ir.Operation]) -> ir.Operation:
+    """One module with what all hold; those after the first are renamed where names clash."""
+    if not modules:
+        raise InvalidUsageError("cannot compile an empty list; expected a program for every rank")
+    if len(modules) == 1:
+        return modules[0]
+    # Every program has a context of its own. Bytecode keeps locations, and is exact.
+    with ir.Context():
+        parsed = [ir.Module.parse(_bytecode(module)).operation for module in modules]
+    joined, taken = parsed[0], set[str]()
+    body = joined.regions[0].blocks[0]
+    for rank, module in enumerate(parsed):
+        for op in list(module.regions[0].blocks[0]):
+            _rename(op.operation, rank, taken)
+            if module is not joined:
+                body.append(op)
+    return _verified(joined)
+
+
+def _bytecode(module: ir.Operation) -> bytes:
+    stream = io.BytesIO()
+    module.write_bytecode(stream)
+    return stream.getvalue()
+
+
+def _rename(op: ir.Operation, rank: int, taken: set[str]) -> None:
+    if "sym_name" not in op.attributes:
+        return
+    name = ir.StringAttr(op.attributes["sym_name"]).value
+    if name in taken:
+        name = f"{name}_rank{rank}"
+        op.attributes["sym_name"] = ir.StringAttr.get(name, op.context)
+    taken.add(name)
+
+
+def count_ranks(module: ir.Operation) -> int:
+    """How many ranks a module holds, in one program for each or in one for all."""
+    ranks = 1
+    for op in module.regions[0].blocks[0]:
+        if "world_size" in op.operation.attributes:
+            ranks = ir.IntegerAttr(op.operation.attributes["world_size"]).value
+    return ranks
+
+
+def _verify_ranks(module: ir.Operation) -> None:
+    if count_ranks(module) == 1 and len(list(module.regions[0].blocks[0])) == 1:
+        return
+    with module.context:
+        try:
+            manager = PassManager.parse("builtin.module(ark-verify-ranks)")
+            manager.run(module)  # pyright: ignore[reportUnknownMemberType]
+        except ir.MLIRError as error:
+            raise to_error(InvalidUsageError, error) from None
+
+
+def _load(source: Source) -> ir.Operation:
     # A program of the frontend has a module; looked at by name, since the frontend comes
     # before the compiler.
     module = getattr(source, "module", source)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 
 from .. import ir
 from ..errors import InvalidUsageError
 from .diagnostics import describe
 from .tasks import programs_of
+
+_RANK = re.compile(r"^rank\d+/")
 
 
 def assign_tiles(module: ir.Operation, tiles: Mapping[str, tuple[int, ...]]) -> None:
@@ -23,7 +26,8 @@ def assign_tiles(module: ir.Operation, tiles: Mapping[str, tuple[int, ...]]) -> 
         for group in _groups(module):
             name = ir.StringAttr(group.attributes["name"]).value
             ops = {op.operation.name.removeprefix("ark.") for op in group.regions[0].blocks[0]}
-            key = next((key for key in tiles if key == name), None)
+            # Of several ranks all take the tile, unless the key names one.
+            key = next((key for key in tiles if key in (name, _RANK.sub("", name))), None)
             key = key or next((key for key in tiles if key in ops), None)
             if key is None:
                 continue

@@ -30,9 +30,10 @@ from .bounded import Array
 from .interpreter import Machine, find_program, signature
 from .world import Rank, World
 
-__all__ = ["Evaluation", "error_bound", "evaluate", "run"]
+__all__ = ["Evaluation", "error_bound", "evaluate", "evaluate_ranks", "run"]
 
 Source = Program | ir.Module | str | os.PathLike[str]
+Programs = Sequence[Program | ir.Module]
 Arrays = Mapping[str, Any]
 
 
@@ -156,17 +157,26 @@ def run(
 ) -> tuple[dict[str, Array], dict[str, Array]]: ...
 @overload
 def run(
-    program: Sequence[Program | ir.Module],
+    program: Programs,
     inputs: Sequence[Arrays],
-    state: None = None,
+    state: Sequence[Arrays] | None = None,
     *,
     round_to_dtype: bool = False,
     return_states: Literal[False] = False,
 ) -> list[dict[str, Array]]: ...
+@overload
 def run(
-    program: Source | Sequence[Program | ir.Module],
+    program: Programs,
+    inputs: Sequence[Arrays],
+    state: Sequence[Arrays] | None = None,
+    *,
+    round_to_dtype: bool = False,
+    return_states: Literal[True],
+) -> tuple[list[dict[str, Array]], list[dict[str, Array]]]: ...
+def run(
+    program: Source | Programs,
     inputs: Arrays | Sequence[Arrays],
-    state: Arrays | None = None,
+    state: Arrays | Sequence[Arrays] | None = None,
     *,
     iterations: int = 1,
     round_to_dtype: bool = False,
@@ -174,42 +184,61 @@ def run(
 ) -> Any:
     """The outputs of a program by name; with `return_states`, also its states after the run.
 
-    A list of programs, one per rank, takes a list of inputs and gives a list of outputs.
+    A list of programs, one per rank, takes lists of inputs and of states, and gives lists.
     Other arguments and errors as :func:`evaluate`.
 
     Example:
         >>> outputs, states = ark.reference.run(step, {"x": x}, states, return_states=True)
     """
     if isinstance(program, (list, tuple)):
-        if not isinstance(inputs, (list, tuple)) or len(inputs) != len(program):
-            raise InvalidUsageError(f"{len(program)} programs need as many dicts of inputs")
         if iterations != 1:
             raise InvalidUsageError("several ranks are interpreted for one iteration only")
-        return _run_ranks(program, inputs, round_to_dtype)
+        results = evaluate_ranks(program, inputs, state, round_to_dtype=round_to_dtype)  # type: ignore[arg-type]
+        outputs = [result.outputs for result in results]
+        return (outputs, [result.states for result in results]) if return_states else outputs
     result = evaluate(
         program,  # type: ignore[arg-type]
         inputs,  # type: ignore[arg-type]
-        state,
+        state,  # type: ignore[arg-type]
         iterations=iterations,
         round_to_dtype=round_to_dtype,
     )
     return (result.outputs, result.states) if return_states else result.outputs
 
 
-def _run_ranks(
-    programs: Sequence[Program | ir.Module], inputs: Sequence[Arrays], round_to_dtype: bool
-) -> list[dict[str, Array]]:
+def evaluate_ranks(
+    programs: Programs,
+    inputs: Sequence[Arrays],
+    states: Sequence[Arrays] | None = None,
+    *,
+    bound: bool = False,
+    round_to_dtype: bool = False,
+) -> list[Evaluation]:
+    """Interprets the programs of all ranks side by side; everything as a list by rank.
+
+    Other arguments and errors as :func:`evaluate`.
+
+    Example:
+        >>> ark.reference.evaluate_ranks([p0, p1], [{"x": x0}, {"x": x1}], bound=True)[1].bounds
+    """
+    for what, arrays in (("inputs", inputs), ("states", states)):
+        if arrays is not None and (
+            not isinstance(arrays, (list, tuple)) or len(arrays) != len(programs)
+        ):
+            raise InvalidUsageError(f"{len(programs)} programs need as many dicts of {what}")
     world = World(len(programs))
-    outcomes: list[dict[str, Array] | BaseException] = [{} for _ in programs]
+    outcomes: list[Evaluation | BaseException] = [Evaluation({}, {}, {}) for _ in programs]
 
     def work(number: int) -> None:
         try:
             outcomes[number] = evaluate(
                 programs[number],
                 inputs[number],
+                None if states is None else states[number],
+                bound=bound,
                 round_to_dtype=round_to_dtype,
                 rank=Rank(number, world),
-            ).outputs
+            )
         except BaseException as error:  # handed to the caller below
             outcomes[number] = error
             world.barrier.abort()
@@ -223,7 +252,7 @@ def _run_ranks(
     # The rank that failed on its own says more than those that waited for it.
     for error in sorted(errors, key=lambda e: isinstance(e, RankFailedError)):
         raise error
-    return [o for o in outcomes if isinstance(o, dict)]
+    return [o for o in outcomes if isinstance(o, Evaluation)]
 
 
 def error_bound(program: Source, inputs: Arrays, state: Arrays | None = None) -> dict[str, Array]:

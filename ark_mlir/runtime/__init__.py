@@ -13,7 +13,9 @@ from ..bundle import read_bundle
 from .driver import Driver, Fault, Launch, Memory, Outcome, Stop
 from .drivers import DRIVERS, DriverTable
 from .executable import Executable, Resident
+from .meeting import Rank
 from .report import Report
+from .world import ResidentWorld, World, make_executable
 
 __all__ = [
     "Driver",
@@ -23,9 +25,12 @@ __all__ = [
     "Launch",
     "Memory",
     "Outcome",
+    "Rank",
     "Report",
     "Resident",
+    "ResidentWorld",
     "Stop",
+    "World",
     "load",
 ]
 
@@ -47,4 +52,4 @@ def load(path: str | os.PathLike[str], drivers: DriverTable = DRIVERS) -> Execut
     Example:
         >>> exe = ark.load("mlp.arkbin")                            # doctest: +SKIP
     """
-    return Executable(read_bundle(path), drivers).prepare()
+    return make_executable(read_bundle(path), drivers).prepare()

@@ -143,8 +143,10 @@ def failure(bundle: Bundle, outcome: Outcome, timeout_ns: int) -> ArkError:
 def _data_error(bundle: Bundle, outcome: Outcome) -> ArkError:
     fault, tasks = outcome.fault, bundle.manifest.tasks
     task = tasks[fault.task] if 0 <= fault.task < len(tasks) else None
+    # Of several ranks only the task's name says whose data it was.
+    who = f"task {task.name!r}: " if task and bundle.manifest.ranks > 1 else ""
     return DataRangeError(
-        f"index {fault.index} is out of range [0, {fault.bound})",
+        f"{who}index {fault.index} is out of range [0, {fault.bound})",
         location=(task.location if task else None) or None,
         op=_op(task) or None,
     )

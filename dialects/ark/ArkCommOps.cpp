@@ -1,5 +1,4 @@
-//===- ArkCommOps.cpp - Collectives and channel primitives
-//------------------===//
+//===- ArkCommOps.cpp - Collectives and channel primitives ---------------===//
 
 #include "dialects/ark/ArkOps.h"
 
@@ -101,28 +100,23 @@ static LogicalResult checkPeer(Loc loc, int64_t peer) {
   return emitOptionalError(loc, "peer ", peer, " is negative (collective_c5)");
 }
 
+/// collective_c5 and collective_c6: negative tags are the expansion's own.
+static LogicalResult checkPeerAndTag(Loc loc, int64_t peer, int64_t tag) {
+  if (failed(checkPeer(loc, peer)))
+    return failure();
+  if (tag >= 0)
+    return success();
+  return emitOptionalError(loc, "tag ", tag, " is negative (collective_c6)");
+}
+
 LogicalResult SendOp::inferReturnTypes(MLIRContext *, Loc loc, Adaptor adaptor,
                                        Types &types) {
   types.push_back(adaptor.getOperand().getType());
-  return checkPeer(loc, adaptor.getPeer());
+  return checkPeerAndTag(loc, adaptor.getPeer(), adaptor.getTag());
 }
 
-LogicalResult RecvOp::verify() { return checkPeer(getLoc(), getPeer()); }
+LogicalResult RecvOp::verify() {
+  return checkPeerAndTag(getLoc(), getPeer(), getTag());
+}
+
 LogicalResult ChannelOpenOp::verify() { return checkPeer(getLoc(), getPeer()); }
-
-/// channel_c1
-template <typename OpT>
-static LogicalResult verifyTransfer(OpT op) {
-  auto local = cast<MemRefType>(op.getLocal().getType());
-  auto remote = cast<MemRefType>(op.getRemote().getType());
-  if (local.getShape() == remote.getShape() &&
-      local.getElementType() == remote.getElementType())
-    return success();
-  return op.emitOpError("sides differ, ")
-         << local << " and " << remote << " (channel_c1)";
-}
-
-LogicalResult ChannelPutOp::verify() { return verifyTransfer(*this); }
-LogicalResult ChannelGetOp::verify() { return verifyTransfer(*this); }
-LogicalResult ChannelPutPacketOp::verify() { return verifyTransfer(*this); }
-LogicalResult ChannelReadPacketOp::verify() { return verifyTransfer(*this); }

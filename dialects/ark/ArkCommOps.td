@@ -88,7 +88,10 @@ def Ark_SendOp : Ark_CollectiveOp<"send"> {
   let assemblyFormat = [{
     $operand `to` $peer `tag` `=` $tag attr-dict `:` functional-type(operands, results)
   }];
-  let description = "- (collective_c5) the peer is not negative.";
+  let description = [{
+    - (collective_c5) the peer is not negative.
+    - (collective_c6) the tag is not negative.
+  }];
 }
 
 def Ark_RecvOp : Ark_Op<"recv", [DeclareOpInterfaceMethods<Ark_CollectiveOpInterface>,
@@ -97,67 +100,72 @@ def Ark_RecvOp : Ark_Op<"recv", [DeclareOpInterfaceMethods<Ark_CollectiveOpInter
   let arguments = (ins I64Attr:$peer, I64Attr:$tag);
   let results = (outs Ark_Tensor:$result);
   let assemblyFormat = "`from` $peer `tag` `=` $tag attr-dict `:` type($result)";
-  let description = "- (collective_c5) the peer is not negative.";
+  let description = [{
+    - (collective_c5) the peer is not negative.
+    - (collective_c6) the tag is not negative.
+  }];
   let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//
 // Primitives on channels
 //===----------------------------------------------------------------------===//
+//
+// They move values and not buffers: where a value lies at the peer, and who
+// waits for whom when its bytes are used again, is for the `memory` and
+// `synchronization` stages to decide and to prove.
 
 class Ark_ChannelOp<string mnemonic, list<Trait> traits = []>
-    : Ark_Op<"channel." # mnemonic, traits>;
+    : Ark_Op<"channel." # mnemonic,
+             !listconcat([MemoryEffects<[MemRead, MemWrite]>], traits)>;
 
-def Ark_ChannelOpenOp : Ark_ChannelOp<"open"> {
-  let summary = "The channel to a peer";
+def Ark_ChannelOpenOp : Ark_Op<"channel.open", [Pure]> {
+  let summary = "The channel to a peer and from it";
+  let description = [{
+    Both ends name the same tag. What one end puts, the other takes in the same
+    order.
+
+    - (collective_c5) the peer is not negative.
+  }];
   let arguments = (ins I64Attr:$peer, I64Attr:$tag);
   let results = (outs Ark_ChannelType:$channel);
   let assemblyFormat = "`peer` `=` $peer `tag` `=` $tag attr-dict `:` type($channel)";
-  let description = "- (collective_c5) the peer is not negative.";
   let hasVerifier = 1;
 }
 
-class Ark_ChannelTransferOp<string mnemonic> : Ark_ChannelOp<mnemonic> {
-  let arguments = (ins Ark_ChannelType:$channel,
-                       Arg<AnyStaticShapeMemRef, "local side", [MemRead, MemWrite]>:$local,
-                       Arg<AnyStaticShapeMemRef, "peer's side", [MemRead, MemWrite]>:$remote);
-  let assemblyFormat = [{
-    $channel `,` $local `,` $remote attr-dict
-    `:` type($channel) `,` type($local) `,` type($remote)
-  }];
-  let description = [{
-    - (channel_c1) both sides have one shape and element type.
-  }];
-  let hasVerifier = 1;
+class Ark_ChannelPutBaseOp<string mnemonic> : Ark_ChannelOp<mnemonic> {
+  let arguments = (ins Ark_ChannelType:$channel, Ark_Tensor:$operand);
+  let assemblyFormat = "$channel `,` $operand attr-dict `:` type($channel) `,` type($operand)";
 }
 
-def Ark_ChannelPutOp : Ark_ChannelTransferOp<"put"> {
-  let summary = "Copies a local buffer to the peer";
-}
-def Ark_ChannelGetOp : Ark_ChannelTransferOp<"get"> {
-  let summary = "Copies a buffer of the peer here";
-}
-def Ark_ChannelPutPacketOp : Ark_ChannelTransferOp<"put_packet"> {
-  let summary = "Copies a small buffer to the peer as packets that carry the epoch";
-}
-def Ark_ChannelReadPacketOp : Ark_ChannelTransferOp<"read_packet"> {
-  let summary = "Reads packets that the peer put, each when its epoch arrives";
+class Ark_ChannelTakeBaseOp<string mnemonic> : Ark_ChannelOp<mnemonic> {
+  let arguments = (ins Ark_ChannelType:$channel);
+  let results = (outs Ark_Tensor:$result);
+  let assemblyFormat = "$channel attr-dict `:` type($channel) `->` type($result)";
 }
 
-class Ark_ChannelSyncOp<string mnemonic> : Ark_ChannelOp<mnemonic,
-    [MemoryEffects<[MemRead, MemWrite]>]> {
+class Ark_ChannelSyncOp<string mnemonic> : Ark_ChannelOp<mnemonic> {
   let arguments = (ins Ark_ChannelType:$channel);
   let assemblyFormat = "$channel attr-dict `:` type($channel)";
 }
 
+def Ark_ChannelPutOp : Ark_ChannelPutBaseOp<"put"> {
+  let summary = "Copies a tensor to the peer, who may read it after the next signal";
+}
 def Ark_ChannelSignalOp : Ark_ChannelSyncOp<"signal"> {
   let summary = "Releases everything put so far to the peer";
 }
 def Ark_ChannelWaitOp : Ark_ChannelSyncOp<"wait"> {
   let summary = "Waits for one signal of the peer";
 }
-def Ark_ChannelFlushOp : Ark_ChannelSyncOp<"flush"> {
-  let summary = "Waits until the local side of every put may be reused";
+def Ark_ChannelGetOp : Ark_ChannelTakeBaseOp<"get"> {
+  let summary = "The next tensor that the peer put and signalled";
+}
+def Ark_ChannelPutPacketOp : Ark_ChannelPutBaseOp<"put_packet"> {
+  let summary = "Copies a small tensor to the peer as packets that carry the epoch";
+}
+def Ark_ChannelReadPacketOp : Ark_ChannelTakeBaseOp<"read_packet"> {
+  let summary = "The next tensor that the peer put as packets, when its epoch arrives";
 }
 
 #endif // ARK_COMM_OPS_TD

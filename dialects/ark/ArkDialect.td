@@ -40,6 +40,8 @@ def Ark_Dialect : Dialect {
     static constexpr llvm::StringLiteral kStageAttr = "ark.stage";
     static constexpr llvm::StringLiteral kPlanAttr = "ark.plan";
     static constexpr llvm::StringLiteral kLargestLiveSetAttr = "ark.largest_live_set";
+    /// Entry of a plan: which rank's SMs a group or task runs on.
+    static constexpr llvm::StringLiteral kRankKey = "rank";
 
   private:
     void registerAttributes();

@@ -168,6 +168,7 @@ def Ark_KernelOp : Ark_Op<"kernel"> {
     - `instructions`: `tensor<Ix4xi32>`: opcode and three fields.
     - `lanes`: SM, first and last instruction of every lane, `tensor<Lx3xi32>`.
     - `semaphores`: a dictionary each (`name`, `arrivals`, `handoff`).
+    - `ranks`: how many ranks share the SMs equally, where there are several.
     - `timeline`: predicted start and duration of every instruction in ns, `tensor<Ix2xi64>`.
   }];
   // `program` and not `sym_name`: a kernel is named after its program, whose
@@ -177,7 +178,8 @@ def Ark_KernelOp : Ark_Op<"kernel"> {
                        ElementsAttr:$operands, ElementsAttr:$task_table,
                        ElementsAttr:$instructions, ElementsAttr:$lanes,
                        ArrayAttr:$semaphores, ElementsAttr:$timeline,
-                       OptionalAttr<DictionaryAttr>:$statistics);
+                       OptionalAttr<DictionaryAttr>:$statistics,
+                       OptionalAttr<I64Attr>:$ranks);
   let assemblyFormat = "$program attr-dict";
 }
 

@@ -133,6 +133,10 @@ static LogicalResult verifyInterface(ProgramOp program) {
   return success();
 }
 
+int64_t ProgramOp::getNumRanks() {
+  return getRank() ? 1 : getWorldSize().value_or(1);
+}
+
 LogicalResult ProgramOp::verifyRegions() {
   if (failed(verifyInterface(*this)) || failed(verifyStop(*this)))
     return failure();

@@ -27,6 +27,9 @@ def Ark_ProgramOp : Ark_Op<"program", [IsolatedFromAbove, FunctionOpInterface]> 
     Until `memory` the body computes on tensors and ends in `ark.return`; after
     it the arguments are buffers and results are output arguments.
 
+    With `rank` and `world_size` it is the program of one rank of several; with
+    `world_size` alone it is that of all ranks, which the `graph` stage makes.
+
     - (program_c1) every argument has `ark.kind` and a name. Names are distinct among
       outputs, among constants and among all other arguments.
     - (program_c2) a scalar is a tensor of rank zero of i32 or i64.
@@ -66,6 +69,9 @@ def Ark_ProgramOp : Ark_Op<"program", [IsolatedFromAbove, FunctionOpInterface]> 
     ::llvm::StringRef getResultName(unsigned index);
     /// True from the `memory` stage on.
     bool isBufferized();
+    /// How many ranks the program holds: all of its world's once they were
+    /// joined, which leaves it without a rank of its own.
+    int64_t getNumRanks();
   }];
 }
 

@@ -15,8 +15,20 @@ static constexpr double kMaxBandwidthShare = 2;
 
 TargetAttr mlir::ark::findTarget(Operation *op) {
   auto module = op->getParentOfType<ModuleOp>();
-  return module ? module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr)
-                : TargetAttr();
+  auto target = module
+                    ? module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr)
+                    : TargetAttr();
+  auto program = dyn_cast<ProgramOp>(op);
+  if (!program)
+    program = op->getParentOfType<ProgramOp>();
+  int64_t ranks = program ? program.getNumRanks() : 1;
+  if (!target || ranks == 1)
+    return target;
+  return TargetAttr::get(
+      target.getContext(), target.getBackend(), target.getArch(),
+      target.getSms() * ranks, target.getWarps(), target.getSharedMemory(),
+      target.getBandwidth() * ranks, target.getFlops() * ranks,
+      target.getHandoff(), target.getBarrier(), target.getOverhead());
 }
 
 CostModel::CostModel(ProgramOp program, int64_t sms)

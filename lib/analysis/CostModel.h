@@ -13,7 +13,8 @@
 
 namespace mlir::ark {
 
-/// The target of a module; null where it has none.
+/// The machine that a program, or the one around an op, runs on: the target of
+/// its module, as many times as the program has ranks; null without a target.
 TargetAttr findTarget(Operation *op);
 
 /// One of `count` vCTAs of a task, which moves `bytes` and computes `flops`.

@@ -24,8 +24,13 @@ struct IsolateResultsPass
     for (OpOperand &operand : ret->getOpOperands()) {
       Value value = operand.get();
       Operation *op = value.getDefiningOp();
-      // An update's result is the state's buffer, not one of the result's own.
-      bool own = op && !isa<ViewOpInterface, ConstantOp>(op) && !isState(value);
+      // An update's result is the state's buffer, not one of the result's own,
+      // and what came from another rank is that rank's to write.
+      bool own =
+          op &&
+          !isa<ViewOpInterface, ConstantOp, ChannelGetOp, ChannelReadPacketOp>(
+              op) &&
+          !isState(value);
       if (own && seen.insert(value).second)
         continue;
       operand.set(CopyOp::create(builder, value.getLoc(), value));

@@ -21,7 +21,9 @@ namespace mlir::ark {
 #include "passes/graph/Passes.h.inc"
 
 /// ark ops on tensors become groups. For a pass manager on modules.
-void buildGraphPipeline(OpPassManager &pm);
+/// `collectives` is the algorithm that all of them use; empty lets sizes
+/// decide.
+void buildGraphPipeline(OpPassManager &pm, StringRef collectives = "");
 
 } // namespace mlir::ark
 

@@ -10,14 +10,116 @@ def VerifyInputPass : Pass<"ark-verify-input", "::mlir::ark::ProgramOp"> {
   let description = [{
     What the dialect can express and the later stages cannot run gives one
     error here, at the op that is at fault, instead of a puzzling one later:
-    collectives between several ranks, channel primitives, ops that are not
-    graph ops, and a program that is already further down the pipeline.
+    ops that are not graph ops, communication in a program without rank and
+    world size, and a program that is already further down the pipeline.
 
     - (input_c1) a tensor takes at most 2^47 bytes, which is what a process can
       address. (Arguments: program_c5.)
 
     Changes nothing.
   }];
+}
+
+def VerifyRanksPass : Pass<"ark-verify-ranks", "::mlir::ModuleOp"> {
+  let summary = "Checks that the programs of all ranks fit together";
+  let description = [{
+    Errors are at an op of one rank, with a note at the other's.
+
+    - (ranks_c1) either no program of the module has a rank, or there is one
+      program for every rank of one world.
+    - (ranks_c2) a collective has the world size of its program.
+    - (ranks_c3) all ranks execute the same collectives in the same order: op,
+      type of the operand, kind, axis and root agree.
+    - (ranks_c4) what a rank sends to another under a tag is received there under
+      that tag, in the same order and with the same types.
+
+    Changes nothing.
+  }];
+}
+
+def ExpandCollectivesPass : Pass<"ark-expand-collectives", "::mlir::ark::ProgramOp"> {
+  let summary = "Expands collectives into primitives on channels, by size";
+  let description = [{
+    What each rank does for a collective: it puts tensors to others, takes what
+    they put, and combines. `ark.send` and `ark.recv` are one put and one take.
+
+    | algorithm | all_reduce | broadcast | all_gather, reduce_scatter |
+    |---|---|---|---|
+    | one-shot | all to all ranks, everyone reduces | from the root to all | to all |
+    | two-shot | a part to its rank, which reduces it; reduced parts to all | parts, then as all_gather | to all |
+    | ring | parts once around, reduced on the way; once more as they are | around the ring | around the ring |
+
+    `ark.all_to_all` sends every part straight to its rank. `auto` takes one shot
+    up to `one-shot-bytes` (times two over the ranks, since a rank sends to all
+    others; always among two), two shots up to `two-shot-bytes`, else the ring.
+    Messages of at most `packet-bytes` are packets, others are put and signalled.
+
+    Sums of floats are taken in f32 and rounded once, in order of rank, so that
+    one shot and two shots give the same bits on every rank; the ring adds part `r`
+    in the order `r + 1, ..., r`.
+
+    ```mlir
+    %1 = ark.all_reduce sum %0 world_size = 2 : (tensor<4xf32>) -> tensor<4xf32>
+    ```
+    becomes, on rank 0,
+    ```mlir
+    %c = ark.channel.open peer = 1 tag = -1 : !ark.channel
+    ark.channel.put_packet %c, %0 : !ark.channel, tensor<4xf32>
+    %p = ark.channel.read_packet %c : !ark.channel -> tensor<4xf32>
+    %1 = ark.add %0, %p : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+    ```
+  }];
+  let options = [
+    Option<"algorithm", "algorithm", "std::string", /*default=*/"\"auto\"",
+           "auto, one-shot, two-shot or ring">,
+    Option<"oneShotBytes", "one-shot-bytes", "int64_t", "256 << 10",
+           "Largest tensor that two ranks exchange in one shot; less for more ranks">,
+    Option<"twoShotBytes", "two-shot-bytes", "int64_t", "1 << 20",
+           "Largest tensor exchanged in two shots">,
+    Option<"packetBytes", "packet-bytes", "int64_t", "256 << 10",
+           "Largest message that goes as packets">,
+  ];
+  let statistics = [
+    Statistic<"numCollectives", "collectives", "Collectives expanded">,
+    Statistic<"numPuts", "puts", "Messages to other ranks">,
+  ];
+}
+
+def JoinRanksPass : Pass<"ark-join-ranks", "::mlir::ModuleOp"> {
+  let summary = "Makes one program of the programs of all ranks";
+  let description = [{
+    One schedule then holds the lanes of all ranks, one proof covers the orders
+    between them, and what crosses from one rank to another is an ordinary
+    dependence. Names of arguments, results and groups get their rank in front,
+    where there are several, and the plan of each group says its rank.
+
+    What one rank puts is a group of its own, which copies it to where
+    the other reads it. Signals and waits disappear: the `synchronization` stage
+    derives them from what is read.
+
+    - (channel_c1) what is taken from a channel has the type and the form (packet or
+      not) of what was put.
+    - (channel_c2) everything that is put is taken, and no ranks wait for each
+      other in a circle.
+
+    ```mlir
+    ark.program @p(%x: tensor<4xf32> {...name = "x"}) -> ... attributes {rank = 0, world_size = 2} {
+      %c = ark.channel.open peer = 1 tag = 0 : !ark.channel
+      ark.channel.put_packet %c, %x : !ark.channel, tensor<4xf32>
+      ...
+    ark.program @q() -> ... attributes {rank = 1, world_size = 2} {
+      %c = ark.channel.open peer = 0 tag = 0 : !ark.channel
+      %y = ark.channel.read_packet %c : !ark.channel -> tensor<4xf32>
+      %0 = ark.group "relu" (%a = %y) : ...
+    ```
+    becomes
+    ```mlir
+    ark.program @p(%x: tensor<4xf32> {...name = "rank0/x"}) -> ... attributes {world_size = 2} {
+      %y = ark.group "rank0/put_packet.to1" (%a = %x) attributes {plan = {rank = 0}} : ...
+      %0 = ark.group "rank1/relu" (%a = %y) attributes {plan = {rank = 1}} : ...
+    ```
+  }];
+  let statistics = [Statistic<"numRanks", "ranks", "Programs joined">];
 }
 
 def NormalizeGraphPass : Pass<"ark-normalize-graph", "::mlir::ark::ProgramOp"> {

@@ -8,10 +8,15 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-void ark::buildGraphPipeline(OpPassManager &pm) {
-  OpPassManager &program = pm.nest<ProgramOp>();
+void ark::buildGraphPipeline(OpPassManager &pm, StringRef collectives) {
   // What cannot run is said before anything changes the user's ops.
-  program.addPass(createVerifyInputPass());
+  pm.addNestedPass<ProgramOp>(createVerifyInputPass());
+  pm.addPass(createVerifyRanksPass());
+  OpPassManager &program = pm.nest<ProgramOp>();
+  ExpandCollectivesPassOptions options;
+  if (!collectives.empty())
+    options.algorithm = collectives.str();
+  program.addPass(createExpandCollectivesPass(options));
   // Folds and dead code first: patterns below look at uses.
   program.addPass(createCanonicalizerPass());
   program.addPass(createNormalizeGraphPass());
@@ -20,5 +25,7 @@ void ark::buildGraphPipeline(OpPassManager &pm) {
   // After CSE, which would merge the copies that this inserts.
   program.addPass(createIsolateResultsPass());
   program.addPass(createFormGroupsPass());
-  program.addPass(createVerifyGraphPass());
+  // Groups are formed rank by rank: none may hold ops of two.
+  pm.addPass(createJoinRanksPass());
+  pm.addNestedPass<ProgramOp>(createVerifyGraphPass());
 }

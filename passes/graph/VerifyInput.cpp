@@ -42,11 +42,19 @@ static LogicalResult checkSizes(Operation &op) {
   return success();
 }
 
-static LogicalResult checkOp(Operation &op) {
-  if (isa<CollectiveOpInterface>(op))
+static bool isCommunication(Operation &op) {
+  return isa<CollectiveOpInterface, ChannelOpenOp, ChannelPutOp,
+             ChannelPutPacketOp, ChannelSignalOp, ChannelWaitOp, ChannelGetOp,
+             ChannelReadPacketOp>(op);
+}
+
+static LogicalResult checkOp(ProgramOp program, Operation &op) {
+  if (isCommunication(op)) {
+    if (program.getRank() && program.getWorldSize())
+      return checkSizes(op);
     return op.emitError("'")
-           << op.getName() << "' cannot be executed yet: programs run on one "
-           << "rank, without collectives";
+           << op.getName() << "' needs a program with rank and world_size";
+  }
   if (isa<ViewOpInterface, ElementwiseOpInterface, AnchorOpInterface,
           ConstantOp, ConcatOp, GroupOp, ReturnOp>(op))
     return failure(failed(checkSizes(op)) || failed(checkExtents(op)));
@@ -66,7 +74,7 @@ struct VerifyInputPass : ark::impl::VerifyInputPassBase<VerifyInputPass> {
       return signalPassFailure();
     }
     for (Operation &op : program.getBody().front())
-      if (failed(checkOp(op)))
+      if (failed(checkOp(program, op)))
         return signalPassFailure();
   }
 };

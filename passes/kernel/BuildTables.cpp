@@ -47,6 +47,7 @@ private:
   void addInstruction(abi::Opcode opcode, int64_t a, int64_t b = 0,
                       int64_t c = 0);
   DictionaryAttr getStatistics();
+  IntegerAttr getRanks();
   int64_t getArenaBytes();
 
   template <typename T>
@@ -358,6 +359,11 @@ DictionaryAttr TableBuilder::getStatistics() {
   return builder.getDictionaryAttr(entries);
 }
 
+IntegerAttr TableBuilder::getRanks() {
+  int64_t ranks = program.getNumRanks();
+  return ranks > 1 ? builder.getI64IntegerAttr(ranks) : IntegerAttr();
+}
+
 FailureOr<KernelOp> TableBuilder::build() {
   addBuffers();
   if (failed(findStop()) || failed(addTasks()))
@@ -377,7 +383,7 @@ FailureOr<KernelOp> TableBuilder::build() {
       getTable<int64_t>(operands, 2), getTable<int32_t>(taskTable, 2),
       getTable<int32_t>(instructions, 4), getTable<int32_t>(lanes, 3),
       builder.getArrayAttr(semaphores), getTable<int64_t>(timeline, 2),
-      getStatistics());
+      getStatistics(), getRanks());
 }
 
 namespace {

@@ -39,19 +39,35 @@ private:
 
   const Liveness &liveness;
   SmallVector<int64_t> sizes;
+  /// Of every intermediate; each rank has a part of the arena of its own, and
+  /// offsets count from its begin.
+  SmallVector<int64_t> ranks;
   /// interferes[i][j]: i and j must not share bytes.
   std::vector<llvm::BitVector> interferes;
 };
 } // namespace
 
+/// An intermediate lies with the rank that reads it, as what one rank puts lies
+/// with the other: its last task is a reader, if it has any.
+static int64_t getRank(const Intermediate &intermediate,
+                       ArrayRef<TaskOp> tasks) {
+  if (intermediate.tasks.empty())
+    return 0;
+  DictionaryAttr plan = TaskOp(tasks[intermediate.tasks.back()]).getPlanAttr();
+  auto rank = plan ? plan.getAs<IntegerAttr>(ArkDialect::kRankKey) : nullptr;
+  return rank ? rank.getInt() : 0;
+}
+
 Planner::Planner(const Liveness &liveness) : liveness(liveness) {
   size_t count = liveness.getIntermediates().size();
-  for (const Intermediate &intermediate : liveness.getIntermediates())
+  for (const Intermediate &intermediate : liveness.getIntermediates()) {
     sizes.push_back(llvm::alignTo(intermediate.bytes, kAlignment));
+    ranks.push_back(getRank(intermediate, liveness.getTasks()));
+  }
   interferes.assign(count, llvm::BitVector(count));
   for (unsigned i = 0; i < count; ++i)
     for (unsigned j = 0; j < i; ++j)
-      if (!liveness.mayShare(i, j)) {
+      if (ranks[i] == ranks[j] && !liveness.mayShare(i, j)) {
         interferes[i].set(j);
         interferes[j].set(i);
       }
@@ -123,6 +139,12 @@ Plan Planner::run() const {
     if (!best || plan.bytes < best->bytes)
       best = std::move(plan);
   }
+  // All parts have the size of the largest: one rank's offset is another's.
+  int64_t share = best->bytes;
+  for (auto [offset, rank] : llvm::zip(best->offsets, ranks))
+    offset += rank * share;
+  if (!ranks.empty())
+    best->bytes = share * (*llvm::max_element(ranks) + 1);
   return *best;
 }
 

@@ -49,6 +49,25 @@ static void addWholeInput(TaskOp task, Value tensor) {
   task.setInputRegionsAttr(ArrayAttr::get(context, regions));
 }
 
+static Attribute getRank(TaskOp task) {
+  return task.getPlan() ? task.getPlan()->get(ArkDialect::kRankKey)
+                        : Attribute();
+}
+
+/// The rank of a task that reads `tensor` through views, if any.
+static Attribute findRankOfReader(Value tensor) {
+  for (Operation *user : tensor.getUsers()) {
+    Attribute rank;
+    if (auto task = dyn_cast<TaskOp>(user))
+      rank = getRank(task);
+    else if (isa<ViewOpInterface>(user))
+      rank = findRankOfReader(user->getResult(0));
+    if (rank)
+      return rank;
+  }
+  return {};
+}
+
 namespace {
 struct ResolveViewsPass
     : public ark::impl::ResolveViewsPassBase<ResolveViewsPass> {
@@ -62,6 +81,7 @@ private:
   void copyWhatIsOverwritten(CopyTaskBuilder &copies);
   void copyIntoOutputs(CopyTaskBuilder &copies);
   void makeDependencesReads();
+  void placeCopies();
 };
 } // namespace
 
@@ -143,6 +163,28 @@ void ResolveViewsPass::makeDependencesReads() {
   }
 }
 
+/// In a program of several ranks, a copy runs where it is read; what is read by
+/// no task is a result, and is copied where it was made.
+void ResolveViewsPass::placeCopies() {
+  if (getOperation().getNumRanks() == 1)
+    return;
+  auto tasks = llvm::to_vector(getOperation().getBody().getOps<TaskOp>());
+  // Readers first: they may be copies themselves.
+  for (TaskOp task : llvm::reverse(tasks)) {
+    if (getRank(task))
+      continue;
+    Attribute rank = findRankOfReader(task.getResult(0));
+    if (auto producer = skipViews(task.getInputs()[0]).getDefiningOp<TaskOp>();
+        !rank && producer)
+      rank = getRank(producer);
+    if (rank)
+      task.setPlanAttr(DictionaryAttr::get(
+          task.getContext(),
+          NamedAttribute(
+              StringAttr::get(task.getContext(), ArkDialect::kRankKey), rank)));
+  }
+}
+
 void ResolveViewsPass::runOnOperation() {
   ProgramOp program = getOperation();
   if (program.getBody().empty() || program.isBufferized())
@@ -155,4 +197,5 @@ void ResolveViewsPass::runOnOperation() {
   copyWhatIsOverwritten(copies);
   copyIntoOutputs(copies);
   makeDependencesReads();
+  placeCopies();
 }

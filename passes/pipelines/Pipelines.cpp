@@ -23,8 +23,9 @@ using namespace mlir::ark;
 // The stages
 //===----------------------------------------------------------------------===//
 
-static void buildGraph(OpPassManager &pm, const CompilePipelineOptions &) {
-  buildGraphPipeline(pm);
+static void buildGraph(OpPassManager &pm,
+                       const CompilePipelineOptions &options) {
+  buildGraphPipeline(pm, options.collectives);
 }
 
 static void buildTiling(OpPassManager &pm, const CompilePipelineOptions &) {
@@ -136,6 +137,11 @@ struct CompileFlags {
       llvm::cl::desc("Machine to compile for: cpu, cpu:<workers>, "
                      "cuda:<arch>, hip:<arch>"),
       llvm::cl::value_desc("target")};
+  llvm::cl::opt<std::string> collectives{
+      "ark-collectives",
+      llvm::cl::desc("Algorithm of collectives: auto, one-shot, two-shot or "
+                     "ring"),
+      llvm::cl::value_desc("name")};
   llvm::cl::opt<std::string> scheduler{"ark-scheduler",
                                        llvm::cl::desc("Scheduler by name"),
                                        llvm::cl::value_desc("name")};
@@ -165,6 +171,7 @@ buildFromFlags(OpPassManager &pm, StringRef to,
   options.to = to.str();
   options.from = flags.from;
   options.target = flags.target;
+  options.collectives = flags.collectives;
   options.scheduler = flags.scheduler;
   options.dumpDir = flags.dumpDir;
   options.trace = flags.trace;

@@ -42,6 +42,11 @@ struct CompilePipelineOptions
       llvm::cl::desc("cpu, cpu:<workers>, cuda:<arch>, hip:<arch>, or the text "
                      "of an #ark.target; default: the module's own"),
       llvm::cl::init("")};
+  Option<std::string> collectives{
+      *this, "collectives",
+      llvm::cl::desc("Algorithm of collectives: auto, one-shot, two-shot or "
+                     "ring"),
+      llvm::cl::init("")};
   Option<std::string> scheduler{*this, "scheduler",
                                 llvm::cl::desc("Scheduler by name"),
                                 llvm::cl::init("")};

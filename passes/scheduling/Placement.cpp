@@ -112,27 +112,54 @@ static FailureOr<unsigned> findSlot(TaskOp task, Interval warps,
   return slots.size() - 1;
 }
 
-FailureOr<Placement> Placement::read(ArrayRef<TaskOp> tasks,
-                                     TargetAttr target) {
+/// The SMs of the rank whose task it is. A task of no rank may use all.
+static FailureOr<Interval> getRankSMs(TaskOp task, int64_t sms, int64_t ranks) {
+  Attribute value =
+      task.getPlan() ? task.getPlan()->get(ArkDialect::kRankKey) : Attribute();
+  if (!value)
+    return Interval(0, sms);
+  auto rank = dyn_cast<IntegerAttr>(value);
+  if (!rank || rank.getInt() < 0 || rank.getInt() >= ranks)
+    return task.emitOpError("plan names rank ")
+           << value << ", and the program has " << ranks;
+  int64_t share = sms / ranks;
+  return Interval(rank.getInt() * share, (rank.getInt() + 1) * share);
+}
+
+/// Where a task may run: `pinned` counts from the first SM of its rank.
+static FailureOr<Interval> getSMs(TaskOp task, std::optional<Interval> pinned,
+                                  int64_t sms, int64_t ranks) {
+  FailureOr<Interval> own = getRankSMs(task, sms, ranks);
+  if (failed(own) || !pinned)
+    return own;
+  int64_t count = own->second - own->first;
+  if (pinned->second > count)
+    return emitPinError(task, "sms", *pinned)
+           << "and the target has " << count << " SMs";
+  return Interval(own->first + pinned->first, own->first + pinned->second);
+}
+
+FailureOr<Placement> Placement::read(ArrayRef<TaskOp> tasks, TargetAttr target,
+                                     int64_t ranks) {
   Placement placement;
   SmallVector<TaskOp> owners;
   SmallVector<unsigned> unpinned;
-  Interval allSms = {0, target.getSms()}, allWarps = {0, target.getWarps()};
+  Interval allWarps = {0, target.getWarps()};
   for (auto [index, task] : llvm::enumerate(tasks)) {
     auto sms = readRange(task, "sms"), warps = readRange(task, "warps"),
          memory = readRange(task, "shared_memory");
     if (failed(sms) || failed(warps) || failed(memory))
       return failure();
-    if (*sms && (*sms)->second > allSms.second)
-      return emitPinError(task, "sms", **sms)
-             << "and the target has " << allSms.second << " SMs";
+    FailureOr<Interval> range = getSMs(task, *sms, target.getSms(), ranks);
+    if (failed(range))
+      return failure();
     if (*warps && (*warps)->second > allWarps.second)
       return emitPinError(task, "warps", **warps)
              << "and the target has " << allWarps.second << " warps";
     if (*memory && (*memory)->second > target.getSharedMemory())
       return emitPinError(task, "shared_memory", **memory)
              << "and the target has " << target.getSharedMemory() << " bytes";
-    placement.pins.push_back({sms->value_or(allSms), 0, readSync(task)});
+    placement.pins.push_back({*range, 0, readSync(task)});
     if (!*warps && !*memory) {
       unpinned.push_back(index);
       continue;

@@ -60,7 +60,7 @@ LogicalResult mlir::ark::withSchedulerInput(
   if (failed(dependences))
     return failure();
   FailureOr<Placement> placement =
-      Placement::read(dependences->getTasks(), target);
+      Placement::read(dependences->getTasks(), target, program.getNumRanks());
   if (failed(placement))
     return failure();
   CostModel costs(program, target.getSms());

@@ -28,8 +28,10 @@ struct Placement {
     bool sync;
   };
 
-  /// Fails with an error at a task whose plan cannot be met.
-  static FailureOr<Placement> read(ArrayRef<TaskOp> tasks, TargetAttr target);
+  /// Fails with an error at a task whose plan cannot be met. `target` is what
+  /// all `ranks` have together; each has an equal share of its SMs.
+  static FailureOr<Placement> read(ArrayRef<TaskOp> tasks, TargetAttr target,
+                                   int64_t ranks);
 
   SmallVector<Slot> slots;
   /// Whether the plans want these two not to be synchronised.

@@ -121,7 +121,7 @@ static LogicalResult verifyScheduling(ProgramOp program) {
                "is scheduled for no target: its module has no '")
            << ArkDialect::kTargetAttr << "'";
   FailureOr<Placement> placement =
-      Placement::read(dependences->getTasks(), target);
+      Placement::read(dependences->getTasks(), target, program.getNumRanks());
   if (failed(placement) || failed(verifyTarget(schedule, target)) ||
       failed(verifyItems(schedule, *dependences, *placement)))
     return failure();

@@ -33,6 +33,8 @@ public:
 
 private:
   void collectSteps();
+  int64_t getRank(ItemRef item);
+  HandoffKind getKind(const PlannedSemaphore &semaphore);
   void emitSemaphores(int64_t lanes);
   void emitLane(LaneOp original, Interval sms, ArrayRef<Step> steps);
   void emitStep(const Step &step);
@@ -101,6 +103,36 @@ StringRef SynchronizationEmitter::getUniqueName(StringRef base) {
   return usedNames.find(name)->getKey();
 }
 
+int64_t SynchronizationEmitter::getRank(ItemRef item) {
+  ScheduleOp op = schedule.op;
+  int64_t ranks = cast<ProgramOp>(op->getParentOp()).getNumRanks();
+  return schedule.lanes[item.lane].sm * ranks /
+         static_cast<int64_t>(op.getSms());
+}
+
+static bool isPacket(TaskOp task) {
+  ArrayAttr ops = task.getOpsAttr();
+  return ops && ops.size() == 1 &&
+         ops[0] == StringAttr::get(task.getContext(), "put_packet");
+}
+
+/// What one rank hands to another is a matter of its own: its stores must reach
+/// another device before the signal does, or carry their epoch themselves.
+HandoffKind SynchronizationEmitter::getKind(const PlannedSemaphore &semaphore) {
+  if (semaphore.isBarrier)
+    return HandoffKind::Barrier;
+  auto isElsewhere = [&](ItemRef item) {
+    return getRank(item) != getRank(semaphore.signals.front());
+  };
+  if (!llvm::any_of(semaphore.signals, isElsewhere) &&
+      !llvm::any_of(semaphore.waits, isElsewhere))
+    return HandoffKind::Counter;
+  bool arePackets = llvm::all_of(semaphore.signals, [&](ItemRef item) {
+    return isPacket(dependences.getTask(schedule.getItem(item).index));
+  });
+  return arePackets ? HandoffKind::Packet : HandoffKind::Peer;
+}
+
 void SynchronizationEmitter::emitSemaphores(int64_t lanes) {
   auto create = [&](Location loc, StringRef base, int64_t arrivals,
                     HandoffKind kind) {
@@ -112,7 +144,7 @@ void SynchronizationEmitter::emitSemaphores(int64_t lanes) {
   for (const PlannedSemaphore &semaphore : plan.semaphores) {
     TaskOp task = dependences.getTask(semaphore.task);
     create(task.getLoc(), task.getName(), semaphore.signals.size(),
-           semaphore.isBarrier ? HandoffKind::Barrier : HandoffKind::Counter);
+           getKind(semaphore));
   }
   create(ScheduleOp(schedule.op).getLoc(), "end", lanes, HandoffKind::Barrier);
 }

@@ -70,8 +70,17 @@ func.func @collective_c5_open() {
 
 // -----
 
-func.func @channel_c1(%c: !ark.channel, %a: memref<16xf32>, %b: memref<8xf32>) {
-  // expected-error @below {{sides differ, 'memref<16xf32>' and 'memref<8xf32>' (channel_c1)}}
-  ark.channel.put %c, %a, %b : !ark.channel, memref<16xf32>, memref<8xf32>
+func.func @collective_c6_send(%x: tensor<8xf32>) {
+  // expected-error @below {{tag -1 is negative (collective_c6)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.send %x to 0 tag = -1 : (tensor<8xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @collective_c6_recv() {
+  // expected-error @below {{tag -1 is negative (collective_c6)}}
+  %0 = ark.recv from 0 tag = -1 : tensor<8xf32>
   return
 }

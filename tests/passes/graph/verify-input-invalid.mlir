@@ -2,9 +2,9 @@
 
 ark.program @collectiveNeedsSeveralRanks(
     %x: tensor<8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
-    -> (tensor<8xf32> {ark.name = "y"}) attributes {rank = 0 : i64, world_size = 4 : i64} {
+    -> (tensor<8xf32> {ark.name = "y"}) {
   %0 = ark.relu %x : (tensor<8xf32>) -> tensor<8xf32>
-  // expected-error @below {{'ark.all_reduce' cannot be executed yet: programs run on one rank, without collectives}}
+  // expected-error @below {{'ark.all_reduce' needs a program with rank and world_size}}
   %1 = ark.all_reduce sum %0 world_size = 4 : (tensor<8xf32>) -> tensor<8xf32>
   ark.return %1 : tensor<8xf32>
 }
@@ -13,17 +13,17 @@ ark.program @collectiveNeedsSeveralRanks(
 
 // A receive is no anchor, but a collective too.
 ark.program @receiveNeedsSeveralRanks() -> (tensor<8xf32> {ark.name = "y"}) {
-  // expected-error @below {{'ark.recv' cannot be executed yet: programs run on one rank, without collectives}}
+  // expected-error @below {{'ark.recv' needs a program with rank and world_size}}
   %0 = ark.recv from 1 tag = 8 : tensor<8xf32>
   ark.return %0 : tensor<8xf32>
 }
 
 // -----
 
-ark.program @channelsAreNoGraphOps(
+ark.program @channelsNeedSeveralRanks(
     %x: tensor<8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<8xf32> {ark.name = "y"}) {
-  // expected-error @below {{'ark.channel.open' is not an op of a tensor program; the graph stage takes ark ops on tensors}}
+  // expected-error @below {{'ark.channel.open' needs a program with rank and world_size}}
   %c = ark.channel.open peer = 1 tag = 0 : !ark.channel
   ark.return %x : tensor<8xf32>
 }

@@ -289,3 +289,31 @@ ark.program @transformer(%x: memref<64x32xf32> {ark.kind = #ark.kind<input>, ark
   }
   ark.return
 }
+
+// -----
+
+// Two ranks have a part each, of one size. What rank 0 makes and rank 1 reads
+// lies with rank 1, where it shares no bytes although rank 0 is done.
+// CHECK-LABEL: ark.program @ranks
+// CHECK:       %[[ARENA:.+]] = ark.arena : memref<256xi8>
+// CHECK-DAG:   %[[C0:.+]] = arith.constant 0 : index
+// CHECK-DAG:   %[[C128:.+]] = arith.constant 128 : index
+// CHECK:       memref.view %[[ARENA]][%[[C0]]][] : memref<256xi8> to memref<32xf32>
+// CHECK-NEXT:  memref.view %[[ARENA]][%[[C128]]][] : memref<256xi8> to memref<16xf32>
+ark.program @ranks(%x: memref<4xf32> {ark.kind = #ark.kind<input>, ark.name = "rank0/x"}, %y: memref<4xf32> {ark.kind = #ark.kind<output>, ark.name = "rank1/y"}) attributes {world_size = 2 : i64} {
+  %0 = memref.alloc() : memref<32xf32>
+  %1 = memref.alloc() : memref<16xf32>
+  ark.task "a" grid [1] ins(%x[#ark.region<(d0) -> (0), [4]>] : memref<4xf32>) outs(%0[#ark.region<(d0) -> (0), [32]>] : memref<32xf32>) attributes {plan = {rank = 0 : i64}} {
+  ^bb0(%i: index, %t0: memref<4xf32, strided<[1], offset: ?>>, %t1: memref<32xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  ark.task "put" grid [1] ins(%0[#ark.region<(d0) -> (0), [32]>] : memref<32xf32>) outs(%1[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) attributes {plan = {rank = 0 : i64}} {
+  ^bb0(%i: index, %t0: memref<32xf32, strided<[1], offset: ?>>, %t1: memref<16xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  ark.task "b" grid [1] ins(%1[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [4]>] : memref<4xf32>) attributes {plan = {rank = 1 : i64}} {
+  ^bb0(%i: index, %t0: memref<16xf32, strided<[1], offset: ?>>, %t1: memref<4xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  ark.return
+}

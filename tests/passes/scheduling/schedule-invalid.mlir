@@ -123,3 +123,31 @@ ark.program @pinnedMemoryIsTooSmall() {
   ark.return
 }
 }
+
+// -----
+
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 4, warps = 8,
+    shared_memory = 2048, bandwidth = 4, flops = 100, handoff = 10, barrier = 20, overhead = 100>} {
+ark.program @noSuchRank() attributes {world_size = 2 : i64} {
+  // expected-error @below {{plan names rank 2 : i64, and the program has 2}}
+  ark.task "a" grid [1] ins() outs() attributes {plan = {rank = 2 : i64}} {
+  ^bb0(%i: index):
+    ark.yield
+  }
+  ark.return
+}
+}
+
+// -----
+
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 4, warps = 8,
+    shared_memory = 2048, bandwidth = 4, flops = 100, handoff = 10, barrier = 20, overhead = 100>} {
+ark.program @pinLeavesTheRank() attributes {world_size = 2 : i64} {
+  // expected-error @below {{plan pins sms to [2, 5), and the target has 4 SMs}}
+  ark.task "a" grid [1] ins() outs() attributes {plan = {rank = 0 : i64, sms = array<i64: 2, 5>}} {
+  ^bb0(%i: index):
+    ark.yield
+  }
+  ark.return
+}
+}

@@ -1,0 +1,246 @@
+//===- ExpandCollectives.cpp - Collectives become puts and reads ----------===//
+//
+// Every rank expands its own program. That the ends fit together follows from
+// all ranks making the same choices from the same sizes.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/graph/Passes.h"
+#include "passes/graph/RankExchange.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_EXPANDCOLLECTIVESPASS
+#include "passes/graph/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+static RankedTensorType getType(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+//===----------------------------------------------------------------------===//
+// Which algorithm
+//===----------------------------------------------------------------------===//
+
+namespace {
+enum class Algorithm { OneShot, TwoShot, Ring };
+
+struct Choice {
+  std::optional<Algorithm> forced;
+  int64_t oneShotBytes, twoShotBytes;
+
+  /// For a tensor of `type` among `ranks`.
+  Algorithm choose(RankedTensorType type, int64_t ranks) const;
+};
+} // namespace
+
+Algorithm Choice::choose(RankedTensorType type, int64_t ranks) const {
+  // Fewer elements than ranks do not split.
+  if (type.getNumElements() < ranks)
+    return Algorithm::OneShot;
+  if (forced)
+    return *forced;
+  // Among two, both forms move the same bytes, and one shot waits once.
+  // Otherwise what one rank sends in one shot grows with the ranks.
+  int64_t bytes = getBytes(type);
+  if (ranks == 2 || bytes <= oneShotBytes * 2 / ranks)
+    return Algorithm::OneShot;
+  return bytes <= twoShotBytes ? Algorithm::TwoShot : Algorithm::Ring;
+}
+
+//===----------------------------------------------------------------------===//
+// all_reduce
+//===----------------------------------------------------------------------===//
+
+/// Everyone sends all to everyone.
+static Value reduceInOneShot(RankExchange &exchange, Value value,
+                             ReductionKind kind) {
+  for (int64_t peer : exchange.getPeers())
+    exchange.send(value, peer);
+  SmallVector<Value> values;
+  for (int64_t rank = 0; rank < exchange.size; ++rank)
+    values.push_back(
+        rank == exchange.rank ? value : exchange.receive(getType(value), rank));
+  return exchange.reduce(values, kind);
+}
+
+/// Everyone reduces one part and sends it to everyone.
+static Value reduceInTwoShots(RankExchange &exchange, Value value,
+                              ReductionKind kind) {
+  Value flat = exchange.flatten(value);
+  SmallVector<Value> parts = exchange.split(flat, /*axis=*/0);
+  Value own = exchange.scatterReduce(parts, kind);
+  Value joined = exchange.gather(
+      own, /*axis=*/0, [&](int64_t rank) { return getType(parts[rank]); });
+  return exchange.reshape(joined, getType(value));
+}
+
+/// Part `r` travels once around the ring, ends reduced at rank `r`, and then
+/// once more as it is.
+static Value reduceInRing(RankExchange &exchange, Value value,
+                          ReductionKind kind) {
+  Value flat = exchange.flatten(value);
+  SmallVector<Value> parts = exchange.split(flat, /*axis=*/0);
+  Value own = exchange.ringReduce(parts, kind);
+  Value joined = exchange.ringGather(
+      own, /*axis=*/0, [&](int64_t rank) { return getType(parts[rank]); });
+  return exchange.reshape(joined, getType(value));
+}
+
+static Value expand(AllReduceOp op, RankExchange &exchange,
+                    const Choice &choice) {
+  Value value = op.getOperand();
+  switch (choice.choose(getType(value), exchange.size)) {
+  case Algorithm::OneShot:
+    return reduceInOneShot(exchange, value, op.getKind());
+  case Algorithm::TwoShot:
+    return reduceInTwoShots(exchange, value, op.getKind());
+  case Algorithm::Ring:
+    return reduceInRing(exchange, value, op.getKind());
+  }
+  llvm_unreachable("all algorithms are handled");
+}
+
+//===----------------------------------------------------------------------===//
+// The others
+//===----------------------------------------------------------------------===//
+
+static Value expand(AllGatherOp op, RankExchange &exchange,
+                    const Choice &choice) {
+  RankedTensorType type = getType(op.getOperand());
+  auto getPart = [&](int64_t) { return type; };
+  bool ring =
+      choice.choose(getType(op.getResult()), exchange.size) == Algorithm::Ring;
+  return ring ? exchange.ringGather(op.getOperand(), op.getAxis(), getPart)
+              : exchange.gather(op.getOperand(), op.getAxis(), getPart);
+}
+
+static Value expand(ReduceScatterOp op, RankExchange &exchange,
+                    const Choice &choice) {
+  SmallVector<Value> parts = exchange.split(op.getOperand(), op.getAxis());
+  bool ring =
+      choice.choose(getType(op.getOperand()), exchange.size) == Algorithm::Ring;
+  return ring ? exchange.ringReduce(parts, op.getKind())
+              : exchange.scatterReduce(parts, op.getKind());
+}
+
+static Value expand(AllToAllOp op, RankExchange &exchange, const Choice &) {
+  SmallVector<Value> parts = exchange.split(op.getOperand(), op.getAxis());
+  return exchange.join(exchange.swap(parts), op.getAxis());
+}
+
+/// The root sends a part to each, and all gather the parts.
+static Value scatterAndGather(RankExchange &exchange, Value value,
+                              int64_t root) {
+  Value flat = exchange.flatten(value);
+  SmallVector<Value> parts = exchange.split(flat, /*axis=*/0);
+  Value own = parts[exchange.rank];
+  if (exchange.rank == root)
+    for (int64_t peer : exchange.getPeers())
+      exchange.send(parts[peer], peer);
+  else
+    own = exchange.receive(getType(own), root);
+  Value joined = exchange.gather(
+      own, /*axis=*/0, [&](int64_t rank) { return getType(parts[rank]); });
+  return exchange.reshape(joined, getType(value));
+}
+
+static Value expand(BroadcastOp op, RankExchange &exchange,
+                    const Choice &choice) {
+  Value value = op.getOperand();
+  int64_t root = op.getRoot();
+  switch (choice.choose(getType(value), exchange.size)) {
+  case Algorithm::OneShot:
+    if (exchange.rank != root)
+      return exchange.receive(getType(value), root);
+    for (int64_t peer : exchange.getPeers())
+      exchange.send(value, peer);
+    return value;
+  case Algorithm::TwoShot:
+    return scatterAndGather(exchange, value, root);
+  case Algorithm::Ring:
+    if (exchange.rank != root)
+      value = exchange.receive(getType(value), exchange.getNeighbour(-1));
+    if (exchange.getNeighbour(1) != root)
+      exchange.send(value, exchange.getNeighbour(1));
+    return value;
+  }
+  llvm_unreachable("all algorithms are handled");
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct ExpandCollectivesPass
+    : ark::impl::ExpandCollectivesPassBase<ExpandCollectivesPass> {
+  using ExpandCollectivesPassBase::ExpandCollectivesPassBase;
+
+  void runOnOperation() override;
+
+private:
+  FailureOr<Choice> getChoice();
+  Value expandOp(Operation *op, RankExchange &exchange, const Choice &choice);
+};
+} // namespace
+
+FailureOr<Choice> ExpandCollectivesPass::getChoice() {
+  Choice choice = {std::nullopt, oneShotBytes, twoShotBytes};
+  if (algorithm == "one-shot")
+    choice.forced = Algorithm::OneShot;
+  else if (algorithm == "two-shot")
+    choice.forced = Algorithm::TwoShot;
+  else if (algorithm == "ring")
+    choice.forced = Algorithm::Ring;
+  else if (algorithm != "auto")
+    return emitError(getOperation().getLoc())
+           << "unknown algorithm '" << algorithm.getValue()
+           << "' of collectives: expected auto, one-shot, two-shot or ring";
+  return choice;
+}
+
+Value ExpandCollectivesPass::expandOp(Operation *op, RankExchange &exchange,
+                                      const Choice &choice) {
+  if (auto send = dyn_cast<SendOp>(op)) {
+    exchange.send(send.getOperand(), send.getPeer(), send.getTag());
+    return send.getOperand();
+  }
+  if (auto receive = dyn_cast<RecvOp>(op))
+    return exchange.receive(getType(receive.getResult()), receive.getPeer(),
+                            receive.getTag());
+  // Nothing to move: no elements, or nobody else.
+  RankedTensorType type = getType(op->getResult(0));
+  if (type.getNumElements() == 0)
+    return exchange.makeEmpty(type);
+  if (exchange.size == 1)
+    return op->getOperand(0);
+  return llvm::TypeSwitch<Operation *, Value>(op)
+      .Case<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, BroadcastOp>(
+          [&](auto collective) {
+            return expand(collective, exchange, choice);
+          });
+}
+
+void ExpandCollectivesPass::runOnOperation() {
+  ProgramOp program = getOperation();
+  FailureOr<Choice> choice = getChoice();
+  if (failed(choice))
+    return signalPassFailure();
+  if (!program.getRank() || !program.getWorldSize())
+    return;
+  for (Operation &op : llvm::make_early_inc_range(program.getBody().front())) {
+    if (!isa<CollectiveOpInterface>(op))
+      continue;
+    RankExchange exchange(&op, *program.getRank(), *program.getWorldSize(),
+                          packetBytes);
+    op.getResult(0).replaceAllUsesWith(expandOp(&op, exchange, *choice));
+    op.erase();
+    ++numCollectives;
+    numPuts += exchange.numPuts;
+  }
+}

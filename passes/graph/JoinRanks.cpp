@@ -1,0 +1,322 @@
+//===- JoinRanks.cpp - The programs of all ranks become one ---------------===//
+//
+// The programs are executed side by side, op by op: one goes on until it takes
+// from a channel what no other has put there yet. The order in which their ops
+// are met is the order of the joined program, so every value is made before it
+// is used, and each rank keeps the order of its own ops.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/graph/GraphUtils.h"
+#include "passes/graph/Passes.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/StringSet.h"
+
+#include <deque>
+#include <map>
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_JOINRANKSPASS
+#include "passes/graph/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+namespace {
+/// How far one rank has come.
+struct Cursor {
+  ProgramOp program;
+  int64_t rank;
+  Block::iterator next;
+  IRMapping mapping;
+
+  bool isDone() const { return isa<ReturnOp>(*next); }
+};
+
+/// What was put to a channel and not taken yet.
+struct Message {
+  Operation *put;
+  Value value;
+};
+
+/// From, to, tag.
+using Route = std::tuple<int64_t, int64_t, int64_t>;
+struct Mail {
+  std::deque<Message> messages;
+  int64_t signals = 0;
+};
+
+class Joiner {
+public:
+  explicit Joiner(SmallVector<ProgramOp> programs);
+
+  LogicalResult run();
+
+private:
+  ProgramOp createProgram();
+  FailureOr<bool> advance(Cursor &cursor);
+  FailureOr<bool> take(Cursor &cursor, Operation *op);
+  Value put(Cursor &cursor, Operation *op, Value operand);
+  void copyOp(Cursor &cursor, Operation *op);
+  DictionaryAttr addRank(DictionaryAttr plan, int64_t rank);
+  StringAttr getName(const Cursor &cursor, StringRef name);
+  std::string getUniqueName(const Twine &base);
+  LogicalResult reportCircle();
+  LogicalResult checkNothingLeft();
+
+  std::vector<Cursor> cursors;
+  OpBuilder builder;
+  std::map<Route, Mail> mail;
+  llvm::StringSet<> names;
+};
+} // namespace
+
+Joiner::Joiner(SmallVector<ProgramOp> programs)
+    : builder(programs.front().getContext()) {
+  llvm::sort(programs, [](ProgramOp a, ProgramOp b) {
+    return *a.getRank() < *b.getRank();
+  });
+  for (ProgramOp program : programs) {
+    cursors.push_back({program, static_cast<int64_t>(*program.getRank()),
+                       program.getBody().front().begin(), IRMapping()});
+    for (auto group : program.getBody().getOps<GroupOp>())
+      names.insert(getName(cursors.back(), group.getName()).getValue());
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Names
+//===----------------------------------------------------------------------===//
+
+/// One rank alone keeps its names.
+StringAttr Joiner::getName(const Cursor &cursor, StringRef name) {
+  if (cursors.size() == 1 && *ProgramOp(cursor.program).getWorldSize() == 1)
+    return builder.getStringAttr(name);
+  return builder.getStringAttr("rank" + Twine(cursor.rank) + "/" + name);
+}
+
+std::string Joiner::getUniqueName(const Twine &base) {
+  std::string name = base.str();
+  for (unsigned number = 2; !names.insert(name).second; ++number)
+    name = (base + "_" + Twine(number)).str();
+  return name;
+}
+
+DictionaryAttr Joiner::addRank(DictionaryAttr plan, int64_t rank) {
+  NamedAttrList entries(plan);
+  entries.set(ArkDialect::kRankKey, builder.getI64IntegerAttr(rank));
+  return entries.getDictionary(builder.getContext());
+}
+
+//===----------------------------------------------------------------------===//
+// Ops
+//===----------------------------------------------------------------------===//
+
+/// The end of a channel that an op of `cursor` names.
+static Route getRoute(const Cursor &cursor, Operation *op, bool isPut) {
+  auto open = op->getOperand(0).getDefiningOp<ChannelOpenOp>();
+  int64_t peer = open.getPeer(), tag = open.getTag();
+  return isPut ? Route(cursor.rank, peer, tag) : Route(peer, cursor.rank, tag);
+}
+
+/// A group of the sender's writes what the receiver's ops read.
+Value Joiner::put(Cursor &cursor, Operation *op, Value operand) {
+  auto open = op->getOperand(0).getDefiningOp<ChannelOpenOp>();
+  StringRef base = getUserName(op->getLoc());
+  StringRef what = op->getName().stripDialect().split('.').second;
+  std::string name =
+      getUniqueName(getName(cursor, base.empty() ? what : base).getValue() +
+                    ".to" + Twine(open.getPeer()));
+  auto plan = op->getAttrOfType<DictionaryAttr>(ArkDialect::kPlanAttr);
+  auto group = GroupOp::create(builder, op->getLoc(), operand.getType(),
+                               builder.getStringAttr(name), operand,
+                               /*tile=*/nullptr, addRank(plan, cursor.rank));
+  group->setAttr("ops", builder.getStrArrayAttr({what}));
+  OpBuilder::InsertionGuard guard(builder);
+  Block &body = group.getBody().emplaceBlock();
+  body.addArgument(operand.getType(), op->getLoc());
+  builder.setInsertionPointToStart(&body);
+  Value copy = CopyOp::create(builder, op->getLoc(), body.getArgument(0));
+  YieldOp::create(builder, op->getLoc(), copy);
+  return group.getResult(0);
+}
+
+static bool isSameForm(Operation *put, Operation *take) {
+  return isa<ChannelPutPacketOp>(put) == isa<ChannelReadPacketOp>(take);
+}
+
+/// Whether there was something to take.
+FailureOr<bool> Joiner::take(Cursor &cursor, Operation *op) {
+  Mail &box = mail[getRoute(cursor, op, /*isPut=*/false)];
+  if (isa<ChannelWaitOp>(op)) {
+    if (box.signals == 0)
+      return false;
+    --box.signals;
+    return true;
+  }
+  if (box.messages.empty())
+    return false;
+  Message message = box.messages.front();
+  box.messages.pop_front();
+  if (!isSameForm(message.put, op) ||
+      message.value.getType() != op->getResult(0).getType()) {
+    InFlightDiagnostic diagnostic =
+        op->emitError("takes ")
+        << op->getResult(0).getType() << " by '" << op->getName()
+        << "' where its peer put " << message.value.getType() << " by '"
+        << message.put->getName() << "' (channel_c1)";
+    diagnostic.attachNote(message.put->getLoc()) << "put here";
+    return diagnostic;
+  }
+  cursor.mapping.map(op->getResult(0), message.value);
+  return true;
+}
+
+void Joiner::copyOp(Cursor &cursor, Operation *op) {
+  auto group = dyn_cast<GroupOp>(builder.clone(*op, cursor.mapping));
+  if (!group)
+    return;
+  group.setNameAttr(getName(cursor, group.getName()));
+  group.setPlanAttr(addRank(group.getPlanAttr(), cursor.rank));
+}
+
+/// Goes over one op; false where it has to wait.
+FailureOr<bool> Joiner::advance(Cursor &cursor) {
+  Operation *op = &*cursor.next;
+  if (isa<ChannelPutOp, ChannelPutPacketOp>(op)) {
+    Value value = put(cursor, op, cursor.mapping.lookup(op->getOperand(1)));
+    mail[getRoute(cursor, op, /*isPut=*/true)].messages.push_back({op, value});
+  } else if (isa<ChannelSignalOp>(op)) {
+    ++mail[getRoute(cursor, op, /*isPut=*/true)].signals;
+  } else if (isa<ChannelWaitOp, ChannelGetOp, ChannelReadPacketOp>(op)) {
+    FailureOr<bool> taken = take(cursor, op);
+    if (failed(taken) || !*taken)
+      return taken;
+  } else if (!isa<ChannelOpenOp>(op)) {
+    copyOp(cursor, op);
+  }
+  ++cursor.next;
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Errors
+//===----------------------------------------------------------------------===//
+
+/// No rank can go on, and not all are done.
+LogicalResult Joiner::reportCircle() {
+  auto stuck = llvm::make_filter_range(
+      cursors, [](const Cursor &cursor) { return !cursor.isDone(); });
+  auto getPeer = [&](Cursor &cursor) {
+    return std::get<0>(getRoute(cursor, &*cursor.next, /*isPut=*/false));
+  };
+  Cursor &first = *stuck.begin();
+  int64_t peer = getPeer(first);
+  InFlightDiagnostic diagnostic =
+      first.next->emitError("rank ")
+      << first.rank << " waits for rank " << peer << ", which "
+      << (cursors[peer].isDone() ? "has ended" : "waits itself")
+      << ": no rank can go on (channel_c2)";
+  for (Cursor &other : llvm::drop_begin(stuck))
+    diagnostic.attachNote(other.next->getLoc())
+        << "rank " << other.rank << " waits for rank " << getPeer(other);
+  return diagnostic;
+}
+
+LogicalResult Joiner::checkNothingLeft() {
+  for (const auto &[route, box] : mail) {
+    auto [from, to, tag] = route;
+    if (!box.messages.empty())
+      return box.messages.front().put->emitError("rank ")
+             << from << " puts to rank " << to
+             << " what it never takes (channel_c2)";
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The program
+//===----------------------------------------------------------------------===//
+
+/// The arguments of all ranks, then nothing; its results come at the end.
+ProgramOp Joiner::createProgram() {
+  SmallVector<Type> inputs, results;
+  SmallVector<Attribute> argumentAttrs, resultAttrs;
+  auto rename = [&](const Cursor &cursor, DictionaryAttr attrs) {
+    NamedAttrList list(attrs);
+    auto name = cast<StringAttr>(list.get(ArkDialect::kNameAttr));
+    list.set(ArkDialect::kNameAttr, getName(cursor, name.getValue()));
+    return list.getDictionary(builder.getContext());
+  };
+  for (Cursor &cursor : cursors) {
+    ProgramOp program = cursor.program;
+    llvm::append_range(inputs, program.getArgumentTypes());
+    llvm::append_range(results, program.getResultTypes());
+    for (unsigned index = 0; index < program.getNumArguments(); ++index)
+      argumentAttrs.push_back(rename(cursor, program.getArgAttrDict(index)));
+    for (unsigned index = 0; index < program.getNumResults(); ++index)
+      resultAttrs.push_back(rename(cursor, program.getResultAttrDict(index)));
+  }
+  ProgramOp first = cursors.front().program;
+  builder.setInsertionPoint(first);
+  auto joined = ProgramOp::create(builder, first.getLoc(), first.getSymName(),
+                                  builder.getFunctionType(inputs, results));
+  joined.setWorldSizeAttr(first.getWorldSizeAttr());
+  joined.setArgAttrsAttr(builder.getArrayAttr(argumentAttrs));
+  joined.setResAttrsAttr(builder.getArrayAttr(resultAttrs));
+  Block &body = joined.getBody().emplaceBlock();
+  for (Cursor &cursor : cursors)
+    for (BlockArgument argument : cursor.program.getArguments())
+      cursor.mapping.map(
+          argument, body.addArgument(argument.getType(), argument.getLoc()));
+  return joined;
+}
+
+LogicalResult Joiner::run() {
+  ProgramOp joined = createProgram();
+  builder.setInsertionPointToStart(&joined.getBody().front());
+  for (bool moved = true; moved;) {
+    moved = false;
+    for (Cursor &cursor : cursors)
+      while (!cursor.isDone()) {
+        FailureOr<bool> went = advance(cursor);
+        if (failed(went))
+          return failure();
+        if (!*went)
+          break;
+        moved = true;
+      }
+  }
+  auto isDone = [](const Cursor &cursor) { return cursor.isDone(); };
+  if (!llvm::all_of(cursors, isDone))
+    return reportCircle();
+  if (failed(checkNothingLeft()))
+    return failure();
+  SmallVector<Value> results;
+  for (Cursor &cursor : cursors)
+    for (Value value : cursor.next->getOperands())
+      results.push_back(cursor.mapping.lookup(value));
+  ReturnOp::create(builder, joined.getLoc(), results);
+  for (Cursor &cursor : cursors)
+    cursor.program.erase();
+  return success();
+}
+
+namespace {
+struct JoinRanksPass : ark::impl::JoinRanksPassBase<JoinRanksPass> {
+  void runOnOperation() override {
+    SmallVector<ProgramOp> programs;
+    for (auto program : getOperation().getOps<ProgramOp>())
+      if (program.getRank() && program.getWorldSize())
+        programs.push_back(program);
+    if (programs.empty())
+      return;
+    numRanks += programs.size();
+    if (failed(Joiner(std::move(programs)).run()))
+      signalPassFailure();
+  }
+};
+} // namespace

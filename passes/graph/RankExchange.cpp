@@ -1,0 +1,182 @@
+//===- RankExchange.cpp - Steps that collectives are made of --------------===//
+
+#include "passes/graph/RankExchange.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+static RankedTensorType getTensorType(Value value) {
+  return llvm::cast<RankedTensorType>(value.getType());
+}
+
+int64_t ark::getBytes(RankedTensorType type) {
+  return type.getNumElements() *
+         llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+}
+
+SmallVector<int64_t> RankExchange::getPeers() const {
+  SmallVector<int64_t> peers;
+  for (int64_t distance = 1; distance < size; ++distance)
+    peers.push_back(getNeighbour(distance));
+  return peers;
+}
+
+int64_t RankExchange::getNeighbour(int64_t distance) const {
+  return (rank + distance + size) % size;
+}
+
+/// The collective's name and the user's plan go to all that it becomes.
+template <typename OpT, typename... Args>
+OpT RankExchange::create(Args &&...args) {
+  auto made = OpT::create(builder, op->getLoc(), std::forward<Args>(args)...);
+  if (Attribute plan = op->getDiscardableAttr(ArkDialect::kPlanAttr))
+    made->setDiscardableAttr(ArkDialect::kPlanAttr, plan);
+  return made;
+}
+
+//===----------------------------------------------------------------------===//
+// Between ranks
+//===----------------------------------------------------------------------===//
+
+Value RankExchange::open(int64_t peer, int64_t tag) {
+  return create<ChannelOpenOp>(ChannelType::get(op->getContext()), peer, tag);
+}
+
+void RankExchange::send(Value value, int64_t peer, int64_t tag) {
+  ++numPuts;
+  Value channel = open(peer, tag);
+  if (isPacket(getTensorType(value))) {
+    create<ChannelPutPacketOp>(channel, value);
+    return;
+  }
+  create<ChannelPutOp>(channel, value);
+  create<ChannelSignalOp>(channel);
+}
+
+Value RankExchange::receive(RankedTensorType type, int64_t peer, int64_t tag) {
+  Value channel = open(peer, tag);
+  if (isPacket(type))
+    return create<ChannelReadPacketOp>(type, channel);
+  create<ChannelWaitOp>(channel);
+  return create<ChannelGetOp>(type, channel);
+}
+
+SmallVector<Value> RankExchange::swap(ArrayRef<Value> parts) {
+  for (int64_t peer : getPeers())
+    send(parts[peer], peer);
+  SmallVector<Value> received;
+  for (int64_t from = 0; from < size; ++from)
+    received.push_back(
+        from == rank ? parts[rank] : receive(getTensorType(parts[rank]), from));
+  return received;
+}
+
+Value RankExchange::scatterReduce(ArrayRef<Value> parts, ReductionKind kind) {
+  return reduce(swap(parts), kind);
+}
+
+Value RankExchange::ringReduce(ArrayRef<Value> parts, ReductionKind kind) {
+  Type elementType = getTensorType(parts[rank]).getElementType();
+  Type sumType = getSumType(elementType, kind);
+  // The part of the rank behind sets out; partial sums are not rounded.
+  Value partial = cast(parts[getNeighbour(-1)], sumType);
+  for (int64_t step = 1; step < size; ++step) {
+    send(partial, getNeighbour(1));
+    Value own = cast(parts[getNeighbour(-1 - step + size)], sumType);
+    Value received = receive(getTensorType(own), getNeighbour(-1));
+    partial = combine(received, own, kind);
+  }
+  return cast(partial, elementType);
+}
+
+Value RankExchange::gather(Value own, int64_t axis, PartType getPart) {
+  for (int64_t peer : getPeers())
+    send(own, peer);
+  SmallVector<Value> parts;
+  for (int64_t from = 0; from < size; ++from)
+    parts.push_back(from == rank ? own : receive(getPart(from), from));
+  return join(parts, axis);
+}
+
+Value RankExchange::ringGather(Value own, int64_t axis, PartType getPart) {
+  SmallVector<Value> parts(size);
+  Value present = parts[rank] = own;
+  for (int64_t step = 1; step < size; ++step) {
+    send(present, getNeighbour(1));
+    int64_t from = getNeighbour(-step);
+    present = parts[from] = receive(getPart(from), getNeighbour(-1));
+  }
+  return join(parts, axis);
+}
+
+//===----------------------------------------------------------------------===//
+// Of one rank
+//===----------------------------------------------------------------------===//
+
+Type RankExchange::getSumType(Type elementType, ReductionKind kind) {
+  bool widens = kind == ReductionKind::Sum && isa<FloatType>(elementType);
+  return widens ? builder.getF32Type() : elementType;
+}
+
+Value RankExchange::cast(Value value, Type elementType) {
+  if (getTensorType(value).getElementType() == elementType)
+    return value;
+  return create<CastOp>(value, elementType);
+}
+
+Value RankExchange::combine(Value left, Value right, ReductionKind kind) {
+  switch (kind) {
+  case ReductionKind::Sum:
+    return create<AddOp>(left, right);
+  case ReductionKind::Max:
+    return create<MaximumOp>(left, right);
+  case ReductionKind::Min:
+    return create<MinimumOp>(left, right);
+  }
+  llvm_unreachable("all kinds are handled");
+}
+
+Value RankExchange::reduce(ArrayRef<Value> values, ReductionKind kind) {
+  Type elementType = getTensorType(values.front()).getElementType();
+  Type sumType = getSumType(elementType, kind);
+  Value result = cast(values.front(), sumType);
+  for (Value value : values.drop_front())
+    result = combine(result, cast(value, sumType), kind);
+  return cast(result, elementType);
+}
+
+SmallVector<Value> RankExchange::split(Value value, int64_t axis) {
+  SmallVector<int64_t> starts(getTensorType(value).getRank(), 0),
+      stops(getTensorType(value).getShape()), steps(starts.size(), 1);
+  int64_t extent = stops[axis];
+  SmallVector<Value> parts;
+  for (int64_t part = 0; part < size; ++part) {
+    starts[axis] = part == 0 ? 0 : stops[axis];
+    stops[axis] = starts[axis] + extent / size + (part < extent % size);
+    parts.push_back(create<SliceOp>(value, starts, stops, steps));
+  }
+  return parts;
+}
+
+Value RankExchange::join(ArrayRef<Value> parts, int64_t axis) {
+  return create<ConcatOp>(parts, axis);
+}
+
+Value RankExchange::reshape(Value value, RankedTensorType type) {
+  if (value.getType() == type)
+    return value;
+  return create<ReshapeOp>(value, type.getShape());
+}
+
+Value RankExchange::flatten(Value value) {
+  RankedTensorType type = getTensorType(value);
+  return reshape(value, RankedTensorType::get({type.getNumElements()},
+                                              type.getElementType()));
+}
+
+Value RankExchange::makeEmpty(RankedTensorType type) {
+  return create<ConstantOp>(
+      DenseElementsAttr::get(type, ArrayRef<Attribute>()));
+}

@@ -1,0 +1,277 @@
+//===- VerifyRanks.cpp - Whether the programs of all ranks fit together ---===//
+//
+// Checks carry the labels of the pass description.
+//
+//===----------------------------------------------------------------------===//
+
+#include "passes/graph/GraphUtils.h"
+#include "passes/graph/Passes.h"
+
+#include "mlir/IR/BuiltinOps.h"
+
+#include <map>
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_VERIFYRANKSPASS
+#include "passes/graph/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+//===----------------------------------------------------------------------===//
+// The world
+//===----------------------------------------------------------------------===//
+
+/// ranks_c1: says who is missing, or who is there twice.
+static LogicalResult verifyWorld(ArrayRef<ProgramOp> programs) {
+  int64_t size = *ProgramOp(programs.front()).getWorldSize();
+  SmallVector<ProgramOp> ranks(std::max<int64_t>(size, 0));
+  for (ProgramOp program : programs) {
+    int64_t worldSize = *program.getWorldSize(), rank = *program.getRank();
+    if (worldSize != size) {
+      InFlightDiagnostic diagnostic =
+          program.emitError("program '")
+          << program.getSymName() << "' is of a world of " << worldSize
+          << " ranks, and another one of " << size << " (ranks_c1)";
+      diagnostic.attachNote(ProgramOp(programs.front()).getLoc())
+          << "the other one";
+      return diagnostic;
+    }
+    if (rank < 0 || rank >= size)
+      return program.emitError("program '")
+             << program.getSymName() << "' has rank " << rank
+             << ", which is not one of " << size << " ranks (ranks_c1)";
+    if (ProgramOp other = ranks[rank]) {
+      InFlightDiagnostic diagnostic = program.emitError("program '")
+                                      << program.getSymName()
+                                      << "' is the second one of rank " << rank
+                                      << " (ranks_c1)";
+      diagnostic.attachNote(other.getLoc()) << "the first one";
+      return diagnostic;
+    }
+    ranks[rank] = program;
+  }
+  for (auto [rank, program] : llvm::enumerate(ranks))
+    if (!program)
+      return ProgramOp(programs.front()).emitError("program '")
+             << ProgramOp(programs.front()).getSymName()
+             << "' is of a world of " << size << " ranks, and rank " << rank
+             << " has no program here: compile all of them together "
+                "(ranks_c1)";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Collectives
+//===----------------------------------------------------------------------===//
+
+static SmallVector<Operation *> collectCollectives(ProgramOp program) {
+  SmallVector<Operation *> ops;
+  for (Operation &op : program.getBody().front())
+    if (isa<CollectiveOpInterface>(op) && !isa<SendOp, RecvOp>(op))
+      ops.push_back(&op);
+  return ops;
+}
+
+/// What all ranks must agree on, as text: the op, its type and its attributes.
+static std::string describe(Operation *op) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << op->getName();
+  if (auto reduce = dyn_cast<AllReduceOp>(op))
+    os << " " << stringifyReductionKind(reduce.getKind());
+  if (auto scatter = dyn_cast<ReduceScatterOp>(op))
+    os << " " << stringifyReductionKind(scatter.getKind());
+  os << " of " << op->getOperand(0).getType();
+  for (StringRef name : {"axis", "root"})
+    if (auto value = op->getAttrOfType<IntegerAttr>(name))
+      os << " " << name << " = " << value.getInt();
+  return text;
+}
+
+/// ranks_c3
+static LogicalResult verifySameCollectives(ProgramOp first, ProgramOp other) {
+  SmallVector<Operation *> ours = collectCollectives(first),
+                           theirs = collectCollectives(other);
+  int64_t rank = *first.getRank(), otherRank = *other.getRank();
+  for (auto [index, pair] : llvm::enumerate(llvm::zip(ours, theirs))) {
+    auto [a, b] = pair;
+    std::string ofA = describe(a), ofB = describe(b);
+    if (ofA == ofB)
+      continue;
+    InFlightDiagnostic diagnostic = a->emitError("collective ")
+                                    << index + 1 << " of rank " << rank
+                                    << " is '" << ofA << "', and that of rank "
+                                    << otherRank << " is '" << ofB
+                                    << "' (ranks_c3)";
+    diagnostic.attachNote(b->getLoc()) << "that of rank " << otherRank;
+    return diagnostic;
+  }
+  if (ours.size() == theirs.size())
+    return success();
+  bool oursIsLonger = ours.size() > theirs.size();
+  size_t missing = std::min(ours.size(), theirs.size());
+  Operation *alone = oursIsLonger ? ours[missing] : theirs[missing];
+  ProgramOp shorter = oursIsLonger ? other : first;
+  InFlightDiagnostic diagnostic =
+      alone->emitError("collective ")
+      << missing + 1 << " of rank " << (oursIsLonger ? rank : otherRank)
+      << " is '" << describe(alone) << "', and rank " << *shorter.getRank()
+      << " has only " << missing << " (ranks_c3)";
+  diagnostic.attachNote(shorter.getLoc())
+      << "the program of rank " << *shorter.getRank();
+  return diagnostic;
+}
+
+//===----------------------------------------------------------------------===//
+// Sends and receives
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// From, to, tag.
+using Route = std::tuple<int64_t, int64_t, int64_t>;
+struct Traffic {
+  SmallVector<Operation *> sends, receives;
+};
+using TrafficMap = std::map<Route, Traffic>;
+} // namespace
+
+static LogicalResult checkPeer(Operation &op, int64_t peer, int64_t size) {
+  if (peer < size)
+    return success();
+  return op.emitError("'") << op.getName() << "' names rank " << peer
+                           << " of a world of " << size << " (ranks_c4)";
+}
+
+static FailureOr<TrafficMap> collectTraffic(ArrayRef<ProgramOp> programs) {
+  TrafficMap traffic;
+  for (ProgramOp program : programs) {
+    int64_t rank = *program.getRank(), size = *program.getWorldSize();
+    for (Operation &op : program.getBody().front()) {
+      if (auto send = dyn_cast<SendOp>(op)) {
+        int64_t peer = send.getPeer();
+        if (failed(checkPeer(op, peer, size)))
+          return failure();
+        traffic[Route(rank, peer, send.getTag())].sends.push_back(&op);
+      } else if (auto receive = dyn_cast<RecvOp>(op)) {
+        int64_t peer = receive.getPeer();
+        if (failed(checkPeer(op, peer, size)))
+          return failure();
+        traffic[Route(peer, rank, receive.getTag())].receives.push_back(&op);
+      }
+    }
+  }
+  return traffic;
+}
+
+/// An end without the other one; names one of the same ranks and another tag,
+/// which is the likely mistake.
+static LogicalResult reportLonely(Operation *op, const Route &route,
+                                  bool isSend, const TrafficMap &traffic) {
+  auto [from, to, tag] = route;
+  InFlightDiagnostic diagnostic = op->emitError();
+  if (isSend)
+    diagnostic << "rank " << from << " sends to rank " << to << " under tag "
+               << tag << " what rank " << to << " never receives (ranks_c4)";
+  else
+    diagnostic << "rank " << to << " receives from rank " << from
+               << " under tag " << tag << " what rank " << from
+               << " never sends (ranks_c4)";
+  for (const auto &[other, ends] : traffic) {
+    auto [otherFrom, otherTo, otherTag] = other;
+    if (otherFrom != from || otherTo != to)
+      continue;
+    size_t sends = ends.sends.size(), receives = ends.receives.size();
+    if (isSend && receives > sends)
+      diagnostic.attachNote(ends.receives[sends]->getLoc())
+          << "rank " << to << " receives from it under tag " << otherTag;
+    if (!isSend && sends > receives)
+      diagnostic.attachNote(ends.sends[receives]->getLoc())
+          << "rank " << from << " sends to it under tag " << otherTag;
+  }
+  return diagnostic;
+}
+
+/// ranks_c4
+static LogicalResult verifyTraffic(ArrayRef<ProgramOp> programs) {
+  FailureOr<TrafficMap> traffic = collectTraffic(programs);
+  if (failed(traffic))
+    return failure();
+  for (const auto &[route, ends] : *traffic) {
+    for (auto [send, receive] : llvm::zip(ends.sends, ends.receives)) {
+      Type sent = send->getOperand(0).getType(),
+           received = receive->getResult(0).getType();
+      if (sent == received)
+        continue;
+      InFlightDiagnostic diagnostic =
+          send->emitError("rank ")
+          << std::get<0>(route) << " sends " << sent << " under tag "
+          << std::get<2>(route) << ", and rank " << std::get<1>(route)
+          << " receives " << received << " (ranks_c4)";
+      diagnostic.attachNote(receive->getLoc()) << "received here";
+      return diagnostic;
+    }
+    size_t sends = ends.sends.size(), receives = ends.receives.size();
+    if (sends > receives)
+      return reportLonely(ends.sends[receives], route, true, *traffic);
+    if (receives > sends)
+      return reportLonely(ends.receives[sends], route, false, *traffic);
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+/// ranks_c2
+static LogicalResult verifyWorldSizes(ProgramOp program) {
+  for (Operation &op : program.getBody().front()) {
+    auto size = op.getAttrOfType<IntegerAttr>("world_size");
+    if (isa<CollectiveOpInterface>(op) && size &&
+        size.getInt() != static_cast<int64_t>(*program.getWorldSize()))
+      return op.emitError("'") << op.getName() << "' is of a world of "
+                               << size.getInt() << " ranks, and its program of "
+                               << *program.getWorldSize() << " (ranks_c2)";
+  }
+  return success();
+}
+
+static LogicalResult verifyRanks(ModuleOp module) {
+  SmallVector<ProgramOp> ranked, others;
+  for (auto program : module.getOps<ProgramOp>())
+    (program.getRank() && program.getWorldSize() ? ranked : others)
+        .push_back(program);
+  if (ranked.empty())
+    return success();
+  // ranks_c1
+  if (!others.empty()) {
+    InFlightDiagnostic diagnostic =
+        others.front().emitError("program '")
+        << others.front().getSymName()
+        << "' has no rank, and another one of its module has (ranks_c1)";
+    diagnostic.attachNote(ranked.front().getLoc()) << "the other one";
+    return diagnostic;
+  }
+  if (failed(verifyWorld(ranked)))
+    return failure();
+  llvm::sort(ranked, [](ProgramOp a, ProgramOp b) {
+    return *a.getRank() < *b.getRank();
+  });
+  for (ProgramOp program : ranked)
+    if (failed(verifyWorldSizes(program)) ||
+        failed(verifySameCollectives(ranked.front(), program)))
+      return failure();
+  return verifyTraffic(ranked);
+}
+
+namespace {
+struct VerifyRanksPass : ark::impl::VerifyRanksPassBase<VerifyRanksPass> {
+  void runOnOperation() override {
+    markAllAnalysesPreserved();
+    if (failed(verifyRanks(getOperation())))
+      signalPassFailure();
+  }
+};
+} // namespace

@@ -1,0 +1,321 @@
+"""Several ranks in one process: every collective, within the interpreter's bound."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import ark_mlir as ark
+from ark_mlir.dtypes import DType
+from ark_mlir.testing.bounds import assert_within
+
+Array = NDArray[Any]
+# Odd, so that parts are unequal, and more than the ranks of any world here.
+SHAPE = (5, 11)
+
+
+def everything(rank: int, size: int, dtype: DType) -> ark.Program:
+    """Every collective once; all ranks use what others made before they go on."""
+    number = dtype not in (ark.bool, ark.fp8_e4m3)
+    with ark.Program("everything", rank=rank, world_size=size) as program:
+        x = ark.input("x", SHAPE, dtype)
+        wide = ark.input("wide", (2 * size, 3), dtype)
+        ark.output("gathered", ark.all_gather(x, 1))
+        ark.output("swapped", ark.all_to_all(wide, 0))
+        ark.output("broadcast", ark.broadcast(x, size - 1))
+        sent = ark.send(x[1:4], (rank + 1) % size, tag=3)
+        received = ark.recv((3, SHAPE[1]), dtype, (rank - 1) % size, tag=3)
+        ark.output("received", ark.identity(received, deps=[sent]))
+        if number:
+            total = ark.all_reduce(x)
+            ark.output("total", total)
+            ark.output("twice", ark.all_reduce(total))
+            ark.output("largest", ark.all_reduce(x, "max"))
+            ark.output("smallest", ark.all_reduce(ark.transpose(x, (1, 0)), "min"))
+            ark.output("scattered", ark.reduce_scatter(wide, 0))
+            ark.output("scalar", ark.all_reduce(ark.reduce_max(x, (0, 1), keepdims=False)))
+    return program
+
+
+def draw(rng: np.random.Generator, program: ark.Program) -> dict[str, Array]:
+    def values(argument: Any) -> Array:
+        if argument.dtype.is_float:
+            return (4 * rng.standard_normal(argument.shape)).astype(argument.dtype.numpy)
+        return rng.integers(0, 100, argument.shape).astype(argument.dtype.numpy)
+
+    return {name: values(argument) for name, argument in program.inputs.items()}
+
+
+def agree(
+    programs: list[ark.Program], inputs: list[dict[str, Array]], outputs: list[dict[str, Array]]
+) -> None:
+    expected = ark.reference.evaluate_ranks(programs, inputs, bound=True)
+    for rank, (got, wanted) in enumerate(zip(outputs, expected, strict=True)):
+        assert sorted(got) == sorted(wanted.outputs)
+        for name, value in wanted.outputs.items():
+            bound = wanted.bounds.get(name, np.zeros(value.shape))
+            assert_within(got[name], value, bound, f"rank {rank}: {name}")
+
+
+def check(size: int, dtype: DType = ark.fp32, **options: Any) -> None:
+    programs = [everything(rank, size, dtype) for rank in range(size)]
+    rng = np.random.default_rng(size)
+    with ark.compile(programs, target="cpu:2", **options) as world:
+        for _ in range(2):
+            inputs = [draw(rng, program) for program in programs]
+            agree(programs, inputs, world.run(inputs))
+
+
+@pytest.mark.parametrize("size", range(1, 9))
+def test_every_world_size(size: int) -> None:
+    check(size)
+
+
+@pytest.mark.parametrize("size", [2, 5])
+@pytest.mark.parametrize("collectives", ["one-shot", "two-shot", "ring"])
+def test_every_algorithm(collectives: str, size: int) -> None:
+    check(size, collectives=collectives)
+
+
+@pytest.mark.parametrize(
+    "dtype", [ark.bf16, ark.fp16, ark.int8, ark.uint32, ark.bool, ark.fp8_e4m3], ids=str
+)
+def test_every_kind_of_element(dtype: DType) -> None:
+    check(3, dtype, collectives="ring")
+
+
+def test_large_tensors_are_put_and_signalled(tmp_path: Path) -> None:
+    """By size: packets, then two shots of them, then the ring."""
+    for elements, takes in ((1 << 10, "read_packet"), (1 << 16, "read_packet"), (1 << 20, "get")):
+
+        def build(rank: int, elements: int = elements) -> ark.Program:
+            with ark.Program("large", rank=rank, world_size=3) as program:
+                ark.output("y", ark.all_reduce(ark.input("x", (elements,))))
+            return program
+
+        programs = [build(rank) for rank in range(3)]
+        with ark.compile(programs, target="cpu:1", dump_dir=tmp_path) as world:
+            rng = np.random.default_rng(0)
+            inputs = [draw(rng, program) for program in programs]
+            agree(programs, inputs, world.run(inputs))
+            ops = {op for task in world.bundle.manifest.tasks for op in task.ops}
+            assert ("put_packet" in ops) == (takes == "read_packet")
+
+
+def test_all_ranks_get_the_same_bits() -> None:
+    """Whichever way the parts go, they are added in order of rank; around the ring in one order."""
+
+    def build(rank: int) -> ark.Program:
+        with ark.Program("bits", rank=rank, world_size=4) as program:
+            ark.output("y", ark.all_reduce(ark.input("x", (1000,))))
+        return program
+
+    programs = [build(rank) for rank in range(4)]
+    rng = np.random.default_rng(1)
+    inputs = [draw(rng, program) for program in programs]
+    results: dict[str, Array] = {}
+    for way in ("one-shot", "two-shot", "ring"):
+        outputs = ark.compile(programs, target="cpu:1", collectives=way).run(inputs)
+        results[way] = outputs[0]["y"]
+        for output in outputs:
+            np.testing.assert_array_equal(output["y"], results[way])
+    np.testing.assert_array_equal(results["one-shot"], results["two-shot"])
+    ordered = inputs[0]["x"] + inputs[1]["x"] + inputs[2]["x"] + inputs[3]["x"]
+    np.testing.assert_array_equal(results["one-shot"], ordered)
+
+
+def test_states_over_many_iterations_need_no_reset() -> None:
+    """A chain through both ranks that a stale or a lost message would break for good."""
+
+    def build(rank: int) -> ark.Program:
+        with ark.Program("chain", rank=rank, world_size=2) as program:
+            state = ark.state("s", (4,), ark.int32, init=rank + 1)
+            ark.output("y", ark.update(state, ark.all_reduce(state) + rank, (0,)))
+        return program
+
+    programs = [build(rank) for rank in range(2)]
+    with ark.compile(programs, target="cpu:2") as world:
+        values = np.array([1, 2], np.int32)
+        with np.errstate(over="ignore"):
+            for iterations in (1, 3, 40, 1, 7):
+                got = world.run(iterations=iterations)
+                for _ in range(iterations):
+                    total = values.sum(dtype=np.int32)
+                    values = np.array([total, total + np.int32(1)])
+                assert [out["y"][0] for out in got] == values.tolist()
+        assert world.states["rank1/s"].tolist() == [values[1]] * 4
+        world.reset()
+        assert [out["y"][0] for out in world.run()] == [3, 4]
+
+
+def test_in_place_updates_follow_what_was_sent() -> None:
+    """A state is sent, then overwritten: the peer has what it was before."""
+
+    def build(rank: int) -> ark.Program:
+        with ark.Program("inplace", rank=rank, world_size=2) as program:
+            x = ark.input("x", (64,))
+            state = ark.state("s", (64,), init=7)
+            ark.send(state, 1 - rank, tag=0)
+            new = ark.update(state, x, (0,))
+            before = ark.recv((64,), ark.fp32, 1 - rank, tag=0)
+            ark.output("y", before + new)
+        return program
+
+    programs = [build(rank) for rank in range(2)]
+    x = [{"x": np.full(64, 10.0 * rank, np.float32)} for rank in range(2)]
+    with ark.compile(programs, target="cpu:2") as world:
+        assert [out["y"][5] for out in world.run(x)] == [7, 17]
+        assert [out["y"][5] for out in world.run(x)] == [10, 10]
+
+
+def test_plans_and_tiles_are_those_of_a_rank() -> None:
+    """SMs of a plan count from the first of the rank; each rank has those of the target."""
+
+    def build(rank: int, sms: tuple[int, int]) -> ark.Program:
+        with ark.Program("plan", rank=rank, world_size=2) as program:
+            with ark.planner(sms=sms):
+                h = ark.exp(ark.input("x", (64, 64)), name="pinned")
+            ark.output("y", ark.all_reduce(h))
+        return program
+
+    programs = [build(rank, (1, 2)) for rank in range(2)]
+    world = ark.compile(programs, target="cpu:3")
+    assert world.bundle.manifest.target.sms == 6
+    tables = world.bundle.tables
+    tasks = world.bundle.manifest.tasks
+    where = {(tasks[row[1]].name, int(sm)) for sm, first, last in tables.lanes.tolist()
+             for row in tables.instructions[first:last].tolist() if row[0] == 0}  # fmt: skip
+    assert {sm for name, sm in where if name == "rank0/pinned"} == {1}
+    assert {sm for name, sm in where if name == "rank1/pinned"} == {4}
+    for name, sm in where:
+        assert name.startswith(f"rank{sm // 3}/"), (name, sm)
+    with pytest.raises(ark.CompileError, match="the target has 3 SMs"):
+        ark.compile([build(rank, (2, 5)) for rank in range(2)], target="cpu:3")
+
+
+def test_file_and_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from ark_mlir.cli.main import main
+
+    programs = [everything(rank, 2, ark.fp32) for rank in range(2)]
+    path = tmp_path / "world.arkbin"
+    ark.compile(programs, target="cpu:1").save(path)
+    rng = np.random.default_rng(2)
+    inputs = [draw(rng, program) for program in programs]
+    with ark.load(path) as world:
+        assert isinstance(world, ark.World)
+        agree(programs, inputs, world.run(inputs))
+    words = ["run", str(path), "--output", f"rank1/total={tmp_path / 'y.npy'}"]
+    for rank, arrays in enumerate(inputs):
+        for name, array in arrays.items():
+            np.save(tmp_path / f"{name}{rank}.npy", array)
+            words += ["--input", f"rank{rank}/{name}={tmp_path / f'{name}{rank}.npy'}"]
+    assert main(words) == 0
+    assert "rank0/gathered: float32 [5, 22]" in capsys.readouterr().out
+    np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), inputs[0]["x"] + inputs[1]["x"])
+
+
+def test_one_module_of_all_ranks() -> None:
+    """What the list becomes: one text with a program for every rank compiles likewise."""
+    text = "\n".join(
+        f"""
+        ark.program @p{rank}(%x: tensor<4xf32> {{ark.kind = #ark.kind<input>, ark.name = "x"}})
+            -> (tensor<4xf32> {{ark.name = "y"}})
+            attributes {{rank = {rank} : i64, world_size = 2 : i64}} {{
+          %0 = ark.all_reduce sum %x world_size = 2 : (tensor<4xf32>) -> tensor<4xf32>
+          ark.return %0 : tensor<4xf32>
+        }}"""
+        for rank in range(2)
+    )
+    world = ark.compile(text, target="cpu:1")
+    assert isinstance(world, ark.World)
+    assert world.run(x=np.ones(4, np.float32))[1]["y"].tolist() == [2, 2, 2, 2]
+
+
+# ---------------------------------------------------------------------- what cannot be compiled
+
+
+def two(
+    first: Callable[[ark.Tensor], ark.Tensor], second: Callable[[ark.Tensor], ark.Tensor]
+) -> list[ark.Program]:
+    programs: list[ark.Program] = []
+    for rank, body in enumerate((first, second)):
+        with ark.Program(f"rank{rank}", rank=rank, world_size=2) as program:
+            ark.output("y", body(ark.input("x", (4, 4))))
+        programs.append(program)
+    return programs
+
+
+def lines(error: ark.ArkError) -> list[str]:
+    return re.findall(r"test_ranks\.py:\d+", str(error))
+
+
+def test_ranks_that_disagree() -> None:
+    programs = two(ark.all_reduce, lambda x: ark.all_gather(x, 0))
+    with pytest.raises(ark.InvalidUsageError) as caught:
+        ark.compile(programs, target="cpu:1")
+    text = str(caught.value)
+    assert "collective 1 of rank 0 is 'ark.all_reduce sum of tensor<4x4xf32>'" in text
+    assert "that of rank 1 is 'ark.all_gather of tensor<4x4xf32> axis = 0'" in text
+    assert len(set(lines(caught.value))) == 2  # the Python lines of both sides
+    with pytest.raises(ark.InvalidUsageError, match="rank 1 has only 0"):
+        ark.compile(two(ark.all_reduce, ark.relu), target="cpu:1")
+
+
+def test_ends_that_do_not_meet() -> None:
+    def sends(tag: int) -> Callable[[ark.Tensor], ark.Tensor]:
+        return lambda x: ark.send(x, dst=1, tag=tag)
+
+    def receives(tag: int) -> Callable[[ark.Tensor], ark.Tensor]:
+        return lambda x: ark.recv((4, 4), ark.fp32, src=0, tag=tag)
+
+    with pytest.raises(ark.InvalidUsageError, match="what rank 1 never receives") as caught:
+        ark.compile(two(sends(1), ark.relu), target="cpu:1")
+    assert lines(caught.value)
+    with pytest.raises(ark.InvalidUsageError, match="receives from it under tag 2") as caught:
+        ark.compile(two(sends(1), receives(2)), target="cpu:1")
+    assert len(set(lines(caught.value))) == 2
+    with pytest.raises(ark.InvalidUsageError, match="what rank 0 never sends"):
+        ark.compile(two(ark.relu, receives(2)), target="cpu:1")
+    with pytest.raises(ark.InvalidUsageError, match="tag -1 is negative"):
+        two(sends(-1), receives(-1))
+
+
+def test_a_circle_of_receives() -> None:
+    def body(peer: int) -> Callable[[ark.Tensor], ark.Tensor]:
+        def first_receives(x: ark.Tensor) -> ark.Tensor:
+            got = ark.recv((4, 4), ark.fp32, peer)
+            return ark.send(x, peer) + got
+
+        return first_receives
+
+    with pytest.raises(ark.ArkError, match="rank 0 waits for rank 1, which waits itself") as caught:
+        ark.compile(two(body(1), body(0)), target="cpu:1")
+    assert lines(caught.value)
+
+
+def test_worlds_that_are_not_whole() -> None:
+    programs = two(ark.all_reduce, ark.all_reduce)
+    with pytest.raises(ark.InvalidUsageError, match="rank 1 has no program here"):
+        ark.compile(programs[0], target="cpu:1")
+    with pytest.raises(ark.InvalidUsageError, match="is the second one of rank 0"):
+        ark.compile([programs[0], programs[0]], target="cpu:1")
+    with pytest.raises(ark.InvalidUsageError, match="is the second one of rank 1"):
+        ark.compile([*programs, programs[1]], target="cpu:1")
+    with pytest.raises(ark.InvalidUsageError, match="world of 3 ranks, and another one of 2"):
+        ark.compile([programs[0], everything(1, 3, ark.fp32)], target="cpu:1")
+    with ark.Program("plain") as plain:
+        ark.output("y", ark.relu(ark.input("x", (4, 4))))
+    with pytest.raises(ark.InvalidUsageError, match="'plain' has no rank"):
+        ark.compile([programs[0], plain], target="cpu:1")
+    with pytest.raises(ark.InvalidUsageError, match="an empty list"):
+        ark.compile([], target="cpu:1")
+    with pytest.raises(ark.InvalidUsageError, match="collectives"):
+        ark.compile(programs, target="cpu:1", collectives="tree")
+    with pytest.raises(ark.UnsupportedError, match="several ranks are made for cpu"):
+        ark.compile(programs, target="cuda:sm_90a")

@@ -1,0 +1,173 @@
+"""Ranks that are run by threads of their own, and what the others learn of one that fails."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ark_mlir as ark
+from ark_mlir import knobs
+from ark_mlir.bundle import Bundle
+
+SIZE = 3
+
+
+def build(rank: int) -> ark.Program:
+    with ark.Program("look_up", rank=rank, world_size=SIZE) as program:
+        x = ark.input("x", (4,))
+        index = ark.scalar("index", ark.int32)
+        w = ark.parameter("w", (4,))
+        picked = ark.gather(x * w, index, 0, name="pick")
+        ark.output("y", ark.all_reduce(picked, name="total"))
+    return program
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[ark.World]:
+    with ark.compile([build(rank) for rank in range(SIZE)], target="cpu:1") as world:
+        world.bind([{"w": np.full(4, rank + 1, np.float32)} for rank in range(SIZE)])
+        yield world
+
+
+X = np.arange(4, dtype=np.float32)
+
+
+def each(world: ark.World, inputs: dict[int, dict[str, Any]]) -> dict[int, Any]:
+    """What the ranks named get, each in a thread of its own: outputs or an error."""
+    results: dict[int, Any] = {}
+
+    def work(rank: int) -> None:
+        try:
+            results[rank] = world.rank(rank).run(inputs[rank])
+        except ark.ArkError as error:
+            results[rank] = error
+
+    threads = [threading.Thread(target=work, args=(rank,)) for rank in inputs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+        assert not thread.is_alive()
+    return results
+
+
+def good(world: ark.World, index: int = 2) -> None:
+    results = each(world, {rank: {"x": X, "index": index} for rank in range(SIZE)})
+    assert {rank: float(out["y"]) for rank, out in results.items()} == dict.fromkeys(
+        range(SIZE), 6.0 * index
+    )
+
+
+def test_ranks_meet_again_and_again(world: ark.World) -> None:
+    for index in range(4):
+        good(world, index)
+
+
+def test_a_rank_that_never_comes(world: ark.World) -> None:
+    with knobs.scope(ARK_TIMEOUT="0.2"):
+        start = time.monotonic()
+        results = each(world, {rank: {"x": X, "index": 0} for rank in (0, 2)})
+        assert time.monotonic() - start < 2
+    for rank in (0, 2):
+        assert isinstance(results[rank], ark.RankFailedError)
+        assert f"rank {rank} cannot go on" in str(results[rank])
+        assert "rank 1 did not come within 0.2 s" in str(results[rank])
+    good(world)
+
+
+def test_a_rank_that_says_it_fails(world: ark.World) -> None:
+    threading.Timer(0.1, world.rank(1).fail, ["out of memory"]).start()
+    results = each(world, {0: {"x": X, "index": 0}})
+    assert isinstance(results[0], ark.RankFailedError)
+    assert "rank 1 failed: out of memory" in str(results[0])
+    good(world)
+
+
+def test_a_rank_with_wrong_inputs(world: ark.World) -> None:
+    inputs = {rank: {"x": X, "index": 0} for rank in range(SIZE)}
+    inputs[1] = {"x": X[:2], "index": 0}
+    results = each(world, inputs)
+    assert isinstance(results[1], ark.InvalidUsageError)
+    assert "'rank1/x' has shape [2]" in str(results[1])
+    for rank in (0, 2):
+        assert isinstance(results[rank], ark.RankFailedError)
+        assert "rank 1 failed" in str(results[rank])
+    good(world)
+
+
+def test_a_rank_with_bad_data(world: ark.World) -> None:
+    inputs = {rank: {"x": X, "index": 0} for rank in range(SIZE)}
+    inputs[2] = {"x": X, "index": 9}
+    results = each(world, inputs)
+    assert isinstance(results[2], ark.DeviceError)
+    assert "task 'rank2/" in str(results[2])
+    assert "index 9 is out of range [0, 4)" in str(results[2])
+    assert all(isinstance(results[rank], ark.RankFailedError) for rank in (0, 1))
+    good(world)
+
+
+def test_a_rank_that_hangs(world: ark.World) -> None:
+    """A lane of rank 0 waits for one signal more than the others ever give."""
+    bundle = world.bundle
+    rows = np.array(bundle.tables.instructions)
+    first, last = bundle.tables.lanes[0, 1:].tolist()
+    rows[first + np.argmax(bundle.tables.waits[first:last]), 2] += 1
+    sections = {**bundle.sections, "instructions": rows.tobytes()}
+    with ark.World(Bundle.from_parts(bundle.manifest, sections)) as broken:
+        broken.bind({"w": np.ones(4, np.float32)})
+        with knobs.scope(ARK_TIMEOUT="0.3"):
+            start = time.monotonic()
+            results = each(broken, {rank: {"x": X, "index": 0} for rank in range(SIZE)})
+            assert time.monotonic() - start < 5
+    for error in results.values():
+        assert isinstance(error, ark.HangError)
+        assert "task 'rank0/" in str(error)
+        assert "test_world.py" in str(error)
+    good(world)
+
+
+def test_lists_and_names(world: ark.World) -> None:
+    """All ways to say whose input it is."""
+    by_list = world.run([{"x": X} for _ in range(SIZE)], index=1)
+    by_keyword = world.run(x=X, index=1)
+    by_name = world.run({f"rank{rank}/x": X for rank in range(SIZE)}, index=1)
+    for outputs in (by_list, by_keyword, by_name):
+        assert [float(out["y"]) for out in outputs] == [6, 6, 6]
+    with world.resident() as resident:
+        assert [float(o["y"]) for o in resident.run([{"x": X}] * SIZE, index=3)] == [18, 18, 18]
+    assert [buffer.name for buffer in world.inputs][:2] == ["rank0/x", "rank1/x"]
+
+
+def test_what_is_wrong_with_inputs_names_the_rank(world: ark.World) -> None:
+    with pytest.raises(ark.InvalidUsageError, match="3 ranks need as many dicts, not 2"):
+        world.run([{"x": X}, {"x": X}], index=0)
+    with pytest.raises(ark.InvalidUsageError, match="input 'rank2/x' is missing"):
+        world.run([{"x": X}, {"x": X}, {}], index=0)
+    with pytest.raises(ark.InvalidUsageError, match="there is no input 'rank1/z'"):
+        world.run([{"x": X}, {"x": X, "z": X}, {"x": X}], index=0)
+    with pytest.raises(ark.InvalidUsageError, match="there is no input 'z'"):
+        world.run(x=X, z=X, index=0)
+    with pytest.raises(ark.InvalidUsageError, match="entry 1 is a list"):
+        world.run([{"x": X}, [X], {"x": X}], index=0)  # type: ignore[list-item]
+    with pytest.raises(ark.InvalidUsageError, match="parameter 'rank1/v'"):
+        world.bind([{}, {"v": X}, {}])
+    with pytest.raises(ark.InvalidUsageError, match="there is no rank 3"):
+        world.rank(3)
+    with pytest.raises(ark.InvalidUsageError, match="there is no rank -1"):
+        world.rank(-1)
+
+
+def test_a_manifest_of_ranks_is_checked(world: ark.World) -> None:
+    manifest, sections = world.bundle.manifest.as_json(), dict(world.bundle.sections)
+    for ranks, message in ((2, "cannot be shared equally by 2 ranks"), (1, "ranks"), (9, "ranks")):
+        with pytest.raises(ark.BundleError, match=message):
+            Bundle.from_parts({**manifest, "ranks": ranks}, sections)
+    buffers = [dict(buffer) for buffer in manifest["buffers"]]
+    buffers[0]["name"] = "x"
+    with pytest.raises(ark.BundleError, match="the name of input 'x' says no rank"):
+        Bundle.from_parts({**manifest, "buffers": buffers}, sections)

@@ -1,0 +1,64 @@
+// RUN: ark-opt %s --ark-join-ranks --split-input-file | FileCheck %s
+
+// Rank 1 is met at its read before rank 0 has put: the order of the joined
+// program is one in which both can happen.
+// CHECK-LABEL: ark.program @sender(
+// CHECK-SAME: %[[X0:.+]]: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "rank0/x"}
+// CHECK-SAME: %[[X1:.+]]: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "rank1/x"}
+// CHECK-SAME: -> (tensor<4xf32> {ark.name = "rank0/y"}, tensor<4xf32> {ark.name = "rank1/y"})
+// CHECK-SAME: attributes {world_size = 2 : i64}
+// CHECK: %[[PUT:.+]] = ark.group "rank0/put.to1" (%[[A:.+]] = %[[X0]]) attributes {ops = ["put"], plan = {rank = 0 : i64}}
+// CHECK:   ark.copy %[[A]]
+// CHECK: %[[Y0:.+]] = ark.group "rank0/relu" (%{{.+}} = %[[X0]]) attributes {plan = {rank = 0 : i64, sms = array<i64: 0, 1>}}
+// CHECK: %[[Y1:.+]] = ark.group "rank1/relu" (%{{.+}} = %[[PUT]]) attributes {plan = {rank = 1 : i64}}
+// CHECK: ark.return %[[Y0]], %[[Y1]]
+// CHECK-NOT: ark.program
+ark.program @receiver(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<4xf32> {ark.name = "y"}) attributes {rank = 1 : i64, world_size = 2 : i64} {
+  %c = ark.channel.open peer = 0 tag = 3 : !ark.channel
+  ark.channel.wait %c : !ark.channel
+  %0 = ark.channel.get %c : !ark.channel -> tensor<4xf32>
+  %1 = ark.group "relu" (%a = %0) : (tensor<4xf32>) -> tensor<4xf32> {
+    %2 = ark.relu %a : (tensor<4xf32>) -> tensor<4xf32>
+    ark.yield %2 : tensor<4xf32>
+  }
+  ark.return %1 : tensor<4xf32>
+}
+ark.program @sender(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<4xf32> {ark.name = "y"}) attributes {rank = 0 : i64, world_size = 2 : i64} {
+  %c = ark.channel.open peer = 1 tag = 3 : !ark.channel
+  ark.channel.put %c, %x : !ark.channel, tensor<4xf32>
+  ark.channel.signal %c : !ark.channel
+  %1 = ark.group "relu" (%a = %x) attributes {plan = {sms = array<i64: 0, 1>}} : (tensor<4xf32>) -> tensor<4xf32> {
+    %2 = ark.relu %a : (tensor<4xf32>) -> tensor<4xf32>
+    ark.yield %2 : tensor<4xf32>
+  }
+  ark.return %1 : tensor<4xf32>
+}
+
+// -----
+
+// What one rank sends itself crosses no border; alone it keeps its names.
+// CHECK-LABEL: ark.program @alone(
+// CHECK-SAME: ark.name = "x"
+// CHECK: %[[PUT:.+]] = ark.group "put_packet.to0" (%{{.+}} = %{{.+}}) attributes {ops = ["put_packet"], plan = {rank = 0 : i64}}
+// CHECK: ark.group "copy" (%{{.+}} = %[[PUT]])
+ark.program @alone(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<4xf32> {ark.name = "y"}) attributes {rank = 0 : i64, world_size = 1 : i64} {
+  %c = ark.channel.open peer = 0 tag = 0 : !ark.channel
+  ark.channel.put_packet %c, %x : !ark.channel, tensor<4xf32>
+  %0 = ark.channel.read_packet %c : !ark.channel -> tensor<4xf32>
+  %1 = ark.group "copy" (%a = %0) : (tensor<4xf32>) -> tensor<4xf32> {
+    %2 = ark.copy %a : (tensor<4xf32>) -> tensor<4xf32>
+    ark.yield %2 : tensor<4xf32>
+  }
+  ark.return %1 : tensor<4xf32>
+}
+
+// -----
+
+// CHECK-LABEL: ark.program @withoutRank
+// CHECK-NOT: world_size
+ark.program @withoutRank() {
+  ark.return
+}
