@@ -25,6 +25,7 @@ from ..frontend import Program, Tensor
 from .config import Config, as_float_dtype
 from .progress import Progress
 from .sampling import draw
+from .sharding import ALONE, Shard
 
 __all__ = ["DecoderConfig", "RopeScaling", "build_decode", "build_prefill", "rope_tables"]
 
@@ -41,7 +42,7 @@ class RopeScaling:
 
 @dataclass(frozen=True)
 class DecoderConfig:
-    """The sizes of a decoder.
+    """The sizes of a decoder, or of the part `shard` of one.
 
     Example:
         >>> llama_1b = DecoderConfig(vocabulary=128256, hidden=2048, layers=16, heads=32,
@@ -63,6 +64,7 @@ class DecoderConfig:
     attention_bias: bool = False
     mlp_bias: bool = False
     qk_norm: bool = False
+    shard: Shard = ALONE
 
     @classmethod
     def read(cls, config: Config, *, qk_norm: bool = False) -> DecoderConfig:
@@ -174,7 +176,7 @@ def build_decode(
         >>> program = ark.models.llama.build_decode(llama_1b, max_length=1024)
     """
     _check_length(config, max_length)
-    with Program("decode") as program:
+    with config.shard.program("decode") as program:
         progress = Progress.declare(batch, max_length)
         graph = _Graph(config, batch, 1, max_length, as_float_dtype(dtype), progress.position)
         logits = graph.logits(graph.hidden(progress.token), None)
@@ -201,7 +203,7 @@ def build_prefill(
     if not 1 <= chunk <= max_length:
         raise InvalidUsageError(f"chunk {chunk} is not between 1 and max_length {max_length}")
     _check_length(config, max_length)
-    with Program("prefill") as program:
+    with config.shard.program("prefill") as program:
         ids = ark.input("ids", (batch, chunk), int32)
         begin = ark.scalar("begin", int32, max=max_length - chunk)
         progress = Progress.declare(batch, max_length)
@@ -261,6 +263,7 @@ class _Graph:
     def dense(self, x: Tensor, name: str, outputs: int, bias: bool = False) -> Tensor:
         weight = self.parameter(f"{name}.weight", outputs, x.shape[-1])
         product = ark.matmul(x, weight, transpose_other=True, name=name)
+        product = self.config.shard.total(product, name)
         if not bias:
             return product
         return ark.add(product, self.parameter(f"{name}.bias", outputs), name=f"{name}.bias")

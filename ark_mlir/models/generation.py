@@ -21,6 +21,7 @@ from .decoder import DecoderConfig, build_decode, build_prefill, rope_tables
 from .model import Model, as_tokens
 from .progress import MAX_ENDS
 from .sampling import sampling_inputs
+from .sharding import divide
 from .weights import Arrays, assign, read_weights
 
 __all__ = ["GenerativeModel", "Timing", "load_decoder"]
@@ -245,6 +246,7 @@ def load_decoder(
     chunk: int = 32,
     dtype: DType | str | None = None,
     sampling: bool = False,
+    tensor_parallel: int = 1,
 ) -> GenerativeModel:
     """A decoder from a Hugging Face folder; see ``ark.models.llama.load``."""
     sizes = DecoderConfig.read(config, qk_norm=qk_norm)
@@ -253,10 +255,15 @@ def load_decoder(
     )
     limit = min(as_count(max_length, "max_length"), sizes.positions)
     common: dict[str, Any] = {"max_length": limit, "dtype": element, "sampling": bool(sampling)}
-    programs = {
-        "prefill": build_prefill(sizes, chunk=min(as_count(chunk, "chunk"), limit), **common),
-        "decode": build_decode(sizes, **common),
-    }
+    part = min(as_count(chunk, "chunk"), limit)
+
+    def build(sizes: DecoderConfig) -> dict[str, Program]:
+        return {
+            "prefill": build_prefill(sizes, chunk=part, **common),
+            "decode": build_decode(sizes, **common),
+        }
+
+    programs = build(sizes)
     needed = dict(programs["decode"].parameters)
     tables = {
         f"rope.{part}": table.astype(element.numpy)
@@ -264,13 +271,18 @@ def load_decoder(
     }
     wanted = {name: argument for name, argument in needed.items() if name not in tables}
     weights = assign(wanted, read_weights(folder), os.fspath(folder))
-    return GenerativeModel(
+    model = GenerativeModel(
         os.fspath(folder),
         programs,
         {**weights, **tables},
         sizes.vocabulary,
         _read_ends(folder, config, sizes.vocabulary),
     )
+    ranks = as_count(tensor_parallel, "tensor_parallel")
+    if ranks > 1:
+        of_rank = [build(sizes_of_rank) for sizes_of_rank in divide(sizes, ranks)]
+        model.ranks = {name: [built[name] for built in of_rank] for name in programs}
+    return model
 
 
 def _read_ends(folder: str | os.PathLike[str], config: Config, vocabulary: int) -> tuple[int, ...]:

@@ -22,6 +22,7 @@ def load(
     chunk: int = 32,
     dtype: DType | str | None = None,
     sampling: bool = False,
+    tensor_parallel: int = 1,
 ) -> GenerativeModel:
     """A Llama model from a Hugging Face folder; called through ``ark.models.load``.
 
@@ -30,6 +31,10 @@ def load(
         chunk: tokens of a prompt that run at once.
         dtype: of parameters and hidden states; by default the configuration's.
         sampling: whether ``generate`` can draw tokens by chance.
+        tensor_parallel: how many ranks share the attention heads and the MLP; see
+            ``ark_mlir.models.sharding`` for which parts, and in which order they are summed. All
+            ranks run in this process. It divides the numbers of heads, of key and value heads,
+            and the MLP's width.
     """
     return load_decoder(
         folder,
@@ -39,4 +44,5 @@ def load(
         chunk=chunk,
         dtype=dtype,
         sampling=sampling,
+        tensor_parallel=tensor_parallel,
     )

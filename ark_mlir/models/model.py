@@ -30,6 +30,8 @@ class Model:
         name: where the model came from.
         programs: by what they do, such as ``embed``, or ``prefill`` and ``decode``.
         parameters: arrays by parameter name; they map the model's files where they can.
+        ranks: where several ranks share the model, their programs, by what they do.
+            `programs` then has those of one rank alone, which compute the same.
         executables: the compiled programs, after :meth:`compile`.
     """
 
@@ -37,6 +39,7 @@ class Model:
         self.name = name
         self.programs = dict(programs)
         self.parameters = parameters
+        self.ranks: dict[str, list[Program]] = {}
         self.executables: dict[str, Executable] = {}
 
     def compile(self, target: str | None = None, **options: Any) -> Self:
@@ -52,10 +55,29 @@ class Model:
 
         chosen: dict[str, Any] = options if target is None else {"target": target, **options}
         for name, program in self.programs.items():
+            if name in self.ranks:
+                self.executables[name] = self._compile_ranks(self.ranks[name], chosen)
+                continue
             executable = compile_program(program, **chosen)
             executable.bind(self.parameters_of(name))
             self.executables[name] = executable
         return self
+
+    def _compile_ranks(self, programs: list[Program], chosen: Mapping[str, Any]) -> Executable:
+        from ..compiler import compile as compile_program
+        from .sharding import Replicas, Shard
+
+        world = Replicas(compile_program(programs, **chosen).bundle)
+        shards = [Shard(rank, len(programs)) for rank in range(len(programs))]
+        return world.bind(
+            [
+                {
+                    name: shard.part(self.parameters[name], argument.shape)
+                    for name, argument in program.parameters.items()
+                }
+                for shard, program in zip(shards, programs, strict=True)
+            ]
+        )
 
     def parameters_of(self, name: str) -> Arrays:
         """The arrays that the program `name` binds."""

@@ -54,6 +54,7 @@ def load(
     chunk: int = 32,
     dtype: DType | str | None = None,
     sampling: bool = False,
+    tensor_parallel: int = 1,
 ) -> GenerativeModel:
     """A Qwen3 model from a Hugging Face folder; options as ``ark.models.llama.load``."""
     return load_decoder(
@@ -64,4 +65,5 @@ def load(
         chunk=chunk,
         dtype=dtype,
         sampling=sampling,
+        tensor_parallel=tensor_parallel,
     )

@@ -245,10 +245,14 @@ LogicalResult Joiner::checkNothingLeft() {
 ProgramOp Joiner::createProgram() {
   SmallVector<Type> inputs, results;
   SmallVector<Attribute> argumentAttrs, resultAttrs;
+  bool hasStop = false;
   auto rename = [&](const Cursor &cursor, DictionaryAttr attrs) {
     NamedAttrList list(attrs);
     auto name = cast<StringAttr>(list.get(ArkDialect::kNameAttr));
     list.set(ArkDialect::kNameAttr, getName(cursor, name.getValue()));
+    // All ranks are in one launch: one flag ends it for all.
+    if (list.get(ArkDialect::kStopAttr) && std::exchange(hasStop, true))
+      list.erase(ArkDialect::kStopAttr);
     return list.getDictionary(builder.getContext());
   };
   for (Cursor &cursor : cursors) {

@@ -91,7 +91,8 @@ def JoinRanksPass : Pass<"ark-join-ranks", "::mlir::ModuleOp"> {
     One schedule then holds the lanes of all ranks, one proof covers the orders
     between them, and what crosses from one rank to another is an ordinary
     dependence. Names of arguments, results and groups get their rank in front,
-    where there are several, and the plan of each group says its rank.
+    where there are several, and the plan of each group says its rank. Of several
+    states with `ark.stop`, that of the lowest rank ends the launch.
 
     What one rank puts is a group of its own, which copies it to where
     the other reads it. Signals and waits disappear: the `synchronization` stage

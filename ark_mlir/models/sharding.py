@@ -1,0 +1,110 @@
+"""Tensor parallelism: what part of a decoder each rank has.
+
+Attention heads and the inner columns of the MLP are divided; embedding, norms and head are
+whole on every rank. So ``o_proj`` and ``down_proj`` give partial sums, which an ``all_reduce``
+completes: two in every layer. Partial sums have the dtype of the model; they are added in fp32
+in order of rank (around the ring, where they are large, from the rank after the one that keeps
+the part), and rounded once. All ranks get the same bits, and so the same token.
+"""
+
+# The stubs of numpy leave the elements of arrays unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import NDArray
+
+from .. import frontend as ark
+from ..errors import InvalidUsageError
+from ..frontend import Program, Tensor
+from ..runtime import World
+
+if TYPE_CHECKING:
+    from .decoder import DecoderConfig
+
+__all__ = ["ALONE", "Replicas", "Shard", "divide"]
+
+# Layers whose inputs are divided.
+_PARTIAL = ("o_proj", "down_proj")
+_DIVIDED = ("heads", "kv_heads", "intermediate")
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One of `size` ranks that share a decoder.
+
+    Example:
+        >>> Shard(1, 2).part(np.arange(6).reshape(2, 3), (1, 3))
+        array([[3, 4, 5]])
+    """
+
+    rank: int = 0
+    size: int = 1
+
+    def program(self, name: str) -> Program:
+        """An empty program of this rank."""
+        if self.size == 1:
+            return Program(name)
+        return Program(name, rank=self.rank, world_size=self.size)
+
+    def total(self, product: Tensor, layer: str) -> Tensor:
+        """What a layer gives, from what this rank's part of it does."""
+        if self.size == 1 or not layer.endswith(_PARTIAL):
+            return product
+        return ark.all_reduce(product, name=f"{layer}.sum")
+
+    def part(self, array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+        """This rank's part, of `shape`, of a whole array: all of it where the shapes are equal."""
+        places = tuple(
+            slice(None) if extent == whole else slice(self.rank * extent, (self.rank + 1) * extent)
+            for extent, whole in zip(shape, array.shape, strict=True)
+        )
+        return array[places]
+
+
+ALONE = Shard()
+
+
+def divide(config: DecoderConfig, size: int) -> list[DecoderConfig]:
+    """The sizes of every rank's part; raises InvalidUsageError where they do not divide."""
+    for name in _DIVIDED:
+        if getattr(config, name) % size:
+            raise InvalidUsageError(
+                f"tensor_parallel {size} does not divide {name} {getattr(config, name)}"
+            )
+    parts = {name: getattr(config, name) // size for name in _DIVIDED}
+    return [replace(config, **parts, shard=Shard(rank, size)) for rank in range(size)]
+
+
+class Replicas(World):
+    """A world whose ranks all take the same inputs and give the same outputs."""
+
+    def run(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, inputs: Mapping[str, object] | None = None, /, **options: Any
+    ) -> dict[str, Any]:
+        """As :meth:`Executable.run`, on all ranks; the outputs are those of rank 0."""
+        return super().run(inputs, **options)[0]
+
+    @property
+    def states(self) -> Mapping[str, NDArray[Any]]:
+        """Those of all ranks; without a rank in its name, a state is that of rank 0."""
+        return _FirstStates(super().states)
+
+
+class _FirstStates(Mapping[str, "NDArray[Any]"]):
+    def __init__(self, states: Mapping[str, NDArray[Any]]) -> None:
+        self._states = states
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        return self._states[name if name in self._states else f"rank0/{name}"]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._states)
+
+    def __len__(self) -> int:
+        return len(self._states)

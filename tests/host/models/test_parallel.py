@@ -1,0 +1,84 @@
+"""Decoders that several ranks share compute what one rank does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ark_mlir as ark
+from ark_mlir.models.sharding import Shard
+
+PROMPT = [(7 * i + 3) % 37 for i in range(11)]
+KINDS = ["llama", "qwen3"]
+
+
+@pytest.fixture(scope="module")
+def folders(tiny: Any, tmp_path_factory: Any) -> dict[str, Path]:
+    root = tmp_path_factory.mktemp("parallel")
+    return {kind: tiny.write_model(root / kind, kind) for kind in KINDS}
+
+
+@pytest.mark.parametrize("dtype", ["fp32", "bf16"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_logits_are_those_of_one_rank(folders: dict[str, Path], kind: str, dtype: str) -> None:
+    """Equal in exact arithmetic; compiled, no further from it than one rank alone, twice over.
+
+    The interpreter has no finite bound for a whole model.
+    """
+    model = ark.models.load(folders[kind], max_length=16, chunk=4, dtype=dtype, tensor_parallel=2)
+    programs = model.ranks["prefill"]
+    inputs = {"ids": np.array([PROMPT[:4]], np.int32), **scalars(programs[0])}
+    whole = {**model.parameters_of("prefill"), **inputs}
+    exact = ark.reference.run(model.programs["prefill"], whole)["logits"]
+    parts = [
+        {n: Shard(rank, 2).part(whole[n], a.shape) for n, a in program.parameters.items()}
+        for rank, program in enumerate(programs)
+    ]
+    for outputs in ark.reference.run(programs, [{**part, **inputs} for part in parts]):
+        np.testing.assert_allclose(outputs["logits"], exact, rtol=1e-9, atol=1e-12)
+    one = ark.models.load(folders[kind], max_length=16, chunk=4, dtype=dtype).compile("cpu:1")
+    alone = np.abs(one.executables["prefill"].run(inputs)["logits"] - exact).max()
+    got = ark.World.run(model.compile("cpu:1").executables["prefill"], inputs)
+    for outputs in got:
+        assert np.abs(outputs["logits"] - exact).max() <= 2 * alone
+        np.testing.assert_array_equal(outputs["logits"], got[0]["logits"])
+
+
+def scalars(program: ark.Program) -> dict[str, Any]:
+    """The place of the first chunk, whatever the program calls it; its last token is asked for."""
+    return {name: 3 if name == "last" else 0 for name in program.scalars} | {
+        name: np.full(argument.shape, -1, np.int32)
+        for name, argument in program.inputs.items()
+        if name != "ids"
+    }
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tokens_are_those_of_one_rank(folders: dict[str, Path], kind: str) -> None:
+    alone = ark.models.load(folders[kind], max_length=24, chunk=4).compile("cpu:1")
+    shared = ark.models.load(folders[kind], max_length=24, chunk=4, tensor_parallel=2)
+    shared.compile("cpu:1")
+    expected = alone.generate(PROMPT, 8)
+    assert shared.generate(PROMPT, 8) == expected
+    assert shared.generate(PROMPT, 8) == expected  # nothing stays of the first
+    assert shared.generate(PROMPT, 8, reference=True) == expected
+
+
+def test_a_layer_exchanges_two_sums(folders: dict[str, Path]) -> None:
+    model = ark.models.load(folders["llama"], max_length=16, chunk=4, tensor_parallel=2)
+    for program in model.ranks["decode"]:
+        assert program.mlir.count("ark.all_reduce") == 2 * 2
+        assert "tensor<1x1x16x8xf32>" in program.mlir  # one of two key heads in the cache
+
+
+def test_what_cannot_be_divided(folders: dict[str, Path]) -> None:
+    for size, message in (
+        (4, "tensor_parallel 4 does not divide kv_heads 2"),
+        (3, "tensor_parallel 3 does not divide heads 4"),
+        (0, "tensor_parallel must be at least 1, not 0"),
+    ):
+        with pytest.raises(ark.InvalidUsageError, match=message):
+            ark.models.load(folders["llama"], tensor_parallel=size)
