@@ -16,7 +16,7 @@ Value ark::getRoot(Value buffer) {
   return buffer;
 }
 
-static bool isNoAlias(Value root) {
+bool ark::isNoAlias(Value root) {
   if (root.getDefiningOp<memref::AllocaOp>())
     return true;
   auto argument = dyn_cast<BlockArgument>(root);

@@ -17,16 +17,25 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
+/// Whether the body of an op touches no memory by itself.
+static bool isPure(linalg::LinalgOp op) {
+  return op.hasPureBufferSemantics() &&
+         llvm::all_of(
+             op.getBlock()->without_terminator(),
+             [](Operation &inner) { return isMemoryEffectFree(&inner); });
+}
+
+/// Whether an op reads its operands, and does nothing else.
+static bool isPlainRead(Operation &op) {
+  return op.getNumRegions() == 0 && hasSingleEffect<MemoryEffects::Read>(&op);
+}
+
 /// Whether the op does the same for every vCTA, as far as its operands tell.
 static bool isCandidate(linalg::LinalgOp op, scf::ForOp vctas) {
-  if (!op.hasPureBufferSemantics() ||
-      !llvm::all_of(op->getOperands(), [&](Value operand) {
+  if (!llvm::all_of(op->getOperands(), [&](Value operand) {
         return vctas.isDefinedOutsideOfLoop(operand);
       }))
     return false;
-  for (Operation &inner : op.getBlock()->without_terminator())
-    if (!isMemoryEffectFree(&inner))
-      return false;
   // A body may use what is computed around its op, too.
   SetVector<Value> captured;
   getUsedValuesDefinedAbove(op->getRegions(), captured);
@@ -39,23 +48,13 @@ static bool isCandidate(linalg::LinalgOp op, scf::ForOp vctas) {
   });
 }
 
-/// Whether `writer` may change what `op` reads or writes.
-static bool writesOperand(linalg::LinalgOp writer, linalg::LinalgOp op) {
-  for (Value written : writer.getDpsInits())
-    for (Value operand : op->getOperands())
-      if (isa<MemRefType>(operand.getType()) && mayAlias(written, operand))
-        return true;
-  return false;
-}
-
-/// Whether `op` cannot move while `other` stays: it reads or writes what the
-/// other writes, or the other comes first and needs what was there before.
-static bool depends(linalg::LinalgOp op, linalg::LinalgOp other) {
-  return writesOperand(other, op) ||
-         (other->isBeforeInBlock(op) && writesOperand(op, other));
-}
-
 namespace {
+/// An op and a buffer that it reads or writes.
+struct Use {
+  Operation *op;
+  bool writes;
+};
+
 /// Splits the ops of a loop into those that move and those that stay.
 class InvariantFinder {
 public:
@@ -66,50 +65,73 @@ public:
 
 private:
   bool collect();
-  bool dropOne();
+  void addUses(Operation *op);
+  void keepDependent(Operation *op);
 
   scf::ForOp vctas;
-  SmallVector<linalg::LinalgOp> moving, staying;
+  SetVector<Operation *> moving;
+  SmallVector<Operation *> staying;
+  /// By root; those that may be the same memory are under one.
+  DenseMap<Value, SmallVector<Use>> uses;
 };
 } // namespace
 
-/// Whether all ops that write are known to write to their operands only.
+static bool writes(Operation *op, Value buffer) {
+  auto structured = dyn_cast<linalg::LinalgOp>(op);
+  return structured && llvm::is_contained(structured.getDpsInits(), buffer);
+}
+
+/// Arguments that do not say otherwise may all be the same memory.
+static Value getMemory(Value buffer) {
+  Value root = getRoot(buffer);
+  return isNoAlias(root) ? root : Value();
+}
+
+void InvariantFinder::addUses(Operation *op) {
+  for (Value operand : op->getOperands())
+    if (isa<MemRefType>(operand.getType()))
+      uses[getMemory(operand)].push_back({op, writes(op, operand)});
+}
+
+/// Whether all ops are known to read and write their operands only.
 bool InvariantFinder::collect() {
   for (Operation &op : vctas.getBody()->without_terminator()) {
-    if (auto structured = dyn_cast<linalg::LinalgOp>(op)) {
-      (isCandidate(structured, vctas) ? moving : staying).push_back(structured);
+    // Views touch no memory.
+    if (isMemoryEffectFree(&op))
       continue;
-    }
-    std::optional<SmallVector<MemoryEffects::EffectInstance>> effects =
-        getEffectsRecursively(&op);
-    if (!effects || llvm::any_of(*effects, [](auto &effect) {
-          return isa<MemoryEffects::Write, MemoryEffects::Free>(
-              effect.getEffect());
-        }))
+    auto structured = dyn_cast<linalg::LinalgOp>(op);
+    if (structured ? !isPure(structured) : !isPlainRead(op))
       return false;
+    addUses(&op);
+    if (structured && isCandidate(structured, vctas))
+      moving.insert(&op);
+    else
+      staying.push_back(&op);
   }
   return true;
 }
 
-/// Leaves one op where it is that depends on another that stays.
-bool InvariantFinder::dropOne() {
-  for (auto *op = moving.begin(); op != moving.end(); ++op)
-    if (llvm::any_of(staying, [&](linalg::LinalgOp other) {
-          return depends(*op, other);
-        })) {
-      staying.push_back(*op);
-      moving.erase(op);
-      return true;
-    }
-  return false;
+/// What uses memory that `op` writes stays with it; so does what would write,
+/// too early, what `op` reads.
+void InvariantFinder::keepDependent(Operation *op) {
+  for (Value operand : op->getOperands()) {
+    if (!isa<MemRefType>(operand.getType()))
+      continue;
+    bool isWritten = writes(op, operand);
+    for (Use use : uses[getMemory(operand)])
+      if ((isWritten || (use.writes && op->isBeforeInBlock(use.op))) &&
+          moving.remove(use.op))
+        staying.push_back(use.op);
+  }
 }
 
 SmallVector<linalg::LinalgOp> InvariantFinder::find() {
   if (!collect())
     return {};
-  while (dropOne())
-    ;
-  return moving;
+  while (!staying.empty())
+    keepDependent(staying.pop_back_val());
+  return llvm::map_to_vector(
+      moving, [](Operation *op) { return cast<linalg::LinalgOp>(op); });
 }
 
 namespace {

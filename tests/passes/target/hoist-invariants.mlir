@@ -197,3 +197,30 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
   }
   return
 }
+
+// -----
+
+// A number is read of the temporary before it is used for something else.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK: scf.for
+// CHECK: memref.load
+// CHECK: linalg.sqrt
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<8xf32> {llvm.noalias}, %y: memref<8xf32> {llvm.noalias}) {
+  %c1 = arith.constant 1 : index
+  %f = arith.constant 1.0 : f32
+  %t = memref.alloca() : memref<8xf32>
+  scf.for %v = %begin to %end step %c1 {
+    linalg.exp ins(%x : memref<8xf32>) outs(%t : memref<8xf32>)
+    %ys = memref.subview %y[%v] [1] [1] : memref<8xf32> to memref<1xf32, strided<[1], offset: ?>>
+    %ts = memref.subview %t[%v] [1] [1] : memref<8xf32> to memref<1xf32, strided<[1], offset: ?>>
+    %n = memref.load %t[%v] : memref<8xf32>
+    linalg.fill ins(%n : f32) outs(%ys : memref<1xf32, strided<[1], offset: ?>>)
+    linalg.sqrt ins(%x : memref<8xf32>) outs(%t : memref<8xf32>)
+  }
+  return
+}
