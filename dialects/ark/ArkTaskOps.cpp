@@ -278,6 +278,12 @@ RegionAttr TaskOp::getRegion(unsigned index) {
   return cast<RegionAttr>(region);
 }
 
+bool TaskOp::isUpdated(unsigned index) {
+  return getInPlace() &&
+         !llvm::is_contained(getFreshOuts().value_or(ArrayRef<int64_t>()),
+                             static_cast<int64_t>(index));
+}
+
 /// Reads inputs and writes outs, where these are buffers.
 void TaskOp::getEffects(
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
@@ -373,6 +379,24 @@ static LogicalResult verifyTile(TaskOp task, ShapedType type, RegionAttr region,
   return success();
 }
 
+/// task_c9
+static LogicalResult verifyFreshOuts(TaskOp task) {
+  std::optional<ArrayRef<int64_t>> fresh = task.getFreshOuts();
+  if (!fresh)
+    return success();
+  int64_t outs = task.getOuts().size(), last = -1;
+  bool ascends = llvm::all_of(*fresh, [&](int64_t index) {
+    bool follows = index > last && index < outs;
+    last = index;
+    return follows;
+  });
+  if (task.getInPlace() && ascends && !fresh->empty() &&
+      static_cast<int64_t>(fresh->size()) < outs)
+    return success();
+  return task.emitOpError("fresh_outs are not ascending positions of some of ")
+         << outs << " outs of a task that is in_place (task_c9)";
+}
+
 LogicalResult TaskOp::verify() {
   // task_c5
   if (llvm::any_of(getGrid(), [](int64_t extent) { return extent <= 0; }) ||
@@ -399,6 +423,8 @@ LogicalResult TaskOp::verify() {
     if (failed(verifyRegion(*this, type, getRegion(index))))
       return failure();
   }
+  if (failed(verifyFreshOuts(*this)))
+    return failure();
   // task_c4
   bool onTensors =
       llvm::any_of(getOperandTypes(), llvm::IsaPred<RankedTensorType>);

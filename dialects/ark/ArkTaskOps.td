@@ -161,6 +161,8 @@ def Ark_TaskOp : Ark_Op<"task", [AttrSizedOperandSegments, AutomaticAllocationSc
     - (task_c6) write regions of two vCTAs do not overlap, unless `outs` is updated in place.
     - (task_c7) an operand takes at most 2^47 bytes.
     - (task_c8) slices in the body step forward: what is known of their strides is positive.
+    - (task_c9) `fresh_outs` are ascending positions of some, not all, outs of a task that is `in_place`:
+      those that it does not update but fills, as any task does that is not in place.
 
     ```mlir
     %1 = ark.task "relu" grid [2] ins(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : tensor<32xf32>)
@@ -180,7 +182,8 @@ def Ark_TaskOp : Ark_Op<"task", [AttrSizedOperandSegments, AutomaticAllocationSc
                        DefaultValuedAttr<I64Attr, "0">:$shared_memory,
                        OptionalAttr<ArrayAttr>:$ops,
                        OptionalAttr<DictionaryAttr>:$plan,
-                       UnitAttr:$in_place);
+                       UnitAttr:$in_place,
+                       OptionalAttr<DenseI64ArrayAttr>:$fresh_outs);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
@@ -200,6 +203,8 @@ def Ark_TaskOp : Ark_Op<"task", [AttrSizedOperandSegments, AutomaticAllocationSc
     ::llvm::MutableArrayRef<::mlir::BlockArgument> getOutTiles();
     /// The region of operand `index`, counting `inputs` first.
     ::mlir::ark::RegionAttr getRegion(unsigned index);
+    /// Whether out `index` keeps what the task does not overwrite of it.
+    bool isUpdated(unsigned index);
   }];
 }
 

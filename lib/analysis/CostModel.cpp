@@ -129,7 +129,8 @@ void CostModel::addTask(TaskOp task) {
     double full = countTouchedBytes(task, operand);
     // An operand that is updated in place is read as well.
     bool isWrite = operand >= inputs;
-    double directions = isWrite && task.getInPlace() ? 2 : 1;
+    bool isUpdate = isWrite && task.isUpdated(operand - inputs);
+    double directions = isUpdate ? 2 : 1;
     double total = 0;
     for (int64_t vcta = 0; vcta < time.count; ++vcta) {
       double part = getShare(boxes, boxes.getBoxOf(vcta), region);
@@ -141,7 +142,7 @@ void CostModel::addTask(TaskOp task) {
     }
     if (isWrite)
       cost.bytesWritten += total;
-    if (!isWrite || task.getInPlace())
+    if (!isWrite || isUpdate)
       cost.bytesRead += total;
     if (!isWrite && isWeight(task, task.getOperand(operand)))
       cost.weightBytes += total;

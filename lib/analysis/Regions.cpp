@@ -206,3 +206,17 @@ void mlir::ark::mergeRanges(SmallVectorImpl<Interval> &ranges) {
   if (!ranges.empty())
     ranges.truncate(last + 1);
 }
+
+bool mlir::ark::isDisjoint(RegionAttr region, ArrayRef<int64_t> grid) {
+  for (auto [index, extent] : llvm::enumerate(grid)) {
+    AffineExpr dim = getAffineDimExpr(index, region.getContext());
+    if (extent != 1 && llvm::none_of(llvm::zip(region.getOffsets().getResults(),
+                                               region.getSizes()),
+                                     [&](auto pair) {
+                                       auto [offset, size] = pair;
+                                       return offset == dim * size;
+                                     }))
+      return false;
+  }
+  return true;
+}

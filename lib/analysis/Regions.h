@@ -26,6 +26,10 @@ private:
   llvm::DenseMap<ArrayRef<int64_t>, unsigned> numbers;
 };
 
+/// Whether no two vCTAs have an element of `region` in common: every index of
+/// the grid steps over whole tiles in a dimension of its own.
+bool isDisjoint(RegionAttr region, ArrayRef<int64_t> grid);
+
 /// The value of an expression without symbols.
 int64_t evaluateAffine(AffineExpr expr, ArrayRef<int64_t> dims);
 

@@ -84,6 +84,7 @@ private:
   LogicalResult write(const Buffer &buffer, const CellPartition &partition,
                       uint32_t cell, Visit visit);
   bool isOrdered(uint32_t before, uint32_t after) const;
+  bool isUpdate(Visit visit) const;
 
   uint32_t getTask(uint32_t vcta) const;
   std::string describe(Visit visit) const;
@@ -267,6 +268,12 @@ LogicalResult RaceChecker::read(const Buffer &buffer,
   return success();
 }
 
+/// Whether a write keeps what it does not overwrite, which is to read it.
+bool RaceChecker::isUpdate(Visit visit) const {
+  TaskOp task = tasks[getTask(visit.vcta)];
+  return task.isUpdated(visit.operand - task.getInputs().size());
+}
+
 LogicalResult RaceChecker::write(const Buffer &buffer,
                                  const CellPartition &partition,
                                  uint32_t number, Visit visit) {
@@ -278,7 +285,7 @@ LogicalResult RaceChecker::write(const Buffer &buffer,
     if (!isOrdered(cell.lastWrite.vcta, visit.vcta))
       return reportHazard("WAW", buffer, partition, number, cell.lastWrite,
                           visit);
-  } else if (tasks[getTask(visit.vcta)].getInPlace() && isArena(buffer.root)) {
+  } else if (isArena(buffer.root) && isUpdate(visit)) {
     return reportUnwritten(partition, number, visit);
   }
   cell.lastWrite = visit;

@@ -29,7 +29,7 @@ static LogicalResult checkUpdates(TaskOp task) {
     OpOperand *updated = getUpdatedOperand(result);
     if (!updated)
       continue;
-    if (!task.getInPlace())
+    if (!task.isUpdated(result.getResultNumber()))
       return task.emitError("writes over a tensor without being in_place: outs "
                             "of other tasks are tensor.empty");
     Value version = updated->get();
@@ -303,7 +303,8 @@ void ProgramBufferizer::convertTask(TaskOp task) {
       builder, task.getLoc(), TypeRange(), task.getNameAttr(),
       task.getGridAttr(), inputs, outs, task.getInputRegionsAttr(),
       task.getOutRegionsAttr(), task.getWarpsAttr(), task.getSharedMemoryAttr(),
-      task.getOpsAttr(), task.getPlanAttr(), task.getInPlaceAttr());
+      task.getOpsAttr(), task.getPlanAttr(), task.getInPlaceAttr(),
+      task.getFreshOutsAttr());
   converted->setDiscardableAttrs(task->getDiscardableAttrDictionary());
   converted.getBody().takeBody(task.getBody());
   bufferizeBoundary(converted, shared);

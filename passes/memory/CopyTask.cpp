@@ -108,7 +108,8 @@ Value CopyTaskBuilder::create(OpBuilder &builder, Location loc, Value source,
       TaskOp::create(builder, loc, type, getUniqueName(), grid, source, empty,
                      regions, regions, /*warps=*/1, /*shared_memory=*/0,
                      builder.getStrArrayAttr({"copy"}),
-                     /*plan=*/DictionaryAttr());
+                     /*plan=*/DictionaryAttr(), /*in_place=*/false,
+                     /*fresh_outs=*/DenseI64ArrayAttr());
 
   OpBuilder::InsertionGuard guard(builder);
   auto tileType = RankedTensorType::get(tileShape, type.getElementType());

@@ -2,24 +2,10 @@
 
 #include "passes/memory/InPlaceReads.h"
 
+#include "lib/analysis/Regions.h"
+
 using namespace mlir;
 using namespace mlir::ark;
-
-/// Whether no two vCTAs have an element of `region` in common: every index of
-/// the grid steps over whole tiles in a dimension of its own.
-static bool isDisjoint(RegionAttr region, ArrayRef<int64_t> grid) {
-  for (auto [index, extent] : llvm::enumerate(grid)) {
-    AffineExpr dim = getAffineDimExpr(index, region.getContext());
-    if (extent != 1 && llvm::none_of(llvm::zip(region.getOffsets().getResults(),
-                                               region.getSizes()),
-                                     [&](auto pair) {
-                                       auto [offset, size] = pair;
-                                       return offset == dim * size;
-                                     }))
-      return false;
-  }
-  return true;
-}
 
 /// The first element of `whole` in every dimension that `part` names, where it
 /// is `whole` or a dense slice of it.

@@ -22,13 +22,15 @@ static OpOperand *getDestination(Value value) {
 
 /// Accumulators that start equal share a fill, and tensors without values an
 /// op, after CSE. Each needs memory of its own.
-static void unshareInits(RewriterBase &rewriter, Block &body) {
+void ark::unshareInits(RewriterBase &rewriter, Block &body) {
   for (Operation &op : llvm::make_early_inc_range(body)) {
     if (!isa<tensor::EmptyOp, linalg::FillOp>(op))
       continue;
     SmallVector<OpOperand *> uses;
     for (OpOperand &use : op.getUses())
       uses.push_back(&use);
+    if (uses.size() < 2)
+      continue;
     for (OpOperand *use : llvm::drop_begin(uses)) {
       rewriter.setInsertionPoint(&op);
       IRMapping mapping;

@@ -18,12 +18,15 @@ def SelectTilesPass : Pass<"ark-select-tiles", "::mlir::ark::ProgramOp"> {
     - matmul: panels of both sides fit into the caches (cpu) or the tile is a
       square of 64 or 128 (cuda, hip). With few rows, where the time goes into
       reading weights, columns are cut so finely that the SMs get shares that
-      differ by no more than 2 %, as far as their number permits.
+      differ by no more than 2 %, as far as their number permits (cuda, hip); a
+      core gets one tile of them (cpu).
     - attention: one head and up to 64 query rows; all heads of a key head
       together, where these are few rows.
     - row ops: whole rows, `row-bytes` of them.
     - in any case `tiles-per-sm` tiles for every SM where the work permits; of a
       matmul on cuda and hip, one.
+    - the rotation of queries and keys and the update of a cache, where attention
+      alone reads them: as attention is cut, so that vCTAs of the two go together.
     - where that leaves fewer tiles than SMs, any dimension is cut further, leading
       ones too, as long as the cost model expects the task to end earlier.
 
@@ -145,15 +148,58 @@ def TileGroupsPass : Pass<"ark-tile-groups", "::mlir::ark::ProgramOp"> {
   ];
 }
 
+def FuseTasksPass : Pass<"ark-fuse-tasks", "::mlir::ark::ProgramOp"> {
+  let summary = "Joins tasks whose vCTAs need nothing of each other but of their partner";
+  let description = [{
+    A task less is a hand-off less: what a vCTA reads of its partner never leaves
+    it. Two tasks become one where
+
+    - their grids are equal, and every vCTA of the second reads of the first just
+      what the vCTA of the same number makes: gate and up of a gated MLP, the rotation of
+      queries and keys, updates of a cache and attention, which reads them;
+    - their grids are equal, and they read the same part of a tensor but nothing of
+      each other, as the projections to queries, keys and values do;
+    - the first has one vCTA, whose result all vCTAs of the second read: each
+      computes it for itself. This is how a norm becomes a prologue.
+
+    The cost model has the last word. Work that is repeated takes no longer than the
+    hand-off that it saves, beyond the first time on every SM; tasks that could run side
+    by side stay apart, unless they fill all SMs or are small; results that now stay
+    inside take at most an eighth of an SM's memory. A task with another plan is
+    left alone, and so is everything where a state would be read in another version.
+    A contraction over what a contraction made begins a task of its own: else a chain of
+    layers would be one task, and code would grow with their number.
+
+    ```mlir
+    %0 = ark.task "gate" grid [2] ins(%x[whole], %wg[d0 * 64]) outs(%e0[d0 * 64]) ...
+    %1 = ark.task "up" grid [2] ins(%x[whole], %wu[d0 * 64], %0[d0 * 64]) outs(%e1[d0 * 64]) ...
+    ```
+    becomes
+    ```mlir
+    %1 = ark.task "gate+up" grid [2] ins(%x[whole], %wg[d0 * 64], %wu[d0 * 64]) outs(%e1[d0 * 64]) ...
+    ```
+  }];
+  let options = [
+    Option<"maxOps", "max-ops", "int64_t", "32", "Graph ops of one task, at most">,
+  ];
+  let statistics = [
+    Statistic<"numFused", "fused-tasks", "Tasks that became part of another one">,
+  ];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
+    "::mlir::tensor::TensorDialect",
+  ];
+}
+
 def VerifyTilingPass : Pass<"ark-verify-tiling", "::mlir::ark::ProgramOp"> {
   let summary = "Checks that a program is what the memory stage accepts";
   let description = [{
     - (tiling_c1) the program holds tasks, views, constants, `tensor.empty` and
       `ark.return` only.
-    - (tiling_c2) an out is a `tensor.empty` of its own or, of a task with
-      `in_place`, a state.
-    - (tiling_c3) every result of the program is the result of a task of its own
-      that is not in place.
+    - (tiling_c2) an out is a `tensor.empty` of its own or, where the task updates it,
+      a state.
+    - (tiling_c3) every result of the program is a result of its own of a task, and
+      no state.
     - (tiling_c4) bodies hold `linalg`, `tensor`, `arith`, `math`, `affine.apply`,
       `affine.min` and `ark.check_index` only, on tensors.
     - (tiling_c5) no task reads a state after the task that updates it.

@@ -18,5 +18,7 @@ void ark::buildTilingPipeline(OpPassManager &pm) {
   // On whole tensors, whose shapes are static; tiles of fused ops are fused.
   program.addPass(createFuseElementwisePass());
   program.addPass(createTileGroupsPass());
+  // On tiles, which say what a vCTA needs of another one.
+  program.addPass(createFuseTasksPass());
   program.addPass(createVerifyTilingPass());
 }

@@ -22,6 +22,10 @@ static RankedTensorType getType(Value value) {
 /// A matmul with no more rows than this streams its weights: every element is
 /// used so few times that reading them is the work.
 static constexpr int64_t kStreamingRows = 16;
+/// The same on a core, which computes dot products for so few rows.
+static constexpr int64_t kDotRows = 4;
+/// Fewer columns are not worth a vCTA there.
+static constexpr int64_t kLeastDotColumns = 16;
 /// Shares of a streaming task may differ by this part of their mean.
 static constexpr double kImbalance = 0.02;
 
@@ -110,6 +114,7 @@ private:
   int64_t getWantedTiles() const { return tilesPerSM * target.getSms(); }
   Tile selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const;
   int64_t selectStreamingColumns(int64_t batches, int64_t columns) const;
+  int64_t selectDotColumns(int64_t batches, int64_t columns) const;
   Tile selectAttention(AttentionOp op, ArrayRef<int64_t> domain) const;
   Tile selectRows(GroupOp group, Operation *anchor,
                   ArrayRef<int64_t> domain) const;
@@ -137,6 +142,14 @@ int64_t TileSelector::selectStreamingColumns(int64_t batches,
     }
   }
   return best;
+}
+
+/// One tile for every core. It computes dot products of a long tile as fast as
+/// those of several short ones, and does once what every vCTA has to do before.
+int64_t TileSelector::selectDotColumns(int64_t batches, int64_t columns) const {
+  columns = std::max<int64_t>(columns, 1);
+  int64_t share = divideCeil(batches * columns, target.getSms());
+  return std::clamp(share, std::min(kLeastDotColumns, columns), columns);
 }
 
 /// Whether every row of the left side meets the same right side, so that the
@@ -168,7 +181,9 @@ Tile TileSelector::selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const {
   }
   n = divideEvenly(columns, wantedN, 16);
   int64_t batches = countTiles(domain.drop_back(), ArrayRef(tile).drop_back());
-  if (!isCPU() && rowsOfTile <= kStreamingRows) {
+  if (isCPU() && rowsOfTile <= kDotRows) {
+    n = selectDotColumns(batches, columns);
+  } else if (!isCPU() && rowsOfTile <= kStreamingRows) {
     n = selectStreamingColumns(batches, columns);
   } else {
     // A tile that is too small rereads its panels too often. On a GPU, whose
@@ -266,6 +281,7 @@ struct SelectTilesPass : ark::impl::SelectTilesPassBase<SelectTilesPass> {
     }
     TileSelector selector{target,  rowBytes, tilesPerSM,
                           matmulM, matmulN,  attentionRows};
+    llvm::SmallPtrSet<Operation *, 32> movable;
     for (auto group : getOperation().getBody().getOps<GroupOp>()) {
       if (std::optional<ArrayRef<int64_t>> tile = group.getTile()) {
         group.setTile(legalize(group, Tile(*tile)));
@@ -282,7 +298,10 @@ struct SelectTilesPass : ark::impl::SelectTilesPassBase<SelectTilesPass> {
       Tile tile = legalize(group, selector.select(group));
       bool isFixed = matmulM > 0 || matmulN > 0;
       group.setTile(isFixed ? tile : cutForIdleSMs(group, tile, target));
+      movable.insert(group);
     }
+    for (auto group : getOperation().getBody().getOps<GroupOp>())
+      alignTiles(group, movable);
   }
 };
 } // namespace

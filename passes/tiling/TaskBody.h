@@ -48,6 +48,10 @@ void nameContractions(RewriterBase &rewriter, TaskOp task);
 /// need no memory of their own.
 void computeInDestination(RewriterBase &rewriter, TaskOp task);
 
+/// Gives every accumulator and temporary a start of its own, where equal ones
+/// were made one.
+void unshareInits(RewriterBase &rewriter, Block &body);
+
 /// Adds the tile of an operand to a task's body, at the end or before argument
 /// `position`: its extents are those of the region, dynamic where a vCTA of
 /// the grid is clipped.

@@ -186,7 +186,8 @@ TaskOp GroupTiler::createTask(int64_t warps) {
       ValueRange{createOut()}, rewriter.getArrayAttr({}),
       rewriter.getArrayAttr({region}), rewriter.getI64IntegerAttr(warps),
       rewriter.getI64IntegerAttr(0), group->getAttrOfType<ArrayAttr>("ops"),
-      group.getPlanAttr(), update ? rewriter.getUnitAttr() : UnitAttr());
+      group.getPlanAttr(), update ? rewriter.getUnitAttr() : UnitAttr(),
+      /*fresh_outs=*/DenseI64ArrayAttr());
   Block &body = task.getBody().emplaceBlock();
   for (size_t i = 0; i < grid.getGrid().size(); ++i)
     body.addArgument(rewriter.getIndexType(), loc);

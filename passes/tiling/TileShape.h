@@ -5,6 +5,8 @@
 
 #include "dialects/ark/ArkOps.h"
 
+#include "llvm/ADT/SmallPtrSet.h"
+
 namespace mlir::ark {
 
 /// One extent for every dimension of the domain.
@@ -41,6 +43,11 @@ Tile legalize(GroupOp group, Tile tile);
 /// Cuts a tile further, in any dimension, where there are fewer tiles than SMs
 /// and the cost model expects the task to end earlier.
 Tile cutForIdleSMs(GroupOp group, Tile tile, TargetAttr target);
+
+/// Cuts those of `movable` groups that make what `group` alone reads such that
+/// every tile of theirs is read by one tile of `group`.
+void alignTiles(GroupOp group,
+                const llvm::SmallPtrSetImpl<Operation *> &movable);
 
 } // namespace mlir::ark
 

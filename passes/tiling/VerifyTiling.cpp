@@ -32,14 +32,15 @@ static bool isState(ProgramOp program, Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value))
     return program.getArgumentKind(argument.getArgNumber()) ==
            ArgumentKind::State;
-  auto task = value.getDefiningOp<TaskOp>();
-  return task && task.getInPlace();
+  auto result = cast<OpResult>(value);
+  auto task = dyn_cast<TaskOp>(result.getOwner());
+  return task && task.isUpdated(result.getResultNumber());
 }
 
 /// tiling_c2
 static LogicalResult verifyOuts(ProgramOp program, TaskOp task) {
-  for (Value out : task.getOuts()) {
-    if (task.getInPlace()
+  for (auto [index, out] : llvm::enumerate(task.getOuts())) {
+    if (task.isUpdated(index)
             ? isState(program, out)
             : out.getDefiningOp<tensor::EmptyOp>() && out.hasOneUse())
       continue;
@@ -70,14 +71,20 @@ static LogicalResult verifyBody(TaskOp task) {
   return failure(result.wasInterrupted());
 }
 
+static bool updates(TaskOp task, Value state) {
+  for (auto [index, out] : llvm::enumerate(task.getOuts()))
+    if (out == state && task.isUpdated(index))
+      return true;
+  return false;
+}
+
 /// tiling_c5
 static LogicalResult verifyStateOrder(TaskOp task) {
   for (Value operand : task.getOperands()) {
     Value base = getViewBase(operand);
     for (Operation *user : base.getUsers()) {
       auto writer = dyn_cast<TaskOp>(user);
-      if (!writer || writer == task || !writer.getInPlace() ||
-          !llvm::is_contained(writer.getOuts(), base) ||
+      if (!writer || writer == task || !updates(writer, base) ||
           task->isBeforeInBlock(writer))
         continue;
       InFlightDiagnostic diag =
@@ -94,8 +101,8 @@ static LogicalResult verifyStateOrder(TaskOp task) {
 static LogicalResult verifyResults(ProgramOp program, ReturnOp ret) {
   llvm::SmallPtrSet<Value, 8> seen;
   for (auto [index, value] : llvm::enumerate(ret.getOperands())) {
-    auto task = value.getDefiningOp<TaskOp>();
-    if (!task || task.getInPlace() || !seen.insert(value).second)
+    if (!value.getDefiningOp<TaskOp>() || isState(program, value) ||
+        !seen.insert(value).second)
       return ret.emitOpError("result '")
              << program.getResultName(index)
              << "' is not produced by a task of its own (tiling_c3)";

@@ -334,3 +334,63 @@ func.func @task_c8_on_buffers(%x: memref<8xf32>) {
   }
   return
 }
+
+// -----
+
+func.func @task_c9_not_in_place(%x: memref<8xf32>, %y: memref<8xf32>) {
+  // expected-error @below {{fresh_outs are not ascending positions of some of 2 outs of a task that is in_place (task_c9)}}
+  ark.task "t" grid [1] ins() outs(%x[#ark.region<(d0) -> (0), [8]>] : memref<8xf32>,
+      %y[#ark.region<(d0) -> (0), [8]>] : memref<8xf32>) attributes {fresh_outs = array<i64: 0>} {
+  ^bb0(%i: index, %a: memref<8xf32, strided<[1], offset: ?>>, %b: memref<8xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  return
+}
+
+// -----
+
+func.func @task_c9_all(%x: memref<8xf32>, %y: memref<8xf32>) {
+  // expected-error @below {{fresh_outs are not ascending positions of some of 2 outs of a task that is in_place (task_c9)}}
+  ark.task "t" grid [1] ins() outs(%x[#ark.region<(d0) -> (0), [8]>] : memref<8xf32>,
+      %y[#ark.region<(d0) -> (0), [8]>] : memref<8xf32>) attributes {in_place, fresh_outs = array<i64: 0, 1>} {
+  ^bb0(%i: index, %a: memref<8xf32, strided<[1], offset: ?>>, %b: memref<8xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  return
+}
+
+// -----
+
+func.func @task_c9_none(%x: memref<8xf32>, %y: memref<8xf32>) {
+  // expected-error @below {{fresh_outs are not ascending positions of some of 2 outs of a task that is in_place (task_c9)}}
+  ark.task "t" grid [1] ins() outs(%x[#ark.region<(d0) -> (0), [8]>] : memref<8xf32>,
+      %y[#ark.region<(d0) -> (0), [8]>] : memref<8xf32>) attributes {in_place, fresh_outs = array<i64>} {
+  ^bb0(%i: index, %a: memref<8xf32, strided<[1], offset: ?>>, %b: memref<8xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  return
+}
+
+// -----
+
+func.func @task_c9_order(%x: memref<8xf32>, %y: memref<8xf32>) {
+  // expected-error @below {{fresh_outs are not ascending positions of some of 2 outs of a task that is in_place (task_c9)}}
+  ark.task "t" grid [1] ins() outs(%x[#ark.region<(d0) -> (0), [8]>] : memref<8xf32>,
+      %y[#ark.region<(d0) -> (0), [8]>] : memref<8xf32>) attributes {in_place, fresh_outs = array<i64: 1, 0>} {
+  ^bb0(%i: index, %a: memref<8xf32, strided<[1], offset: ?>>, %b: memref<8xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  return
+}
+
+// -----
+
+func.func @task_c9_position(%x: memref<8xf32>, %y: memref<8xf32>) {
+  // expected-error @below {{fresh_outs are not ascending positions of some of 2 outs of a task that is in_place (task_c9)}}
+  ark.task "t" grid [1] ins() outs(%x[#ark.region<(d0) -> (0), [8]>] : memref<8xf32>,
+      %y[#ark.region<(d0) -> (0), [8]>] : memref<8xf32>) attributes {in_place, fresh_outs = array<i64: 2>} {
+  ^bb0(%i: index, %a: memref<8xf32, strided<[1], offset: ?>>, %b: memref<8xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  return
+}

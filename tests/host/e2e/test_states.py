@@ -220,10 +220,11 @@ def test_what_goes_into_an_update(body: Callable[[], None], sms: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "tasks"), [(read_several_times, 2), (same_rows, 2), (same_box, 2), (next_rows, 3)]
+    ("body", "tasks"), [(read_several_times, 1), (same_rows, 2), (same_box, 2), (next_rows, 3)]
 )
 def test_updates_that_are_one_task(body: Callable[[], None], tasks: int) -> None:
-    """One task, and one for the output; another one where the update reads what it must not."""
+    """One task, and one for the output where their tiles differ; another one where the update
+    reads what it must not."""
     with ark.Program("updates") as program:
         body()
     with ark.compile(program, target="cpu:4") as executable:

@@ -152,3 +152,25 @@ def test_options_reach_the_compiler(tiny: Any, tmp_path: Path) -> None:
     assert sorted(p.name for p in (tmp_path / "dump").iterdir())[0].endswith("graph.mlir")
     with pytest.raises(ark.InvalidUsageError, match="no option 'lenght'"):
         model.compile("cpu:1", lenght=3)
+
+
+def test_a_layer_of_a_decode_step_is_few_tasks() -> None:
+    """Each task is a hand-off; what only few rows need is not worth one."""
+
+    def tasks(layers: int) -> tuple[int, set[tuple[str, ...]]]:
+        config = ark.models.llama.DecoderConfig(
+            vocabulary=96, hidden=64, layers=layers, heads=4, kv_heads=2, head=16, intermediate=128
+        )
+        program = ark.models.llama.build_decode(config, max_length=32)
+        with ark.compile(program, "cpu:2") as executable:
+            report = executable.report()
+        return report.tasks, {ops for ops, _ in report.task_ops}
+
+    (two, ops), (four, same) = tasks(2), tasks(4)
+    assert four - two <= 2 * 6
+    assert ops == same
+    assert {
+        ("rmsnorm", "matmul", "matmul", "matmul"),
+        ("rope", "rope", "update", "update", "attention"),
+        ("rmsnorm", "matmul", "matmul", "silu", "mul"),
+    } <= ops

@@ -1,0 +1,275 @@
+//===- MergeTasks.cpp - One task of two -----------------------------------===//
+
+#include "passes/tiling/MergeTasks.h"
+#include "passes/tiling/TaskBody.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Transforms/CSE.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+namespace {
+/// A tensor and the part of it that a vCTA gets.
+using Part = std::pair<Value, RegionAttr>;
+
+class TaskMerger {
+public:
+  TaskMerger(RewriterBase &rewriter, TaskOp first, TaskOp second,
+             MergeKind kind)
+      : rewriter(rewriter), first(first), second(second), kind(kind) {}
+
+  TaskOp run();
+
+private:
+  RegionAttr getRegion(TaskOp task, unsigned operand);
+  bool isKept(unsigned out);
+  void collectOperands();
+  TaskOp createTask();
+  Value createTemporary(unsigned out);
+  SmallVector<Value> inlineBody(TaskOp from, ValueRange arguments);
+  void inlineBodies();
+  void replaceResults();
+
+  RewriterBase &rewriter;
+  TaskOp first, second, merged;
+  MergeKind kind;
+  llvm::SetVector<Part> inputs;
+  SmallVector<Part> outs;
+  SmallVector<int64_t> fresh;
+  bool updates = false;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// The task
+//===----------------------------------------------------------------------===//
+
+/// A region in terms of the grid of the merged task, which is that of `second`.
+RegionAttr TaskMerger::getRegion(TaskOp task, unsigned operand) {
+  RegionAttr region = task.getRegion(operand);
+  if (task == second || kind == MergeKind::Pairwise)
+    return region;
+  // The only vCTA has index zero in every dimension.
+  MLIRContext *context = rewriter.getContext();
+  SmallVector<AffineExpr> zeros(task.getGrid().size(),
+                                getAffineConstantExpr(0, context));
+  return RegionAttr::get(
+      context,
+      region.getOffsets().replaceDimsAndSymbols(
+          zeros, {}, second.getGrid().size(), /*numResultSyms=*/0),
+      region.getSizes());
+}
+
+/// Whether an out of `first` is one of the merged task: a state, or what others
+/// read, too.
+bool TaskMerger::isKept(unsigned out) {
+  return first.isUpdated(out) ||
+         llvm::any_of(first->getResult(out).getUsers(),
+                      [&](Operation *user) { return user != second; });
+}
+
+void TaskMerger::collectOperands() {
+  for (TaskOp task : {first, second}) {
+    for (auto [index, input] : llvm::enumerate(task.getInputs()))
+      if (input.getDefiningOp() != first)
+        inputs.insert({input, getRegion(task, index)});
+    for (auto [index, out] : llvm::enumerate(task.getOuts())) {
+      if (task == first && !isKept(index))
+        continue;
+      if (task.isUpdated(index))
+        updates = true;
+      else
+        fresh.push_back(outs.size());
+      outs.push_back({out, getRegion(task, task.getInputs().size() + index)});
+    }
+  }
+}
+
+/// `a.b.gate` and `a.b.up` as `a.b.gate+up`.
+static std::string joinNames(StringRef first, StringRef second) {
+  size_t common = 0;
+  for (size_t i = 0; i < std::min(first.size(), second.size()); ++i) {
+    if (first[i] != second[i])
+      break;
+    if (first[i] == '.')
+      common = i + 1;
+  }
+  return (first + "+" + second.drop_front(common)).str();
+}
+
+static ArrayAttr joinOps(Builder &builder, TaskOp first, TaskOp second) {
+  SmallVector<Attribute> ops;
+  for (TaskOp task : {first, second})
+    if (ArrayAttr names = task.getOpsAttr())
+      llvm::append_range(ops, names);
+  return builder.getArrayAttr(ops);
+}
+
+TaskOp TaskMerger::createTask() {
+  SmallVector<Value> inputValues, outValues;
+  SmallVector<Attribute> inputRegions, outRegions;
+  SmallVector<Type> results;
+  for (auto [value, region] : inputs) {
+    inputValues.push_back(value);
+    inputRegions.push_back(region);
+  }
+  for (auto [value, region] : outs) {
+    outValues.push_back(value);
+    outRegions.push_back(region);
+    results.push_back(value.getType());
+  }
+  // The one that others are named after in errors comes first.
+  Location loc = rewriter.getFusedLoc({second.getLoc(), first.getLoc()});
+  auto task = TaskOp::create(
+      rewriter, loc, results,
+      rewriter.getStringAttr(joinNames(first.getName(), second.getName())),
+      second.getGridAttr(), inputValues, outValues,
+      rewriter.getArrayAttr(inputRegions), rewriter.getArrayAttr(outRegions),
+      second.getWarpsAttr(), second.getSharedMemoryAttr(),
+      joinOps(rewriter, first, second), second.getPlanAttr(),
+      updates ? rewriter.getUnitAttr() : UnitAttr(),
+      updates && !fresh.empty() ? rewriter.getDenseI64ArrayAttr(fresh)
+                                : DenseI64ArrayAttr());
+  Block &body = task.getBody().emplaceBlock();
+  for (size_t i = 0; i < task.getGrid().size(); ++i)
+    body.addArgument(rewriter.getIndexType(), loc);
+  for (auto [value, region] : inputs)
+    addTile(body, cast<RankedTensorType>(value.getType()), region,
+            task.getGrid(), value.getLoc());
+  for (auto [value, region] : outs)
+    addTile(body, cast<RankedTensorType>(value.getType()), region,
+            task.getGrid(), value.getLoc());
+  return task;
+}
+
+//===----------------------------------------------------------------------===//
+// Its body
+//===----------------------------------------------------------------------===//
+
+/// What takes the place of the tile of an out of `first` that is none any more:
+/// of its extents, also where a vCTA is clipped.
+Value TaskMerger::createTemporary(unsigned out) {
+  auto tile = cast<RankedTensorType>(first.getOutTiles()[out].getType());
+  auto whole = cast<RankedTensorType>(first.getOuts()[out].getType());
+  RegionAttr region = getRegion(first, first.getInputs().size() + out);
+  Location loc = first.getLoc();
+  SmallVector<Value> extents;
+  for (int64_t dim = 0; dim < tile.getRank(); ++dim) {
+    if (!tile.isDynamicDim(dim))
+      continue;
+    AffineExpr offset = region.getOffsets().getResult(dim);
+    AffineExpr size = rewriter.getAffineConstantExpr(region.getSizes()[dim]);
+    AffineExpr rest =
+        rewriter.getAffineConstantExpr(whole.getDimSize(dim)) - offset;
+    AffineMap map = AffineMap::get(merged.getGrid().size(), 0, {size, rest},
+                                   rewriter.getContext());
+    extents.push_back(affine::AffineMinOp::create(rewriter, loc, map,
+                                                  merged.getGridIndices()));
+  }
+  return tensor::EmptyOp::create(rewriter, loc, tile, extents);
+}
+
+/// Moves a body to the end of the merged one; returns what it yielded.
+SmallVector<Value> TaskMerger::inlineBody(TaskOp from, ValueRange arguments) {
+  Block &body = merged.getBody().front();
+  Block &block = from.getBody().front();
+  Operation *yield = block.getTerminator();
+  rewriter.inlineBlockBefore(&block, &body, body.end(), arguments);
+  SmallVector<Value> yielded(yield->getOperands());
+  rewriter.eraseOp(yield);
+  return yielded;
+}
+
+void TaskMerger::inlineBodies() {
+  rewriter.setInsertionPointToEnd(&merged.getBody().front());
+  auto getInput = [&](Value value, RegionAttr region) -> Value {
+    auto it = llvm::find(inputs, Part(value, region));
+    return merged.getInputTiles()[it - inputs.begin()];
+  };
+  unsigned nextOut = 0;
+
+  SmallVector<Value> arguments;
+  if (kind == MergeKind::Pairwise)
+    llvm::append_range(arguments, merged.getGridIndices());
+  else
+    arguments.assign(first.getGrid().size(), arith::ConstantIndexOp::create(
+                                                 rewriter, first.getLoc(), 0));
+  for (auto [index, input] : llvm::enumerate(first.getInputs()))
+    arguments.push_back(getInput(input, getRegion(first, index)));
+  SmallVector<bool> kept;
+  for (unsigned out = 0; out < first.getOuts().size(); ++out) {
+    kept.push_back(isKept(out));
+    arguments.push_back(kept[out] ? merged.getOutTiles()[nextOut++]
+                                  : createTemporary(out));
+  }
+  SmallVector<Value> made = inlineBody(first, arguments);
+
+  arguments.assign(merged.getGridIndices().begin(),
+                   merged.getGridIndices().end());
+  for (auto [index, input] : llvm::enumerate(second.getInputs()))
+    arguments.push_back(input.getDefiningOp() == first
+                            ? made[cast<OpResult>(input).getResultNumber()]
+                            : getInput(input, getRegion(second, index)));
+  for (unsigned out = 0; out < second.getOuts().size(); ++out)
+    arguments.push_back(merged.getOutTiles()[nextOut++]);
+  SmallVector<Value> results;
+  for (auto [value, keep] : llvm::zip(made, kept))
+    if (keep)
+      results.push_back(value);
+  llvm::append_range(results, inlineBody(second, arguments));
+  rewriter.setInsertionPointToEnd(&merged.getBody().front());
+  YieldOp::create(rewriter, merged.getLoc(), results);
+}
+
+void TaskMerger::replaceResults() {
+  unsigned next = 0;
+  SmallVector<unsigned> kept;
+  for (unsigned out = 0; out < first.getNumResults(); ++out)
+    if (isKept(out))
+      kept.push_back(out);
+  for (unsigned out : kept)
+    rewriter.replaceAllUsesWith(first->getResult(out),
+                                merged->getResult(next++));
+  for (Value result : second->getResults())
+    rewriter.replaceAllUsesWith(result, merged->getResult(next++));
+}
+
+TaskOp TaskMerger::run() {
+  rewriter.setInsertionPoint(second);
+  collectOperands();
+  merged = createTask();
+  inlineBodies();
+  replaceResults();
+  SmallVector<Operation *> destinations;
+  for (Value out : first.getOuts())
+    if (Operation *op = out.getDefiningOp<tensor::EmptyOp>())
+      destinations.push_back(op);
+  rewriter.eraseOp(second);
+  rewriter.eraseOp(first);
+  for (Operation *op : destinations)
+    if (op->use_empty())
+      rewriter.eraseOp(op);
+  return merged;
+}
+
+TaskOp ark::mergeTasks(RewriterBase &rewriter, TaskOp first, TaskOp second,
+                       MergeKind kind) {
+  TaskOp merged = TaskMerger(rewriter, first, second, kind).run();
+  // Both may have computed the same; each accumulator keeps memory of its own.
+  DominanceInfo dominance(merged);
+  eliminateCommonSubExpressions(rewriter, dominance, merged);
+  Block &body = merged.getBody().front();
+  // A body that only hands on its input leaves its destination unused.
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
+    if (isOpTriviallyDead(&op))
+      rewriter.eraseOp(&op);
+  unshareInits(rewriter, body);
+  return merged;
+}

@@ -1,0 +1,29 @@
+//===- MergeTasks.h - One task of two ---------------------------*- C++ -*-===//
+
+#ifndef ARK_PASSES_TILING_MERGETASKS_H
+#define ARK_PASSES_TILING_MERGETASKS_H
+
+#include "dialects/ark/ArkOps.h"
+
+namespace mlir {
+class RewriterBase;
+} // namespace mlir
+
+namespace mlir::ark {
+
+/// How two tasks become one: vCTA `i` of the one does the work of vCTA `i` of
+/// both, or the work of the only vCTA of the first before its own.
+enum class MergeKind { Pairwise, Repeated };
+
+/// Replaces two tasks by one at the place of `second`, whose vCTAs do the work
+/// of `first` and then that of `second`. What `second` reads of `first` stays
+/// inside; results of `first` that others read remain results.
+///
+/// The caller has seen to it that each vCTA of `second` reads of `first` just
+/// what its partner makes, and that nothing between the two needs `first`.
+TaskOp mergeTasks(RewriterBase &rewriter, TaskOp first, TaskOp second,
+                  MergeKind kind);
+
+} // namespace mlir::ark
+
+#endif // ARK_PASSES_TILING_MERGETASKS_H

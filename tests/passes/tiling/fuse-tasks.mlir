@@ -1,0 +1,531 @@
+// RUN: ark-opt %s --ark-fuse-tasks | FileCheck %s
+// RUN: ark-opt %s --ark-fuse-tasks=max-ops=1 | FileCheck %s --check-prefix=MAX
+
+// MAX-NOT: ark.task "{{[^"]*\+}}
+
+module attributes {ark.target = #ark.target<backend = cpu, arch = "host",
+  sms = 2, warps = 1, shared_memory = 262144, bandwidth = 20, flops = 160,
+  handoff = 200, barrier = 400, overhead = 50>} {
+
+// What a vCTA of `up` reads of `gate` its partner makes: it stays inside.
+// CHECK-LABEL: ark.program @partners
+// CHECK: ark.task "mlp.gate+up" grid [2]
+// CHECK-SAME: ins(%arg0[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
+// CHECK-SAME: outs(%{{.*}}[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
+// CHECK-SAME: ops = ["silu", "mul"]
+// CHECK-NEXT: ^bb0(%{{.*}}: index, %[[X:.*]]: tensor<8xf32>, %[[O:.*]]: tensor<8xf32>):
+// CHECK: %[[OWN:.*]] = tensor.empty() : tensor<8xf32>
+// CHECK: %[[GATE:.*]] = linalg.negf ins(%[[X]] : {{.*}}) outs(%[[OWN]]
+// CHECK: %[[UP:.*]] = linalg.mul ins(%[[X]], %[[GATE]] : {{.*}}) outs(%[[O]]
+// CHECK: ark.yield %[[UP]]
+// CHECK-NOT: ark.task
+ark.program @partners(%x: tensor<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<16xf32> {ark.name = "y0"}) {
+  %e0 = tensor.empty() : tensor<16xf32>
+  %0 = ark.task "mlp.gate" grid [2]
+      ins(%x[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
+      outs(%e0[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
+      attributes {ops = ["silu"]} {
+  ^bb0(%i: index, %a: tensor<8xf32>, %o: tensor<8xf32>):
+    %r = linalg.negf ins(%a : tensor<8xf32>) outs(%o : tensor<8xf32>) -> tensor<8xf32>
+    ark.yield %r : tensor<8xf32>
+  } : tensor<16xf32>
+  %e1 = tensor.empty() : tensor<16xf32>
+  %1 = ark.task "mlp.up" grid [2]
+      ins(%x[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>,
+          %0[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
+      outs(%e1[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
+      attributes {ops = ["mul"]} {
+  ^bb0(%i: index, %a: tensor<8xf32>, %b: tensor<8xf32>, %o: tensor<8xf32>):
+    %r = linalg.mul ins(%a, %b : tensor<8xf32>, tensor<8xf32>) outs(%o : tensor<8xf32>) -> tensor<8xf32>
+    ark.yield %r : tensor<8xf32>
+  } : tensor<16xf32>
+  ark.return %1 : tensor<16xf32>
+}
+
+// The last tile has five elements only.
+// CHECK-LABEL: ark.program @clippedPartners
+// CHECK: ark.task "gate+up" grid [2]
+// CHECK: ^bb0(%[[I:.*]]: index,
+// CHECK: %[[SIZE:.*]] = affine.min {{.*}}(%[[I]])
+// CHECK: tensor.empty(%[[SIZE]]) : tensor<?xf32>
+ark.program @clippedPartners(%x: tensor<13xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<13xf32> {ark.name = "y0"}) {
+  %e0 = tensor.empty() : tensor<13xf32>
+  %0 = ark.task "gate" grid [2]
+      ins(%x[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<13xf32>)
+      outs(%e0[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<13xf32>)
+      attributes {ops = ["silu"]} {
+  ^bb0(%i: index, %a: tensor<?xf32>, %o: tensor<?xf32>):
+    %r = linalg.negf ins(%a : tensor<?xf32>) outs(%o : tensor<?xf32>) -> tensor<?xf32>
+    ark.yield %r : tensor<?xf32>
+  } : tensor<13xf32>
+  %e1 = tensor.empty() : tensor<13xf32>
+  %1 = ark.task "up" grid [2]
+      ins(%x[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<13xf32>,
+          %0[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<13xf32>)
+      outs(%e1[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<13xf32>)
+      attributes {ops = ["mul"]} {
+  ^bb0(%i: index, %a: tensor<?xf32>, %b: tensor<?xf32>, %o: tensor<?xf32>):
+    %r = linalg.mul ins(%a, %b : tensor<?xf32>, tensor<?xf32>) outs(%o : tensor<?xf32>) -> tensor<?xf32>
+    ark.yield %r : tensor<?xf32>
+  } : tensor<13xf32>
+  ark.return %1 : tensor<13xf32>
+}
+
+// Both read all of x, and write different results.
+// CHECK-LABEL: ark.program @siblings
+// CHECK: %[[R:.*]]:2 = ark.task "q+k" grid [2]
+// CHECK-SAME: ins(%arg0[#ark.region<(d0) -> (0), [16]>] : tensor<16xf32>, %arg1[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>, %arg2[#ark.region<(d0) -> (d0 * 4), [4]>] : tensor<8xf32>)
+// CHECK-SAME: outs(%{{.*}} : tensor<16xf32>, %{{.*}} : tensor<8xf32>)
+// CHECK: ark.return %[[R]]#0, %[[R]]#1
+ark.program @siblings(%x: tensor<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %w: tensor<16xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"}, %v: tensor<8xf32> {ark.kind = #ark.kind<parameter>, ark.name = "v"})
+    -> (tensor<16xf32> {ark.name = "y0"}, tensor<8xf32> {ark.name = "y1"}) {
+  %e0 = tensor.empty() : tensor<16xf32>
+  %0 = ark.task "q" grid [2]
+      ins(%x[#ark.region<(d0) -> (0), [16]>] : tensor<16xf32>,
+          %w[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
+      outs(%e0[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
+      attributes {ops = ["matmul"]} {
+  ^bb0(%i: index, %a: tensor<16xf32>, %b: tensor<8xf32>, %o: tensor<8xf32>):
+    %s = tensor.extract_slice %a[0] [8] [1] : tensor<16xf32> to tensor<8xf32>
+    %r = linalg.mul ins(%s, %b : tensor<8xf32>, tensor<8xf32>) outs(%o : tensor<8xf32>) -> tensor<8xf32>
+    ark.yield %r : tensor<8xf32>
+  } : tensor<16xf32>
+  %e1 = tensor.empty() : tensor<8xf32>
+  %1 = ark.task "k" grid [2]
+      ins(%x[#ark.region<(d0) -> (0), [16]>] : tensor<16xf32>,
+          %v[#ark.region<(d0) -> (d0 * 4), [4]>] : tensor<8xf32>)
+      outs(%e1[#ark.region<(d0) -> (d0 * 4), [4]>] : tensor<8xf32>)
+      attributes {ops = ["matmul"]} {
+  ^bb0(%i: index, %a: tensor<16xf32>, %b: tensor<4xf32>, %o: tensor<4xf32>):
+    %s = tensor.extract_slice %a[0] [4] [1] : tensor<16xf32> to tensor<4xf32>
+    %r = linalg.mul ins(%s, %b : tensor<4xf32>, tensor<4xf32>) outs(%o : tensor<4xf32>) -> tensor<4xf32>
+    ark.yield %r : tensor<4xf32>
+  } : tensor<8xf32>
+  ark.return %0, %1 : tensor<16xf32>, tensor<8xf32>
+}
+
+// Each vCTA computes for itself what all of them read.
+// CHECK-LABEL: ark.program @prologue
+// CHECK: ark.task "norm+fc" grid [2]
+// CHECK-SAME: ins(%arg0[#ark.region<(d0) -> (0), [16]>] : tensor<16xf32>, %arg1[
+// CHECK: %[[OWN:.*]] = tensor.empty() : tensor<16xf32>
+// CHECK: %[[NORM:.*]] = linalg.exp {{.*}} outs(%[[OWN]]
+// CHECK: tensor.extract_slice %[[NORM]]
+// CHECK-NOT: ark.task
+ark.program @prologue(%x: tensor<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %w: tensor<16xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<16xf32> {ark.name = "y0"}) {
+  %e0 = tensor.empty() : tensor<16xf32>
+  %0 = ark.task "norm" grid [1]
+      ins(%x[#ark.region<(d0) -> (0), [16]>] : tensor<16xf32>)
+      outs(%e0[#ark.region<(d0) -> (0), [16]>] : tensor<16xf32>)
+      attributes {ops = ["rmsnorm"]} {
+  ^bb0(%i: index, %a: tensor<16xf32>, %o: tensor<16xf32>):
+    %r = linalg.exp ins(%a : tensor<16xf32>) outs(%o : tensor<16xf32>) -> tensor<16xf32>
+    ark.yield %r : tensor<16xf32>
+  } : tensor<16xf32>
+  %e1 = tensor.empty() : tensor<16xf32>
+  %1 = ark.task "fc" grid [2]
+      ins(%0[#ark.region<(d0) -> (0), [16]>] : tensor<16xf32>,
+          %w[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
+      outs(%e1[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
+      attributes {ops = ["matmul"]} {
+  ^bb0(%i: index, %a: tensor<16xf32>, %b: tensor<8xf32>, %o: tensor<8xf32>):
+    %s = tensor.extract_slice %a[0] [8] [1] : tensor<16xf32> to tensor<8xf32>
+    %r = linalg.mul ins(%s, %b : tensor<8xf32>, tensor<8xf32>) outs(%o : tensor<8xf32>) -> tensor<8xf32>
+    ark.yield %r : tensor<8xf32>
+  } : tensor<16xf32>
+  ark.return %1 : tensor<16xf32>
+}
+
+// The state stays an out, and the other one is filled.
+// CHECK-LABEL: ark.program @updateAndItsReader
+// CHECK: %[[R:.*]]:2 = ark.task "cache+attention" grid [2]
+// CHECK-SAME: outs(%arg1[{{.*}}] : tensor<2x16xf32>, %{{.*}} : tensor<2x16xf32>)
+// CHECK-SAME: fresh_outs = array<i64: 1>, in_place, ops = ["update", "attention"]
+// CHECK: %[[NEW:.*]] = tensor.insert_slice
+// CHECK: linalg.exp ins(%[[NEW]]
+// CHECK: ark.return %[[R]]#1
+ark.program @updateAndItsReader(%x: tensor<2x1xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %s: tensor<2x16xf32> {ark.kind = #ark.kind<state>, ark.name = "s"})
+    -> (tensor<2x16xf32> {ark.name = "y0"}) {
+  %0 = ark.task "cache" grid [2]
+      ins(%x[#ark.region<(d0) -> (d0, 0), [1, 1]>] : tensor<2x1xf32>)
+      outs(%s[#ark.region<(d0) -> (d0, 0), [1, 16]>] : tensor<2x16xf32>)
+      attributes {ops = ["update"], in_place} {
+  ^bb0(%i: index, %a: tensor<1x1xf32>, %o: tensor<1x16xf32>):
+    %r = tensor.insert_slice %a into %o[0, 3] [1, 1] [1, 1] : tensor<1x1xf32> into tensor<1x16xf32>
+    ark.yield %r : tensor<1x16xf32>
+  } : tensor<2x16xf32>
+  %e1 = tensor.empty() : tensor<2x16xf32>
+  %1 = ark.task "attention" grid [2]
+      ins(%0[#ark.region<(d0) -> (d0, 0), [1, 16]>] : tensor<2x16xf32>)
+      outs(%e1[#ark.region<(d0) -> (d0, 0), [1, 16]>] : tensor<2x16xf32>)
+      attributes {ops = ["attention"]} {
+  ^bb0(%i: index, %a: tensor<1x16xf32>, %o: tensor<1x16xf32>):
+    %r = linalg.exp ins(%a : tensor<1x16xf32>) outs(%o : tensor<1x16xf32>) -> tensor<1x16xf32>
+    ark.yield %r : tensor<1x16xf32>
+  } : tensor<2x16xf32>
+  ark.return %1 : tensor<2x16xf32>
+}
+
+//===----------------------------------------------------------------------===//
+// What stays apart
+//===----------------------------------------------------------------------===//
+
+// The grids differ.
+// CHECK-LABEL: ark.program @otherGrids
+// CHECK: ark.task "mlp.gate"
+// CHECK: ark.task "mlp.up"
+ark.program @otherGrids(%x: tensor<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<16xf32> {ark.name = "y0"}) {
+  %e0 = tensor.empty() : tensor<16xf32>
+  %0 = ark.task "mlp.gate" grid [4]
+      ins(%x[#ark.region<(d0) -> (d0 * 4), [4]>] : tensor<16xf32>)
+      outs(%e0[#ark.region<(d0) -> (d0 * 4), [4]>] : tensor<16xf32>)
+      attributes {ops = ["silu"]} {
+  ^bb0(%i: index, %a: tensor<4xf32>, %o: tensor<4xf32>):
+    %r = linalg.negf ins(%a : tensor<4xf32>) outs(%o : tensor<4xf32>) -> tensor<4xf32>
+    ark.yield %r : tensor<4xf32>
+  } : tensor<16xf32>
+  %e1 = tensor.empty() : tensor<16xf32>
+  %1 = ark.task "mlp.up" grid [2]
+      ins(%x[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>,
+          %0[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
+      outs(%e1[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
+      attributes {ops = ["mul"]} {
+  ^bb0(%i: index, %a: tensor<8xf32>, %b: tensor<8xf32>, %o: tensor<8xf32>):
+    %r = linalg.mul ins(%a, %b : tensor<8xf32>, tensor<8xf32>) outs(%o : tensor<8xf32>) -> tensor<8xf32>
+    ark.yield %r : tensor<8xf32>
+  } : tensor<16xf32>
+  ark.return %1 : tensor<16xf32>
+}
+
+// `up` reads what other vCTAs of `gate` make, too.
+// CHECK-LABEL: ark.program @partsOfOthers
+// CHECK: ark.task "mlp.gate"
+// CHECK: ark.task "mlp.up"
+ark.program @partsOfOthers(%x: tensor<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<16xf32> {ark.name = "y0"}) {
+  %e0 = tensor.empty() : tensor<16xf32>
+  %0 = ark.task "mlp.gate" grid [2]
+      ins(%x[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
+      outs(%e0[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
+      attributes {ops = ["silu"]} {
+  ^bb0(%i: index, %a: tensor<8xf32>, %o: tensor<8xf32>):
+    %r = linalg.negf ins(%a : tensor<8xf32>) outs(%o : tensor<8xf32>) -> tensor<8xf32>
+    ark.yield %r : tensor<8xf32>
+  } : tensor<16xf32>
+  %e1 = tensor.empty() : tensor<16xf32>
+  %1 = ark.task "mlp.up" grid [2]
+      ins(%x[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>,
+          %0[#ark.region<(d0) -> (0), [16]>] : tensor<16xf32>)
+      outs(%e1[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
+      attributes {ops = ["mul"]} {
+  ^bb0(%i: index, %a: tensor<8xf32>, %b: tensor<16xf32>, %o: tensor<8xf32>):
+    %s = tensor.extract_slice %b[0] [8] [1] : tensor<16xf32> to tensor<8xf32>
+    %r = linalg.mul ins(%a, %s : tensor<8xf32>, tensor<8xf32>) outs(%o : tensor<8xf32>) -> tensor<8xf32>
+    ark.yield %r : tensor<8xf32>
+  } : tensor<16xf32>
+  ark.return %1 : tensor<16xf32>
+}
+
+// A view names elements by other indices.
+// CHECK-LABEL: ark.program @throughAView
+// CHECK: ark.task "mlp.gate"
+// CHECK: ark.task "mlp.up"
+ark.program @throughAView(%x: tensor<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<2x8xf32> {ark.name = "y0"}) {
+  %e0 = tensor.empty() : tensor<16xf32>
+  %0 = ark.task "mlp.gate" grid [2]
+      ins(%x[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
+      outs(%e0[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
+      attributes {ops = ["silu"]} {
+  ^bb0(%i: index, %a: tensor<8xf32>, %o: tensor<8xf32>):
+    %r = linalg.negf ins(%a : tensor<8xf32>) outs(%o : tensor<8xf32>) -> tensor<8xf32>
+    ark.yield %r : tensor<8xf32>
+  } : tensor<16xf32>
+  %v = ark.reshape %0 shape = [2, 8] : (tensor<16xf32>) -> tensor<2x8xf32>
+  %e1 = tensor.empty() : tensor<2x8xf32>
+  %1 = ark.task "mlp.up" grid [2]
+      ins(%v[#ark.region<(d0) -> (d0, 0), [1, 8]>] : tensor<2x8xf32>)
+      outs(%e1[#ark.region<(d0) -> (d0, 0), [1, 8]>] : tensor<2x8xf32>)
+      attributes {ops = ["mul"]} {
+  ^bb0(%i: index, %a: tensor<1x8xf32>, %o: tensor<1x8xf32>):
+    %r = linalg.exp ins(%a : tensor<1x8xf32>) outs(%o : tensor<1x8xf32>) -> tensor<1x8xf32>
+    ark.yield %r : tensor<1x8xf32>
+  } : tensor<2x8xf32>
+  ark.return %1 : tensor<2x8xf32>
+}
+
+// Somebody else reads `gate`: it would wait for `up`, too.
+// CHECK-LABEL: ark.program @otherReaders
+// CHECK: ark.task "mlp.gate"
+// CHECK: ark.task "mlp.up"
+ark.program @otherReaders(%x: tensor<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<16xf32> {ark.name = "y0"}, tensor<16xf32> {ark.name = "y1"}) {
+  %e0 = tensor.empty() : tensor<16xf32>
+  %0 = ark.task "mlp.gate" grid [2]
+      ins(%x[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
+      outs(%e0[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
+      attributes {ops = ["silu"]} {
+  ^bb0(%i: index, %a: tensor<8xf32>, %o: tensor<8xf32>):
+    %r = linalg.negf ins(%a : tensor<8xf32>) outs(%o : tensor<8xf32>) -> tensor<8xf32>
+    ark.yield %r : tensor<8xf32>
+  } : tensor<16xf32>
+  %e1 = tensor.empty() : tensor<16xf32>
+  %1 = ark.task "mlp.up" grid [2]
+      ins(%x[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>,
+          %0[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
+      outs(%e1[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
+      attributes {ops = ["mul"]} {
+  ^bb0(%i: index, %a: tensor<8xf32>, %b: tensor<8xf32>, %o: tensor<8xf32>):
+    %r = linalg.mul ins(%a, %b : tensor<8xf32>, tensor<8xf32>) outs(%o : tensor<8xf32>) -> tensor<8xf32>
+    ark.yield %r : tensor<8xf32>
+  } : tensor<16xf32>
+  ark.return %0, %1 : tensor<16xf32>, tensor<16xf32>
+}
+
+// The user wants one of them elsewhere.
+// CHECK-LABEL: ark.program @otherPlans
+// CHECK: ark.task "mlp.gate"
+// CHECK: ark.task "mlp.up"
+ark.program @otherPlans(%x: tensor<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<16xf32> {ark.name = "y0"}) {
+  %e0 = tensor.empty() : tensor<16xf32>
+  %0 = ark.task "mlp.gate" grid [2]
+      ins(%x[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
+      outs(%e0[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
+      attributes {ops = ["silu"], plan = {sms = [0, 1]}} {
+  ^bb0(%i: index, %a: tensor<8xf32>, %o: tensor<8xf32>):
+    %r = linalg.negf ins(%a : tensor<8xf32>) outs(%o : tensor<8xf32>) -> tensor<8xf32>
+    ark.yield %r : tensor<8xf32>
+  } : tensor<16xf32>
+  %e1 = tensor.empty() : tensor<16xf32>
+  %1 = ark.task "mlp.up" grid [2]
+      ins(%x[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>,
+          %0[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
+      outs(%e1[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
+      attributes {ops = ["mul"]} {
+  ^bb0(%i: index, %a: tensor<8xf32>, %b: tensor<8xf32>, %o: tensor<8xf32>):
+    %r = linalg.mul ins(%a, %b : tensor<8xf32>, tensor<8xf32>) outs(%o : tensor<8xf32>) -> tensor<8xf32>
+    ark.yield %r : tensor<8xf32>
+  } : tensor<16xf32>
+  ark.return %1 : tensor<16xf32>
+}
+
+// `up` needs what needs `gate`.
+// CHECK-LABEL: ark.program @somethingBetween
+// CHECK: ark.task "mlp.gate"
+// CHECK: ark.task "mlp.mid"
+// CHECK: ark.task "mlp.up"
+ark.program @somethingBetween(%x: tensor<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<16xf32> {ark.name = "y0"}) {
+  %e0 = tensor.empty() : tensor<16xf32>
+  %0 = ark.task "mlp.gate" grid [2]
+      ins(%x[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
+      outs(%e0[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
+      attributes {ops = ["silu"]} {
+  ^bb0(%i: index, %a: tensor<8xf32>, %o: tensor<8xf32>):
+    %r = linalg.negf ins(%a : tensor<8xf32>) outs(%o : tensor<8xf32>) -> tensor<8xf32>
+    ark.yield %r : tensor<8xf32>
+  } : tensor<16xf32>
+  %e2 = tensor.empty() : tensor<16xf32>
+  %2 = ark.task "mlp.mid" grid [4]
+      ins(%0[#ark.region<(d0) -> (d0 * 4), [4]>] : tensor<16xf32>)
+      outs(%e2[#ark.region<(d0) -> (d0 * 4), [4]>] : tensor<16xf32>)
+      attributes {ops = ["exp"]} {
+  ^bb0(%i: index, %a: tensor<4xf32>, %o: tensor<4xf32>):
+    %r = linalg.exp ins(%a : tensor<4xf32>) outs(%o : tensor<4xf32>) -> tensor<4xf32>
+    ark.yield %r : tensor<4xf32>
+  } : tensor<16xf32>
+  %e1 = tensor.empty() : tensor<16xf32>
+  %1 = ark.task "mlp.up" grid [2]
+      ins(%0[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>,
+          %2[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
+      outs(%e1[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
+      attributes {ops = ["mul"]} {
+  ^bb0(%i: index, %a: tensor<8xf32>, %b: tensor<8xf32>, %o: tensor<8xf32>):
+    %r = linalg.mul ins(%a, %b : tensor<8xf32>, tensor<8xf32>) outs(%o : tensor<8xf32>) -> tensor<8xf32>
+    ark.yield %r : tensor<8xf32>
+  } : tensor<16xf32>
+  ark.return %1 : tensor<16xf32>
+}
+
+// `old` reads the state as it was before the update, at other places than its own vCTA's
+// for all that the fused task would know.
+// CHECK-LABEL: ark.program @oldVersion
+// CHECK: ark.task "old"
+// CHECK: ark.task "cache+attention"
+ark.program @oldVersion(%x: tensor<2x1xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %s: tensor<2x16xf32> {ark.kind = #ark.kind<state>, ark.name = "s"})
+    -> (tensor<2x16xf32> {ark.name = "y0"}, tensor<2x16xf32> {ark.name = "y1"}) {
+  %e2 = tensor.empty() : tensor<2x16xf32>
+  %2 = ark.task "old" grid [2]
+      ins(%s[#ark.region<(d0) -> (d0, 0), [1, 16]>] : tensor<2x16xf32>)
+      outs(%e2[#ark.region<(d0) -> (d0, 0), [1, 16]>] : tensor<2x16xf32>)
+      attributes {ops = ["exp"]} {
+  ^bb0(%i: index, %a: tensor<1x16xf32>, %o: tensor<1x16xf32>):
+    %r = linalg.exp ins(%a : tensor<1x16xf32>) outs(%o : tensor<1x16xf32>) -> tensor<1x16xf32>
+    ark.yield %r : tensor<1x16xf32>
+  } : tensor<2x16xf32>
+  %0 = ark.task "cache" grid [2]
+      ins(%x[#ark.region<(d0) -> (d0, 0), [1, 1]>] : tensor<2x1xf32>)
+      outs(%s[#ark.region<(d0) -> (d0, 0), [1, 16]>] : tensor<2x16xf32>)
+      attributes {ops = ["update"], in_place} {
+  ^bb0(%i: index, %a: tensor<1x1xf32>, %o: tensor<1x16xf32>):
+    %r = tensor.insert_slice %a into %o[0, 3] [1, 1] [1, 1] : tensor<1x1xf32> into tensor<1x16xf32>
+    ark.yield %r : tensor<1x16xf32>
+  } : tensor<2x16xf32>
+  %e1 = tensor.empty() : tensor<2x16xf32>
+  %1 = ark.task "attention" grid [2]
+      ins(%0[#ark.region<(d0) -> (d0, 0), [1, 16]>] : tensor<2x16xf32>)
+      outs(%e1[#ark.region<(d0) -> (d0, 0), [1, 16]>] : tensor<2x16xf32>)
+      attributes {ops = ["attention"]} {
+  ^bb0(%i: index, %a: tensor<1x16xf32>, %o: tensor<1x16xf32>):
+    %r = linalg.exp ins(%a : tensor<1x16xf32>) outs(%o : tensor<1x16xf32>) -> tensor<1x16xf32>
+    ark.yield %r : tensor<1x16xf32>
+  } : tensor<2x16xf32>
+  ark.return %2, %1 : tensor<2x16xf32>, tensor<2x16xf32>
+}
+
+// 32 vCTAs of every SM would compute the norm.
+// CHECK-LABEL: ark.program @tooMuchToRepeat
+// CHECK: ark.task "norm"
+// CHECK: ark.task "fc"
+ark.program @tooMuchToRepeat(%x: tensor<4096xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %w: tensor<4096xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<4096xf32> {ark.name = "y0"}) {
+  %e0 = tensor.empty() : tensor<4096xf32>
+  %0 = ark.task "norm" grid [1]
+      ins(%x[#ark.region<(d0) -> (0), [4096]>] : tensor<4096xf32>)
+      outs(%e0[#ark.region<(d0) -> (0), [4096]>] : tensor<4096xf32>)
+      attributes {ops = ["rmsnorm"]} {
+  ^bb0(%i: index, %a: tensor<4096xf32>, %o: tensor<4096xf32>):
+    %r = linalg.exp ins(%a : tensor<4096xf32>) outs(%o : tensor<4096xf32>) -> tensor<4096xf32>
+    ark.yield %r : tensor<4096xf32>
+  } : tensor<4096xf32>
+  %e1 = tensor.empty() : tensor<4096xf32>
+  %1 = ark.task "fc" grid [64]
+      ins(%0[#ark.region<(d0) -> (0), [4096]>] : tensor<4096xf32>,
+          %w[#ark.region<(d0) -> (d0 * 64), [64]>] : tensor<4096xf32>)
+      outs(%e1[#ark.region<(d0) -> (d0 * 64), [64]>] : tensor<4096xf32>)
+      attributes {ops = ["matmul"]} {
+  ^bb0(%i: index, %a: tensor<4096xf32>, %b: tensor<64xf32>, %o: tensor<64xf32>):
+    %s = tensor.extract_slice %a[0] [64] [1] : tensor<4096xf32> to tensor<64xf32>
+    %r = linalg.mul ins(%s, %b : tensor<64xf32>, tensor<64xf32>) outs(%o : tensor<64xf32>) -> tensor<64xf32>
+    ark.yield %r : tensor<64xf32>
+  } : tensor<4096xf32>
+  ark.return %1 : tensor<4096xf32>
+}
+
+// One SM each is faster than one for both.
+// CHECK-LABEL: ark.program @sideBySide
+// CHECK: ark.task "a"
+// CHECK: ark.task "b"
+ark.program @sideBySide(%x: tensor<65536xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<65536xf32> {ark.name = "y0"}, tensor<65536xf32> {ark.name = "y1"}) {
+  %e0 = tensor.empty() : tensor<65536xf32>
+  %0 = ark.task "a" grid [1]
+      ins(%x[#ark.region<(d0) -> (0), [65536]>] : tensor<65536xf32>)
+      outs(%e0[#ark.region<(d0) -> (0), [65536]>] : tensor<65536xf32>)
+      attributes {ops = ["exp"]} {
+  ^bb0(%i: index, %a: tensor<65536xf32>, %o: tensor<65536xf32>):
+    %r = linalg.exp ins(%a : tensor<65536xf32>) outs(%o : tensor<65536xf32>) -> tensor<65536xf32>
+    ark.yield %r : tensor<65536xf32>
+  } : tensor<65536xf32>
+  %e1 = tensor.empty() : tensor<65536xf32>
+  %1 = ark.task "b" grid [1]
+      ins(%x[#ark.region<(d0) -> (0), [65536]>] : tensor<65536xf32>)
+      outs(%e1[#ark.region<(d0) -> (0), [65536]>] : tensor<65536xf32>)
+      attributes {ops = ["log"]} {
+  ^bb0(%i: index, %a: tensor<65536xf32>, %o: tensor<65536xf32>):
+    %r = linalg.log ins(%a : tensor<65536xf32>) outs(%o : tensor<65536xf32>) -> tensor<65536xf32>
+    ark.yield %r : tensor<65536xf32>
+  } : tensor<65536xf32>
+  ark.return %0, %1 : tensor<65536xf32>, tensor<65536xf32>
+}
+
+// 128 KiB would have to stay inside.
+// CHECK-LABEL: ark.program @tooLargeInside
+// CHECK: ark.task "mlp.gate"
+// CHECK: ark.task "mlp.up"
+ark.program @tooLargeInside(%x: tensor<65536xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<65536xf32> {ark.name = "y0"}) {
+  %e0 = tensor.empty() : tensor<65536xf32>
+  %0 = ark.task "mlp.gate" grid [2]
+      ins(%x[#ark.region<(d0) -> (d0 * 32768), [32768]>] : tensor<65536xf32>)
+      outs(%e0[#ark.region<(d0) -> (d0 * 32768), [32768]>] : tensor<65536xf32>)
+      attributes {ops = ["exp"]} {
+  ^bb0(%i: index, %a: tensor<32768xf32>, %o: tensor<32768xf32>):
+    %r = linalg.exp ins(%a : tensor<32768xf32>) outs(%o : tensor<32768xf32>) -> tensor<32768xf32>
+    ark.yield %r : tensor<32768xf32>
+  } : tensor<65536xf32>
+  %e1 = tensor.empty() : tensor<65536xf32>
+  %1 = ark.task "mlp.up" grid [2]
+      ins(%0[#ark.region<(d0) -> (d0 * 32768), [32768]>] : tensor<65536xf32>)
+      outs(%e1[#ark.region<(d0) -> (d0 * 32768), [32768]>] : tensor<65536xf32>)
+      attributes {ops = ["log"]} {
+  ^bb0(%i: index, %a: tensor<32768xf32>, %o: tensor<32768xf32>):
+    %r = linalg.log ins(%a : tensor<32768xf32>) outs(%o : tensor<32768xf32>) -> tensor<32768xf32>
+    ark.yield %r : tensor<32768xf32>
+  } : tensor<65536xf32>
+  ark.return %1 : tensor<65536xf32>
+}
+
+// All layers of a network would be one body.
+// CHECK-LABEL: ark.program @chainOfContractions
+// CHECK: ark.task "fc1"
+// CHECK: ark.task "fc2"
+ark.program @chainOfContractions(%x: tensor<8x4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<4x4xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<8x4xf32> {ark.name = "y0"}) {
+  %e0 = tensor.empty() : tensor<8x4xf32>
+  %0 = ark.task "fc1" grid [2]
+      ins(%x[#ark.region<(d0) -> (d0 * 4, 0), [4, 4]>] : tensor<8x4xf32>,
+          %w[#ark.region<(d0) -> (0, 0), [4, 4]>] : tensor<4x4xf32>)
+      outs(%e0[#ark.region<(d0) -> (d0 * 4, 0), [4, 4]>] : tensor<8x4xf32>)
+      attributes {ops = ["matmul"]} {
+  ^bb0(%i: index, %a: tensor<4x4xf32>, %b: tensor<4x4xf32>, %o: tensor<4x4xf32>):
+    %r = linalg.matmul ins(%a, %b : tensor<4x4xf32>, tensor<4x4xf32>) outs(%o : tensor<4x4xf32>) -> tensor<4x4xf32>
+    ark.yield %r : tensor<4x4xf32>
+  } : tensor<8x4xf32>
+  %e1 = tensor.empty() : tensor<8x4xf32>
+  %1 = ark.task "fc2" grid [2]
+      ins(%0[#ark.region<(d0) -> (d0 * 4, 0), [4, 4]>] : tensor<8x4xf32>,
+          %w[#ark.region<(d0) -> (0, 0), [4, 4]>] : tensor<4x4xf32>)
+      outs(%e1[#ark.region<(d0) -> (d0 * 4, 0), [4, 4]>] : tensor<8x4xf32>)
+      attributes {ops = ["matmul"]} {
+  ^bb0(%i: index, %a: tensor<4x4xf32>, %b: tensor<4x4xf32>, %o: tensor<4x4xf32>):
+    %r = linalg.matmul ins(%a, %b : tensor<4x4xf32>, tensor<4x4xf32>) outs(%o : tensor<4x4xf32>) -> tensor<4x4xf32>
+    ark.yield %r : tensor<4x4xf32>
+  } : tensor<8x4xf32>
+  ark.return %1 : tensor<8x4xf32>
+}
+
+// The update may write anywhere, so that its reader needs all of its vCTAs.
+// CHECK-LABEL: ark.program @sharedState
+// CHECK: ark.task "cache"
+// CHECK: ark.task "attention"
+ark.program @sharedState(%x: tensor<2x1xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %s: tensor<2x16xf32> {ark.kind = #ark.kind<state>, ark.name = "s"})
+    -> (tensor<2x16xf32> {ark.name = "y0"}) {
+  %0 = ark.task "cache" grid [2]
+      ins(%x[#ark.region<(d0) -> (d0, 0), [1, 1]>] : tensor<2x1xf32>)
+      outs(%s[#ark.region<(d0) -> (0, 0), [2, 16]>] : tensor<2x16xf32>)
+      attributes {ops = ["update"], in_place} {
+  ^bb0(%i: index, %a: tensor<1x1xf32>, %o: tensor<2x16xf32>):
+    %r = tensor.insert_slice %a into %o[%i, 3] [1, 1] [1, 1] : tensor<1x1xf32> into tensor<2x16xf32>
+    ark.yield %r : tensor<2x16xf32>
+  } : tensor<2x16xf32>
+  %e1 = tensor.empty() : tensor<2x16xf32>
+  %1 = ark.task "attention" grid [2]
+      ins(%0[#ark.region<(d0) -> (0, 0), [2, 16]>] : tensor<2x16xf32>)
+      outs(%e1[#ark.region<(d0) -> (d0, 0), [1, 16]>] : tensor<2x16xf32>)
+      attributes {ops = ["attention"]} {
+  ^bb0(%i: index, %a: tensor<2x16xf32>, %o: tensor<1x16xf32>):
+    %p = tensor.extract_slice %a[%i, 0] [1, 16] [1, 1] : tensor<2x16xf32> to tensor<1x16xf32>
+    %r = linalg.exp ins(%p : tensor<1x16xf32>) outs(%o : tensor<1x16xf32>) -> tensor<1x16xf32>
+    ark.yield %r : tensor<1x16xf32>
+  } : tensor<2x16xf32>
+  ark.return %1 : tensor<2x16xf32>
+}
+}
