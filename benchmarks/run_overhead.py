@@ -1,6 +1,6 @@
-"""What the persistent schedule costs on the CPU: per vCTA, per hand-off, per run.
+"""What a run costs on the CPU: its launch, in a resident kernel, and to and fro between workers.
 
-    python benchmarks/overhead.py [--samples 30]
+    python benchmarks/run_overhead.py [--samples 30]
 
 Programs of next to no work on two workers; medians of interleaved samples.
 """
@@ -56,9 +56,6 @@ def main() -> None:
     broad, narrow = wide(), ping_pong()
     many, one = np.ones((ROWS, 8), np.float32), np.ones((1, 8), np.float32)
     arms: dict[str, tuple[Callable[[], object], float]] = {
-        "vCTA of a softmax of 8 numbers, ns of its worker": (
-            lambda: broad.run(x=many, iterations=20), 1e9 / (20 * TASKS * ROWS / 2)
-        ),
         "task with its hand-off to the other worker, ns": (
             lambda: narrow.run(x=one, iterations=10), 1e9 / (10 * HOPS)
         ),
