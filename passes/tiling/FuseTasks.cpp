@@ -25,6 +25,9 @@ using namespace mlir::ark;
 
 /// The part of an SM's memory that results which stay inside may take.
 static constexpr int64_t kMemoryShare = 8;
+/// Structured ops that a body may have: what compiles a function takes more
+/// than twice as long for twice as many.
+static constexpr int64_t kMaxBodyOps = 64;
 
 static Value getViewBase(Value value) {
   while (auto view = value.getDefiningOp<ViewOpInterface>())
@@ -257,6 +260,10 @@ static int64_t countOps(TaskOp task) {
   return ops ? ops.size() : 1;
 }
 
+static int64_t countBodyOps(TaskOp task) {
+  return llvm::range_size(task.getBody().front().getOps<linalg::LinalgOp>());
+}
+
 bool TaskFuser::fuse(TaskOp first, TaskOp &second, MergeKind kind) {
   if (kind == MergeKind::Pairwise
           ? first.getGrid() != second.getGrid()
@@ -265,6 +272,7 @@ bool TaskFuser::fuse(TaskOp first, TaskOp &second, MergeKind kind) {
   if (first.getWarps() != second.getWarps() ||
       first.getPlanAttr() != second.getPlanAttr() ||
       countOps(first) + countOps(second) > maxOps ||
+      countBodyOps(first) + countBodyOps(second) > kMaxBodyOps ||
       !readsOwnParts(first, second, kind) || mixVersions(first, second) ||
       chainContractions(first, second) || !isWorth(first, second, kind))
     return false;
