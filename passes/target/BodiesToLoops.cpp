@@ -1,17 +1,14 @@
 //===- BodiesToLoops.cpp - Structured ops as parallel loops ---------------===//
 
 #include "passes/target/Bodies.h"
+#include "passes/target/IterationSpace.h"
 #include "passes/target/LoopChain.h"
 #include "passes/target/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
-#include "mlir/Dialect/Affine/IR/ValueBoundsOpInterfaceImpl.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Arith/IR/ValueBoundsOpInterfaceImpl.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/MemRef/IR/ValueBoundsOpInterfaceImpl.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/SCF/IR/ValueBoundsOpInterfaceImpl.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -262,10 +259,7 @@ struct BodiesToLoopsPass : ark::impl::BodiesToLoopsPassBase<BodiesToLoopsPass> {
 
   void getDependentDialects(DialectRegistry &registry) const override {
     BodiesToLoopsPassBase::getDependentDialects(registry);
-    affine::registerValueBoundsOpInterfaceExternalModels(registry);
-    arith::registerValueBoundsOpInterfaceExternalModels(registry);
-    memref::registerValueBoundsOpInterfaceExternalModels(registry);
-    scf::registerValueBoundsOpInterfaceExternalModels(registry);
+    registerBoundModels(registry);
   }
 
   void runOnOperation() override {

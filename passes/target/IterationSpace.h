@@ -21,6 +21,9 @@ struct IterationSpace {
   Value size;
 };
 
+/// What tells the bounds of extents: a pass that asks for them depends on it.
+void registerBoundModels(DialectRegistry &registry);
+
 /// The largest number of iterations, where it can be told.
 std::optional<int64_t> getSizeBound(scf::ParallelOp loop);
 

@@ -1,10 +1,9 @@
 //===- JamResults.cpp - Loads that serve several results ------------------===//
 
-#include "passes/target/Alignment.h"
 #include "passes/target/Bodies.h"
 #include "passes/target/Passes.h"
+#include "passes/target/WideLoad.h"
 
-#include "lib/support/BufferView.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -21,8 +20,6 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// The most that one instruction of a thread loads.
-static constexpr int64_t kLoadBytes = 16;
 /// Results that a thread accumulates at once.
 static constexpr int64_t kMaxResults = 8;
 
@@ -45,12 +42,13 @@ static std::optional<int64_t> getExtent(scf::ParallelOp loop, unsigned dim) {
   return isPlain ? end : std::nullopt;
 }
 
-/// Whether `value` is computed from `source` inside of the loops.
+/// Whether `value` is computed from `source`, a variable of a loop.
 static bool dependsOn(Value value, Value source) {
   if (value == source)
     return true;
   Operation *op = value.getDefiningOp();
-  return op && op->getBlock() == source.getParentBlock() &&
+  // What lies in a loop inside of that one, such as a reduction, may as well.
+  return op && source.getParentRegion()->isAncestor(op->getParentRegion()) &&
          llvm::any_of(op->getOperands(), [&](Value operand) {
            return dependsOn(operand, source);
          });
@@ -66,22 +64,11 @@ struct Jam {
 };
 } // namespace
 
-/// Whether results that are neighbours along `variable` load neighbours.
+/// Whether one load brings the elements of `count` neighbours along `variable`.
 static bool isContiguousIn(memref::LoadOp load, Value variable, int64_t count) {
-  SmallVector<int64_t> strides;
-  int64_t offset;
-  if (load.getIndices().empty() || load.getIndices().back() != variable ||
-      dependsOn(load.getMemRef(), variable) ||
-      failed(getStridesAndOffset(load.getMemRefType(), strides, offset)) ||
-      strides.back() != 1)
-    return false;
-  for (Value index : load.getIndices().drop_back())
-    if (dependsOn(index, variable))
-      return false;
-  int64_t bytes =
-      count * getElementBytes(load.getMemRefType().getElementType());
-  return bytes <= kLoadBytes &&
-         getAlignment(load.getMemRef(), load.getIndices(), count) >= bytes;
+  auto isFixed = [&](Value value) { return !dependsOn(value, variable); };
+  return count * getBytes(load) <= kLoadBytes &&
+         loadsNeighbours(load, variable, isFixed) && isAlignedFor(load, count);
 }
 
 /// Whether the reductions are as long for all results along `variable`.
@@ -102,8 +89,7 @@ static std::optional<Jam> findContiguous(scf::ParallelOp loop) {
     return std::nullopt;
   for (scf::ParallelOp reduction : getReductions(loop))
     for (auto load : reduction.getBody()->getOps<memref::LoadOp>()) {
-      int64_t count =
-          kLoadBytes / getElementBytes(load.getMemRefType().getElementType());
+      int64_t count = kLoadBytes / getBytes(load);
       if (count > 1 && count <= kMaxResults && *extent % count == 0 &&
           isContiguousIn(load, variable, count))
         return Jam{dim, count, true};
@@ -175,7 +161,7 @@ private:
   void cloneOp(Operation &op);
   void cloneReduction(scf::ParallelOp reduction);
   void cloneBody(scf::ParallelOp reduction, scf::ParallelOp jammed);
-  bool loadVector(Operation &op, ArrayRef<IRMapping> inner);
+  bool loadVector(Operation &op, MutableArrayRef<IRMapping> inner);
 
   scf::ParallelOp loop;
   Jam jam;
@@ -213,7 +199,7 @@ void Jammer::cloneOp(Operation &op) {
 
 /// One load for all of the results, where they are neighbours. It lies at the
 /// first of them.
-bool Jammer::loadVector(Operation &op, ArrayRef<IRMapping> inner) {
+bool Jammer::loadVector(Operation &op, MutableArrayRef<IRMapping> inner) {
   auto load = dyn_cast<memref::LoadOp>(op);
   Value variable = loop.getInductionVars()[jam.dim];
   if (!load || !jam.isContiguous || !isContiguousIn(load, variable, jam.count))
@@ -221,17 +207,12 @@ bool Jammer::loadVector(Operation &op, ArrayRef<IRMapping> inner) {
   SmallVector<Value> indices;
   for (Value index : load.getIndices())
     indices.push_back(inner.front().lookupOrDefault(index));
-  Type element = load.getMemRefType().getElementType();
-  auto type = VectorType::get({jam.count}, element);
-  Value vector = vector::LoadOp::create(
-      builder, load.getLoc(), type,
-      inner.front().lookupOrDefault(load.getMemRef()), indices,
-      /*nontemporal=*/false,
-      llvm::MaybeAlign(jam.count * getElementBytes(element)));
+  Value vector = createWideLoad(builder, load,
+                                inner.front().lookupOrDefault(load.getMemRef()),
+                                indices, jam.count);
   for (auto [i, mapping] : llvm::enumerate(inner))
-    const_cast<IRMapping &>(mapping).map(
-        load.getResult(),
-        vector::ExtractOp::create(builder, load.getLoc(), vector, i));
+    mapping.map(load.getResult(),
+                vector::ExtractOp::create(builder, load.getLoc(), vector, i));
   return true;
 }
 

@@ -2,10 +2,9 @@
 
 #include "passes/target/LaneReduction.h"
 
-#include "passes/target/Alignment.h"
 #include "passes/target/IterationSpace.h"
+#include "passes/target/WideLoad.h"
 
-#include "lib/support/BufferView.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -15,8 +14,6 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// The most that one instruction of a thread loads.
-static constexpr int64_t kLoadBytes = 16;
 /// Pieces that a thread asks for before it waits for the first of them.
 static constexpr int64_t kPiecesInFlight = 8;
 /// The same, where it may have only few.
@@ -59,32 +56,6 @@ LaneReduction::LaneReduction(scf::ParallelOp loop) : loop(loop) {
 // Pieces
 //===----------------------------------------------------------------------===//
 
-/// Whether neighbouring iterations load neighbouring elements.
-bool LaneReduction::isContiguous(memref::LoadOp load) const {
-  scf::ParallelOp source = loop;
-  SmallVector<int64_t> strides;
-  int64_t offset;
-  return load->getBlock() == source.getBody() && !load.getIndices().empty() &&
-         load.getIndices().back() == source.getInductionVars().front() &&
-         llvm::all_of(load.getIndices().drop_back(),
-                      [&](Value index) {
-                        return source.isDefinedOutsideOfLoop(index);
-                      }) &&
-         source.isDefinedOutsideOfLoop(load.getMemRef()) &&
-         succeeded(
-             getStridesAndOffset(load.getMemRefType(), strides, offset)) &&
-         strides.back() == 1;
-}
-
-static int64_t getBytes(memref::LoadOp load) {
-  return getElementBytes(load.getMemRefType().getElementType());
-}
-
-bool LaneReduction::fitsWidth(memref::LoadOp load) const {
-  return getAlignment(load.getMemRef(), load.getIndices(), width) >=
-         std::min(kLoadBytes, width * getBytes(load));
-}
-
 /// As many iterations as the narrowest elements fill a load.
 void LaneReduction::chooseWidth() {
   std::optional<int64_t> size = getSizeBound(loop);
@@ -93,16 +64,19 @@ void LaneReduction::chooseWidth() {
       !isConstantIntValue(loop.getStep().front(), 1) ||
       !isConstantIntValue(loop.getUpperBound().front(), *size))
     return;
+  auto isFixed = [&](Value value) {
+    return loop.isDefinedOutsideOfLoop(value);
+  };
   SmallVector<memref::LoadOp> loads;
   for (auto load : loop.getBody()->getOps<memref::LoadOp>())
-    if (isContiguous(load))
+    if (loadsNeighbours(load, loop.getInductionVars().front(), isFixed))
       loads.push_back(load);
   for (memref::LoadOp load : loads)
     width = std::max(width, kLoadBytes / getBytes(load));
   if (*size % width != 0)
     width = 1;
   for (memref::LoadOp load : loads)
-    if (width > 1 && fitsWidth(load))
+    if (width > 1 && isAlignedFor(load, width))
       wideLoads.push_back(load);
   if (wideLoads.empty())
     width = 1;
@@ -129,12 +103,8 @@ SmallVector<Value> LaneReduction::loadVectors(OpBuilder &builder, Value begin) {
   for (memref::LoadOp load : wideLoads) {
     SmallVector<Value> indices(load.getIndices());
     indices.back() = begin;
-    auto type = VectorType::get({width}, load.getMemRefType().getElementType());
-    auto alignment =
-        llvm::MaybeAlign(std::min(kLoadBytes, width * getBytes(load)));
-    vectors.push_back(vector::LoadOp::create(builder, load.getLoc(), type,
-                                             load.getMemRef(), indices,
-                                             /*nontemporal=*/false, alignment));
+    vectors.push_back(
+        createWideLoad(builder, load, load.getMemRef(), indices, width));
   }
   return vectors;
 }

@@ -31,8 +31,6 @@ public:
 private:
   explicit LaneReduction(scf::ParallelOp loop);
 
-  bool isContiguous(memref::LoadOp load) const;
-  bool fitsWidth(memref::LoadOp load) const;
   void chooseWidth();
   SmallVector<Value> buildUnrolled(OpBuilder &builder, Value lane,
                                    int64_t lanes, int64_t count);

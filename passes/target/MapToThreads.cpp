@@ -6,14 +6,10 @@
 #include "passes/target/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
-#include "mlir/Dialect/Affine/IR/ValueBoundsOpInterfaceImpl.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Arith/IR/ValueBoundsOpInterfaceImpl.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "mlir/Dialect/MemRef/IR/ValueBoundsOpInterfaceImpl.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/SCF/IR/ValueBoundsOpInterfaceImpl.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace mlir::ark {
@@ -206,10 +202,7 @@ struct MapToThreadsPass : ark::impl::MapToThreadsPassBase<MapToThreadsPass> {
 
   void getDependentDialects(DialectRegistry &registry) const override {
     MapToThreadsPassBase::getDependentDialects(registry);
-    affine::registerValueBoundsOpInterfaceExternalModels(registry);
-    arith::registerValueBoundsOpInterfaceExternalModels(registry);
-    memref::registerValueBoundsOpInterfaceExternalModels(registry);
-    scf::registerValueBoundsOpInterfaceExternalModels(registry);
+    registerBoundModels(registry);
   }
 
   void runOnOperation() override {

@@ -3,18 +3,15 @@
 #include "passes/kernel/KernelAbi.h"
 #include "passes/target/Aliasing.h"
 #include "passes/target/Bodies.h"
+#include "passes/target/IterationSpace.h"
 #include "passes/target/LaneReduction.h"
 #include "passes/target/Lowerings.h"
 #include "passes/target/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
-#include "mlir/Dialect/Affine/IR/ValueBoundsOpInterfaceImpl.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Arith/IR/ValueBoundsOpInterfaceImpl.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/MemRef/IR/ValueBoundsOpInterfaceImpl.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/SCF/IR/ValueBoundsOpInterfaceImpl.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/ValueBoundsOpInterface.h"
@@ -199,10 +196,7 @@ struct MergeVctasPass : ark::impl::MergeVctasPassBase<MergeVctasPass> {
 
   void getDependentDialects(DialectRegistry &registry) const override {
     MergeVctasPassBase::getDependentDialects(registry);
-    affine::registerValueBoundsOpInterfaceExternalModels(registry);
-    arith::registerValueBoundsOpInterfaceExternalModels(registry);
-    memref::registerValueBoundsOpInterfaceExternalModels(registry);
-    scf::registerValueBoundsOpInterfaceExternalModels(registry);
+    registerBoundModels(registry);
   }
 
   void runOnOperation() override {

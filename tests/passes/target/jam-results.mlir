@@ -221,3 +221,39 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
   }
   return
 }
+
+// -----
+
+// A row is computed from the column inside of the sum: no neighbours.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK-NOT: vector.load
+// CHECK: return
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<4x64x32xf32>, %w: memref<64x64xf32> {llvm.align = 16 : i64}, %y: memref<4x64xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %rows = arith.constant 4 : index
+  %cols = arith.constant 64 : index
+  %depth = arith.constant 32 : index
+  %zero = arith.constant 0.0 : f32
+  scf.parallel (%i, %j) = (%c0, %c0) to (%rows, %cols) step (%c1, %c1) {
+    %sum = scf.parallel (%k) = (%c0) to (%depth) step (%c1) init (%zero) -> f32 {
+      %a = memref.load %x[%i, %j, %k] : memref<4x64x32xf32>
+      %row = arith.addi %j, %k : index
+      %b = memref.load %w[%row, %j] : memref<64x64xf32>
+      %product = arith.mulf %a, %b : f32
+      scf.reduce(%product : f32) {
+      ^bb0(%p: f32, %q: f32):
+        %s = arith.addf %p, %q : f32
+        scf.reduce.return %s : f32
+      }
+    }
+    memref.store %sum, %y[%i, %j] : memref<4x64xf32>
+    scf.reduce
+  }
+  return
+}
