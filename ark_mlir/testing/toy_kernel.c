@@ -87,10 +87,13 @@ static void body(const ArkContext *c, int32_t which, int32_t task, int32_t vcta,
   case 5: // nap: 20 ms
     nap(20);
     return;
-  case 6: // endless, deaf to an abort until the operand is set
-    while (!__atomic_load_n((int32_t *)p[0], __ATOMIC_RELAXED))
+  case 6: { // endless, deaf to an abort until the operand is 1; makes a 2 of its 0
+    int32_t none = 0, *flag = (int32_t *)p[0];
+    __atomic_compare_exchange_n(flag, &none, 2, 0, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+    while (__atomic_load_n(flag, __ATOMIC_RELAXED) != 1)
       nap(1);
     return;
+  }
   case 7: // align: the addresses' low bits
     *(int64_t *)p[0] = (int64_t)((uintptr_t)p[1] % 64);
     return;

@@ -5,10 +5,18 @@ from __future__ import annotations
 import os
 import signal
 
+from hypothesis import HealthCheck, settings
+
+# On a busy machine what is quick elsewhere may take long, and is no failure for that.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
 
 def pytest_configure() -> None:
     # Tests compile what they test; those of the cache say which one they mean.
     os.environ["ARK_CACHE"] = "0"
+    # A lane that waits for long is not hung; tests of hangs say what is.
+    os.environ["ARK_TIMEOUT"] = "100"
+    settings.load_profile("patient")
     # Jobs that a shell starts in the background ignore Ctrl-C, which some tests send.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

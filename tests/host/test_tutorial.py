@@ -79,7 +79,7 @@ def run_shell(block: Block) -> str:
         env={**os.environ, "PATH": path},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=500,
         check=False,
     )
     fails = (block.shown or "").startswith("ark: error: ")
@@ -156,7 +156,7 @@ def test_examples(name: str, needs: str | None, last: str, tmp_path: Path) -> No
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=500,
         check=False,
     )
     assert (result.returncode, result.stderr) == (0, "")

@@ -18,8 +18,7 @@ from ark_mlir.testing.toy import add_program
 
 QUIET = settings(
     max_examples=300,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 PINNED = "43b01dc55273e61ea15ac625a3131043aacb9e7c759bd4b0c8c46c815b284e9b"
 MANIFEST, SECTIONS = add_program().parts()

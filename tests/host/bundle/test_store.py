@@ -251,7 +251,7 @@ def test_sixteen_processes(tmp_path: Path, workers: list[subprocess.Popen[str]])
         assert process.stdin is not None
         process.stdin.write("go\n")
         process.stdin.flush()
-    results = [(process.communicate(timeout=100)[0], process.returncode) for process in workers]
+    results = [(process.communicate(timeout=500)[0], process.returncode) for process in workers]
     # No damaged entry was met, and nothing could not be written.
     assert results == [("", 0)] * 16
     kept = BundleStore(tmp_path / "cache", LIMIT)

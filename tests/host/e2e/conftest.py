@@ -32,7 +32,7 @@ def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., st
             [sys.executable, "-m", "ark_mlir.cli", *map(str, arguments)],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=500,
             check=False,
         )
         assert result.returncode == 1, (result.returncode, result.stderr[-2000:])

@@ -64,7 +64,7 @@ def test_equal_elements_are_stored_once(dtype: Any) -> None:
 
 
 @given(st.binary(min_size=1, max_size=600), st.sampled_from(DTYPES))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_any_bits_survive(data: bytes, dtype: Any) -> None:
     size = len(data) // dtype.itemsize
     array = np.frombuffer(data[: size * dtype.itemsize], f"u{dtype.itemsize}")

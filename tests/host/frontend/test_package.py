@@ -22,15 +22,16 @@ def python(code: str) -> str:
 
 def test_import_is_cheap_and_loads_nothing() -> None:
     out = python("""
-        import sys, time
-        begin = time.perf_counter()
+        import sys
+        before = set(sys.modules)
         import ark_mlir
-        assert time.perf_counter() - begin < 0.3
-        loaded = [m for m in sys.modules if m.split(".")[0] in ("numpy", "ml_dtypes", "torch")]
-        loaded += [m for m in sys.modules if m.startswith("ark_mlir._mlir")]
-        print(loaded)
+        loaded = set(sys.modules) - before
+        print({m for m in loaded if m.split(".")[0] not in sys.stdlib_module_names})
+        print(len(loaded))
     """)
-    assert out.strip() == "[]"
+    foreign, count = out.splitlines()
+    assert foreign == "{'ark_mlir'}"
+    assert int(count) < 100
 
 
 def test_dtypes_and_errors_need_no_compiled_part() -> None:
@@ -165,14 +166,17 @@ def test_python_types_without_a_width_are_no_dtypes() -> None:
 
 
 def test_knobs_are_read_at_each_use_and_restored() -> None:
-    default = knobs.TIMEOUT.get()
+    before = knobs.TIMEOUT.get()
+    with knobs.scope(ARK_TIMEOUT=None):
+        default = knobs.TIMEOUT.get()
     with knobs.scope(ARK_TIMEOUT="2.5"):
         assert knobs.TIMEOUT.get() == 2.5
         assert knobs.TIMEOUT.is_set
         with knobs.scope(ARK_TIMEOUT=None):
-            assert knobs.TIMEOUT.get() == default
+            assert knobs.TIMEOUT.get() == default != 2.5
+            assert not knobs.TIMEOUT.is_set
         assert knobs.TIMEOUT.get() == 2.5
-    assert knobs.TIMEOUT.get() == default
+    assert knobs.TIMEOUT.get() == before
 
 
 @pytest.mark.parametrize(

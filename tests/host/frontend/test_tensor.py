@@ -129,7 +129,7 @@ entries = slices | st.integers(-3, 2) | st.none()
 
 
 @given(st.lists(entries, max_size=4).filter(lambda e: sum(i is not None for i in e) <= 3))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_slicing_is_numpys_for_any_index(index: list[Any]) -> None:
     key = tuple(index)
     np.testing.assert_array_equal(evaluate(lambda x: x[key], X), X[key])

@@ -59,7 +59,7 @@ pairs = hnp.mutually_broadcastable_shapes(num_shapes=2, max_dims=3, max_side=4).
 
 @pytest.mark.parametrize("op", FUNCTIONS)
 @given(x=floats)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_unary_ops(interpret: Interpret, op: str, x: Any) -> None:
     wide = x.astype(np.float64)
     with np.errstate(all="ignore"):
@@ -71,7 +71,7 @@ def test_unary_ops(interpret: Interpret, op: str, x: Any) -> None:
 
 @pytest.mark.parametrize("op", BINARY)
 @given(pair=pairs)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_binary_ops(interpret: Interpret, op: str, pair: tuple[Any, Any]) -> None:
     wide = [a.astype(np.float64) for a in pair]
     with np.errstate(all="ignore"):
@@ -133,7 +133,7 @@ INTEGERS = ("int8", "uint8", "int32", "uint32", "int64")
 
 @pytest.mark.parametrize("name", INTEGERS)
 @given(data=st.data())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_integers_wrap_and_divide_toward_zero(interpret: Interpret, name: str, data: Any) -> None:
     dtype = np.dtype(name)
     info = np.iinfo(dtype)

@@ -53,7 +53,7 @@ arrays = hnp.arrays(
 
 
 @given(x=arrays, data=st.data(), keepdims=st.booleans())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_reductions(interpret: Interpret, x: Any, data: Any, keepdims: bool) -> None:
     axes = tuple(data.draw(st.sets(st.integers(-x.ndim, x.ndim - 1), min_size=1)))
     if len({a % x.ndim for a in axes}) < len(axes):
@@ -92,7 +92,7 @@ def test_argmax_is_the_first(interpret: Interpret) -> None:
 
 
 @given(x=arrays, data=st.data())
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_softmax(interpret: Interpret, x: Any, data: Any) -> None:
     axis = data.draw(st.integers(-x.ndim, x.ndim - 1))
     weights = np.exp(x.astype(np.float64))

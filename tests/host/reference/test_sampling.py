@@ -69,7 +69,7 @@ rows = hnp.arrays(
 
 
 @given(x=rows, k=st.integers(-1, 10), p=st.floats(0, 1.5, width=16))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_thresholds(interpret: Interpret, x: Any, k: int, p: float) -> None:
     def build(t: ark.Tensor) -> ark.Tensor:
         limits = ark.constant(k, ark.int32), ark.constant(p, ark.fp32)

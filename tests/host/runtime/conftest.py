@@ -3,17 +3,35 @@
 from __future__ import annotations
 
 import gc
+import os
+import signal as signals
 import threading
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ark_mlir.runtime import Executable
-from ark_mlir.testing.toy import ToyProgram, add_program, compile_kernel, compiler
+from ark_mlir.runtime import Executable, cpu
+from ark_mlir.testing.toy import (
+    ToyProgram,
+    add_program,
+    compile_kernel,
+    compiler,
+    run,
+    signal,
+    wait,
+)
 
 Make = Callable[..., Executable]
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How soon lanes come home depends on the machine; tests of those that do not say so."""
+    monkeypatch.setattr(cpu, "GRACE_SECONDS", 100.0)
+    monkeypatch.setattr(cpu, "INTERRUPT_GRACE_SECONDS", 100.0)
 
 
 @pytest.fixture(scope="session")
@@ -58,3 +76,66 @@ def lane_threads() -> Callable[[], int]:
 
     before = count()
     return lambda: count() - before
+
+
+@pytest.fixture
+def napping() -> ToyProgram:
+    """20 ms per iteration, with a hand-off, then one more on the count."""
+    program = ToyProgram(sms=2)
+    state = program.buffer("n", "state", "int64", [])
+    nap, count = program.task("nap"), program.task("count", 1, [(state, 0)])
+    done = program.semaphore(1)
+    program.lane(0, [run(nap, 0, 1), signal(done)])
+    program.lane(1, [wait(done, 1), run(count, 0, 1)])
+    return program
+
+
+def _in_wait(executable: Executable, act: Callable[[Any], None]) -> None:
+    """Calls `act` with the driver once, when the next run has started its lanes."""
+    driver: Any = executable._runner.driver
+    wait_for_lanes = driver.wait
+
+    def acting() -> Any:
+        driver.wait = wait_for_lanes
+        act(driver)
+        return wait_for_lanes()
+
+    driver.wait = acting
+
+
+@pytest.fixture
+def expire() -> Callable[..., None]:
+    """``expire(executable, settled)``: the next run's waits have lasted too long at once.
+
+    `settled` says that all lanes stand where the test wants them to be when the watchdog looks,
+    which a time could not: on a busy machine a lane may begin as late as it likes.
+    """
+
+    def arrange(executable: Executable, settled: Callable[[], bool] = lambda: True) -> None:
+        def run_out(driver: Any) -> None:
+            while not settled() and not driver._kernel.report[0]:
+                time.sleep(0.0005)
+            driver._run.context.timeout_ns = 0
+
+        _in_wait(executable, run_out)
+
+    return arrange
+
+
+@pytest.fixture
+def interrupt() -> Callable[..., None]:
+    """``interrupt(executable, ready)``: Ctrl-C in the next run, when the host waits for it.
+
+    It comes as soon as `ready` holds, and never outside of the run.
+    """
+
+    def arrange(executable: Executable, ready: Callable[[], bool] = lambda: True) -> None:
+        def send() -> None:
+            while not ready():
+                time.sleep(0.0005)
+            time.sleep(0.05)  # into the wait, mostly; the run lasts until then in any case
+            os.kill(os.getpid(), signals.SIGINT)
+
+        _in_wait(executable, lambda driver: threading.Thread(target=send, daemon=True).start())
+
+    return arrange

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
-import signal
-import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +28,8 @@ pytestmark = pytest.mark.skipif(
 )
 
 ROWS, INNER, WIDTH = 64, 96, 160
+# For runs that hang, and no others: on a busy machine a good one may last longer.
+IMPATIENT = {"ARK_TIMEOUT": "0.2"}
 
 
 @pytest.fixture(scope="module")
@@ -109,34 +109,36 @@ def test_a_hang_is_named_and_survived(parts: Any, weights: Any, inputs: Array) -
     waits = np.flatnonzero(np.isin(rows[:, 0], (Opcode.WAIT, Opcode.BARRIER)))
     rows[waits[0], 2] += 1
     broken = {**sections, "instructions": rows.tobytes()}
-    with knobs.scope(ARK_TIMEOUT="0.2"):
-        with Executable.from_parts(manifest, broken).bind(weights) as executable:
-            for _ in range(3):
-                start = time.monotonic()
-                with pytest.raises(ark.HangError, match="and the schedule has") as caught:
-                    executable.run(x=inputs)
-                assert time.monotonic() - start < 5
-            assert "matmul" in str(caught.value)
-        with Executable.from_parts(manifest, sections).bind(weights) as executable:
-            executable.run(x=inputs)
-            driver: Any = executable._runner.driver
-            driver._kernel.counters[rows[waits[0], 1]] -= np.uint64(1)
-            with pytest.raises(ark.HangError):
+    with Executable.from_parts(manifest, broken).bind(weights) as executable:
+        for _ in range(3):
+            with (
+                knobs.scope(**IMPATIENT),
+                pytest.raises(ark.HangError, match="and the schedule has") as caught,
+            ):
                 executable.run(x=inputs)
-            assert right(executable.run(x=inputs)["y"], inputs, weights)
-
-
-def test_ctrl_c(parts: Any, weights: Any, inputs: Array) -> None:
-    with Executable.from_parts(*parts).bind(weights) as executable:
-        threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-        start = time.monotonic()
-        with pytest.raises(KeyboardInterrupt):
-            executable.run(x=inputs, iterations=10**9)
-        assert time.monotonic() - start < 3
+        assert "matmul" in str(caught.value)
+    with Executable.from_parts(manifest, sections).bind(weights) as executable:
+        executable.run(x=inputs)
+        driver: Any = executable._runner.driver
+        driver._kernel.counters[rows[waits[0], 1]] -= np.uint64(1)
+        with knobs.scope(**IMPATIENT), pytest.raises(ark.HangError):
+            executable.run(x=inputs)
         assert right(executable.run(x=inputs)["y"], inputs, weights)
 
 
-def test_resident(parts: Any, weights: Any, inputs: Array, tmp_path: Path) -> None:
+def test_ctrl_c(parts: Any, weights: Any, inputs: Array, interrupt: Callable[..., None]) -> None:
+    with Executable.from_parts(*parts).bind(weights) as executable:
+        driver: Any = executable._runner.driver
+        interrupt(executable)
+        with pytest.raises(KeyboardInterrupt):
+            executable.run(x=inputs, iterations=10**9)
+        assert driver._lanes is None, "all lanes have ended"
+        assert right(executable.run(x=inputs)["y"], inputs, weights)
+
+
+def test_resident(
+    parts: Any, weights: Any, inputs: Array, tmp_path: Path, interrupt: Callable[..., None]
+) -> None:
     """Lanes enter the kernel once; a hang and Ctrl-C bring them home, and the next run back."""
     with Executable.from_parts(*parts).bind(weights) as executable:
         driver: Any = executable._runner.driver
@@ -147,19 +149,21 @@ def test_resident(parts: Any, weights: Any, inputs: Array, tmp_path: Path) -> No
             return entry(context, lane)
 
         driver._kernel.entry = counting
-        with executable.resident() as resident, knobs.scope(ARK_TIMEOUT="0.3"):
+        with executable.resident() as resident:
             for scale in range(1, 20):
                 time.sleep(0.002 * (scale % 3))  # long enough for lanes that wait to sleep
                 assert right(resident.run(x=scale * inputs)["y"], scale * inputs, weights)
             resident.run(x=inputs, iterations=7, trace=tmp_path / "t.json")
             assert (driver._lanes.running, len(entries)) == ((0, 1), 2)
-            time.sleep(0.5)  # longer than a wait may last
+            driver._run.context.timeout_ns = 0
+            time.sleep(0.3)  # longer than a wait may last
+            assert driver._lanes.running == (0, 1)
             driver._kernel.counters[0] -= np.uint64(1)
-            with pytest.raises(ark.HangError):
+            with knobs.scope(**IMPATIENT), pytest.raises(ark.HangError):
                 resident.run(x=inputs)
             assert driver._lanes.running == ()
             assert right(resident.run(x=inputs)["y"], inputs, weights)
-            threading.Timer(0.2, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+            interrupt(executable)
             with pytest.raises(KeyboardInterrupt):
                 resident.run(x=inputs, iterations=10**9)
             assert right(resident.run(x=inputs)["y"], inputs, weights)

@@ -185,7 +185,7 @@ def test_undefined_symbols(build: Callable[..., bytes]) -> None:
 
 
 @pytest.mark.skipif(compiler() is None, reason="needs a C compiler")
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.integers(0, 2000), st.binary(min_size=1, max_size=8))
 def test_altered_headers_are_checked_without_a_crash(position: int, content: bytes) -> None:
     """The check only: what it lets through may still be no good code, but is no odd file."""

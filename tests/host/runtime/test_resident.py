@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import signal as signals
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -77,13 +75,12 @@ def test_a_block_without_runs_starts_nothing(add: Executable, entries: list[int]
     assert entries == []
 
 
-def test_a_wait_for_the_doorbell_has_no_deadline(
-    add: Executable, x: Array, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ARK_TIMEOUT", "0.05")
+def test_a_wait_for_the_doorbell_has_no_deadline(add: Executable, x: Array) -> None:
+    driver: Any = add.prepare()._runner.driver
     with add.resident() as resident:
         resident.run(x=x)
-        time.sleep(0.3)
+        driver._run.context.timeout_ns = 0
+        time.sleep(0.3)  # lanes at the doorbell may look at their watches
         assert in_kernel(add) == (0, 1)
         assert resident.run(x=x)["y"][0] == 1.5
 
@@ -123,14 +120,14 @@ def test_trace(make: Make, x: Array, tmp_path: Path) -> None:
 
 
 def test_a_hang_ends_the_kernel_and_the_next_run_starts_it(
-    add: Executable, x: Array, entries: list[int], monkeypatch: pytest.MonkeyPatch
+    add: Executable, x: Array, entries: list[int], expire: Callable[..., None]
 ) -> None:
-    monkeypatch.setenv("ARK_TIMEOUT", "0.2")
     driver: Any = add._runner.driver
     with add.resident() as resident:
         resident.run(x=x)
         # Two arrivals too few: the next run waits for signals that nobody gives.
         driver._kernel.counters[0] -= np.uint64(2)
+        expire(add)
         with pytest.raises(ark.HangError, match="semaphore 'done'"):
             resident.run(x=x)
         assert in_kernel(add) == ()
@@ -140,10 +137,9 @@ def test_a_hang_ends_the_kernel_and_the_next_run_starts_it(
 
 
 def test_a_lane_at_the_doorbell_is_not_blamed_for_a_hang(
-    make: Make, monkeypatch: pytest.MonkeyPatch
+    make: Make, expire: Callable[..., None]
 ) -> None:
     """Lane 0 has done its run when lane 1 hangs."""
-    monkeypatch.setenv("ARK_TIMEOUT", "0.2")
     program = ToyProgram(sms=2)
     nothing = program.task("nothing")
     done = program.semaphore(1, "done")
@@ -154,6 +150,7 @@ def test_a_lane_at_the_doorbell_is_not_blamed_for_a_hang(
     with executable.resident() as resident:
         resident.run()
         driver._kernel.counters[0] -= np.uint64(1)
+        expire(executable, lambda: driver._kernel.counters[0] == 1)
         with pytest.raises(ark.HangError, match="one was lost") as caught:
             resident.run()
     assert "also waiting" not in str(caught.value)
@@ -175,54 +172,32 @@ def test_bad_data_is_an_error_of_its_run_alone(make: Make) -> None:
             assert np.array_equal(y_of_good[0], weight[good])
 
 
-def napping() -> ToyProgram:
-    """20 ms per iteration, with a hand-off, then one more on the count."""
-    program = ToyProgram(sms=2)
-    state = program.buffer("n", "state", "int64", [])
-    nap, count = program.task("nap"), program.task("count", 1, [(state, 0)])
-    done = program.semaphore(1)
-    program.lane(0, [run(nap, 0, 1), signal(done)])
-    program.lane(1, [wait(done, 1), run(count, 0, 1)])
-    return program
-
-
-def interrupt_after(seconds: float) -> threading.Thread:
-    def send() -> None:
-        time.sleep(seconds)
-        os.kill(os.getpid(), signals.SIGINT)
-
-    thread = threading.Thread(target=send)
-    thread.start()
-    return thread
-
-
-def test_ctrl_c_in_a_run(make: Make) -> None:
-    executable = make(napping())
+def test_ctrl_c_in_a_run(make: Make, napping: ToyProgram, interrupt: Callable[..., None]) -> None:
+    executable = make(napping)
     with executable.resident() as resident:
         resident.run()
-        start = time.monotonic()
-        thread = interrupt_after(0.2)
+        interrupt(executable, lambda: executable.glance("n") >= 3)
         with pytest.raises(KeyboardInterrupt):
             resident.run(iterations=10**9)
-        assert time.monotonic() - start < 2
-        thread.join()
+        driver: Any = executable._runner.driver
+        assert driver._lanes is None, "all lanes have ended"
         resident.reset()
         resident.run(iterations=2)
         assert executable.states["n"] == 2
 
 
-def test_ctrl_c_between_runs_leaves_the_block(make: Make, lane_threads: Callable[[], int]) -> None:
-    executable = make(napping())
+def test_ctrl_c_between_runs_leaves_the_block(
+    make: Make, napping: ToyProgram, lane_threads: Callable[[], int]
+) -> None:
+    executable = make(napping)
 
     def idle() -> None:
         with executable.resident() as resident:
             resident.run()
-            time.sleep(5)
+            signals.raise_signal(signals.SIGINT)
 
-    thread = interrupt_after(0.2)
     with pytest.raises(KeyboardInterrupt):
         idle()
-    thread.join()
     assert in_kernel(executable) == ()
     executable.run()
     executable.close()
@@ -269,10 +244,11 @@ def test_letting_go_of_it_ends_its_threads(
 def test_a_process_ends_while_the_kernel_stays(kernel: bytes, end: str) -> None:
     script = f"""
 import os, sys, numpy as np
-from ark_mlir.runtime import Executable
+from ark_mlir.runtime import Executable, cpu
 from ark_mlir.testing.toy import add_program, compile_kernel
 x = np.ones((8, 16), np.float32)
 add = Executable.from_parts(*add_program().parts(compile_kernel())).bind({{"w": x.reshape(-1)}})
+cpu.GRACE_SECONDS = cpu.INTERRUPT_GRACE_SECONDS = 1e6  # whoever waits for lanes waits for ever
 block = add.resident()
 resident = block.__enter__()
 def child():
@@ -284,6 +260,4 @@ def child():
 assert (resident.run(x=x)["y"] == 2.5).all()
 {end}
 """
-    start = time.monotonic()
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
-    assert time.monotonic() - start < 8
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=300)

@@ -177,7 +177,7 @@ if child == 0:
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 assert (add.run(x=x)["y"] == 2.5).all()
 """
-    subprocess.run([sys.executable, "-c", script], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=300)
 
 
 def test_trace(make: Make, x: Array, tmp_path: Path) -> None:
@@ -254,7 +254,7 @@ def test_an_executable_that_is_let_go_ends_its_threads(
         executable.bind({"w": np.ones(128, np.float32)})
         executable.run(x=np.zeros((8, 16), np.float32))
     del executable
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 100
     while lane_threads() and time.monotonic() < deadline:
         time.sleep(0.01)
     assert lane_threads() == 0

@@ -103,8 +103,7 @@ def test_no_file(tmp_path: Path) -> None:
 
 @settings(
     max_examples=300,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(st.integers(0, 1 << 20), st.binary(min_size=1, max_size=10), st.integers(0, 10))
 def test_any_bytes(tmp_path: Path, position: int, content: bytes, removed: int) -> None:

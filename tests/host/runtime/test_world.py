@@ -51,7 +51,7 @@ def each(world: ark.World, inputs: dict[int, dict[str, Any]]) -> dict[int, Any]:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(200)
         assert not thread.is_alive()
     return results
 
@@ -68,11 +68,17 @@ def test_ranks_meet_again_and_again(world: ark.World) -> None:
         good(world, index)
 
 
-def test_a_rank_that_never_comes(world: ark.World) -> None:
-    with knobs.scope(ARK_TIMEOUT="0.2"):
-        start = time.monotonic()
+def test_a_rank_that_never_comes(world: ark.World, monkeypatch: pytest.MonkeyPatch) -> None:
+    meeting: Any = world.rank(0)._meeting
+    await_others, both_there = meeting._await, threading.Barrier(2)
+
+    def patient_until_both_are_there(present: Any, patience: float) -> None:
+        both_there.wait(100)
+        await_others(present, patience)
+
+    with knobs.scope(ARK_TIMEOUT="0.2"), monkeypatch.context() as patch:
+        patch.setattr(meeting, "_await", patient_until_both_are_there)
         results = each(world, {rank: {"x": X, "index": 0} for rank in (0, 2)})
-        assert time.monotonic() - start < 2
     for rank in (0, 2):
         assert isinstance(results[rank], ark.RankFailedError)
         assert f"rank {rank} cannot go on" in str(results[rank])
@@ -81,7 +87,14 @@ def test_a_rank_that_never_comes(world: ark.World) -> None:
 
 
 def test_a_rank_that_says_it_fails(world: ark.World) -> None:
-    threading.Timer(0.1, world.rank(1).fail, ["out of memory"]).start()
+    meeting: Any = world.rank(1)._meeting
+
+    def fail_when_others_wait() -> None:
+        while 0 not in meeting._round.inputs:
+            time.sleep(0.001)
+        world.rank(1).fail("out of memory")
+
+    threading.Thread(target=fail_when_others_wait, daemon=True).start()
     results = each(world, {0: {"x": X, "index": 0}})
     assert isinstance(results[0], ark.RankFailedError)
     assert "rank 1 failed: out of memory" in str(results[0])
@@ -120,10 +133,10 @@ def test_a_rank_that_hangs(world: ark.World) -> None:
     sections = {**bundle.sections, "instructions": rows.tobytes()}
     with ark.World(Bundle.from_parts(bundle.manifest, sections)) as broken:
         broken.bind({"w": np.ones(4, np.float32)})
-        with knobs.scope(ARK_TIMEOUT="0.3"):
-            start = time.monotonic()
-            results = each(broken, {rank: {"x": X, "index": 0} for rank in range(SIZE)})
-            assert time.monotonic() - start < 5
+        # The ranks take what time they need to meet; the kernel's watchdog does not.
+        runner: Any = broken._runner
+        runner._timeout_ns = lambda: 300_000_000
+        results = each(broken, {rank: {"x": X, "index": 0} for rank in range(SIZE)})
     for error in results.values():
         assert isinstance(error, ark.HangError)
         assert "task 'rank0/" in str(error)
