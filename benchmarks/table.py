@@ -1,14 +1,21 @@
-"""Tables on standard output, shared by the benchmarks."""
+"""Tables in Markdown, shared by the benchmarks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 
-def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Prints a Markdown table with aligned columns."""
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table with aligned columns."""
     widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]
     rule = ["-" * width for width in widths]
-    for row in [header, rule, *rows]:
-        cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        print("| " + " | ".join(cells) + " |")
+    lines = [
+        " | ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        for row in [header, rule, *rows]
+    ]
+    return "\n".join(f"| {line} |" for line in lines)
+
+
+def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Prints one."""
+    print(table(header, rows))

@@ -1,0 +1,148 @@
+"""The arms of benchmarks/decode.py: ways to make tokens, each of which can be checked and timed."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+import ark_mlir as ark
+
+
+class Arm(Protocol):
+    """One way to make tokens. The caches that it works on are its own."""
+
+    def logits(self, token: Any, position: int) -> Any:
+        """fp32 ``[batch, vocabulary]`` of one step."""
+        ...
+
+    def run(self, token: Any, position: int, tokens: int) -> tuple[float, float]:
+        """Seconds for one of so many tokens: on the device, and for the caller."""
+        ...
+
+
+class TorchArm:
+    """A step of torch_decoder.TorchDecoder, in whatever form."""
+
+    def __init__(self, model: Any, step: Callable[[], Any]) -> None:
+        self._model = model
+        self._step = step
+
+    def logits(self, token: Any, position: int) -> Any:
+        import torch
+
+        with torch.no_grad():
+            self._model.put(torch.from_numpy(token), position)
+            return self._step().float().cpu().numpy()
+
+    def run(self, token: Any, position: int, tokens: int) -> tuple[float, float]:
+        import torch
+
+        with torch.no_grad():
+            self._model.put(torch.from_numpy(token), position)
+            synchronize(self._model)
+            start = time.perf_counter()
+            for _ in range(tokens):
+                self._step()
+            synchronize(self._model)
+        seconds = (time.perf_counter() - start) / tokens
+        return seconds, seconds
+
+
+def synchronize(model: Any) -> None:
+    import torch
+
+    if model.position.is_cuda:
+        torch.cuda.synchronize()
+
+
+class ArkArm:
+    """An executable, with as many tokens in a launch as there are to make, or one."""
+
+    def __init__(self, executable: ark.Executable, clock: DeviceClock, single: bool) -> None:
+        self._executable = executable
+        self._clock = clock
+        self._single = single
+        self._ends = np.full(8, -1, np.int32)
+
+    def _put(self, token: Any, position: int) -> None:
+        place = np.array(position, np.int32)
+        self._executable.bind({"token": token.astype(np.int32)[:, None], "position": place})
+
+    def logits(self, token: Any, position: int) -> Any:
+        self._put(token, position)
+        return np.asarray(self._executable.run(ends=self._ends)["logits"], np.float32)
+
+    def run(self, token: Any, position: int, tokens: int) -> tuple[float, float]:
+        self._put(token, position)
+        launches, each = (tokens, 1) if self._single else (1, tokens)
+        device = 0.0
+        with self._executable.resident() as resident:
+            start = time.perf_counter()
+            for _ in range(launches):
+                resident.run(ends=self._ends, iterations=each)
+                device += self._clock.seconds()
+            host = (time.perf_counter() - start) / tokens
+        return device / tokens or host, host
+
+    def close(self) -> None:
+        """Gives back what the executable holds."""
+        self._executable.close()
+
+    def made(self, token: Any, position: int, tokens: int) -> Any:
+        """The tokens of a run."""
+        self.run(token, position, tokens)
+        return self._executable.states["tokens"][:, position : position + tokens]
+
+
+class DeviceClock:
+    """How long the last kernel of an executable for cuda took, by events around its launch."""
+
+    def __init__(self, executable: ark.Executable) -> None:
+        driver: Any = executable.prepare()._runner.driver
+        self._call: Any = None
+        if executable.bundle.manifest.target.backend != "cuda":
+            return
+        call = self._call = driver._api.call
+        self._begin, self._end = (call("cuEventCreate", 0) for _ in range(2))
+
+        def timed(name: str, *arguments: object) -> Any:
+            if name != "cuLaunchCooperativeKernel":
+                return call(name, *arguments)
+            call("cuEventRecord", self._begin, driver._stream)
+            result = call(name, *arguments)
+            call("cuEventRecord", self._end, driver._stream)
+            return result
+
+        driver._api.call = timed
+
+    def seconds(self) -> float:
+        """Zero where there is no such clock."""
+        if self._call is None:
+            return 0.0
+        self._call("cuEventSynchronize", self._end)
+        return float(self._call("cuEventElapsedTime", self._begin, self._end)) / 1e3
+
+
+def as_array(tensor: Any) -> Any:
+    """A bf16 tensor as an array of the host."""
+    import torch
+
+    return tensor.cpu().view(torch.uint16).numpy().view(ark.bf16.numpy)
+
+
+def load_ark(path: Path, weights: Any, caches: Any, rope: Any) -> ark.Executable:
+    """The bundle with the arrays of the other arms."""
+    executable = ark.load(path)
+    arrays = {name: as_array(tensor) for name, tensor in {**weights, **caches}.items()}
+    for name, part in zip(("cos", "sin"), rope, strict=True):
+        arrays[f"rope.{name}"] = np.asarray(part).astype(ark.bf16.numpy)
+    return executable.bind(arrays)
+
+
+def error_of(found: Any, expected: Any) -> float:
+    """The relative error of all logits together; that of a NaN is one."""
+    return float(np.linalg.norm(found - expected) / np.linalg.norm(expected))

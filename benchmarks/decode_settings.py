@@ -1,0 +1,158 @@
+"""What benchmarks/decode.py measures: models by their sizes, contexts and batches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+Shapes = dict[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """A decoder; the fields have the names of ``ark_mlir.models.decoder.DecoderConfig``.
+
+    That one belongs to the compiler, which a machine that only runs bundles need not have.
+    `scaling` holds the fields of its RopeScaling.
+    """
+
+    vocabulary: int
+    hidden: int
+    layers: int
+    heads: int
+    kv_heads: int
+    head: int
+    intermediate: int
+    eps: float
+    theta: float
+    scaling: tuple[float, float, float, int] | None = None
+    tied: bool = True
+    qk_norm: bool = False
+
+    def parameters(self) -> Shapes:
+        """Shapes of the weights, by their names in files of Hugging Face."""
+        hidden, queries, keys = self.hidden, self.heads * self.head, self.kv_heads * self.head
+        layer: Shapes = {
+            "input_layernorm": (hidden,),
+            "self_attn.q_proj": (queries, hidden),
+            "self_attn.k_proj": (keys, hidden),
+            "self_attn.v_proj": (keys, hidden),
+            "self_attn.o_proj": (hidden, queries),
+            "post_attention_layernorm": (hidden,),
+            "mlp.gate_proj": (self.intermediate, hidden),
+            "mlp.up_proj": (self.intermediate, hidden),
+            "mlp.down_proj": (hidden, self.intermediate),
+        }
+        if self.qk_norm:
+            layer |= {"self_attn.q_norm": (self.head,), "self_attn.k_norm": (self.head,)}
+        shapes: Shapes = {"model.embed_tokens.weight": (self.vocabulary, hidden)}
+        for index in range(self.layers):
+            shapes |= {f"model.layers.{index}.{name}.weight": layer[name] for name in layer}
+        shapes["model.norm.weight"] = (hidden,)
+        if not self.tied:
+            shapes["lm_head.weight"] = (self.vocabulary, hidden)
+        return shapes
+
+    def cache(self, batch: int, context: int) -> tuple[int, ...]:
+        """The shape of the keys, or values, of one layer."""
+        return (batch, self.kv_heads, context, self.head)
+
+
+LLAMA_1B = Sizes(
+    vocabulary=128256,
+    hidden=2048,
+    layers=16,
+    heads=32,
+    kv_heads=8,
+    head=64,
+    intermediate=8192,
+    eps=1e-5,
+    theta=500000.0,
+    scaling=(32.0, 1.0, 4.0, 8192),
+)
+QWEN3_600M = Sizes(
+    vocabulary=151936,
+    hidden=1024,
+    layers=28,
+    heads=16,
+    kv_heads=8,
+    head=128,
+    intermediate=3072,
+    eps=1e-6,
+    theta=1000000.0,
+    qk_norm=True,
+)
+TINY = Sizes(
+    vocabulary=512,
+    hidden=64,
+    layers=2,
+    heads=4,
+    kv_heads=2,
+    head=16,
+    intermediate=128,
+    eps=1e-5,
+    theta=10000.0,
+    scaling=(8.0, 1.0, 4.0, 64),
+    tied=False,
+)
+TINY_NORM = Sizes(
+    vocabulary=384,
+    hidden=96,
+    layers=3,
+    heads=6,
+    kv_heads=3,
+    head=32,
+    intermediate=160,
+    eps=1e-6,
+    theta=10000.0,
+    qk_norm=True,
+)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One line of figures.
+
+    Attributes:
+        context: places of the cache; the tokens that are made are its last ones.
+        must: what the time over that of torch.compile has to be at most.
+        aim: what it should be.
+    """
+
+    what: str
+    sizes: Sizes
+    context: int
+    batch: int = 1
+    must: float | None = None
+    aim: float | None = None
+
+    def bytes_read(self, tokens: int) -> float:
+        """The fewest bytes of a step: weights once, and what the cache holds, on the average."""
+        sizes = self.sizes
+        shapes = sizes.parameters()
+        if not sizes.tied:
+            del shapes["model.embed_tokens.weight"]  # of which a step reads one row
+        weights = sum(_product(shape) for shape in shapes.values())
+        length = self.context - (tokens - 1) / 2
+        row = _product(sizes.cache(self.batch, 1))
+        return 2.0 * (weights + 2 * sizes.layers * row * length)
+
+
+def _product(shape: tuple[int, ...]) -> int:
+    result = 1
+    for extent in shape:
+        result *= extent
+    return result
+
+
+SETTINGS = {
+    "A": Setting("Llama-3.2-1B, positions up to 160", LLAMA_1B, 160, must=0.62, aim=0.53),
+    "B": Setting("Qwen3-0.6B, context 1024", QWEN3_600M, 1024, must=0.45, aim=0.33),
+    "A-1k": Setting("A', Llama-3.2-1B, context 1024", LLAMA_1B, 1024),
+    "A-b8": Setting("Llama-3.2-1B, positions up to 160, batch 8", LLAMA_1B, 160, batch=8),
+    "A-128": Setting("Llama-3.2-1B, context 128", LLAMA_1B, 128),
+    "A-4k": Setting("Llama-3.2-1B, context 4096", LLAMA_1B, 4096),
+    "A-16k": Setting("Llama-3.2-1B, context 16384", LLAMA_1B, 16384),
+    "tiny": Setting("a small Llama", TINY, 48),
+    "tiny-norm": Setting("a small Qwen3, batch 2", TINY_NORM, 40, batch=2),
+}
+FIGURES = ("A", "B", "A-1k")

@@ -1,0 +1,204 @@
+"""One step of a decoder as a user of PyTorch would write it: weights in, next token out.
+
+Caches, token and position are buffers that a step updates in place, at addresses that stay, so
+that the step can be captured as a CUDA graph and replayed without the host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import torch
+import torch.nn.functional as F
+from decode_settings import Setting, Sizes
+from torch import Tensor, nn
+
+Step = Callable[[], Tensor]
+
+
+def make_weights(sizes: Sizes, device: str, seed: int = 0) -> dict[str, Tensor]:
+    """Random bf16 weights by name; hidden states keep the size of one through all layers."""
+    generator = torch.Generator(device).manual_seed(seed)
+    weights: dict[str, Tensor] = {}
+    for name, shape in sizes.parameters().items():
+        values = torch.randn(shape, generator=generator, device=device, dtype=torch.bfloat16)
+        weights[name] = 1 + 0.1 * values if len(shape) == 1 else values * shape[-1] ** -0.5
+    return weights
+
+
+def make_caches(setting: Setting, device: str, seed: int = 1000) -> dict[str, Tensor]:
+    """Keys and values of what came before, by the names that ark's states have."""
+    generator = torch.Generator(device).manual_seed(seed)
+    shape = setting.sizes.cache(setting.batch, setting.context)
+    return {
+        f"layers.{layer}.{part}": torch.randn(
+            shape, generator=generator, device=device, dtype=torch.bfloat16
+        )
+        for layer in range(setting.sizes.layers)
+        for part in ("key", "value")
+    }
+
+
+class TorchDecoder(nn.Module):
+    """A step from the embedding to the most probable token; see :meth:`forward`.
+
+    Args:
+        weights: by name; used in place where they have `dtype`.
+        rope: cosines and sines ``[context, head / 2]``.
+        fused: whether q, k and v are one product, and gate and up another. Models of
+            transformers have a product for each.
+    """
+
+    def __init__(
+        self,
+        setting: Setting,
+        weights: Mapping[str, Tensor],
+        caches: Mapping[str, Tensor],
+        rope: tuple[Tensor, Tensor],
+        dtype: torch.dtype = torch.bfloat16,
+        fused: bool = False,
+    ) -> None:
+        super().__init__()
+        self.sizes = sizes = setting.sizes
+        weights = {name: weight.to(dtype) for name, weight in weights.items()}
+        self.embedding = _constant(weights["model.embed_tokens.weight"])
+        self.head = self.embedding if sizes.tied else _constant(weights["lm_head.weight"])
+        self.norm = _constant(weights["model.norm.weight"])
+        self.layers = nn.ModuleList(
+            _Layer(sizes, index, weights, caches, dtype, fused) for index in range(sizes.layers)
+        )
+        device = self.embedding.device
+        for name, table in zip(("cos", "sin"), rope, strict=True):
+            self.register_buffer(name, torch.cat((table, table), -1).to(device, dtype))
+        self.register_buffer("places", torch.arange(setting.context, device=device))
+        self.register_buffer("token", torch.zeros(setting.batch, dtype=torch.int64, device=device))
+        self.register_buffer("position", torch.zeros(1, dtype=torch.int64, device=device))
+
+    def put(self, token: Tensor, position: int) -> None:
+        """What the next step reads, and where."""
+        self.token.copy_(token)
+        self.position.fill_(position)
+
+    def restore(self, caches: Mapping[str, Tensor]) -> None:
+        """Puts back what came before, of which steps may have overwritten a part."""
+        for index, layer in enumerate(self.layers):
+            for part in ("key", "value"):
+                getattr(layer, part).copy_(caches[f"layers.{index}.{part}"])
+
+    def forward(self) -> Tensor:
+        """Logits fp32 ``[batch, vocabulary]``; the most probable tokens become the next ones."""
+        x = F.embedding(self.token, self.embedding)
+        rotation = self.cos[self.position], self.sin[self.position]
+        mask = (self.places <= self.position).view(1, 1, 1, -1)
+        for layer in self.layers:
+            x = layer(x, self.position, rotation, mask)
+        x = F.rms_norm(x, self.norm.shape, self.norm, self.sizes.eps)
+        logits = F.linear(x, self.head).float()
+        self.token.copy_(logits.argmax(-1))
+        self.position.add_(1)
+        return logits
+
+
+class _Layer(nn.Module):
+    def __init__(
+        self,
+        sizes: Sizes,
+        index: int,
+        weights: Mapping[str, Tensor],
+        caches: Mapping[str, Tensor],
+        dtype: torch.dtype,
+        fused: bool,
+    ) -> None:
+        super().__init__()
+
+        def named(name: str) -> Tensor:
+            return weights[f"model.layers.{index}.{name}.weight"]
+
+        def products(*names: str) -> nn.ParameterList:
+            parts = [named(name) for name in names]
+            return nn.ParameterList(map(_constant, [torch.cat(parts)] if fused else parts))
+
+        self.sizes = sizes
+        self.before = _constant(named("input_layernorm"))
+        self.qkv = products("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj")
+        self.out = _constant(named("self_attn.o_proj"))
+        self.between = _constant(named("post_attention_layernorm"))
+        self.gate_up = products("mlp.gate_proj", "mlp.up_proj")
+        self.down = _constant(named("mlp.down_proj"))
+        if sizes.qk_norm:
+            self.q_norm = _constant(named("self_attn.q_norm"))
+            self.k_norm = _constant(named("self_attn.k_norm"))
+        for part in ("key", "value"):
+            self.register_buffer(part, caches[f"layers.{index}.{part}"].to(dtype, copy=True))
+
+    def forward(
+        self, x: Tensor, position: Tensor, rotation: tuple[Tensor, Tensor], mask: Tensor
+    ) -> Tensor:
+        x = x + self.attention(self.normed(x, self.before), position, rotation, mask)
+        inner = self.normed(x, self.between)
+        gate, up = _split(inner, self.gate_up, [self.sizes.intermediate] * 2)
+        return x + F.linear(F.silu(gate) * up, self.down)
+
+    def attention(
+        self, x: Tensor, position: Tensor, rotation: tuple[Tensor, Tensor], mask: Tensor
+    ) -> Tensor:
+        sizes, batch = self.sizes, x.shape[0]
+        widths = [count * sizes.head for count in (sizes.heads, sizes.kv_heads, sizes.kv_heads)]
+        q, k, v = (part.view(batch, -1, 1, sizes.head) for part in _split(x, self.qkv, widths))
+        if sizes.qk_norm:
+            q, k = self.normed(q, self.q_norm), self.normed(k, self.k_norm)
+        q, k = _rotate(q, *rotation), _rotate(k, *rotation)
+        self.key[:, :, position] = k
+        self.value[:, :, position] = v
+        # The queries that share a key head are rows of one product with it.
+        q = q.view(batch, sizes.kv_heads, -1, sizes.head)
+        mixed = F.scaled_dot_product_attention(q, self.key, self.value, attn_mask=mask)
+        return F.linear(mixed.reshape(batch, -1), self.out)
+
+    def normed(self, x: Tensor, weight: Tensor) -> Tensor:
+        return F.rms_norm(x, weight.shape, weight, self.sizes.eps)
+
+
+def _constant(weight: Tensor) -> nn.Parameter:
+    return nn.Parameter(weight, requires_grad=False)
+
+
+def _split(x: Tensor, weights: nn.ParameterList, widths: list[int]) -> tuple[Tensor, ...]:
+    if len(weights) == 1:
+        return F.linear(x, weights[0]).split(widths, -1)
+    return tuple(F.linear(x, weight) for weight in weights)
+
+
+def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+    first, second = x.chunk(2, -1)
+    return x * cos + torch.cat((-second, first), -1) * sin
+
+
+def capture(step: Step) -> Step:
+    """A step as a CUDA graph of the kernels that it launches."""
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            step()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        logits = step()
+
+    def replay() -> Tensor:
+        graph.replay()
+        return logits
+
+    return replay
+
+
+def compiled(model: TorchDecoder, mode: str) -> Step:
+    """The step by torch.compile, compiled and recorded as a CUDA graph."""
+    counts = torch._dynamo.utils.counters["inductor"]
+    before = counts["cudagraph_skips"]
+    step = torch.compile(model, mode=mode, fullgraph=True)
+    for _ in range(4):  # compiles, warms up, records, replays
+        step()
+    skipped = counts["cudagraph_skips"] > before
+    return capture(step) if skipped and model.position.is_cuda else step

@@ -1,0 +1,204 @@
+"""benchmarks/decode.py on the cpu, with small models: that it runs, and what it refuses."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch", reason="PyTorch is not installed")
+pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
+
+import numpy as np
+import torch
+
+import ark_mlir as ark
+
+FOLDER = Path(__file__).parents[3] / "benchmarks"
+
+
+def benchmark(*arguments: object, prelude: str = "") -> subprocess.CompletedProcess[str]:
+    """Runs the script in a process of its own, on one thread, after some statements."""
+    script = f"import sys; sys.path.insert(0, {str(FOLDER)!r}); import decode\n{prelude}\n"
+    return subprocess.run(
+        [sys.executable, "-c", f"{script}sys.exit(decode.main())", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+
+
+@pytest.fixture(scope="module")
+def bundles(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bundles")
+    arguments = ("--settings", "tiny,tiny-norm", "--target", "cpu:2")
+    done = benchmark("--compile", folder, *arguments)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+ARMS = ("eager", "ark-1", "ark-128")
+QUICK = ("--arms", ",".join(ARMS), "--tokens", 16, "--samples", 2)
+
+
+def cells(text: str) -> dict[tuple[str, str], list[str]]:
+    """Rows of the table by setting and arm."""
+    rows = [line.strip("| ").split("|") for line in text.splitlines() if line.startswith("| tiny")]
+    return {(row[0].strip(), row[1].strip()): [cell.strip() for cell in row[2:]] for row in rows}
+
+
+def test_all_arms_are_right_and_timed(bundles: Path, tmp_path: Path) -> None:
+    done = benchmark(
+        "--bundles", bundles, "--settings", "tiny,tiny-norm", *QUICK, "--output", tmp_path / "t.md"
+    )
+    assert done.returncode == 0, done.stderr
+    table = cells((tmp_path / "t.md").read_text(encoding="utf-8"))
+    assert set(table) == {(name, arm) for name in ("tiny", "tiny-norm") for arm in ARMS}
+    for (name, _), row in table.items():
+        assert float(row[0]) > 0
+        assert float(row[-1]) <= float(table[name, "eager"][-1])
+
+
+def test_wrong_results_have_no_times(bundles: Path) -> None:
+    """Weights that differ in one matrix are enough."""
+    spoil = """
+load = decode.load_ark
+def spoilt(path, weights, caches, rope):
+    name = "model.layers.1.mlp.down_proj.weight"
+    return load(path, {**weights, name: weights[name].roll(1, 0)}, caches, rope)
+decode.load_ark = spoilt
+"""
+    done = benchmark("--bundles", bundles, "--settings", "tiny", *QUICK, prelude=spoil)
+    assert done.returncode == 1
+    assert "decode: WRONG: tiny, ark-1: relative error" in done.stderr
+    assert set(cells(done.stdout)) == {("tiny", "eager")}
+
+
+def test_tokens_that_depend_on_the_launch_are_refused(bundles: Path) -> None:
+    shift = """
+made = decode.ArkArm.made
+decode.ArkArm.made = lambda arm, *rest: made(arm, *rest) + arm._single
+"""
+    done = benchmark("--bundles", bundles, "--settings", "tiny", *QUICK, prelude=shift)
+    assert done.returncode == 1
+    assert "tiny: one launch and several make other tokens" in done.stderr
+    assert set(cells(done.stdout)) == {("tiny", "eager")}
+
+
+@pytest.fixture
+def parts(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """The modules of the benchmark."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    import decode
+    import decode_settings
+    import torch_decoder
+
+    return decode, decode_settings, torch_decoder
+
+
+def test_fused_products_are_the_same_step(parts: Any) -> None:
+    _, settings, decoder = parts
+    setting = settings.SETTINGS["tiny-norm"]
+    weights = decoder.make_weights(setting.sizes, "cpu")
+    caches = decoder.make_caches(setting, "cpu")
+    rope = torch.rand(setting.context, 16), torch.rand(setting.context, 16)
+    results = []
+    for fused in (False, True):
+        model = decoder.TorchDecoder(setting, weights, caches, rope, torch.float64, fused)
+        model.put(torch.tensor([3, 5]), 20)
+        results.append([model(), model()])
+        assert model.position.tolist() == [22]
+        assert model.token.tolist() == results[-1][1].argmax(-1).tolist()
+    for one, other in zip(*results, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_shapes_are_those_of_the_program(parts: Any) -> None:
+    """The sizes of the benchmark are the compiler's, though it may not ask it."""
+    _, settings, _ = parts
+    from dataclasses import fields
+
+    from ark_mlir.models.decoder import DecoderConfig, build_decode
+
+    known = {field.name for field in fields(DecoderConfig)}
+    for name in ("tiny", "tiny-norm"):
+        setting = settings.SETTINGS[name]
+        assert {field.name for field in fields(settings.Sizes)} <= known
+        sizes = {field: getattr(setting.sizes, field) for field in vars(setting.sizes)}
+        config = DecoderConfig(**{**sizes, "scaling": None})
+        program = build_decode(config, batch=setting.batch, max_length=setting.context)
+        shapes = {
+            parameter: tuple(tensor.shape)
+            for parameter, tensor in program.parameters.items()
+            if not parameter.startswith("rope.")
+        }
+        assert shapes == setting.sizes.parameters()
+        assert tuple(program.states["layers.0.key"].shape) == setting.sizes.cache(
+            setting.batch, setting.context
+        )
+
+
+@pytest.mark.parametrize(("name", "size"), [("A", 2.477), ("A-1k", 2.505), ("B", 1.31)])
+def test_bytes_are_those_of_the_records(parts: Any, name: str, size: float) -> None:
+    """With the last token's context, as the figures of others have it."""
+    _, settings, _ = parts
+    assert settings.SETTINGS[name].bytes_read(1) / 1e9 == pytest.approx(size, abs=0.001)
+
+
+def test_the_error_of_a_nan_is_none_that_passes(parts: Any) -> None:
+    decode, _, _ = parts
+    found = np.array([1.0, np.nan], np.float32)
+    assert not decode.error_of(found, np.ones(2, np.float32)) <= 1
+
+
+def test_a_clock_of_events_measures_the_kernel(parts: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Around the launch and nothing else, on its stream."""
+    decode, _, _ = parts
+    from ark_mlir.runtime.cuda import CudaDriver
+    from ark_mlir.runtime.cuda_api import CudaApi
+    from ark_mlir.testing.fake_cuda import FakeCuda
+    from ark_mlir.testing.toy import add_program, compile_kernel, compiler
+
+    if compiler() is None:
+        pytest.skip("needs a C compiler for the kernel that stands in for a compiled one")
+    manifest, sections = add_program().parts(compile_kernel())
+    target = {"backend": "cuda", "arch": "sm_90a", "warps": 16, "shared_memory": 1024}
+    manifest["target"].update(target)
+    cuda = FakeCuda()
+    monkeypatch.setattr(FakeCuda, "_cuEventElapsedTime", lambda *_: 12.5, raising=False)
+    drivers = {"cuda": lambda: CudaDriver(CudaApi(cuda))}
+    with ark.Executable.from_parts(manifest, sections, drivers) as executable:
+        executable.bind({"w": np.ones(128, np.float32)})
+        clock = decode.DeviceClock(executable)
+        executable.run(x=np.ones((8, 16), np.float32))
+        launch = cuda.calls.index("cuLaunchCooperativeKernel")
+        assert cuda.calls[launch - 1] == cuda.calls[launch + 1] == "cuEventRecord"
+        assert clock.seconds() == 0.0125
+
+
+def test_the_streaming_read_assembles(parts: Any) -> None:
+    """With all loads in flight: their words have registers, and a CTA of 1024 threads has room."""
+    del parts
+    import read_limit
+
+    from ark_mlir.targets.cuda_toolkit import assemble
+
+    read = assemble(read_limit.ptx(), "sm_90a", 3)
+    assert read.spill_bytes == 0
+    assert 4 * read_limit.LOADS < read.registers <= 64
+
+
+def test_a_bundle_that_is_missing_is_said(bundles: Path, tmp_path: Path) -> None:
+    """The other arms are measured all the same."""
+    for name in ("tiny.npz", "tiny-norm.npz", "tiny-norm.arkbin"):
+        (tmp_path / name).write_bytes((bundles / name).read_bytes())
+    done = benchmark("--bundles", tmp_path, "--settings", "tiny,tiny-norm", *QUICK)
+    assert done.returncode == 1
+    assert "tiny: there is no bundle of it" in done.stderr
+    assert set(cells(done.stdout)) == {("tiny", "eager")} | {("tiny-norm", arm) for arm in ARMS}
