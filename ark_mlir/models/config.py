@@ -19,11 +19,11 @@ __all__ = ["Config", "as_count", "as_float_dtype", "read_config"]
 # Entries that change no number of a forward pass. What begins with an underscore is
 # transformers' own.
 _HARMLESS = frozenset({
-    # what the model is called, how it was trained, what it is for
+    # what the model is called, how it was trained, what it is for; the type is for who reads it
     "architectures", "auto_map", "attention_dropout", "attention_probs_dropout_prob",
     "classifier_dropout", "dropout", "finetuning_task", "gradient_checkpointing",
     "hidden_dropout_prob", "id2label", "initializer_range", "label2id", "model_max_length",
-    "problem_type", "pretraining_tp", "task_specific_params", "tokenizer_class",
+    "model_type", "problem_type", "pretraining_tp", "task_specific_params", "tokenizer_class",
     "transformers_version", "transformers.js_config",
     # how transformers runs it
     "chunk_size_feed_forward", "dtype", "output_attentions", "output_hidden_states",

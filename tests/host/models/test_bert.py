@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 import ark_mlir as ark
+from ark_mlir.models.bert import BertConfig
+from ark_mlir.models.config import read_config
 
 IDS = [[1, 5, 9, 2], [3, 3, 8, 4, 11, 2]]
 # transformers 5.23 in float64: mean pooling over the tokens, then length one.
@@ -49,6 +51,12 @@ def test_the_program_says_what_to_bind(model: Any) -> None:
     assert program.outputs["embedding"].dtype is ark.fp32
     assert set(program.parameters) == set(model.parameters)
     assert "encoder.layer.1.attention.self.query.weight" in model.parameters
+
+
+def test_sizes_can_be_read_by_themselves(folder: Path) -> None:
+    """As examples/minilm.py does; the type of the model is then what the caller says."""
+    sizes = BertConfig.read(read_config(folder))
+    assert (sizes.hidden, sizes.layers) == (16, 2)
 
 
 def test_weights_stay_in_their_file(model: Any) -> None:
