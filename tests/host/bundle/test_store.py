@@ -266,15 +266,17 @@ def test_sixteen_processes(tmp_path: Path, workers: list[subprocess.Popen[str]])
 
 
 def test_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "home"
+
     def place(**variables: str | None) -> Path | None:
         with knobs.scope(**{"ARK_CACHE_DIR": None, "XDG_CACHE_HOME": None, **variables}):
             found = default_store()
             return found and found.folder
 
-    monkeypatch.setenv("HOME", "/home/somebody")
-    assert place() == Path("/home/somebody/.cache/ark")
-    assert place(XDG_CACHE_HOME="/var/cache") == Path("/var/cache/ark")
-    assert place(XDG_CACHE_HOME="not/absolute") == Path("/home/somebody/.cache/ark")
+    monkeypatch.setenv("HOME", str(home))
+    assert place() == home / ".cache/ark"
+    assert place(XDG_CACHE_HOME=str(tmp_path)) == tmp_path / "ark"
+    assert place(XDG_CACHE_HOME="not/absolute") == home / ".cache/ark"
     assert place(ARK_CACHE_DIR="here", XDG_CACHE_HOME="/var/cache") == Path("here")
 
     def no_home() -> Path:
