@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # On a busy machine what is quick elsewhere may take long, and is no failure for that.
@@ -20,3 +25,24 @@ def pytest_configure() -> None:
     # Jobs that a shell starts in the background ignore Ctrl-C, which some tests send.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture
+def run_example(tmp_path: Path) -> Callable[[str], str]:
+    """``run_example(name)``: the last line that an example prints, which leaves no file behind."""
+
+    def run(name: str) -> str:
+        path = Path(__file__).parents[2] / "examples" / f"{name}.py"
+        result = subprocess.run(
+            [sys.executable, "-W", "ignore::FutureWarning", path],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=500,
+            check=False,
+        )
+        assert (result.returncode, result.stderr) == (0, "")
+        assert list(tmp_path.iterdir()) == []
+        return result.stdout.splitlines()[-1]
+
+    return run

@@ -17,6 +17,7 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -141,24 +142,8 @@ def test_what_is_not_printed_is_noticed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "needs", "last"),
-    [
-        ("mlp", None, "largest difference from the float64 interpreter: "),
-        ("edit_schedule", None, "all "),
-        ("torch_module", "torch", "largest difference from PyTorch, compiled: "),
-    ],
+    ("name", "last"),
+    [("mlp", "largest difference from the float64 interpreter: "), ("edit_schedule", "all ")],
 )
-def test_examples(name: str, needs: str | None, last: str, tmp_path: Path) -> None:
-    if needs is not None and importlib.util.find_spec(needs) is None:
-        pytest.skip(f"{needs} is not installed")
-    result = subprocess.run(
-        [sys.executable, "-W", "ignore::FutureWarning", ROOT / "examples" / f"{name}.py"],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=500,
-        check=False,
-    )
-    assert (result.returncode, result.stderr) == (0, "")
-    assert list(tmp_path.iterdir()) == []
-    assert result.stdout.splitlines()[-1].startswith(last)
+def test_examples(run_example: Callable[[str], str], name: str, last: str) -> None:
+    assert run_example(name).startswith(last)
