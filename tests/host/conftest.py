@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -44,5 +45,29 @@ def run_example(tmp_path: Path) -> Callable[[str], str]:
         assert (result.returncode, result.stderr) == (0, "")
         assert list(tmp_path.iterdir()) == []
         return result.stdout.splitlines()[-1]
+
+    return run
+
+
+@pytest.fixture
+def in_threads() -> Callable[..., None]:
+    """``in_threads(*work)`` runs all of `work` at once and raises what went wrong first."""
+
+    def run(*work: Callable[[], object]) -> None:
+        errors: list[BaseException] = []
+
+        def guarded(one: Callable[[], object]) -> None:
+            try:
+                one()
+            except BaseException as error:  # handed to the test
+                errors.append(error)
+
+        threads = [threading.Thread(target=guarded, args=(one,)) for one in work]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for error in errors:
+            raise error
 
     return run

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -371,26 +370,9 @@ def test_running_before_and_after_binding(program: ark.Program) -> None:
         executable.run(x=x)
 
 
-def in_threads(*work: Callable[[], object]) -> None:
-    """Runs all of `work` at once and raises what went wrong first."""
-    errors: list[BaseException] = []
-
-    def guarded(one: Callable[[], object]) -> None:
-        try:
-            one()
-        except BaseException as error:  # handed to the test
-            errors.append(error)
-
-    threads = [threading.Thread(target=guarded, args=(one,)) for one in work]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for error in errors:
-        raise error
-
-
-def test_two_executables_from_two_threads_each(program: ark.Program) -> None:
+def test_two_executables_from_two_threads_each(
+    program: ark.Program, in_threads: Callable[..., None]
+) -> None:
     w = random(64, 64)
     first = ark.compile(program, target="cpu:2").bind({"w": w})
     second = ark.compile(program, target="cpu:3").bind({"w": 2 * w})
@@ -405,7 +387,9 @@ def test_two_executables_from_two_threads_each(program: ark.Program) -> None:
         in_threads(*[lambda: use(first, 1), lambda: use(second, 2)] * 2)
 
 
-def test_compiling_in_several_threads(program: ark.Program) -> None:
+def test_compiling_in_several_threads(
+    program: ark.Program, in_threads: Callable[..., None]
+) -> None:
     """Programs of their own, and one that all share."""
 
     def work(width: int) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import threading
+from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -243,7 +244,7 @@ def test_bad_ranks_are_refused(rank: object, world: object, message: str) -> Non
         ark.Program("p", rank=rank, world_size=world)  # type: ignore[arg-type]
 
 
-def test_threads_build_programs_of_their_own() -> None:
+def test_threads_build_programs_of_their_own(in_threads: Callable[..., None]) -> None:
     programs: list[ark.Program] = []
 
     def build(number: int) -> None:
@@ -254,11 +255,7 @@ def test_threads_build_programs_of_their_own() -> None:
             ark.output("y", x)
         programs.append(program)
 
-    threads = [threading.Thread(target=build, args=(n,)) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    in_threads(*(partial(build, number) for number in range(4)))
     assert sorted(p.outputs["y"].shape for p in programs) == [(1,), (2,), (3,), (4,)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -85,6 +86,18 @@ class Graph:
             for number, node in enumerate(results):
                 ark.output(f"y{number}", translation.tensor(node))
         return program
+
+
+@pytest.fixture
+def fresh_torch() -> Generator[None]:
+    """For tests that compile: nothing compiled before, random numbers from the start."""
+    import torch
+
+    torch.manual_seed(0)
+    torch._dynamo.reset()
+    with torch.no_grad():
+        yield
+    torch._dynamo.reset()
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,7 +17,10 @@ from ark_mlir.testing.bounds import assert_within
 pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 torch = pytest.importorskip("torch", reason="torch is not installed")
 nn = torch.nn
-pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning"),
+    pytest.mark.usefixtures("fresh_torch"),
+]
 
 
 class Watch:
@@ -71,15 +74,6 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
     monkeypatch.setattr(ark.Executable, "bind", binding)
     monkeypatch.setattr(ark.Executable, "run", running)
     return seen
-
-
-@pytest.fixture(autouse=True)
-def fresh() -> Generator[None]:
-    torch.manual_seed(0)
-    torch._dynamo.reset()
-    with torch.no_grad():
-        yield
-    torch._dynamo.reset()
 
 
 @pytest.fixture
@@ -326,25 +320,18 @@ def test_two_modules_share_a_program(watch: Watch) -> None:
         assert torch.allclose(compiled(layer, x), layer(x), atol=1e-6)
 
 
-def test_threads() -> None:
+def test_threads(in_threads: Callable[..., None]) -> None:
     net = Net().eval()
     compiled = fast(net)
     x = torch.randn(3, 8)
     wanted = compiled(x)
-    wrong: list[int] = []
 
-    def work(number: int) -> None:
+    def work() -> None:
         with torch.no_grad():
             for _ in range(20):
-                if not torch.equal(compiled(x), wanted):
-                    wrong.append(number)
+                assert torch.equal(compiled(x), wanted)
 
-    threads = [threading.Thread(target=work, args=(n,)) for n in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
+    in_threads(*[work] * 4)
 
 
 def test_inference_mode() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,7 +13,10 @@ from ark_mlir.testing.bounds import assert_within
 pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 torch = pytest.importorskip("torch", reason="torch is not installed")
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
-pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning"),
+    pytest.mark.usefixtures("fresh_torch"),
+]
 
 SIZES = {
     "vocab_size": 53,
@@ -44,15 +47,6 @@ def qwen3(attention: str) -> Any:
         **SIZES, num_key_value_heads=1, head_dim=8, use_cache=False, attn_implementation=attention
     )
     return transformers.Qwen3ForCausalLM(config)
-
-
-@pytest.fixture(autouse=True)
-def fresh() -> Generator[None]:
-    torch.manual_seed(0)
-    torch._dynamo.reset()
-    with torch.no_grad():
-        yield
-    torch._dynamo.reset()
 
 
 def assert_as_good(got: Any, plain: Any, exact: Any) -> None:

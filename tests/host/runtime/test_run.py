@@ -6,9 +6,9 @@ import json
 import os
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -142,23 +142,15 @@ def test_more_lanes_than_cores(make: Make) -> None:
         assert executable.run(n=value, iterations=3)["y"].tolist() == [value] * lanes
 
 
-def test_two_threads_take_turns(add: Executable, x: Array) -> None:
-    failures: list[BaseException] = []
-
+def test_three_threads_take_turns(
+    add: Executable, x: Array, in_threads: Callable[..., None]
+) -> None:
     def work(scale: int) -> None:
-        try:
-            for _ in range(50):
-                y = add.run(x=scale * x)["y"]
-                assert np.array_equal(y, scale * np.arange(128) + 1.5)
-        except BaseException as error:
-            failures.append(error)
+        for _ in range(50):
+            y = add.run(x=scale * x)["y"]
+            assert np.array_equal(y, scale * np.arange(128) + 1.5)
 
-    threads = [threading.Thread(target=work, args=(scale,)) for scale in (1, 2, 3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not failures
+    in_threads(*(partial(work, scale) for scale in (1, 2, 3)))
 
 
 def test_a_child_process_can_go_on(kernel: bytes) -> None:
