@@ -70,12 +70,12 @@ def x() -> np.ndarray[Any, Any]:
 def lane_threads() -> Callable[[], int]:
     """How many threads of lanes are alive, besides those from before the test."""
 
-    def count() -> int:
+    def lanes() -> set[threading.Thread]:
         gc.collect()
-        return sum(thread.name.startswith("ark:") for thread in threading.enumerate())
+        return {thread for thread in threading.enumerate() if thread.name.startswith("ark:")}
 
-    before = count()
-    return lambda: count() - before
+    before = lanes()  # some of which may be about to end
+    return lambda: len(lanes() - before)
 
 
 @pytest.fixture
