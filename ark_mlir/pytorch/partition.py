@@ -21,7 +21,7 @@ from .folding import Constants, fold
 from .library import folder
 from .translate import Node, Problem, Translation, gives_tensors
 
-__all__ = ["PREFIX", "bake_constants", "constants_of", "find_problems", "fuse"]
+__all__ = ["PREFIX", "bake_constants", "find_problems", "fuse"]
 
 PREFIX = "ark_part_"
 
@@ -29,7 +29,7 @@ PREFIX = "ark_part_"
 def bake_constants(module: torch.fx.GraphModule) -> None:
     """Replaces what depends on no input by attributes of the module that hold it."""
     graph = module.graph
-    constants = fold(graph, constants_of(module))
+    constants = fold(graph, _tensors_of(module))
     for node in list(graph.nodes):
         needed = any(user not in constants for user in node.users)
         if node.op == "call_function" and node in constants and needed:
@@ -49,11 +49,11 @@ def _replace(module: torch.fx.GraphModule, node: Node, value: object) -> None:
     node.replace_all_uses_with(constant)
 
 
-def constants_of(module: torch.fx.GraphModule) -> Constants:
-    """The tensors that a graph's module holds, by the nodes that read them."""
+def _tensors_of(module: torch.fx.GraphModule) -> dict[Node, torch.Tensor]:
+    """What a graph's module holds, by the nodes that read it."""
     nodes = (node for node in module.graph.nodes if node.op == "get_attr")
     values = ((node, operator.attrgetter(node.target)(module)) for node in nodes)
-    return Constants({node: value for node, value in values if isinstance(value, torch.Tensor)})
+    return {node: value for node, value in values if isinstance(value, torch.Tensor)}
 
 
 def find_problems(module: torch.fx.GraphModule) -> dict[Node, Problem]:
@@ -62,7 +62,7 @@ def find_problems(module: torch.fx.GraphModule) -> dict[Node, Problem]:
     class Done(Exception):
         pass
 
-    translation = Translation(constants_of(module), folder(torch))
+    translation = Translation(Constants(_tensors_of(module)), folder(torch))
     with contextlib.suppress(Done), Program("scratch"):
         for node in module.graph.nodes:
             if node.op == "placeholder":
