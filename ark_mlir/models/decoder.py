@@ -67,7 +67,7 @@ class DecoderConfig:
     shard: Shard = ALONE
 
     @classmethod
-    def read(cls, config: Config, *, qk_norm: bool = False) -> DecoderConfig:
+    def read(cls, config: Config) -> DecoderConfig:
         """From a ``config.json``."""
         heads, hidden = config.count("num_attention_heads"), config.count("hidden_size")
         _refuse_windows(config)
@@ -86,7 +86,7 @@ class DecoderConfig:
             tied=config.flag("tie_word_embeddings", False),
             attention_bias=config.flag("attention_bias", False),
             mlp_bias=config.flag("mlp_bias", False),
-            qk_norm=qk_norm,
+            qk_norm=config.word("model_type", "llama") == "qwen3",
         )
         if result.heads % result.kv_heads:
             raise config.error(f"{heads} heads do not share {result.kv_heads} key heads evenly")

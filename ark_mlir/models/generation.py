@@ -241,15 +241,25 @@ def load_decoder(
     folder: str | os.PathLike[str],
     config: Config,
     *,
-    qk_norm: bool,
     max_length: int = 512,
     chunk: int = 32,
     dtype: DType | str | None = None,
     sampling: bool = False,
     tensor_parallel: int = 1,
 ) -> GenerativeModel:
-    """A decoder from a Hugging Face folder; see ``ark.models.llama.load``."""
-    sizes = DecoderConfig.read(config, qk_norm=qk_norm)
+    """A decoder from a Hugging Face folder; called through ``ark.models.load``.
+
+    Args:
+        max_length: tokens that a sequence may have.
+        chunk: tokens of a prompt that run at once.
+        dtype: of parameters and hidden states; by default the configuration's.
+        sampling: whether ``generate`` can draw tokens by chance.
+        tensor_parallel: how many ranks share the attention heads and the MLP; see
+            ``ark_mlir.models.sharding`` for which parts, and in which order they are summed. All
+            ranks run in this process. It divides the numbers of heads, of key and value heads,
+            and the MLP's width.
+    """
+    sizes = DecoderConfig.read(config)
     element = as_float_dtype(
         dtype or config.entries.get("dtype") or config.word("torch_dtype", "fp32")
     )

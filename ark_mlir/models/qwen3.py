@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 
 from ..dtypes import DType, bf16
 from ..frontend import Program
 from . import decoder
-from .config import Config
 from .decoder import DecoderConfig
-from .generation import GenerativeModel, load_decoder
+from .generation import load_decoder as load
 
 __all__ = ["DecoderConfig", "build_decode", "build_prefill", "load"]
 
@@ -43,27 +41,4 @@ def build_prefill(
     sizes = replace(config, qk_norm=True)
     return decoder.build_prefill(
         sizes, batch=batch, chunk=chunk, max_length=max_length, dtype=dtype, sampling=sampling
-    )
-
-
-def load(
-    folder: str | os.PathLike[str],
-    config: Config,
-    *,
-    max_length: int = 512,
-    chunk: int = 32,
-    dtype: DType | str | None = None,
-    sampling: bool = False,
-    tensor_parallel: int = 1,
-) -> GenerativeModel:
-    """A Qwen3 model from a Hugging Face folder; options as ``ark.models.llama.load``."""
-    return load_decoder(
-        folder,
-        config,
-        qk_norm=True,
-        max_length=max_length,
-        chunk=chunk,
-        dtype=dtype,
-        sampling=sampling,
-        tensor_parallel=tensor_parallel,
     )

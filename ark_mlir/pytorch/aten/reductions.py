@@ -98,26 +98,21 @@ def _variance(x: ark.Tensor, dim: Axes, correction: float | None) -> tuple[ark.T
     return ark.reduce_sum(off * off, axes) / divisor, mean
 
 
-@aten("var.correction")
-def _var(
-    out: Out,
-    x: Operand,
-    dim: Axes = None,
-    correction: float | None = None,
-    keepdim: bool = False,
-) -> ark.Tensor:
-    return shaped(_variance(tensor(x), dim, correction)[0], out.shape)
+def _of_variance(finish: Callable[[ark.Tensor], ark.Tensor]) -> Callable[..., ark.Tensor]:
+    def handler(
+        out: Out,
+        x: Operand,
+        dim: Axes = None,
+        correction: float | None = None,
+        keepdim: bool = False,
+    ) -> ark.Tensor:
+        return finish(shaped(_variance(tensor(x), dim, correction)[0], out.shape))
+
+    return handler
 
 
-@aten("std.correction")
-def _std(
-    out: Out,
-    x: Operand,
-    dim: Axes = None,
-    correction: float | None = None,
-    keepdim: bool = False,
-) -> ark.Tensor:
-    return ark.sqrt(_var(out, x, dim, correction, keepdim))
+aten("var.correction")(_of_variance(lambda variance: variance))
+aten("std.correction")(_of_variance(ark.sqrt))
 
 
 @aten("var_mean.correction")
