@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/graph/GraphUtils.h"
 #include "passes/graph/Passes.h"
 #include "passes/graph/RankExchange.h"
 
@@ -17,10 +18,6 @@ namespace mlir::ark {
 
 using namespace mlir;
 using namespace mlir::ark;
-
-static RankedTensorType getType(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
 
 //===----------------------------------------------------------------------===//
 // Which algorithm
@@ -63,8 +60,9 @@ static Value reduceInOneShot(RankExchange &exchange, Value value,
     exchange.send(value, peer);
   SmallVector<Value> values;
   for (int64_t rank = 0; rank < exchange.size; ++rank)
-    values.push_back(
-        rank == exchange.rank ? value : exchange.receive(getType(value), rank));
+    values.push_back(rank == exchange.rank
+                         ? value
+                         : exchange.receive(getTensorType(value), rank));
   return exchange.reduce(values, kind);
 }
 
@@ -74,9 +72,10 @@ static Value reduceInTwoShots(RankExchange &exchange, Value value,
   Value flat = exchange.flatten(value);
   SmallVector<Value> parts = exchange.split(flat, /*axis=*/0);
   Value own = exchange.scatterReduce(parts, kind);
-  Value joined = exchange.gather(
-      own, /*axis=*/0, [&](int64_t rank) { return getType(parts[rank]); });
-  return exchange.reshape(joined, getType(value));
+  Value joined = exchange.gather(own, /*axis=*/0, [&](int64_t rank) {
+    return getTensorType(parts[rank]);
+  });
+  return exchange.reshape(joined, getTensorType(value));
 }
 
 /// Part `r` travels once around the ring, ends reduced at rank `r`, and then
@@ -86,15 +85,16 @@ static Value reduceInRing(RankExchange &exchange, Value value,
   Value flat = exchange.flatten(value);
   SmallVector<Value> parts = exchange.split(flat, /*axis=*/0);
   Value own = exchange.ringReduce(parts, kind);
-  Value joined = exchange.ringGather(
-      own, /*axis=*/0, [&](int64_t rank) { return getType(parts[rank]); });
-  return exchange.reshape(joined, getType(value));
+  Value joined = exchange.ringGather(own, /*axis=*/0, [&](int64_t rank) {
+    return getTensorType(parts[rank]);
+  });
+  return exchange.reshape(joined, getTensorType(value));
 }
 
 static Value expand(AllReduceOp op, RankExchange &exchange,
                     const Choice &choice) {
   Value value = op.getOperand();
-  switch (choice.choose(getType(value), exchange.size)) {
+  switch (choice.choose(getTensorType(value), exchange.size)) {
   case Algorithm::OneShot:
     return reduceInOneShot(exchange, value, op.getKind());
   case Algorithm::TwoShot:
@@ -111,10 +111,10 @@ static Value expand(AllReduceOp op, RankExchange &exchange,
 
 static Value expand(AllGatherOp op, RankExchange &exchange,
                     const Choice &choice) {
-  RankedTensorType type = getType(op.getOperand());
+  RankedTensorType type = getTensorType(op.getOperand());
   auto getPart = [&](int64_t) { return type; };
-  bool ring =
-      choice.choose(getType(op.getResult()), exchange.size) == Algorithm::Ring;
+  bool ring = choice.choose(getTensorType(op.getResult()), exchange.size) ==
+              Algorithm::Ring;
   return ring ? exchange.ringGather(op.getOperand(), op.getAxis(), getPart)
               : exchange.gather(op.getOperand(), op.getAxis(), getPart);
 }
@@ -122,8 +122,8 @@ static Value expand(AllGatherOp op, RankExchange &exchange,
 static Value expand(ReduceScatterOp op, RankExchange &exchange,
                     const Choice &choice) {
   SmallVector<Value> parts = exchange.split(op.getOperand(), op.getAxis());
-  bool ring =
-      choice.choose(getType(op.getOperand()), exchange.size) == Algorithm::Ring;
+  bool ring = choice.choose(getTensorType(op.getOperand()), exchange.size) ==
+              Algorithm::Ring;
   return ring ? exchange.ringReduce(parts, op.getKind())
               : exchange.scatterReduce(parts, op.getKind());
 }
@@ -143,20 +143,21 @@ static Value scatterAndGather(RankExchange &exchange, Value value,
     for (int64_t peer : exchange.getPeers())
       exchange.send(parts[peer], peer);
   else
-    own = exchange.receive(getType(own), root);
-  Value joined = exchange.gather(
-      own, /*axis=*/0, [&](int64_t rank) { return getType(parts[rank]); });
-  return exchange.reshape(joined, getType(value));
+    own = exchange.receive(getTensorType(own), root);
+  Value joined = exchange.gather(own, /*axis=*/0, [&](int64_t rank) {
+    return getTensorType(parts[rank]);
+  });
+  return exchange.reshape(joined, getTensorType(value));
 }
 
 static Value expand(BroadcastOp op, RankExchange &exchange,
                     const Choice &choice) {
   Value value = op.getOperand();
   int64_t root = op.getRoot();
-  switch (choice.choose(getType(value), exchange.size)) {
+  switch (choice.choose(getTensorType(value), exchange.size)) {
   case Algorithm::OneShot:
     if (exchange.rank != root)
-      return exchange.receive(getType(value), root);
+      return exchange.receive(getTensorType(value), root);
     for (int64_t peer : exchange.getPeers())
       exchange.send(value, peer);
     return value;
@@ -164,7 +165,7 @@ static Value expand(BroadcastOp op, RankExchange &exchange,
     return scatterAndGather(exchange, value, root);
   case Algorithm::Ring:
     if (exchange.rank != root)
-      value = exchange.receive(getType(value), exchange.getNeighbour(-1));
+      value = exchange.receive(getTensorType(value), exchange.getNeighbour(-1));
     if (exchange.getNeighbour(1) != root)
       exchange.send(value, exchange.getNeighbour(1));
     return value;
@@ -211,10 +212,10 @@ Value ExpandCollectivesPass::expandOp(Operation *op, RankExchange &exchange,
     return send.getOperand();
   }
   if (auto receive = dyn_cast<RecvOp>(op))
-    return exchange.receive(getType(receive.getResult()), receive.getPeer(),
-                            receive.getTag());
+    return exchange.receive(getTensorType(receive.getResult()),
+                            receive.getPeer(), receive.getTag());
   // Nothing to move: no elements, or nobody else.
-  RankedTensorType type = getType(op->getResult(0));
+  RankedTensorType type = getTensorType(op->getResult(0));
   if (type.getNumElements() == 0)
     return exchange.makeEmpty(type);
   if (exchange.size == 1)

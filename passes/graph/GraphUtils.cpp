@@ -5,6 +5,10 @@
 using namespace mlir;
 using namespace mlir::ark;
 
+RankedTensorType ark::getTensorType(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
 SplatElementsAttr ark::getSplat(Value value) {
   auto constant = value.getDefiningOp<ConstantOp>();
   return constant ? dyn_cast<SplatElementsAttr>(constant.getValue())
@@ -34,9 +38,8 @@ static Value skipIdentities(Value value) {
 }
 
 bool ark::readsWhatItWrites(UpdateOp update, Value operand) {
-  ArrayRef<int64_t> written =
-      cast<RankedTensorType>(update.getValue().getType()).getShape();
-  if (cast<RankedTensorType>(operand.getType()).getShape() != written ||
+  ArrayRef<int64_t> written = getTensorType(update.getValue()).getShape();
+  if (getTensorType(operand).getShape() != written ||
       !update.getOffsets().empty())
     return false;
   operand = skipIdentities(operand);

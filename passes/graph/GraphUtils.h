@@ -7,6 +7,9 @@
 
 namespace mlir::ark {
 
+/// The type of a tensor. Every value of a graph is one.
+RankedTensorType getTensorType(Value value);
+
 /// The elements of an `ark.constant` that holds one value everywhere.
 SplatElementsAttr getSplat(Value value);
 

@@ -16,10 +16,6 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-static RankedTensorType getType(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
-
 //===----------------------------------------------------------------------===//
 // Views
 //===----------------------------------------------------------------------===//
@@ -34,7 +30,7 @@ struct ViewOfSplat : OpInterfaceRewritePattern<ViewOpInterface> {
     if (!splat || isa<IdentityOp>(op))
       return failure();
     rewriter.replaceOpWithNewOp<ConstantOp>(
-        op, splat.resizeSplat(getType(op->getResult(0))));
+        op, splat.resizeSplat(getTensorType(op->getResult(0))));
     return success();
   }
 };
@@ -47,11 +43,12 @@ struct SliceOfSlice : OpRewritePattern<SliceOp> {
     if (!inner)
       return failure();
     SmallVector<int64_t> starts, stops, steps;
-    for (int64_t dim = 0, rank = getType(op).getRank(); dim < rank; ++dim) {
+    for (int64_t dim = 0, rank = getTensorType(op).getRank(); dim < rank;
+         ++dim) {
       int64_t step = inner.getSteps()[dim] * op.getSteps()[dim];
       int64_t start =
           inner.getStarts()[dim] + op.getStarts()[dim] * inner.getSteps()[dim];
-      int64_t extent = getType(op).getDimSize(dim);
+      int64_t extent = getTensorType(op).getDimSize(dim);
       starts.push_back(start);
       steps.push_back(step);
       stops.push_back(extent ? start + (extent - 1) * step + 1 : start);
@@ -83,14 +80,14 @@ struct TransposeOfUnits : OpRewritePattern<TransposeOp> {
                                 PatternRewriter &rewriter) const override {
     int64_t last = -1;
     for (int64_t dim : op.getPermutation()) {
-      if (getType(op.getSource()).getDimSize(dim) == 1)
+      if (getTensorType(op.getSource()).getDimSize(dim) == 1)
         continue;
       if (dim < last)
         return failure();
       last = dim;
     }
     rewriter.replaceOpWithNewOp<ReshapeOp>(op, op.getSource(),
-                                           getType(op).getShape());
+                                           getTensorType(op).getShape());
     return success();
   }
 };
@@ -140,16 +137,17 @@ struct BroadcastIntoElementwise
       auto view = operand.get().getDefiningOp<BroadcastToOp>();
       if (!view)
         continue;
-      SmallVector<int64_t> shape(getType(view.getSource()).getShape());
+      SmallVector<int64_t> shape(getTensorType(view.getSource()).getShape());
       for (OpOperand &other : op->getOpOperands()) {
         SmallVector<int64_t> joined;
         if (&other == &operand)
           continue;
         OpTrait::util::getBroadcastedShape(
-            shape, getType(other.get()).getShape(), joined);
+            shape, getTensorType(other.get()).getShape(), joined);
         shape = joined;
       }
-      if (ArrayRef<int64_t>(shape) != getType(op->getResult(0)).getShape())
+      if (ArrayRef<int64_t>(shape) !=
+          getTensorType(op->getResult(0)).getShape())
         continue;
       rewriter.modifyOpInPlace(op, [&] { operand.set(view.getSource()); });
       return success();
@@ -169,12 +167,12 @@ struct BroadcastAfterUnary : OpInterfaceRewritePattern<ElementwiseOpInterface> {
     auto view = op->getOperand(0).getDefiningOp<BroadcastToOp>();
     if (!view || !view->hasOneUse())
       return failure();
-    RankedTensorType type = getType(op->getResult(0));
+    RankedTensorType type = getTensorType(op->getResult(0));
     Operation *before = rewriter.clone(*op);
     rewriter.modifyOpInPlace(before, [&] {
       before->setOperand(0, view.getSource());
       before->getResult(0).setType(
-          type.clone(getType(view.getSource()).getShape()));
+          type.clone(getTensorType(view.getSource()).getShape()));
     });
     rewriter.replaceOpWithNewOp<BroadcastToOp>(op, before->getResult(0),
                                                type.getShape());
@@ -191,15 +189,17 @@ struct BroadcastIntoMatmul : OpRewritePattern<MatmulOp> {
       auto view = operand.get().getDefiningOp<BroadcastToOp>();
       if (!view)
         continue;
-      ArrayRef<int64_t> source = getType(view.getSource()).getShape();
+      ArrayRef<int64_t> source = getTensorType(view.getSource()).getShape();
       if (source.size() < 2 ||
-          source.take_back(2) != getType(view).getShape().take_back(2))
+          source.take_back(2) != getTensorType(view).getShape().take_back(2))
         continue;
       Value other = op->getOperand(1 - operand.getOperandNumber());
       SmallVector<int64_t> leading;
       OpTrait::util::getBroadcastedShape(
-          source.drop_back(2), getType(other).getShape().drop_back(2), leading);
-      if (ArrayRef<int64_t>(leading) != getType(op).getShape().drop_back(2))
+          source.drop_back(2), getTensorType(other).getShape().drop_back(2),
+          leading);
+      if (ArrayRef<int64_t>(leading) !=
+          getTensorType(op).getShape().drop_back(2))
         continue;
       rewriter.modifyOpInPlace(op, [&] { operand.set(view.getSource()); });
       return success();
@@ -314,9 +314,10 @@ struct EmptyOperand : OpInterfaceRewritePattern<AnchorOpInterface> {
     // A query without depth still attends to every key.
     Value reduced = isa<AttentionOp>(op) ? cast<AttentionOp>(*op).getValue()
                                          : op->getOperand(0);
-    if (op->getNumResults() != 1 || getType(reduced).getNumElements() != 0)
+    if (op->getNumResults() != 1 ||
+        getTensorType(reduced).getNumElements() != 0)
       return failure();
-    RankedTensorType type = getType(op->getResult(0));
+    RankedTensorType type = getTensorType(op->getResult(0));
     Attribute value = getValueOfNothing(op, type.getElementType());
     if (!value || type.getNumElements() == 0)
       return failure();
@@ -331,7 +332,7 @@ struct EmptyUpdate : OpRewritePattern<UpdateOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(UpdateOp op,
                                 PatternRewriter &rewriter) const override {
-    if (getType(op.getValue()).getNumElements() != 0)
+    if (getTensorType(op.getValue()).getNumElements() != 0)
       return failure();
     rewriter.replaceOp(op, op.getState());
     return success();
@@ -344,7 +345,7 @@ struct SimplifyConcat : OpRewritePattern<ConcatOp> {
                                 PatternRewriter &rewriter) const override {
     SmallVector<Value> inputs =
         llvm::filter_to_vector(op.getInputs(), [](Value input) {
-          return getType(input).getNumElements() != 0;
+          return getTensorType(input).getNumElements() != 0;
         });
     if (inputs.size() == 1) {
       rewriter.replaceOp(op, inputs.front());

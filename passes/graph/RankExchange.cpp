@@ -1,15 +1,12 @@
 //===- RankExchange.cpp - Steps that collectives are made of --------------===//
 
 #include "passes/graph/RankExchange.h"
+#include "passes/graph/GraphUtils.h"
 
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::ark;
-
-static RankedTensorType getTensorType(Value value) {
-  return llvm::cast<RankedTensorType>(value.getType());
-}
 
 int64_t ark::getBytes(RankedTensorType type) {
   return type.getNumElements() *
