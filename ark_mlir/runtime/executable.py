@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,52 @@ if TYPE_CHECKING:
     from ..bundle.bundle import Bytes
 
 
-class Executable:
+class _Runs(ABC):
+    """What runs a program."""
+
+    def run(
+        self,
+        inputs: Inputs | None = None,
+        /,
+        *,
+        iterations: int = 1,
+        trace: Path | None = None,
+        **named: object,
+    ) -> dict[str, Any]:
+        """Runs the program.
+
+        Args:
+            inputs: inputs by name, for names that are no Python identifiers; others may be
+                given as keywords. Arrays have the shape and dtype of their buffer; a scalar
+                is an int in ``[0, max]``.
+            iterations: how often the program runs in this one launch.
+            trace: where to write when each instruction of the last iteration ran, for
+                https://ui.perfetto.dev; only where the program was compiled with ``trace=True``.
+
+        Returns:
+            The outputs of the last iteration by name, as new arrays of the framework that
+            the inputs came in (numpy, torch …).
+
+        Raises:
+            InvalidUsageError: lists every missing or unknown input and wrong shape or dtype;
+                or parameters are not bound; or an index in the data is out of range.
+            HangError: a wait lasted longer than ``ARK_TIMEOUT`` allows; names waiter,
+                semaphore and producer. After it the next run starts afresh; states may hold
+                part of what this one wrote.
+            DeviceError: a lane never ended, or there is not enough memory.
+
+        Example:
+            >>> exe.run(x=x, position=3)["logits"].shape            # doctest: +SKIP
+            (1, 128256)
+        """
+        return self._run({**(inputs or {}), **named}, iterations, trace)
+
+    @abstractmethod
+    def _run(self, values: Inputs, iterations: int, trace: Path | None) -> dict[str, Any]:
+        """As `run`, with all inputs by name."""
+
+
+class Executable(_Runs):
     """A compiled program, ready to run; :func:`ark_mlir.load` and ``compile`` make them.
 
     Parameters are bound once and states live on between runs. Two threads may call `run` on
@@ -210,42 +256,7 @@ class Executable:
 
     # -- running -----------------------------------------------------------------------------
 
-    def run(
-        self,
-        inputs: Inputs | None = None,
-        /,
-        *,
-        iterations: int = 1,
-        trace: Path | None = None,
-        **named: object,
-    ) -> dict[str, Any]:
-        """Runs the program.
-
-        Args:
-            inputs: inputs by name, for names that are no Python identifiers; others may be
-                given as keywords. Arrays have the shape and dtype of their buffer; a scalar
-                is an int in ``[0, max]``.
-            iterations: how often the program runs in this one launch.
-            trace: where to write when each instruction of the last iteration ran, for
-                https://ui.perfetto.dev; only where the program was compiled with ``trace=True``.
-
-        Returns:
-            The outputs of the last iteration by name, as new arrays of the framework that
-            the inputs came in (numpy, torch …).
-
-        Raises:
-            InvalidUsageError: lists every missing or unknown input and wrong shape or dtype;
-                or parameters are not bound; or an index in the data is out of range.
-            HangError: a wait lasted longer than ``ARK_TIMEOUT`` allows; names waiter,
-                semaphore and producer. After it the next run starts afresh; states may hold
-                part of what this one wrote.
-            DeviceError: a lane never ended, or there is not enough memory.
-
-        Example:
-            >>> exe.run(x=x, position=3)["logits"].shape            # doctest: +SKIP
-            (1, 128256)
-        """
-        values = {**(inputs or {}), **named}
+    def _run(self, values: Inputs, iterations: int, trace: Path | None) -> dict[str, Any]:
         runner = self._runner
         with runner.opened():
             arrays = runner.check(values, iterations, trace)
@@ -306,8 +317,12 @@ class Executable:
         self.close()
 
 
-class Resident:
-    """A program that stays on the device; :meth:`Executable.resident` makes it."""
+class Resident(_Runs):
+    """A program that stays on the device; :meth:`Executable.resident` makes it.
+
+    A run is a ring of the doorbell, into buffers that stay; it raises InvalidUsageError after the
+    end of the block.
+    """
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
@@ -315,20 +330,7 @@ class Resident:
         self._inputs = runner.allocate(self._manifest.inputs)
         self._outputs = runner.allocate(self._manifest.outputs)
 
-    def run(
-        self,
-        inputs: Inputs | None = None,
-        /,
-        *,
-        iterations: int = 1,
-        trace: Path | None = None,
-        **named: object,
-    ) -> dict[str, Any]:
-        """As :meth:`Executable.run`, by a ring of the doorbell, into buffers that stay.
-
-        Raises InvalidUsageError after the end of the block, and what `Executable.run` raises.
-        """
-        values = {**(inputs or {}), **named}
+    def _run(self, values: Inputs, iterations: int, trace: Path | None) -> dict[str, Any]:
         runner = self._runner
         with runner.opened(self):
             arrays = runner.check(values, iterations, trace)
