@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from .. import ir
 from ..errors import InvalidUsageError
+from ..places import describe
 from ..targets import Target, backend_of
 from .compile import choose_target, lower
-from .diagnostics import describe
 from .options import CompileOptions
 from .progress import Progress
 from .source import Source, load_module

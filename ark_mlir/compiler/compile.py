@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any, overload
 from .. import ir, knobs
 from ..bundle import Bundle
 from ..errors import CompileError, InvalidUsageError, UnsupportedError
+from ..places import describe
 from ..targets import Backend, Code, Target, backend_of, resolve
 from . import cp_sat
 from .cache import find_slot
 from .costs import apply_costs
-from .diagnostics import describe, to_error
+from .diagnostics import to_error
 from .options import CompileOptions
 from .packaging import take_kernel
 from .progress import Progress

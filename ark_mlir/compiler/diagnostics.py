@@ -7,8 +7,9 @@ from typing import TypeVar
 
 from .. import ir
 from ..errors import ArkError
+from ..places import describe
 
-__all__ = ["describe", "to_error"]
+__all__ = ["to_error"]
 
 E = TypeVar("E", bound=ArkError)
 
@@ -41,21 +42,6 @@ def to_error(kind: type[E], error: ir.MLIRError, where: str | None = None) -> E:
         op=match.group(1) if match else None,
         notes=notes,
     )
-
-
-def describe(location: ir.Location) -> str | None:
-    """``file:line`` of the innermost file that a location names, or None."""
-    if location.is_a_name():
-        return describe(location.child_loc)
-    if location.is_a_callsite():
-        return describe(location.callee) or describe(location.caller)
-    if location.is_a_fused():
-        return next(filter(None, map(describe, location.locations)), None)
-    if location.is_a_file():
-        # A module that was read has line 0: the whole file.
-        line = location.start_line
-        return f"{location.filename}:{line}" if line else location.filename
-    return None
 
 
 def _line(diagnostic: ir.DiagnosticInfo) -> str:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import ir
+from ..places import describe
 from ..runtime.report import duration
 from ..targets import Target, backend_of
 from .compile import choose_target, lower
-from .diagnostics import describe
 from .options import CompileOptions
 from .progress import Progress
 from .source import Source, load_module

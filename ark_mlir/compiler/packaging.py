@@ -11,8 +11,8 @@ import numpy as np
 from .. import ir
 from ..dtypes import from_mlir
 from ..errors import CompileError
+from ..places import describe
 from ..targets import Code, Target
-from .diagnostics import describe
 from .options import CompileOptions
 
 # Section, attribute of the kernel, and element type.

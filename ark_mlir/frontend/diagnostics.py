@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from .. import ir
 from ..errors import ArkError
-from .locations import describe
+from ..places import describe
 
 __all__ = ["to_error"]
 

@@ -1,4 +1,4 @@
-"""Where in the user's Python an op was made, and back from an MLIR location to text.
+"""Where in the user's Python an op was made, as an MLIR location.
 
 An op's location is ``NameLoc(op name)`` over the user's ``file:line:column``; callers of
 that line follow as call sites, a few levels deep, so that an error inside a layer's
@@ -18,7 +18,7 @@ from types import FrameType
 
 from .. import ir
 
-__all__ = ["Frame", "describe", "placed", "to_location", "user_frames"]
+__all__ = ["Frame", "placed", "to_location", "user_frames"]
 
 # Our own frames tell a user nothing. Models of this package are users, too.
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -101,22 +101,3 @@ def to_location(name: str, frames: list[Frame], context: ir.Context) -> ir.Locat
     if len(files) > 1:
         place = ir.Location.callsite(place, files[1:], context=context)
     return ir.Location.name(name, place, context=context)
-
-
-def describe(location: ir.Location) -> str | None:
-    """``file:line`` of the innermost file location, or None where there is none.
-
-    Example:
-        >>> with ir.Context():
-        ...     describe(ir.Location.name("fc", ir.Location.file("net.py", 3, 1)))
-        'net.py:3'
-    """
-    if location.is_a_name():
-        return describe(location.child_loc)
-    if location.is_a_callsite():
-        return describe(location.callee) or describe(location.caller)
-    if location.is_a_fused():
-        return next(filter(None, map(describe, location.locations)), None)
-    if location.is_a_file():
-        return f"{location.filename}:{location.start_line}"
-    return None

@@ -16,7 +16,7 @@ from .. import ir
 from ..dialects import ark as dialect  # makes the bindings hand out ops as their own classes
 from ..dtypes import DType, from_mlir
 from ..errors import InvalidUsageError, UnsupportedError
-from ..frontend.locations import describe
+from ..places import describe
 from .bounded import Array, Bounded
 from .values import HANDLERS, Value, result_type
 

@@ -15,7 +15,7 @@ import numpy as np
 from .. import ir
 from ..dtypes import DType, from_mlir
 from ..errors import InvalidUsageError
-from ..frontend.locations import describe
+from ..places import describe
 from .bounded import Array, Bounded
 
 if TYPE_CHECKING:
