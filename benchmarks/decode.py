@@ -25,11 +25,13 @@ relative error is above that of PyTorch's own bf16, ark has no times and the exi
 from __future__ import annotations
 
 import argparse
+import contextlib
 import gc
 import statistics
 import sys
 import time
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Generator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -56,7 +58,8 @@ def main() -> int:
         return int(not all(made))
     session = Session(options)
     for name in options.settings:
-        session.measure(name)
+        with session.guarded(name):
+            session.measure(name)
     text = session.text()
     print(text)
     if options.output is not None:
@@ -151,6 +154,15 @@ class Session:
         self.device = "cuda" if self._is_cuda() else "cpu"
         self._limit = self._measure_limit()
 
+    @contextlib.contextmanager
+    def guarded(self, what: str) -> Generator[None]:
+        """What fails here costs its own figures, and the exit status, but not those of others."""
+        try:
+            yield
+        except Exception as error:
+            traceback.print_exc()
+            self._fail(f"{what}: {error!r}"[:300])
+
     def _is_cuda(self) -> bool:
         """By the first bundle that there is."""
         for path in map(self._bundle, self.options.settings):
@@ -185,17 +197,14 @@ class Session:
         setting, options = SETTINGS[name], self.options
         say(f"{name}: {setting.what}")
         torch._dynamo.reset()
-        weights, caches = (
-            make_weights(setting.sizes, self.device),
-            make_caches(setting, self.device),
-        )
+        weights = make_weights(setting.sizes, self.device)
+        caches = make_caches(setting, self.device)
         tables = np.load(options.bundles / f"{name}.npz")
         rope = torch.from_numpy(tables["cos"]), torch.from_numpy(tables["sin"])
         tokens = np.random.default_rng(0).integers(
             0, setting.sizes.vocabulary, (CHECKED, setting.batch)
         )
         places = np.linspace(self._start(setting), setting.context - 1, CHECKED).astype(int)
-
         pairs = list(zip(tokens, places.tolist(), strict=True))
 
         def check(arm: Arm) -> Any:
@@ -250,7 +259,8 @@ class Session:
                 say(f"  {self.notes[-1]}")
                 continue
             model.put(model.token, self._start(SETTINGS[name]))
-            arms[mode] = TorchArm(model, compiled(model, mode))
+            with self.guarded(f"{name}, {mode}"):
+                arms[mode] = TorchArm(model, compiled(model, mode))
             seconds = time.monotonic() - start
             self._compile_seconds[mode] = seconds / layers
             say(f"  torch.compile, {mode}: {seconds:.1f} s")

@@ -202,3 +202,27 @@ def test_a_bundle_that_is_missing_is_said(bundles: Path, tmp_path: Path) -> None
     assert done.returncode == 1
     assert "tiny: there is no bundle of it" in done.stderr
     assert set(cells(done.stdout)) == {("tiny", "eager")} | {("tiny-norm", arm) for arm in ARMS}
+
+
+def test_an_arm_that_fails_costs_its_own_figures(bundles: Path) -> None:
+    fail = """
+import torch_decoder
+def compiled(model, mode):
+    raise RuntimeError(f"no luck with {mode}")
+torch_decoder.compiled = compiled
+"""
+    arms = ("--arms", "eager,reduce-overhead,ark-1", "--tokens", 16, "--samples", 1)
+    done = benchmark("--bundles", bundles, "--settings", "tiny", *arms, prelude=fail)
+    assert done.returncode == 1
+    assert "WRONG: tiny, reduce-overhead: RuntimeError('no luck with reduce" in done.stderr
+    assert set(cells(done.stdout)) == {("tiny", "eager"), ("tiny", "ark-1")}
+
+
+def test_a_setting_that_fails_costs_its_own_figures(bundles: Path, tmp_path: Path) -> None:
+    for path in bundles.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    (tmp_path / "tiny.arkbin").write_bytes((tmp_path / "tiny-norm.arkbin").read_bytes())
+    done = benchmark("--bundles", tmp_path, "--settings", "tiny,tiny-norm", *QUICK)
+    assert done.returncode == 1
+    assert "WRONG: tiny: InvalidUsageError" in done.stderr
+    assert set(cells(done.stdout)) == {("tiny-norm", arm) for arm in ARMS}
