@@ -36,6 +36,8 @@ void ark::registerCudaLowering(DialectRegistry &registry) {
 
 /// Bodies become loops over scalars that the threads of a CTA share.
 static void addLoops(OpPassManager &pm, int64_t threads) {
+  // The sums of a contraction have flags to set only once it is a generic.
+  pm.addNestedPass<func::FuncOp>(createLinalgGeneralizeNamedOpsPass());
   pm.addNestedPass<func::FuncOp>(ark::createRelaxReductionsPass());
   pm.addPass(ark::createHoistInvariantsPass());
   pm.addPass(ark::createBodiesToLoopsPass());

@@ -25,9 +25,6 @@ using namespace mlir::ark;
 
 /// The part of an SM's memory that results which stay inside may take.
 static constexpr int64_t kMemoryShare = 8;
-/// Structured ops that a body may have: what compiles a function takes more
-/// than twice as long for twice as many.
-static constexpr int64_t kMaxBodyOps = 64;
 
 static Value getViewBase(Value value) {
   while (auto view = value.getDefiningOp<ViewOpInterface>())
@@ -249,15 +246,12 @@ bool TaskFuser::isWorth(TaskOp first, TaskOp second, MergeKind kind) {
       getTemporaryBytes(first) * kMemoryShare > target.getSharedMemory() ||
       (waitsForOthers(first, second) && firstNs > saved))
     return false;
-  // An SM that runs several vCTAs repeats the work for each.
-  int64_t repeats =
-      kind == MergeKind::Repeated ? llvm::divideCeil(count, sms) - 1 : 0;
+  // An SM that runs several vCTAs repeats the work for each; on a GPU,
+  // ark-hoist-invariants has it done once for all of them.
+  int64_t repeats = kind == MergeKind::Repeated && !target.isGpu()
+                        ? llvm::divideCeil(count, sms) - 1
+                        : 0;
   return repeats * firstNs <= saved;
-}
-
-static int64_t countOps(TaskOp task) {
-  ArrayAttr ops = task.getOpsAttr();
-  return ops ? ops.size() : 1;
 }
 
 static int64_t countBodyOps(TaskOp task) {
@@ -271,8 +265,7 @@ bool TaskFuser::fuse(TaskOp first, TaskOp &second, MergeKind kind) {
     return false;
   if (first.getWarps() != second.getWarps() ||
       first.getPlanAttr() != second.getPlanAttr() ||
-      countOps(first) + countOps(second) > maxOps ||
-      countBodyOps(first) + countBodyOps(second) > kMaxBodyOps ||
+      countBodyOps(first) + countBodyOps(second) > maxOps ||
       !readsOwnParts(first, second, kind) || mixVersions(first, second) ||
       chainContractions(first, second) || !isWorth(first, second, kind))
     return false;

@@ -163,7 +163,8 @@ def FuseTasksPass : Pass<"ark-fuse-tasks", "::mlir::ark::ProgramOp"> {
       computes it for itself. This is how a norm becomes a prologue.
 
     The cost model has the last word. Work that is repeated takes no longer than the
-    hand-off that it saves, beyond the first time on every SM; tasks that could run side
+    hand-off that it saves, beyond the first time on every SM (on a GPU it is done once
+    for all vCTAs of a run); tasks that could run side
     by side stay apart, unless they fill all SMs or are small; results that now stay
     inside take at most an eighth of an SM's memory. A task with another plan is
     left alone, and so is everything where a state would be read in another version.
@@ -180,7 +181,9 @@ def FuseTasksPass : Pass<"ark-fuse-tasks", "::mlir::ark::ProgramOp"> {
     ```
   }];
   let options = [
-    Option<"maxOps", "max-ops", "int64_t", "32", "Graph ops of one task, at most">,
+    Option<"maxOps", "max-ops", "int64_t", "64",
+           "Structured ops of one body, at most: what compiles a function takes more than "
+           "twice as long for twice as many">,
   ];
   let statistics = [
     Statistic<"numFused", "fused-tasks", "Tasks that became part of another one">,

@@ -1,5 +1,5 @@
 // RUN: ark-opt %s --ark-fuse-tasks | FileCheck %s
-// RUN: ark-opt %s --ark-fuse-tasks=max-ops=1 | FileCheck %s --check-prefix=MAX
+// RUN: ark-opt %s --ark-fuse-tasks=max-ops=0 | FileCheck %s --check-prefix=MAX
 
 // MAX-NOT: ark.task "{{[^"]*\+}}
 
