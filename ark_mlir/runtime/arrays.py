@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..bundle import Buffer
+    from .device_arrays import DeviceArray
     from .driver import Memory
 
 _log = logging.getLogger("ark")
@@ -51,7 +52,7 @@ def fetch(memory: Memory, buffer: Buffer) -> NDArray[Any]:
     return memory.read(buffer.dtype.numpy, buffer.shape)
 
 
-def mismatch(array: NDArray[Any], buffer: Buffer) -> str | None:
+def mismatch(array: NDArray[Any] | DeviceArray, buffer: Buffer) -> str | None:
     """How an array differs from what a buffer holds, or None."""
     got: Any = array.dtype
     if got != buffer.dtype.numpy:

@@ -6,14 +6,16 @@ import difflib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Union, cast
 
 import numpy as np
 
 from ..errors import InvalidUsageError
 from .arrays import mismatch, store, to_numpy
+from .device_arrays import DeviceArray, describe, device_of, foreign_message, unusable
 from .driver import Driver
 from .safetensors import read_safetensors
+from .streams import HOST_DEVICES, Place
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 Path = str | os.PathLike[str]
 Source = Mapping[str, object] | Path
 Sources = Source | Sequence[Source]
+
+# Of the host, or of the device that the program runs on.
+Array = Union["NDArray[Any]", DeviceArray]
 
 # A message is read by a person: a wrong file would list every one of its thousand tensors.
 _MAX_PROBLEMS = 20
@@ -56,8 +61,10 @@ def read_sources(sources: Sources) -> dict[str, object]:
     return result
 
 
-def place(driver: Driver, array: NDArray[Any], buffer: Buffer) -> Bound:
+def place(driver: Driver, array: Array, buffer: Buffer) -> Bound:
     """An array of the right type and shape where the kernel can use it, copied if need be."""
+    if isinstance(array, DeviceArray):
+        return Bound(array.address, array.owner, copied=False)
     if array.flags.c_contiguous:
         address = driver.adopt(array, buffer.alignment)
         if address is not None:
@@ -68,27 +75,52 @@ def place(driver: Driver, array: NDArray[Any], buffer: Buffer) -> Bound:
 
 
 def check_arrays(
-    values: Mapping[str, object], buffers: Iterable[Buffer], problems: list[str]
-) -> dict[str, NDArray[Any]]:
-    """Those of `values` that fit their buffers; what is wrong with others goes to `problems`."""
-    arrays: dict[str, NDArray[Any]] = {}
+    values: Mapping[str, object],
+    buffers: Iterable[Buffer],
+    problems: list[str],
+    where: Place,
+) -> dict[str, Array]:
+    """Those of `values` that fit their buffers; what is wrong with others goes to `problems`.
+
+    Arrays that lie on the device `where` stay there.
+    """
+    arrays: dict[str, Array] = {}
     for buffer in buffers:
         if buffer.name not in values:
             continue
         name = f"{buffer.kind} {buffer.name!r}"
         try:
-            if buffer.kind == "scalar":
-                array = _scalar(values[buffer.name], buffer, name)
-            else:
-                array = to_numpy(_plain(values[buffer.name], buffer), name)
+            array = receive(values[buffer.name], buffer, name, where)
         except InvalidUsageError as error:
             problems.append(error.message)
             continue
-        if problem := mismatch(array, buffer):
+        problem = mismatch(array, buffer)
+        if problem is None and isinstance(array, DeviceArray):
+            problem = unusable(array, buffer)
+        if problem:
             problems.append(f"{name} {problem}")
         else:
             arrays[buffer.name] = array
     return arrays
+
+
+def receive(value: object, buffer: Buffer, name: str, where: Place) -> Array:
+    """One value as an array of the host or of the device `where`.
+
+    Raises InvalidUsageError, which calls it `name`, when it is none or lies elsewhere.
+    """
+    device = None if where.on_host else device_of(value)
+    if device is not None and device[0] not in HOST_DEVICES:
+        if device != where.device:
+            raise InvalidUsageError(foreign_message(name, device, where))
+        array = describe(_plain(value, buffer), name, where)
+        if buffer.kind == "scalar" and array.size == 1:
+            # Only the device could tell whether it is within its bound.
+            array.shape = buffer.shape
+        return array
+    if buffer.kind == "scalar":
+        return _scalar(value, buffer, name)
+    return to_numpy(_plain(value, buffer), name)
 
 
 def _plain(value: object, buffer: Buffer) -> object:

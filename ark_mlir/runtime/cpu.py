@@ -11,16 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import DeviceError
+from ..errors import DeviceError, InvalidUsageError
 from . import abi, host
 from .abi import Abort, ArkContext
 from .doorbell import Doorbell, rest
 from .driver import Fault, Launch, Outcome, Stop
 from .elf import check_image
+from .exchange import HostExchange
 from .image import Image
 from .lanes import Lanes
+from .streams import Place
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
     from ..bundle import Bundle
@@ -111,10 +115,10 @@ class _Run:
         self.trace: NDArray[np.int64] | None = None
         if launch.trace:
             self.trace = np.zeros((len(self.kernel.bundle.tables.instructions), 2), np.int64)
-        self._slots = (ctypes.c_uint64 * (1 + len(launch.addresses)))(
-            self.kernel.arena.address, *launch.addresses
-        )
-        self.context.buffers = ctypes.addressof(self._slots)
+        self._slots = np.empty(1 + len(launch.addresses), np.uint64)
+        self._slots[0] = self.kernel.arena.address
+        self._slots[1:] = launch.addresses
+        self.context.buffers = self._slots.ctypes.data
         self.context.epoch = epoch
         self.context.iterations = launch.iterations
         self.context.timeout_ns = launch.timeout_ns
@@ -171,6 +175,34 @@ class CpuDriver:
         """See :meth:`Driver.adopt`: any array of this process will do."""
         address = array.ctypes.data
         return address if address % alignment == 0 else None
+
+    def place(self, stream: object, values: Iterable[object]) -> Place:
+        """See :meth:`Driver.place`."""
+        del values
+        if stream is not None:
+            raise InvalidUsageError("a program for cpu runs on no stream")
+        return Place()
+
+    def settle(self, place: Place) -> None:
+        """See :meth:`Driver.settle`: arrays of the host are ready."""
+
+    def download(self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+        """See :meth:`Driver.download`."""
+        raise DeviceError("this process has no memory of a device")
+
+    def exchange(self, stays: bool) -> HostExchange:
+        """See :meth:`Driver.exchange`."""
+        return HostExchange(self, self._loaded().bundle.manifest, stays)
+
+    def captures(self, place: Place) -> bool:
+        """See :meth:`Driver.captures`."""
+        del place
+        return False
+
+    def recorded(self, stream: object) -> list[Outcome]:
+        """See :meth:`Driver.recorded`: no graphs."""
+        self.place(stream, ())
+        return []
 
     def launch(self, launch: Launch) -> None:
         """See :meth:`Driver.launch`."""

@@ -2,153 +2,70 @@
 
 from __future__ import annotations
 
-import ctypes
 import time
 import weakref
-from contextlib import ExitStack
+from collections.abc import Iterable
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import DeviceError, UnsupportedError
-from . import abi
-from .abi import Abort, ArkContext
-from .cuda_api import CudaApi, CudaMemory
-from .driver import Fault, Launch, Outcome, Stop
+from ..errors import DeviceError, InvalidUsageError
+from .abi import Abort
+from .cuda_api import CudaApi
+from .cuda_exchange import CudaExchange
+from .cuda_kernel import CudaKernel
+from .cuda_memory import CudaMemory, download
+from .cuda_record import LaunchRecord, read_results
+from .driver import Launch, Outcome
+from .streams import CUDA, Place, choose_stream, current_stream, stream_handle
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..bundle import Bundle
 
-_WARP = 32
 # A waiting host first spins, since most runs are short, then sleeps between looks.
 _SPIN_SECONDS = 0.002
 _SLEEP_SECONDS = 0.0005
 # What the lanes may take to notice an abort; they look in every wait and before every iteration.
 _GRACE_SECONDS = 10.0
-_WORDS = {"report": abi.REPORT_WORDS, "status": abi.STATUS_WORDS}
-_TABLES = ("instructions", "lanes", "tasks", "operands")
 
 
-class _Kernel:
-    """A loaded kernel and what belongs to it: arena, semaphores, records, tables."""
+@dataclass
+class _Captured:
+    """A launch that is part of a graph: its own record and semaphores, and what it uses."""
 
-    def __init__(self, api: CudaApi, bundle: Bundle) -> None:
-        self.api = api
-        self.bundle = bundle
-        self.lanes = len(bundle.tables.lanes)
-        self.threads = bundle.manifest.target.warps * _WARP
-        self._resources = ExitStack()
-        try:
-            self._load()
-            self._allocate()
-        except BaseException:
-            self.free()
-            raise
-
-    def _load(self) -> None:
-        image = bytes(self.bundle.sections["kernel"])
-        module = self.api.call("cuModuleLoadData", image)
-        self._resources.callback(self.api.call, "cuModuleUnload", module)
-        entry = self.bundle.manifest.entry.encode()
-        self.function = self.api.call("cuModuleGetFunction", module, entry)
-        self.shared_memory = self._take_shared_memory()
-        self._check_residency()
-
-    def _allocate(self) -> None:
-        manifest, instructions = self.bundle.manifest, self.bundle.tables.instructions
-        semaphores = max(len(manifest.semaphores), 1)
-        self.arena = self._memory(manifest.arena)
-        self.semaphores = self._memory(semaphores * abi.SEMAPHORE_STRIDE)
-        self.records = {name: self._memory(8 * words) for name, words in _WORDS.items()}
-        self.codes = self._memory(4 * self.lanes)
-        self.buffers = self._memory(8 * (1 + len(manifest.buffers)))
-        self.context = self._memory(ctypes.sizeof(ArkContext))
-        self.trace = self._memory(16 * len(instructions) * manifest.traced)
-        self.tables: dict[str, CudaMemory] = {}
-        for name in _TABLES:
-            table = np.frombuffer(self.bundle.sections[name], np.uint8)
-            self.tables[name] = self._memory(table.nbytes)
-            self.tables[name].upload(table)
-
-    def _memory(self, nbytes: int) -> CudaMemory:
-        memory = CudaMemory(self.api, nbytes)
-        self._resources.callback(memory.free)
-        return memory
-
-    def _take_shared_memory(self) -> int:
-        """What the kernel uses; the rest of an SM's memory is its L1 cache."""
-        wanted = self.bundle.manifest.target.shared_memory
-        most = self.api.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
-        if wanted > most:
-            raise UnsupportedError(
-                f"the program needs {wanted} bytes of shared memory; a CTA of this GPU has {most}",
-                location=self.bundle.where,
-            )
-        key = self.api.driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-        self.api.call("cuFuncSetAttribute", self.function, key, wanted)
-        return wanted
-
-    def _check_residency(self) -> None:
-        """Lanes wait for each other, so that all CTAs must be on the device at once."""
-        each = self.api.call(
-            "cuOccupancyMaxActiveBlocksPerMultiprocessor",
-            self.function, self.threads, self.shared_memory,
-        )  # fmt: skip
-        room = each * self.api.attribute("MULTIPROCESSOR_COUNT")
-        if self.lanes > room:
-            raise UnsupportedError(
-                f"the program has {self.lanes} lanes; this GPU holds {room} of its CTAs at once",
-                location=self.bundle.where,
-            )
-
-    def free(self) -> None:
-        """Gives all of it back."""
-        self._resources.close()
-
-    def write_context(self, launch: Launch, epoch: int) -> None:
-        """What the lanes of one launch are given."""
-        slots = np.array([self.arena.address, *launch.addresses], np.uint64)
-        self.buffers.upload(slots)
-        for memory in (*self.records.values(), self.codes, self.trace):
-            memory.fill(0)
-        context = ArkContext(
-            buffers=self.buffers.address,
-            semaphores=self.semaphores.address,
-            report=self.records["report"].address,
-            epoch=epoch,
-            iterations=launch.iterations,
-            timeout_ns=launch.timeout_ns,
-            trace=self.trace.address if launch.trace else None,
-            status=self.records["status"].address,
-            codes=self.codes.address,
-            **{name: table.address for name, table in self.tables.items()},
-        )
-        self.context.upload(np.frombuffer(bytes(context), np.uint8))
-
-    def record(self, name: str) -> list[int]:
-        """The words of a record."""
-        return self.records[name].read(np.dtype(np.int64), (_WORDS[name],)).tolist()
-
-    def counters(self) -> NDArray[np.uint64]:
-        """The semaphores, ``[S]``."""
-        count = len(self.bundle.manifest.semaphores)
-        words = abi.SEMAPHORE_STRIDE // 8
-        lines: NDArray[np.uint64]
-        lines = self.semaphores.read(np.dtype(np.uint64), (max(count, 1), words))
-        return np.array(lines[:count, 0])
+    record: LaunchRecord
+    semaphores: CudaMemory
+    launch: Launch | None = None
 
 
 class CudaDriver:
-    """Runs a bundle for `cuda` on the first GPU; see :class:`ark_mlir.runtime.driver.Driver`."""
+    """Runs a bundle for `cuda` on the first GPU; see :class:`ark_mlir.runtime.driver.Driver`.
+
+    Runs go to the caller's stream, or to one of the driver's own; what the host copies besides
+    goes through a second one, so that it can end a kernel that runs. Neither waits for work on
+    other streams than those that a run names.
+
+    Attributes:
+        record: the launch record of ordinary runs.
+        reads_outputs: whether outputs of the present run come back with the record.
+    """
 
     def __init__(self, api: CudaApi | None = None) -> None:
         self.epoch = 0
+        self.reads_outputs = False
         self._api = CudaApi() if api is None else api
-        self._kernel: _Kernel | None = None
+        self.device = (CUDA, self._api.ordinal)
+        self._kernel: CudaKernel | None = None
         self._launch: Launch | None = None
         self._dirty = False
+        # One launch record is kept ready, since nothing may be allocated while a stream is
+        # being captured.
+        self._spare: _Captured | None = None
+        self._captured: list[_Captured] = []
         self._handed_out: weakref.WeakSet[CudaMemory] = weakref.WeakSet()
         self._resources = ExitStack()
         try:
@@ -159,6 +76,8 @@ class CudaDriver:
             self._enter()
             # The one for kernels; the other tells a kernel that runs to end.
             self._stream, self._side = self._make_stream(), self._make_stream()
+            # Says when a run has ended, and when the work of another stream has.
+            self._done, self._ready = self._make_event(), self._make_event()
         except BaseException:
             self._resources.close()
             raise
@@ -168,27 +87,46 @@ class CudaDriver:
         self._resources.callback(self._api.call, give, argument)
         return result
 
-    def _make_stream(self) -> Any:
+    def _make_stream(self) -> int:
         flag = self._api.driver.CUstream_flags.CU_STREAM_NON_BLOCKING
         stream = self._api.call("cuStreamCreate", flag)
         self._resources.callback(self._api.call, "cuStreamDestroy", stream)
-        return stream
+        return int(stream)
+
+    def _make_event(self) -> Any:
+        flag = self._api.driver.CUevent_flags.CU_EVENT_DISABLE_TIMING
+        event = self._api.call("cuEventCreate", flag)
+        self._resources.callback(self._api.call, "cuEventDestroy", event)
+        return event
 
     def _enter(self) -> None:
         """Makes the context that of this thread."""
         self._api.call("cuCtxSetCurrent", self._context)
 
+    # -- what there is -----------------------------------------------------------------------
+
     def load(self, bundle: Bundle) -> None:
         """See :meth:`Driver.load`."""
         self._enter()
-        _check_architecture(self._api, bundle)
-        self._kernel = _Kernel(self._api, bundle)
+        self._kernel = CudaKernel(self._api, self._side, bundle)
+        self.record = self._kernel.make_record(self._kernel.semaphores)
+        self._provide_spare(self._kernel)
+
+    def _provide_spare(self, kernel: CudaKernel) -> None:
+        if self._spare is None:
+            semaphores = kernel.make_semaphores()
+            self._spare = _Captured(kernel.make_record(semaphores), semaphores)
+
+    @property
+    def bundle(self) -> Bundle:
+        """The program that is loaded."""
+        return self._loaded().bundle
 
     def allocate(self, nbytes: int, alignment: int) -> CudaMemory:
         """See :meth:`Driver.allocate`: memory of a GPU is aligned to 256 bytes."""
         del alignment
         self._enter()
-        memory = CudaMemory(self._api, nbytes)
+        memory = CudaMemory(self._api, self._side, nbytes)
         self._handed_out.add(memory)
         return memory
 
@@ -197,21 +135,145 @@ class CudaDriver:
         del array, alignment
         return None
 
-    def launch(self, launch: Launch) -> None:
-        """See :meth:`Driver.launch`."""
+    def download(self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+        """See :meth:`Driver.download`."""
+        self._enter()
+        return download(self._api, self._side, address, dtype, shape)
+
+    def send(self, memory: CudaMemory, array: NDArray[Any], place: Place) -> None:
+        """Copies an array of the host to the device, in the order of a run's stream."""
+        self._enter()
+        if memory.nbytes:
+            self._api.call(
+                "cuMemcpyHtoDAsync", memory.address, array.ctypes.data, memory.nbytes,
+                self._stream_of(place),
+            )  # fmt: skip
+
+    # -- streams -----------------------------------------------------------------------------
+
+    def place(self, stream: object, values: Iterable[object]) -> Place:
+        """See :meth:`Driver.place`."""
+        chosen = choose_stream(stream, values, self.device[1])
+        return Place(self.device, self._stream if chosen is None else chosen)
+
+    def _stream_of(self, place: Place) -> int:
+        return self._stream if place.stream is None else place.stream
+
+    def _follow(self, place: Place) -> int:
+        """The stream of a run, made to wait for those that write what the run reads."""
+        stream = self._stream_of(place)
+        for producer in place.producers:
+            if producer != stream:
+                self._api.call("cuEventRecord", self._ready, producer)
+                self._api.call("cuStreamWaitEvent", stream, self._ready, 0)
+        return stream
+
+    def settle(self, place: Place) -> None:
+        """See :meth:`Driver.settle`."""
+        self._enter()
+        self._api.call("cuStreamSynchronize", self._follow(place))
+
+    def exchange(self, stays: bool) -> CudaExchange:
+        """See :meth:`Driver.exchange`: its buffers stay in any case."""
+        del stays
+        return CudaExchange(self)
+
+    # -- graphs ------------------------------------------------------------------------------
+
+    def captures(self, place: Place) -> bool:
+        """See :meth:`Driver.captures`."""
+        stream = self._stream_of(place)
+        if stream == self._stream:
+            return False
+        self._enter()
+        status = self._api.driver.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE
+        return self._api.call("cuStreamIsCapturing", stream) != status
+
+    def _capture(self, kernel: CudaKernel, launch: Launch) -> None:
+        """Adds a run to the graph that a stream is captured in.
+
+        A replay has the launch record copied from the host, which leaves epoch and report at
+        zero, and its semaphores zeroed, whatever became of the replay before.
+        """
+        spare = self._spare
+        if spare is None:
+            raise InvalidUsageError(
+                f"cannot capture a run of {self.bundle.manifest.program!r}: run it once outside "
+                "of a graph first, which makes the memory that each captured run needs"
+            )
+        self._spare = None
+        spare.launch = launch
+        self._captured.append(spare)
+        record, layout = spare.record, kernel.layout
+        record.slots[1:] = launch.addresses
+        for slot, offset in layout.inputs.items():
+            if record.slots[slot] == self.record.device.address + offset:
+                record.slots[slot] = record.device.address + offset
+        begin = layout.slots + 8 * layout.slot_count
+        record.host.bytes[begin : layout.report] = self.record.host.bytes[begin : layout.report]
+        record.prepare(0, launch.iterations, launch.timeout_ns, 0)
+        stream = self._follow(launch.place)
+        record.upload(stream)
+        spare.semaphores.clear(stream)
+        kernel.launch(record, stream)
+
+    def recorded(self, stream: object) -> list[Outcome]:
+        """See :meth:`Driver.recorded`."""
         kernel = self._loaded()
         self._enter()
+        handle = current_stream(self.device[1]) if stream is None else stream_handle(stream)
+        return [self._recorded(kernel, captured, handle) for captured in self._captured]
+
+    def _recorded(self, kernel: CudaKernel, captured: _Captured, stream: int) -> Outcome:
+        launch, layout = captured.launch, kernel.layout
+        assert launch is not None
+        self._api.call("cuEventRecord", self._done, stream)
+        self._join()
+        # Not to the record's copy on the host, which replays begin from.
+        size = (layout.result_end - layout.report,)
+        words = self.download(captured.record.report_address, np.dtype(np.uint8), size)
+        codes, stop, fault, stopped = read_results(layout, words)
+        counters = kernel.counters(captured.semaphores, self._side)
+        return Outcome(codes, stop, fault, counters, 0, stopped or launch.iterations)
+
+    # -- runs --------------------------------------------------------------------------------
+
+    def launch(self, launch: Launch) -> None:
+        """See :meth:`Driver.launch`."""
+        kernel, record = self._loaded(), self.record
+        self._enter()
+        if launch.captured:
+            self._capture(kernel, launch)
+            return
+        self._provide_spare(kernel)
+        stream = self._follow(launch.place)
+        try:
+            self._start(kernel, record, launch, stream)
+        except BaseException:
+            self._launch = None
+            # The kernel may have been started, and reads what the next run changes.
+            with suppress(DeviceError):
+                self._abort()
+                self._api.call("cuStreamSynchronize", stream)
+            raise
+
+    def _start(self, kernel: CudaKernel, record: LaunchRecord, launch: Launch, stream: int) -> None:
         if self._dirty:
-            kernel.semaphores.fill(0)
+            kernel.semaphores.clear(stream)
             self.epoch = 0
         # From here until a good end, whatever happens leaves counters that mean nothing.
         self._dirty = True
-        kernel.write_context(launch, self.epoch)
+        record.slots[1:] = launch.addresses
+        trace = 0
+        if launch.trace:
+            kernel.trace.clear(stream)
+            trace = kernel.trace.address
+        record.prepare(self.epoch, launch.iterations, launch.timeout_ns, trace)
+        record.upload(stream)
         self._launch = launch
-        self._api.call(
-            "cuLaunchCooperativeKernel", kernel.function, kernel.lanes, 1, 1, kernel.threads, 1, 1,
-            kernel.shared_memory, self._stream, ((kernel.context.address,), (ctypes.c_void_p,)),
-        )  # fmt: skip
+        kernel.launch(record, stream)
+        record.download(stream, self.reads_outputs)
+        self._api.call("cuEventRecord", self._done, stream)
 
     def wait(self) -> Outcome:
         """See :meth:`Driver.wait`."""
@@ -244,40 +306,39 @@ class CudaDriver:
     def _free(self) -> None:
         for memory in self._handed_out:
             memory.free()
+        self._captured.clear()
         if self._kernel is not None:
             self._kernel.free()
             self._kernel = None
 
-    def _loaded(self) -> _Kernel:
+    def _loaded(self) -> CudaKernel:
         if self._kernel is None:
             raise DeviceError("no program is loaded")
         return self._kernel
 
     def _join(self, seconds: float = float("inf")) -> None:
         start = time.monotonic()
-        while not self._api.is_done(self._stream):
+        while not self._api.has_happened(self._done):
             waited = time.monotonic() - start
             if waited > seconds:
                 raise DeviceError("the kernel does not end")
             if waited > _SPIN_SECONDS:
                 time.sleep(_SLEEP_SECONDS)
 
-    def _finish(self, kernel: _Kernel, launch: Launch) -> Outcome:
+    def _finish(self, kernel: CudaKernel, launch: Launch) -> Outcome:
         self._launch = None
-        codes = kernel.codes.read(np.dtype(np.int32), (kernel.lanes,))
+        results = self.record.results()
+        counters = _NO_COUNTERS
+        if not results.good:
+            counters = kernel.counters(kernel.semaphores, self._side)
         trace = None
         if launch.trace:
-            trace = kernel.trace.read(np.dtype(np.int64), (kernel.trace.nbytes // 16, 2))
-        report = kernel.record("report")
+            shape = (kernel.trace.nbytes // 16, 2)
+            trace = kernel.trace.read(np.dtype(np.int64), shape)
         outcome = Outcome(
-            tuple(codes.tolist()),
-            Stop(*report[:6]),
-            Fault(*kernel.record("status")),
-            kernel.counters(),
-            self.epoch,
-            report[6] or launch.iterations,
-            trace,
-        )
+            results.codes, results.stop, results.fault, counters, self.epoch,
+            results.stopped or launch.iterations, trace,
+        )  # fmt: skip
         if outcome.good:
             self.epoch = (self.epoch + outcome.iterations) % (1 << 64)
             self._dirty = False
@@ -286,22 +347,16 @@ class CudaDriver:
     def _interrupt(self) -> None:
         """Ends the run that is under way, as far as it lets itself be ended in time."""
         self._launch = None
-        code = np.array([Abort.HOST], np.uint64)
-        report = self._loaded().records["report"]
-        self._api.call(
-            "cuMemcpyHtoDAsync", report.address, code.ctypes.data, code.nbytes, self._side
-        )
+        self._abort()
         self._join(_GRACE_SECONDS)
 
+    def _abort(self) -> None:
+        """Tells all lanes to end."""
+        code = np.array([Abort.HOST], np.uint64)
+        self._api.call(
+            "cuMemcpyHtoDAsync", self.record.report_address, code.ctypes.data, code.nbytes,
+            self._side,
+        )  # fmt: skip
 
-def _check_architecture(api: CudaApi, bundle: Bundle) -> None:
-    """A cubin runs on its own major version, from its minor version on; `a` on none but its own."""
-    arch = bundle.manifest.target.arch
-    major, minor = (api.attribute(f"COMPUTE_CAPABILITY_{part}") for part in ("MAJOR", "MINOR"))
-    number = int(arch.removeprefix("sm_").rstrip("af"))
-    same = number == 10 * major + minor
-    newer = not arch.endswith("a") and number // 10 == major and number % 10 <= minor
-    if not (same or newer):
-        raise UnsupportedError(
-            f"the bundle is for {arch}; this GPU is sm_{major}{minor}", location=bundle.where
-        )
+
+_NO_COUNTERS = np.zeros(0, np.uint64)

@@ -8,20 +8,19 @@ and when it goes, stays with the capsule's maker.
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from .. import dtypes
 from ..errors import InvalidUsageError
+from .streams import DEVICE_NAMES, HOST_DEVICES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..dtypes import DType
-
-_CPU_DEVICES = (1, 3, 11, 13)  # plain, and pinned or managed memory of CUDA and ROCm
-_DEVICES = {2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm", 14: "oneapi"}
 
 _CODES: dict[tuple[int, int], DType] = {
     (0, 8): dtypes.int8,
@@ -83,24 +82,48 @@ def import_dlpack(value: Any, name: str) -> NDArray[Any]:
     """
     try:
         device, _ = value.__dlpack_device__()
-        capsule = _export(value) if device in _CPU_DEVICES else None
+        capsule = _export(value) if device in HOST_DEVICES else None
     except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise InvalidUsageError(f"{name} cannot be passed through DLPack: {error}") from None
     if capsule is None:
-        where = _DEVICES.get(int(device), f"device type {int(device)}")
+        where = DEVICE_NAMES.get(int(device), f"device type {int(device)}")
         raise InvalidUsageError(f"{name} lies on {where}; pass it in host memory")
     tensor, read_only = _record(capsule, name)
     return _Holder(capsule, tensor, read_only, name).array()
 
 
-def _export(value: Any) -> Any:
+def describe_dlpack(
+    value: Any, name: str, stream: int | None
+) -> tuple[int, DType, tuple[int, ...], bool, object]:
+    """Address, elements, shape, whether row-major without gaps, and owner of a device's array.
+
+    Args:
+        value: has ``__dlpack__``.
+        name: what errors call it.
+        stream: DLPack's number of the stream that reads it, which its producer orders itself
+            before; None for the legacy default stream.
+
+    Raises InvalidUsageError where its framework refuses, or ark has no such elements.
+    """
+    try:
+        capsule = _export(value, stream=stream)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
+        raise InvalidUsageError(f"{name} cannot be passed through DLPack: {error}") from None
+    tensor, _ = _record(capsule, name)
+    dtype, shape = _elements(tensor, name), _shape(tensor)
+    strides = [tensor.strides[axis] for axis in range(tensor.ndim)] if tensor.strides else None
+    address = (tensor.data or 0) + tensor.byte_offset
+    return address, dtype, shape, is_dense(shape, strides), capsule
+
+
+def _export(value: Any, **arguments: Any) -> Any:
     # torch passes the memory of a lazy negation on as if it were the values.
     if hasattr(value, "resolve_neg"):
         value = value.resolve_neg()
     try:
-        return value.__dlpack__(max_version=(1, 0))
+        return value.__dlpack__(max_version=(1, 0), **arguments)
     except TypeError:  # made before version 1 of the protocol
-        return value.__dlpack__()
+        return value.__dlpack__(**arguments)
 
 
 def _record(capsule: Any, name: str) -> tuple[_Tensor, bool]:
@@ -115,6 +138,39 @@ def _record(capsule: Any, name: str) -> tuple[_Tensor, bool]:
     raise InvalidUsageError(f"{name}: __dlpack__ returned no DLPack capsule")
 
 
+def _elements(tensor: _Tensor, name: str) -> DType:
+    dtype = _CODES.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
+    if dtype is None:
+        kind = f"{_CODE_NAMES.get(tensor.code, f'type {tensor.code}-')}{tensor.bits}"
+        known = ", ".join(dtype.name for dtype in dtypes.ALL)
+        raise InvalidUsageError(f"{name} has elements of {kind}; ark has {known}")
+    if not tensor.data and 0 not in _shape(tensor):
+        raise InvalidUsageError(f"{name} has no memory; is it a fake tensor?")
+    return dtype
+
+
+def _shape(tensor: _Tensor) -> tuple[int, ...]:
+    return tuple(tensor.shape[axis] for axis in range(tensor.ndim))
+
+
+def is_dense(shape: tuple[int, ...], strides: Sequence[int] | None, unit: int = 1) -> bool:
+    """Whether strides, in elements of `unit`, are those of a row-major array without gaps.
+
+    Example:
+        >>> is_dense((2, 3), (3, 1)), is_dense((2, 3), (1, 2)), is_dense((1, 3), (7, 1))
+        (True, False, True)
+    """
+    if strides is None or 0 in shape:
+        return True
+    expected = unit
+    for extent, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if extent != 1:
+            if stride != expected:
+                return False
+            expected *= extent
+    return True
+
+
 class _Holder:
     """Keeps the capsule, and so its memory, as long as an array over it lives.
 
@@ -124,15 +180,9 @@ class _Holder:
 
     def __init__(self, capsule: Any, tensor: _Tensor, read_only: bool, name: str) -> None:
         self._capsule = capsule
-        self._dtype = _CODES.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
-        if self._dtype is None:
-            kind = f"{_CODE_NAMES.get(tensor.code, f'type {tensor.code}-')}{tensor.bits}"
-            known = ", ".join(dtype.name for dtype in dtypes.ALL)
-            raise InvalidUsageError(f"{name} has elements of {kind}; ark has {known}")
+        self._dtype = _elements(tensor, name)
         size = self._dtype.itemsize
-        shape: tuple[int, ...] = tuple(tensor.shape[axis] for axis in range(tensor.ndim))
-        if not tensor.data and 0 not in shape:
-            raise InvalidUsageError(f"{name} has no memory; is it a fake tensor?")
+        shape = _shape(tensor)
         self._shape = shape
         strides = None
         if tensor.strides:
@@ -147,7 +197,7 @@ class _Holder:
         }
 
     def array(self) -> NDArray[Any]:
-        dtype = cast("DType", self._dtype).numpy
+        dtype = self._dtype.numpy
         if 0 in self._shape:
             return np.empty(self._shape, dtype)
         return reinterpret(np.asarray(self), dtype)
@@ -180,3 +230,75 @@ class Exporter:
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return 1, 0
+
+
+class DeviceExporter:
+    """An array on a device as any DLPack consumer takes it.
+
+    The device is done with it, so that a consumer's stream needs to wait for nothing.
+
+    Args:
+        address: where it begins.
+        dtype: its elements.
+        shape: its extents; it is dense and row-major.
+        device: DLPack's type and number of the device.
+        owner: what keeps the memory alive; it lives as long as the last consumer's array.
+    """
+
+    def __init__(
+        self,
+        address: int,
+        dtype: DType,
+        shape: tuple[int, ...],
+        device: tuple[int, int],
+        owner: object,
+    ) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self._device = device
+        self._owner = owner
+        kind = {"float": "f", "int": "i", "uint": "u", "bool": "b"}[dtype.kind]
+        # numpy's own names have no bfloat16 and no floats of 8 bits.
+        plain = dtype not in (dtypes.bf16, dtypes.fp8_e4m3, dtypes.fp8_e5m2)
+        size = dtype.itemsize
+        record = {"version": 3, "shape": shape, "strides": None, "data": (address, False)}
+        self._record = {**record, "typestr": f"<{kind if plain else 'u'}{size}"}
+        self._plain = plain
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        if not self._plain:
+            raise AttributeError(f"the array interface has no elements of {self.dtype.name}")
+        return {**self._record, "stream": None}
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._device
+
+    def __dlpack__(
+        self,
+        *,
+        stream: object = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        del stream
+        if copy or (dl_device is not None and tuple(dl_device) != self._device):
+            raise BufferError("the array is given in its place only")
+        # The capsule of a numpy array over the address, which nobody reads here, with the
+        # device's label. Its deleter lets go of the array, and so of the owner.
+        array = np.asarray(_Address(self._record, self._owner))
+        known = {} if max_version is None else {"max_version": max_version}
+        capsule = array.__dlpack__(**known)  # type: ignore[arg-type]
+        tensor, _ = _record(capsule, "array")
+        tensor.device_type, tensor.device_id = self._device
+        tensor.code = _EXPORT_CODES[self.dtype]
+        return capsule
+
+
+class _Address:
+    """Memory by its address, which lives as long as its owner."""
+
+    def __init__(self, record: dict[str, Any], owner: object) -> None:
+        self.__array_interface__ = record
+        self.owner = owner

@@ -12,11 +12,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from .abi import Abort, DataError
+from .streams import Place
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
     from ..bundle import Bundle
+    from .exchange import Exchange
 
 
 @dataclass(frozen=True)
@@ -24,18 +28,23 @@ class Launch:
     """One launch.
 
     Attributes:
-        addresses: address of each slot's buffer from slot 1 on; the arena is the driver's.
+        addresses: address of each slot's buffer from slot 1 on, u64 ``[slots]``; the arena is
+            the driver's.
         iterations: how often the program runs, unless it ends the launch earlier.
         timeout_ns: how long one wait may last.
         trace: whether to record when each instruction ran, in the last iteration.
         owners: what must live as long as a lane may use the addresses.
+        place: the stream that it goes to, and those that it comes after.
+        captured: whether the stream is being captured, so that it runs when the graph does.
     """
 
-    addresses: tuple[int, ...]
+    addresses: NDArray[np.uint64]
     iterations: int = 1
     timeout_ns: int = 10_000_000_000
     trace: bool = False
     owners: object = None
+    place: Place = field(default_factory=Place)
+    captured: bool = False
 
 
 @dataclass(frozen=True)
@@ -129,8 +138,39 @@ class Driver(Protocol):
         """The address under which a kernel can use a C-contiguous array in place, if any."""
         ...
 
+    def place(self, stream: object, values: Iterable[object]) -> Place:
+        """Where a run on `values` happens.
+
+        Args:
+            stream: what the caller says; None leaves it to the values, else to the driver.
+            values: the run's arguments.
+
+        Raises InvalidUsageError where `stream` is no stream, or the device has none.
+        """
+        ...
+
+    def settle(self, place: Place) -> None:
+        """Waits for what the producers of a place were given."""
+        ...
+
+    def download(self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+        """A copy of an array of the device."""
+        ...
+
+    def exchange(self, stays: bool) -> Exchange:
+        """How arrays of runs get to the device and back; `stays` as for a resident kernel."""
+        ...
+
+    def captures(self, place: Place) -> bool:
+        """Whether what goes to the place's stream now becomes part of a graph."""
+        ...
+
+    def recorded(self, stream: object) -> list[Outcome]:
+        """What the last replay of each captured launch left, in the order of a stream."""
+        ...
+
     def launch(self, launch: Launch) -> None:
-        """Starts all lanes."""
+        """Starts all lanes, or makes them part of the graph that is being captured."""
         ...
 
     def wait(self) -> Outcome:

@@ -8,12 +8,9 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ..bundle import Buffer, Bundle, Manifest
 from ..errors import DeviceError, InvalidUsageError
-from .arrays import fetch, framework, store
-from .binding import Sources, place, read_sources, refuse
+from .binding import Sources, read_sources, refuse
 from .drivers import DRIVERS, DriverTable
 from .report import Report, make_report
 from .running import Inputs, Path, Runner
@@ -35,25 +32,44 @@ class _Runs(ABC):
         *,
         iterations: int = 1,
         trace: Path | None = None,
+        stream: object = None,
+        out: Mapping[str, object] | None = None,
         **named: object,
     ) -> dict[str, Any]:
-        """Runs the program.
+        """Runs the program, and waits for its end.
+
+        On a GPU, arrays that lie there are used where they are: they must be dense, row-major
+        and aligned as the kernel needs it (16 bytes). Arrays of the host are copied.
+
+        While a stream is being captured in a CUDA graph (``torch.cuda.graph``), a run becomes
+        part of the graph, and nothing is computed until that is replayed. All arrays must then
+        lie on the device; Python ints are frozen. The executable keeps the memory of each
+        captured run until it is closed, and must stay open as long as the graph is replayed.
+        One other run has to come before each capture. Replays and runs share states and
+        intermediates, so that they must follow each other; `check` raises what a replay met.
 
         Args:
             inputs: inputs by name, for names that are no Python identifiers; others may be
                 given as keywords. Arrays have the shape and dtype of their buffer; a scalar
-                is an int in ``[0, max]``.
+                is an int in ``[0, max]``, or an array of one element. One that lies on the
+                device is not looked at: it must be in that range.
             iterations: how often the program runs in this one launch.
             trace: where to write when each instruction of the last iteration ran, for
                 https://ui.perfetto.dev; only where the program was compiled with ``trace=True``.
+            stream: the stream of the GPU that it runs on, in order with other work: a handle,
+                or a stream of torch, cupy or cuda.core. None is torch's current stream where
+                any of its tensors on the GPU is given, else one of the executable's own. Work
+                of other streams on the arrays comes first, as DLPack has it.
+            out: arrays by the names of outputs, to be written in place of new ones.
 
         Returns:
-            The outputs of the last iteration by name, as new arrays of the framework that
-            the inputs came in (numpy, torch …).
+            The outputs of the last iteration by name, as arrays of the framework that the
+            inputs came in (numpy, torch …): on the device where any input lies there, else on
+            the host; and those of `out` as they were given.
 
         Raises:
-            InvalidUsageError: lists every missing or unknown input and wrong shape or dtype;
-                or parameters are not bound; or an index in the data is out of range.
+            InvalidUsageError: lists every missing or unknown input, wrong shape, dtype, device
+                or layout; or parameters are not bound; or an index in the data is out of range.
             HangError: a wait lasted longer than ``ARK_TIMEOUT`` allows; names waiter,
                 semaphore and producer. After it the next run starts afresh; states may hold
                 part of what this one wrote.
@@ -63,10 +79,17 @@ class _Runs(ABC):
             >>> exe.run(x=x, position=3)["logits"].shape            # doctest: +SKIP
             (1, 128256)
         """
-        return self._run({**(inputs or {}), **named}, iterations, trace)
+        return self._run({**(inputs or {}), **named}, iterations, trace, stream, out)
 
     @abstractmethod
-    def _run(self, values: Inputs, iterations: int, trace: Path | None) -> dict[str, Any]:
+    def _run(
+        self,
+        values: Inputs,
+        iterations: int,
+        trace: Path | None,
+        stream: object,
+        out: Mapping[str, object] | None,
+    ) -> dict[str, Any]:
         """As `run`, with all inputs by name."""
 
 
@@ -207,6 +230,10 @@ class Executable(_Runs):
         and must then not change while the program runs; else it is copied, once. `report`
         says how many bytes were. A later call may replace some of the parameters.
 
+        For a GPU, arrays that lie on it (torch, cupy, anything with ``__dlpack__`` or
+        ``__cuda_array_interface__``) are used in place, and refused where they cannot be. Arrays
+        of the host go there once, those of a ``.safetensors`` file straight from its pages.
+
         Args:
             parameters: arrays by name (numpy, torch, anything that speaks DLPack); or the
                 path of a ``.safetensors`` file; or a list of those.
@@ -216,8 +243,8 @@ class Executable(_Runs):
             The executable, so that calls can be chained.
 
         Raises:
-            InvalidUsageError: lists every missing or unknown name and wrong shape or dtype;
-                then nothing is bound.
+            InvalidUsageError: lists every missing or unknown name, wrong shape, dtype, device
+                or layout; then nothing is bound.
 
         Example:
             >>> exe.bind("model.safetensors", strict=False)         # doctest: +SKIP
@@ -256,18 +283,40 @@ class Executable(_Runs):
 
     # -- running -----------------------------------------------------------------------------
 
-    def _run(self, values: Inputs, iterations: int, trace: Path | None) -> dict[str, Any]:
+    def _run(
+        self,
+        values: Inputs,
+        iterations: int,
+        trace: Path | None,
+        stream: object,
+        out: Mapping[str, object] | None,
+    ) -> dict[str, Any]:
         runner = self._runner
         with runner.opened():
-            arrays = runner.check(values, iterations, trace)
-            bound = {
-                buffer.slot: place(runner.driver, arrays[buffer.name], buffer)
-                for buffer in self.inputs
-            }
-            results = runner.allocate(self.outputs)
-            runner.execute({**bound, **results}, iterations, trace)
-        wrap = framework(list(values.values()))
-        return {buffer.name: wrap(fetch(results[buffer.slot], buffer)) for buffer in self.outputs}
+            return runner.run(runner.exchange, values, iterations, trace, stream, out)
+
+    def check(self, stream: object = None) -> None:
+        """Raises what the last replay of a captured run met: see `run`.
+
+        Waits for the work that the stream was given before, and no longer. A graph in which
+        several runs of this program were captured has each of them checked.
+
+        Args:
+            stream: where the graph was launched; None is torch's current stream where torch has
+                started CUDA, else the default stream.
+
+        Raises:
+            HangError, InvalidUsageError, DeviceError: as `run` does.
+
+        Example:
+            >>> with torch.cuda.graph(graph):                       # doctest: +SKIP
+            ...     y = exe.run(x=x)["y"]
+            >>> graph.replay()                                      # doctest: +SKIP
+            >>> exe.check()                                         # doctest: +SKIP
+        """
+        runner = self._runner
+        with runner.opened():
+            runner.recheck(stream)
 
     @contextmanager
     def resident(self) -> Generator[Resident]:
@@ -326,22 +375,21 @@ class Resident(_Runs):
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
-        self._manifest = runner.bundle.manifest
-        self._inputs = runner.allocate(self._manifest.inputs)
-        self._outputs = runner.allocate(self._manifest.outputs)
+        self._exchange = runner.driver.exchange(stays=True)
 
-    def _run(self, values: Inputs, iterations: int, trace: Path | None) -> dict[str, Any]:
+    def _run(
+        self,
+        values: Inputs,
+        iterations: int,
+        trace: Path | None,
+        stream: object,
+        out: Mapping[str, object] | None,
+    ) -> dict[str, Any]:
+        if stream is not None:
+            raise InvalidUsageError("a kernel that stays has a stream of its own")
         runner = self._runner
         with runner.opened(self):
-            arrays = runner.check(values, iterations, trace)
-            for buffer in self._manifest.inputs:
-                store(self._inputs[buffer.slot], buffer, arrays[buffer.name])
-            runner.execute({**self._inputs, **self._outputs}, iterations, trace)
-            wrap = framework(list(values.values()))
-            return {
-                buffer.name: wrap(np.array(fetch(self._outputs[buffer.slot], buffer)))
-                for buffer in self._manifest.outputs
-            }
+            return runner.run(self._exchange, values, iterations, trace, None, out)
 
     def reset(self) -> None:
         """As :meth:`Executable.reset`."""

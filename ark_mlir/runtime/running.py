@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 import os
 import threading
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex, cast
+
+import numpy as np
 
 from .. import knobs
 from ..bundle import Buffer, Bundle
 from ..errors import InvalidUsageError
 from . import host
-from .binding import Bound, check_arrays, name_problems, refuse
-from .driver import Launch, Memory
+from .arrays import framework
+from .binding import Array, check_arrays, name_problems, refuse
+from .device_arrays import DeviceArray, Results
+from .driver import Launch
 from .drivers import DriverTable, make_driver
 from .hang import failure
 from .report import predicted_ns
@@ -24,10 +29,15 @@ from .trace import write_trace
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from .exchange import Exchange, Slots
+    from .streams import Place
+
 # A wait lasts as long as the work that it waits for, and on a busy machine several times that.
 _PATIENCE = 50
 _FLOPS_PER_NS = 20
 _BYTES_PER_NS = 5
+# Lanes of a GPU are all on the device, so that none waits for the turn of another.
+_DEFAULT_SECONDS = {"cuda": 2.0}
 _MAX_TIMEOUT_NS = 1 << 62
 _MAX_ITERATIONS = 1 << 48
 
@@ -46,10 +56,14 @@ class Runner:
         self._lock = threading.Lock()
         self._closed = False
         self._lender: Runner | None = None
+        self._input_names = {buffer.name: None for buffer in bundle.manifest.inputs}.keys()
+        # Version of the storage, addresses by slot, and what owns them.
+        self._fixed: tuple[int, NDArray[np.uint64], object] | None = None
         self.driver = make_driver(bundle, drivers)
         try:
             self.driver.load(bundle)
             self.storage = Storage(self.driver, bundle)
+            self.exchange = self.driver.exchange(stays=False)
         except BaseException:
             self.driver.close()
             raise
@@ -89,6 +103,7 @@ class Runner:
         with self._lock:
             if not self._closed:
                 self._closed = True
+                self._fixed = None
                 self.driver.close()
                 self.storage.clear()
 
@@ -99,60 +114,161 @@ class Runner:
         self.storage.borrow_states(lender.storage)
         self._lender = lender
 
-    def check(
-        self, values: Inputs, iterations: int = 1, trace: object = None
-    ) -> dict[str, NDArray[Any]]:
-        """The arrays of a run's inputs; raises one InvalidUsageError for all that is wrong."""
-        inputs = self.bundle.manifest.inputs
-        names = [buffer.name for buffer in inputs]
-        problems = name_problems(values, names, names, "input") + self.storage.unbound_problems()
-        if not _is_count(iterations):
-            problems.append(f"iterations is {iterations!r}; it must be a positive integer")
-        if trace is not None and not self.bundle.manifest.traced:
-            problems.append("a trace needs a program that was compiled with trace=True")
-        arrays = check_arrays(values, inputs, problems)
-        refuse(problems, f"run {self.name!r}")
-        return arrays
-
-    def allocate(self, buffers: tuple[Buffer, ...]) -> dict[int, Memory]:
-        """Memory for buffers, by slot."""
+    def run(
+        self,
+        exchange: Exchange,
+        values: Inputs,
+        iterations: int = 1,
+        trace: Path | None = None,
+        stream: object = None,
+        out: Mapping[str, object] | None = None,
+    ) -> dict[str, Any]:
+        """One run; see :meth:`Executable.run`. The lock must be held."""
+        place = self.driver.place(stream, values.values())
+        captured = self.driver.captures(place)
+        arrays, written = self._check(values, iterations, trace, place, out or {}, captured)
+        like = None
+        if not place.on_host:
+            like = next((values[n] for n, a in arrays.items() if isinstance(a, DeviceArray)), None)
+        results = Results(written, out, like)
+        if captured:
+            self._refuse_host(arrays, results)
+        slots = exchange.bring(arrays, results, place)
+        self._execute(slots, iterations, trace, place, captured)
+        outputs = exchange.fetch()
+        wrap = framework(list(values.values()))
         return {
-            buffer.slot: self.driver.allocate(buffer.bytes, buffer.alignment) for buffer in buffers
+            name: wrap(value) if _is_new(value) and name not in written else value
+            for name, value in outputs.items()
         }
 
-    def execute(
-        self, buffers: Mapping[int, Bound | Memory], iterations: int = 1, trace: Path | None = None
+    def _check(
+        self,
+        values: Inputs,
+        iterations: int,
+        trace: object,
+        place: Place,
+        out: Mapping[str, object],
+        captured: bool,
+    ) -> tuple[dict[str, Array], dict[str, Array]]:
+        """The arrays of a run's inputs, and of `out`; raises one InvalidUsageError for all that
+        is wrong."""
+        manifest = self.bundle.manifest
+        problems: list[str] = []
+        names = self._input_names
+        if values.keys() != names:
+            problems += name_problems(values, names, names, "input")
+        problems += self.storage.unbound_problems()
+        if not _is_count(iterations):
+            problems.append(f"iterations is {iterations!r}; it must be a positive integer")
+        if trace is not None and not manifest.traced:
+            problems.append("a trace needs a program that was compiled with trace=True")
+        if trace is not None and captured:
+            problems.append("a run that becomes part of a graph cannot be traced")
+        arrays = check_arrays(values, manifest.inputs, problems, place)
+        written: dict[str, Array] = {}
+        if out:
+            problems += name_problems(out, [b.name for b in manifest.outputs], (), "output")
+            written = check_arrays(out, manifest.outputs, problems, place)
+            problems += [
+                f"output {name!r} cannot be written in place; pass an array on the device that "
+                "the program runs on, contiguous, aligned and not read-only"
+                for name, array in written.items()
+                if not self._writable(array, manifest.outputs, name)
+            ]
+        refuse(problems, f"run {self.name!r}")
+        return arrays, written
+
+    def _writable(self, array: Array, outputs: tuple[Buffer, ...], name: str) -> bool:
+        if isinstance(array, DeviceArray):
+            return True
+        alignment = next(buffer.alignment for buffer in outputs if buffer.name == name)
+        dense = array.flags.c_contiguous and array.flags.writeable
+        return dense and self.driver.adopt(array, alignment) is not None
+
+    def _refuse_host(self, arrays: Mapping[str, Array], results: Results) -> None:
+        """A graph is replayed without the host: nothing of a run may pass through it."""
+        manifest = self.bundle.manifest
+        kinds = {buffer.name: buffer.kind for buffer in manifest.inputs}
+        problems = [
+            f"input {name!r} lies in host memory"
+            for name, array in arrays.items()
+            if not isinstance(array, DeviceArray) and kinds[name] != "scalar"
+        ]
+        if not results.capturable:
+            problems += [
+                f"output {buffer.name!r} has no array on the device: pass one in out="
+                for buffer in manifest.outputs
+                if buffer.name not in results.out
+            ]
+        refuse(problems, f"capture a run of {self.name!r}")
+
+    def _execute(
+        self,
+        slots: Slots,
+        iterations: int,
+        trace: Path | None,
+        place: Place,
+        captured: bool,
     ) -> None:
-        """Runs on `buffers` (inputs and outputs by slot); raises what `failure` makes of it."""
-        slots = self.storage.slots(buffers)
+        """Runs on `slots` (inputs and outputs); raises what `failure` makes of it."""
+        addresses, owners = self._addresses()
+        for slot, bound in slots.items():
+            addresses[slot - 1] = bound.address
         launch = Launch(
-            tuple(slot.address for slot in slots.values()),
+            addresses,
             iterations,
             self._timeout_ns(),
             trace is not None,
-            owners=slots,
+            owners=(owners, slots),
+            place=place,
+            captured=captured,
         )
         self.driver.launch(launch)
+        if captured:
+            return
         outcome = self.driver.wait()
         if not outcome.good:
             raise failure(self.bundle, outcome, launch.timeout_ns)
         if trace is not None and outcome.trace is not None:
             write_trace(trace, self.bundle, outcome.trace, outcome.iterations)
 
+    def _addresses(self) -> tuple[NDArray[np.uint64], object]:
+        """Where the buffers of all slots lie, for a run to fill in its own, and their owners."""
+        if self._fixed is None or self._fixed[0] != self.storage.version:
+            slots = self.storage.slots()
+            addresses = np.zeros(len(self.bundle.manifest.buffers), np.uint64)
+            for slot, bound in slots.items():
+                addresses[slot - 1] = bound.address
+            self._fixed = self.storage.version, addresses, slots
+        _, addresses, owners = self._fixed
+        return np.array(addresses), owners
+
+    def recheck(self, stream: object) -> None:
+        """Raises what the last replay of a captured run met. The lock must be held."""
+        for outcome in self.driver.recorded(stream):
+            if not outcome.good:
+                raise failure(self.bundle, outcome, self._timeout_ns())
+
     def _timeout_ns(self) -> int:
         """How long one wait may last.
 
         What the user sets holds. Otherwise the default, and for long programs many times what
-        the whole program should take on the cores that there are: a loaded machine is slow,
-        and slow is not hung.
+        the whole program should take, on a cpu on the cores that there are: a loaded machine
+        is slow, and slow is not hung.
         """
         seconds = knobs.TIMEOUT.get()
         if not knobs.TIMEOUT.is_set:
-            seconds = max(seconds, _PATIENCE * self._expected_ns() / 1e9)
+            backend = self.bundle.manifest.target.backend
+            seconds = _DEFAULT_SECONDS.get(backend, seconds)
+            seconds = max(seconds, _PATIENCE * self._expected_ns / 1e9)
         return int(min(seconds * 1e9, _MAX_TIMEOUT_NS))
 
+    @functools.cached_property
     def _expected_ns(self) -> float:
-        crowding = max(1.0, len(self.bundle.tables.lanes) / host.cores())
+        crowding = 1.0
+        if self.bundle.manifest.target.backend == "cpu":
+            crowding = max(crowding, len(self.bundle.tables.lanes) / host.cores())
         if predicted := predicted_ns(self.bundle):
             return predicted * crowding
         # No scheduler predicted it: all work, one task after the other, at a modest pace.
@@ -162,7 +278,14 @@ class Runner:
         )
 
 
+def _is_new(value: object) -> bool:
+    """Whether an output is an array of the host's, which the caller's framework has to wrap."""
+    return isinstance(value, np.ndarray)
+
+
 def _is_count(value: object) -> bool:
+    if value.__class__ is int:
+        return 1 <= cast("int", value) <= _MAX_ITERATIONS
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
         return False
     return 1 <= operator.index(value) <= _MAX_ITERATIONS

@@ -10,7 +10,8 @@ import numpy as np
 
 from ..bundle.format import ALIGNMENT
 from .arrays import fetch, store
-from .binding import Bound, check_arrays, name_problems, place, refuse
+from .binding import Array, Bound, check_arrays, name_problems, place, refuse
+from .device_arrays import DeviceArray
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,6 +28,8 @@ class Storage:
     def __init__(self, driver: Driver, bundle: Bundle) -> None:
         self._driver = driver
         self._manifest = bundle.manifest
+        # Grows when another address serves as one of its buffers.
+        self.version = 0
         self._parameters: dict[str, Bound] = {}
         self._initial: dict[str, NDArray[Any]] = {}
         self._constants = {
@@ -47,19 +50,28 @@ class Storage:
         buffers = {buffer.name: buffer for buffer in manifest.parameters + manifest.states}
         given = [name for name in values if strict or name in buffers]
         problems = name_problems(given, buffers, self.unbound(), "parameter")
-        arrays = check_arrays(values, buffers.values(), problems)
+        where = self._driver.place(None, ())
+        arrays = check_arrays(values, buffers.values(), problems, where)
         refuse(problems, f"bind {program!r}")
+        self._driver.settle(where)
         for name, array in arrays.items():
             buffer = buffers[name]
             if buffer.kind == "state":
-                self._initial[name] = np.array(array)
+                self._initial[name] = self._copy(array)
                 self._reset_state(buffer)
             else:
                 self._bind(buffer, array)
+        self.version += 1
 
-    def _bind(self, buffer: Buffer, array: NDArray[Any]) -> None:
+    def _copy(self, array: Array) -> NDArray[Any]:
+        """An array's present value, which stays when the array changes."""
+        if isinstance(array, DeviceArray):
+            return self._driver.download(array.address, array.dtype, array.shape)
+        return np.array(array)
+
+    def _bind(self, buffer: Buffer, array: Array) -> None:
         bound = self._parameters[buffer.name] = place(self._driver, array, buffer)
-        if bound.copied:
+        if bound.copied and isinstance(array, np.ndarray):
             reason = "aligned" if array.flags.c_contiguous else "contiguous"
             _log.debug(
                 "%s: copied %r, which is not %s", self._manifest.program, buffer.name, reason
@@ -67,6 +79,8 @@ class Storage:
 
     def unbound(self) -> list[str]:
         """Names of the parameters that have no array yet."""
+        if len(self._parameters) == len(self._manifest.parameters):
+            return []
         return [
             item.name for item in self._manifest.parameters if item.name not in self._parameters
         ]
@@ -103,6 +117,7 @@ class Storage:
                 )
         refuse(problems, f"share the states of {lender._manifest.program!r}")
         self._states = {name: lender._states[name] for name in self._states}
+        self.version += 1
 
     def _reset_state(self, buffer: Buffer) -> None:
         initial = self._initial.get(buffer.name)
@@ -112,14 +127,14 @@ class Storage:
         """A copy of a state's present value."""
         return np.array(fetch(self._states[buffer.name], buffer))
 
-    def slots(self, run: Mapping[int, Bound | Memory]) -> dict[int, Bound | Memory]:
-        """What serves as each slot's buffer, in the order of slots; `run` holds a run's own."""
-        slots: dict[int, Bound | Memory] = {**self._constants, **run}
+    def slots(self) -> dict[int, Bound | Memory]:
+        """What serves as the buffer of each slot that is not of a run."""
+        slots: dict[int, Bound | Memory] = dict(self._constants)
         for buffer in self._manifest.parameters:
             slots[buffer.slot] = self._parameters[buffer.name]
         for buffer in self._manifest.states:
             slots[buffer.slot] = self._states[buffer.name]
-        return dict(sorted(slots.items()))
+        return slots
 
     def clear(self) -> None:
         """Lets go of everything; no call may follow."""

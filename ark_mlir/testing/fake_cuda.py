@@ -1,6 +1,7 @@
 """A stand-in for ``cuda.bindings.driver``: memory of the host, lanes as threads.
 
 What is loaded as a module is a shared object for the cpu target, so that launches compute.
+Streams keep the order of what they are given; they go on when somebody asks the driver something.
 Any call can be made to fail, and what was taken and not given back is counted.
 """
 
@@ -8,6 +9,9 @@ from __future__ import annotations
 
 import ctypes
 import threading
+import time
+from collections import deque
+from collections.abc import Callable
 from enum import IntEnum
 from types import SimpleNamespace
 from typing import Any, cast
@@ -20,10 +24,21 @@ from ..runtime.image import Image
 _OUT_OF_MEMORY = 2
 _INVALID_VALUE = 1
 _NOT_READY = 600
+_CAPTURE_UNSUPPORTED = 900
+_CAPTURE_IMPLICIT = 906
 _GIVE_BACK = {
-    "cuDevicePrimaryCtxRelease", "cuMemFree", "cuModuleUnload", "cuStreamDestroy",
+    "cuDevicePrimaryCtxRelease", "cuEventDestroy", "cuMemFree", "cuMemFreeHost", "cuModuleUnload",
+    "cuStreamDestroy",
 }  # fmt: skip
-_TAKE = {"cuDevicePrimaryCtxRetain", "cuMemAlloc", "cuModuleLoadData", "cuStreamCreate"}
+_TAKE = {
+    "cuDevicePrimaryCtxRetain", "cuEventCreate", "cuMemAlloc", "cuMemHostAlloc",
+    "cuModuleLoadData", "cuStreamCreate",
+}  # fmt: skip
+# While a thread captures, these would end its capture.
+_UNSAFE = {"cuMemAlloc", "cuMemHostAlloc", "cuModuleLoadData", "cuStreamSynchronize"} | _GIVE_BACK
+
+# Does its work, or says that it has to be tried again.
+Operation = Callable[[], bool]
 
 
 class _Attribute(IntEnum):
@@ -31,6 +46,24 @@ class _Attribute(IntEnum):
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76
     CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97
+
+
+class _Event:
+    """The last record of it, which has happened or not."""
+
+    def __init__(self) -> None:
+        self.pending = 0
+
+
+class _Stream:
+    def __init__(self) -> None:
+        self.queue: deque[Operation] = deque()
+        # What a graph is made of, while one is captured.
+        self.graph: list[Callable[[], Operation]] | None = None
+
+    def advance(self) -> None:
+        while self.queue and self.queue[0]():
+            self.queue.popleft()
 
 
 class FakeCuda:
@@ -42,20 +75,33 @@ class FakeCuda:
 
     Attributes:
         calls: names of the calls so far.
-        held: how many contexts, streams, modules and allocations are taken and not given back.
+        held: how many contexts, streams, events, modules and allocations are taken and not given
+            back.
+        launched: the streams of the launches so far.
+        waits: pairs of streams, the first of which was made to wait for the second.
     """
 
     CUdevice_attribute = _Attribute
     CUfunction_attribute = SimpleNamespace(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=8)
     CUstream_flags = SimpleNamespace(CU_STREAM_NON_BLOCKING=1)
+    CUevent_flags = SimpleNamespace(CU_EVENT_DISABLE_TIMING=2)
+    CUstreamCaptureStatus = SimpleNamespace(CU_STREAM_CAPTURE_STATUS_NONE=0)
+    CUlaunchAttributeID = SimpleNamespace(CU_LAUNCH_ATTRIBUTE_COOPERATIVE=2)
+    CU_MEMHOSTALLOC_DEVICEMAP = 2
 
     def __init__(self, fail_at: int = -1, sms: int = 132) -> None:
         self.fail_at = fail_at
         self.sms = sms
         self.calls: list[str] = []
         self.held = 0
+        self.launched: list[int] = []
+        self.waits: list[tuple[int, int]] = []
         self._memory: dict[int, Any] = {}
-        self._lanes: list[threading.Thread] = []
+        self._streams: dict[int, _Stream] = {0: _Stream()}
+        self._recorders: dict[int, int] = {}
+        # Launches that were given to a stream and have not ended.
+        self._under_way = 0
+        self._advancing = False
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("cu"):
@@ -63,18 +109,71 @@ class FakeCuda:
         function = getattr(self, f"_{name}", self._nothing)
 
         def call(*arguments: Any) -> tuple[Any, ...]:
+            self._advance()
             # How often a waiting host asks is no property of a run.
-            if name == "cuStreamQuery" and any(lane.is_alive() for lane in self._lanes):
+            if name == "cuEventQuery" and arguments[0].pending:
                 return (_NOT_READY,)
             if name not in _GIVE_BACK:
                 self.calls.append(name)
                 if len(self.calls) == self.fail_at:
                     return (_OUT_OF_MEMORY, None)
+            if name in _UNSAFE and any(stream.graph is not None for stream in self._all()):
+                return (_CAPTURE_UNSUPPORTED, None)
             result: Any = function(*arguments)
             self.held += (name in _TAKE) - (name in _GIVE_BACK)
+            self._advance()
             return cast("tuple[Any, ...]", result) if isinstance(result, tuple) else (0, result)
 
         return call
+
+    def _all(self) -> list[_Stream]:
+        return list(self._streams.values())
+
+    def _advance(self) -> None:
+        # Memory may be let go of in the midst of it.
+        if self._advancing:
+            return
+        self._advancing = True
+        try:
+            for stream in self._all():
+                stream.advance()
+        finally:
+            self._advancing = False
+
+    # -- for tests ---------------------------------------------------------------------------
+
+    def new_stream(self) -> int:
+        """A stream of the caller's; not counted in `held`."""
+        handle = 1000 + len(self._streams)
+        self._streams[handle] = _Stream()
+        return handle
+
+    def delay(self, stream: int, operation: Operation) -> None:
+        """Gives a stream some work: a function that says whether it is done."""
+        self._streams[stream].queue.append(operation)
+
+    def begin_capture(self, stream: int) -> None:
+        """What the stream is given from now on becomes part of a graph."""
+        self._streams[stream].graph = []
+
+    def end_capture(self, stream: int) -> Callable[[int], None]:
+        """The graph, as a function that gives it to a stream."""
+        nodes = self._streams[stream].graph
+        assert nodes is not None
+        self._streams[stream].graph = None
+
+        def replay(target: int) -> None:
+            for node in nodes:
+                self._streams[target].queue.append(node())
+            self._advance()
+
+        return replay
+
+    def synchronize(self, stream: int) -> None:
+        """Waits for all that a stream was given."""
+        self._cuStreamSynchronize(stream)
+
+    # -- the driver's functions --------------------------------------------------------------
 
     def cuGetErrorName(self, code: int) -> tuple[int, bytes]:
         """The name of an error."""
@@ -83,6 +182,15 @@ class FakeCuda:
     def cuGetErrorString(self, code: int) -> tuple[int, bytes]:
         """What it means."""
         return 0, {2: b"out of memory"}.get(code, b"invalid argument")
+
+    class CUlaunchAttribute:
+        """An attribute of a launch."""
+
+        def __init__(self) -> None:
+            self.value = SimpleNamespace(cooperative=0)
+
+    class CUlaunchConfig(SimpleNamespace):
+        """A launch but for the kernel and its parameters."""
 
     def _nothing(self, *arguments: Any) -> int:
         del arguments
@@ -98,25 +206,97 @@ class FakeCuda:
         }[key]
 
     def _cuMemAlloc(self, nbytes: int) -> int:
-        block = np.full(nbytes, 0xFF, np.uint8)
-        self._memory[block.ctypes.data] = block
-        return block.ctypes.data
+        block = np.full(nbytes + 256, 0xFF, np.uint8)
+        address = block.ctypes.data + -block.ctypes.data % 256
+        self._memory[address] = block
+        return address
+
+    def _cuMemHostAlloc(self, nbytes: int, flags: int) -> int:
+        del flags
+        return self._cuMemAlloc(nbytes)
 
     def _cuMemFree(self, address: int) -> None:
+        # As the driver does, waits for whatever may use the memory.
+        while self._under_way and not self._advancing:
+            self._advance()
+            time.sleep(0)
         del self._memory[address]
 
-    def _cuMemsetD8(self, address: int, byte: int, nbytes: int) -> None:
-        ctypes.memset(address, byte, nbytes)
+    _cuMemFreeHost = _cuMemFree
 
-    def _cuMemcpyHtoD(self, target: int, source: int, nbytes: int) -> None:
-        ctypes.memmove(target, source, nbytes)
+    # -- streams and events ------------------------------------------------------------------
 
-    def _cuMemcpyDtoH(self, target: int, source: int, nbytes: int) -> None:
-        ctypes.memmove(target, source, nbytes)
+    def _cuStreamCreate(self, flags: int) -> int:
+        del flags
+        return self.new_stream()
 
-    def _cuMemcpyHtoDAsync(self, target: int, source: int, nbytes: int, stream: int) -> None:
-        del stream
-        ctypes.memmove(target, source, nbytes)
+    def _cuStreamDestroy(self, stream: int) -> None:
+        del self._streams[stream]
+
+    def _cuStreamIsCapturing(self, stream: int) -> int:
+        return int(self._streams[stream].graph is not None)
+
+    def _cuStreamSynchronize(self, stream: int) -> None:
+        while self._streams[stream].queue:
+            self._advance()
+            time.sleep(0)
+
+    def _give(self, stream: int, make: Callable[[], Operation]) -> tuple[int]:
+        """Work for a stream: for now, or for every replay of the graph that is captured."""
+        target = self._streams[stream]
+        if target.graph is not None:
+            target.graph.append(make)
+        elif stream == 0 and any(other.graph is not None for other in self._all()):
+            return (_CAPTURE_IMPLICIT,)
+        else:
+            target.queue.append(make())
+        return (0,)
+
+    def _do(self, stream: int, work: Callable[[], object]) -> tuple[int]:
+        def operation() -> bool:
+            work()
+            return True
+
+        return self._give(stream, lambda: operation)
+
+    def _cuEventCreate(self, flags: int) -> _Event:
+        del flags
+        return _Event()
+
+    def _cuEventRecord(self, event: _Event, stream: int) -> tuple[int]:
+        event.pending += 1
+        self._recorders[id(event)] = stream
+
+        def happen() -> None:
+            event.pending -= 1
+
+        return self._do(stream, happen)
+
+    def _cuStreamWaitEvent(self, stream: int, event: _Event, flags: int) -> tuple[int]:
+        del flags
+        self.waits.append((stream, self._recorders[id(event)]))
+        return self._give(stream, lambda: lambda: not event.pending)
+
+    def _cuEventQuery(self, event: _Event) -> None:
+        pass
+
+    # -- copies and launches -----------------------------------------------------------------
+
+    def _cuMemsetD8Async(self, address: int, byte: int, nbytes: int, stream: int) -> tuple[int]:
+        return self._do(stream, lambda: ctypes.memset(address, byte, nbytes))
+
+    def _cuMemcpyHtoDAsync(self, target: int, source: int, nbytes: int, stream: int) -> tuple[int]:
+        if not any(self._lies_in(source, block) for block in self._memory.values()):
+            # Memory that is not pinned is read before the call returns.
+            copy = ctypes.string_at(source, nbytes)
+            return self._do(stream, lambda: ctypes.memmove(target, copy, nbytes))
+        return self._do(stream, lambda: ctypes.memmove(target, source, nbytes))
+
+    def _cuMemcpyDtoHAsync(self, target: int, source: int, nbytes: int, stream: int) -> tuple[int]:
+        return self._do(stream, lambda: ctypes.memmove(target, source, nbytes))
+
+    def _lies_in(self, address: int, block: Any) -> bool:
+        return 0 <= address - block.ctypes.data < block.nbytes
 
     def _cuModuleLoadData(self, image: bytes) -> Image:
         return Image(memoryview(image), "fake")
@@ -124,17 +304,39 @@ class FakeCuda:
     def _cuModuleGetFunction(self, module: Image, name: bytes) -> Any:
         return module.function(name.decode())
 
-    def _cuLaunchCooperativeKernel(self, function: Any, lanes: int, *rest: Any) -> tuple[int]:
-        (address,), _ = rest[-1]
-        if lanes > self.sms:
+    def _cuLaunchKernelEx(
+        self, config: Any, function: Any, parameters: int, extra: int
+    ) -> tuple[int]:
+        del extra
+        cooperative = any(
+            attribute.id == 2 and attribute.value.cooperative
+            for attribute in config.attrs[: config.numAttrs]
+        )
+        if config.gridDimX > self.sms or not cooperative:
             return (_INVALID_VALUE,)
-        codes = ArkContext.from_address(address).codes
+        self.launched.append(config.hStream)
+        # Parameters are read at the call: an array of addresses, here of one.
+        argument = ctypes.c_uint64.from_address(parameters).value
+        context = ctypes.c_uint64.from_address(argument).value
+        return self._give(config.hStream, lambda: self._launch(config.gridDimX, function, context))
+
+    def _launch(self, lanes: int, function: Any, context: int) -> Operation:
+        threads: list[threading.Thread] = []
+        self._under_way += 1
 
         def walk(lane: int) -> None:
-            code = function(address, lane)
+            code = function(context, lane)
+            codes = ArkContext.from_address(context).codes
             ctypes.c_int32.from_address(codes + 4 * lane).value = code
 
-        self._lanes = [threading.Thread(target=walk, args=(lane,)) for lane in range(lanes)]
-        for lane in self._lanes:
-            lane.start()
-        return (0,)
+        def run() -> bool:
+            if not threads:
+                threads.extend(threading.Thread(target=walk, args=(n,)) for n in range(lanes))
+                for thread in threads:
+                    thread.start()
+            if any(thread.is_alive() for thread in threads):
+                return False
+            self._under_way -= 1
+            return True
+
+        return run

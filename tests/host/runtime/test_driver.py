@@ -11,6 +11,8 @@ import pytest
 import ark_mlir as ark
 from ark_mlir.runtime import Executable, Fault, Launch, Outcome, Stop
 from ark_mlir.runtime.cpu import HostMemory
+from ark_mlir.runtime.exchange import HostExchange
+from ark_mlir.runtime.streams import Place
 from ark_mlir.testing.toy import add_program
 
 Array = np.ndarray[Any, Any]
@@ -34,6 +36,7 @@ class FakeDriver:
 
     def load(self, bundle: Any) -> None:
         self._call("load")
+        self.bundle = bundle
 
     def allocate(self, nbytes: int, alignment: int) -> HostMemory:
         self._call("allocate")
@@ -42,6 +45,26 @@ class FakeDriver:
     def adopt(self, array: Array, alignment: int) -> int | None:
         self._call("adopt")
         return None
+
+    device = (1, 0)
+
+    def place(self, stream: object, values: Any) -> Place:
+        return Place()
+
+    def settle(self, place: Place) -> None:
+        self._call("settle")
+
+    def download(self, address: int, dtype: Any, shape: tuple[int, ...]) -> Array:
+        raise AssertionError("nothing lies on a device")
+
+    def exchange(self, stays: bool) -> HostExchange:
+        return HostExchange(self, self.bundle.manifest, stays)
+
+    def captures(self, place: Place) -> bool:
+        return False
+
+    def recorded(self, stream: object) -> list[Outcome]:
+        return []
 
     def launch(self, launch: Launch) -> None:
         self._call("launch")

@@ -1,0 +1,117 @@
+"""How arrays of runs get to a GPU and back: not at all where they lie there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .binding import Array
+from .device_arrays import DeviceArray, Results
+
+if TYPE_CHECKING:
+    from ..bundle import Buffer
+    from .cuda import CudaDriver
+    from .cuda_memory import CudaMemory
+    from .exchange import Slots
+    from .streams import Place
+
+
+class Used(NamedTuple):
+    """An address that a run uses, and what keeps it alive."""
+
+    address: int
+    owner: object
+
+
+class _Output:
+    """An output: where it is on both sides when it goes to the host."""
+
+    def __init__(self, buffer: Buffer, driver: CudaDriver) -> None:
+        self.buffer = buffer
+        self.staged = driver.record.output(buffer)
+        self.memory: CudaMemory | None = None
+        self.value: Any = None
+        if self.staged is not None:
+            offset = driver.record.layout.outputs[buffer.slot]
+            self.used = Used(driver.record.device.address + offset, None)
+
+
+class _Input:
+    """An input: where it is on both sides when it comes from the host."""
+
+    def __init__(self, buffer: Buffer, driver: CudaDriver) -> None:
+        self.buffer = buffer
+        self.staged = driver.record.input(buffer)
+        self.memory: CudaMemory | None = None
+        if self.staged is not None:
+            offset = driver.record.layout.inputs[buffer.slot]
+            self.used = Used(driver.record.device.address + offset, None)
+
+
+class CudaExchange:
+    """See :class:`ark_mlir.runtime.exchange.Exchange`; memory is made once, on first use."""
+
+    def __init__(self, driver: CudaDriver) -> None:
+        self._driver = driver
+        manifest = driver.bundle.manifest
+        self._inputs = [_Input(buffer, driver) for buffer in manifest.inputs]
+        self._outputs = [_Output(buffer, driver) for buffer in manifest.outputs]
+
+    def bring(self, arrays: Mapping[str, Array], results: Results, where: Place) -> Slots:
+        """See :meth:`Exchange.bring`."""
+        slots: dict[int, Any] = {}
+        for item in self._inputs:
+            slots[item.buffer.slot] = self._bring(item, arrays[item.buffer.name], where)
+        on_host = False
+        for item in self._outputs:
+            used = slots[item.buffer.slot] = self._make(item, results, where)
+            on_host = on_host or used.owner is None
+        self._driver.reads_outputs = on_host
+        return slots
+
+    def _bring(self, item: _Input, array: Array, where: Place) -> Used:
+        if isinstance(array, DeviceArray):
+            return Used(array.address, array.owner)
+        if item.staged is not None:
+            item.staged[...] = array
+            return item.used
+        if item.memory is None:
+            item.memory = self._driver.allocate(item.buffer.bytes, item.buffer.alignment)
+        source = np.ascontiguousarray(array)
+        self._driver.send(item.memory, source, where)
+        return Used(item.memory.address, (item.memory, source))
+
+    def _make(self, item: _Output, results: Results, where: Place) -> Used:
+        """Where an output is written; without an owner if that is a part of the record."""
+        name, buffer = item.buffer.name, item.buffer
+        if name in results.out:
+            array = results.out[name]
+            item.value = results.given[name]
+            assert isinstance(array, DeviceArray)
+            return Used(array.address, array.owner)
+        if results.on_device:
+            item.value, made = results.make(
+                buffer, where, lambda: self._driver.allocate(buffer.bytes, buffer.alignment)
+            )
+            return Used(made.address, made.owner)
+        item.value = None
+        if item.staged is not None:
+            return item.used
+        if item.memory is None:
+            item.memory = self._driver.allocate(buffer.bytes, buffer.alignment)
+        return Used(item.memory.address, item.memory)
+
+    def fetch(self) -> dict[str, Any]:
+        """See :meth:`Exchange.fetch`."""
+        return {item.buffer.name: self._fetch(item) for item in self._outputs}
+
+    def _fetch(self, item: _Output) -> Any:
+        if item.value is not None:
+            value, item.value = item.value, None
+            return value
+        if item.staged is not None:
+            return np.array(item.staged)
+        assert item.memory is not None
+        return item.memory.read(item.buffer.dtype.numpy, item.buffer.shape)

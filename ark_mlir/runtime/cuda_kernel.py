@@ -1,0 +1,162 @@
+"""A kernel on a GPU, and what belongs to it for as long as it is loaded."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import UnsupportedError
+from . import abi
+from .cuda_memory import CudaMemory, download
+from .cuda_record import LaunchRecord, RecordLayout
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ..bundle import Bundle
+    from .cuda_api import CudaApi
+
+_WARP = 32
+_TABLES = ("instructions", "lanes", "tasks", "operands")
+
+
+class CudaKernel:
+    """A loaded kernel: its function, arena, tables, and the semaphores of ordinary runs.
+
+    Args:
+        api: the driver API.
+        stream: what copies of the host go through.
+        bundle: the program.
+
+    Raises UnsupportedError where this GPU cannot hold it, DeviceError where memory is short.
+    """
+
+    def __init__(self, api: CudaApi, stream: object, bundle: Bundle) -> None:
+        self.api = api
+        self.bundle = bundle
+        self.lanes = len(bundle.tables.lanes)
+        self.threads = bundle.manifest.target.warps * _WARP
+        self.layout = RecordLayout(bundle.manifest, self.lanes)
+        self._stream = stream
+        self._resources = ExitStack()
+        self._configs: dict[int, Any] = {}
+        try:
+            _check_architecture(api, bundle)
+            self._load()
+            self._allocate()
+        except BaseException:
+            self.free()
+            raise
+
+    def _load(self) -> None:
+        image = bytes(self.bundle.sections["kernel"])
+        module = self.api.call("cuModuleLoadData", image)
+        self._resources.callback(self.api.call, "cuModuleUnload", module)
+        entry = self.bundle.manifest.entry.encode()
+        self._function = self.api.call("cuModuleGetFunction", module, entry)
+        self._shared_memory = self._take_shared_memory()
+        self._check_residency()
+
+    def _allocate(self) -> None:
+        manifest, instructions = self.bundle.manifest, self.bundle.tables.instructions
+        self._arena = self.memory(manifest.arena)
+        self._tables: dict[str, CudaMemory] = {}
+        for name in _TABLES:
+            table = np.frombuffer(self.bundle.sections[name], np.uint8)
+            self._tables[name] = self.memory(table.nbytes)
+            self._tables[name].upload(table)
+        self.semaphores = self.make_semaphores()
+        self.trace = self.memory(16 * len(instructions) * manifest.traced)
+
+    def memory(self, nbytes: int) -> CudaMemory:
+        """Memory that is given back with the kernel."""
+        memory = CudaMemory(self.api, self._stream, nbytes)
+        self._resources.callback(memory.free)
+        return memory
+
+    def make_semaphores(self) -> CudaMemory:
+        """A set of semaphores at zero."""
+        return self.memory(max(len(self.bundle.manifest.semaphores), 1) * abi.SEMAPHORE_STRIDE)
+
+    def make_record(self, semaphores: CudaMemory) -> LaunchRecord:
+        """A launch record that knows all but the run."""
+        record = LaunchRecord(self.api, self._stream, self.layout)
+        self._resources.callback(record.free)
+        record.slots[0] = self._arena.address
+        record.set(semaphores=semaphores.address)
+        record.set(**{name: table.address for name, table in self._tables.items()})
+        return record
+
+    def launch(self, record: LaunchRecord, stream: int) -> None:
+        """Starts all lanes, in the order of a stream."""
+        config = self._configs.get(stream)
+        if config is None:
+            config = self._configs[stream] = self._config(stream)
+        self.api.call("cuLaunchKernelEx", config, self._function, record.parameters, 0)
+
+    def _config(self, stream: int) -> Any:
+        driver = self.api.driver
+        attribute = driver.CUlaunchAttribute()
+        attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
+        attribute.value.cooperative = 1
+        config = driver.CUlaunchConfig()
+        config.gridDimX, config.gridDimY, config.gridDimZ = self.lanes, 1, 1
+        config.blockDimX, config.blockDimY, config.blockDimZ = self.threads, 1, 1
+        config.sharedMemBytes = self._shared_memory
+        config.hStream = stream
+        config.attrs = [attribute]
+        config.numAttrs = 1
+        return config
+
+    def counters(self, semaphores: CudaMemory, stream: object) -> NDArray[np.uint64]:
+        """The semaphores of a set, ``[S]``, in the order of a stream."""
+        count = len(self.bundle.manifest.semaphores)
+        shape = (max(count, 1), abi.SEMAPHORE_STRIDE // 8)
+        lines: NDArray[np.uint64]
+        lines = download(self.api, stream, semaphores.address, np.dtype(np.uint64), shape)
+        return np.array(lines[:count, 0])
+
+    def _take_shared_memory(self) -> int:
+        """What the kernel uses; the rest of an SM's memory is its L1 cache."""
+        wanted = self.bundle.manifest.target.shared_memory
+        most = self.api.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
+        if wanted > most:
+            raise UnsupportedError(
+                f"the program needs {wanted} bytes of shared memory; a CTA of this GPU has {most}",
+                location=self.bundle.where,
+            )
+        key = self.api.driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        self.api.call("cuFuncSetAttribute", self._function, key, wanted)
+        return wanted
+
+    def _check_residency(self) -> None:
+        """Lanes wait for each other, so that all CTAs must be on the device at once."""
+        each = self.api.call(
+            "cuOccupancyMaxActiveBlocksPerMultiprocessor",
+            self._function, self.threads, self._shared_memory,
+        )  # fmt: skip
+        room = each * self.api.attribute("MULTIPROCESSOR_COUNT")
+        if self.lanes > room:
+            raise UnsupportedError(
+                f"the program has {self.lanes} lanes; this GPU holds {room} of its CTAs at once",
+                location=self.bundle.where,
+            )
+
+    def free(self) -> None:
+        """Gives all of it back."""
+        self._resources.close()
+
+
+def _check_architecture(api: CudaApi, bundle: Bundle) -> None:
+    """A cubin runs on its own major version, from its minor version on; `a` on none but its own."""
+    arch = bundle.manifest.target.arch
+    major, minor = (api.attribute(f"COMPUTE_CAPABILITY_{part}") for part in ("MAJOR", "MINOR"))
+    number = int(arch.removeprefix("sm_").rstrip("af"))
+    same = number == 10 * major + minor
+    newer = not arch.endswith("a") and number // 10 == major and number % 10 <= minor
+    if not (same or newer):
+        raise UnsupportedError(
+            f"the bundle is for {arch}; this GPU is sm_{major}{minor}", location=bundle.where
+        )

@@ -1,0 +1,108 @@
+"""Where a run happens: the device that its arrays must lie on, and the stream that orders it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from ..errors import InvalidUsageError
+
+HOST_DEVICES = (1, 3, 11, 13)  # DLPack's: plain, and pinned or managed memory of CUDA and ROCm
+CUDA = 2
+DEVICE_NAMES = {2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm", 14: "oneapi"}
+
+
+@dataclass
+class Place:
+    """A device and, of a run on a GPU, its stream.
+
+    Attributes:
+        device: DLPack's type and number of the device.
+        stream: handle of the stream that the run goes to; None for the driver's own.
+        producers: handles of the streams that write what the run reads; it starts after what
+            they have been given so far.
+    """
+
+    device: tuple[int, int] = (1, 0)
+    stream: int | None = None
+    producers: set[int] = field(default_factory=set[int])
+
+    @property
+    def on_host(self) -> bool:
+        """Whether it is the host's memory."""
+        return self.device[0] in HOST_DEVICES
+
+
+def device_name(device: tuple[int, int]) -> str:
+    """A device in words.
+
+    Example:
+        >>> device_name((2, 1)), device_name((1, 0)), device_name((99, 0))
+        ('cuda:1', 'host memory', 'device type 99')
+    """
+    kind, number = device
+    if kind in HOST_DEVICES:
+        return "host memory"
+    return f"{DEVICE_NAMES[kind]}:{number}" if kind in DEVICE_NAMES else f"device type {kind}"
+
+
+def torch_of(value: object) -> Any:
+    """The module torch where `value` is a tensor of it on a GPU of NVIDIA, else None."""
+    # A program that never imported torch has none of its tensors.
+    torch = cast("Any", sys.modules.get("torch"))
+    if torch is None or not isinstance(value, torch.Tensor) or not cast("Any", value).is_cuda:
+        return None
+    return torch if torch.version.hip is None else None
+
+
+def torch_stream(torch: Any, ordinal: int) -> int:
+    """The handle of torch's current stream on a GPU."""
+    return int(torch.cuda.current_stream(ordinal).cuda_stream)
+
+
+def current_stream(ordinal: int) -> int:
+    """The handle of torch's current stream where torch has started CUDA, else of the default."""
+    torch = cast("Any", sys.modules.get("torch"))
+    if torch is None or not torch.cuda.is_initialized():
+        return 0
+    return torch_stream(torch, ordinal)
+
+
+def stream_handle(stream: object) -> int:
+    """The handle of what a caller calls a stream.
+
+    Args:
+        stream: a handle, or a stream of torch, cupy, cuda.core or whatever has
+            ``__cuda_stream__``.
+
+    Raises InvalidUsageError on anything else.
+    """
+    if isinstance(stream, int) and not isinstance(stream, bool):
+        return stream
+    given: Any = stream
+    if hasattr(given, "__cuda_stream__"):
+        # A method by the protocol, a property in early versions of cuda.core.
+        protocol: Any = given.__cuda_stream__
+        record: Any = protocol() if callable(protocol) else protocol
+        return int(record[1])
+    for attribute in ("cuda_stream", "ptr"):
+        if isinstance(handle := getattr(given, attribute, None), int):
+            return handle
+    raise InvalidUsageError(
+        f"stream is a {type(stream).__name__}; pass a handle, or a stream of torch, cupy or "
+        "cuda.core"
+    )
+
+
+def choose_stream(stream: object, values: Iterable[object], ordinal: int) -> int | None:
+    """The stream that a run goes to: what the caller says, else torch's current one where any
+    of its tensors on this GPU is given, else None."""
+    if stream is not None:
+        return stream_handle(stream)
+    for value in values:
+        torch = torch_of(value)
+        if torch is not None and cast("Any", value).get_device() == ordinal:
+            return torch_stream(torch, ordinal)
+    return None
