@@ -28,6 +28,9 @@ class Report:
         arena_bytes: memory of all intermediates; `largest_live_set` is its lower bound.
         parameter_bytes, state_bytes, constant_bytes, input_bytes, output_bytes: buffers.
         kernel_bytes: size of the kernel's image.
+        registers, spill_bytes, shared_bytes: of a GPU's kernel: registers of a thread, bytes that
+            a thread moves to and from memory for lack of them, shared memory of a CTA; None
+            where nothing says so.
         flops, traffic_bytes: work of one iteration, as the tasks declare it.
         predicted_ns: predicted time of one iteration.
         bound_in_place, bound_copied: bytes of parameters used where they were, or copied.
@@ -60,6 +63,9 @@ class Report:
     flops: int
     traffic_bytes: int
     predicted_ns: int
+    registers: int | None = None
+    spill_bytes: int | None = None
+    shared_bytes: int | None = None
     bound_in_place: int = 0
     bound_copied: int = 0
     task_ops: tuple[tuple[tuple[str, ...], int], ...] = ()
@@ -82,7 +88,7 @@ class Report:
             ("states", size(self.state_bytes)),
             ("constants", size(self.constant_bytes)),
             ("inputs, outputs", f"{size(self.input_bytes)}, {size(self.output_bytes)}"),
-            ("kernel", size(self.kernel_bytes)),
+            ("kernel", f"{size(self.kernel_bytes)}{self._resources()}"),
             ("work", f"{self.flops / 1e9:.3g} GFLOP, {size(self.traffic_bytes)} moved"),
             ("predicted time", duration(self.predicted_ns)),
         ]
@@ -100,6 +106,19 @@ class Report:
         ratio = self.arena_bytes / self.largest_live_set
         return f" ({ratio:.2f} x the largest live set)"
 
+    def _resources(self) -> str:
+        """What the kernel takes of an SM, where that is known."""
+        words = [
+            text
+            for value, text in (
+                (self.registers, f"{self.registers} registers"),
+                (self.spill_bytes, f"{size(self.spill_bytes or 0)} spilled"),
+                (self.shared_bytes, f"{size(self.shared_bytes or 0)} of shared memory"),
+            )
+            if value is not None
+        ]
+        return f" ({', '.join(words)})" if words else ""
+
     def _bound(self) -> str:
         if not self.bound_in_place + self.bound_copied:
             return ""
@@ -115,6 +134,10 @@ def make_report(bundle: Bundle, in_place: int = 0, copied: int = 0) -> Report:
         for kind in ("parameter", "state", "constant", "input", "output")
     }
     target = manifest.target
+
+    def resource(name: str) -> int | None:
+        return int(manifest.statistics[name]) if name in manifest.statistics else None
+
     return Report(
         program=manifest.program,
         target=f"{target.backend} ({target.arch})",
@@ -141,6 +164,9 @@ def make_report(bundle: Bundle, in_place: int = 0, copied: int = 0) -> Report:
         flops=sum(task.flops for task in manifest.tasks),
         traffic_bytes=sum(task.bytes for task in manifest.tasks),
         predicted_ns=predicted_ns(bundle),
+        registers=resource("registers"),
+        spill_bytes=resource("spill_bytes"),
+        shared_bytes=None if target.backend == "cpu" else target.shared_memory,
         bound_in_place=in_place,
         bound_copied=copied,
         task_ops=tuple(Counter(task.ops for task in manifest.tasks if task.ops).items()),

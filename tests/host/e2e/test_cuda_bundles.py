@@ -3,6 +3,7 @@ tests/gpu's matter."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
 import ark_mlir as ark
+from ark_mlir.cli.main import main
 from ark_mlir.targets.cuda_toolkit import assemble, find_toolkit
 
 ELF = b"\x7fELF"
@@ -35,6 +37,29 @@ def test_every_architecture(arch: str, tmp_path: Path) -> None:
     statistics = executable.bundle.manifest.statistics
     assert 0 < statistics["registers"] <= 128  # 512 threads share 65,536
     assert statistics["spill_bytes"] == 0
+
+
+def test_the_report_says_what_the_kernel_takes() -> None:
+    executable = ark.compile(layer(), target="cuda:sm_90a")
+    report = executable.report()
+    target = executable.bundle.manifest.target
+    assert report.registers == executable.bundle.manifest.statistics["registers"]
+    assert (report.spill_bytes, report.shared_bytes) == (0, target.shared_memory)
+    assert f"({report.registers} registers, 0 B spilled, " in str(report)
+    on_cpu = ark.compile(layer(), target="cpu:2").report()
+    assert on_cpu.registers is None
+    assert "registers" not in str(on_cpu)
+
+
+def test_ark_compile_prints_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "layer.mlir"
+    source.write_text(layer().mlir)
+    command = ["compile", str(source), "-o", str(tmp_path / "layer.arkbin")]
+    assert main([*command, "--target", "cuda:sm_90a", "--report"]) == 0
+    assert re.search(
+        r"kernel +\S+ KiB \(\d+ registers, 0 B spilled, .* of shared memory\)",
+        capsys.readouterr().out,
+    )
 
 
 def test_equal_programs_give_equal_bundles(tmp_path: Path) -> None:
