@@ -137,12 +137,12 @@ class Manifest:
         """What a caller passes at each run: inputs, then scalars."""
         return self.of_kind("input") + self.of_kind("scalar")
 
-    @property
+    @cached_property
     def parameters(self) -> tuple[Buffer, ...]:
         """What a caller binds once."""
         return self.of_kind("parameter")
 
-    @property
+    @cached_property
     def states(self) -> tuple[Buffer, ...]:
         """What lives on the device between runs."""
         return self.of_kind("state")

@@ -12,7 +12,14 @@ import numpy as np
 
 from ..errors import InvalidUsageError
 from .arrays import mismatch, store, to_numpy
-from .device_arrays import DeviceArray, describe, device_of, foreign_message, unusable
+from .device_arrays import (
+    DeviceArray,
+    describe,
+    device_of,
+    foreign_message,
+    unusable,
+    usable_tensor,
+)
 from .driver import Driver
 from .safetensors import read_safetensors
 from .streams import HOST_DEVICES, Place
@@ -88,9 +95,16 @@ def check_arrays(
     for buffer in buffers:
         if buffer.name not in values:
             continue
+        value = values[buffer.name]
+        if not where.on_host and (tensor := usable_tensor(value, buffer, where)) is not None:
+            arrays[buffer.name] = tensor
+            continue
+        if buffer.kind == "scalar" and value.__class__ is int and _in_range(value, buffer):
+            arrays[buffer.name] = _filled(buffer, cast("int", value))
+            continue
         name = f"{buffer.kind} {buffer.name!r}"
         try:
-            array = receive(values[buffer.name], buffer, name, where)
+            array = receive(value, buffer, name, where)
         except InvalidUsageError as error:
             problems.append(error.message)
             continue
@@ -139,12 +153,26 @@ def _scalar(value: object, buffer: Buffer, name: str) -> NDArray[Any]:
             raise InvalidUsageError(f"{name} must be one integer")
         value = array.item()
     number = int(cast("int", value))
-    low, high = buffer.dtype.integer_range
-    if buffer.maximum is not None:
-        low, high = 0, buffer.maximum
-    if not low <= number <= high:
+    if not _in_range(number, buffer):
+        low, high = _range(buffer)
         raise InvalidUsageError(f"{name} is {number}; it must be in [{low}, {high}]")
-    return np.full(buffer.shape, number, buffer.dtype.numpy)
+    return _filled(buffer, number)
+
+
+def _filled(buffer: Buffer, number: int) -> NDArray[Any]:
+    array: NDArray[Any] = np.empty(buffer.shape, buffer.dtype.numpy)
+    array[...] = number
+    return array
+
+
+def _in_range(number: Any, buffer: Buffer) -> bool:
+    low, high = _range(buffer)
+    return low <= number <= high
+
+
+def _range(buffer: Buffer) -> tuple[int, int]:
+    """The least and greatest value of a scalar."""
+    return buffer.dtype.integer_range if buffer.maximum is None else (0, buffer.maximum)
 
 
 def name_problems(

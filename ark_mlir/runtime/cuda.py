@@ -19,7 +19,7 @@ from .cuda_kernel import CudaKernel
 from .cuda_memory import CudaMemory, download
 from .cuda_record import LaunchRecord, read_results
 from .driver import Launch, Outcome
-from .streams import CUDA, Place, choose_stream, current_stream, stream_handle
+from .streams import CUDA, Place, choose_place, current_stream, stream_handle
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,6 +59,7 @@ class CudaDriver:
         self.reads_outputs = False
         self._api = CudaApi() if api is None else api
         self.device = (CUDA, self._api.ordinal)
+        self._not_capturing = self._api.driver.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE
         self._kernel: CudaKernel | None = None
         self._launch: Launch | None = None
         self._dirty = False
@@ -70,10 +71,11 @@ class CudaDriver:
         self._resources = ExitStack()
         try:
             # PyTorch and others use the primary context, too: memory can be shared with them.
-            self._context = self._acquire(
+            context = self._acquire(
                 "cuDevicePrimaryCtxRetain", "cuDevicePrimaryCtxRelease", self._api.device
             )
-            self._enter()
+            self._api.use(context)
+            self._api.enter()
             # The one for kernels; the other tells a kernel that runs to end.
             self._stream, self._side = self._make_stream(), self._make_stream()
             # Says when a run has ended, and when the work of another stream has.
@@ -99,15 +101,11 @@ class CudaDriver:
         self._resources.callback(self._api.call, "cuEventDestroy", event)
         return event
 
-    def _enter(self) -> None:
-        """Makes the context that of this thread."""
-        self._api.call("cuCtxSetCurrent", self._context)
-
     # -- what there is -----------------------------------------------------------------------
 
     def load(self, bundle: Bundle) -> None:
         """See :meth:`Driver.load`."""
-        self._enter()
+        self._api.enter()
         self._kernel = CudaKernel(self._api, self._side, bundle)
         self.record = self._kernel.make_record(self._kernel.semaphores)
         self._provide_spare(self._kernel)
@@ -125,7 +123,6 @@ class CudaDriver:
     def allocate(self, nbytes: int, alignment: int) -> CudaMemory:
         """See :meth:`Driver.allocate`: memory of a GPU is aligned to 256 bytes."""
         del alignment
-        self._enter()
         memory = CudaMemory(self._api, self._side, nbytes)
         self._handed_out.add(memory)
         return memory
@@ -137,12 +134,10 @@ class CudaDriver:
 
     def download(self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
         """See :meth:`Driver.download`."""
-        self._enter()
         return download(self._api, self._side, address, dtype, shape)
 
     def send(self, memory: CudaMemory, array: NDArray[Any], place: Place) -> None:
         """Copies an array of the host to the device, in the order of a run's stream."""
-        self._enter()
         if memory.nbytes:
             self._api.call(
                 "cuMemcpyHtoDAsync", memory.address, array.ctypes.data, memory.nbytes,
@@ -152,9 +147,9 @@ class CudaDriver:
     # -- streams -----------------------------------------------------------------------------
 
     def place(self, stream: object, values: Iterable[object]) -> Place:
-        """See :meth:`Driver.place`."""
-        chosen = choose_stream(stream, values, self.device[1])
-        return Place(self.device, self._stream if chosen is None else chosen)
+        """See :meth:`Driver.place`; the calls for a run that follow are of the same thread."""
+        self._api.enter()
+        return choose_place(stream, values, self.device, self._stream)
 
     def _stream_of(self, place: Place) -> int:
         return self._stream if place.stream is None else place.stream
@@ -162,6 +157,8 @@ class CudaDriver:
     def _follow(self, place: Place) -> int:
         """The stream of a run, made to wait for those that write what the run reads."""
         stream = self._stream_of(place)
+        if len(place.producers) == (stream in place.producers):
+            return stream
         for producer in place.producers:
             if producer != stream:
                 self._api.call("cuEventRecord", self._ready, producer)
@@ -170,7 +167,7 @@ class CudaDriver:
 
     def settle(self, place: Place) -> None:
         """See :meth:`Driver.settle`."""
-        self._enter()
+        self._api.enter()
         self._api.call("cuStreamSynchronize", self._follow(place))
 
     def exchange(self, stays: bool) -> CudaExchange:
@@ -185,9 +182,7 @@ class CudaDriver:
         stream = self._stream_of(place)
         if stream == self._stream:
             return False
-        self._enter()
-        status = self._api.driver.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE
-        return self._api.call("cuStreamIsCapturing", stream) != status
+        return self._api.call("cuStreamIsCapturing", stream) != self._not_capturing
 
     def _capture(self, kernel: CudaKernel, launch: Launch) -> None:
         """Adds a run to the graph that a stream is captured in.
@@ -220,7 +215,7 @@ class CudaDriver:
     def recorded(self, stream: object) -> list[Outcome]:
         """See :meth:`Driver.recorded`."""
         kernel = self._loaded()
-        self._enter()
+        self._api.enter()
         handle = current_stream(self.device[1]) if stream is None else stream_handle(stream)
         return [self._recorded(kernel, captured, handle) for captured in self._captured]
 
@@ -241,7 +236,6 @@ class CudaDriver:
     def launch(self, launch: Launch) -> None:
         """See :meth:`Driver.launch`."""
         kernel, record = self._loaded(), self.record
-        self._enter()
         if launch.captured:
             self._capture(kernel, launch)
             return
@@ -279,7 +273,6 @@ class CudaDriver:
         """See :meth:`Driver.wait`."""
         if self._launch is None:
             raise DeviceError("nothing was launched")
-        self._enter()
         try:
             self._join()
         except BaseException:
@@ -297,7 +290,7 @@ class CudaDriver:
         """See :meth:`Driver.close`."""
         with self._resources:
             try:
-                self._enter()
+                self._api.enter()
                 if self._launch is not None:
                     self._interrupt()
             finally:
@@ -317,6 +310,8 @@ class CudaDriver:
         return self._kernel
 
     def _join(self, seconds: float = float("inf")) -> None:
+        if self._api.has_happened(self._done):
+            return
         start = time.monotonic()
         while not self._api.has_happened(self._done):
             waited = time.monotonic() - start
@@ -328,9 +323,12 @@ class CudaDriver:
     def _finish(self, kernel: CudaKernel, launch: Launch) -> Outcome:
         self._launch = None
         results = self.record.results()
-        counters = _NO_COUNTERS
-        if not results.good:
-            counters = kernel.counters(kernel.semaphores, self._side)
+        if results.good and not launch.trace:
+            iterations = results.stopped or launch.iterations
+            outcome = Outcome(results.codes, epoch=self.epoch, iterations=iterations)
+            self._advance(outcome)
+            return outcome
+        counters = kernel.counters(kernel.semaphores, self._side)
         trace = None
         if launch.trace:
             shape = (kernel.trace.nbytes // 16, 2)
@@ -339,10 +337,14 @@ class CudaDriver:
             results.codes, results.stop, results.fault, counters, self.epoch,
             results.stopped or launch.iterations, trace,
         )  # fmt: skip
-        if outcome.good:
-            self.epoch = (self.epoch + outcome.iterations) % (1 << 64)
-            self._dirty = False
+        if results.good:
+            self._advance(outcome)
         return outcome
+
+    def _advance(self, outcome: Outcome) -> None:
+        """The counters stand where this run left them."""
+        self.epoch = (self.epoch + outcome.iterations) % (1 << 64)
+        self._dirty = False
 
     def _interrupt(self) -> None:
         """Ends the run that is under way, as far as it lets itself be ended in time."""
@@ -357,6 +359,3 @@ class CudaDriver:
             "cuMemcpyHtoDAsync", self.record.report_address, code.ctypes.data, code.nbytes,
             self._side,
         )  # fmt: skip
-
-
-_NO_COUNTERS = np.zeros(0, np.uint64)

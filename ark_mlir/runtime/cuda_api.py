@@ -23,6 +23,7 @@ class CudaApi:
     def __init__(self, driver: Any = None, ordinal: int = 0) -> None:
         self.driver: Any = _import_driver() if driver is None else driver
         self.ordinal = ordinal
+        self._context: Any = None
         self._check("cuInit", self.driver.cuInit(0), UnsupportedError)
         self.device = self._check("cuDeviceGet", self.driver.cuDeviceGet(ordinal), UnsupportedError)
 
@@ -32,6 +33,14 @@ class CudaApi:
         if result[0]:
             self._check(name, result, DeviceError)
         return result[1] if len(result) > 1 else None
+
+    def use(self, context: object) -> None:
+        """The context in which `enter` puts threads."""
+        self._context = context
+
+    def enter(self) -> None:
+        """Makes the context that of this thread."""
+        self.call("cuCtxSetCurrent", self._context)
 
     def attribute(self, name: str) -> int:
         """A number that describes the device, by its name without CU_DEVICE_ATTRIBUTE."""

@@ -28,6 +28,7 @@ class CudaMemory:
         self._api = api
         self._stream = stream
         self.nbytes = nbytes
+        api.enter()
         # Memory of no bytes still has an address.
         pointer = api.call("cuMemAlloc", max(nbytes, 1))
         self.address = int(pointer)
@@ -47,6 +48,7 @@ class CudaMemory:
     def upload(self, array: NDArray[Any]) -> None:
         """Copies a C-contiguous array of `nbytes` bytes here."""
         if self.nbytes:
+            self._api.enter()
             source = array.ctypes.data
             self._api.call("cuMemcpyHtoDAsync", self.address, source, self.nbytes, self._stream)
             self._api.call("cuStreamSynchronize", self._stream)
@@ -78,6 +80,7 @@ def download(
     """A copy of an array of the device, in the order of a stream."""
     array = np.empty(shape, dtype)
     if array.nbytes:
+        api.enter()
         api.call("cuMemcpyDtoHAsync", array.ctypes.data, address, array.nbytes, stream)
         api.call("cuStreamSynchronize", stream)
     return array

@@ -11,7 +11,7 @@ import numpy as np
 from .. import dtypes
 from ..errors import InvalidUsageError
 from .dlpack import DeviceExporter, describe_dlpack, is_dense
-from .streams import CUDA, Place, device_name, torch_of, torch_stream
+from .streams import CUDA, Place, device_name, torch_of
 
 if TYPE_CHECKING:
     from ..bundle import Buffer
@@ -97,22 +97,53 @@ def _describe_tensor(torch: Any, tensor: Any, name: str, place: Place) -> Device
     if tensor.requires_grad:
         raise InvalidUsageError(f"{name} requires a gradient, which ark does not compute")
     # A lazy negation is no property of the memory.
-    tensor = tensor.resolve_neg()
-    place.producers.add(torch_stream(torch, place.device[1]))
+    if tensor.is_neg():
+        tensor = tensor.resolve_neg()
+    place.follow_torch()
     return DeviceArray(
         tensor.data_ptr(), dtype.numpy, tuple(tensor.shape), tensor.is_contiguous(), tensor
     )
 
 
-_TENSOR_DTYPES: dict[object, DType | None] = {}
+def usable_tensor(value: Any, buffer: Buffer, place: Place) -> DeviceArray | None:
+    """A tensor of torch that can serve as a buffer as it is; None where a closer look is due.
+
+    Decoders are run with tensors for every token, so that this is short.
+    """
+    torch = place.torch
+    if (
+        torch is None
+        or not isinstance(value, torch.Tensor)
+        or not value.is_cuda
+        or value.dtype is not _tensor_dtypes(torch).get(buffer.dtype)
+        or value.shape != buffer.shape
+        or value.get_device() != place.device[1]
+        or not value.is_contiguous()
+        or value.requires_grad
+        or value.is_neg()
+    ):
+        return None
+    address = value.data_ptr()
+    if address % buffer.alignment:
+        return None
+    if place.torch_stream is None:
+        place.follow_torch()
+    return DeviceArray(address, buffer.dtype.numpy, buffer.shape, True, value)
+
+
+_TENSOR_DTYPES: dict[DType, object] = {}
+
+
+def _tensor_dtypes(torch: Any) -> dict[DType, object]:
+    """torch's element types by ark's; old versions have not all of them."""
+    if not _TENSOR_DTYPES:
+        known = {dtype: getattr(torch, dtype.numpy_name, None) for dtype in dtypes.ALL}
+        _TENSOR_DTYPES.update({dtype: name for dtype, name in known.items() if name is not None})
+    return _TENSOR_DTYPES
 
 
 def _dtype_of_tensor(torch: Any, dtype: object) -> DType | None:
-    if not _TENSOR_DTYPES:
-        for known in dtypes.ALL:
-            if hasattr(torch, known.numpy_name):
-                _TENSOR_DTYPES[getattr(torch, known.numpy_name)] = known
-    return _TENSOR_DTYPES.get(dtype)
+    return next((ours for ours, name in _tensor_dtypes(torch).items() if name is dtype), None)
 
 
 def _known() -> str:

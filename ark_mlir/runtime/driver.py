@@ -6,8 +6,8 @@ others, so that each failure on the launch path can be made to happen.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from .exchange import Exchange
 
 
-@dataclass(frozen=True)
-class Launch:
+class Launch(NamedTuple):
     """One launch.
 
     Attributes:
@@ -43,8 +42,11 @@ class Launch:
     timeout_ns: int = 10_000_000_000
     trace: bool = False
     owners: object = None
-    place: Place = field(default_factory=Place)
+    place: Place = Place()
     captured: bool = False
+
+
+_NO_COUNTERS = np.zeros(0, np.uint64)
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,7 @@ class Fault:
     task: int = 0
 
 
-@dataclass(frozen=True)
-class Outcome:
+class Outcome(NamedTuple):
     """What a launch left behind.
 
     Attributes:
@@ -86,7 +87,7 @@ class Outcome:
     codes: tuple[int, ...]
     stop: Stop = Stop()
     fault: Fault = Fault()
-    counters: NDArray[np.uint64] = field(default_factory=lambda: np.zeros(0, np.uint64))
+    counters: NDArray[np.uint64] = _NO_COUNTERS
     epoch: int = 0
     iterations: int = 0
     trace: NDArray[np.int64] | None = None

@@ -57,6 +57,7 @@ class Runner:
         self._closed = False
         self._lender: Runner | None = None
         self._input_names = {buffer.name: None for buffer in bundle.manifest.inputs}.keys()
+        self._output_names = {buffer.name: None for buffer in bundle.manifest.outputs}.keys()
         # Version of the storage, addresses by slot, and what owns them.
         self._fixed: tuple[int, NDArray[np.uint64], object] | None = None
         self.driver = make_driver(bundle, drivers)
@@ -136,11 +137,11 @@ class Runner:
         slots = exchange.bring(arrays, results, place)
         self._execute(slots, iterations, trace, place, captured)
         outputs = exchange.fetch()
-        wrap = framework(list(values.values()))
-        return {
-            name: wrap(value) if _is_new(value) and name not in written else value
-            for name, value in outputs.items()
-        }
+        new = [name for name, value in outputs.items() if _is_new(value) and name not in written]
+        if new:
+            wrap = framework(list(values.values()))
+            outputs.update({name: wrap(outputs[name]) for name in new})
+        return outputs
 
     def _check(
         self,
@@ -158,7 +159,8 @@ class Runner:
         names = self._input_names
         if values.keys() != names:
             problems += name_problems(values, names, names, "input")
-        problems += self.storage.unbound_problems()
+        if not self.storage.complete:
+            problems += self.storage.unbound_problems()
         if not _is_count(iterations):
             problems.append(f"iterations is {iterations!r}; it must be a positive integer")
         if trace is not None and not manifest.traced:
@@ -168,20 +170,27 @@ class Runner:
         arrays = check_arrays(values, manifest.inputs, problems, place)
         written: dict[str, Array] = {}
         if out:
-            problems += name_problems(out, [b.name for b in manifest.outputs], (), "output")
-            written = check_arrays(out, manifest.outputs, problems, place)
-            problems += [
-                f"output {name!r} cannot be written in place; pass an array on the device that "
-                "the program runs on, contiguous, aligned and not read-only"
-                for name, array in written.items()
-                if not self._writable(array, manifest.outputs, name)
-            ]
-        refuse(problems, f"run {self.name!r}")
+            written = self._check_out(out, problems, place)
+        if problems:
+            refuse(problems, f"run {self.name!r}")
         return arrays, written
 
-    def _writable(self, array: Array, outputs: tuple[Buffer, ...], name: str) -> bool:
-        if isinstance(array, DeviceArray):
-            return True
+    def _check_out(
+        self, out: Mapping[str, object], problems: list[str], place: Place
+    ) -> dict[str, Array]:
+        outputs = self.bundle.manifest.outputs
+        if not out.keys() <= self._output_names:
+            problems += name_problems(out, self._output_names, (), "output")
+        written = check_arrays(out, outputs, problems, place)
+        problems += [
+            f"output {name!r} cannot be written in place; pass an array on the device that the "
+            "program runs on, contiguous, aligned and not read-only"
+            for name, array in written.items()
+            if not isinstance(array, DeviceArray) and not self._writable(array, outputs, name)
+        ]
+        return written
+
+    def _writable(self, array: NDArray[Any], outputs: tuple[Buffer, ...], name: str) -> bool:
         alignment = next(buffer.alignment for buffer in outputs if buffer.name == name)
         dense = array.flags.c_contiguous and array.flags.writeable
         return dense and self.driver.adopt(array, alignment) is not None
@@ -257,14 +266,15 @@ class Runner:
         the whole program should take, on a cpu on the cores that there are: a loaded machine
         is slow, and slow is not hung.
         """
-        seconds = knobs.TIMEOUT.get()
-        if not knobs.TIMEOUT.is_set:
-            backend = self.bundle.manifest.target.backend
-            seconds = _DEFAULT_SECONDS.get(backend, seconds)
-            seconds = max(seconds, _PATIENCE * self._expected_ns / 1e9)
+        seconds = knobs.TIMEOUT.get() if knobs.TIMEOUT.is_set else self._default_seconds
         return int(min(seconds * 1e9, _MAX_TIMEOUT_NS))
 
     @functools.cached_property
+    def _default_seconds(self) -> float:
+        backend = self.bundle.manifest.target.backend
+        seconds = _DEFAULT_SECONDS.get(backend, knobs.TIMEOUT.default)
+        return max(seconds, _PATIENCE * self._expected_ns() / 1e9)
+
     def _expected_ns(self) -> float:
         crowding = 1.0
         if self.bundle.manifest.target.backend == "cpu":

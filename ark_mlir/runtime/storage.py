@@ -77,10 +77,13 @@ class Storage:
                 "%s: copied %r, which is not %s", self._manifest.program, buffer.name, reason
             )
 
+    @property
+    def complete(self) -> bool:
+        """Whether every parameter has an array."""
+        return len(self._parameters) == len(self._manifest.parameters)
+
     def unbound(self) -> list[str]:
         """Names of the parameters that have no array yet."""
-        if len(self._parameters) == len(self._manifest.parameters):
-            return []
         return [
             item.name for item in self._manifest.parameters if item.name not in self._parameters
         ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any, cast
 
 from ..errors import InvalidUsageError
@@ -14,25 +13,41 @@ CUDA = 2
 DEVICE_NAMES = {2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm", 14: "oneapi"}
 
 
-@dataclass
 class Place:
     """A device and, of a run on a GPU, its stream.
 
     Attributes:
         device: DLPack's type and number of the device.
-        stream: handle of the stream that the run goes to; None for the driver's own.
+        stream: handle of the stream that the run goes to; None for a host.
+        on_host: whether the device is the host.
         producers: handles of the streams that write what the run reads; it starts after what
             they have been given so far.
+        torch: the module, where it is loaded and its tensors may lie on the device.
+        torch_stream: the handle of torch's current stream, where it was looked up.
     """
 
-    device: tuple[int, int] = (1, 0)
-    stream: int | None = None
-    producers: set[int] = field(default_factory=set[int])
+    __slots__ = ("device", "on_host", "producers", "stream", "torch", "torch_stream")
 
-    @property
-    def on_host(self) -> bool:
-        """Whether it is the host's memory."""
-        return self.device[0] in HOST_DEVICES
+    def __init__(self, device: tuple[int, int] = (1, 0), stream: int | None = None) -> None:
+        self.device = device
+        self.stream = stream
+        self.on_host = device[0] in HOST_DEVICES
+        self.producers: set[int] = set()
+        self.torch: Any = None if self.on_host else loaded_torch()
+        self.torch_stream: int | None = None
+
+    def follow_torch(self) -> int:
+        """Makes torch's current stream, which is looked up once, a producer; gives its handle."""
+        if self.torch_stream is None:
+            self.torch_stream = torch_stream(self.torch, self.device[1])
+            self.producers.add(self.torch_stream)
+        return self.torch_stream
+
+
+def loaded_torch() -> Any:
+    """The module torch for NVIDIA's GPUs; None where nobody imported it, so that no tensor is."""
+    torch = cast("Any", sys.modules.get("torch"))
+    return None if torch is None or torch.version.hip is not None else torch
 
 
 def device_name(device: tuple[int, int]) -> str:
@@ -50,11 +65,10 @@ def device_name(device: tuple[int, int]) -> str:
 
 def torch_of(value: object) -> Any:
     """The module torch where `value` is a tensor of it on a GPU of NVIDIA, else None."""
-    # A program that never imported torch has none of its tensors.
-    torch = cast("Any", sys.modules.get("torch"))
+    torch = loaded_torch()
     if torch is None or not isinstance(value, torch.Tensor) or not cast("Any", value).is_cuda:
         return None
-    return torch if torch.version.hip is None else None
+    return torch
 
 
 def torch_stream(torch: Any, ordinal: int) -> int:
@@ -96,13 +110,19 @@ def stream_handle(stream: object) -> int:
     )
 
 
-def choose_stream(stream: object, values: Iterable[object], ordinal: int) -> int | None:
-    """The stream that a run goes to: what the caller says, else torch's current one where any
-    of its tensors on this GPU is given, else None."""
+def choose_place(
+    stream: object, values: Iterable[object], device: tuple[int, int], own: int
+) -> Place:
+    """Where a run on a GPU happens: on the stream that the caller says, else on torch's current
+    one where any of its tensors on this GPU is given, else on the driver's own."""
     if stream is not None:
-        return stream_handle(stream)
-    for value in values:
-        torch = torch_of(value)
-        if torch is not None and cast("Any", value).get_device() == ordinal:
-            return torch_stream(torch, ordinal)
-    return None
+        return Place(device, stream_handle(stream))
+    place = Place(device, own)
+    if (torch := place.torch) is not None:
+        for value in values:
+            if isinstance(value, torch.Tensor):
+                tensor: Any = value
+                if tensor.is_cuda and tensor.get_device() == device[1]:
+                    place.stream = place.follow_torch()
+                    break
+    return place

@@ -1,0 +1,157 @@
+"""What the host does at each run of a program for a GPU, beside what the driver and the GPU do.
+
+    python benchmarks/cuda_run_overhead.py [--samples 20]
+
+The driver's functions are replaced by ones that do nothing, so that no GPU is needed and what is
+left is Python: checks of arrays, the launch record, the calls. The program has 150 parameters. The
+tensors are of torch where that is installed, which is how decoders are run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from table import print_table
+
+from ark_mlir.runtime import Executable
+from ark_mlir.runtime.cuda import CudaDriver
+from ark_mlir.runtime.cuda_api import CudaApi
+from ark_mlir.runtime.dlpack import Exporter
+from ark_mlir.testing.fake_cuda import FakeCuda
+from ark_mlir.testing.toy import ToyProgram, run
+
+PARAMETERS, RUNS = 150, 1000
+
+
+class IdleCuda(FakeCuda):
+    """A driver that accepts everything and does nothing; it counts its calls."""
+
+    count = 0
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("cu"):
+            raise AttributeError(name)
+        reply: Callable[..., object] = {
+            "cuDeviceGetAttribute": lambda key, device: self._cuDeviceGetAttribute(key, device),
+            "cuMemAlloc": lambda nbytes: next(self._addresses),
+            "cuMemHostAlloc": lambda nbytes, flags: self._pinned(nbytes),
+            "cuStreamCreate": lambda flags: next(self._addresses),
+            "cuStreamIsCapturing": lambda stream: 0,
+        }.get(name, lambda *arguments: 1)
+
+        def call(*arguments: Any) -> tuple[int, object]:
+            self.count += 1
+            return 0, reply(*arguments)
+
+        # Found in the instance from now on, as a function of a module would be.
+        setattr(self, name, call)
+        return call
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._addresses: Iterator[int] = iter(range(1 << 32, 1 << 40, 1 << 20))
+        self._blocks: list[Any] = []
+
+    def _pinned(self, nbytes: int) -> int:
+        self._blocks.append((ctypes.c_uint8 * nbytes)())
+        return ctypes.addressof(self._blocks[-1])
+
+
+class OnDevice:
+    """An array that says that it lies on the GPU, and speaks DLPack."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __dlpack__(self, *, stream: object = None, **arguments: Any) -> Any:
+        return Exporter(self.array).__dlpack__(**arguments)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, 0
+
+
+def on_device(array: Any) -> Any:
+    """An array of torch, or one that speaks DLPack, which seems to lie on the GPU."""
+    try:
+        import torch
+    except ImportError:
+        return OnDevice(array)
+
+    class Tensor(torch.Tensor):
+        is_cuda = True
+        # As fast as a tensor that is none of a subclass.
+        __torch_function__ = torch._C._disabled_torch_function_impl
+
+        def get_device(self) -> int:
+            return 0
+
+    stream = type("Stream", (), {"cuda_stream": 0})()
+    torch.cuda.current_stream = lambda device=None: stream  # type: ignore[assignment]
+    return torch.from_numpy(array).as_subclass(Tensor)
+
+
+def decoder(cuda: IdleCuda) -> Executable:
+    """What a decode step has: a token, a position, weights, logits."""
+    program = ToyProgram(sms=2)
+    token = program.buffer("token", "input", "int64", [1])
+    program.buffer("position", "scalar", "int32", [], max=4096)
+    first = program.buffer("w0", "parameter", "fp32", [64])
+    for index in range(1, PARAMETERS):
+        program.buffer(f"w{index}", "parameter", "fp32", [64])
+    logits = program.buffer("logits", "output", "fp32", [1, 64])
+    task = program.task("gather", 1, [(logits, 0), (token, 0), (first, 0)])
+    program.lane(0, [run(task, 0, 1)])
+    manifest, sections = program.parts(b"no kernel")
+    manifest["target"].update(backend="cuda", arch="sm_90a", warps=16)
+    for buffer in manifest["buffers"]:
+        buffer["alignment"] = 16
+    executable = Executable.from_parts(
+        manifest, sections, {"cuda": lambda: CudaDriver(CudaApi(cuda))}
+    )
+    weight = np.zeros(64, np.float32)
+    return executable.bind({f"w{index}": weight for index in range(PARAMETERS)})
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--samples", type=int, default=20)
+    samples = parser.parse_args().samples
+    cuda = IdleCuda()
+    executable = decoder(cuda)
+    token = np.zeros(1, np.int64)
+    on_gpu = on_device(token)
+    out = {"logits": on_device(np.zeros((1, 64), np.float32))}
+    arms: dict[str, Callable[[], object]] = {
+        "arrays on the GPU, outputs given": lambda: executable.run(
+            token=on_gpu, position=3, out=out
+        ),
+        "arrays on the host": lambda: executable.run(token=token, position=3),
+    }
+    rows: list[tuple[str, ...]] = []
+    for name, work in arms.items():
+        work()
+        before = cuda.count
+        work()
+        calls = cuda.count - before
+        times = [seconds(work) / RUNS * 1e6 for _ in range(samples)]
+        rows.append((name, f"{statistics.median(times):.1f}", f"{min(times):.1f}", str(calls)))
+    print_table(("what", "median, us", "least, us", "calls of the driver"), rows)
+    print("tensors of torch" if "torch" in sys.modules else "arrays that speak DLPack")
+
+
+def seconds(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    for _ in range(RUNS):
+        work()
+    return time.perf_counter() - start
+
+
+if __name__ == "__main__":
+    main()
