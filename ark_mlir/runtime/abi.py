@@ -50,7 +50,10 @@ class ArkContext(ctypes.Structure):
 
 REPORT_WORDS = 8
 STATUS_WORDS = 4
-# Rings and answers, in cache lines of their own.
+# Rings and answers, in cache lines of their own; of a GPU's doorbell also the address of the
+# host's words, and how many lanes there are.
 DOORBELL_RINGS = 0
 DOORBELL_ANSWERS = 8
-DOORBELL_WORDS = 16
+DOORBELL_HOST = 16
+DOORBELL_LANES = 17
+DOORBELL_WORDS = 24

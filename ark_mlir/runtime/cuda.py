@@ -18,6 +18,7 @@ from .cuda_exchange import CudaExchange
 from .cuda_kernel import CudaKernel
 from .cuda_memory import CudaMemory, download
 from .cuda_record import LaunchRecord, read_results
+from .cuda_resident import CudaResident
 from .driver import Launch, Outcome
 from .streams import CUDA, Place, choose_place, current_stream, stream_handle
 
@@ -67,6 +68,8 @@ class CudaDriver:
         # being captured.
         self._spare: _Captured | None = None
         self._captured: list[_Captured] = []
+        self._resident: CudaResident | None = None
+        self._held = False
         self._handed_out: weakref.WeakSet[CudaMemory] = weakref.WeakSet()
         self._resources = ExitStack()
         try:
@@ -80,6 +83,8 @@ class CudaDriver:
             self._stream, self._side = self._make_stream(), self._make_stream()
             # Says when a run has ended, and when the work of another stream has.
             self._done, self._ready = self._make_event(), self._make_event()
+            # Says when a kernel that stays has ended.
+            self._ended = self._make_event()
         except BaseException:
             self._resources.close()
             raise
@@ -149,6 +154,9 @@ class CudaDriver:
     def place(self, stream: object, values: Iterable[object]) -> Place:
         """See :meth:`Driver.place`; the calls for a run that follow are of the same thread."""
         self._api.enter()
+        if self._held:
+            # A kernel that stays has its stream; what runs need is copied beside it.
+            return Place(self.device, self._side)
         return choose_place(stream, values, self.device, self._stream)
 
     def _stream_of(self, place: Place) -> int:
@@ -172,15 +180,14 @@ class CudaDriver:
 
     def exchange(self, stays: bool) -> CudaExchange:
         """See :meth:`Driver.exchange`: its buffers stay in any case."""
-        del stays
-        return CudaExchange(self)
+        return CudaExchange(self, eager=stays)
 
     # -- graphs ------------------------------------------------------------------------------
 
     def captures(self, place: Place) -> bool:
         """See :meth:`Driver.captures`."""
         stream = self._stream_of(place)
-        if stream == self._stream:
+        if stream in (self._stream, self._side):
             return False
         return self._api.call("cuStreamIsCapturing", stream) != self._not_capturing
 
@@ -239,16 +246,19 @@ class CudaDriver:
         if launch.captured:
             self._capture(kernel, launch)
             return
-        self._provide_spare(kernel)
         stream = self._follow(launch.place)
         try:
-            self._start(kernel, record, launch, stream)
+            if self._held:
+                self._ring(kernel, record, launch)
+            else:
+                self._provide_spare(kernel)
+                self._start(kernel, record, launch, stream)
         except BaseException:
             self._launch = None
             # The kernel may have been started, and reads what the next run changes.
             with suppress(DeviceError):
                 self._abort()
-                self._api.call("cuStreamSynchronize", stream)
+                self._api.call("cuStreamSynchronize", self._stream if self._held else stream)
             raise
 
     def _start(self, kernel: CudaKernel, record: LaunchRecord, launch: Launch, stream: int) -> None:
@@ -269,22 +279,72 @@ class CudaDriver:
         record.download(stream, self.reads_outputs)
         self._api.call("cuEventRecord", self._done, stream)
 
+    def _ring(self, kernel: CudaKernel, record: LaunchRecord, launch: Launch) -> None:
+        resident = self._resident
+        if resident is None:
+            resident = self._resident = CudaResident(
+                self._api, kernel, self._stream, self._side, self._ended, self._done
+            )
+        clear = None
+        if self._dirty:
+            resident.dismiss(record, _GRACE_SECONDS)
+            clear, self.epoch = kernel.semaphores, 0
+        self._dirty = True
+        record.slots[1:] = launch.addresses
+        trace = 0
+        if launch.trace:
+            # From the host: to zero it on the device would take an SM.
+            kernel.trace.upload(np.zeros(kernel.trace.nbytes, np.uint8))
+            trace = kernel.trace.address
+        record.prepare(self.epoch, launch.iterations, launch.timeout_ns, trace)
+        self._launch = launch
+        resident.ring(record, clear)
+
     def wait(self) -> Outcome:
         """See :meth:`Driver.wait`."""
         if self._launch is None:
             raise DeviceError("nothing was launched")
         try:
-            self._join()
+            if self._held and self._resident is not None:
+                self._join_resident(self._resident)
+            else:
+                self._join()
         except BaseException:
             self._interrupt()
             raise
         return self._finish(self._loaded(), self._launch)
 
+    def _join_resident(self, resident: CudaResident) -> None:
+        record = self.record
+
+        def download() -> None:
+            record.download(self._side, self.reads_outputs)
+            self._api.call("cuEventRecord", self._done, self._side)
+            resident.wait_for(self._done)
+
+        def again() -> bool:
+            """A kernel that left with nothing wrong had not seen the ring."""
+            download()
+            if not record.results().good:
+                return False
+            resident.ring(record, None)
+            return True
+
+        resident.join(again)
+        download()
+
     def hold(self) -> None:
-        """See :meth:`Driver.hold`: kernels for `cuda` are launched for every run."""
+        """See :meth:`Driver.hold`."""
+        self._api.enter()
+        self._provide_spare(self._loaded())
+        self._held = True
 
     def release(self) -> None:
         """See :meth:`Driver.release`."""
+        self._held = False
+        if self._resident is not None:
+            self._api.enter()
+            self._resident.dismiss(self.record, _GRACE_SECONDS)
 
     def close(self) -> None:
         """See :meth:`Driver.close`."""
@@ -293,6 +353,9 @@ class CudaDriver:
                 self._api.enter()
                 if self._launch is not None:
                     self._interrupt()
+                elif self._resident is not None and self._resident.there:
+                    self._abort()
+                    self._resident.leave(_GRACE_SECONDS)
             finally:
                 self._free()
 
@@ -300,6 +363,7 @@ class CudaDriver:
         for memory in self._handed_out:
             memory.free()
         self._captured.clear()
+        self._resident = None
         if self._kernel is not None:
             self._kernel.free()
             self._kernel = None
@@ -350,7 +414,10 @@ class CudaDriver:
         """Ends the run that is under way, as far as it lets itself be ended in time."""
         self._launch = None
         self._abort()
-        self._join(_GRACE_SECONDS)
+        if self._held and self._resident is not None:
+            self._resident.leave(_GRACE_SECONDS)
+        else:
+            self._join(_GRACE_SECONDS)
 
     def _abort(self) -> None:
         """Tells all lanes to end."""

@@ -51,13 +51,28 @@ class _Input:
 
 
 class CudaExchange:
-    """See :class:`ark_mlir.runtime.exchange.Exchange`; memory is made once, on first use."""
+    """See :class:`ark_mlir.runtime.exchange.Exchange`; memory is made once.
 
-    def __init__(self, driver: CudaDriver) -> None:
+    Args:
+        driver: the device, with a program loaded.
+        eager: whether memory is made now, since nothing may be allocated while a kernel stays.
+    """
+
+    def __init__(self, driver: CudaDriver, eager: bool) -> None:
         self._driver = driver
         manifest = driver.bundle.manifest
         self._inputs = [_Input(buffer, driver) for buffer in manifest.inputs]
         self._outputs = [_Output(buffer, driver) for buffer in manifest.outputs]
+        if eager:
+            for item in (*self._inputs, *self._outputs):
+                if item.staged is None:
+                    self._memory_of(item)
+
+    def _memory_of(self, item: _Input | _Output) -> CudaMemory:
+        """Memory of its own for what is too large for the record, made on first use."""
+        if item.memory is None:
+            item.memory = self._driver.allocate(item.buffer.bytes, item.buffer.alignment)
+        return item.memory
 
     def bring(self, arrays: Mapping[str, Array], results: Results, where: Place) -> Slots:
         """See :meth:`Exchange.bring`."""
@@ -77,11 +92,9 @@ class CudaExchange:
         if item.staged is not None:
             item.staged[...] = array
             return item.used
-        if item.memory is None:
-            item.memory = self._driver.allocate(item.buffer.bytes, item.buffer.alignment)
-        source = np.ascontiguousarray(array)
-        self._driver.send(item.memory, source, where)
-        return Used(item.memory.address, (item.memory, source))
+        memory, source = self._memory_of(item), np.ascontiguousarray(array)
+        self._driver.send(memory, source, where)
+        return Used(memory.address, (memory, source))
 
     def _make(self, item: _Output, results: Results, where: Place) -> Used:
         """Where an output is written; without an owner if that is a part of the record."""
@@ -99,9 +112,8 @@ class CudaExchange:
         item.value = None
         if item.staged is not None:
             return item.used
-        if item.memory is None:
-            item.memory = self._driver.allocate(buffer.bytes, buffer.alignment)
-        return Used(item.memory.address, item.memory)
+        memory = self._memory_of(item)
+        return Used(memory.address, memory)
 
     def fetch(self) -> dict[str, Any]:
         """See :meth:`Exchange.fetch`."""

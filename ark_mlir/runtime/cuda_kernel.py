@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import UnsupportedError
 from . import abi
-from .cuda_memory import CudaMemory, download
+from .cuda_memory import CudaMemory, PinnedMemory, download
 from .cuda_record import LaunchRecord, RecordLayout
 
 if TYPE_CHECKING:
@@ -73,6 +73,12 @@ class CudaKernel:
     def memory(self, nbytes: int) -> CudaMemory:
         """Memory that is given back with the kernel."""
         memory = CudaMemory(self.api, self._stream, nbytes)
+        self._resources.callback(memory.free)
+        return memory
+
+    def pinned(self, nbytes: int) -> PinnedMemory:
+        """Memory of the host that is given back with the kernel."""
+        memory = PinnedMemory(self.api, nbytes)
         self._resources.callback(memory.free)
         return memory
 

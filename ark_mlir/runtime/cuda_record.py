@@ -4,8 +4,8 @@ The block lies twice, on the device and in pinned memory of the host, so that a 
 to the device, one launch and one copy back:
 
     context | slots | small inputs | report | status | codes | small outputs
-    '---------------- to the device -----------------'
-                                     '---------- back to the host ----------'
+    '-------------------- to the device --------------------'
+                                     '---------- back to the host -----------'
 
 Whoever gives an array on the device for a small input leaves its place in the block unused.
 """
@@ -55,7 +55,6 @@ class RecordLayout:
         self.inputs = self._places(manifest.inputs, _SMALL_INPUT)
         self.report = self._take(8 * abi.REPORT_WORDS)
         self.status = self._take(8 * abi.STATUS_WORDS)
-        self.upload_end = self._end
         self.codes = self._take(4 * lanes)
         self.result_end = self._end
         self.outputs = self._places(manifest.outputs, _SMALL_OUTPUT)
@@ -113,11 +112,9 @@ class LaunchRecord:
         words = np.dtype(np.uint64)
         self._context = self.host.view(layout.context, words, (len(_CONTEXT_WORDS),))
         self.slots = self.host.view(layout.slots, words, (layout.slot_count,))
-        # From here to the end of the status all is zero at a launch.
-        count = (layout.upload_end - layout.report) // 8
-        self._results = self.host.view(layout.report, words, (count,))
+        # From here to the end of the codes all is zero at a launch.
         count = (layout.result_end - layout.report) // 8
-        self._left = self.host.view(layout.report, words, (count,))
+        self._results = self.host.view(layout.report, words, (count,))
         self._nothing = bytes(8 * count)
         self._good = Results((0,) * layout.lanes, Stop(), Fault(), 0)
         # What cuLaunchKernelEx takes as the kernel's parameters: the address of an array of
@@ -154,7 +151,7 @@ class LaunchRecord:
     def upload(self, stream: int) -> None:
         """Copies what the kernel reads to the device, in the order of a stream."""
         self._api.call(
-            "cuMemcpyHtoDAsync", self.device.address, self.host.address, self.layout.upload_end,
+            "cuMemcpyHtoDAsync", self.device.address, self.host.address, self.layout.result_end,
             stream,
         )  # fmt: skip
 
@@ -171,7 +168,7 @@ class LaunchRecord:
         """What the kernel left, as it was downloaded."""
         layout = self.layout
         # Zeros throughout are the good case, which every run pays for.
-        if self._left.tobytes() == self._nothing:
+        if self._results.tobytes() == self._nothing:
             return self._good
         return read_results(layout, self.host.bytes[layout.report : layout.result_end])
 

@@ -78,6 +78,7 @@ class FakeCuda:
         held: how many contexts, streams, events, modules and allocations are taken and not given
             back.
         launched: the streams of the launches so far.
+        running: how many launches were given to a stream and have not ended.
         waits: pairs of streams, the first of which was made to wait for the second.
     """
 
@@ -99,8 +100,7 @@ class FakeCuda:
         self._memory: dict[int, Any] = {}
         self._streams: dict[int, _Stream] = {0: _Stream()}
         self._recorders: dict[int, int] = {}
-        # Launches that were given to a stream and have not ended.
-        self._under_way = 0
+        self.running = 0
         self._advancing = False
 
     def __getattr__(self, name: str) -> Any:
@@ -217,7 +217,7 @@ class FakeCuda:
 
     def _cuMemFree(self, address: int) -> None:
         # As the driver does, waits for whatever may use the memory.
-        while self._under_way and not self._advancing:
+        while self.running and not self._advancing:
             self._advance()
             time.sleep(0)
         del self._memory[address]
@@ -322,7 +322,7 @@ class FakeCuda:
 
     def _launch(self, lanes: int, function: Any, context: int) -> Operation:
         threads: list[threading.Thread] = []
-        self._under_way += 1
+        self.running += 1
 
         def walk(lane: int) -> None:
             code = function(context, lane)
@@ -336,7 +336,7 @@ class FakeCuda:
                     thread.start()
             if any(thread.is_alive() for thread in threads):
                 return False
-            self._under_way -= 1
+            self.running -= 1
             return True
 
         return run

@@ -1,8 +1,8 @@
 // The primitives of GpuKernel.mlir on NVIDIA GPUs.
 //
 // In PTX, since LLVM's atomics lose their order and scope on the way there. All
-// SMs of one GPU take part, so the scope is `gpu`; a barrier of the CTA carries
-// what the leader acquires to its other threads.
+// SMs of one GPU take part, so the scope is `gpu`, but for words of the host; a
+// barrier of the CTA carries what the leader acquires to its other threads.
 
 func.func private @ark_load_relaxed(%word: !llvm.ptr) -> i64 {
   %value = llvm.inline_asm has_side_effects "ld.relaxed.gpu.u64 $0, [$1];", "=l,l,~{memory}" %word
@@ -29,6 +29,24 @@ func.func private @ark_claim(%word: !llvm.ptr, %code: i64) -> i1 {
       "=l,l,l,l,~{memory}" %word, %zero, %code : (!llvm.ptr, i64, i64) -> i64
   %first = arith.cmpi eq, %old, %zero : i64
   return %first : i1
+}
+
+func.func private @ark_store_release(%word: !llvm.ptr, %value: i64) {
+  llvm.inline_asm has_side_effects "st.release.gpu.u64 [$0], $1;", "l,l,~{memory}" %word, %value
+      : (!llvm.ptr, i64) -> ()
+  return
+}
+
+func.func private @ark_load_host(%word: !llvm.ptr) -> i64 {
+  %value = llvm.inline_asm has_side_effects "ld.acquire.sys.u64 $0, [$1];", "=l,l,~{memory}" %word
+      : (!llvm.ptr) -> i64
+  return %value : i64
+}
+
+func.func private @ark_store_host(%word: !llvm.ptr, %value: i64) {
+  llvm.inline_asm has_side_effects "st.release.sys.u64 [$0], $1;", "l,l,~{memory}" %word, %value
+      : (!llvm.ptr, i64) -> ()
+  return
 }
 
 func.func private @ark_now() -> i64 {

@@ -20,8 +20,12 @@ using namespace mlir;
 using namespace mlir::ark;
 
 static constexpr llvm::StringLiteral kGpuModule = "ark_gpu";
-/// What every lane runs, once its name belongs to the kernel that is launched.
+/// The loop over instructions, once its name belongs to the kernel that is
+/// launched.
 static constexpr llvm::StringLiteral kWalk = "ark_walk";
+/// What every lane runs, where there is such a function: the walk, once or for
+/// every ring of a doorbell.
+static constexpr llvm::StringLiteral kStay = "ark_stay";
 
 /// The version of PTX that has all of an architecture's instructions.
 static StringRef getPtxFeature(StringRef arch) {
@@ -78,22 +82,26 @@ struct BuildGpuModulePass
     }
     gpu::GPUModuleOp gpuModule = createGpuModule(module, target);
     moveSymbols(module, gpuModule);
+    auto stay = SymbolTable(gpuModule).lookup<func::FuncOp>(kStay);
+    if (failed(SymbolTable::replaceAllSymbolUses(
+            walk, StringAttr::get(&getContext(), kWalk), gpuModule)))
+      return signalPassFailure();
     walk.setSymName(kWalk);
     walk.setPrivate();
-    createEntry(gpuModule, kernel.getEntry(), walk);
+    createEntry(gpuModule, kernel.getEntry(), stay ? stay : walk);
   }
 
 private:
   void createEntry(gpu::GPUModuleOp gpuModule, StringRef name,
-                   func::FuncOp walk);
+                   func::FuncOp work);
 };
 } // namespace
 
 /// The kernel that is launched: CTA `i` runs lane `i`, and its leader leaves
 /// the code for the host.
 void BuildGpuModulePass::createEntry(gpu::GPUModuleOp gpuModule, StringRef name,
-                                     func::FuncOp walk) {
-  Location loc = walk.getLoc();
+                                     func::FuncOp work) {
+  Location loc = work.getLoc();
   OpBuilder builder = OpBuilder::atBlockEnd(gpuModule.getBody());
   auto pointer = LLVM::LLVMPointerType::get(builder.getContext());
   auto entry = gpu::GPUFuncOp::create(builder, loc, name,
@@ -112,7 +120,7 @@ void BuildGpuModulePass::createEntry(gpu::GPUModuleOp gpuModule, StringRef name,
   Type i64 = builder.getI64Type();
   Value lane = arith::IndexCastOp::create(builder, loc, i64, block);
   Value code =
-      func::CallOp::create(builder, loc, walk, ValueRange{context, lane})
+      func::CallOp::create(builder, loc, work, ValueRange{context, lane})
           .getResult(0);
   Value thread = gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x);
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0);

@@ -19,10 +19,33 @@
 // CHECK: gpu.barrier
 // CHECK: llvm.load %{{.+}} : !llvm.ptr -> i32
 // CHECK: call @ark_claim
+// A kernel that stays: one call of the loop, so that it is inlined, and all
+// threads of a CTA agree on whether it failed.
+// CHECK-LABEL: func.func private @ark_stay
+// CHECK: llvm.getelementptr %{{.+}}[13]
+// CHECK: call @ark_await_ring
+// CHECK: call @ark_kernel
+// CHECK-NOT: call @ark_kernel
+// CHECK: call @ark_any
+// CHECK: call @ark_answer
+// One lane looks at the host and passes on what it saw; no other reads its words.
+// CHECK-LABEL: func.func private @ark_await_ring
+// CHECK: call @ark_load_host
+// CHECK: call @ark_store_release
+// CHECK: call @ark_load_acquire
+// CHECK: call @ark_any
+// CHECK-LABEL: func.func private @ark_answer
+// CHECK: gpu.barrier
+// CHECK: call @ark_add_release
+// CHECK: call @ark_store_host
 // CHECK-LABEL: func.func private @ark_load_acquire
 // CHECK: llvm.inline_asm has_side_effects "ld.acquire.gpu.u64 $0, [$1];", "=l,l,~{memory}"
 // CHECK-LABEL: func.func private @ark_add_release
 // CHECK: llvm.inline_asm has_side_effects "red.release.gpu.add.u64 [$0], $1;", "l,l,~{memory}"
+// CHECK-LABEL: func.func private @ark_load_host
+// CHECK: llvm.inline_asm has_side_effects "ld.acquire.sys.u64 $0, [$1];", "=l,l,~{memory}"
+// CHECK-LABEL: func.func private @ark_store_host
+// CHECK: llvm.inline_asm has_side_effects "st.release.sys.u64 [$0], $1;", "l,l,~{memory}"
 // CHECK-LABEL: func.func private @ark_any
 // CHECK: nvvm.barrier #nvvm.reduction<or>
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,

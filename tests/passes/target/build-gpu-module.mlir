@@ -1,4 +1,4 @@
-// RUN: ark-opt %s --ark-build-gpu-module=threads=512 | FileCheck %s
+// RUN: ark-opt %s --split-input-file --ark-build-gpu-module=threads=512 | FileCheck %s
 
 // The tables stay; the code moves.
 // CHECK: module attributes {{{.*}}gpu.container_module
@@ -26,5 +26,32 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   %good = arith.constant 0 : i32
   return %good : i32
+}
+}
+
+// -----
+
+// Where the walk can be run many times, lanes run what does so; its call follows
+// the walk's new name.
+// CHECK-LABEL: ark.kernel @stays
+// CHECK: func.func private @ark_walk(
+// CHECK: func.func private @ark_stay(
+// CHECK: call @ark_walk(
+// CHECK: gpu.func @ark_kernel(
+// CHECK: func.call @ark_stay(
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
+    shared_memory = 1024, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
+ark.kernel @stays {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
+  %good = arith.constant 0 : i32
+  return %good : i32
+}
+func.func private @ark_stay(%context: !llvm.ptr, %lane: i64) -> i32 {
+  %code = call @ark_kernel(%context, %lane) : (!llvm.ptr, i64) -> i32
+  return %code : i32
 }
 }

@@ -1,0 +1,267 @@
+"""A kernel that stays on a GPU, on a stand-in for CUDA: rung, left alone, interrupted, failing."""
+
+from __future__ import annotations
+
+import os
+import signal as signals
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ark_mlir as ark
+from ark_mlir.runtime import Executable
+from ark_mlir.runtime.cuda import CudaDriver
+from ark_mlir.runtime.cuda_api import CudaApi
+from ark_mlir.runtime.trace import read_trace
+from ark_mlir.testing.fake_cuda import FakeCuda
+from ark_mlir.testing.toy import ToyProgram, add_program, run, signal, wait
+
+Array = np.ndarray[Any, Any]
+W = np.arange(128, dtype=np.float32)
+
+
+@pytest.fixture
+def cuda() -> FakeCuda:
+    return FakeCuda()
+
+
+def make(cuda: FakeCuda, kernel: bytes, program: ToyProgram, **options: Any) -> Executable:
+    manifest, sections = program.parts(kernel, **options)
+    manifest["target"].update(backend="cuda", arch="sm_90a", warps=16, shared_memory=1024)
+    drivers = {"cuda": lambda: CudaDriver(CudaApi(cuda))}
+    return Executable.from_parts(manifest, sections, drivers)
+
+
+@pytest.fixture
+def exe(cuda: FakeCuda, kernel: bytes) -> Iterator[Executable]:
+    with make(cuda, kernel, add_program()) as executable:
+        yield executable.prepare().bind({"w": W})
+    assert cuda.held == 0
+    assert cuda.running == 0
+
+
+def stays(executable: Executable) -> bool:
+    driver: Any = executable._runner.driver
+    return driver._resident is not None and driver._resident.there
+
+
+def test_one_launch_for_many_runs(exe: Executable, cuda: FakeCuda, x: Array) -> None:
+    with exe.resident() as resident:
+        for scale in range(50):
+            y = resident.run(x=scale * x)["y"]
+            np.testing.assert_array_equal(y, scale * x.ravel() + W + 0.5)
+            assert stays(exe)
+        assert len(cuda.launched) == 1
+        with pytest.raises(ark.InvalidUsageError, match="is resident"):
+            exe.run(x=x)
+    assert not stays(exe)
+    np.testing.assert_array_equal(exe.run(x=x, iterations=3)["y"], x.ravel() + W + 0.5)
+    assert len(cuda.launched) == 2
+
+
+def test_what_a_ring_asks_of_the_driver(exe: Executable, cuda: FakeCuda, x: Array) -> None:
+    """A copy there and one back, each waited for; no allocation, and nothing that needs an SM."""
+    with exe.resident() as resident:
+        resident.run(x=x)
+        before = len(cuda.calls)
+        resident.run(x=x)
+        asked = [name for name in cuda.calls[before:] if name != "cuCtxSetCurrent"]
+    assert asked == [
+        "cuMemcpyHtoDAsync", "cuEventRecord", "cuEventQuery",
+        "cuMemcpyDtoHAsync", "cuEventRecord", "cuEventQuery",
+    ]  # fmt: skip
+
+
+def test_a_block_without_runs_starts_nothing(exe: Executable, cuda: FakeCuda) -> None:
+    with exe.resident():
+        pass
+    assert cuda.launched == []
+
+
+def test_a_kernel_that_is_left_alone_ends(
+    exe: Executable, cuda: FakeCuda, x: Array, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing on the GPU waits for ever for a host that does not ring; the next run starts it."""
+    monkeypatch.setenv("ARK_TIMEOUT", "0.1")
+    with exe.resident() as resident:
+        for scale in range(1, 4):
+            y = resident.run(x=scale * x)["y"]
+            np.testing.assert_array_equal(y, scale * x.ravel() + W + 0.5)
+            assert len(cuda.launched) == scale
+            time.sleep(0.3)
+            assert not stays(exe)
+
+
+def test_rings_while_it_leaves(
+    exe: Executable, cuda: FakeCuda, x: Array, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At every moment around its end a ring is answered, by it or by its successor."""
+    monkeypatch.setenv("ARK_TIMEOUT", "0.005")
+    pauses = np.random.default_rng(0).uniform(0.003, 0.008, 60)
+    with exe.resident() as resident:
+        for scale, pause in enumerate(pauses):
+            # A wait within a run may be late on a busy machine: that is a hang, and no matter.
+            try:
+                y = resident.run(x=scale * x)["y"]
+            except ark.HangError:
+                continue
+            np.testing.assert_array_equal(y, scale * x.ravel() + W + 0.5)
+            time.sleep(pause)
+
+
+def counting() -> ToyProgram:
+    program = ToyProgram(sms=2)
+    state = program.buffer("n", "state", "int64", [])
+    count, nothing = program.task("count", 1, [(state, 0)]), program.task("nothing")
+    done = program.semaphore(1, "done")
+    program.lane(0, [run(count, 0, 1), signal(done)])
+    program.lane(1, [wait(done, 1), run(nothing, 0, 1)])
+    return program
+
+
+def test_iterations_states_and_epochs(cuda: FakeCuda, kernel: bytes) -> None:
+    with make(cuda, kernel, counting()) as executable:
+        executable.run(iterations=3)
+        with executable.resident() as resident:
+            for iterations in (1, 5, 2):
+                resident.run(iterations=iterations)
+            assert executable.states["n"] == 11
+            resident.reset()
+            resident.run(iterations=4)
+        executable.run()
+        assert executable.states["n"] == 5
+        driver: Any = executable._runner.driver
+        assert driver.epoch == 16
+
+
+def test_trace(cuda: FakeCuda, kernel: bytes, x: Array, tmp_path: Any) -> None:
+    with make(cuda, kernel, add_program(), trace=True) as executable:
+        executable.bind({"w": W})
+        with executable.resident() as resident:
+            resident.run(x=x)
+            resident.run(x=x, trace=tmp_path / "trace.json")
+        assert read_trace(tmp_path / "trace.json", executable.bundle).any()
+
+
+def test_a_hang_ends_the_kernel_and_the_next_run_starts_it(
+    cuda: FakeCuda, kernel: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARK_TIMEOUT", "0.2")
+    with make(cuda, kernel, counting()) as executable:
+        driver: Any = executable._runner.driver
+        with executable.resident() as resident:
+            for _ in range(2):
+                resident.run()
+                # An arrival too few: the next run waits for a signal that nobody gives.
+                driver._kernel.semaphores.upload(np.zeros(8, np.uint64))
+                with pytest.raises(ark.HangError, match="semaphore 'done'"):
+                    resident.run()
+                assert not stays(executable)
+            resident.run()
+            assert stays(executable)
+
+
+def test_bad_data_is_an_error_of_its_run_alone(cuda: FakeCuda, kernel: bytes) -> None:
+    program = ToyProgram(sms=1)
+    ids = program.buffer("ids", "input", "int32", [1])
+    table = program.buffer("table", "parameter", "fp32", [8, 16])
+    y = program.buffer("y", "output", "fp32", [1, 16])
+    program.lane(0, [run(program.task("gather", 1, [(y, 0), (ids, 0), (table, 0)]), 0, 1)])
+    weight = np.arange(128, dtype=np.float32).reshape(8, 16)
+    with make(cuda, kernel, program) as executable:
+        executable.bind({"table": weight})
+        with executable.resident() as resident:
+            for good in (1, 7):
+                with pytest.raises(ark.InvalidUsageError, match="index 8 is out of range"):
+                    resident.run(ids=np.array([8], np.int32))
+                row = resident.run(ids=np.array([good], np.int32))["y"][0]
+                np.testing.assert_array_equal(row, weight[good])
+
+
+def test_large_arrays(cuda: FakeCuda, kernel: bytes) -> None:
+    rows = 40_000
+    program = ToyProgram(sms=1)
+    x = program.buffer("x", "input", "fp32", [rows, 16])
+    y = program.buffer("y", "output", "fp32", [rows, 16])
+    program.lane(0, [run(program.task("copy", rows, [(y, 0), (x, 0)]), 0, rows)])
+    with make(cuda, kernel, program) as executable, executable.resident() as resident:
+        resident.run(x=np.zeros((rows, 16), np.float32))
+        allocations = cuda.calls.count("cuMemAlloc")
+        for seed in range(3):
+            array = np.random.default_rng(seed).standard_normal((rows, 16)).astype(np.float32)
+            np.testing.assert_array_equal(resident.run(x=array)["y"], array)
+        assert cuda.calls.count("cuMemAlloc") == allocations
+
+
+def test_closing_in_the_block(exe: Executable, cuda: FakeCuda, x: Array) -> None:
+    with exe.resident() as resident:
+        resident.run(x=x)
+        exe.close()
+        assert cuda.running == 0
+        with pytest.raises(ark.InvalidUsageError, match="is closed"):
+            resident.run(x=x)
+
+
+def test_an_exception_in_the_block_is_what_comes_out(exe: Executable, x: Array) -> None:
+    def fail() -> None:
+        with exe.resident() as resident:
+            resident.run(x=x)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert not stays(exe)
+    np.testing.assert_array_equal(exe.run(x=x)["y"], x.ravel() + W + 0.5)
+
+
+def test_ctrl_c_in_a_run(cuda: FakeCuda, kernel: bytes) -> None:
+    program = ToyProgram(sms=2)
+    state = program.buffer("n", "state", "int64", [])
+    nap, count = program.task("nap"), program.task("count", 1, [(state, 0)])
+    done = program.semaphore(1)
+    program.lane(0, [run(nap, 0, 1), signal(done)])
+    program.lane(1, [wait(done, 1), run(count, 0, 1)])
+
+    def send() -> None:
+        time.sleep(0.2)
+        os.kill(os.getpid(), signals.SIGINT)
+
+    with make(cuda, kernel, program) as executable, executable.resident() as resident:
+        resident.run()
+        start = time.monotonic()
+        thread = threading.Thread(target=send)
+        thread.start()
+        with pytest.raises(KeyboardInterrupt):
+            resident.run(iterations=10**9)
+        assert time.monotonic() - start < 2
+        thread.join()
+        resident.reset()
+        resident.run(iterations=2)
+        assert executable.states["n"] == 2
+
+
+def test_the_kth_call_fails(kernel: bytes, x: Array) -> None:
+    """For every k, from the load to the end of the block: a typed error, nothing stays behind."""
+
+    def session(cuda: FakeCuda) -> None:
+        with make(cuda, kernel, add_program()) as executable:
+            executable.bind({"w": W})
+            with executable.resident() as resident:
+                resident.run(x=x)
+                resident.run(x=x)
+
+    good = FakeCuda()
+    session(good)
+    assert good.held == 0
+    for k, name in enumerate(good.calls, start=1):
+        cuda = FakeCuda(fail_at=k)
+        with (
+            ark.knobs.scope(ARK_TIMEOUT="1"),
+            pytest.raises((ark.DeviceError, ark.UnsupportedError), match=f"{name} failed: CUDA_"),
+        ):
+            session(cuda)
+        assert (cuda.held, cuda.running) == (0, 0), name
