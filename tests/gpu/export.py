@@ -34,7 +34,11 @@ def copy_runtime(folder: Path) -> None:
 
 def export(case: Any, dtype: Any, path: Path, target: str, tests: dict[str, Any]) -> None:
     """One case: its bundle, and beside it the arrays."""
-    program, inputs = tests["build"](case, dtype), tests["make_inputs"](case, dtype)
+    write(tests["build"](case, dtype), tests["make_inputs"](case, dtype), path, target)
+
+
+def write(program: ark.Program, inputs: dict[str, Any], path: Path, target: str) -> None:
+    """A bundle, and beside it inputs, expected outputs and their bounds."""
     ark.compile(program, target=target).save(path.with_suffix(".arkbin"))
     expected = ark.reference.evaluate(program, inputs, bound=True)
     arrays: dict[str, Any] = {}
@@ -70,6 +74,30 @@ def export_stop(path: Path, target: str) -> None:
     ark.compile(program, target=target, tile={"total": (1, 16)}).save(path / "stop.arkbin")
 
 
+def export_arrays(path: Path, target: str) -> None:
+    """Programs for the tests of arrays, graphs and resident kernels: one with weights, whose
+    position counts how far a state is filled, and one that looks up rows."""
+    random = np.random.default_rng(0)
+    with ark.Program("weights") as program:
+        x = ark.input("x", (4, 64), ark.bf16)
+        w = ark.parameter("w", (256, 64), ark.bf16)
+        position = ark.scalar("position", max=63)
+        rows = ark.update(ark.state("rows", (64, 64), ark.bf16), x, (position, 0))
+        ark.output("y", ark.gelu(ark.matmul(x, w, transpose_other=True)))
+        ark.output("sum", ark.reduce_sum(ark.cast(rows, ark.fp32), axis=0))
+    arrays = {
+        "x": random.standard_normal((4, 64)).astype(ark.bf16.numpy),
+        "w": random.standard_normal((256, 64)).astype(ark.bf16.numpy),
+        "position": np.full((), 8, np.int32),
+    }
+    write(program, arrays, path / "weights", target)
+    with ark.Program("lookup") as program:
+        ids = ark.input("ids", (4,), ark.int32)
+        table = ark.parameter("table", (100, 64), ark.fp32)
+        ark.output("y", ark.embedding(ids, table))
+    ark.compile(program, target=target).save(path / "lookup.arkbin")
+
+
 def main(folder: str, target: str = "cuda:sm_90a") -> None:
     root = Path(folder)
     shutil.rmtree(root, ignore_errors=True)
@@ -84,6 +112,7 @@ def main(folder: str, target: str = "cuda:sm_90a") -> None:
         export(case, dtype, cases / f"{name}-{dtype}", target, tests)
     export_hang(root, target)
     export_stop(root, target)
+    export_arrays(root, target)
     print(f"{len(pairs)} bundles for {target} in {root}")
 
 

@@ -1,0 +1,57 @@
+"""The programs of `make gpu-bundles`, and their arrays as tensors on the GPU."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ark_mlir as ark
+
+FOLDER = Path(os.environ.get("ARK_GPU_BUNDLES", Path(__file__).parents[2] / "build" / "gpu"))
+
+
+@pytest.fixture
+def load() -> Iterator[Callable[[str], ark.Executable]]:
+    """``load(name)``: an executable, closed after the test."""
+    with ExitStack() as stack:
+        yield lambda name: stack.enter_context(ark.load(FOLDER / f"{name}.arkbin"))
+
+
+@pytest.fixture
+def torch() -> Any:
+    """PyTorch with CUDA."""
+    module = pytest.importorskip("torch", reason="PyTorch is not installed")
+    assert module.cuda.is_available(), "this PyTorch sees no GPU"
+    module.zeros(1, device="cuda")
+    return module
+
+
+@pytest.fixture
+def arrays() -> dict[str, Any]:
+    """Inputs, outputs and bounds of the program `weights`, by `input.x` and so on."""
+    executable = ark.load(FOLDER / "weights.arkbin")
+    buffers = executable.inputs + executable.parameters
+    executable.close()
+    with np.load(FOLDER / "weights.npz") as file:
+        result = {name: file[name] for name in file.files}
+    for buffer in buffers:
+        data = result[f"input.{buffer.name}"]
+        result[f"input.{buffer.name}"] = np.frombuffer(data, buffer.dtype.numpy).reshape(
+            buffer.shape
+        )
+    return result
+
+
+@pytest.fixture
+def tensors(torch: Any, arrays: dict[str, Any]) -> dict[str, Any]:
+    """Its inputs on the GPU; the position is an int."""
+    bits = {name: arrays[f"input.{name}"].view(np.int16).copy() for name in ("x", "w")}
+    result = {name: torch.from_numpy(a).view(torch.bfloat16).cuda() for name, a in bits.items()}
+    torch.cuda.synchronize()
+    return {**result, "position": int(arrays["input.position"])}

@@ -1,0 +1,203 @@
+"""Arrays that lie on the GPU: used where they are, in order with the streams that write them."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ark_mlir as ark
+from ark_mlir.testing.bounds import assert_within
+
+Load = Callable[[str], ark.Executable]
+Arrays = dict[str, Any]
+LONG = 200_000_000  # cycles: a tenth of a second
+
+pytestmark = pytest.mark.gpu
+
+
+class Capsule:
+    """A tensor that speaks DLPack and nothing else."""
+
+    def __init__(self, tensor: Any) -> None:
+        self._tensor = tensor
+
+    def __dlpack__(self, **arguments: Any) -> Any:
+        return self._tensor.__dlpack__(**arguments)
+
+    def __dlpack_device__(self) -> Any:
+        return self._tensor.__dlpack_device__()
+
+
+class Interface:
+    """A tensor that has the array interface and nothing else."""
+
+    def __init__(self, tensor: Any, stream: int | None = None) -> None:
+        self._tensor = tensor
+        self.__cuda_array_interface__ = {**tensor.__cuda_array_interface__, "stream": stream}
+
+
+def on_host(tensor: Any) -> Any:
+    return tensor.float().cpu().numpy()
+
+
+def test_tensors_and_host_arrays_give_the_same(
+    load: Load, torch: Any, arrays: Arrays, tensors: Arrays
+) -> None:
+    exe = load("weights")
+    exe.bind({"w": tensors["w"]})
+    assert exe.report().bound_copied == 0
+    result = exe.run(x=tensors["x"], position=tensors["position"])
+    assert {name: value.device.type for name, value in result.items()} == {
+        "y": "cuda", "sum": "cuda"
+    }  # fmt: skip
+    for name, value in result.items():
+        assert_within(on_host(value), arrays[f"output.{name}"], arrays[f"bound.{name}"], name)
+
+    other = load("weights")
+    other.bind({"w": arrays["input.w"]})
+    again = other.run(x=arrays["input.x"], position=tensors["position"])
+    for name, value in result.items():
+        np.testing.assert_array_equal(again[name].astype(np.float32), on_host(value))
+
+
+def test_what_is_bound_is_memory(load: Load, torch: Any, tensors: Arrays) -> None:
+    exe = load("weights").bind({"w": tensors["w"]})
+    before = exe.run(x=tensors["x"], position=0)["y"]
+    tensors["w"].neg_()
+    after = exe.run(x=tensors["x"], position=0)["y"]
+    assert not torch.equal(before, after)
+    # Its own reference goes; that of the executable keeps the memory.
+    pointer, weight = tensors["w"].data_ptr(), tensors.pop("w")
+    del weight
+    gc.collect()
+    assert torch.empty(256, 64, dtype=torch.bfloat16, device="cuda").data_ptr() != pointer
+    assert torch.equal(exe.run(x=tensors["x"], position=0)["y"], after)
+
+
+def test_outputs_in_place(load: Load, torch: Any, tensors: Arrays) -> None:
+    exe = load("weights").bind({"w": tensors["w"]})
+    y = torch.empty(4, 256, dtype=torch.bfloat16, device="cuda")
+    result = exe.run(x=tensors["x"], position=3, out={"y": y})
+    assert result["y"] is y
+    assert torch.equal(y, exe.run(x=tensors["x"], position=3)["y"])
+
+
+@pytest.mark.parametrize("library", [Capsule, Interface])
+def test_other_libraries(load: Load, torch: Any, library: type[Any]) -> None:
+    x = torch.randn(64, 256, device="cuda")
+    exe = load("good")
+    expected = exe.run(x=x)["y"]
+    y = torch.empty_like(expected)
+    exe.run(x=library(x), out={"y": library(y)})
+    assert torch.equal(y, expected)
+    # An output of ark's own memory, read by way of DLPack after the executable is gone.
+    value = exe.run(x=library(x))["y"]
+    read = torch.from_dlpack(value)
+    assert torch.equal(read, expected)
+
+
+def test_arrays_that_a_kernel_cannot_use(load: Load, torch: Any) -> None:
+    exe = load("good")
+    flat = torch.randn(64 * 256 + 1, device="cuda")
+    bad = {
+        "is not dense": torch.randn(256, 64, device="cuda").t(),
+        "no multiple of 16": flat[1:].view(64, 256),
+        "has elements of fp16": torch.zeros(64, 256, dtype=torch.float16, device="cuda"),
+        "has shape": torch.zeros(64, 128, device="cuda"),
+        "requires a gradient": torch.zeros(64, 256, device="cuda", requires_grad=True),
+    }
+    for message, tensor in bad.items():
+        with pytest.raises(ark.InvalidUsageError, match=f"input 'x' .*{message}"):
+            exe.run(x=tensor)
+    good = flat[:-1].view(64, 256)
+    np.testing.assert_array_equal(
+        exe.run(x=good)["y"].cpu().numpy(), exe.run(x=good.cpu().numpy())["y"]
+    )
+
+
+@pytest.mark.parametrize("given", [True, False])
+def test_a_run_comes_after_what_its_stream_was_given(load: Load, torch: Any, given: bool) -> None:
+    exe = load("good")
+    expected = exe.run(x=torch.ones(64, 256, device="cuda") * 3)["y"]
+    x, stream = torch.zeros(64, 256, device="cuda"), torch.cuda.Stream()
+    torch.cuda.synchronize()
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(LONG)
+        x.fill_(3)
+        # On the stream that writes x, and on one that has to wait for it.
+        other = {"stream": torch.cuda.Stream()} if given else {}
+        y = exe.run(x=x, **other)["y"]
+    assert torch.equal(y, expected)
+
+
+@pytest.mark.parametrize("library", [Capsule, Interface])
+def test_producers_that_are_no_tensors_come_first(
+    load: Load, torch: Any, library: type[Any]
+) -> None:
+    exe = load("good")
+    expected = exe.run(x=torch.ones(64, 256, device="cuda") * 3)["y"]
+    x, stream = torch.zeros(64, 256, device="cuda"), torch.cuda.Stream()
+    y = torch.empty_like(expected)
+    torch.cuda.synchronize()
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(LONG)
+        x.fill_(3)
+        producer = () if library is Capsule else (stream.cuda_stream,)
+        exe.run(x=library(x, *producer), out={"y": library(y)})
+    assert torch.equal(y, expected)
+
+
+def test_other_streams_are_not_waited_for(load: Load, torch: Any) -> None:
+    """Work that leaves SMs free goes on beside runs, binding and reading of states."""
+    exe = load("weights")
+    busy, done = torch.cuda.Stream(), torch.cuda.Event()
+    weight = torch.randn(256, 64, device="cuda").bfloat16()
+    x = torch.randn(4, 64, device="cuda").bfloat16()
+    exe.bind({"w": weight}).run(x=x, position=0)
+    torch.cuda.synchronize()
+    with torch.cuda.stream(busy):
+        torch.cuda._sleep(20 * LONG)
+        done.record()
+    exe.bind({"w": weight})
+    exe.run(x=x.clone(), position=1, stream=torch.cuda.Stream())
+    assert exe.states["rows"].shape == (64, 64)
+    assert not done.query(), "the run waited for another stream"
+    torch.cuda.synchronize()
+
+
+def test_weights_from_a_file(load: Load, arrays: Arrays, tmp_path: Path) -> None:
+    """Pages of the file go to the GPU."""
+    import json
+
+    w = arrays["input.w"]
+    header = json.dumps(
+        {"w": {"dtype": "BF16", "shape": list(w.shape), "data_offsets": [0, w.nbytes]}}
+    ).encode()
+    path = tmp_path / "w.safetensors"
+    path.write_bytes(len(header).to_bytes(8, "little") + header + w.tobytes())
+    exe = load("weights").bind(path)
+    result = exe.run(x=arrays["input.x"], position=arrays["input.position"])
+    assert_within(result["y"].astype(np.float64), arrays["output.y"], arrays["bound.y"], "y")
+
+
+def test_memory_comes_back(load: Load, torch: Any, tensors: Arrays) -> None:
+    def once() -> None:
+        with load("weights") as exe:
+            exe.bind({"w": tensors["w"]})
+            exe.run(x=tensors["x"], position=0)
+
+    once()
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
+    before, _ = torch.cuda.mem_get_info()
+    for _ in range(100):
+        once()
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
+    after, _ = torch.cuda.mem_get_info()
+    assert before - after < 4 << 20
