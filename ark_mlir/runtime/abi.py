@@ -57,3 +57,5 @@ DOORBELL_ANSWERS = 8
 DOORBELL_HOST = 16
 DOORBELL_LANES = 17
 DOORBELL_WORDS = 24
+# In place of a ring: lane 0 has told the others to leave.
+DOORBELL_LEAVE = (1 << 64) - 1

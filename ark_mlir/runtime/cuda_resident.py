@@ -107,6 +107,15 @@ class CudaResident:
         self._api.call("cuEventRecord", self._ended, self._stream)
 
     @property
+    def left_alone(self) -> bool:
+        """Whether the kernel has ended before it saw a ring.
+
+        One from before there were doorbells on GPUs says no such thing: it runs once and leaves.
+        """
+        words = self._words.read(np.dtype(np.uint64), (abi.DOORBELL_WORDS,))
+        return int(words[abi.DOORBELL_RINGS]) == abi.DOORBELL_LEAVE
+
+    @property
     def answered(self) -> bool:
         """Whether all lanes have done the run that was rung for."""
         return self._doorbell.answered

@@ -181,7 +181,7 @@ class Driver(Protocol):
     def hold(self) -> None:
         """Lets the kernel of the next launch stay: launches after it only ring its doorbell.
 
-        A device that cannot do so launches again for every run.
+        A driver that cannot do so launches again for every run.
         """
         ...
 

@@ -322,10 +322,13 @@ class Executable(_Runs):
     def resident(self) -> Generator[Resident]:
         """Keeps the kernel on the device between runs: ``with exe.resident() as r``.
 
-        On `cpu` its lanes stay inside of the kernel's loop, where a doorbell starts each run; an
-        error ends the kernel, and the next run starts it again. On `cuda` the kernel is launched
-        for every run. Buffers of inputs and outputs are made once. Until the block ends, runs go
-        through `r`.
+        Its lanes stay inside of the kernel's loop, where a doorbell starts each run; an error
+        ends the kernel, and the next run starts it again. Buffers of inputs and outputs are
+        made once. Until the block ends, runs go through `r`.
+
+        On a GPU the kernel has all SMs, so that other work there waits. It ends by itself when
+        no run comes for as long as a wait may last (``ARK_TIMEOUT``, else 2 s), and the next
+        run starts it again. What a run needs of other streams has to be computed before.
 
         Raises:
             InvalidUsageError: a parameter is not bound, or the executable is closed, or
