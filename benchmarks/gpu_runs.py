@@ -2,8 +2,9 @@
 
     python benchmarks/gpu_runs.py PROGRAM.arkbin [--runs 500]
 
-Inputs and parameters are zeros. Medians over runs in microseconds, each with the wait for its end; the
-arms are interleaved but for the resident kernel, which has the GPU alone. Needs PyTorch with CUDA.
+Inputs and parameters are zeros. Medians over runs in microseconds, each with the wait for its end;
+the arms are interleaved but for the resident kernel, which has the GPU alone. Needs PyTorch with
+CUDA.
 """
 
 from __future__ import annotations

@@ -213,7 +213,7 @@ class CudaDriver:
                 record.slots[slot] = record.device.address + offset
         begin = layout.slots + 8 * layout.slot_count
         record.host.bytes[begin : layout.report] = self.record.host.bytes[begin : layout.report]
-        record.prepare(0, launch.iterations, launch.timeout_ns, 0)
+        record.prepare(0, launch.iterations, launch.timeout_ns)
         stream = self._follow(launch.place)
         record.upload(stream)
         spare.semaphores.clear(stream)
@@ -296,7 +296,7 @@ class CudaDriver:
             # From the host: to zero it on the device would take an SM.
             kernel.trace.upload(np.zeros(kernel.trace.nbytes, np.uint8))
             trace = kernel.trace.address
-        record.prepare(self.epoch, launch.iterations, launch.timeout_ns, trace)
+        record.prepare(self.epoch, launch.iterations, launch.timeout_ns, trace, resident.address)
         self._launch = launch
         resident.ring(record, clear)
 

@@ -24,12 +24,19 @@ class CudaApi:
         self.driver: Any = _import_driver() if driver is None else driver
         self.ordinal = ordinal
         self._context: Any = None
-        self._check("cuInit", self.driver.cuInit(0), UnsupportedError)
-        self.device = self._check("cuDeviceGet", self.driver.cuDeviceGet(ordinal), UnsupportedError)
+        try:
+            self._check("cuInit", self.driver.cuInit(0), UnsupportedError)
+            device = self.driver.cuDeviceGet(ordinal)
+        except RuntimeError as error:  # the package is there, and no driver of NVIDIA
+            raise UnsupportedError(f"a program for cuda needs a GPU of NVIDIA: {error}") from None
+        self.device = self._check("cuDeviceGet", device, UnsupportedError)
 
     def call(self, name: str, *arguments: object) -> Any:
         """One function of the driver; raises DeviceError with its name and what went wrong."""
-        result = getattr(self.driver, name)(*arguments)
+        try:
+            result = getattr(self.driver, name)(*arguments)
+        except RuntimeError as error:  # the package knows the function, this driver does not
+            raise UnsupportedError(f"the driver of NVIDIA is too old: {error}") from None
         if result[0]:
             self._check(name, result, DeviceError)
         return result[1] if len(result) > 1 else None

@@ -139,13 +139,19 @@ class LaunchRecord:
         for name, value in fields.items():
             self._context[_CONTEXT_WORDS[name]] = value
 
-    def prepare(self, epoch: int, iterations: int, timeout_ns: int, trace: int) -> None:
-        """The part of the context that is of one run; report and status become zero."""
+    def prepare(
+        self, epoch: int, iterations: int, timeout_ns: int, trace: int = 0, doorbell: int = 0
+    ) -> None:
+        """The part of the context that is of one run; report, status and codes become zero.
+
+        With a doorbell, a kernel that is launched waits for a ring.
+        """
         context = self._context
         context[_EPOCH] = epoch
         context[_ITERATIONS] = iterations
         context[_TIMEOUT] = timeout_ns
         context[_TRACE] = trace
+        context[_DOORBELL] = doorbell
         self._results[:] = 0
 
     def upload(self, stream: int) -> None:
@@ -193,3 +199,4 @@ class LaunchRecord:
 
 _EPOCH, _ITERATIONS = _CONTEXT_WORDS["epoch"], _CONTEXT_WORDS["iterations"]
 _TIMEOUT, _TRACE = _CONTEXT_WORDS["timeout_ns"], _CONTEXT_WORDS["trace"]
+_DOORBELL = _CONTEXT_WORDS["doorbell"]

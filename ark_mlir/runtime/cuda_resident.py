@@ -71,6 +71,11 @@ class CudaResident:
         self._launched = False
 
     @property
+    def address(self) -> int:
+        """Where lanes find the doorbell."""
+        return self._words.address
+
+    @property
     def there(self) -> bool:
         """Whether the kernel is on the device."""
         if self._launched and self._api.has_happened(self._ended):
@@ -81,10 +86,9 @@ class CudaResident:
         """Starts the run that a record was prepared for.
 
         Args:
-            record: it has the doorbell's address from now on.
+            record: it has the doorbell's address.
             clear: semaphores to be zeroed first; the kernel is not there then.
         """
-        record.set(doorbell=self._words.address)
         if self.there:
             record.upload(self._side)
             self._api.call("cuEventRecord", self._copied, self._side)
@@ -144,12 +148,11 @@ class CudaResident:
     def dismiss(self, record: LaunchRecord, seconds: float) -> None:
         """Ends a kernel that is in no run; raises DeviceError if a lane never ends."""
         if self.there:
-            record.prepare(0, 0, 0, 0)
+            record.prepare(0, 0, 0, doorbell=self.address)
             record.upload(self._side)
             self._api.call("cuStreamSynchronize", self._side)
             self._doorbell.ring()
             self.leave(seconds)
-        record.set(doorbell=0)
 
     def leave(self, seconds: float) -> None:
         """Waits for a kernel that was told to end."""

@@ -99,10 +99,20 @@ def _describe_tensor(torch: Any, tensor: Any, name: str, place: Place) -> Device
     # A lazy negation is no property of the memory.
     if tensor.is_neg():
         tensor = tensor.resolve_neg()
+    address = _address_of_tensor(tensor)
+    shape = tuple(tensor.shape)
+    if not address and 0 not in shape:
+        raise InvalidUsageError(f"{name} has no memory; is it a fake tensor?")
     place.follow_torch()
-    return DeviceArray(
-        tensor.data_ptr(), dtype.numpy, tuple(tensor.shape), tensor.is_contiguous(), tensor
-    )
+    return DeviceArray(address, dtype.numpy, shape, tensor.is_contiguous(), tensor)
+
+
+def _address_of_tensor(tensor: Any) -> int:
+    """Where a tensor begins; zero where it has no memory, which some of torch's refuse to say."""
+    try:
+        return tensor.data_ptr()
+    except RuntimeError:
+        return 0
 
 
 def usable_tensor(value: Any, buffer: Buffer, place: Place) -> DeviceArray | None:
@@ -123,8 +133,8 @@ def usable_tensor(value: Any, buffer: Buffer, place: Place) -> DeviceArray | Non
         or value.is_neg()
     ):
         return None
-    address = value.data_ptr()
-    if address % buffer.alignment:
+    address = _address_of_tensor(value)
+    if not address or address % buffer.alignment:
         return None
     if place.torch_stream is None:
         place.follow_torch()

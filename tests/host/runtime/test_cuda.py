@@ -110,6 +110,30 @@ def test_more_shared_memory_than_a_cta_has(kernel: bytes) -> None:
     assert cuda.held == 0
 
 
+def test_without_a_driver() -> None:
+    """The package raises on its own where there is no library, and for what an old one lacks."""
+
+    class NoLibrary(FakeCuda):
+        def cuInit(self, flags: int) -> Any:
+            raise RuntimeError("libcuda.so.1 cannot be found")
+
+    with pytest.raises(ark.UnsupportedError, match=r"needs a GPU of NVIDIA: libcuda\.so\.1"):
+        CudaApi(NoLibrary())
+
+
+def test_a_driver_that_is_too_old(kernel: bytes, x: Array) -> None:
+    class Old(FakeCuda):
+        def cuLaunchKernelEx(self, *arguments: Any) -> Any:
+            raise RuntimeError('Function "cuLaunchKernelEx" not found')
+
+    cuda = Old()
+    with executable(cuda, kernel) as exe:
+        exe.bind({"w": W})
+        with pytest.raises(ark.UnsupportedError, match=r"too old.*cuLaunchKernelEx"):
+            exe.run(x=x)
+    assert cuda.held == 0
+
+
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "cuda.bindings.driver", None)
     with pytest.raises(ark.UnsupportedError, match="needs the package cuda-python"):

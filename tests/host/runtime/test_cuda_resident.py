@@ -244,6 +244,28 @@ def test_ctrl_c_in_a_run(cuda: FakeCuda, kernel: bytes) -> None:
         assert executable.states["n"] == 2
 
 
+def test_runs_after_a_block_that_failed(kernel: bytes, x: Array) -> None:
+    """For every call from the first ring to the end of the block: launches work again."""
+    cuda = FakeCuda()
+    with ark.knobs.scope(ARK_TIMEOUT="1"), make(cuda, kernel, add_program()) as executable:
+        executable.bind({"w": W})
+
+        def block() -> None:
+            with executable.resident() as resident:
+                resident.run(x=x)
+                resident.run(x=x)
+
+        block()
+        before = len(cuda.calls)
+        block()
+        for k in range(1, len(cuda.calls) - before + 1):
+            cuda.fail_at = len(cuda.calls) + k
+            with pytest.raises(ark.DeviceError):
+                block()
+            np.testing.assert_array_equal(executable.run(x=2 * x)["y"], 2 * x.ravel() + W + 0.5)
+    assert (cuda.held, cuda.running) == (0, 0)
+
+
 def test_the_kth_call_fails(kernel: bytes, x: Array) -> None:
     """For every k, from the load to the end of the block: a typed error, nothing stays behind."""
 

@@ -111,6 +111,16 @@ def test_tensors_that_a_kernel_cannot_use(
         exe.run(x=on_device(spoil(torch.from_numpy(x))))
 
 
+def test_a_fake_tensor_has_no_memory(exe: Executable, x: Array) -> None:
+    class Fake(Tensor):
+        def data_ptr(self) -> int:
+            raise RuntimeError("Cannot access data pointer")
+
+    exe.bind({"w": np.zeros(128, np.float32)})
+    with pytest.raises(ark.InvalidUsageError, match="input 'x' has no memory"):
+        exe.run(x=torch.from_numpy(x).as_subclass(Fake))
+
+
 def test_a_lazy_negation_is_resolved(exe: Executable, x: Array) -> None:
     exe.bind({"w": np.zeros(128, np.float32)})
     negative = torch._neg_view(torch.from_numpy(x))
