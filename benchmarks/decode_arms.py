@@ -80,12 +80,11 @@ class ArkArm:
         self._put(token, position)
         launches, each = (tokens, 1) if self._single else (1, tokens)
         device = 0.0
-        with self._executable.resident() as resident:
-            start = time.perf_counter()
-            for _ in range(launches):
-                resident.run(ends=self._ends, iterations=each)
-                device += self._clock.seconds()
-            host = (time.perf_counter() - start) / tokens
+        start = time.perf_counter()
+        for _ in range(launches):
+            self._executable.run(ends=self._ends, iterations=each)
+            device += self._clock.seconds()
+        host = (time.perf_counter() - start) / tokens
         return device / tokens or host, host
 
     def close(self) -> None:
@@ -110,7 +109,7 @@ class DeviceClock:
         self._begin, self._end = (call("cuEventCreate", 0) for _ in range(2))
 
         def timed(name: str, *arguments: object) -> Any:
-            if name != "cuLaunchCooperativeKernel":
+            if name != "cuLaunchKernelEx":
                 return call(name, *arguments)
             call("cuEventRecord", self._begin, driver._stream)
             result = call(name, *arguments)
