@@ -8,6 +8,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace mlir::ark {
 #define GEN_PASS_DEF_HOISTINVARIANTSPASS
@@ -25,17 +26,17 @@ static bool isPure(linalg::LinalgOp op) {
              [](Operation &inner) { return isMemoryEffectFree(&inner); });
 }
 
-/// Whether an op reads its operands, and does nothing else.
-static bool isPlainRead(Operation &op) {
-  return op.getNumRegions() == 0 && hasSingleEffect<MemoryEffects::Read>(&op);
-}
-
 /// Whether the op does the same for every vCTA, as far as its operands tell.
-static bool isCandidate(linalg::LinalgOp op, scf::ForOp vctas) {
+static bool isCandidate(Operation *op, scf::ForOp vctas) {
+  auto structured = dyn_cast<linalg::LinalgOp>(op);
+  if (structured ? !isPure(structured) : !isa<memref::LoadOp>(op))
+    return false;
   if (!llvm::all_of(op->getOperands(), [&](Value operand) {
         return vctas.isDefinedOutsideOfLoop(operand);
       }))
     return false;
+  if (!structured)
+    return true;
   // A body may use what is computed around its op, too.
   SetVector<Value> captured;
   getUsedValuesDefinedAbove(op->getRegions(), captured);
@@ -43,95 +44,66 @@ static bool isCandidate(linalg::LinalgOp op, scf::ForOp vctas) {
         return vctas.isDefinedOutsideOfLoop(value);
       }))
     return false;
-  return llvm::all_of(op.getDpsInits(), [](Value init) {
+  return llvm::all_of(structured.getDpsInits(), [](Value init) {
     return static_cast<bool>(getRoot(init).getDefiningOp<memref::AllocaOp>());
   });
 }
 
 namespace {
-/// An op and a buffer that it reads or writes.
-struct Use {
-  Operation *op;
-  bool writes;
-};
-
 /// Splits the ops of a loop into those that move and those that stay.
 class InvariantFinder {
 public:
   explicit InvariantFinder(scf::ForOp vctas) : vctas(vctas) {}
 
   /// In their order.
-  SmallVector<linalg::LinalgOp> find();
+  SmallVector<Operation *> find();
 
 private:
-  bool collect();
-  void addUses(Operation *op);
+  void collect();
   void keepDependent(Operation *op);
 
   scf::ForOp vctas;
   SetVector<Operation *> moving;
   SmallVector<Operation *> staying;
-  /// By root; those that may be the same memory are under one.
-  DenseMap<Value, SmallVector<Use>> uses;
+  /// Of every op that touches memory.
+  llvm::MapVector<Operation *, SmallVector<Access>> accesses;
 };
 } // namespace
 
-static bool writes(Operation *op, Value buffer) {
-  auto structured = dyn_cast<linalg::LinalgOp>(op);
-  return structured && llvm::is_contained(structured.getDpsInits(), buffer);
-}
-
-/// Arguments that do not say otherwise may all be the same memory.
-static Value getMemory(Value buffer) {
-  Value root = getRoot(buffer);
-  return isNoAlias(root) ? root : Value();
-}
-
-void InvariantFinder::addUses(Operation *op) {
-  for (Value operand : op->getOperands())
-    if (isa<MemRefType>(operand.getType()))
-      uses[getMemory(operand)].push_back({op, writes(op, operand)});
-}
-
-/// Whether all ops are known to read and write their operands only.
-bool InvariantFinder::collect() {
+void InvariantFinder::collect() {
   for (Operation &op : vctas.getBody()->without_terminator()) {
-    // Views touch no memory.
-    if (isMemoryEffectFree(&op))
+    SmallVector<Access> touched = getAccesses(&op);
+    if (touched.empty())
       continue;
-    auto structured = dyn_cast<linalg::LinalgOp>(op);
-    if (structured ? !isPure(structured) : !isPlainRead(op))
-      return false;
-    addUses(&op);
-    if (structured && isCandidate(structured, vctas))
+    accesses[&op] = std::move(touched);
+    if (isCandidate(&op, vctas))
       moving.insert(&op);
     else
       staying.push_back(&op);
   }
-  return true;
 }
 
 /// What uses memory that `op` writes stays with it; so does what would write,
 /// too early, what `op` reads.
 void InvariantFinder::keepDependent(Operation *op) {
-  for (Value operand : op->getOperands()) {
-    if (!isa<MemRefType>(operand.getType()))
-      continue;
-    bool isWritten = writes(op, operand);
-    for (Use use : uses[getMemory(operand)])
-      if ((isWritten || (use.writes && op->isBeforeInBlock(use.op))) &&
-          moving.remove(use.op))
-        staying.push_back(use.op);
+  for (auto &entry : accesses) {
+    Operation *other = entry.first;
+    bool depends = llvm::any_of(entry.second, [&](const Access &access) {
+      return llvm::any_of(accesses[op], [&](const Access &own) {
+        return conflict(own, access) &&
+               (own.writes || op->isBeforeInBlock(other));
+      });
+    });
+    if (depends && moving.remove(other))
+      staying.push_back(other);
   }
 }
 
-SmallVector<linalg::LinalgOp> InvariantFinder::find() {
-  if (!collect())
-    return {};
+SmallVector<Operation *> InvariantFinder::find() {
+  collect();
   while (!staying.empty())
     keepDependent(staying.pop_back_val());
-  return llvm::map_to_vector(
-      moving, [](Operation *op) { return cast<linalg::LinalgOp>(op); });
+  return moving.takeVector();
 }
 
 namespace {
@@ -142,7 +114,7 @@ struct HoistInvariantsPass
   void runOnOperation() override {
     for (func::FuncOp body : getBodies(getOperation()))
       if (scf::ForOp vctas = getVctaLoop(body))
-        for (linalg::LinalgOp op : InvariantFinder(vctas).find()) {
+        for (Operation *op : InvariantFinder(vctas).find()) {
           op->moveBefore(vctas);
           ++numHoisted;
         }

@@ -1,8 +1,10 @@
 //===- MapToThreads.cpp - Parallel loops over the threads of a CTA --------===//
 
+#include "passes/target/Aliasing.h"
 #include "passes/target/Bodies.h"
 #include "passes/target/GroupReduction.h"
 #include "passes/target/IterationSpace.h"
+#include "passes/target/Lowerings.h"
 #include "passes/target/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -10,7 +12,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace mlir::ark {
 #define GEN_PASS_DEF_MAPTOTHREADSPASS
@@ -20,22 +22,9 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Whether `op`, or an op inside of it, may have one of these effects; an op
-/// that does not say may have all.
-template <typename... Effects>
-static bool mayHave(Operation &op) {
-  std::optional<SmallVector<MemoryEffects::EffectInstance>> effects =
-      getEffectsRecursively(&op);
-  return !effects ||
-         llvm::any_of(*effects, [](MemoryEffects::EffectInstance &effect) {
-           return isa<Effects...>(effect.getEffect());
-         });
-}
-
-static bool mayRead(Operation &op) { return mayHave<MemoryEffects::Read>(op); }
-
 static bool mayWrite(Operation &op) {
-  return mayHave<MemoryEffects::Write, MemoryEffects::Free>(op);
+  return llvm::any_of(getAccesses(&op),
+                      [](const Access &access) { return access.writes; });
 }
 
 /// Whether a parallel loop holds one that reduces.
@@ -57,8 +46,9 @@ static bool hasParallelLoop(Operation &op) {
 namespace {
 /// Makes the threads of a CTA share what a function does. All of them follow
 /// its control flow and compute its scalars; iterations of parallel loops are
-/// divided, and other writes are left to one thread. Barriers keep a write
-/// apart from reads and writes before and after it.
+/// divided, and other writes are left to one thread. Where an op touches what
+/// one before it writes, or writes what one before it reads, a barrier comes
+/// between the two.
 class ThreadMapper {
 public:
   ThreadMapper(func::FuncOp function, int64_t threads)
@@ -67,33 +57,76 @@ public:
   LogicalResult run();
 
 private:
+  void arrange(Block &block);
   LogicalResult mapBlock(Block &block);
   LogicalResult mapControlFlow(Operation &op);
   LogicalResult divide(scf::ParallelOp loop);
   LogicalResult divideAmongGroups(scf::ParallelOp loop);
   LogicalResult leaveToOne(Operation &op);
-  void createBarrier(Location loc);
-  void separate(Operation &op);
+  void separate(Operation &op, ArrayRef<Access> accesses,
+                bool byOne = false);
+  void finish(Operation *op);
+  Value getFirstThread(Location loc, int64_t size);
 
   func::FuncOp function;
   OpBuilder builder;
   int64_t threads;
   Value thread;
-  /// Whether a thread may still read what another is about to write.
-  bool isReading = false;
+  /// What was touched since the last barrier, by all threads and by the one
+  /// that other writes are left to.
+  SmallVector<Access> pending, pendingOfOne;
+  /// Threads that have work of their own since then: from 0 up to this one.
+  int64_t busy = 0;
 };
 } // namespace
 
-void ThreadMapper::createBarrier(Location loc) {
-  gpu::BarrierOp::create(builder, loc);
-  isReading = false;
+/// A barrier before `op`, if anything was touched before.
+void ThreadMapper::finish(Operation *op) {
+  if (pending.empty() && pendingOfOne.empty())
+    return;
+  builder.setInsertionPoint(op);
+  gpu::BarrierOp::create(builder, op->getLoc());
+  pending.clear();
+  pendingOfOne.clear();
+  busy = 0;
 }
 
-/// Before a write: nobody reads any more what was there.
-void ThreadMapper::separate(Operation &op) {
+static bool anyConflict(ArrayRef<Access> earlier, ArrayRef<Access> later) {
+  return llvm::any_of(later, [&](const Access &a) {
+    return llvm::any_of(earlier,
+                        [&](const Access &b) { return conflict(a, b); });
+  });
+}
+
+/// A barrier before `op`, if it depends on anything that was touched before. One
+/// thread alone keeps its own order.
+void ThreadMapper::separate(Operation &op, ArrayRef<Access> accesses,
+                            bool byOne) {
+  if (anyConflict(pending, accesses) ||
+      (!byOne && anyConflict(pendingOfOne, accesses)))
+    finish(&op);
   builder.setInsertionPoint(&op);
-  if (isReading)
-    createBarrier(op.getLoc());
+  llvm::append_range(byOne ? pendingOfOne : pending, accesses);
+}
+
+/// The number of this thread for a loop of `size` iterations. Loops between two
+/// barriers know nothing of each other: where they are short, each has threads
+/// of its own, so that they wait for memory at the same time.
+Value ThreadMapper::getFirstThread(Location loc, int64_t size) {
+  int64_t begin = busy;
+  busy = llvm::alignTo(busy + size, kWarpSize);
+  if (begin == 0)
+    return thread;
+  if (busy > threads) {
+    busy = 0;
+    return thread;
+  }
+  Value distance =
+      arith::ConstantIndexOp::create(builder, loc, threads - begin);
+  Value count = arith::ConstantIndexOp::create(builder, loc, threads);
+  return arith::RemUIOp::create(
+      builder, loc, arith::AddIOp::create(builder, loc, thread, distance),
+      count);
 }
 
 /// Consecutive threads take consecutive iterations, the last dimension fastest:
@@ -101,19 +134,19 @@ void ThreadMapper::separate(Operation &op) {
 LogicalResult ThreadMapper::divide(scf::ParallelOp loop) {
   if (loop.getNumReductions() != 0)
     return loop.emitOpError("with a reduction cannot be divided among threads");
-  separate(*loop);
+  separate(*loop, getAccesses(loop));
   if (hasReduction(loop))
     return divideAmongGroups(loop);
   Location loc = loop.getLoc();
+  std::optional<int64_t> size = getSizeBound(loop);
+  Value first = getFirstThread(loc, size.value_or(threads));
   IterationSpace space(builder, loop);
   Value stride = arith::ConstantIndexOp::create(builder, loc, threads);
-  auto share = scf::ForOp::create(builder, loc, thread, space.size, stride);
+  auto share = scf::ForOp::create(builder, loc, first, space.size, stride);
   builder.setInsertionPointToStart(share.getBody());
   SmallVector<Value> variables =
       space.getVariables(builder, share.getInductionVar());
   inlineBody(builder, loop, share.getBody()->getTerminator(), variables);
-  builder.setInsertionPointAfter(share);
-  createBarrier(loc);
   loop.erase();
   return success();
 }
@@ -127,8 +160,6 @@ LogicalResult ThreadMapper::divideAmongGroups(scf::ParallelOp loop) {
         "cannot be divided among threads: a reduction in it does not begin "
         "with its neutral element, or comes after a write");
   group->map(builder, thread);
-  builder.setInsertionPointAfter(loop);
-  createBarrier(loop.getLoc());
   loop.erase();
   return success();
 }
@@ -137,15 +168,13 @@ LogicalResult ThreadMapper::leaveToOne(Operation &op) {
   if (!op.use_empty())
     return op.emitOpError("writes and has results: it can neither be left to "
                           "one thread nor be done by all");
-  separate(op);
+  separate(op, getAccesses(&op), /*byOne=*/true);
   Location loc = op.getLoc();
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
   Value leads = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
                                       thread, zero);
   auto branch = scf::IfOp::create(builder, loc, leads, /*hasElse=*/false);
   op.moveBefore(branch.thenBlock()->getTerminator());
-  builder.setInsertionPointAfter(branch);
-  createBarrier(loc);
   return success();
 }
 
@@ -154,17 +183,66 @@ LogicalResult ThreadMapper::mapControlFlow(Operation &op) {
   if (!isa<scf::ForOp, scf::IfOp, scf::WhileOp>(op))
     return op.emitOpError("holds a parallel loop, and may not be what all "
                           "threads do alike");
+  separate(op, getAccesses(&op));
+  SmallVector<Access> before = std::move(pending);
+  SmallVector<Access> beforeOfOne = std::move(pendingOfOne);
+  pending.clear();
+  pendingOfOne.clear();
   for (Region &region : op.getRegions())
     for (Block &block : region) {
       if (failed(mapBlock(block)))
         return failure();
-      // The next time around begins with writes.
-      separate(*block.getTerminator());
+      // What comes next may be the same once more.
+      finish(block.getTerminator());
     }
+  busy = 0;
+  // A run has one vCTA at least. Other barriers may not be met: what was pending
+  // before still is.
+  if (&op == getVctaLoop(function))
+    return success();
+  pending = std::move(before);
+  pendingOfOne = std::move(beforeOfOne);
   return success();
 }
 
+/// Moves ops up to where nothing but what they depend on lies before them: work
+/// that knows nothing of each other then lies between the same two barriers, so
+/// that its loads are under way at the same time.
+void ThreadMapper::arrange(Block &block) {
+  // How many barriers come before an op, at least.
+  llvm::DenseMap<Operation *, unsigned> levels;
+  SmallVector<std::pair<Operation *, SmallVector<Access>>> earlier;
+  SmallVector<Operation *> ops;
+  unsigned least = 0, last = 0;
+  for (Operation &op : block.without_terminator()) {
+    unsigned level = least;
+    op.walk([&](Operation *inner) {
+      for (Value operand : inner->getOperands())
+        if (Operation *source = operand.getDefiningOp())
+          level = std::max(level, levels.lookup(source));
+    });
+    SmallVector<Access> accesses = getAccesses(&op);
+    for (auto &[other, touched] : earlier)
+      if (anyConflict(touched, accesses))
+        level = std::max(level, levels.lookup(other) + 1);
+    // What holds barriers stays between what was before and after it.
+    bool isFence = !isa<scf::ParallelOp>(op) && hasParallelLoop(op);
+    if (isFence)
+      least = level = std::max(level, last + 1);
+    last = std::max(last, level);
+    levels[&op] = level;
+    if (!accesses.empty())
+      earlier.push_back({&op, std::move(accesses)});
+    ops.push_back(&op);
+  }
+  for (unsigned level = 0; level <= last; ++level)
+    for (Operation *op : ops)
+      if (levels.lookup(op) == level)
+        op->moveBefore(block.getTerminator());
+}
+
 LogicalResult ThreadMapper::mapBlock(Block &block) {
+  arrange(block);
   for (Operation &op : llvm::make_early_inc_range(block.without_terminator())) {
     LogicalResult result = success();
     if (auto loop = dyn_cast<scf::ParallelOp>(op))
@@ -174,7 +252,7 @@ LogicalResult ThreadMapper::mapBlock(Block &block) {
     else if (mayWrite(op))
       result = leaveToOne(op);
     else
-      isReading |= mayRead(op);
+      separate(op, getAccesses(&op));
     if (failed(result))
       return failure();
   }
@@ -188,7 +266,8 @@ LogicalResult ThreadMapper::run() {
       gpu::ThreadIdOp::create(builder, function.getLoc(), gpu::Dimension::x);
   if (failed(mapBlock(block)))
     return failure();
-  separate(*block.getTerminator());
+  // The next body finds its memory free.
+  finish(block.getTerminator());
   return success();
 }
 

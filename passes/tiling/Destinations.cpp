@@ -21,18 +21,17 @@ static OpOperand *getDestination(Value value) {
 }
 
 /// Accumulators that start equal share a fill, and tensors without values an
-/// op, after CSE. Each needs memory of its own.
+/// op, after CSE. Each needs memory of its own, and comes right before its use:
+/// the memory that is found for it may be part of what is only there by then.
 void ark::unshareInits(RewriterBase &rewriter, Block &body) {
   for (Operation &op : llvm::make_early_inc_range(body)) {
-    if (!isa<tensor::EmptyOp, linalg::FillOp>(op))
+    if (!isa<tensor::EmptyOp, linalg::FillOp>(op) || op.use_empty())
       continue;
     SmallVector<OpOperand *> uses;
     for (OpOperand &use : op.getUses())
       uses.push_back(&use);
-    if (uses.size() < 2)
-      continue;
     for (OpOperand *use : llvm::drop_begin(uses)) {
-      rewriter.setInsertionPoint(&op);
+      rewriter.setInsertionPoint(body.findAncestorOpInBlock(*use->getOwner()));
       IRMapping mapping;
       // Its uses have been split already.
       if (auto fill = dyn_cast<linalg::FillOp>(op))
@@ -43,6 +42,30 @@ void ark::unshareInits(RewriterBase &rewriter, Block &body) {
       rewriter.modifyOpInPlace(use->getOwner(),
                                [&] { use->set(clone->getResult(0)); });
     }
+    rewriter.moveOpBefore(
+        &op, body.findAncestorOpInBlock(*uses.front()->getOwner()));
+  }
+}
+
+/// Whether a slice or an insertion is of all elements, perhaps without unit
+/// dimensions.
+template <typename OpTy>
+static bool isWhole(OpTy op, RankedTensorType whole) {
+  return op.hasUnitStride() && op.hasZeroOffset() &&
+         op.getStaticSizes() == whole.getShape();
+}
+
+/// What is inserted only to get unit dimensions, and then inserted as a part, is
+/// inserted at once.
+static void insertAtOnce(RewriterBase &rewriter, Block &body) {
+  for (auto insertion : body.getOps<tensor::InsertSliceOp>()) {
+    auto inner = insertion.getSource().getDefiningOp<tensor::InsertSliceOp>();
+    if (!inner || !inner->hasOneUse() || !isWhole(inner, inner.getDestType()) ||
+        insertion.getStaticSizes() != inner.getDestType().getShape())
+      continue;
+    rewriter.modifyOpInPlace(insertion, [&] {
+      insertion.getSourceMutable().set(inner.getSource());
+    });
   }
 }
 
@@ -55,6 +78,12 @@ static void sinkInsertedParts(RewriterBase &rewriter, Block &body) {
         isa<linalg::LinalgOp>(source))
       rewriter.moveOpBefore(source, insertion);
   }
+}
+
+static void eraseDead(RewriterBase &rewriter, Block &body) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
+    if (isOpTriviallyDead(&op))
+      rewriter.eraseOp(&op);
 }
 
 /// Whether all other readers of `use`'s value come before `use`'s owner.
@@ -110,26 +139,48 @@ static linalg::CopyOp getFinalCopy(TaskOp task) {
   return yielded.getDefiningOp<linalg::CopyOp>();
 }
 
+namespace {
+/// A value that goes to memory of its own, and the op whose result is that.
+struct Placement {
+  Value source, destination;
+  Operation *op;
+};
+} // namespace
+
+/// What the final copy does; on the way of the copy unit dimensions come and go,
+/// which is no more than a view.
+static Placement getPlacement(linalg::CopyOp copy) {
+  auto slice = copy.getInputs().front().getDefiningOp<tensor::ExtractSliceOp>();
+  auto insertion =
+      copy->hasOneUse()
+          ? dyn_cast<tensor::InsertSliceOp>(*copy->user_begin())
+          : tensor::InsertSliceOp();
+  if (slice && insertion && slice.getSourceType() == insertion.getDestType() &&
+      isWhole(slice, slice.getSourceType()) &&
+      isWhole(insertion, insertion.getDestType()))
+    return {slice.getSource(), insertion.getDest(), insertion};
+  return {copy.getInputs().front(), copy.getOutputs().front(), copy};
+}
+
 void ark::computeInDestination(RewriterBase &rewriter, TaskOp task) {
   Block &body = task.getBody().front();
+  insertAtOnce(rewriter, body);
+  eraseDead(rewriter, body);
   sinkInsertedParts(rewriter, body);
   unshareInits(rewriter, body);
   for (auto op : llvm::make_early_inc_range(body.getOps<linalg::GenericOp>()))
     computeInPlace(rewriter, op);
-  linalg::CopyOp copy = getFinalCopy(task);
-  Value destination = copy.getOutputs().front();
+  Placement final = getPlacement(getFinalCopy(task));
   // Follow the result to where its memory comes from. If that is no memory of
   // the body, the result is a part of an operand and the copy stays.
-  OpOperand *operand = getDestination(copy.getInputs().front());
+  OpOperand *operand = getDestination(final.source);
   while (operand && getDestination(operand->get()))
     operand = getDestination(operand->get());
   if (!operand || !operand->get().getDefiningOp<tensor::EmptyOp>() ||
-      operand->get().getType() != destination.getType())
+      operand->get().getType() != final.destination.getType())
     return;
   rewriter.modifyOpInPlace(operand->getOwner(),
-                           [&] { operand->set(destination); });
-  rewriter.replaceOp(copy, copy.getInputs());
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
-    if (isOpTriviallyDead(&op))
-      rewriter.eraseOp(&op);
+                           [&] { operand->set(final.destination); });
+  rewriter.replaceOp(final.op, final.source);
+  eraseDead(rewriter, body);
 }

@@ -316,6 +316,7 @@ struct TileGroupsPass : ark::impl::TileGroupsPassBase<TileGroupsPass> {
     linalg::GenericOp::getCanonicalizationPatterns(set, context);
     tensor::CastOp::getCanonicalizationPatterns(set, context);
     tensor::DimOp::getCanonicalizationPatterns(set, context);
+    tensor::EmptyOp::getCanonicalizationPatterns(set, context);
     tensor::ExtractSliceOp::getCanonicalizationPatterns(set, context);
     tensor::InsertSliceOp::getCanonicalizationPatterns(set, context);
     tensor::populateFoldTensorEmptyPatterns(set);

@@ -149,7 +149,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// Nothing is known of other writes.
+// What it reads is written, if by another kind of op.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -167,7 +167,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
     %ys = memref.subview %y[%v] [1] [1] : memref<8xf32> to memref<1xf32, strided<[1], offset: ?>>
     %ts = memref.subview %t[%v] [1] [1] : memref<8xf32> to memref<1xf32, strided<[1], offset: ?>>
     linalg.copy ins(%ts : memref<1xf32, strided<[1], offset: ?>>) outs(%ys : memref<1xf32, strided<[1], offset: ?>>)
-    memref.store %f, %y[%v] : memref<8xf32>
+    memref.store %f, %x[%v] : memref<8xf32>
   }
   return
 }
@@ -221,6 +221,80 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
     %n = memref.load %t[%v] : memref<8xf32>
     linalg.fill ins(%n : f32) outs(%ys : memref<1xf32, strided<[1], offset: ?>>)
     linalg.sqrt ins(%x : memref<8xf32>) outs(%t : memref<8xf32>)
+  }
+  return
+}
+
+// -----
+
+// A number that no vCTA writes is read once; what depends on the vCTA stays.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK-SAME: %[[LENGTH:[a-z0-9]+]]: memref<i32> {llvm.noalias}
+// CHECK: %[[N:.+]] = memref.load %[[LENGTH]][]
+// CHECK-NEXT: scf.for
+// CHECK: arith.index_cast %[[N]]
+// CHECK: func.call @report
+func.func private @report(%status: memref<4xi64>, %index: index)
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %length: memref<i32> {llvm.noalias}, %y: memref<8xi32> {llvm.noalias}) {
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  scf.for %v = %begin to %end step %c1 {
+    %n = memref.load %length[] : memref<i32>
+    %i = arith.index_cast %n : i32 to index
+    %beyond = arith.cmpi uge, %i, %c8 : index
+    scf.if %beyond {
+      func.call @report(%status, %i) : (memref<4xi64>, index) -> ()
+    }
+    memref.store %n, %y[%v] : memref<8xi32>
+  }
+  return
+}
+
+// -----
+
+// One that is written is read in turn.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK: scf.for
+// CHECK: memref.load
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %count: memref<i32> {llvm.noalias}) {
+  %c1 = arith.constant 1 : index
+  %one = arith.constant 1 : i32
+  scf.for %v = %begin to %end step %c1 {
+    %n = memref.load %count[] : memref<i32>
+    %next = arith.addi %n, %one : i32
+    memref.store %next, %count[] : memref<i32>
+  }
+  return
+}
+
+// -----
+
+// Nothing is known of what lies behind a pointer.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK: scf.for
+// CHECK: linalg.exp
+func.func private @touch(%p: !llvm.ptr)
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<8xf32> {llvm.noalias}, %p: !llvm.ptr) {
+  %c1 = arith.constant 1 : index
+  %t = memref.alloca() : memref<8xf32>
+  scf.for %v = %begin to %end step %c1 {
+    linalg.exp ins(%x : memref<8xf32>) outs(%t : memref<8xf32>)
+    func.call @touch(%p) : (!llvm.ptr) -> ()
   }
   return
 }

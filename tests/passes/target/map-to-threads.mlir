@@ -447,3 +447,133 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
   }
   return
 }
+
+// -----
+
+// Two loops that know nothing of each other need no barrier between them. Each
+// has threads of its own, and the third, which needs the first, comes after the
+// barrier, though it was before the second.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK-SAME: %[[X:[a-z0-9]+]]: memref<8xf32> {llvm.noalias}, %[[Y:[a-z0-9]+]]: memref<8xf32> {llvm.noalias}, %[[Z:[a-z0-9]+]]: memref<8xf32> {llvm.noalias})
+// CHECK: %[[THREAD:.+]] = gpu.thread_id x
+// CHECK: scf.for %{{.+}} = %[[THREAD]] to
+// CHECK: memref.store %{{.+}}, %[[X]]
+// CHECK-NOT: gpu.barrier
+// CHECK: %[[FAR:.+]] = arith.addi %[[THREAD]], %{{.+}}
+// CHECK: %[[OTHER:.+]] = arith.remui %[[FAR]], %{{.+}}
+// CHECK: scf.for %{{.+}} = %[[OTHER]] to
+// CHECK: memref.store %{{.+}}, %[[Z]]
+// CHECK: gpu.barrier
+// CHECK: scf.for %{{.+}} = %[[THREAD]] to
+// CHECK: memref.load %[[X]]
+// CHECK: memref.store %{{.+}}, %[[Y]]
+// CHECK: gpu.barrier
+// CHECK-NEXT: return
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<8xf32> {llvm.noalias}, %y: memref<8xf32> {llvm.noalias}, %z: memref<8xf32> {llvm.noalias}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %f = arith.constant 1.0 : f32
+  scf.parallel (%i) = (%c0) to (%c8) step (%c1) {
+    memref.store %f, %x[%i] : memref<8xf32>
+    scf.reduce
+  }
+  scf.parallel (%i) = (%c0) to (%c8) step (%c1) {
+    %e = memref.load %x[%i] : memref<8xf32>
+    memref.store %e, %y[%i] : memref<8xf32>
+    scf.reduce
+  }
+  scf.parallel (%i) = (%c0) to (%c8) step (%c1) {
+    memref.store %f, %z[%i] : memref<8xf32>
+    scf.reduce
+  }
+  return
+}
+
+// -----
+
+// Buffers that may be the same memory are kept apart, and so is what is read
+// before it is overwritten.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK-SAME: %[[X:[a-z0-9]+]]: memref<8xf32>, %[[Y:[a-z0-9]+]]: memref<8xf32>, %[[Z:[a-z0-9]+]]: memref<8xf32> {llvm.noalias})
+// CHECK: memref.store %{{.+}}, %[[X]]
+// CHECK: gpu.barrier
+// CHECK: memref.load %[[Z]]
+// CHECK: memref.store %{{.+}}, %[[Y]]
+// CHECK: gpu.barrier
+// CHECK: memref.store %{{.+}}, %[[Z]]
+// CHECK: gpu.barrier
+// CHECK-NEXT: return
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<8xf32>, %y: memref<8xf32>, %z: memref<8xf32> {llvm.noalias}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %f = arith.constant 1.0 : f32
+  scf.parallel (%i) = (%c0) to (%c8) step (%c1) {
+    memref.store %f, %x[%i] : memref<8xf32>
+    scf.reduce
+  }
+  scf.parallel (%i) = (%c0) to (%c8) step (%c1) {
+    %e = memref.load %z[%i] : memref<8xf32>
+    memref.store %e, %y[%i] : memref<8xf32>
+    scf.reduce
+  }
+  scf.parallel (%i) = (%c0) to (%c8) step (%c1) {
+    memref.store %f, %z[%i] : memref<8xf32>
+    scf.reduce
+  }
+  return
+}
+
+// -----
+
+// Two halves of a temporary are filled at once; its reader waits for both.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK: gpu.thread_id
+// CHECK: memref.store
+// CHECK-NOT: gpu.barrier
+// CHECK: memref.store
+// CHECK: gpu.barrier
+// CHECK: memref.load
+// CHECK: gpu.barrier
+// CHECK-NEXT: return
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %y: memref<2x8xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c4 = arith.constant 4 : index
+  %c8 = arith.constant 8 : index
+  %f = arith.constant 1.0 : f32
+  %t = memref.alloca() : memref<2x8xf32>
+  %left = memref.subview %t[0, 0] [2, 4] [1, 1] : memref<2x8xf32> to memref<2x4xf32, strided<[8, 1]>>
+  %right = memref.subview %t[0, 4] [2, 4] [1, 1] : memref<2x8xf32> to memref<2x4xf32, strided<[8, 1], offset: 4>>
+  scf.parallel (%i, %j) = (%c0, %c0) to (%c2, %c4) step (%c1, %c1) {
+    memref.store %f, %left[%i, %j] : memref<2x4xf32, strided<[8, 1]>>
+    scf.reduce
+  }
+  scf.parallel (%i, %j) = (%c0, %c0) to (%c2, %c4) step (%c1, %c1) {
+    memref.store %f, %right[%i, %j] : memref<2x4xf32, strided<[8, 1], offset: 4>>
+    scf.reduce
+  }
+  scf.parallel (%i, %j) = (%c0, %c0) to (%c2, %c8) step (%c1, %c1) {
+    %e = memref.load %t[%i, %j] : memref<2x8xf32>
+    memref.store %e, %y[%i, %j] : memref<2x8xf32>
+    scf.reduce
+  }
+  return
+}

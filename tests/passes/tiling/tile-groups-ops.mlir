@@ -264,3 +264,46 @@ ark.program @concatMovesEveryPartOnce(
   }
   ark.return %0 : tensor<8x6xf32>
 }
+
+// Each half of the pairs is computed in its place of the out, though the tile
+// has dimensions of extent one that the ops leave out.
+// CHECK-LABEL: ark.program @halvesAreComputedInPlace
+ark.program @halvesAreComputedInPlace(
+    %x: tensor<1x8x1x16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %c: tensor<1x8xf32> {ark.kind = #ark.kind<input>, ark.name = "c"},
+    %s: tensor<1x8xf32> {ark.kind = #ark.kind<input>, ark.name = "s"})
+    -> (tensor<1x8x1x16xf32> {ark.name = "y"}) {
+  // CHECK: ^bb0(%{{.+}}: index, {{.+}}, %[[OUT:[a-z0-9]+]]: tensor<1x4x1x16xf32>):
+  // CHECK: arith.subf
+  // CHECK: %[[FIRST:.+]] = tensor.insert_slice %{{.+}} into %[[OUT]][0, 0, 0, 0] [1, 4, 1, 8] [1, 1, 1, 1] : tensor<4x8xf32> into tensor<1x4x1x16xf32>
+  // CHECK: %[[EMPTY:.+]] = tensor.empty() : tensor<4x8xf32>
+  // CHECK: outs(%[[EMPTY]] : tensor<4x8xf32>)
+  // CHECK: arith.addf
+  // CHECK: %[[BOTH:.+]] = tensor.insert_slice %{{.+}} into %[[FIRST]][0, 0, 0, 8] [1, 4, 1, 8] [1, 1, 1, 1] : tensor<4x8xf32> into tensor<1x4x1x16xf32>
+  // CHECK-NOT: linalg.copy
+  // CHECK: ark.yield %[[BOTH]]
+  %0 = ark.group "rope" (%a = %x, %b = %c, %d = %s) attributes {tile = array<i64: 1, 4, 1, 16>}
+      : (tensor<1x8x1x16xf32>, tensor<1x8xf32>, tensor<1x8xf32>) -> tensor<1x8x1x16xf32> {
+    %1 = ark.rope %a, %b, %d : (tensor<1x8x1x16xf32>, tensor<1x8xf32>, tensor<1x8xf32>) -> tensor<1x8x1x16xf32>
+    ark.yield %1 : tensor<1x8x1x16xf32>
+  }
+  ark.return %0 : tensor<1x8x1x16xf32>
+}
+
+// Scores of as many keys as there are begin with a fill of their own shape.
+// CHECK-LABEL: ark.program @scoresBeginWithTheirFill
+ark.program @scoresBeginWithTheirFill(
+    %q: tensor<1x2x1x8xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
+    %k: tensor<1x2x16x8xf32> {ark.kind = #ark.kind<input>, ark.name = "k"},
+    %n: tensor<i32> {ark.kind = #ark.kind<input>, ark.name = "n"})
+    -> (tensor<1x2x1x8xf32> {ark.name = "y"}) {
+  // CHECK: ark.task "attention"
+  // CHECK: %[[FILL:.+]] = linalg.fill {{.+}} outs(%{{.+}} : tensor<1x?xf32>)
+  // CHECK: linalg.contract {{.+}} outs(%[[FILL]] : tensor<1x?xf32>)
+  %0 = ark.group "attention" (%a = %q, %b = %k, %c = %n) attributes {tile = array<i64: 1, 1, 1, 8>}
+      : (tensor<1x2x1x8xf32>, tensor<1x2x16x8xf32>, tensor<i32>) -> tensor<1x2x1x8xf32> {
+    %1 = ark.attention %a, %b, %b kv_length %c scale = 1.0 : (tensor<1x2x1x8xf32>, tensor<1x2x16x8xf32>, tensor<1x2x16x8xf32>, tensor<i32>) -> tensor<1x2x1x8xf32>
+    ark.yield %1 : tensor<1x2x1x8xf32>
+  }
+  ark.return %0 : tensor<1x2x1x8xf32>
+}
