@@ -59,8 +59,8 @@ static bool areApart(memref::SubViewOp a, memref::SubViewOp b) {
   return false;
 }
 
-/// The first and the last element of its root that a buffer reaches, if both are
-/// known.
+/// The first and the last element of its root that a buffer reaches, if both
+/// are known.
 static std::optional<std::pair<int64_t, int64_t>> getSpan(Value buffer) {
   auto type = cast<MemRefType>(buffer.getType());
   SmallVector<int64_t> strides;

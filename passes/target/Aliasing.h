@@ -19,8 +19,8 @@ bool isNoAlias(Value root);
 /// other.
 bool mayAlias(Value a, Value b);
 
-/// Memory that an op reads or writes. Where it is not known which, the buffer is
-/// null.
+/// Memory that an op reads or writes. Where it is not known which, the buffer
+/// is null.
 struct Access {
   Value buffer;
   bool writes;

@@ -43,6 +43,7 @@ static void addLoops(OpPassManager &pm, int64_t threads) {
   pm.addPass(ark::createBodiesToLoopsPass());
   pm.addNestedPass<func::FuncOp>(createConvertLinalgToParallelLoopsPass());
   pm.addPass(ark::createMergeVctasPass());
+  pm.addPass(ark::createSplitReductionsPass({threads}));
   pm.addPass(ark::createJamResultsPass());
   pm.addPass(ark::createMapToThreadsPass({threads}));
   pm.addPass(ark::createPlaceInSharedMemoryPass());

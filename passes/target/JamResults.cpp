@@ -1,6 +1,7 @@
 //===- JamResults.cpp - Loads that serve several results ------------------===//
 
 #include "passes/target/Bodies.h"
+#include "passes/target/IterationSpace.h"
 #include "passes/target/Passes.h"
 #include "passes/target/WideLoad.h"
 
@@ -11,6 +12,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/ValueBoundsOpInterface.h"
 
 namespace mlir::ark {
 #define GEN_PASS_DEF_JAMRESULTSPASS
@@ -22,6 +24,12 @@ using namespace mlir::ark;
 
 /// Results that a thread accumulates at once.
 static constexpr int64_t kMaxResults = 8;
+/// Of those, how many share a load, where another one brings several.
+static constexpr int64_t kMaxSharing = 4;
+/// Results along a dimension whose extent is only known at run time.
+static constexpr int64_t kMaxUnknown = 4;
+/// Which of these may be worth it.
+static constexpr int64_t kLeastUnknown = 128;
 
 //===----------------------------------------------------------------------===//
 // Which dimension
@@ -32,6 +40,14 @@ static SmallVector<scf::ParallelOp> getReductions(scf::ParallelOp loop) {
   for (auto inner : loop.getBody()->getOps<scf::ParallelOp>())
     reductions.push_back(inner);
   return reductions;
+}
+
+/// Results that one iteration of a loop makes of each of its reductions.
+static int64_t countResults(scf::ParallelOp loop) {
+  int64_t count = 1;
+  for (scf::ParallelOp reduction : getReductions(loop))
+    count = std::max<int64_t>(count, reduction.getNumReductions());
+  return count;
 }
 
 /// Whether all of a loop's iterations are known to be [0, extent).
@@ -60,7 +76,9 @@ struct Jam {
   unsigned dim;
   int64_t count;
   /// Of which kind: neighbours in memory, which one load brings.
-  bool isContiguous;
+  bool isContiguous = false;
+  /// Whether there may be fewer in the end.
+  bool isRagged = false;
 };
 } // namespace
 
@@ -80,8 +98,9 @@ static bool haveSameBounds(scf::ParallelOp loop, Value variable) {
   });
 }
 
-/// Along the last dimension: the loads of as many results as fill one.
-static std::optional<Jam> findContiguous(scf::ParallelOp loop) {
+/// Along the last dimension: the loads of as many results as fill one, and no
+/// more than `most`.
+static std::optional<Jam> findContiguous(scf::ParallelOp loop, int64_t most) {
   unsigned dim = loop.getNumLoops() - 1;
   Value variable = loop.getInductionVars()[dim];
   std::optional<int64_t> extent = getExtent(loop, dim);
@@ -89,15 +108,37 @@ static std::optional<Jam> findContiguous(scf::ParallelOp loop) {
     return std::nullopt;
   for (scf::ParallelOp reduction : getReductions(loop))
     for (auto load : reduction.getBody()->getOps<memref::LoadOp>()) {
-      int64_t count = kLoadBytes / getBytes(load);
-      if (count > 1 && count <= kMaxResults && *extent % count == 0 &&
+      int64_t count = std::min(kLoadBytes / getBytes(load), most);
+      if (count > 1 && *extent % count == 0 &&
           isContiguousIn(load, variable, count))
-        return Jam{dim, count, true};
+        return Jam{dim, count, /*isContiguous=*/true};
     }
   return std::nullopt;
 }
 
-/// Along a dimension that some, but not all, of the loads do not know.
+/// Whether some, but not all, of the loads of a reduction know `variable`.
+static bool sharesLoads(scf::ParallelOp loop, Value variable) {
+  return llvm::any_of(getReductions(loop), [&](scf::ParallelOp reduction) {
+    unsigned loads = 0, dependent = 0;
+    for (auto load : reduction.getBody()->getOps<memref::LoadOp>()) {
+      ++loads;
+      dependent += llvm::any_of(load->getOperands(), [&](Value operand) {
+        return dependsOn(operand, variable);
+      });
+    }
+    return dependent > 0 && dependent < loads;
+  });
+}
+
+/// Whether nobody knows how long the reductions are.
+static bool hasUnknownLength(scf::ParallelOp loop) {
+  return llvm::all_of(getReductions(loop), [](scf::ParallelOp reduction) {
+    return llvm::any_of(reduction.getUpperBound(),
+                        [](Value end) { return !getConstantIntValue(end); });
+  });
+}
+
+/// Along a dimension that is read by some loads only.
 static std::optional<Jam> findReused(scf::ParallelOp loop) {
   for (unsigned dim = 0; dim < loop.getNumLoops(); ++dim) {
     std::optional<int64_t> extent = getExtent(loop, dim);
@@ -107,33 +148,40 @@ static std::optional<Jam> findReused(scf::ParallelOp loop) {
     while (*extent % count != 0)
       --count;
     Value variable = loop.getInductionVars()[dim];
-    bool isReused = false;
-    for (scf::ParallelOp reduction : getReductions(loop)) {
-      unsigned loads = 0, dependent = 0;
-      for (auto load : reduction.getBody()->getOps<memref::LoadOp>()) {
-        ++loads;
-        dependent += dependsOn(load.getMemRef(), variable) ||
-                     llvm::any_of(load.getIndices(), [&](Value index) {
-                       return dependsOn(index, variable);
-                     });
-      }
-      isReused |= dependent > 0 && dependent < loads;
-    }
     // The dimension that is left has to occupy the threads.
-    if (isReused && count > 1 && dim + 1 < loop.getNumLoops() &&
-        haveSameBounds(loop, variable))
-      return Jam{dim, count, false};
+    if (count > 1 && dim + 1 < loop.getNumLoops() &&
+        sharesLoads(loop, variable) && haveSameBounds(loop, variable))
+      return Jam{dim, count};
   }
   return std::nullopt;
 }
 
-/// Nothing but reductions of one value, and what may be done several times
-/// before it is stored.
+/// Along the last dimension, if nobody knows how long it may get: keys up to
+/// the present one.
+static std::optional<Jam> findUnknown(scf::ParallelOp loop) {
+  unsigned dim = loop.getNumLoops() - 1;
+  Value variable = loop.getInductionVars()[dim];
+  FailureOr<int64_t> bound = ValueBoundsConstraintSet::computeConstantBound(
+      presburger::BoundType::UB, loop.getUpperBound()[dim],
+      /*stopCondition=*/nullptr, /*closedUB=*/true);
+  bool isLong = failed(bound) || *bound > kLeastUnknown;
+  if (!isConstantIntValue(loop.getLowerBound()[dim], 0) ||
+      !isConstantIntValue(loop.getStep()[dim], 1) ||
+      getConstantIntValue(loop.getUpperBound()[dim]) || !isLong ||
+      !sharesLoads(loop, variable) || !haveSameBounds(loop, variable))
+    return std::nullopt;
+  Jam jam{dim, kMaxUnknown};
+  jam.isRagged = true;
+  return jam;
+}
+
+/// Nothing but reductions, and what may be done several times before it is
+/// stored.
 static bool isSimple(scf::ParallelOp loop) {
   bool hasReduction = false;
   for (Operation &op : loop.getBody()->without_terminator()) {
     auto reduction = dyn_cast<scf::ParallelOp>(op);
-    if (reduction && reduction.getNumReductions() != 1)
+    if (reduction && reduction.getNumReductions() == 0)
       return false;
     hasReduction |= static_cast<bool>(reduction);
     if (!reduction && !isMemoryEffectFree(&op) &&
@@ -154,10 +202,11 @@ public:
   Jammer(scf::ParallelOp loop, Jam jam)
       : loop(loop), jam(jam), builder(loop), mappings(jam.count) {}
 
-  void run();
+  /// Returns the new loop.
+  scf::ParallelOp run();
 
 private:
-  void createLoop();
+  scf::ParallelOp createLoop();
   void cloneOp(Operation &op);
   void cloneReduction(scf::ParallelOp reduction);
   void cloneBody(scf::ParallelOp reduction, scf::ParallelOp jammed);
@@ -168,33 +217,54 @@ private:
   OpBuilder builder;
   /// One for each of the iterations that become one.
   SmallVector<IRMapping> mappings;
+  /// Whether it is there, where it may not be.
+  SmallVector<Value> areThere;
 };
 } // namespace
 
-/// With fewer iterations along one dimension; the builder goes inside.
-void Jammer::createLoop() {
+/// With fewer iterations along one dimension; the builder goes inside. What
+/// lies beyond the end is the last one once more.
+scf::ParallelOp Jammer::createLoop() {
   Location loc = loop.getLoc();
   SmallVector<Value> ends(loop.getUpperBound());
-  ends[jam.dim] = arith::ConstantIndexOp::create(
-      builder, loc, *getExtent(loop, jam.dim) / jam.count);
+  Value end = ends[jam.dim];
+  Value count = arith::ConstantIndexOp::create(builder, loc, jam.count);
+  ends[jam.dim] = builder.createOrFold<arith::CeilDivUIOp>(loc, end, count);
   auto jammed = scf::ParallelOp::create(builder, loc, loop.getLowerBound(),
                                         ends, loop.getStep());
   builder.setInsertionPointToStart(jammed.getBody());
   SmallVector<Value> variables = jammed.getInductionVars();
-  Value count = arith::ConstantIndexOp::create(builder, loc, jam.count);
   Value first = arith::MulIOp::create(builder, loc, variables[jam.dim], count);
   for (auto [i, mapping] : llvm::enumerate(mappings)) {
     Value offset = arith::ConstantIndexOp::create(builder, loc, i);
-    variables[jam.dim] = arith::AddIOp::create(builder, loc, first, offset);
+    Value next = arith::AddIOp::create(builder, loc, first, offset);
+    areThere.push_back({});
+    if (jam.isRagged && i > 0) {
+      areThere.back() = arith::CmpIOp::create(
+          builder, loc, arith::CmpIPredicate::ult, next, end);
+      next =
+          arith::SelectOp::create(builder, loc, areThere.back(), next, first);
+    }
+    variables[jam.dim] = next;
     mapping.map(loop.getInductionVars(), variables);
   }
+  return jammed;
 }
 
 void Jammer::cloneOp(Operation &op) {
   if (auto reduction = dyn_cast<scf::ParallelOp>(op))
     return cloneReduction(reduction);
-  for (IRMapping &mapping : mappings)
-    builder.clone(op, mapping);
+  bool writes = !isMemoryEffectFree(&op) && !isa<memref::LoadOp>(op);
+  for (auto [mapping, isThere] : llvm::zip(mappings, areThere)) {
+    if (!writes || !isThere) {
+      builder.clone(op, mapping);
+      continue;
+    }
+    auto branch = scf::IfOp::create(builder, op.getLoc(), isThere,
+                                    /*withElseRegion=*/false);
+    OpBuilder inside = OpBuilder::atBlockTerminator(branch.thenBlock());
+    inside.clone(op, mapping);
+  }
 }
 
 /// One load for all of the results, where they are neighbours. It lies at the
@@ -228,12 +298,14 @@ void Jammer::cloneBody(scf::ParallelOp reduction, scf::ParallelOp jammed) {
   auto terminator = cast<scf::ReduceOp>(reduction.getBody()->getTerminator());
   SmallVector<Value> values;
   for (IRMapping &mapping : inner)
-    values.push_back(mapping.lookupOrDefault(terminator.getOperands().front()));
+    for (Value value : terminator.getOperands())
+      values.push_back(mapping.lookupOrDefault(value));
   auto reduce = scf::ReduceOp::create(builder, reduction.getLoc(), values);
-  for (Region &region : reduce.getReductions()) {
+  for (auto [i, region] : llvm::enumerate(reduce.getReductions())) {
     Block &block = region.front();
     IRMapping combiner;
-    Block &source = terminator.getReductions().front().front();
+    Block &source =
+        terminator.getReductions()[i % reduction.getNumReductions()].front();
     combiner.map(source.getArguments(), block.getArguments());
     OpBuilder inside = OpBuilder::atBlockEnd(&block);
     for (Operation &op : source)
@@ -247,9 +319,10 @@ void Jammer::cloneReduction(scf::ParallelOp reduction) {
       return mappings.front().lookupOrDefault(value);
     });
   };
-  Value neutral =
-      mappings.front().lookupOrDefault(reduction.getInitVals().front());
-  SmallVector<Value> inits(jam.count, neutral);
+  SmallVector<Value> inits;
+  for (IRMapping &mapping : mappings)
+    for (Value init : reduction.getInitVals())
+      inits.push_back(mapping.lookupOrDefault(init));
   OpBuilder::InsertionGuard guard(builder);
   auto jammed = scf::ParallelOp::create(
       builder, reduction.getLoc(), map(reduction.getLowerBound()),
@@ -257,20 +330,51 @@ void Jammer::cloneReduction(scf::ParallelOp reduction) {
   if (!jammed.getBody()->empty())
     jammed.getBody()->getTerminator()->erase();
   cloneBody(reduction, jammed);
+  unsigned results = reduction.getNumReductions();
   for (auto [i, mapping] : llvm::enumerate(mappings))
-    mapping.map(reduction.getResult(0), jammed.getResult(i));
+    mapping.map(reduction.getResults(),
+                jammed.getResults().slice(i * results, results));
 }
 
-void Jammer::run() {
-  createLoop();
+scf::ParallelOp Jammer::run() {
+  scf::ParallelOp jammed = createLoop();
   for (Operation &op : loop.getBody()->without_terminator())
     cloneOp(op);
   loop.erase();
+  return jammed;
+}
+
+/// One after the other, as far as a thread has registers for.
+static void jam(scf::ParallelOp loop) {
+  std::optional<Jam> reused = findReused(loop);
+  // Long reductions keep little in registers but what they add up.
+  if (reused && reused->count <= kMaxSharing && hasUnknownLength(loop)) {
+    int64_t most = kMaxResults / reused->count;
+    if (std::optional<Jam> contiguous = findContiguous(loop, most)) {
+      loop = Jammer(loop, *contiguous).run();
+      Jammer(loop, *reused).run();
+      return;
+    }
+  }
+  if (std::optional<Jam> contiguous = findContiguous(loop, kMaxResults)) {
+    Jammer(loop, *contiguous).run();
+    return;
+  }
+  if (reused)
+    loop = Jammer(loop, *reused).run();
+  if (countResults(loop) <= kMaxSharing)
+    if (std::optional<Jam> unknown = findUnknown(loop))
+      Jammer(loop, *unknown).run();
 }
 
 namespace {
 struct JamResultsPass : ark::impl::JamResultsPassBase<JamResultsPass> {
   using JamResultsPassBase::JamResultsPassBase;
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    JamResultsPassBase::getDependentDialects(registry);
+    registerBoundModels(registry);
+  }
 
   void runOnOperation() override {
     for (func::FuncOp body : getBodies(getOperation())) {
@@ -279,13 +383,8 @@ struct JamResultsPass : ark::impl::JamResultsPassBase<JamResultsPass> {
         if (loop.getNumReductions() == 0 && isSimple(loop))
           loops.push_back(loop);
       });
-      for (scf::ParallelOp loop : loops) {
-        std::optional<Jam> jam = findContiguous(loop);
-        if (!jam)
-          jam = findReused(loop);
-        if (jam)
-          Jammer(loop, *jam).run();
-      }
+      for (scf::ParallelOp loop : loops)
+        jam(loop);
     }
   }
 };

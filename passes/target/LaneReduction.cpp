@@ -10,14 +10,13 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::ark;
 
 /// Pieces that a thread asks for before it waits for the first of them.
 static constexpr int64_t kPiecesInFlight = 8;
-/// The same, where it may have only few.
-static constexpr int64_t kStridedInFlight = 4;
 
 //===----------------------------------------------------------------------===//
 // What can be shared
@@ -56,14 +55,20 @@ LaneReduction::LaneReduction(scf::ParallelOp loop) : loop(loop) {
 // Pieces
 //===----------------------------------------------------------------------===//
 
+/// Whether it runs from zero to a constant, one by one.
+bool LaneReduction::hasKnownLength() const {
+  scf::ParallelOp source = loop;
+  return source.getNumLoops() == 1 &&
+         isConstantIntValue(source.getLowerBound().front(), 0) &&
+         isConstantIntValue(source.getStep().front(), 1) &&
+         getConstantIntValue(source.getUpperBound().front());
+}
+
 /// As many iterations as the narrowest elements fill a load.
 void LaneReduction::chooseWidth() {
-  std::optional<int64_t> size = getSizeBound(loop);
-  if (loop.getNumLoops() != 1 || !size ||
-      !isConstantIntValue(loop.getLowerBound().front(), 0) ||
-      !isConstantIntValue(loop.getStep().front(), 1) ||
-      !isConstantIntValue(loop.getUpperBound().front(), *size))
+  if (!hasKnownLength())
     return;
+  std::optional<int64_t> size = getSizeBound(loop);
   auto isFixed = [&](Value value) {
     return loop.isDefinedOutsideOfLoop(value);
   };
@@ -109,21 +114,27 @@ SmallVector<Value> LaneReduction::loadVectors(OpBuilder &builder, Value begin) {
   return vectors;
 }
 
-/// Combines one iteration, whose variables `mapping` knows, with `sums`.
+/// Combines one iteration, whose variables `mapping` knows, with `sums`. Where
+/// `isThere` is known, it says whether the iteration is one of the loop.
 void LaneReduction::buildIteration(OpBuilder &builder, IRMapping &mapping,
+                                   Value isThere,
                                    SmallVectorImpl<Value> &sums) {
   for (Operation &op : loop.getBody()->without_terminator())
     if (!llvm::is_contained(wideLoads, &op))
       builder.clone(op, mapping);
   auto terminator = cast<scf::ReduceOp>(loop.getBody()->getTerminator());
-  for (auto [result, value] : llvm::enumerate(terminator.getOperands()))
-    sums[result] =
-        combine(builder, result, sums[result], mapping.lookupOrDefault(value));
+  for (auto [result, source] : llvm::enumerate(terminator.getOperands())) {
+    Value value = mapping.lookupOrDefault(source);
+    if (isThere)
+      value = arith::SelectOp::create(builder, loop.getLoc(), isThere, value,
+                                      loop.getInitVals()[result]);
+    sums[result] = combine(builder, result, sums[result], value);
+  }
 }
 
 /// Combines the iterations of one piece with `sums`.
 void LaneReduction::buildPiece(OpBuilder &builder, Value begin,
-                               ArrayRef<Value> vectors,
+                               ArrayRef<Value> vectors, Value isThere,
                                SmallVectorImpl<Value> &sums) {
   Location loc = loop.getLoc();
   for (int64_t i = 0; i < width; ++i) {
@@ -134,38 +145,50 @@ void LaneReduction::buildPiece(OpBuilder &builder, Value begin,
     for (auto [load, vector] : llvm::zip(wideLoads, vectors))
       mapping.map(load.getResult(),
                   vector::ExtractOp::create(builder, loc, vector, i));
-    buildIteration(builder, mapping, sums);
+    buildIteration(builder, mapping, isThere, sums);
   }
 }
 
 /// All loads come first, so that their latencies overlap.
 void LaneReduction::buildPieces(OpBuilder &builder, ArrayRef<Value> begins,
+                                ArrayRef<Value> areThere,
                                 SmallVectorImpl<Value> &sums) {
   SmallVector<SmallVector<Value>> vectors;
   for (Value begin : begins)
     vectors.push_back(loadVectors(builder, begin));
-  for (auto [begin, loaded] : llvm::zip(begins, vectors))
-    buildPiece(builder, begin, loaded, sums);
+  for (auto [begin, loaded, isThere] : llvm::zip(begins, vectors, areThere))
+    buildPiece(builder, begin, loaded, isThere, sums);
 }
 
-/// A loop over pieces that are `distance` apart, several at a time. Ends where
-/// fewer are left.
+/// A loop over pieces that are `distance` apart, several at a time. It goes on
+/// as long as the first of them is there; if it is ragged, others may not be,
+/// and the first stands for them.
 scf::ForOp LaneReduction::buildShare(OpBuilder &builder, Value begin, Value end,
                                      int64_t distance, int64_t inFlight,
-                                     ValueRange sums) {
+                                     bool isRagged, ValueRange sums) {
   Location loc = loop.getLoc();
   Value step =
       arith::ConstantIndexOp::create(builder, loc, inFlight * distance);
   auto share = scf::ForOp::create(builder, loc, begin, end, step, sums);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(share.getBody());
-  SmallVector<Value> begins = {share.getInductionVar()};
-  for (int64_t i = 1; i < inFlight; ++i)
-    begins.push_back(arith::AddIOp::create(
-        builder, loc, share.getInductionVar(),
-        arith::ConstantIndexOp::create(builder, loc, i * distance)));
+  Value first = share.getInductionVar();
+  SmallVector<Value> begins = {first}, areThere = {Value()};
+  for (int64_t i = 1; i < inFlight; ++i) {
+    Value next = arith::AddIOp::create(
+        builder, loc, first,
+        arith::ConstantIndexOp::create(builder, loc, i * distance));
+    Value isThere;
+    if (isRagged) {
+      isThere = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
+                                      next, end);
+      next = arith::SelectOp::create(builder, loc, isThere, next, first);
+    }
+    begins.push_back(next);
+    areThere.push_back(isThere);
+  }
   SmallVector<Value> values(share.getRegionIterArgs());
-  buildPieces(builder, begins, values);
+  buildPieces(builder, begins, areThere, values);
   scf::YieldOp::create(builder, loc, values);
   return share;
 }
@@ -182,7 +205,8 @@ SmallVector<Value> LaneReduction::buildUnrolled(OpBuilder &builder, Value lane,
   Value first = arith::MulIOp::create(builder, loc, lane, piece);
   Value all = arith::ConstantIndexOp::create(builder, loc, count * distance);
   Value end = arith::AddIOp::create(builder, loc, first, all);
-  return buildShare(builder, first, end, distance, inFlight, loop.getInitVals())
+  return buildShare(builder, first, end, distance, inFlight,
+                    /*isRagged=*/false, loop.getInitVals())
       .getResults();
 }
 
@@ -190,29 +214,39 @@ SmallVector<Value> LaneReduction::buildUnrolled(OpBuilder &builder, Value lane,
 SmallVector<Value> LaneReduction::buildStrided(OpBuilder &builder, Value lane,
                                                int64_t lanes) {
   Location loc = loop.getLoc();
-  if (loop.getNumLoops() == 1 && isConstantIntValue(loop.getStep()[0], 1)) {
-    int64_t distance = lanes * width;
+  std::optional<int64_t> step = getConstantIntValue(loop.getStep()[0]);
+  if (loop.getNumLoops() == 1 && step) {
+    int64_t distance = lanes * width * *step;
     auto constant = [&](int64_t value) -> Value {
       return arith::ConstantIndexOp::create(builder, loc, value);
     };
     Value first = arith::AddIOp::create(
         builder, loc, loop.getLowerBound()[0],
-        arith::MulIOp::create(builder, loc, lane, constant(width)));
+        arith::MulIOp::create(builder, loc, lane, constant(width * *step)));
     Value end = loop.getUpperBound()[0];
-    // As long as there are several, they are loaded together.
-    Value last = arith::SubIOp::create(
-        builder, loc, end, constant((kStridedInFlight - 1) * distance));
-    scf::ForOp several = buildShare(builder, first, last, distance,
-                                    kStridedInFlight, loop.getInitVals());
+    // No more than there can be.
+    int64_t inFlight = kPiecesInFlight;
+    if (std::optional<int64_t> pieces = getNumPieces())
+      inFlight = std::clamp<int64_t>(llvm::divideCeil(*pieces, lanes), 1,
+                                     kPiecesInFlight);
+    // As long as there are as many, and once with those that are left: these
+    // are loaded together as well.
+    Value last = arith::SubIOp::create(builder, loc, end,
+                                       constant((inFlight - 1) * distance));
+    scf::ForOp several = buildShare(builder, first, last, distance, inFlight,
+                                    /*isRagged=*/false, loop.getInitVals());
     Value left = arith::SubIOp::create(builder, loc, last, first);
-    Value stride = constant(kStridedInFlight * distance);
+    Value stride = constant(inFlight * distance);
     Value rounds = arith::MaxSIOp::create(
         builder, loc, constant(0),
         arith::CeilDivSIOp::create(builder, loc, left, stride));
     Value done = arith::AddIOp::create(
         builder, loc, first,
         arith::MulIOp::create(builder, loc, rounds, stride));
-    return buildShare(builder, done, end, distance, 1, several.getResults())
+    if (inFlight == 1)
+      return several.getResults();
+    return buildShare(builder, done, end, distance, inFlight,
+                      /*isRagged=*/true, several.getResults())
         .getResults();
   }
   IterationSpace space(builder, loop);
@@ -225,7 +259,7 @@ SmallVector<Value> LaneReduction::buildStrided(OpBuilder &builder, Value lane,
   mapping.map(loop.getInductionVars(),
               space.getVariables(builder, share.getInductionVar()));
   SmallVector<Value> sums(share.getRegionIterArgs());
-  buildIteration(builder, mapping, sums);
+  buildIteration(builder, mapping, /*isThere=*/Value(), sums);
   scf::YieldOp::create(builder, loc, sums);
   return share.getResults();
 }
@@ -233,7 +267,7 @@ SmallVector<Value> LaneReduction::buildStrided(OpBuilder &builder, Value lane,
 SmallVector<Value> LaneReduction::build(OpBuilder &builder, Value lane,
                                         int64_t lanes) {
   std::optional<int64_t> pieces = getNumPieces();
-  if (width > 1 && *pieces % lanes == 0)
+  if (hasKnownLength() && *pieces % lanes == 0)
     return buildUnrolled(builder, lane, lanes, *pieces / lanes);
   return buildStrided(builder, lane, lanes);
 }

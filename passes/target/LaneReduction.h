@@ -31,20 +31,22 @@ public:
 private:
   explicit LaneReduction(scf::ParallelOp loop);
 
+  bool hasKnownLength() const;
   void chooseWidth();
   SmallVector<Value> buildUnrolled(OpBuilder &builder, Value lane,
                                    int64_t lanes, int64_t count);
   void buildPieces(OpBuilder &builder, ArrayRef<Value> begins,
-                   SmallVectorImpl<Value> &sums);
-  void buildIteration(OpBuilder &builder, IRMapping &mapping,
+                   ArrayRef<Value> areThere, SmallVectorImpl<Value> &sums);
+  void buildIteration(OpBuilder &builder, IRMapping &mapping, Value isThere,
                       SmallVectorImpl<Value> &sums);
   void buildPiece(OpBuilder &builder, Value begin, ArrayRef<Value> vectors,
-                  SmallVectorImpl<Value> &sums);
+                  Value isThere, SmallVectorImpl<Value> &sums);
   SmallVector<Value> loadVectors(OpBuilder &builder, Value begin);
   SmallVector<Value> buildStrided(OpBuilder &builder, Value lane,
                                   int64_t lanes);
   scf::ForOp buildShare(OpBuilder &builder, Value begin, Value end,
-                        int64_t distance, int64_t inFlight, ValueRange sums);
+                        int64_t distance, int64_t inFlight, bool isRagged,
+                        ValueRange sums);
 
   scf::ParallelOp loop;
   /// Iterations of a piece.

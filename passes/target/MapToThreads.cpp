@@ -63,8 +63,7 @@ private:
   LogicalResult divide(scf::ParallelOp loop);
   LogicalResult divideAmongGroups(scf::ParallelOp loop);
   LogicalResult leaveToOne(Operation &op);
-  void separate(Operation &op, ArrayRef<Access> accesses,
-                bool byOne = false);
+  void separate(Operation &op, ArrayRef<Access> accesses, bool byOne = false);
   void finish(Operation *op);
   Value getFirstThread(Location loc, int64_t size);
 
@@ -98,8 +97,8 @@ static bool anyConflict(ArrayRef<Access> earlier, ArrayRef<Access> later) {
   });
 }
 
-/// A barrier before `op`, if it depends on anything that was touched before. One
-/// thread alone keeps its own order.
+/// A barrier before `op`, if it depends on anything that was touched before.
+/// One thread alone keeps its own order.
 void ThreadMapper::separate(Operation &op, ArrayRef<Access> accesses,
                             bool byOne) {
   if (anyConflict(pending, accesses) ||
@@ -196,8 +195,8 @@ LogicalResult ThreadMapper::mapControlFlow(Operation &op) {
       finish(block.getTerminator());
     }
   busy = 0;
-  // A run has one vCTA at least. Other barriers may not be met: what was pending
-  // before still is.
+  // A run has one vCTA at least. Other barriers may not be met: what was
+  // pending before still is.
   if (&op == getVctaLoop(function))
     return success();
   pending = std::move(before);

@@ -271,6 +271,45 @@ def MergeVctasPass : Pass<"ark-merge-vctas", "::mlir::ModuleOp"> {
   ];
 }
 
+def SplitReductionsPass : Pass<"ark-split-reductions", "::mlir::ModuleOp"> {
+  let summary = "Let every warp reduce a part where results lie side by side";
+  let description = [{
+    Where each result of a parallel loop is a reduction whose length is known at
+    run time only, over what lies side by side for neighbouring results (values of
+    a cache, summed over its keys), threads that share a result would read far
+    apart. Instead every warp reduces a part for all results, neighbours by
+    neighbouring threads, and a second loop combines the parts.
+
+    ```mlir
+    scf.parallel (%i) = (%c0) to (%c64) step (%c1) {
+      %sum = scf.parallel (%k) = (%c0) to (%n) step (%c1) init (%zero) -> f32 { ... %v[%k, %i] ... }
+      memref.store %sum, %y[%i]
+    }
+    // =>
+    scf.parallel (%p, %i) = (%c0, %c0) to (%c16, %c64) step (%c1, %c1) {
+      %part = scf.parallel (%k) = (%p) to (%n) step (%c16) init (%zero) -> f32 { ... %v[%k, %i] ... }
+      memref.store %part, %t[%p, %i]
+    }
+    scf.parallel (%i) = (%c0) to (%c64) step (%c1) {
+      %sum = scf.parallel (%p) = (%c0) to (%c16) step (%c1) init (%zero) -> f32 { ... %t[%p, %i] ... }
+      memref.store %sum, %y[%i]
+    }
+    ```
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", /*default=*/"512",
+           "Threads of a CTA">,
+  ];
+  let statistics = [
+    Statistic<"numSplit", "split", "Reductions done in parts">,
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect",
+    "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect",
+  ];
+}
+
 def JamResultsPass : Pass<"ark-jam-results", "::mlir::ModuleOp"> {
   let summary = "Let one load serve several results";
   let description = [{
@@ -278,6 +317,8 @@ def JamResultsPass : Pass<"ark-jam-results", "::mlir::ModuleOp"> {
     to several values: up to eight neighbours whose operand one load of 16 bytes
     brings, where their alignment is known; else up to eight that share an
     operand, such as the rows of a batch that are multiplied by the same weights.
+    Both, where the length of a reduction is only known at run time; four along a
+    dimension of which only that is known, the last of which may not be there.
 
     ```mlir
     scf.parallel (%m, %n) = (%c0, %c0) to (%c4, %n_end) step (%c1, %c1) {

@@ -269,10 +269,12 @@ Value AttentionBuilder::build() {
   Value product =
       createContraction(rewriter, loc, powers, value, maps, shape, element);
   AffineMap rows = getMapWithout(rewriter.getContext(), rank, {rank - 1});
-  return elementwise({product, inverse},
-                     {rewriter.getMultiDimIdentityMap(rank), rows}, shape,
+  // A tile computes its operands in this order: the product comes right before
+  // its rows are normalised.
+  return elementwise({inverse, product},
+                     {rows, rewriter.getMultiDimIdentityMap(rank)}, shape,
                      [](OpBuilder &b, Location l, ValueRange v) -> Value {
-                       return arith::MulFOp::create(b, l, v[0], v[1]);
+                       return arith::MulFOp::create(b, l, v[1], v[0]);
                      });
 }
 

@@ -55,8 +55,8 @@ static bool isWhole(OpTy op, RankedTensorType whole) {
          op.getStaticSizes() == whole.getShape();
 }
 
-/// What is inserted only to get unit dimensions, and then inserted as a part, is
-/// inserted at once.
+/// What is inserted only to get unit dimensions, and then inserted as a part,
+/// is inserted at once.
 static void insertAtOnce(RewriterBase &rewriter, Block &body) {
   for (auto insertion : body.getOps<tensor::InsertSliceOp>()) {
     auto inner = insertion.getSource().getDefiningOp<tensor::InsertSliceOp>();
@@ -147,14 +147,13 @@ struct Placement {
 };
 } // namespace
 
-/// What the final copy does; on the way of the copy unit dimensions come and go,
-/// which is no more than a view.
+/// What the final copy does; on the way of the copy unit dimensions come and
+/// go, which is no more than a view.
 static Placement getPlacement(linalg::CopyOp copy) {
   auto slice = copy.getInputs().front().getDefiningOp<tensor::ExtractSliceOp>();
-  auto insertion =
-      copy->hasOneUse()
-          ? dyn_cast<tensor::InsertSliceOp>(*copy->user_begin())
-          : tensor::InsertSliceOp();
+  auto insertion = copy->hasOneUse()
+                       ? dyn_cast<tensor::InsertSliceOp>(*copy->user_begin())
+                       : tensor::InsertSliceOp();
   if (slice && insertion && slice.getSourceType() == insertion.getDestType() &&
       isWhole(slice, slice.getSourceType()) &&
       isWhole(insertion, insertion.getDestType()))

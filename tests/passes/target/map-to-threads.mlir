@@ -137,12 +137,10 @@ ark.kernel @k {
 // CHECK: %[[LANE:.+]] = arith.remui %[[N]], %[[LANES]]
 // CHECK: arith.minui %[[GROUP]]
 // CHECK: %[[FIRST:.+]] = arith.muli %[[LANE]], %{{.+}}
-// CHECK: %[[BEGIN:.+]] = arith.addi %{{.+}}, %[[FIRST]]
-// Four values at a time, and then what is left.
-// CHECK: scf.for %{{.+}} = %[[BEGIN]] to %{{.+}} step %{{.+}} iter_args
+// Its four values at once.
+// CHECK: scf.for %{{.+}} = %[[FIRST]] to %{{.+}} step %{{.+}} iter_args
 // CHECK-COUNT-4: memref.load
-// CHECK: scf.for %{{.+}} to %{{.+}} step %{{.+}} iter_args
-// CHECK: memref.load
+// CHECK-NOT: memref.load
 // CHECK: arith.addf
 // CHECK: scf.yield
 // CHECK-COUNT-4: gpu.shuffle xor
@@ -415,7 +413,6 @@ ark.kernel @k {
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
 // CHECK-LABEL: func.func private @body(
 // CHECK: scf.for
-// CHECK: scf.for
 // CHECK: %[[PARTS:[0-9a-z]+]]:2 = scf.for
 // CHECK: %[[OTHER_SUM:[a-zA-Z0-9_]+]], %{{.+}} = gpu.shuffle xor %[[PARTS]]#0,
 // CHECK: arith.addf %[[PARTS]]#0, %[[OTHER_SUM]]
@@ -573,6 +570,54 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
   scf.parallel (%i, %j) = (%c0, %c0) to (%c2, %c8) step (%c1, %c1) {
     %e = memref.load %t[%i, %j] : memref<2x8xf32>
     memref.store %e, %y[%i, %j] : memref<2x8xf32>
+    scf.reduce
+  }
+  return
+}
+
+// -----
+
+// Of a length that is only known at run time eight at a time, and then those
+// that are left together: what lies beyond the end is the first of them again,
+// and does not count. The parts of two threads lie four apart.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK-SAME: %{{.+}}: index, %[[N:[a-z0-9]+]]: index, %{{.+}}: index, %{{.+}}: memref<4xi64>, %[[X:[a-z0-9]+]]: memref
+// CHECK-DAG: %[[ZERO:.+]] = arith.constant 0.000000e+00 : f32
+// CHECK: %[[MANY:.+]] = scf.for %{{.+}} = %{{.+}} to %{{.+}} step %{{.+}} iter_args(%{{.+}} = %[[ZERO]]) -> (f32) {
+// CHECK-COUNT-8: memref.load %[[X]]
+// CHECK-NOT: memref.load
+// CHECK: scf.yield
+// CHECK: scf.for %[[FIRST:.+]] = %{{.+}} to %[[N]] step %{{.+}} iter_args(%{{.+}} = %[[MANY]]) -> (f32) {
+// CHECK: %[[NEXT:.+]] = arith.addi %[[FIRST]]
+// CHECK: %[[IS:.+]] = arith.cmpi slt, %[[NEXT]], %[[N]]
+// CHECK: arith.select %[[IS]], %[[NEXT]], %[[FIRST]]
+// CHECK: memref.load %[[X]]
+// CHECK: %[[SECOND:.+]] = memref.load %[[X]]
+// CHECK: arith.select %[[IS]], %[[SECOND]], %[[ZERO]]
+// CHECK-COUNT-6: memref.load %[[X]]
+// CHECK-NOT: memref.load
+// CHECK: scf.yield
+func.func private @body(%begin: index, %n: index, %task: index, %status: memref<4xi64>, %x: memref<64x512xf32>, %y: memref<64xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  scf.parallel (%i) = (%c0) to (%c64) step (%c1) {
+    %sum = scf.parallel (%j) = (%c1) to (%n) step (%c4) init (%zero) -> f32 {
+      %e = memref.load %x[%i, %j] : memref<64x512xf32>
+      scf.reduce(%e : f32) {
+      ^bb0(%a: f32, %b: f32):
+        %s = arith.addf %a, %b : f32
+        scf.reduce.return %s : f32
+      }
+    }
+    memref.store %sum, %y[%i] : memref<64xf32>
     scf.reduce
   }
   return

@@ -19,7 +19,7 @@ ark.program @attentionIsTwoContractionsAroundASoftmax(
   // CHECK: %[[SUM:.+]] = linalg.generic {{.*}} ins(%[[POWERS]] :
   // CHECK: %[[INVERSE:.+]] = linalg.generic {{.*}} ins(%[[SUM]] :
   // CHECK: %[[PRODUCT:.+]] = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d3, d2)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%[[POWERS]], %[[V]] :
-  // CHECK: %[[R:.+]] = linalg.generic {{.*}} ins(%[[PRODUCT]], %[[INVERSE]] :
+  // CHECK: %[[R:.+]] = linalg.generic {{.*}} ins(%[[INVERSE]], %[[PRODUCT]] :
   // CHECK: ark.yield %[[R]]
   %0 = ark.group "g" (%a = %q, %b = %k, %c = %v)
       : (tensor<2x4x8xf32>, tensor<2x16x8xf32>, tensor<2x16x8xf32>) -> tensor<2x4x8xf32> {
