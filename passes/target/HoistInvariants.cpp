@@ -27,16 +27,11 @@ static bool isPure(linalg::LinalgOp op) {
 }
 
 /// Whether the op does the same for every vCTA, as far as its operands tell.
-static bool isCandidate(Operation *op, scf::ForOp vctas) {
-  auto structured = dyn_cast<linalg::LinalgOp>(op);
-  if (structured ? !isPure(structured) : !isa<memref::LoadOp>(op))
-    return false;
-  if (!llvm::all_of(op->getOperands(), [&](Value operand) {
+static bool isCandidate(linalg::LinalgOp op, scf::ForOp vctas) {
+  if (!isPure(op) || !llvm::all_of(op->getOperands(), [&](Value operand) {
         return vctas.isDefinedOutsideOfLoop(operand);
       }))
     return false;
-  if (!structured)
-    return true;
   // A body may use what is computed around its op, too.
   SetVector<Value> captured;
   getUsedValuesDefinedAbove(op->getRegions(), captured);
@@ -44,7 +39,7 @@ static bool isCandidate(Operation *op, scf::ForOp vctas) {
         return vctas.isDefinedOutsideOfLoop(value);
       }))
     return false;
-  return llvm::all_of(structured.getDpsInits(), [](Value init) {
+  return llvm::all_of(op.getDpsInits(), [](Value init) {
     return static_cast<bool>(getRoot(init).getDefiningOp<memref::AllocaOp>());
   });
 }
@@ -76,7 +71,8 @@ void InvariantFinder::collect() {
     if (touched.empty())
       continue;
     accesses[&op] = std::move(touched);
-    if (isCandidate(&op, vctas))
+    auto structured = dyn_cast<linalg::LinalgOp>(op);
+    if (structured && isCandidate(structured, vctas))
       moving.insert(&op);
     else
       staying.push_back(&op);

@@ -27,7 +27,7 @@ static constexpr int64_t kMaxResults = 8;
 /// Of those, how many share a load, where another one brings several.
 static constexpr int64_t kMaxSharing = 4;
 /// Results along a dimension whose extent is only known at run time.
-static constexpr int64_t kMaxUnknown = 4;
+static constexpr int64_t kMaxUnknown = 2;
 /// Which of these may be worth it.
 static constexpr int64_t kLeastUnknown = 128;
 

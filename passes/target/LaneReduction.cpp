@@ -17,6 +17,9 @@ using namespace mlir::ark;
 
 /// Pieces that a thread asks for before it waits for the first of them.
 static constexpr int64_t kPiecesInFlight = 8;
+/// The same of what is left: some of them may not be there, and are computed all
+/// the same.
+static constexpr int64_t kLeftInFlight = 4;
 
 //===----------------------------------------------------------------------===//
 // What can be shared
@@ -229,7 +232,7 @@ SmallVector<Value> LaneReduction::buildStrided(OpBuilder &builder, Value lane,
     if (std::optional<int64_t> pieces = getNumPieces())
       inFlight = std::clamp<int64_t>(llvm::divideCeil(*pieces, lanes), 1,
                                      kPiecesInFlight);
-    // As long as there are as many, and once with those that are left: these
+    // As long as there are as many, and then with those that are left: these
     // are loaded together as well.
     Value last = arith::SubIOp::create(builder, loc, end,
                                        constant((inFlight - 1) * distance));
@@ -245,7 +248,8 @@ SmallVector<Value> LaneReduction::buildStrided(OpBuilder &builder, Value lane,
         arith::MulIOp::create(builder, loc, rounds, stride));
     if (inFlight == 1)
       return several.getResults();
-    return buildShare(builder, done, end, distance, inFlight,
+    return buildShare(builder, done, end, distance,
+                      std::min(inFlight, kLeftInFlight),
                       /*isRagged=*/true, several.getResults())
         .getResults();
   }

@@ -11,7 +11,11 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace mlir::ark {
@@ -177,6 +181,28 @@ LogicalResult ThreadMapper::leaveToOne(Operation &op) {
   return success();
 }
 
+/// Keeps the read of a number where it is. Compilers would move it out of the loop
+/// over vCTAs, and all that is computed from it, which then has to wait for it
+/// before anything else is asked for.
+static void pinNumber(OpBuilder &builder, memref::LoadOp load) {
+  if (!load.getIndices().empty() ||
+      !load.getMemRefType().getLayout().isIdentity() ||
+      !load.getType().isIntOrFloat())
+    return;
+  Location loc = load.getLoc();
+  builder.setInsertionPoint(load);
+  Value address = memref::ExtractAlignedPointerAsIndexOp::create(
+      builder, loc, load.getMemRef());
+  Value number =
+      arith::IndexCastOp::create(builder, loc, builder.getI64Type(), address);
+  Value pointer = LLVM::IntToPtrOp::create(
+      builder, loc, LLVM::LLVMPointerType::get(builder.getContext()), number);
+  Value value = LLVM::LoadOp::create(builder, loc, load.getType(), pointer,
+                                     /*alignment=*/0, /*isVolatile=*/true);
+  load.replaceAllUsesWith(value);
+  load.erase();
+}
+
 /// Loops and branches that hold parallel loops: all threads go the same way.
 LogicalResult ThreadMapper::mapControlFlow(Operation &op) {
   if (!isa<scf::ForOp, scf::IfOp, scf::WhileOp>(op))
@@ -193,6 +219,9 @@ LogicalResult ThreadMapper::mapControlFlow(Operation &op) {
         return failure();
       // What comes next may be the same once more.
       finish(block.getTerminator());
+      for (auto load :
+           llvm::make_early_inc_range(block.getOps<memref::LoadOp>()))
+        pinNumber(builder, load);
     }
   busy = 0;
   // A run has one vCTA at least. Other barriers may not be met: what was
@@ -234,10 +263,21 @@ void ThreadMapper::arrange(Block &block) {
       earlier.push_back({&op, std::move(accesses)});
     ops.push_back(&op);
   }
+  // What is read for all comes first: the rest need not wait for it.
+  llvm::SmallPtrSet<Operation *, 16> numbers;
+  for (Operation *op : llvm::reverse(ops)) {
+    bool isWanted = isa<memref::LoadOp>(op) ||
+                    llvm::any_of(op->getUsers(), [&](Operation *user) {
+                      return numbers.contains(user);
+                    });
+    if (isWanted && (isa<memref::LoadOp>(op) || isMemoryEffectFree(op)))
+      numbers.insert(op);
+  }
   for (unsigned level = 0; level <= last; ++level)
-    for (Operation *op : ops)
-      if (levels.lookup(op) == level)
-        op->moveBefore(block.getTerminator());
+    for (bool isNumber : {true, false})
+      for (Operation *op : ops)
+        if (levels.lookup(op) == level && numbers.contains(op) == isNumber)
+          op->moveBefore(block.getTerminator());
 }
 
 LogicalResult ThreadMapper::mapBlock(Block &block) {

@@ -317,7 +317,7 @@ def JamResultsPass : Pass<"ark-jam-results", "::mlir::ModuleOp"> {
     to several values: up to eight neighbours whose operand one load of 16 bytes
     brings, where their alignment is known; else up to eight that share an
     operand, such as the rows of a batch that are multiplied by the same weights.
-    Both, where the length of a reduction is only known at run time; four along a
+    Both, where the length of a reduction is only known at run time; two along a
     dimension of which only that is known, the last of which may not be there.
 
     ```mlir
@@ -347,13 +347,15 @@ def MapToThreadsPass : Pass<"ark-map-to-threads", "::mlir::ModuleOp"> {
     All threads follow the control flow of a body and compute its scalars.
     Iterations of a parallel loop are divided: consecutive threads take
     consecutive ones, the last dimension fastest. Any other write is left to
-    thread 0. A barrier ends either, and comes before a write where threads may
-    still read what was there.
+    thread 0. Ops move up to what they depend on, and a barrier comes before what
+    depends on anything since the last one; short loops between two barriers have
+    threads of their own, so that they wait for memory at the same time.
 
     Of a parallel loop with reducing ones inside, an iteration is shared by as
     many threads as there are for each; several warps only where their number of
     iterations is known. A thread loads neighbouring values at once where their
-    alignment is known. They combine in an order that is always the same.
+    alignment is known, and eight times before it waits, or four times for what is
+    left in the end. They combine in an order that is always the same.
 
     ```mlir
     scf.parallel (%i, %j) = (%c0, %c0) to (%c4, %c64) step (%c1, %c1) {
@@ -376,6 +378,8 @@ def MapToThreadsPass : Pass<"ark-map-to-threads", "::mlir::ModuleOp"> {
     "::mlir::affine::AffineDialect",
     "::mlir::arith::ArithDialect",
     "::mlir::gpu::GPUDialect",
+    "::mlir::LLVM::LLVMDialect",
+    "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect",
     "::mlir::vector::VectorDialect",
   ];

@@ -51,7 +51,8 @@ void ark::unshareInits(RewriterBase &rewriter, Block &body) {
 /// dimensions.
 template <typename OpTy>
 static bool isWhole(OpTy op, RankedTensorType whole) {
-  return op.hasUnitStride() && op.hasZeroOffset() &&
+  return whole.hasStaticShape() && op.hasUnitStride() &&
+         op.hasZeroOffset() &&
          op.getStaticSizes() == whole.getShape();
 }
 

@@ -299,8 +299,8 @@ func.func private @body(%begin: index, %n: index, %task: index, %status: memref<
 
 // -----
 
-// As many columns as there are at run time: four of them share the row. Those
-// beyond the last do the first of the four again, and store nothing.
+// As many columns as there are at run time: two of them share the row. One beyond
+// the last does the first of the two again, and stores nothing.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -308,13 +308,13 @@ ark.kernel @k {
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
 // CHECK-LABEL: func.func private @body(
 // CHECK-SAME: %{{.+}}: index, %[[N:[a-z0-9]+]]: index, %{{.+}}: index, %{{.+}}: memref<4xi64>, %{{.+}}: memref<1x64xf32>, %{{.+}}, %[[Y:[a-z0-9]+]]: memref<512xf32>)
-// CHECK: %[[FOURS:.+]] = arith.ceildivui %[[N]], %{{.+}}
-// CHECK: scf.parallel (%[[J:.+]]) = (%{{.+}}) to (%[[FOURS]])
+// CHECK: %[[TWOS:.+]] = arith.ceildivui %[[N]], %{{.+}}
+// CHECK: scf.parallel (%[[J:.+]]) = (%{{.+}}) to (%[[TWOS]])
 // CHECK: %[[FIRST:.+]] = arith.muli
 // CHECK: %[[NEXT:.+]] = arith.addi
 // CHECK: %[[IS:.+]] = arith.cmpi ult, %[[NEXT]], %[[N]]
 // CHECK: %[[SECOND:.+]] = arith.select %[[IS]], %[[NEXT]], %[[FIRST]]
-// CHECK: scf.parallel {{.*}} -> (f32, f32, f32, f32)
+// CHECK: scf.parallel {{.*}} -> (f32, f32)
 // CHECK: memref.store %{{.+}}, %[[Y]][%[[FIRST]]]
 // CHECK: scf.if %[[IS]] {
 // CHECK-NEXT: memref.store %{{.+}}, %[[Y]][%[[SECOND]]]

@@ -39,8 +39,8 @@ ark.kernel @k {
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
 // CHECK-LABEL: func.func private @body(
-// CHECK: %[[THREAD:.+]] = gpu.thread_id x
 // CHECK: %[[X:.+]] = memref.load
+// CHECK-NEXT: %[[THREAD:.+]] = gpu.thread_id x
 // CHECK-NEXT: gpu.barrier
 // CHECK: %[[LEADS:.+]] = arith.cmpi eq, %[[THREAD]], %{{.+}} : index
 // CHECK-NEXT: scf.if %[[LEADS]] {
@@ -64,7 +64,7 @@ ark.kernel @k {
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
 // CHECK-LABEL: func.func private @body(
 // CHECK: memref.load
-// CHECK-NEXT: gpu.barrier
+// CHECK: gpu.barrier
 // CHECK-NEXT: return
 func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %y: memref<f32>) {
   %x = memref.load %y[] : memref<f32>
@@ -577,8 +577,8 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// Of a length that is only known at run time eight at a time, and then those
-// that are left together: what lies beyond the end is the first of them again,
+// Of a length that is only known at run time eight at a time, and then four of
+// those that are left: what lies beyond the end is the first of them again,
 // and does not count. The parts of two threads lie four apart.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
@@ -599,7 +599,7 @@ ark.kernel @k {
 // CHECK: memref.load %[[X]]
 // CHECK: %[[SECOND:.+]] = memref.load %[[X]]
 // CHECK: arith.select %[[IS]], %[[SECOND]], %[[ZERO]]
-// CHECK-COUNT-6: memref.load %[[X]]
+// CHECK-COUNT-2: memref.load %[[X]]
 // CHECK-NOT: memref.load
 // CHECK: scf.yield
 func.func private @body(%begin: index, %n: index, %task: index, %status: memref<4xi64>, %x: memref<64x512xf32>, %y: memref<64xf32>) {
@@ -619,6 +619,70 @@ func.func private @body(%begin: index, %n: index, %task: index, %status: memref<
     }
     memref.store %sum, %y[%i] : memref<64xf32>
     scf.reduce
+  }
+  return
+}
+
+// -----
+
+// A number is asked for before the loops that do without it, and what depends on
+// it comes after them.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK-SAME: %[[N:[a-z0-9]+]]: memref<i32> {llvm.noalias}, %[[X:[a-z0-9]+]]: memref<8xf32> {llvm.noalias}, %[[Y:[a-z0-9]+]]: memref<8xf32> {llvm.noalias})
+// CHECK: %[[NUMBER:.+]] = memref.load %[[N]][]
+// CHECK: memref.store %{{.+}}, %[[X]]
+// CHECK: arith.index_cast %[[NUMBER]]
+// CHECK: memref.store %{{.+}}, %[[Y]]
+// CHECK: gpu.barrier
+// CHECK-NEXT: return
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %n: memref<i32> {llvm.noalias}, %x: memref<8xf32> {llvm.noalias}, %y: memref<8xf32> {llvm.noalias}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %f = arith.constant 1.0 : f32
+  scf.parallel (%i) = (%c0) to (%c8) step (%c1) {
+    memref.store %f, %x[%i] : memref<8xf32>
+    scf.reduce
+  }
+  %number = memref.load %n[] : memref<i32>
+  %place = arith.index_cast %number : i32 to index
+  scf.parallel (%i) = (%c0) to (%c1) step (%c1) {
+    memref.store %f, %y[%place] : memref<8xf32>
+    scf.reduce
+  }
+  return
+}
+
+// -----
+
+// In the loop over vCTAs it is read again in each, for nothing that is computed
+// from it to move in front of the loop.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK-SAME: %[[N:[a-z0-9]+]]: memref<i32> {llvm.noalias}
+// CHECK: scf.for
+// CHECK: memref.extract_aligned_pointer_as_index %[[N]]
+// CHECK: llvm.load volatile
+// CHECK: memref.store
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %n: memref<i32> {llvm.noalias}, %y: memref<8xi32> {llvm.noalias}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  scf.for %v = %begin to %end step %c1 {
+    %number = memref.load %n[] : memref<i32>
+    scf.parallel (%i) = (%c0) to (%c8) step (%c1) {
+      memref.store %number, %y[%i] : memref<8xi32>
+      scf.reduce
+    }
   }
   return
 }
