@@ -62,8 +62,8 @@ static void moveSymbols(ModuleOp module, gpu::GPUModuleOp gpuModule) {
   }
 }
 
-/// Of 64-bit code for NVIDIA GPUs. Without it numbers of 64 bits count as aligned
-/// to 32, and take two loads each.
+/// Of 64-bit code for NVIDIA GPUs. Without it numbers of 64 bits count as
+/// aligned to 32, and take two loads each.
 static constexpr llvm::StringLiteral kDataLayout =
     "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64";
 

@@ -17,8 +17,8 @@ using namespace mlir::ark;
 
 /// Pieces that a thread asks for before it waits for the first of them.
 static constexpr int64_t kPiecesInFlight = 8;
-/// The same of what is left: some of them may not be there, and are computed all
-/// the same.
+/// The same of what is left: some of them may not be there, and are computed
+/// all the same.
 static constexpr int64_t kLeftInFlight = 4;
 
 //===----------------------------------------------------------------------===//

@@ -181,13 +181,14 @@ LogicalResult ThreadMapper::leaveToOne(Operation &op) {
   return success();
 }
 
-/// Keeps the read of a number where it is. Compilers would move it out of the loop
-/// over vCTAs, and all that is computed from it, which then has to wait for it
-/// before anything else is asked for.
+/// Keeps the read of a number where it is. Compilers would move it out of the
+/// loop over vCTAs, and all that is computed from it, which then has to wait
+/// for it before anything else is asked for.
 static void pinNumber(OpBuilder &builder, memref::LoadOp load) {
   if (!load.getIndices().empty() ||
       !load.getMemRefType().getLayout().isIdentity() ||
-      !load.getType().isIntOrFloat())
+      !(load.getType().isSignlessInteger(32) ||
+        load.getType().isSignlessInteger(64)))
     return;
   Location loc = load.getLoc();
   builder.setInsertionPoint(load);

@@ -51,8 +51,7 @@ void ark::unshareInits(RewriterBase &rewriter, Block &body) {
 /// dimensions.
 template <typename OpTy>
 static bool isWhole(OpTy op, RankedTensorType whole) {
-  return whole.hasStaticShape() && op.hasUnitStride() &&
-         op.hasZeroOffset() &&
+  return whole.hasStaticShape() && op.hasUnitStride() && op.hasZeroOffset() &&
          op.getStaticSizes() == whole.getShape();
 }
 

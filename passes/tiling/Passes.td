@@ -21,7 +21,9 @@ def SelectTilesPass : Pass<"ark-select-tiles", "::mlir::ark::ProgramOp"> {
       differ by no more than 2 %, as far as their number permits (cuda, hip); a
       core gets one tile of them (cpu).
     - attention: one head and up to 64 query rows; all heads of a key head
-      together, where these are few rows.
+      together, where these are few rows. On cuda and hip the scores fit into an
+      SM's memory, and those of several heads take no more than an eighth of it:
+      the heads of a long cache go to SMs of their own.
     - row ops: whole rows, `row-bytes` of them.
     - in any case `tiles-per-sm` tiles for every SM where the work permits; of a
       matmul on cuda and hip, one.

@@ -26,6 +26,13 @@ static constexpr int64_t kStreamingRows = 16;
 static constexpr int64_t kDotRows = 4;
 /// Fewer columns are not worth a vCTA there.
 static constexpr int64_t kLeastDotColumns = 16;
+/// The part of an SM's memory that the scores of several heads may take: longer
+/// ones are worth an SM for each head.
+static constexpr int64_t kHeadsShare = 8;
+/// Of the same memory, what other temporaries and the kernel's tables may need.
+static constexpr int64_t kReservedBytes = 65536;
+/// Scores are f32.
+static constexpr int64_t kScoreBytes = 4;
 /// Shares of a streaming task may differ by this part of their mean.
 static constexpr double kImbalance = 0.02;
 
@@ -115,6 +122,7 @@ private:
   Tile selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const;
   int64_t selectStreamingColumns(int64_t batches, int64_t columns) const;
   int64_t selectDotColumns(int64_t batches, int64_t columns) const;
+  bool fitScores(int64_t scores, int64_t bytes) const;
   Tile selectAttention(AttentionOp op, ArrayRef<int64_t> domain) const;
   Tile selectRows(GroupOp group, Operation *anchor,
                   ArrayRef<int64_t> domain) const;
@@ -206,18 +214,31 @@ Tile TileSelector::selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const {
   return tile;
 }
 
+/// Whether as many scores take no more than `bytes`; a core has no memory of
+/// its own.
+bool TileSelector::fitScores(int64_t scores, int64_t bytes) const {
+  return isCPU() || scores * kScoreBytes <= bytes;
+}
+
 Tile TileSelector::selectAttention(AttentionOp op,
                                    ArrayRef<int64_t> domain) const {
   int64_t rank = domain.size();
   int64_t queries = domain[rank - 2];
+  int64_t keys = getType(op.getKey()).getDimSize(rank - 2);
+  int64_t memory = target.getSharedMemory();
   Tile tile(rank, 1);
   tile[rank - 1] = domain[rank - 1];
-  tile[rank - 2] = divideEvenly(queries, attentionRows, 8);
+  int64_t &rows = tile[rank - 2], &heads = tile[rank - 3];
+  rows = divideEvenly(queries, attentionRows, 8);
+  while (rows > 1 && !fitScores(rows * keys, memory - kReservedBytes))
+    rows = divideCeil(rows, 2);
   // Query heads of one key head read the same keys and values.
   int64_t kvHeads = getType(op.getKey()).getDimSize(rank - 3);
   int64_t sharing = kvHeads ? domain[rank - 3] / kvHeads : 1;
   if (queries * sharing <= kStreamingRows)
-    tile[rank - 3] = sharing;
+    heads = sharing;
+  while (heads > 1 && !fitScores(heads * rows * keys, memory / kHeadsShare))
+    heads = divideCeil(heads, 2);
   return tile;
 }
 

@@ -137,6 +137,19 @@ def attentions(q: ark.Tensor, k: ark.Tensor, v: ark.Tensor, mask: ark.Tensor) ->
     ]
 
 
+def caches(q: ark.Tensor, k: ark.Tensor, v: ark.Tensor, mask: ark.Tensor) -> list[ark.Tensor]:
+    """As many keys as are known at run time: one, an odd number, all."""
+
+    def length(keys: int) -> ark.Tensor:
+        return ark.constant(np.array(keys - 1, np.int32)) + ark.constant(np.array(1, np.int32))
+
+    most = k.shape[-2]
+    return [
+        *(ark.attention(q, k, v, kv_length=length(n), causal=True) for n in (1, 37, most - 1)),
+        ark.attention(q, k, v, mask=mask, kv_length=length(most)),
+    ]
+
+
 def views(x: ark.Tensor) -> list[ark.Tensor]:
     """Each is copied to an output; the last ones are of more than one view."""
     return [
@@ -243,6 +256,15 @@ CASES: dict[str, Case] = {
     ),
     "attention": Case(
         attentions, ((2, 4, 3, 6), (2, 2, 5, 6), (2, 2, 5, 6), (4, 3, 5)), FLOATS
+    ),
+    "attention of a cache": Case(
+        caches, ((2, 4, 1, 32), (2, 2, 140, 32), (2, 2, 140, 32), (4, 1, 140)), FLOATS
+    ),
+    "attention of a cache for every head": Case(
+        caches, ((1, 3, 1, 16), (1, 3, 141, 16), (1, 3, 141, 16), (1, 141)), FLOATS
+    ),
+    "attention of several queries and a cache": Case(
+        caches, ((1, 4, 3, 16), (1, 2, 131, 16), (1, 2, 131, 16), (3, 131)), FLOATS
     ),
     "rope": Case(
         lambda x, cos, sin: [ark.rope(x, cos, sin, interleaved=which) for which in (False, True)],

@@ -153,12 +153,31 @@ ark.program @fewQueriesOfOneKeyHeadGoTogether(
   ark.return %0 : tensor<32x1x128xf32>
 }
 
+// Scores of 16384 keys take more than an eighth of an SM's memory for four heads:
+// each is a vCTA of its own. A core has them in its caches.
+// CHECK-LABEL: ark.program @headsOfALongCacheGoApart
+ark.program @headsOfALongCacheGoApart(
+    %q: tensor<32x1x128xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
+    %k: tensor<8x16384x128xf32> {ark.kind = #ark.kind<input>, ark.name = "k"})
+    -> (tensor<32x1x128xf32> {ark.name = "y"}) {
+  // CPU: tile = array<i64: 4, 1, 128>
+  // CUDA: tile = array<i64: 1, 1, 128>
+  %0 = ark.group "g" (%a = %q, %b = %k)
+      : (tensor<32x1x128xf32>, tensor<8x16384x128xf32>) -> tensor<32x1x128xf32> {
+    %1 = ark.attention %a, %b, %b scale = 1.0 : (tensor<32x1x128xf32>, tensor<8x16384x128xf32>, tensor<8x16384x128xf32>) -> tensor<32x1x128xf32>
+    ark.yield %1 : tensor<32x1x128xf32>
+  }
+  ark.return %0 : tensor<32x1x128xf32>
+}
+
 // CHECK-LABEL: ark.program @manyQueriesOfOneKeyHeadStayApart
 ark.program @manyQueriesOfOneKeyHeadStayApart(
     %q: tensor<8x64x128xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
     %k: tensor<2x1024x128xf32> {ark.kind = #ark.kind<input>, ark.name = "k"})
     -> (tensor<8x64x128xf32> {ark.name = "y"}) {
-  // CHECK: tile = array<i64: 1, 64, 128>
+  // On a GPU no more rows than whose scores an SM has memory for.
+  // CPU: tile = array<i64: 1, 64, 128>
+  // CUDA: tile = array<i64: 1, 32, 128>
   %0 = ark.group "g" (%a = %q, %b = %k)
       : (tensor<8x64x128xf32>, tensor<2x1024x128xf32>) -> tensor<8x64x128xf32> {
     %1 = ark.attention %a, %b, %b scale = 1.0 : (tensor<8x64x128xf32>, tensor<2x1024x128xf32>, tensor<2x1024x128xf32>) -> tensor<8x64x128xf32>
@@ -355,14 +374,15 @@ ark.program @littleWorkIsNotCut(
 }
 
 // Query heads that share keys and values are parted where computing takes
-// longer than to read those again; here sixteen heads of one key head.
+// longer than to read those again, or scores take much memory; here sixteen heads
+// of one key head.
 // CHECK-LABEL: ark.program @headsOfAKeyHeadArePartedForIdleSMs
 ark.program @headsOfAKeyHeadArePartedForIdleSMs(
     %q: tensor<1x16x1x128xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
     %k: tensor<1x1x2048x128xf32> {ark.kind = #ark.kind<input>, ark.name = "k"})
     -> (tensor<1x16x1x128xf32> {ark.name = "y"}) {
   // CPU: tile = array<i64: 1, 8, 1, 128>
-  // CUDA: tile = array<i64: 1, 16, 1, 128>
+  // CUDA: tile = array<i64: 1, 2, 1, 128>
   %0 = ark.group "g" (%a = %q, %b = %k)
       : (tensor<1x16x1x128xf32>, tensor<1x1x2048x128xf32>) -> tensor<1x16x1x128xf32> {
     %1 = ark.attention %a, %b, %b scale = 1.0
