@@ -24,7 +24,7 @@ static void addFlags(arith::ArithFastMathInterface op,
 
 /// The op that combines an accumulator with a new value, if it is a sum or a
 /// product of floats.
-static Operation *findCombiner(linalg::LinalgOp op, unsigned result) {
+static Operation *findCombiner(linalg::GenericOp op, unsigned result) {
   Operation *yield = op.getBlock()->getTerminator();
   Operation *combiner = yield->getOperand(result).getDefiningOp();
   if (!isa_and_present<arith::AddFOp, arith::MulFOp>(combiner))
@@ -40,7 +40,7 @@ struct RelaxReductionsPass
   using RelaxReductionsPassBase::RelaxReductionsPassBase;
 
   void runOnOperation() override {
-    getOperation().walk([&](linalg::LinalgOp op) {
+    getOperation().walk([&](linalg::GenericOp op) {
       if (op.getNumReductionLoops() == 0)
         return;
       for (unsigned result = 0; result < op.getNumDpsInits(); ++result)
