@@ -2,10 +2,13 @@
 
 #include "passes/target/LaneReduction.h"
 
+#include "lib/support/BufferView.h"
+#include "passes/target/Aliasing.h"
 #include "passes/target/IterationSpace.h"
 #include "passes/target/WideLoad.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -20,6 +23,10 @@ static constexpr int64_t kPiecesInFlight = 8;
 /// The same of what is left: some of them may not be there, and are computed
 /// all the same.
 static constexpr int64_t kLeftInFlight = 4;
+/// Vectors that a thread has registers for, beside what it computes.
+static constexpr int64_t kMaxVectors = 24;
+/// A buffer of no more bytes comes from the L1 after the first time.
+static constexpr int64_t kNearBytes = 256 * 1024;
 
 //===----------------------------------------------------------------------===//
 // What can be shared
@@ -106,15 +113,39 @@ Value LaneReduction::combine(OpBuilder &builder, unsigned result, Value a,
   return clone->getResult(0);
 }
 
-SmallVector<Value> LaneReduction::loadVectors(OpBuilder &builder, Value begin) {
-  SmallVector<Value> vectors;
-  for (memref::LoadOp load : wideLoads) {
+/// Fills the places of those loads for which `isWanted` holds.
+void LaneReduction::loadVectors(OpBuilder &builder, Value begin,
+                                function_ref<bool(memref::LoadOp)> isWanted,
+                                MutableArrayRef<Value> vectors) {
+  for (auto [load, vector] : llvm::zip(wideLoads, vectors)) {
+    if (!isWanted(load))
+      continue;
     SmallVector<Value> indices(load.getIndices());
     indices.back() = begin;
-    vectors.push_back(
-        createWideLoad(builder, load, load.getMemRef(), indices, width));
+    vector = createWideLoad(builder, load, load.getMemRef(), indices, width);
   }
-  return vectors;
+}
+
+/// Whether what is loaded can stay close to the SM.
+static bool isNear(memref::LoadOp load) {
+  auto type = cast<MemRefType>(getRoot(load.getMemRef()).getType());
+  return type.hasStaticShape() && getBufferBytes(type) <= kNearBytes;
+}
+
+/// The same index, for loads that are to stay where they are: LLVM does not
+/// know that it is the same, and ptxas takes the barrier for one of memory.
+/// Else what all results read would be kept for the next ones, in more
+/// registers than there are. All threads of a warp come by.
+static Value pin(OpBuilder &builder, Location loc, Value index) {
+  Type i64 = builder.getI64Type();
+  Value number = arith::IndexCastOp::create(builder, loc, i64, index);
+  auto pinned = LLVM::InlineAsmOp::create(
+      builder, loc, i64, ValueRange{number},
+      "bar.warp.sync 0xffffffff; mov.b64 $0, $1;", "=l,l",
+      /*has_side_effects=*/true, /*is_align_stack=*/false,
+      LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
+  return arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
+                                    pinned.getRes());
 }
 
 /// Combines one iteration, whose variables `mapping` knows, with `sums`. Where
@@ -152,23 +183,36 @@ void LaneReduction::buildPiece(OpBuilder &builder, Value begin,
   }
 }
 
-/// All loads come first, so that their latencies overlap.
+/// All loads come first, so that their latencies overlap; but where registers
+/// are too few for all, those that do not take long come when they are needed.
 void LaneReduction::buildPieces(OpBuilder &builder, ArrayRef<Value> begins,
-                                ArrayRef<Value> areThere,
+                                ArrayRef<Value> areThere, bool isUniform,
                                 SmallVectorImpl<Value> &sums) {
-  SmallVector<SmallVector<Value>> vectors;
-  for (Value begin : begins)
-    vectors.push_back(loadVectors(builder, begin));
-  for (auto [begin, loaded, isThere] : llvm::zip(begins, vectors, areThere))
+  int64_t count = begins.size();
+  bool isCrowded = isUniform && count * wideLoads.size() > kMaxVectors;
+  auto comesLate = [&](memref::LoadOp load) {
+    return isCrowded && isNear(load);
+  };
+  auto comesFirst = [&](memref::LoadOp load) { return !comesLate(load); };
+  SmallVector<SmallVector<Value>> vectors(count,
+                                          SmallVector<Value>(wideLoads.size()));
+  for (auto [begin, loaded] : llvm::zip(begins, vectors))
+    loadVectors(builder, begin, comesFirst, loaded);
+  for (auto [begin, loaded, isThere] : llvm::zip(begins, vectors, areThere)) {
+    if (llvm::any_of(wideLoads, comesLate))
+      loadVectors(builder, pin(builder, loop.getLoc(), begin), comesLate,
+                  loaded);
     buildPiece(builder, begin, loaded, isThere, sums);
+  }
 }
 
 /// A loop over pieces that are `distance` apart, several at a time. It goes on
 /// as long as the first of them is there; if it is ragged, others may not be,
-/// and the first stands for them.
+/// and the first stands for them. In a uniform one all threads have as many.
 scf::ForOp LaneReduction::buildShare(OpBuilder &builder, Value begin, Value end,
                                      int64_t distance, int64_t inFlight,
-                                     bool isRagged, ValueRange sums) {
+                                     bool isRagged, bool isUniform,
+                                     ValueRange sums) {
   Location loc = loop.getLoc();
   Value step =
       arith::ConstantIndexOp::create(builder, loc, inFlight * distance);
@@ -191,7 +235,7 @@ scf::ForOp LaneReduction::buildShare(OpBuilder &builder, Value begin, Value end,
     areThere.push_back(isThere);
   }
   SmallVector<Value> values(share.getRegionIterArgs());
-  buildPieces(builder, begins, areThere, values);
+  buildPieces(builder, begins, areThere, isUniform, values);
   scf::YieldOp::create(builder, loc, values);
   return share;
 }
@@ -209,7 +253,7 @@ SmallVector<Value> LaneReduction::buildUnrolled(OpBuilder &builder, Value lane,
   Value all = arith::ConstantIndexOp::create(builder, loc, count * distance);
   Value end = arith::AddIOp::create(builder, loc, first, all);
   return buildShare(builder, first, end, distance, inFlight,
-                    /*isRagged=*/false, loop.getInitVals())
+                    /*isRagged=*/false, /*isUniform=*/true, loop.getInitVals())
       .getResults();
 }
 
@@ -236,8 +280,9 @@ SmallVector<Value> LaneReduction::buildStrided(OpBuilder &builder, Value lane,
     // are loaded together as well.
     Value last = arith::SubIOp::create(builder, loc, end,
                                        constant((inFlight - 1) * distance));
-    scf::ForOp several = buildShare(builder, first, last, distance, inFlight,
-                                    /*isRagged=*/false, loop.getInitVals());
+    scf::ForOp several =
+        buildShare(builder, first, last, distance, inFlight,
+                   /*isRagged=*/false, /*isUniform=*/false, loop.getInitVals());
     Value left = arith::SubIOp::create(builder, loc, last, first);
     Value stride = constant(inFlight * distance);
     Value rounds = arith::MaxSIOp::create(
@@ -248,9 +293,9 @@ SmallVector<Value> LaneReduction::buildStrided(OpBuilder &builder, Value lane,
         arith::MulIOp::create(builder, loc, rounds, stride));
     if (inFlight == 1)
       return several.getResults();
-    return buildShare(builder, done, end, distance,
-                      std::min(inFlight, kLeftInFlight),
-                      /*isRagged=*/true, several.getResults())
+    return buildShare(
+               builder, done, end, distance, std::min(inFlight, kLeftInFlight),
+               /*isRagged=*/true, /*isUniform=*/false, several.getResults())
         .getResults();
   }
   IterationSpace space(builder, loop);

@@ -36,17 +36,20 @@ private:
   SmallVector<Value> buildUnrolled(OpBuilder &builder, Value lane,
                                    int64_t lanes, int64_t count);
   void buildPieces(OpBuilder &builder, ArrayRef<Value> begins,
-                   ArrayRef<Value> areThere, SmallVectorImpl<Value> &sums);
+                   ArrayRef<Value> areThere, bool isUniform,
+                   SmallVectorImpl<Value> &sums);
   void buildIteration(OpBuilder &builder, IRMapping &mapping, Value isThere,
                       SmallVectorImpl<Value> &sums);
   void buildPiece(OpBuilder &builder, Value begin, ArrayRef<Value> vectors,
                   Value isThere, SmallVectorImpl<Value> &sums);
-  SmallVector<Value> loadVectors(OpBuilder &builder, Value begin);
+  void loadVectors(OpBuilder &builder, Value begin,
+                   function_ref<bool(memref::LoadOp)> isWanted,
+                   MutableArrayRef<Value> vectors);
   SmallVector<Value> buildStrided(OpBuilder &builder, Value lane,
                                   int64_t lanes);
   scf::ForOp buildShare(OpBuilder &builder, Value begin, Value end,
                         int64_t distance, int64_t inFlight, bool isRagged,
-                        ValueRange sums);
+                        bool isUniform, ValueRange sums);
 
   scf::ParallelOp loop;
   /// Iterations of a piece.
