@@ -355,7 +355,9 @@ def MapToThreadsPass : Pass<"ark-map-to-threads", "::mlir::ModuleOp"> {
     many threads as there are for each; several warps only where their number of
     iterations is known. A thread loads neighbouring values at once where their
     alignment is known, and eight times before it waits, or four times for what is
-    left in the end. They combine in an order that is always the same.
+    left in the end. Where registers are too few for that, small buffers are read when
+    they are needed, and again for the next result. They combine in an order that is
+    always the same.
 
     ```mlir
     scf.parallel (%i, %j) = (%c0, %c0) to (%c4, %c64) step (%c1, %c1) {
