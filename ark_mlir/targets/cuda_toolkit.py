@@ -16,11 +16,8 @@ from ..errors import CompileError, UnsupportedError
 
 # Wheels that hold the toolkit: CUDA 12's, then CUDA 13's.
 _WHEELS = ("nvidia.cuda_nvcc", "nvidia.cu13")
-_RESOURCES = re.compile(
-    r"(?P<stack>\d+) bytes stack frame, (?P<stores>\d+) bytes spill stores, "
-    r"(?P<loads>\d+) bytes spill loads.*?Used (?P<registers>\d+) registers",
-    re.DOTALL,
-)
+_REGISTERS = re.compile(r"Used (\d+) registers")
+_SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
 
 
 @dataclass(frozen=True)
@@ -96,11 +93,16 @@ def assemble(ptx: str, arch: str, opt_level: int) -> Assembled:
             raise CompileError(
                 f"ptxas failed with status {done.returncode}", notes=output.strip().splitlines()[:8]
             )
-        resources = _RESOURCES.search(output)
-        if resources is None:
-            raise CompileError("ptxas does not say what the kernel takes of an SM", notes=[output])
-        return Assembled(
-            result.read_bytes(),
-            int(resources["registers"]),
-            int(resources["stores"]) + int(resources["loads"]),
-        )
+        return Assembled(result.read_bytes(), *read_resources(output))
+
+
+def read_resources(output: str) -> tuple[int, int]:
+    """Registers of a thread and bytes that it spills, of what ``ptxas -v`` printed.
+
+    The kernel's registers are enough for the functions that it calls, but each of them says for
+    itself what it spills.
+    """
+    registers, spills = _REGISTERS.search(output), _SPILLS.findall(output)
+    if registers is None or not spills:
+        raise CompileError("ptxas does not say what the kernel takes of an SM", notes=[output])
+    return int(registers[1]), sum(int(stores) + int(loads) for stores, loads in spills)

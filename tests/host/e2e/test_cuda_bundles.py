@@ -12,7 +12,7 @@ pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
 import ark_mlir as ark
 from ark_mlir.cli.main import main
-from ark_mlir.targets.cuda_toolkit import assemble, find_toolkit
+from ark_mlir.targets.cuda_toolkit import assemble, find_toolkit, read_resources
 
 ELF = b"\x7fELF"
 MACHINE_CUDA = 190
@@ -49,6 +49,21 @@ def test_the_report_says_what_the_kernel_takes() -> None:
     on_cpu = ark.compile(layer(), target="cpu:2").report()
     assert on_cpu.registers is None
     assert "registers" not in str(on_cpu)
+
+
+def test_what_functions_of_a_kernel_spill_counts() -> None:
+    output = """\
+ptxas info    : Function properties for ark_kernel
+    1960 bytes stack frame, 60 bytes spill stores, 80 bytes spill loads
+ptxas info    : Used 128 registers, used 1 barriers, 1960 bytes cumulative stack size
+ptxas info    : Function properties for ark_run
+    0 bytes stack frame, 24 bytes spill stores, 0 bytes spill loads
+ptxas info    : Function properties for body_matmul
+    0 bytes stack frame, 2084 bytes spill stores, 3868 bytes spill loads
+"""
+    assert read_resources(output) == (128, 60 + 80 + 24 + 2084 + 3868)
+    with pytest.raises(ark.CompileError, match="does not say what the kernel takes"):
+        read_resources("ptxas info    : 0 bytes gmem")
 
 
 def test_ark_compile_prints_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -69,7 +69,9 @@ def test_any_bits_survive(data: bytes, dtype: Any) -> None:
     size = len(data) // dtype.itemsize
     array = np.frombuffer(data[: size * dtype.itemsize], f"u{dtype.itemsize}")
     array = (array % 2).astype(bool) if dtype.kind == "bool" else array.view(dtype.numpy)
-    expected = array.astype(np.float64) if dtype.is_float else array
+    # A signalling NaN becomes a quiet one, which numpy may say.
+    with np.errstate(invalid="ignore"):
+        expected = array.astype(np.float64) if dtype.is_float else array
     np.testing.assert_array_equal(stored(array), expected)
 
 
