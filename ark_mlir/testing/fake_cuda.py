@@ -18,8 +18,12 @@ from typing import Any, cast
 
 import numpy as np
 
+from ..runtime import Executable
 from ..runtime.abi import ArkContext
+from ..runtime.cuda import CudaDriver
+from ..runtime.cuda_api import CudaApi
 from ..runtime.image import Image
+from .toy import ToyProgram
 
 _OUT_OF_MEMORY = 2
 _INVALID_VALUE = 1
@@ -340,3 +344,23 @@ class FakeCuda:
             return True
 
         return run
+
+
+def fake_executable(
+    cuda: FakeCuda, kernel: bytes, program: ToyProgram, alignment: int = 16, **options: Any
+) -> Executable:
+    """A toy program that runs on a stand-in for a GPU.
+
+    Args:
+        cuda: the stand-in.
+        kernel: of :func:`~ark_mlir.testing.toy.compile_kernel`.
+        program: what to run.
+        alignment: bytes, of every buffer.
+        options: of :meth:`~ark_mlir.testing.toy.ToyProgram.parts`.
+    """
+    manifest, sections = program.parts(kernel, **options)
+    manifest["target"].update(backend="cuda", arch="sm_90a", warps=16, shared_memory=1024)
+    for buffer in manifest["buffers"]:
+        buffer["alignment"] = alignment
+    drivers = {"cuda": lambda: CudaDriver(CudaApi(cuda))}
+    return Executable.from_parts(manifest, sections, drivers)

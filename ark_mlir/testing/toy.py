@@ -221,6 +221,27 @@ def add_program(vctas: int = 8) -> ToyProgram:
     return program
 
 
+def counting_program() -> ToyProgram:
+    """A state that counts iterations, and a second lane that waits for each of them."""
+    program = ToyProgram(sms=2)
+    state = program.buffer("n", "state", "int64", [])
+    count, nothing = program.task("count", 1, [(state, 0)]), program.task("nothing")
+    done = program.semaphore(1, "done")
+    program.lane(0, [run(count, 0, 1), signal(done)])
+    program.lane(1, [wait(done, 1), run(nothing, 0, 1)])
+    return program
+
+
+def gather_program() -> ToyProgram:
+    """``y = table[ids]`` of one row of fp32 ``[8, 16]``, on one lane that waits for nobody."""
+    program = ToyProgram(sms=1)
+    ids = program.buffer("ids", "input", "int32", [1])
+    table = program.buffer("table", "parameter", "fp32", [8, 16])
+    y = program.buffer("y", "output", "fp32", [1, 16])
+    program.lane(0, [run(program.task("gather", 1, [(y, 0), (ids, 0), (table, 0)]), 0, 1)])
+    return program
+
+
 def compiler() -> str | None:
     """A C compiler, if this machine has one."""
     return next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from ark_mlir.runtime import Executable, cpu
+from ark_mlir.testing.fake_cuda import FakeCuda
 from ark_mlir.testing.toy import (
     ToyProgram,
     add_program,
@@ -76,6 +77,11 @@ def lane_threads() -> Callable[[], int]:
 
     before = lanes()  # some of which may be about to end
     return lambda: len(lanes() - before)
+
+
+@pytest.fixture
+def cuda() -> FakeCuda:
+    return FakeCuda()
 
 
 @pytest.fixture

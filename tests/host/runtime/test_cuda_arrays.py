@@ -15,10 +15,8 @@ import pytest
 import ark_mlir as ark
 from ark_mlir import dtypes
 from ark_mlir.runtime import Executable
-from ark_mlir.runtime.cuda import CudaDriver
-from ark_mlir.runtime.cuda_api import CudaApi
 from ark_mlir.runtime.dlpack import DeviceExporter, Exporter
-from ark_mlir.testing.fake_cuda import FakeCuda
+from ark_mlir.testing.fake_cuda import FakeCuda, fake_executable
 from ark_mlir.testing.toy import ToyProgram, add_program, run
 
 Array = np.ndarray[Any, Any]
@@ -61,25 +59,10 @@ class Interface:
 
 
 @pytest.fixture
-def cuda() -> FakeCuda:
-    return FakeCuda()
-
-
-@pytest.fixture
 def exe(cuda: FakeCuda, kernel: bytes) -> Iterator[Executable]:
-    with make(cuda, kernel, add_program()) as executable:
+    with fake_executable(cuda, kernel, add_program()) as executable:
         yield executable
     assert cuda.held == 0
-
-
-def make(cuda: FakeCuda, kernel: bytes, program: ToyProgram, alignment: int = 16) -> Executable:
-    manifest, sections = program.parts(kernel)
-    target = {"backend": "cuda", "arch": "sm_90a", "warps": 16, "shared_memory": 1024}
-    manifest["target"].update(target)
-    for buffer in manifest["buffers"]:
-        buffer["alignment"] = alignment
-    drivers = {"cuda": lambda: CudaDriver(CudaApi(cuda))}
-    return Executable.from_parts(manifest, sections, drivers)
 
 
 @pytest.mark.parametrize("library", [OnDevice, Interface])
@@ -233,7 +216,7 @@ def test_initial_values_of_states(cuda: FakeCuda, kernel: bytes) -> None:
     program = ToyProgram(sms=1)
     state = program.buffer("n", "state", "int64", [])
     program.lane(0, [run(program.task("count", 1, [(state, 0)]), 0, 1)])
-    with make(cuda, kernel, program) as exe:
+    with fake_executable(cuda, kernel, program) as exe:
         initial = aligned(np.array(40, np.int64))
         exe.bind({"n": OnDevice(initial)})
         initial[...] = 0
@@ -248,7 +231,7 @@ def test_scalars_on_the_device(cuda: FakeCuda, kernel: bytes) -> None:
     n = program.buffer("n", "scalar", "int32", [], max=7)
     y = program.buffer("y", "output", "int32", [3])
     program.lane(0, [run(program.task("fill", 3, [(y, 0), (n, 0)]), 0, 3)])
-    with make(cuda, kernel, program) as exe:
+    with fake_executable(cuda, kernel, program) as exe:
         for shape in ((), (1,), (1, 1)):
             y5 = aligned(np.zeros(3, np.int32))
             exe.run(n=OnDevice(aligned(np.full(shape, 5, np.int32))), out={"y": OnDevice(y5)})
@@ -269,7 +252,7 @@ def test_arrays_of_every_size_from_the_host(cuda: FakeCuda, kernel: bytes, rows:
     x = program.buffer("x", "input", "bf16", [rows, 32])
     y = program.buffer("y", "output", "bf16", [rows, 32])
     program.lane(0, [run(program.task("copy", rows, [(y, 0), (x, 0)]), 0, rows)])
-    with make(cuda, kernel, program) as exe:
+    with fake_executable(cuda, kernel, program) as exe:
         for seed in range(3):
             values = np.random.default_rng(seed).standard_normal((rows, 32))
             array = values.astype(ml_dtypes.bfloat16)

@@ -13,8 +13,15 @@ from ark_mlir.runtime import Executable
 from ark_mlir.runtime.cuda import CudaDriver
 from ark_mlir.runtime.cuda_api import CudaApi
 from ark_mlir.runtime.dlpack import Exporter
-from ark_mlir.testing.fake_cuda import FakeCuda
-from ark_mlir.testing.toy import ToyProgram, add_program, run, signal, wait
+from ark_mlir.testing.fake_cuda import FakeCuda, fake_executable
+from ark_mlir.testing.toy import (
+    ToyProgram,
+    add_program,
+    gather_program,
+    run,
+    signal,
+    wait,
+)
 
 Array = np.ndarray[Any, Any]
 W = np.arange(128, dtype=np.float32)
@@ -37,21 +44,8 @@ class OnDevice:
 
 
 @pytest.fixture
-def cuda() -> FakeCuda:
-    return FakeCuda()
-
-
-def make(cuda: FakeCuda, kernel: bytes, program: ToyProgram) -> Executable:
-    manifest, sections = program.parts(kernel)
-    target = {"backend": "cuda", "arch": "sm_90a", "warps": 16, "shared_memory": 1024}
-    manifest["target"].update(target)
-    drivers = {"cuda": lambda: CudaDriver(CudaApi(cuda))}
-    return Executable.from_parts(manifest, sections, drivers)
-
-
-@pytest.fixture
 def exe(cuda: FakeCuda, kernel: bytes) -> Iterator[Executable]:
-    with make(cuda, kernel, add_program()) as executable:
+    with fake_executable(cuda, kernel, add_program()) as executable:
         yield executable.prepare().bind({"w": W})
     assert cuda.held == 0
 
@@ -129,7 +123,7 @@ def test_scalars_are_frozen_or_read_from_the_device(cuda: FakeCuda, kernel: byte
     stream = cuda.new_stream()
     frozen, fresh = OnDevice(np.zeros(3, np.int32)), OnDevice(np.zeros(3, np.int32))
     number = OnDevice(np.full((), 2, np.int32))
-    with make(cuda, kernel, program) as exe:
+    with fake_executable(cuda, kernel, program) as exe:
         exe.prepare()
         cuda.begin_capture(stream)
         exe.run(n=4, out={"y": frozen}, stream=stream)
@@ -152,10 +146,10 @@ def test_a_hang_of_a_replay_is_read_afterwards(cuda: FakeCuda, kernel: bytes) ->
     state = program.buffer("n", "state", "int64", [])
     count = program.task("count", 1, [(state, 0)], "counter", location="net.py:3")
     missing = program.semaphore(2, "missing")
-    program.lane(0, [run(count, 0, 1), signal(missing)])
-    program.lane(1, [wait(missing, 2)])
+    # Of one lane, so that it has always seen its own signal.
+    program.lane(0, [run(count, 0, 1), signal(missing), wait(missing, 2)])
     stream = cuda.new_stream()
-    with ark.knobs.scope(ARK_TIMEOUT="0.2"), make(cuda, kernel, program) as exe:
+    with ark.knobs.scope(ARK_TIMEOUT="0.2"), fake_executable(cuda, kernel, program) as exe:
         exe.prepare()
         cuda.begin_capture(stream)
         exe.run(stream=stream)
@@ -168,15 +162,10 @@ def test_a_hang_of_a_replay_is_read_afterwards(cuda: FakeCuda, kernel: bytes) ->
 
 
 def test_bad_data_of_a_replay_is_read_afterwards(cuda: FakeCuda, kernel: bytes) -> None:
-    program = ToyProgram(sms=1)
-    ids = program.buffer("ids", "input", "int32", [1])
-    table = program.buffer("table", "parameter", "fp32", [8, 16])
-    y = program.buffer("y", "output", "fp32", [1, 16])
-    program.lane(0, [run(program.task("gather", 1, [(y, 0), (ids, 0), (table, 0)]), 0, 1)])
     weight = np.arange(128, dtype=np.float32).reshape(8, 16)
     index, row = OnDevice(np.zeros(1, np.int32)), OnDevice(np.zeros((1, 16), np.float32))
     stream = cuda.new_stream()
-    with make(cuda, kernel, program) as exe:
+    with fake_executable(cuda, kernel, gather_program()) as exe:
         exe.bind({"table": weight})
         cuda.begin_capture(stream)
         exe.run(ids=index, out={"y": row}, stream=stream)
@@ -210,7 +199,7 @@ def test_the_kth_call_of_a_capture_fails(kernel: bytes, x: Array) -> None:
 
     def session(cuda: FakeCuda) -> None:
         stream, y = cuda.new_stream(), OnDevice(np.zeros(128, np.float32))
-        with make(cuda, kernel, add_program()) as exe:
+        with fake_executable(cuda, kernel, add_program()) as exe:
             exe.bind({"w": OnDevice(W)})
             cuda.begin_capture(stream)
             try:

@@ -15,7 +15,15 @@ import pytest
 
 import ark_mlir as ark
 from ark_mlir.runtime import Executable
-from ark_mlir.testing.toy import ToyProgram, add_program, run, signal, wait
+from ark_mlir.testing.toy import (
+    ToyProgram,
+    add_program,
+    counting_program,
+    gather_program,
+    run,
+    signal,
+    wait,
+)
 
 Make = Callable[..., Executable]
 Array = np.ndarray[Any, Any]
@@ -86,13 +94,7 @@ def test_a_wait_for_the_doorbell_has_no_deadline(add: Executable, x: Array) -> N
 
 
 def test_iterations_states_and_epochs(make: Make) -> None:
-    program = ToyProgram(sms=2)
-    state = program.buffer("n", "state", "int64", [])
-    count, nothing = program.task("count", 1, [(state, 0)]), program.task("nothing")
-    done = program.semaphore(1)
-    program.lane(0, [run(count, 0, 1), signal(done)])
-    program.lane(1, [wait(done, 1), run(nothing, 0, 1)])
-    executable = make(program)
+    executable = make(counting_program())
     executable.run(iterations=3)
     with executable.resident() as resident:
         for iterations in (1, 5, 2):
@@ -157,13 +159,8 @@ def test_a_lane_at_the_doorbell_is_not_blamed_for_a_hang(
 
 
 def test_bad_data_is_an_error_of_its_run_alone(make: Make) -> None:
-    program = ToyProgram(sms=1)
-    ids = program.buffer("ids", "input", "int32", [1])
-    table = program.buffer("table", "parameter", "fp32", [8, 16])
-    y = program.buffer("y", "output", "fp32", [1, 16])
-    program.lane(0, [run(program.task("gather", 1, [(y, 0), (ids, 0), (table, 0)]), 0, 1)])
     weight = np.arange(128, dtype=np.float32).reshape(8, 16)
-    executable = make(program).bind({"table": weight})
+    executable = make(gather_program()).bind({"table": weight})
     with executable.resident() as resident:
         for good in (1, 7):
             with pytest.raises(ark.InvalidUsageError, match="index 8 is out of range"):
