@@ -246,7 +246,7 @@ class FakeCuda:
             time.sleep(0)
 
     def _give(self, stream: int, make: Callable[[], Operation]) -> tuple[int]:
-        """Work for a stream: for now, or for every replay of the graph that is captured."""
+        """Work for a stream: done in its turn, or at every replay of the graph that is captured."""
         target = self._streams[stream]
         if target.graph is not None:
             target.graph.append(make)

@@ -16,8 +16,6 @@ pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 import numpy as np
 import torch
 
-import ark_mlir as ark
-
 FOLDER = Path(__file__).parents[3] / "benchmarks"
 
 
@@ -160,24 +158,16 @@ def test_the_error_of_a_nan_is_none_that_passes(parts: Any) -> None:
 def test_a_clock_of_events_measures_the_kernel(parts: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Around the launch and nothing else, on its stream."""
     decode, _, _ = parts
-    from ark_mlir.runtime.cuda import CudaDriver
-    from ark_mlir.runtime.cuda_api import CudaApi
-    from ark_mlir.testing.fake_cuda import FakeCuda
-    from ark_mlir.testing.toy import add_program, compile_kernel, compiler
+    from ark_mlir.testing.fake_cuda import FakeCuda, fake_executable
+    from ark_mlir.testing.toy import add_program, compile_kernel
 
-    if compiler() is None:
-        pytest.skip("needs a C compiler for the kernel that stands in for a compiled one")
-    manifest, sections = add_program().parts(compile_kernel())
-    target = {"backend": "cuda", "arch": "sm_90a", "warps": 16, "shared_memory": 1024}
-    manifest["target"].update(target)
     cuda = FakeCuda()
     monkeypatch.setattr(FakeCuda, "_cuEventElapsedTime", lambda *_: 12.5, raising=False)
-    drivers = {"cuda": lambda: CudaDriver(CudaApi(cuda))}
-    with ark.Executable.from_parts(manifest, sections, drivers) as executable:
+    with fake_executable(cuda, compile_kernel(), add_program()) as executable:
         executable.bind({"w": np.ones(128, np.float32)})
         clock = decode.DeviceClock(executable)
         executable.run(x=np.ones((8, 16), np.float32))
-        launch = cuda.calls.index("cuLaunchCooperativeKernel")
+        launch = cuda.calls.index("cuLaunchKernelEx")
         assert cuda.calls[launch - 1] == cuda.calls[launch + 1] == "cuEventRecord"
         assert clock.seconds() == 0.0125
 

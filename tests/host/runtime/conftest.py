@@ -19,7 +19,6 @@ from ark_mlir.testing.toy import (
     ToyProgram,
     add_program,
     compile_kernel,
-    compiler,
     run,
     signal,
     wait,
@@ -37,8 +36,6 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def kernel() -> bytes:
-    if compiler() is None:
-        pytest.skip("needs a C compiler for the kernel that stands in for a compiled one")
     return compile_kernel()
 
 
@@ -82,6 +79,26 @@ def lane_threads() -> Callable[[], int]:
 @pytest.fixture
 def cuda() -> FakeCuda:
     return FakeCuda()
+
+
+@pytest.fixture
+def check_epochs() -> Callable[[Executable], None]:
+    """Runs a `counting_program` in and out of a resident block and looks at what it counted."""
+
+    def check(executable: Executable) -> None:
+        executable.run(iterations=3)
+        with executable.resident() as resident:
+            for iterations in (1, 5, 2):
+                resident.run(iterations=iterations)
+            assert executable.states["n"] == 11
+            resident.reset()
+            resident.run(iterations=4)
+        executable.run()
+        assert executable.states["n"] == 5
+        driver: Any = executable._runner.driver
+        assert driver.epoch == 16
+
+    return check
 
 
 @pytest.fixture

@@ -278,19 +278,24 @@ def test_a_run_goes_to_the_stream_that_it_is_given(
             exe.run(x=x, stream=bad)
 
 
-def test_producers_come_first(exe: Executable, cuda: FakeCuda, x: Array) -> None:
-    """The stream that writes an input is slow; the run on another stream sees what it wrote."""
-    exe.bind({"w": W})
-    producer, late = cuda.new_stream(), aligned(np.zeros_like(x))
+def write_late(cuda: FakeCuda, stream: int, array: Array, values: Array) -> None:
+    """A stream that takes 0.1 s to write an array."""
     start = time.monotonic()
 
     def write() -> bool:
         if time.monotonic() - start < 0.1:
             return False
-        late[...] = x
+        array[...] = values
         return True
 
-    cuda.delay(producer, write)
+    cuda.delay(stream, write)
+
+
+def test_producers_come_first(exe: Executable, cuda: FakeCuda, x: Array) -> None:
+    """The stream that writes an input is slow; the run on another stream sees what it wrote."""
+    exe.bind({"w": W})
+    producer, late = cuda.new_stream(), aligned(np.zeros_like(x))
+    write_late(cuda, producer, late, x)
     y = aligned(np.zeros(128, np.float32))
     exe.run(x=Interface(late, stream=producer), out={"y": Interface(y)})
     np.testing.assert_array_equal(y, x.ravel() + W + 0.5)
@@ -320,15 +325,7 @@ def test_producers_are_told_which_stream_reads(exe: Executable, cuda: FakeCuda, 
 
 def test_parameters_are_ready_when_bound(exe: Executable, cuda: FakeCuda, x: Array) -> None:
     producer, w = cuda.new_stream(), aligned(np.zeros_like(W))
-    start = time.monotonic()
-
-    def write() -> bool:
-        if time.monotonic() - start < 0.1:
-            return False
-        w[...] = W
-        return True
-
-    cuda.delay(producer, write)
+    write_late(cuda, producer, w, W)
     exe.bind({"w": Interface(w, stream=producer)})
     assert w[1] == 1
 

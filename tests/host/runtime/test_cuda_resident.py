@@ -89,35 +89,26 @@ def test_a_kernel_that_is_left_alone_ends(
 
 
 def test_rings_while_it_leaves(
-    exe: Executable, cuda: FakeCuda, x: Array, monkeypatch: pytest.MonkeyPatch
+    cuda: FakeCuda, kernel: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At every moment around its end a ring is answered, by it or by its successor."""
     monkeypatch.setenv("ARK_TIMEOUT", "0.005")
     pauses = np.random.default_rng(0).uniform(0.003, 0.008, 60)
-    with exe.resident() as resident:
-        for scale, pause in enumerate(pauses):
-            # A wait within a run may be late on a busy machine: that is a hang, and no matter.
-            try:
-                y = resident.run(x=scale * x)["y"]
-            except ark.HangError:
-                continue
-            np.testing.assert_array_equal(y, scale * x.ravel() + W + 0.5)
-            time.sleep(pause)
-
-
-def test_iterations_states_and_epochs(cuda: FakeCuda, kernel: bytes) -> None:
-    with fake_executable(cuda, kernel, counting_program()) as executable:
-        executable.run(iterations=3)
+    weight = np.arange(128, dtype=np.float32).reshape(8, 16)
+    with fake_executable(cuda, kernel, gather_program()) as executable:
+        executable.bind({"table": weight})
         with executable.resident() as resident:
-            for iterations in (1, 5, 2):
-                resident.run(iterations=iterations)
-            assert executable.states["n"] == 11
-            resident.reset()
-            resident.run(iterations=4)
-        executable.run()
-        assert executable.states["n"] == 5
-        driver: Any = executable._runner.driver
-        assert driver.epoch == 16
+            for number, pause in enumerate(pauses):
+                row = resident.run(ids=np.array([number % 8], np.int32))["y"][0]
+                np.testing.assert_array_equal(row, weight[number % 8])
+                time.sleep(pause)
+
+
+def test_iterations_states_and_epochs(
+    cuda: FakeCuda, kernel: bytes, check_epochs: Callable[[Executable], None]
+) -> None:
+    with fake_executable(cuda, kernel, counting_program()) as executable:
+        check_epochs(executable)
 
 
 def test_trace(cuda: FakeCuda, kernel: bytes, x: Array, tmp_path: Any) -> None:

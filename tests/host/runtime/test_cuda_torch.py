@@ -16,7 +16,7 @@ from ark_mlir.runtime.cuda_api import CudaApi
 from ark_mlir.testing.fake_cuda import FakeCuda
 from ark_mlir.testing.toy import add_program
 
-torch: Any = pytest.importorskip("torch")
+torch: Any = pytest.importorskip("torch", reason="torch is not installed")
 Array = np.ndarray[Any, Any]
 
 

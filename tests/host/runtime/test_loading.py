@@ -21,7 +21,7 @@ import ark_mlir as ark
 from ark_mlir.bundle import write_bundle
 from ark_mlir.runtime import Executable, host, image
 from ark_mlir.runtime.elf import check_image
-from ark_mlir.testing.toy import ToyProgram, add_program, compile_c, compile_kernel, compiler, run
+from ark_mlir.testing.toy import ToyProgram, add_program, compile_c, compile_kernel, run
 
 Array = np.ndarray[Any, Any]
 
@@ -184,7 +184,6 @@ def test_undefined_symbols(build: Callable[..., bytes]) -> None:
         load(build(text, "-nostartfiles"))
 
 
-@pytest.mark.skipif(compiler() is None, reason="needs a C compiler")
 @settings(max_examples=300)
 @given(st.integers(0, 2000), st.binary(min_size=1, max_size=8))
 def test_altered_headers_are_checked_without_a_crash(position: int, content: bytes) -> None:

@@ -93,19 +93,10 @@ def test_a_wait_for_the_doorbell_has_no_deadline(add: Executable, x: Array) -> N
         assert resident.run(x=x)["y"][0] == 1.5
 
 
-def test_iterations_states_and_epochs(make: Make) -> None:
-    executable = make(counting_program())
-    executable.run(iterations=3)
-    with executable.resident() as resident:
-        for iterations in (1, 5, 2):
-            resident.run(iterations=iterations)
-        assert executable.states["n"] == 11
-        resident.reset()
-        resident.run(iterations=4)
-    executable.run()
-    assert executable.states["n"] == 5
-    driver: Any = executable._runner.driver
-    assert driver.epoch == 16
+def test_iterations_states_and_epochs(
+    make: Make, check_epochs: Callable[[Executable], None]
+) -> None:
+    check_epochs(make(counting_program()))
 
 
 def test_trace(make: Make, x: Array, tmp_path: Path) -> None:
