@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""Finds the sources of MLIR's Python bindings and prints the folder they are in.
+"""Finds the sources of a part of LLVM and prints the folder they are in.
 
-Distributions install MLIR without its Python bindings, and the bindings are
-made to be compiled again by every project. Their sources (some 200 files) are
-taken from, in this order:
+Distributions install MLIR without its Python bindings, which are made to be
+compiled again by every project (part `bindings`, some 200 files), and LLVM's
+linker only as a program that needs their libLLVM.so (part `linker`, some 100
+files). The sources are taken from, in this order:
 
-1. $ARK_MLIR_PYTHON_SOURCES: a folder or a tar archive with `mlir/` in it;
+1. $ARK_MLIR_PYTHON_SOURCES for the bindings, $ARK_LLD_SOURCES for the linker: a
+   folder or a tar archive with `mlir/` or `lld/` in it;
 2. the cache of an earlier run;
 3. the Debian source package of LLVM, from the archives that apt knows;
 4. LLVM's own release on GitHub.
@@ -33,14 +35,43 @@ from pathlib import Path
 from typing import NamedTuple
 
 
+class Part(NamedTuple):
+    name: str
+    what: str  # in messages
+    folders: tuple[str, ...]  # of LLVM's tree, all below one
+    suffixes: tuple[str, ...]
+    variable: str  # names a copy
+    cache: str  # name of its folder there, less the version
+
+
 class Pin(NamedTuple):
-    tree: str  # digest of the needed files, see `tree_digest`
+    trees: dict[str, str]  # per part the digest of its files, see `tree_digest`
     orig: str  # sha256 of Debian's llvm-toolchain-22_<version>.orig.tar.xz
 
 
+BINDINGS = Part(
+    name="bindings",
+    what="the bindings of MLIR",
+    folders=("mlir/lib/Bindings/Python/", "mlir/python/mlir/"),
+    suffixes=(".cpp", ".h", ".py", ".pyi", ".td", ".typed"),
+    variable="ARK_MLIR_PYTHON_SOURCES",
+    cache="mlir-python-sources",
+)
+LINKER = Part(
+    name="linker",
+    what="the linker of LLVM",
+    folders=("lld/Common/", "lld/ELF/", "lld/include/"),
+    suffixes=(".cpp", ".def", ".h", ".inc", ".td"),
+    variable="ARK_LLD_SOURCES",
+    cache="lld-sources",
+)
+PARTS = {part.name: part for part in (BINDINGS, LINKER)}
 PINS = {
     "22.1.8": Pin(
-        tree="7adbf9b5ef06dfe8255289d6e36b77ad4323b24aee8b8f0bea63e5d9225a894d",
+        trees={
+            BINDINGS.name: "7adbf9b5ef06dfe8255289d6e36b77ad4323b24aee8b8f0bea63e5d9225a894d",
+            LINKER.name: "6eeaafd79538ee7af04d4b425014afeee40c6541a7b54e5e6c8bac08b16eef75",
+        },
         orig="b49b9277aef97616320b2da259e1f8174c65b0ce2fbe2e8629644a97693402fe",
     ),
 }
@@ -48,8 +79,6 @@ RELEASE_URL = (
     "https://github.com/llvm/llvm-project/releases/download/"
     "llvmorg-{version}/llvm-project-{version}.src.tar.xz"
 )
-FOLDERS = ("mlir/lib/Bindings/Python/", "mlir/python/mlir/")
-SUFFIXES = (".cpp", ".h", ".py", ".pyi", ".td", ".typed")
 CHUNK = 1 << 20
 
 
@@ -84,58 +113,60 @@ class Progress:
             print("\033[K", end="", file=sys.stderr, flush=True)
 
 
-def is_needed(path: str) -> bool:
-    """Whether a path inside the LLVM tree belongs to the bindings."""
-    return path.startswith(FOLDERS) and path.endswith(SUFFIXES)
+def is_needed(path: str, part: Part) -> bool:
+    """Whether a path inside the LLVM tree belongs to a part."""
+    return path.startswith(part.folders) and path.endswith(part.suffixes)
 
 
-def tree_digest(root: Path) -> str:
+def tree_digest(root: Path, part: Part) -> str:
     """sha256 over the names and contents of the needed files, sorted by name."""
     digest = hashlib.sha256()
-    for file in sorted(p for f in FOLDERS for p in (root / f).rglob("*") if p.is_file()):
+    for file in sorted(p for f in part.folders for p in (root / f).rglob("*") if p.is_file()):
         name = file.relative_to(root).as_posix()
-        if is_needed(name):
+        if is_needed(name, part):
             content = hashlib.sha256(file.read_bytes()).hexdigest()
             digest.update(f"{content}  {name}\n".encode())
     return digest.hexdigest()
 
 
-def check_tree(root: Path, version: str, origin: str) -> Path:
-    if tree_digest(root) != PINS[version].tree:
-        raise FetchError(f"{origin} does not hold the bindings of MLIR {version}")
+def check_tree(root: Path, part: Part, version: str, origin: str) -> Path:
+    if tree_digest(root, part) != PINS[version].trees[part.name]:
+        raise FetchError(f"{origin} does not hold {part.what} {version}")
     return root
 
 
-def extract(archive: Path, target: Path) -> None:
-    """Unpacks the needed files, and no others, of an LLVM tree."""
+def extract(archive: Path, part: Part, target: Path) -> None:
+    """Unpacks the files of a part, and no others, of an LLVM tree."""
+    top = part.folders[0].partition("/")[0]
     progress = Progress(f"reading {archive.name}", archive.stat().st_size)
     with archive.open("rb") as raw, tarfile.open(fileobj=raw, mode="r|*") as tar:
         for member in tar:
             progress.show(raw.tell())
             parts = Path(member.name).parts
             # The tree may stand below a folder named after the release.
-            path = "/".join(parts[parts.index("mlir") :] if "mlir" in parts else parts)
-            source = tar.extractfile(member) if is_needed(path) and ".." not in parts else None
-            if source:
+            path = "/".join(parts[parts.index(top) :] if top in parts else parts)
+            if not is_needed(path, part) or ".." in parts:
+                continue
+            if source := tar.extractfile(member):
                 file = target / path
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_bytes(source.read())
     progress.close()
 
 
-def cache_folder(version: str) -> Path:
+def cache_folder(part: Part, version: str) -> Path:
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "ark" / f"mlir-python-sources-{version}"
+    return Path(base) / "ark" / f"{part.cache}-{version}"
 
 
-def unpack_to_cache(archive: Path, version: str, origin: str) -> Path:
+def unpack_to_cache(archive: Path, part: Part, version: str, origin: str) -> Path:
     """Puts an archive's files into the cache in one step, once they are right."""
-    cache = cache_folder(version)
+    cache = cache_folder(part, version)
     cache.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(dir=cache.parent))
     try:
-        extract(archive, temporary)
-        check_tree(temporary, version, origin)
+        extract(archive, part, temporary)
+        check_tree(temporary, part, version, origin)
         shutil.rmtree(cache, ignore_errors=True)
         # Where another run was faster, its folder is as good as ours.
         with contextlib.suppress(OSError):
@@ -145,28 +176,28 @@ def unpack_to_cache(archive: Path, version: str, origin: str) -> Path:
     return cache
 
 
-def from_environment(version: str) -> Path | None:
-    value = os.environ.get("ARK_MLIR_PYTHON_SOURCES")
+def from_environment(part: Part, version: str) -> Path | None:
+    value = os.environ.get(part.variable)
     if not value:
         return None
-    path, origin = Path(value).resolve(), f"$ARK_MLIR_PYTHON_SOURCES ({value})"
+    path, origin = Path(value).resolve(), f"${part.variable} ({value})"
     if path.is_dir():
-        return check_tree(path, version, origin)
+        return check_tree(path, part, version, origin)
     if not path.is_file():
         raise FetchError(f"{origin} does not exist")
     with contextlib.suppress(FetchError):
-        return from_cache(version)
+        return from_cache(part, version)
     try:
-        return unpack_to_cache(path, version, origin)
+        return unpack_to_cache(path, part, version, origin)
     except tarfile.TarError as error:
         raise FetchError(f"{origin} is no tar archive: {error}") from None
 
 
-def from_cache(version: str) -> Path:
-    cache = cache_folder(version)
+def from_cache(part: Part, version: str) -> Path:
+    cache = cache_folder(part, version)
     if not cache.is_dir():
         raise FetchError("nothing in the cache")
-    return check_tree(cache, version, str(cache))
+    return check_tree(cache, part, version, str(cache))
 
 
 def output_of(*command: str) -> str:
@@ -209,22 +240,22 @@ def apt_download(url: str, target: Path, sha256: str) -> bool:
     return process.returncode == 0 and target.is_file()
 
 
-def from_debian(version: str) -> Path:
+def from_debian(part: Part, version: str) -> Path:
     if not Path("/usr/lib/apt/apt-helper").exists():
         raise FetchError("no apt on this machine")
     urls = list(debian_urls(version))
     if not urls:
         raise FetchError("apt knows no archive: run `apt-get update`")
-    say(f"fetching the Debian source package of MLIR {version} (197 MB, once)")
+    say(f"fetching the Debian source package of LLVM {version} (197 MB, once)")
     with tempfile.TemporaryDirectory() as folder:
         for url in urls:
             archive = Path(folder) / url.rpartition("/")[2]
             if apt_download(url, archive, PINS[version].orig):
-                return unpack_to_cache(archive, version, "the Debian source package")
+                return unpack_to_cache(archive, part, version, "the Debian source package")
     raise FetchError("no archive that apt knows has the source package")
 
 
-def from_release(version: str) -> Path:
+def from_release(part: Part, version: str) -> Path:
     url = RELEASE_URL.format(version=version)
     say(f"fetching LLVM's release {version} (some 170 MB, once)")
     with tempfile.TemporaryDirectory() as folder:
@@ -238,32 +269,34 @@ def from_release(version: str) -> Path:
                 progress.close()
         except OSError as error:
             raise FetchError(f"LLVM's release cannot be downloaded ({error})") from None
-        return unpack_to_cache(archive, version, "LLVM's release")
+        return unpack_to_cache(archive, part, version, "LLVM's release")
 
 
-def find_sources(version: str) -> Path:
+def find_sources(part: Part, version: str) -> Path:
     if version not in PINS:
         known = ", ".join(PINS)
-        raise FetchError(f"no pinned sources for MLIR {version}; known: {known}")
-    if given := from_environment(version):
+        raise FetchError(f"no pinned sources for LLVM {version}; known: {known}")
+    if given := from_environment(part, version):
         return given
     reasons = []
     for origin in (from_cache, from_debian, from_release):
         try:
-            return origin(version)
+            return origin(part, version)
         except (FetchError, OSError, tarfile.TarError, EOFError) as error:
             reasons.append(str(error))
-    raise FetchError("; ".join(reasons[1:]) + "; set ARK_MLIR_PYTHON_SOURCES to a copy")
+    raise FetchError("; ".join(reasons[1:]) + f"; set {part.variable} to a copy")
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--version", required=True, help="version of the installed MLIR")
-    version = parser.parse_args().version
+    parser.add_argument("part", choices=PARTS)
+    parser.add_argument("--version", required=True, help="version of the installed LLVM")
+    arguments = parser.parse_args()
+    part = PARTS[arguments.part]
     try:
-        print(find_sources(version))
+        print(find_sources(part, arguments.version))
     except FetchError as error:
-        say(f"sources of MLIR's Python bindings: {error}")
+        say(f"sources of {part.what}: {error}")
         return 1
     return 0
 
