@@ -23,13 +23,13 @@ WAIT = 2
 
 def copy_runtime(folder: Path) -> None:
     """The modules that import no compiler."""
-    package = folder / "ark_mlir"
+    source, package = Path(ark.__file__).parent, folder / "ark_mlir"
     package.mkdir(parents=True)
-    for module in (ROOT / "ark_mlir").glob("*.py"):
+    for module in source.glob("*.py"):
         shutil.copy(module, package)
     for name in PACKAGES:
         ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / "ark_mlir" / name, package / name, ignore=ignored)
+        shutil.copytree(source / name, package / name, ignore=ignored)
 
 
 def export(case: Any, dtype: Any, path: Path, target: str, tests: dict[str, Any]) -> None:

@@ -22,6 +22,9 @@ def pytest_configure() -> None:
     os.environ["ARK_CACHE"] = "0"
     # A lane that waits for long is not hung; tests of hangs say what is.
     os.environ["ARK_TIMEOUT"] = "100"
+    # What these tests run takes arrays in host memory; and of a GPU that is there, JAX would
+    # take most for itself, where other workers use PyTorch.
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
     settings.load_profile("patient")
     # Jobs that a shell starts in the background ignore Ctrl-C, which some tests send.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
