@@ -6,6 +6,8 @@
 #   make test    all tests that need no GPU
 #   make gpu-bundles  every op compiled for a GPU, in build/gpu
 #   make test-gpu     runs them; needs a GPU and cuda-python, and no compiler
+#   make wheel   wheels that need no LLVM where they are installed, in dist
+#   make check-wheel  installs them where no LLVM is seen, compiles and runs
 #   make lint    formatting, style, types, and whether the reference is current
 #   make format  apply what lint asks for
 #   make docs    regenerate the op and pass reference
@@ -15,12 +17,13 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := build
-.PHONY: setup build demo test check-ark test-host gpu-bundles test-gpu lint format docs clean
+.PHONY: setup build demo test check-ark test-host gpu-bundles test-gpu wheel check-wheel lint format docs clean
 
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
 VENV := .venv
 BIN := $(VENV)/bin
+WHEEL_PYTHONS ?= 3.11 3.12
 GPU_TARGET ?= cuda:sm_90a
 CLANG_FORMAT ?= clang-format-22
 # Carries the weights and the tokenizer of all-MiniLM-L6-v2.
@@ -60,6 +63,12 @@ gpu-bundles: build
 # With the runtime half of the package, on a machine that may have nothing else.
 test-gpu:
 	@PYTHONPATH=build/gpu $(PYTHON) -m pytest tests/gpu
+
+wheel:
+	@CMAKE_BUILD_PARALLEL_LEVEL=$(JOBS) lib/tools/wheel.sh build/wheel dist $(WHEEL_PYTHONS)
+
+check-wheel: wheel
+	@tests/wheel/check.sh build/wheel dist/*.whl
 
 # All of them, so that one finding does not hide the others.
 lint: build

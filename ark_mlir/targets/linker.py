@@ -17,6 +17,9 @@ _FLAGS = (
     "-z", "now", "-z", "relro", "-z", "noexecstack",
 )  # fmt: skip
 
+# In a wheel that has LLVM inside.
+_BUNDLED = Path(__file__).parents[1] / "_mlir_libs" / "ld.lld"
+
 
 def link(code: bytes) -> bytes:
     """The shared object made of one relocatable object.
@@ -43,12 +46,11 @@ def link(code: bytes) -> bytes:
 
 @functools.cache
 def find_linker() -> str:
-    """The path of ``ld.lld``: beside the LLVM in use, else in PATH.
+    """The path of ``ld.lld``: the package's own, that beside the LLVM in use, else in PATH.
 
     Raises UnsupportedError, which says what to install, when there is none.
     """
-    for prefix in _llvm_prefixes():
-        candidate = prefix / "bin" / "ld.lld"
+    for candidate in (_BUNDLED, *(prefix / "bin" / "ld.lld" for prefix in _llvm_prefixes())):
         if candidate.exists():
             return str(candidate)
     for name in ("ld.lld-22", "ld.lld"):

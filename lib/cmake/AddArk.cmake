@@ -35,11 +35,11 @@ function(ark_use_pch name)
   target_precompile_headers(${name} REUSE_FROM ArkPCH)
 endfunction()
 
-# add_ark_library(<name> [TEST_ONLY] [SOURCES ...])
+# add_ark_library(<name> [TEST_ONLY] [NO_PCH] [SOURCES ...])
 # A folder of C++. Without SOURCES: all *.cpp of the folder; a folder without
 # any is skipped.
 function(add_ark_library name)
-  cmake_parse_arguments(ARG "TEST_ONLY" "" "SOURCES" ${ARGN})
+  cmake_parse_arguments(ARG "TEST_ONLY;NO_PCH" "" "SOURCES" ${ARGN})
   if(NOT ARG_SOURCES)
     file(GLOB ARG_SOURCES CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   endif()
@@ -48,7 +48,9 @@ function(add_ark_library name)
   endif()
   add_library(${name} OBJECT ${ARG_SOURCES})
   ark_setup_target(${name})
-  ark_use_pch(${name})
+  if(NOT ARG_NO_PCH)
+    ark_use_pch(${name})
+  endif()
   if(ARG_TEST_ONLY)
     set_property(GLOBAL APPEND PROPERTY ARK_TEST_LIBRARIES ${name})
   else()
@@ -56,12 +58,17 @@ function(add_ark_library name)
   endif()
 endfunction()
 
-# Links all ark libraries and the shared MLIR and LLVM into a binary.
+# Links all ark libraries into a binary, and with it MLIR and LLVM: the shared
+# ones, or what they are made of.
 function(ark_link target)
   get_property(libraries GLOBAL PROPERTY ARK_LIBRARIES)
   foreach(library ${libraries})
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:${library}>)
   endforeach()
+  if(ARK_STATIC_LLVM)
+    ark_embed_llvm(${target})
+    return()
+  endif()
   target_link_libraries(${target} PRIVATE MLIR LLVM)
   # The distribution keeps libMLIR.so outside the loader's default path.
   set_property(TARGET ${target} APPEND PROPERTY BUILD_RPATH ${LLVM_LIBRARY_DIR})

@@ -7,7 +7,7 @@
 # every TypeID exists once. Upstream's add_mlir_python_common_capi_library
 # aggregates object files that distributions do not install. The archives of
 # MLIR's C API are installed, so these are linked whole instead, and everything
-# below them comes from libMLIR.so.
+# below them comes from libMLIR.so or from further archives, see ark_link.
 function(ark_python_capi_library name)
   cmake_parse_arguments(ARG "" "COMPONENT;DESTINATION;OUTPUT_DIRECTORY"
                         "DECLARED_SOURCES" ${ARGN})
@@ -37,15 +37,21 @@ function(ark_python_capi_library name)
           LIBRARY DESTINATION ${ARG_DESTINATION})
 endfunction()
 
-# ark_python_use_shared_llvm(<modules target>): the extensions ask for the static
+# ark_python_link_llvm(<modules target>): the extensions ask for the static
 # LLVMSupport; a second copy of it beside libLLVM.so would have its own globals.
-function(ark_python_use_shared_llvm modules)
+# Where LLVM is inside of the library that shows its C API only, each extension has
+# the few functions of LLVMSupport that it needs, as upstream means it.
+function(ark_python_link_llvm modules)
+  set(llvm LLVM)
+  if(ARK_STATIC_LLVM)
+    set(llvm ${ARK_LLVM_SUPPORT_ARCHIVES})
+  endif()
   get_property(targets DIRECTORY PROPERTY BUILDSYSTEM_TARGETS)
   list(FILTER targets INCLUDE REGEX "^${modules}\\.extension\\.")
   foreach(target ${targets})
     get_target_property(libraries ${target} LINK_LIBRARIES)
     list(REMOVE_ITEM libraries LLVMSupport)
-    set_property(TARGET ${target} PROPERTY LINK_LIBRARIES ${libraries} LLVM)
+    set_property(TARGET ${target} PROPERTY LINK_LIBRARIES ${libraries} ${llvm})
   endforeach()
 endfunction()
 

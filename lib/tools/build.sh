@@ -1,28 +1,10 @@
 #!/usr/bin/env bash
 # Builds the compiler and installs the package into an environment as an editable
-# one, showing the progress of the build only. Usage: build.sh <environment>
+# one. Usage: build.sh <environment>
 set -euo pipefail
 
 venv=$1
-log=$venv/build.log
-
-# pip itself shows either nothing or everything.
-progress() {
-  sed -unE 's#^ *(\[[1-9][0-9]*/[0-9]+\]).*[ /]([^ /]+)$#\1 \2#p; s/^ *(ark: .*)/\1/p' |
-    if [[ -t 1 ]]; then
-      while IFS= read -r line; do printf '\r\033[K%.100s' "$line"; done
-      printf '\r\033[K'
-    else
-      grep --line-buffered -E '^ark: |[05]/[0-9]+\]' || true
-    fi
-}
 
 echo "ark: building"
-"$venv/bin/pip" install --verbose --no-build-isolation --no-deps --config-settings=build-dir=build -e . \
-  2>&1 | tee "$log" | progress ||
-  {
-    grep -E 'error:|Error|FAILED|undefined' "$log" | head -n 40 >&2 || tail -n 40 "$log" >&2
-    echo "ark: the build failed; all of its output is in $log" >&2
-    exit 1
-  }
+"$(dirname "$0")/pip_build.sh" "$venv" install --config-settings=build-dir=build -e .
 echo "ark: built: $venv/bin/ark, $venv/bin/ark-opt"

@@ -1,13 +1,6 @@
 //===- ark-opt.cpp - Run any pass or stage on MLIR text -------------------===//
 
-#include "lib/registration/RegisterAll.h"
-
-#include "mlir/IR/DialectRegistry.h"
-#include "mlir/InitAllDialects.h"
-#include "mlir/InitAllExtensions.h"
-#include "mlir/InitAllPasses.h"
-#include "mlir/Target/LLVMIR/Dialect/All.h"
-#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "lib/capi/ark-c/Tools.h"
 
 #ifdef ARK_HAS_TEST_PASSES
 namespace mlir::ark {
@@ -17,18 +10,8 @@ void registerArkTestPasses();
 #endif
 
 int main(int argc, char **argv) {
-  mlir::DialectRegistry registry;
-  mlir::registerAllDialects(registry);
-  mlir::registerAllExtensions(registry);
-  mlir::registerAllToLLVMIRTranslations(registry);
-  mlir::ark::registerAllArkDialects(registry);
-
-  mlir::registerAllPasses();
-  mlir::ark::registerAllArkPasses();
 #ifdef ARK_HAS_TEST_PASSES
   mlir::ark::registerArkTestPasses();
 #endif
-
-  return mlir::asMainReturnCode(mlir::MlirOptMain(
-      argc, argv, "ark: persistent kernel compiler\n", registry));
+  return arkOptMain(argc, argv);
 }

@@ -1,0 +1,15 @@
+//===- Extensions.cpp - What link-time optimization could load ------------===//
+//
+// LLVM's link-time optimizer calls every extension that its distribution was
+// built with. ark links no bitcode, so none is there to be called.
+//
+//===----------------------------------------------------------------------===//
+
+#include "llvm/Plugins/PassPlugin.h"
+
+#define HANDLE_EXTENSION(extension)                                            \
+  llvm::PassPluginLibraryInfo get##extension##PluginInfo() {                   \
+    return {LLVM_PLUGIN_API_VERSION, #extension, "none",                       \
+            [](llvm::PassBuilder &) {}};                                       \
+  }
+#include "llvm/Support/Extension.def"
