@@ -4,6 +4,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
@@ -129,6 +130,9 @@ static void addAccesses(Operation *op, SmallVectorImpl<Access> &accesses) {
     return addCall(call, accesses);
   auto interface = dyn_cast<MemoryEffectOpInterface>(op);
   if (!interface) {
+    // It works on registers, but does not say so.
+    if (isa<NVVM::MmaOp>(op))
+      return;
     // Regions say for themselves what they do.
     if (!op->hasTrait<OpTrait::HasRecursiveMemoryEffects>())
       accesses.push_back({Value(), /*writes=*/true});

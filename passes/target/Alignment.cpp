@@ -61,18 +61,35 @@ static uint64_t getBaseAlignment(Value buffer) {
   return alignment;
 }
 
-int64_t ark::getAlignment(Value buffer, ValueRange indices, int64_t elements) {
+/// Of a place whose indices are multiples of `divisors`.
+static int64_t getAlignmentOf(Value buffer, ArrayRef<uint64_t> divisors) {
   auto type = cast<MemRefType>(buffer.getType());
   uint64_t bytes = getElementBytes(type.getElementType());
   uint64_t alignment = std::min(kMost, getBaseAlignment(buffer));
   SmallVector<int64_t> strides;
   int64_t offset;
-  if (indices.empty() || failed(getStridesAndOffset(type, strides, offset)))
+  if (divisors.empty() || failed(getStridesAndOffset(type, strides, offset)))
     return bytes;
-  for (auto [index, stride] : llvm::zip(indices.drop_back(), strides))
-    alignment =
-        getAlignmentAt(alignment, ShapedType::isDynamic(stride)
-                                      ? bytes
-                                      : getDivisor(index) * stride * bytes);
-  return getAlignmentAt(alignment, elements * bytes);
+  for (auto [divisor, stride] : llvm::zip(divisors.drop_back(), strides))
+    alignment = getAlignmentAt(alignment, ShapedType::isDynamic(stride)
+                                              ? bytes
+                                              : divisor * stride * bytes);
+  return getAlignmentAt(alignment, divisors.back() * bytes);
+}
+
+int64_t ark::getAlignment(Value buffer, ValueRange indices, int64_t elements) {
+  SmallVector<uint64_t> divisors;
+  for (Value index : indices)
+    divisors.push_back(getDivisor(index));
+  if (!divisors.empty())
+    divisors.back() = elements;
+  return getAlignmentOf(buffer, divisors);
+}
+
+int64_t ark::getRowAlignment(Value buffer, int64_t elements) {
+  SmallVector<uint64_t> divisors(cast<MemRefType>(buffer.getType()).getRank(),
+                                 1);
+  if (!divisors.empty())
+    divisors.back() = elements;
+  return getAlignmentOf(buffer, divisors);
 }

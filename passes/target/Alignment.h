@@ -12,6 +12,9 @@ namespace mlir::ark {
 /// `elements`.
 int64_t getAlignment(Value buffer, ValueRange indices, int64_t elements);
 
+/// The same of any place whose last index is a multiple of `elements`.
+int64_t getRowAlignment(Value buffer, int64_t elements);
+
 } // namespace mlir::ark
 
 #endif // ARK_PASSES_TARGET_ALIGNMENT_H

@@ -14,6 +14,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Support/MathExtras.h"
@@ -38,8 +39,19 @@ static bool hasReduction(scf::ParallelOp loop) {
       [](scf::ParallelOp inner) { return inner.getNumReductions() != 0; });
 }
 
+/// Whether its iterations are shared out among threads already.
+static bool isMapped(Operation *op) { return isa<scf::ForallOp>(op); }
+
+static bool isParallelLoop(Operation *op) {
+  return isa<scf::ParallelOp>(op) || isMapped(op);
+}
+
 static bool hasParallelLoop(Operation &op) {
-  return op.walk([](scf::ParallelOp) { return WalkResult::interrupt(); })
+  return op
+      .walk([](Operation *inner) {
+        return isParallelLoop(inner) ? WalkResult::interrupt()
+                                     : WalkResult::advance();
+      })
       .wasInterrupted();
 }
 
@@ -65,6 +77,7 @@ private:
   LogicalResult mapBlock(Block &block);
   LogicalResult mapControlFlow(Operation &op);
   LogicalResult divide(scf::ParallelOp loop);
+  LogicalResult inlineMapped(scf::ForallOp loop);
   LogicalResult divideAmongGroups(scf::ParallelOp loop);
   LogicalResult leaveToOne(Operation &op);
   void separate(Operation &op, ArrayRef<Access> accesses, bool byOne = false);
@@ -167,6 +180,21 @@ LogicalResult ThreadMapper::divideAmongGroups(scf::ParallelOp loop) {
   return success();
 }
 
+/// A loop with an iteration for every thread.
+LogicalResult ThreadMapper::inlineMapped(scf::ForallOp loop) {
+  std::optional<int64_t> size;
+  if (loop.getRank() == 1 && loop.isNormalized() && loop.getOutputs().empty())
+    size = getConstantIntValue(loop.getMixedUpperBound().front());
+  if (size != threads)
+    return loop.emitOpError("has not one iteration for each of the ")
+           << threads << " threads";
+  separate(*loop, getAccesses(loop));
+  loop.getBody()->getTerminator()->erase();
+  IRRewriter(builder).inlineBlockBefore(loop.getBody(), loop, thread);
+  loop.erase();
+  return success();
+}
+
 LogicalResult ThreadMapper::leaveToOne(Operation &op) {
   if (!op.use_empty())
     return op.emitOpError("writes and has results: it can neither be left to "
@@ -255,7 +283,7 @@ void ThreadMapper::arrange(Block &block) {
       if (anyConflict(touched, accesses))
         level = std::max(level, levels.lookup(other) + 1);
     // What holds barriers stays between what was before and after it.
-    bool isFence = !isa<scf::ParallelOp>(op) && hasParallelLoop(op);
+    bool isFence = !isParallelLoop(&op) && hasParallelLoop(op);
     if (isFence)
       least = level = std::max(level, last + 1);
     last = std::max(last, level);
@@ -287,6 +315,8 @@ LogicalResult ThreadMapper::mapBlock(Block &block) {
     LogicalResult result = success();
     if (auto loop = dyn_cast<scf::ParallelOp>(op))
       result = divide(loop);
+    else if (auto loop = dyn_cast<scf::ForallOp>(op))
+      result = inlineMapped(loop);
     else if (hasParallelLoop(op))
       result = mapControlFlow(op);
     else if (mayWrite(op))

@@ -212,6 +212,50 @@ def HoistInvariantsPass : Pass<"ark-hoist-invariants", "::mlir::ModuleOp"> {
   ];
 }
 
+def UseTensorCoresPass : Pass<"ark-use-tensor-cores", "::mlir::ModuleOp"> {
+  let summary = "Multiply matrices with few rows by tensor cores";
+  let description = [{
+    A product of 4 to 16 rows of activations with the rows of a weight, both of
+    bf16 or f16 and contiguous in what is summed over, with sums in f32. Products
+    of the same activations in one vCTA become one loop over the threads of a CTA.
+    Each warp multiplies 16 rows of weights with a part of the depth; a thread
+    loads 16 bytes of a row at once, which serve two instructions: these want other
+    elements, but both operands agree about their order. A reduction adds up the
+    parts of all warps, always in the same order.
+
+    Rows beyond the end read the last one again; what is beyond the end of the
+    depth is zero. Products with unaligned rows stay, and those of other types.
+
+    ```mlir
+    linalg.generic ... ins(%x, %w : memref<8x2048xbf16>, memref<16x2048xbf16, strided<...>>) outs(%t : memref<8x16xf32>)
+    // =>
+    %parts = memref.alloca() : memref<16x8x20xf32>
+    scf.forall (%thread) in (512) {
+      ... vector.load %w ... vector.load %x ...
+      nvvm.mma.sync A[...] B[...] C[...] ...
+      memref.store %sum, %parts[%part, %m, %n]
+    } {mapping = [#gpu.thread<linear_dim_0>]}
+    linalg.generic ... ins(%parts_view : memref<16x8x16xf32, strided<...>>) outs(%t : memref<8x16xf32>)
+    ```
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", /*default=*/"512",
+           "Threads of a CTA">,
+  ];
+  let statistics = [
+    Statistic<"numProducts", "products", "Products done by tensor cores">,
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect",
+    "::mlir::gpu::GPUDialect",
+    "::mlir::LLVM::LLVMDialect",
+    "::mlir::NVVM::NVVMDialect",
+    "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect",
+  ];
+}
+
 def BodiesToLoopsPass : Pass<"ark-bodies-to-loops", "::mlir::ModuleOp"> {
   let summary = "Write structured ops as parallel loops that threads can share";
   let description = [{
@@ -347,7 +391,8 @@ def MapToThreadsPass : Pass<"ark-map-to-threads", "::mlir::ModuleOp"> {
     All threads follow the control flow of a body and compute its scalars.
     Iterations of a parallel loop are divided: consecutive threads take
     consecutive ones, the last dimension fastest. Any other write is left to
-    thread 0. Ops move up to what they depend on, and a barrier comes before what
+    thread 0, and an `scf.forall` with an iteration for every thread is what each of
+    them does. Ops move up to what they depend on, and a barrier comes before what
     depends on anything since the last one; short loops between two barriers have
     threads of their own, so that they wait for memory at the same time.
 

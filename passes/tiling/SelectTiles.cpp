@@ -35,6 +35,11 @@ static constexpr int64_t kReservedBytes = 65536;
 static constexpr int64_t kScoreBytes = 4;
 /// Shares of a streaming task may differ by this part of their mean.
 static constexpr double kImbalance = 0.02;
+/// So many rows of 16-bit floats are multiplied by matrix units, which want
+/// large tiles of the other side.
+static constexpr int64_t kLeastMatrixRows = 4;
+/// Shares of such a task may differ by more.
+static constexpr double kMatrixImbalance = 0.06;
 
 //===----------------------------------------------------------------------===//
 // The tile of the user's plan
@@ -120,7 +125,8 @@ private:
   bool isCPU() const { return !target.isGpu(); }
   int64_t getWantedTiles() const { return tilesPerSM * target.getSms(); }
   Tile selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const;
-  int64_t selectStreamingColumns(int64_t batches, int64_t columns) const;
+  int64_t selectStreamingColumns(int64_t batches, int64_t columns,
+                                 double imbalance) const;
   int64_t selectDotColumns(int64_t batches, int64_t columns) const;
   bool fitScores(int64_t scores, int64_t bytes) const;
   Tile selectAttention(AttentionOp op, ArrayRef<int64_t> domain) const;
@@ -132,8 +138,8 @@ private:
 /// The number of columns such that runs of tiles of equal length, one run for
 /// every SM, hold nearly equal numbers of columns. Few columns in a tile
 /// divide more evenly; more of them waste less on starting a vCTA.
-int64_t TileSelector::selectStreamingColumns(int64_t batches,
-                                             int64_t columns) const {
+int64_t TileSelector::selectStreamingColumns(int64_t batches, int64_t columns,
+                                             double imbalance) const {
   int64_t sms = target.getSms();
   int64_t best = 1;
   double bestShare = std::numeric_limits<double>::infinity();
@@ -142,7 +148,7 @@ int64_t TileSelector::selectStreamingColumns(int64_t batches,
     // The largest share over the mean.
     double share = static_cast<double>(divideCeil(tiles, sms)) * size * sms /
                    (static_cast<double>(batches) * columns);
-    if (share <= 1 + kImbalance)
+    if (share <= 1 + imbalance)
       return size;
     if (share < bestShare) {
       best = size;
@@ -165,6 +171,11 @@ int64_t TileSelector::selectDotColumns(int64_t batches, int64_t columns) const {
 static bool sharesRightSide(MatmulOp op) {
   return llvm::all_of(getType(op.getRhs()).getShape().drop_back(2),
                       [](int64_t extent) { return extent == 1; });
+}
+
+/// Whether a GPU multiplies so many rows by its matrix units.
+static bool hasMatrixUnits(Type element, int64_t rows) {
+  return (element.isF16() || element.isBF16()) && rows >= kLeastMatrixRows;
 }
 
 Tile TileSelector::selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const {
@@ -192,7 +203,10 @@ Tile TileSelector::selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const {
   if (isCPU() && rowsOfTile <= kDotRows) {
     n = selectDotColumns(batches, columns);
   } else if (!isCPU() && rowsOfTile <= kStreamingRows) {
-    n = selectStreamingColumns(batches, columns);
+    n = selectStreamingColumns(batches, columns,
+                               hasMatrixUnits(lhs.getElementType(), rowsOfTile)
+                                   ? kMatrixImbalance
+                                   : kImbalance);
   } else {
     // A tile that is too small rereads its panels too often. On a GPU, whose
     // SMs share the bandwidth, that costs more than SMs that end unevenly,

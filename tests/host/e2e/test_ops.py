@@ -32,6 +32,7 @@ IS_X86 = platform.machine() in ("x86_64", "AMD64")
 # Those that lack what this machine's may have.
 PROCESSORS = ("baseline", "x86-64-v3") if IS_X86 else ("baseline",)
 FLOATS = tuple(dtype for dtype in EVERY if dtype.is_float and dtype.itemsize > 1)
+HALVES = tuple(dtype for dtype in FLOATS if dtype.itemsize == 2)
 NUMBERS = tuple(dtype for dtype in EVERY if dtype.is_integer) + FLOATS
 MATRIX = tuple(dtype for dtype in EVERY if dtype is not ark.dtypes.bool_)
 BOOL = (ark.dtypes.bool_,)
@@ -125,6 +126,13 @@ def products(a: ark.Tensor, b: ark.Tensor) -> list[ark.Tensor]:
         ark.matmul(ark.copy(c), ark.copy(d), transpose_input=True, transpose_other=True),
         ark.matmul(a[0], b),
     ]
+
+
+def weights(x: ark.Tensor, a: ark.Tensor, b: ark.Tensor) -> list[ark.Tensor]:
+    """A batch of rows times weights, with and without something after it."""
+    first = ark.matmul(x, a, transpose_other=True)
+    second = ark.matmul(x, b, transpose_other=True)
+    return [first, ark.silu(second), ark.matmul(x, x, transpose_other=True) + 1]
 
 
 def attentions(q: ark.Tensor, k: ark.Tensor, v: ark.Tensor, mask: ark.Tensor) -> list[ark.Tensor]:
@@ -254,6 +262,9 @@ CASES: dict[str, Case] = {
         lambda a, b, c: [ark.matmul(a, b, transpose_other=True), ark.matmul(a, c)],
         ((1, 33), (17, 33), (33, 17)), MATRIX,
     ),
+    "matmul of a batch": Case(weights, ((8, 256), (80, 256), (8, 256)), HALVES),
+    "matmul of a ragged batch": Case(weights, ((5, 200), (37, 200), (6, 200)), HALVES),
+    "matmul of a large batch": Case(weights, ((13, 1024), (133, 1024), (40, 1024)), HALVES),
     "attention": Case(
         attentions, ((2, 4, 3, 6), (2, 2, 5, 6), (2, 2, 5, 6), (4, 3, 5)), FLOATS
     ),

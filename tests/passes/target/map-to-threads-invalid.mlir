@@ -118,3 +118,28 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
   }
   return
 }
+
+// -----
+
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<64xf32>, %y: memref<64xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %t = memref.alloca() : memref<64xf32>
+  // expected-error @below {{has not one iteration for each of the 512 threads}}
+  scf.forall (%i) in (64) {
+    %a = memref.load %x[%i] : memref<64xf32>
+    memref.store %a, %t[%i] : memref<64xf32>
+  } {mapping = [#gpu.thread<linear_dim_0>]}
+  scf.parallel (%i) = (%c0) to (%c64) step (%c1) {
+    %a = memref.load %t[%i] : memref<64xf32>
+    memref.store %a, %y[%i] : memref<64xf32>
+    scf.reduce
+  }
+  return
+}

@@ -686,3 +686,37 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
   }
   return
 }
+
+// -----
+
+// A loop with an iteration for every thread is what each of them does.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK-SAME: %[[X:[a-z0-9]+]]: memref<64xf32>, %[[Y:[a-z0-9]+]]: memref<64xf32>
+// CHECK: %[[THREAD:.+]] = gpu.thread_id x
+// CHECK: %[[T:.+]] = memref.alloca()
+// CHECK-NOT: scf.for
+// CHECK: %[[A:.+]] = memref.load %[[X]][%[[THREAD]]]
+// CHECK-NEXT: memref.store %[[A]], %[[T]][%[[THREAD]]]
+// CHECK-NEXT: gpu.barrier
+// CHECK: scf.for %{{.+}} = %[[THREAD]] to
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<64xf32>, %y: memref<64xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %t = memref.alloca() : memref<64xf32>
+  scf.forall (%i) in (64) {
+    %a = memref.load %x[%i] : memref<64xf32>
+    memref.store %a, %t[%i] : memref<64xf32>
+  } {mapping = [#gpu.thread<linear_dim_0>]}
+  scf.parallel (%i) = (%c0) to (%c64) step (%c1) {
+    %a = memref.load %t[%i] : memref<64xf32>
+    memref.store %a, %y[%i] : memref<64xf32>
+    scf.reduce
+  }
+  return
+}

@@ -404,3 +404,35 @@ ark.program @wholeRowsStayWholeForIdleSMs(
   }
   ark.return %0 : tensor<2x65536xf32>
 }
+
+// Shares of a few columns are nearly equal.
+// CHECK-LABEL: ark.program @aRowStreamsInEqualShares
+ark.program @aRowStreamsInEqualShares(
+    %x: tensor<1x2048xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<8192x2048xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<1x8192xbf16> {ark.name = "y"}) {
+  // CUDA: tile = array<i64: 1, 3>
+  %0 = ark.group "g" (%a = %x, %b = %w)
+      : (tensor<1x2048xbf16>, tensor<8192x2048xbf16>) -> tensor<1x8192xbf16> {
+    %1 = ark.matmul %a, %b {transpose_other}
+      : (tensor<1x2048xbf16>, tensor<8192x2048xbf16>) -> tensor<1x8192xbf16>
+    ark.yield %1 : tensor<1x8192xbf16>
+  }
+  ark.return %0 : tensor<1x8192xbf16>
+}
+
+// So many rows go to matrix units, for which large tiles are better.
+// CHECK-LABEL: ark.program @matrixUnitsWantLargeTiles
+ark.program @matrixUnitsWantLargeTiles(
+    %x: tensor<8x2048xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<8192x2048xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<8x8192xbf16> {ark.name = "y"}) {
+  // CUDA: tile = array<i64: 8, 64>
+  %0 = ark.group "g" (%a = %x, %b = %w)
+      : (tensor<8x2048xbf16>, tensor<8192x2048xbf16>) -> tensor<8x8192xbf16> {
+    %1 = ark.matmul %a, %b {transpose_other}
+      : (tensor<8x2048xbf16>, tensor<8192x2048xbf16>) -> tensor<8x8192xbf16>
+    ark.yield %1 : tensor<8x8192xbf16>
+  }
+  ark.return %0 : tensor<8x8192xbf16>
+}

@@ -1,0 +1,370 @@
+//===- MmaLoops.cpp - Products by the warps of a CTA ----------------------===//
+
+#include "passes/target/MmaLoops.h"
+
+#include "passes/target/Lowerings.h"
+#include "passes/target/SharedMemory.h"
+#include "passes/target/WideLoad.h"
+
+#include "lib/support/BufferView.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// 32-bit registers of a thread for what is on its way.
+static constexpr int64_t kRegistersInFlight = 64;
+/// Of those, what one load fills.
+static constexpr int64_t kRegistersPerLoad = kLoadBytes / 4;
+static constexpr int64_t kMaxInFlight = 8;
+/// Threads that hold a row of an operand.
+static constexpr int64_t kThreadsPerRow = 4;
+/// Elements that one of them loads at once.
+static constexpr int64_t kElementsPerLoad = kPieceElements / kThreadsPerRow;
+/// Rows of sums in shared memory are this much longer: the banks of what a warp
+/// stores at once differ.
+static constexpr int64_t kPadding = 4;
+/// With fewer sums than this, each is made of two: an instruction need not wait
+/// for the one before.
+static constexpr int64_t kEnoughSums = 3;
+
+//===----------------------------------------------------------------------===//
+// Shares
+//===----------------------------------------------------------------------===//
+
+/// Up to `most`, and so that nothing is left of `count`, if a number like that
+/// is not much smaller.
+static int64_t chooseDivisor(int64_t count, int64_t most) {
+  for (int64_t divisor = most; divisor > most / 2; --divisor)
+    if (count % divisor == 0)
+      return divisor;
+  return most;
+}
+
+MmaShape::MmaShape(ArrayRef<TensorProduct> products, int64_t threads)
+    : units(products.front().getUnits()),
+      blocks(llvm::divideCeil(products.front().rows, kMmaRows)),
+      warps(threads / kWarpSize) {
+  int64_t depth = products.front().depth;
+  int64_t all = llvm::divideCeil(depth, kPieceElements);
+  int64_t most = std::clamp<int64_t>(warps / units, 1, all);
+  parts = chooseDivisor(all, most);
+  pieces = llvm::divideCeil(all, parts);
+  int64_t loads = blocks;
+  for (const TensorProduct &product : products)
+    loads += product.getLoads();
+  int64_t fitting = std::clamp<int64_t>(
+      kRegistersInFlight / (kRegistersPerLoad * loads), 1, kMaxInFlight);
+  inFlight = pieces <= fitting ? pieces : chooseDivisor(pieces, fitting);
+  pieces = llvm::alignTo(pieces, inFlight);
+  isRagged = parts * pieces * kPieceElements != depth;
+}
+
+static MemRefType getPartsType(const TensorProduct &product,
+                               const MmaShape &shape) {
+  return MemRefType::get({shape.parts, shape.blocks * kMmaRows,
+                          shape.units * kMmaColumns + kPadding},
+                         Float32Type::get(product.out.getContext()));
+}
+
+int64_t ark::getPartsBytes(ArrayRef<TensorProduct> products, int64_t threads) {
+  MmaShape shape(products, threads);
+  int64_t bytes = 0;
+  for (const TensorProduct &product : products)
+    bytes += llvm::alignTo(getBufferBytes(getPartsType(product, shape)),
+                           kSharedAlignment);
+  return bytes;
+}
+
+//===----------------------------------------------------------------------===//
+// One thread
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Writes the loops of one thread. A row of an operand is shared by four
+/// threads, each of which loads 16 bytes of a piece. An instruction wants other
+/// elements of each: but which ones it multiplies first is all the same for the
+/// sum, as long as both operands agree.
+class MmaBuilder {
+public:
+  MmaBuilder(ImplicitLocOpBuilder &builder, ArrayRef<TensorProduct> products,
+             const MmaShape &shape, ValueRange buffers)
+      : builder(builder), products(products), shape(shape), buffers(buffers) {}
+
+  void build(Value thread);
+
+private:
+  /// What a thread has loaded of one piece: of every product's columns, then of
+  /// every block of rows.
+  using Piece = SmallVector<Value>;
+
+  Value constant(int64_t number) {
+    return arith::ConstantIndexOp::create(builder, number);
+  }
+  Value add(Value a, int64_t b) {
+    return b == 0 ? a : arith::AddIOp::create(builder, a, constant(b));
+  }
+  void findPlace(Value thread);
+  Value clampRow(Value row, Value buffer, int64_t step);
+  Value load(Value buffer, Value row, Value k);
+  Piece loadPiece(Value k);
+  SmallVector<Value> getWords(Value loaded, int64_t step);
+  void multiply(const Piece &piece, SmallVectorImpl<Value> &sums);
+  SmallVector<Value> addUp();
+  void store(ArrayRef<Value> sums);
+
+  /// Sums that one is made of in the end.
+  int64_t getChains() const {
+    int64_t sums = products.size() * shape.blocks;
+    return sums < kEnoughSums ? 2 : 1;
+  }
+
+  ImplicitLocOpBuilder &builder;
+  ArrayRef<TensorProduct> products;
+  const MmaShape &shape;
+  ValueRange buffers;
+  /// The part of the depth, the unit's first column, this thread's row of an
+  /// operand and its number among those that share it.
+  Value part, column, row, number;
+  /// Where this thread's elements begin, and where those of its part end.
+  Value begin, end;
+  /// Of each product's halves of a unit, and of the blocks.
+  SmallVector<SmallVector<Value>> columnsOf;
+  SmallVector<Value> rowsOf;
+};
+} // namespace
+
+/// Rows beyond the end read the last one: nobody asks for their sums.
+Value MmaBuilder::clampRow(Value row, Value buffer, int64_t step) {
+  int64_t extent = cast<MemRefType>(buffer.getType()).getDimSize(0);
+  if (!ShapedType::isDynamic(extent) && extent % step == 0)
+    return row;
+  Value size = memref::DimOp::create(builder, buffer, 0);
+  Value last = arith::SubIOp::create(builder, size, constant(1));
+  return arith::MinUIOp::create(builder, row, last);
+}
+
+void MmaBuilder::findPlace(Value thread) {
+  Value warp = arith::DivUIOp::create(builder, thread, constant(kWarpSize));
+  Value lane = arith::RemUIOp::create(builder, thread, constant(kWarpSize));
+  Value parts = constant(shape.parts);
+  Value unit = arith::DivUIOp::create(builder, warp, parts);
+  part = arith::RemUIOp::create(builder, warp, parts);
+  column = arith::MulIOp::create(builder, unit, constant(kMmaColumns));
+  row = arith::DivUIOp::create(builder, lane, constant(kThreadsPerRow));
+  number = arith::RemUIOp::create(builder, lane, constant(kThreadsPerRow));
+  Value length = constant(shape.pieces * kPieceElements);
+  Value first = arith::MulIOp::create(builder, part, length);
+  begin = arith::AddIOp::create(
+      builder, first,
+      arith::MulIOp::create(builder, number, constant(kElementsPerLoad)));
+  end = arith::MinUIOp::create(builder,
+                               arith::AddIOp::create(builder, first, length),
+                               constant(products.front().depth));
+  Value ownColumn = arith::AddIOp::create(builder, column, row);
+  for (const TensorProduct &product : products) {
+    SmallVector<Value> &halves = columnsOf.emplace_back();
+    for (int64_t half = 0; half < product.getLoads(); ++half)
+      halves.push_back(clampRow(add(ownColumn, half * kMmaColumns / 2),
+                                product.right,
+                                product.getLoads() * kMmaColumns / 2));
+  }
+  for (int64_t block = 0; block < shape.blocks; ++block)
+    rowsOf.push_back(
+        clampRow(add(row, block * kMmaRows), products.front().left, kMmaRows));
+}
+
+/// Four words, of zeros beyond the end of the part.
+Value MmaBuilder::load(Value buffer, Value row, Value k) {
+  Type element = getElementTypeOrSelf(buffer);
+  auto words = VectorType::get({kRegistersPerLoad}, builder.getI32Type());
+  Value place = k;
+  if (shape.isRagged)
+    place = arith::MinUIOp::create(
+        builder, k, constant(products.front().depth - kElementsPerLoad));
+  Value loaded = vector::LoadOp::create(
+      builder, VectorType::get({kElementsPerLoad}, element), buffer,
+      ValueRange{row, place}, /*nontemporal=*/false,
+      llvm::MaybeAlign(kLoadBytes));
+  loaded = vector::BitCastOp::create(builder, words, loaded);
+  if (!shape.isRagged)
+    return loaded;
+  Value isThere =
+      arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, k, end);
+  Value zeros = arith::ConstantOp::create(builder, builder.getZeroAttr(words));
+  return arith::SelectOp::create(builder, isThere, loaded, zeros);
+}
+
+MmaBuilder::Piece MmaBuilder::loadPiece(Value k) {
+  Piece piece;
+  for (auto [product, columns] : llvm::zip(products, columnsOf))
+    for (Value column : columns)
+      piece.push_back(load(product.right, column, k));
+  for (Value row : rowsOf)
+    piece.push_back(load(products.front().left, row, k));
+  return piece;
+}
+
+/// The two operands of an instruction that a load has brought for this step.
+SmallVector<Value> MmaBuilder::getWords(Value loaded, int64_t step) {
+  SmallVector<Value> words;
+  Type element = products.front().getElementType();
+  for (int64_t i = 0; i < 2; ++i) {
+    Value word = vector::ExtractOp::create(builder, loaded, 2 * step + i);
+    if (element.isF16())
+      word =
+          LLVM::BitcastOp::create(builder, VectorType::get({2}, element), word);
+    words.push_back(word);
+  }
+  return words;
+}
+
+/// Adds the products of one piece to `sums`: four for every chain of every
+/// block of every product.
+void MmaBuilder::multiply(const Piece &piece, SmallVectorImpl<Value> &sums) {
+  Type f32 = builder.getF32Type();
+  auto result = LLVM::LLVMStructType::getLiteral(builder.getContext(),
+                                                 SmallVector<Type>(4, f32));
+  bool isHalf = products.front().getElementType().isF16();
+  auto type = isHalf ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
+  int64_t chains = getChains();
+  ArrayRef<Value> rows = ArrayRef(piece).take_back(shape.blocks);
+  for (int64_t step = 0; step < 2; ++step) {
+    ArrayRef<Value> rest = piece;
+    for (auto [index, product] : llvm::enumerate(products)) {
+      SmallVector<Value> low = getWords(rest.front(), step), high;
+      if (product.getLoads() == 2)
+        high = getWords(rest[1], step);
+      else
+        high.assign(2, arith::ConstantOp::create(
+                           builder, builder.getZeroAttr(low[0].getType())));
+      rest = rest.drop_front(product.getLoads());
+      for (auto [block, loaded] : llvm::enumerate(rows)) {
+        int64_t sum = (index * shape.blocks + block) * chains + step % chains;
+        MutableArrayRef<Value> own =
+            MutableArrayRef<Value>(sums).slice(4 * sum, 4);
+        auto mma = NVVM::MmaOp::create(
+            builder, result, ValueRange{low[0], high[0], low[1], high[1]},
+            getWords(loaded, step), ValueRange(own),
+            ArrayRef<int64_t>{kMmaColumns, kMmaRows, 16},
+            /*b1Op=*/std::nullopt, /*intOverflow=*/std::nullopt,
+            std::array{type, type},
+            std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
+        for (int64_t i = 0; i < 4; ++i)
+          own[i] = LLVM::ExtractValueOp::create(builder, mma.getRes(), i);
+      }
+    }
+  }
+}
+
+/// What this thread's warp adds up over its part. As soon as a piece is used,
+/// the one that comes `inFlight` later is asked for.
+SmallVector<Value> MmaBuilder::addUp() {
+  Value zero = arith::ConstantOp::create(builder, builder.getF32FloatAttr(0));
+  SmallVector<Value> sums(4 * products.size() * shape.blocks * getChains(),
+                          zero);
+  SmallVector<Piece> pieces;
+  for (int64_t i = 0; i < shape.inFlight; ++i)
+    pieces.push_back(loadPiece(add(begin, i * kPieceElements)));
+  if (shape.pieces > shape.inFlight) {
+    SmallVector<Value> inits(sums);
+    for (const Piece &piece : pieces)
+      llvm::append_range(inits, piece);
+    int64_t ahead = shape.inFlight * kPieceElements;
+    auto loop = scf::ForOp::create(builder, constant(ahead),
+                                   constant(shape.pieces * kPieceElements),
+                                   constant(ahead), inits);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToEnd(loop.getBody());
+    Value k = arith::AddIOp::create(builder, begin, loop.getInductionVar());
+    ValueRange carried = loop.getRegionIterArgs();
+    SmallVector<Value> next(carried.take_front(sums.size()));
+    ValueRange loaded = carried.drop_front(sums.size());
+    SmallVector<Value> yielded;
+    for (auto [i, piece] : llvm::enumerate(pieces)) {
+      multiply(Piece(loaded.slice(i * piece.size(), piece.size())), next);
+      llvm::append_range(yielded, loadPiece(add(k, i * kPieceElements)));
+    }
+    llvm::append_range(next, yielded);
+    scf::YieldOp::create(builder, next);
+    ValueRange results = loop.getResults();
+    sums.assign(results.begin(), results.begin() + sums.size());
+    results = results.drop_front(sums.size());
+    for (auto [i, piece] : llvm::enumerate(pieces))
+      piece = Piece(results.slice(i * piece.size(), piece.size()));
+  }
+  for (const Piece &piece : pieces)
+    multiply(piece, sums);
+  return sums;
+}
+
+/// A thread has two rows of its sums' columns, and of those eight further on.
+void MmaBuilder::store(ArrayRef<Value> sums) {
+  int64_t chains = getChains();
+  Value first = arith::MulIOp::create(builder, number, constant(2));
+  Value ownColumn = arith::AddIOp::create(builder, column, row);
+  for (auto [product, buffer] : llvm::zip(products, buffers))
+    for (int64_t block = 0; block < shape.blocks; ++block) {
+      SmallVector<Value> own(sums.take_front(4));
+      for (int64_t i = 0; chains == 2 && i < 4; ++i)
+        own[i] = arith::AddFOp::create(builder, own[i], sums[4 + i]);
+      sums = sums.drop_front(4 * chains);
+      for (int64_t i = 0; i < 2 * product.getLoads(); ++i)
+        memref::StoreOp::create(
+            builder, own[i], buffer,
+            ValueRange{part, add(first, block * kMmaRows + i % 2),
+                       add(ownColumn, i / 2 * kMmaColumns / 2)});
+    }
+}
+
+void MmaBuilder::build(Value thread) {
+  int64_t busy = shape.units * shape.parts;
+  if (busy < shape.warps) {
+    Value isBusy = arith::CmpIOp::create(builder, arith::CmpIPredicate::ult,
+                                         thread, constant(busy * kWarpSize));
+    auto branch = scf::IfOp::create(builder, isBusy, /*withElseRegion=*/false);
+    builder.setInsertionPoint(branch.thenBlock()->getTerminator());
+  }
+  findPlace(thread);
+  store(addUp());
+}
+
+//===----------------------------------------------------------------------===//
+// All threads
+//===----------------------------------------------------------------------===//
+
+static Value createBuffer(ImplicitLocOpBuilder &builder, MemRefType type) {
+  OpBuilder::InsertionGuard guard(builder);
+  auto function = builder.getInsertionBlock()
+                      ->getParentOp()
+                      ->getParentOfType<func::FuncOp>();
+  builder.setInsertionPointToStart(&function.getBody().front());
+  return memref::AllocaOp::create(builder, type,
+                                  builder.getI64IntegerAttr(kSharedAlignment));
+}
+
+SmallVector<Value> ark::createMmaLoops(ImplicitLocOpBuilder &builder,
+                                       ArrayRef<TensorProduct> products,
+                                       int64_t threads) {
+  MmaShape shape(products, threads);
+  SmallVector<Value> buffers;
+  for (const TensorProduct &product : products)
+    buffers.push_back(createBuffer(builder, getPartsType(product, shape)));
+  auto mapping = builder.getArrayAttr(gpu::GPUThreadMappingAttr::get(
+      builder.getContext(), gpu::MappingId::LinearDim0));
+  SmallVector<OpFoldResult> extents = {builder.getIndexAttr(threads)};
+  auto loop = scf::ForallOp::create(builder, extents, /*outputs=*/ValueRange(),
+                                    mapping);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(loop.getBody()->getTerminator());
+  MmaBuilder(builder, products, shape, buffers)
+      .build(loop.getInductionVars().front());
+  return buffers;
+}

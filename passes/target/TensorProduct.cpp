@@ -1,0 +1,113 @@
+//===- TensorProduct.cpp - Matrix products for tensor cores ---------------===//
+
+#include "passes/target/TensorProduct.h"
+
+#include "passes/target/Alignment.h"
+#include "passes/target/WideLoad.h"
+
+#include "lib/support/BufferView.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Interfaces/ValueBoundsOpInterface.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// Fewer rows are as fast without.
+static constexpr int64_t kLeastRows = 4;
+/// More do not have their sums in the registers of one warp.
+static constexpr int64_t kMostRows = 2 * kMmaRows;
+/// Columns of a tile for which there is a warp each.
+static constexpr int64_t kMostColumns = 128;
+/// Shorter sums are not worth the exchange between warps.
+static constexpr int64_t kLeastDepth = 64;
+
+/// sum + extf(a) * extf(b), each exactly once.
+static bool isSumOfProducts(linalg::LinalgOp op) {
+  Block *block = op.getBlock();
+  auto sum =
+      block->getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
+  if (!sum || !sum.getType().isF32())
+    return false;
+  BlockArgument accumulator = block->getArgument(2);
+  Value term = sum.getLhs() == accumulator ? sum.getRhs() : sum.getLhs();
+  auto product = term.getDefiningOp<arith::MulFOp>();
+  bool adds = sum.getLhs() == accumulator || sum.getRhs() == accumulator;
+  if (!product || !adds)
+    return false;
+  auto isFactor = [](Value value, BlockArgument argument) {
+    auto wide = value.getDefiningOp<arith::ExtFOp>();
+    return wide && wide.getIn() == argument;
+  };
+  BlockArgument left = block->getArgument(0), right = block->getArgument(1);
+  return (isFactor(product.getLhs(), left) &&
+          isFactor(product.getRhs(), right)) ||
+         (isFactor(product.getLhs(), right) &&
+          isFactor(product.getRhs(), left));
+}
+
+/// The maps of out[m, n] += left[m, k] * right[n, k], whatever the loops are
+/// called.
+static bool hasMaps(linalg::LinalgOp op) {
+  FailureOr<linalg::ContractionDimensions> dims =
+      linalg::inferContractionDims(op);
+  if (failed(dims) || op.getNumLoops() != 3 || dims->m.size() != 1 ||
+      dims->n.size() != 1 || dims->k.size() != 1)
+    return false;
+  AffineMap identity = AffineMap::getMultiDimIdentityMap(3, op.getContext());
+  auto select = [&](unsigned a, unsigned b) {
+    return identity.getSubMap({a, b});
+  };
+  unsigned m = dims->m.front(), n = dims->n.front(), k = dims->k.front();
+  return op.getIndexingMapsArray() ==
+         SmallVector<AffineMap>{select(m, k), select(n, k), select(m, n)};
+}
+
+static bool isLoadable(Value buffer) {
+  auto type = cast<MemRefType>(buffer.getType());
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  int64_t elements = kLoadBytes / getElementBytes(type.getElementType());
+  return succeeded(type.getStridesAndOffset(strides, offset)) &&
+         strides.back() == 1 && getRowAlignment(buffer, elements) >= kLoadBytes;
+}
+
+/// The largest extent that a dimension can have.
+static std::optional<int64_t> getBound(Value buffer, int64_t dim) {
+  FailureOr<int64_t> bound = ValueBoundsConstraintSet::computeConstantBound(
+      presburger::BoundType::UB, {buffer, dim}, /*stopCondition=*/nullptr,
+      /*closedUB=*/true);
+  return succeeded(bound) ? std::optional<int64_t>(*bound) : std::nullopt;
+}
+
+std::optional<TensorProduct> TensorProduct::match(linalg::LinalgOp op) {
+  if (!op.hasPureBufferSemantics() || !linalg::isaContractionOpInterface(op) ||
+      !hasMaps(op) || !isSumOfProducts(op))
+    return std::nullopt;
+  TensorProduct product{
+      op, op->getOperand(0), op->getOperand(1), op->getOperand(2), 0, 0, 0};
+  Type type = product.getElementType();
+  if ((!type.isBF16() && !type.isF16()) ||
+      getElementTypeOrSelf(product.right) != type)
+    return std::nullopt;
+  auto rows = getBound(product.out, 0), columns = getBound(product.out, 1);
+  product.depth = cast<MemRefType>(product.right.getType()).getDimSize(1);
+  if (!rows || !columns || ShapedType::isDynamic(product.depth))
+    return std::nullopt;
+  product.rows = *rows;
+  product.columns = *columns;
+  bool fits = product.rows >= kLeastRows && product.rows <= kMostRows &&
+              product.columns <= kMostColumns && product.depth >= kLeastDepth &&
+              product.depth % (kLoadBytes / getElementBytes(type)) == 0;
+  if (!fits || !isLoadable(product.left) || !isLoadable(product.right))
+    return std::nullopt;
+  return product;
+}
+
+Type TensorProduct::getElementType() const {
+  return getElementTypeOrSelf(left);
+}
+
+int64_t TensorProduct::getUnits() const {
+  return llvm::divideCeil(columns, kMmaColumns);
+}

@@ -1,0 +1,41 @@
+//===- TensorProduct.h - Matrix products for tensor cores -------*- C++ -*-===//
+
+#ifndef ARK_PASSES_TARGET_TENSORPRODUCT_H
+#define ARK_PASSES_TARGET_TENSORPRODUCT_H
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+namespace mlir::ark {
+
+/// Rows of weights, columns of results, that one instruction multiplies.
+inline constexpr int64_t kMmaColumns = 16;
+/// Rows of activations, likewise.
+inline constexpr int64_t kMmaRows = 8;
+/// Elements of a row that the four threads which share it load at once: enough
+/// for two instructions.
+inline constexpr int64_t kPieceElements = 32;
+
+/// out[m, n] += left[m, k] * right[n, k] on buffers, for few rows m: bf16 or
+/// f16 with sums in f32, both operands contiguous in k and aligned for loads of
+/// 16 bytes.
+struct TensorProduct {
+  linalg::LinalgOp op;
+  Value left, right, out;
+  /// Extents; of rows and columns the largest that they can be.
+  int64_t rows, columns, depth;
+
+  /// Nothing, if `op` is no such product.
+  static std::optional<TensorProduct> match(linalg::LinalgOp op);
+
+  Type getElementType() const;
+
+  /// Rows of weights in steps of `kMmaColumns`.
+  int64_t getUnits() const;
+  /// 16-byte loads of a thread for its share of one piece of a unit: half a
+  /// unit does with one.
+  int64_t getLoads() const { return columns <= kMmaColumns / 2 ? 1 : 2; }
+};
+
+} // namespace mlir::ark
+
+#endif // ARK_PASSES_TARGET_TENSORPRODUCT_H
