@@ -34,6 +34,9 @@ static constexpr int64_t kPadding = 4;
 /// With fewer sums than this, each is made of two: an instruction need not wait
 /// for the one before.
 static constexpr int64_t kEnoughSums = 3;
+static constexpr int64_t kSumBytes = 4;
+/// What the parts of one product may take of an SM's memory.
+static constexpr int64_t kMostPartsBytes = 80 * 1024;
 
 //===----------------------------------------------------------------------===//
 // Shares
@@ -48,18 +51,44 @@ static int64_t chooseDivisor(int64_t count, int64_t most) {
   return most;
 }
 
+/// Whether the warps can do all tiles of such a size at once, and have memory
+/// for their parts.
+bool MmaShape::setTile(const TensorProduct &product, int64_t units,
+                       int64_t blocks) {
+  this->units = units;
+  this->blocks = blocks;
+  acrossTiles = llvm::divideCeil(product.columns, units * kMmaColumns);
+  downTiles = llvm::divideCeil(product.rows, blocks * kMmaRows);
+  int64_t all = llvm::divideCeil(product.depth, kPieceElements);
+  int64_t tiles = acrossTiles * downTiles;
+  parts = chooseDivisor(all, std::clamp<int64_t>(warps / tiles, 1, all));
+  return tiles <= warps &&
+         parts * getRows() * getColumns() * kSumBytes <= kMostPartsBytes;
+}
+
+/// Few rows stay in the registers of every warp. Of more, a warp has as many
+/// that loads serve several instructions.
+void MmaShape::chooseTile(const TensorProduct &product) {
+  int64_t blocks = llvm::divideCeil(product.rows, kMmaRows);
+  if (blocks <= 2) {
+    setTile(product, 1, blocks);
+    return;
+  }
+  for (auto [units, blocks] :
+       {std::pair<int64_t, int64_t>{2, 4}, {1, 4}, {1, 2}})
+    if (setTile(product, units, blocks))
+      return;
+  setTile(product, 2, 4);
+}
+
 MmaShape::MmaShape(ArrayRef<TensorProduct> products, int64_t threads)
-    : units(products.front().getUnits()),
-      blocks(llvm::divideCeil(products.front().rows, kMmaRows)),
-      warps(threads / kWarpSize) {
+    : warps(threads / kWarpSize) {
+  chooseTile(products.front());
   int64_t depth = products.front().depth;
-  int64_t all = llvm::divideCeil(depth, kPieceElements);
-  int64_t most = std::clamp<int64_t>(warps / units, 1, all);
-  parts = chooseDivisor(all, most);
-  pieces = llvm::divideCeil(all, parts);
+  pieces = llvm::divideCeil(depth, parts * kPieceElements);
   int64_t loads = blocks;
   for (const TensorProduct &product : products)
-    loads += product.getLoads();
+    loads += units * product.getLoads();
   int64_t fitting = std::clamp<int64_t>(
       kRegistersInFlight / (kRegistersPerLoad * loads), 1, kMaxInFlight);
   inFlight = pieces <= fitting ? pieces : chooseDivisor(pieces, fitting);
@@ -69,9 +98,9 @@ MmaShape::MmaShape(ArrayRef<TensorProduct> products, int64_t threads)
 
 static MemRefType getPartsType(const TensorProduct &product,
                                const MmaShape &shape) {
-  return MemRefType::get({shape.parts, shape.blocks * kMmaRows,
-                          shape.units * kMmaColumns + kPadding},
-                         Float32Type::get(product.out.getContext()));
+  return MemRefType::get(
+      {shape.parts, shape.getRows(), shape.getColumns() + kPadding},
+      Float32Type::get(product.out.getContext()));
 }
 
 int64_t ark::getPartsBytes(ArrayRef<TensorProduct> products, int64_t threads) {
@@ -112,17 +141,20 @@ private:
     return b == 0 ? a : arith::AddIOp::create(builder, a, constant(b));
   }
   void findPlace(Value thread);
-  Value clampRow(Value row, Value buffer, int64_t step);
+  void findRows();
+  Value clampRow(Value row, Value buffer, int64_t count);
   Value load(Value buffer, Value row, Value k);
   Piece loadPiece(Value k);
   SmallVector<Value> getWords(Value loaded, int64_t step);
+  void createMma(ArrayRef<Value> columns, ArrayRef<Value> rows,
+                 MutableArrayRef<Value> sums);
   void multiply(const Piece &piece, SmallVectorImpl<Value> &sums);
   SmallVector<Value> addUp();
   void store(ArrayRef<Value> sums);
 
   /// Sums that one is made of in the end.
   int64_t getChains() const {
-    int64_t sums = products.size() * shape.blocks;
+    int64_t sums = products.size() * shape.units * shape.blocks;
     return sums < kEnoughSums ? 2 : 1;
   }
 
@@ -130,21 +162,20 @@ private:
   ArrayRef<TensorProduct> products;
   const MmaShape &shape;
   ValueRange buffers;
-  /// The part of the depth, the unit's first column, this thread's row of an
-  /// operand and its number among those that share it.
-  Value part, column, row, number;
+  /// The part of the depth, the first column and row of the tile, this thread's
+  /// row of an operand and its number among those that share it.
+  Value part, firstColumn, firstRow, row, number;
   /// Where this thread's elements begin, and where those of its part end.
   Value begin, end;
-  /// Of each product's halves of a unit, and of the blocks.
+  /// Of each product's units, by halves, and of the blocks.
   SmallVector<SmallVector<Value>> columnsOf;
   SmallVector<Value> rowsOf;
 };
 } // namespace
 
 /// Rows beyond the end read the last one: nobody asks for their sums.
-Value MmaBuilder::clampRow(Value row, Value buffer, int64_t step) {
-  int64_t extent = cast<MemRefType>(buffer.getType()).getDimSize(0);
-  if (!ShapedType::isDynamic(extent) && extent % step == 0)
+Value MmaBuilder::clampRow(Value row, Value buffer, int64_t count) {
+  if (cast<MemRefType>(buffer.getType()).getDimSize(0) == count)
     return row;
   Value size = memref::DimOp::create(builder, buffer, 0);
   Value last = arith::SubIOp::create(builder, size, constant(1));
@@ -154,10 +185,15 @@ Value MmaBuilder::clampRow(Value row, Value buffer, int64_t step) {
 void MmaBuilder::findPlace(Value thread) {
   Value warp = arith::DivUIOp::create(builder, thread, constant(kWarpSize));
   Value lane = arith::RemUIOp::create(builder, thread, constant(kWarpSize));
-  Value parts = constant(shape.parts);
-  Value unit = arith::DivUIOp::create(builder, warp, parts);
+  Value parts = constant(shape.parts), downTiles = constant(shape.downTiles);
+  Value tile = arith::DivUIOp::create(builder, warp, parts);
   part = arith::RemUIOp::create(builder, warp, parts);
-  column = arith::MulIOp::create(builder, unit, constant(kMmaColumns));
+  firstColumn = arith::MulIOp::create(
+      builder, arith::DivUIOp::create(builder, tile, downTiles),
+      constant(shape.units * kMmaColumns));
+  firstRow = arith::MulIOp::create(
+      builder, arith::RemUIOp::create(builder, tile, downTiles),
+      constant(shape.blocks * kMmaRows));
   row = arith::DivUIOp::create(builder, lane, constant(kThreadsPerRow));
   number = arith::RemUIOp::create(builder, lane, constant(kThreadsPerRow));
   Value length = constant(shape.pieces * kPieceElements);
@@ -168,17 +204,23 @@ void MmaBuilder::findPlace(Value thread) {
   end = arith::MinUIOp::create(builder,
                                arith::AddIOp::create(builder, first, length),
                                constant(products.front().depth));
-  Value ownColumn = arith::AddIOp::create(builder, column, row);
+}
+
+void MmaBuilder::findRows() {
+  Value ownColumn = arith::AddIOp::create(builder, firstColumn, row);
+  Value ownRow = arith::AddIOp::create(builder, firstRow, row);
   for (const TensorProduct &product : products) {
-    SmallVector<Value> &halves = columnsOf.emplace_back();
-    for (int64_t half = 0; half < product.getLoads(); ++half)
-      halves.push_back(clampRow(add(ownColumn, half * kMmaColumns / 2),
-                                product.right,
-                                product.getLoads() * kMmaColumns / 2));
+    SmallVector<Value> &columns = columnsOf.emplace_back();
+    int64_t loads = product.getLoads();
+    for (int64_t unit = 0; unit < shape.units; ++unit)
+      for (int64_t half = 0; half < loads; ++half)
+        columns.push_back(clampRow(
+            add(ownColumn, unit * kMmaColumns + half * kMmaColumns / 2),
+            product.right, loads == 2 ? shape.getColumns() : kMmaColumns / 2));
   }
   for (int64_t block = 0; block < shape.blocks; ++block)
-    rowsOf.push_back(
-        clampRow(add(row, block * kMmaRows), products.front().left, kMmaRows));
+    rowsOf.push_back(clampRow(add(ownRow, block * kMmaRows),
+                              products.front().left, shape.getRows()));
 }
 
 /// Four words, of zeros beyond the end of the part.
@@ -226,41 +268,49 @@ SmallVector<Value> MmaBuilder::getWords(Value loaded, int64_t step) {
   return words;
 }
 
-/// Adds the products of one piece to `sums`: four for every chain of every
-/// block of every product.
-void MmaBuilder::multiply(const Piece &piece, SmallVectorImpl<Value> &sums) {
-  Type f32 = builder.getF32Type();
-  auto result = LLVM::LLVMStructType::getLiteral(builder.getContext(),
-                                                 SmallVector<Type>(4, f32));
+/// One instruction: `columns` are the words of both halves of a unit, `rows`
+/// those of a block.
+void MmaBuilder::createMma(ArrayRef<Value> columns, ArrayRef<Value> rows,
+                           MutableArrayRef<Value> sums) {
   bool isHalf = products.front().getElementType().isF16();
   auto type = isHalf ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
+  auto result = LLVM::LLVMStructType::getLiteral(
+      builder.getContext(), SmallVector<Type>(4, builder.getF32Type()));
+  auto mma = NVVM::MmaOp::create(
+      builder, result,
+      ValueRange{columns[0], columns[2], columns[1], columns[3]}, rows,
+      ValueRange(sums), ArrayRef<int64_t>{kMmaColumns, kMmaRows, kMmaDepth},
+      /*b1Op=*/std::nullopt, /*intOverflow=*/std::nullopt,
+      std::array{type, type},
+      std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
+  for (int64_t i = 0; i < 4; ++i)
+    sums[i] = LLVM::ExtractValueOp::create(builder, mma.getRes(), i);
+}
+
+/// Adds the products of one piece to `sums`: four for every chain of every
+/// block of every unit of every product.
+void MmaBuilder::multiply(const Piece &piece, SmallVectorImpl<Value> &sums) {
   int64_t chains = getChains();
   ArrayRef<Value> rows = ArrayRef(piece).take_back(shape.blocks);
   for (int64_t step = 0; step < 2; ++step) {
     ArrayRef<Value> rest = piece;
-    for (auto [index, product] : llvm::enumerate(products)) {
-      SmallVector<Value> low = getWords(rest.front(), step), high;
-      if (product.getLoads() == 2)
-        high = getWords(rest[1], step);
-      else
-        high.assign(2, arith::ConstantOp::create(
-                           builder, builder.getZeroAttr(low[0].getType())));
-      rest = rest.drop_front(product.getLoads());
-      for (auto [block, loaded] : llvm::enumerate(rows)) {
-        int64_t sum = (index * shape.blocks + block) * chains + step % chains;
-        MutableArrayRef<Value> own =
-            MutableArrayRef<Value>(sums).slice(4 * sum, 4);
-        auto mma = NVVM::MmaOp::create(
-            builder, result, ValueRange{low[0], high[0], low[1], high[1]},
-            getWords(loaded, step), ValueRange(own),
-            ArrayRef<int64_t>{kMmaColumns, kMmaRows, 16},
-            /*b1Op=*/std::nullopt, /*intOverflow=*/std::nullopt,
-            std::array{type, type},
-            std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
-        for (int64_t i = 0; i < 4; ++i)
-          own[i] = LLVM::ExtractValueOp::create(builder, mma.getRes(), i);
+    MutableArrayRef<Value> ownSums = sums;
+    for (const TensorProduct &product : products)
+      for (int64_t unit = 0; unit < shape.units; ++unit) {
+        SmallVector<Value> columns = getWords(rest.front(), step);
+        if (product.getLoads() == 2)
+          llvm::append_range(columns, getWords(rest[1], step));
+        else
+          columns.append(
+              2, arith::ConstantOp::create(
+                     builder, builder.getZeroAttr(columns.front().getType())));
+        rest = rest.drop_front(product.getLoads());
+        for (Value row : rows) {
+          createMma(columns, getWords(row, step),
+                    ownSums.slice(4 * (step % chains), 4));
+          ownSums = ownSums.drop_front(4 * chains);
+        }
       }
-    }
   }
 }
 
@@ -268,8 +318,8 @@ void MmaBuilder::multiply(const Piece &piece, SmallVectorImpl<Value> &sums) {
 /// the one that comes `inFlight` later is asked for.
 SmallVector<Value> MmaBuilder::addUp() {
   Value zero = arith::ConstantOp::create(builder, builder.getF32FloatAttr(0));
-  SmallVector<Value> sums(4 * products.size() * shape.blocks * getChains(),
-                          zero);
+  SmallVector<Value> sums(
+      4 * products.size() * shape.units * shape.blocks * getChains(), zero);
   SmallVector<Piece> pieces;
   for (int64_t i = 0; i < shape.inFlight; ++i)
     pieces.push_back(loadPiece(add(begin, i * kPieceElements)));
@@ -308,24 +358,27 @@ SmallVector<Value> MmaBuilder::addUp() {
 /// A thread has two rows of its sums' columns, and of those eight further on.
 void MmaBuilder::store(ArrayRef<Value> sums) {
   int64_t chains = getChains();
-  Value first = arith::MulIOp::create(builder, number, constant(2));
-  Value ownColumn = arith::AddIOp::create(builder, column, row);
+  Value ownColumn = arith::AddIOp::create(builder, firstColumn, row);
+  Value ownRow = arith::AddIOp::create(
+      builder, firstRow, arith::MulIOp::create(builder, number, constant(2)));
   for (auto [product, buffer] : llvm::zip(products, buffers))
-    for (int64_t block = 0; block < shape.blocks; ++block) {
-      SmallVector<Value> own(sums.take_front(4));
-      for (int64_t i = 0; chains == 2 && i < 4; ++i)
-        own[i] = arith::AddFOp::create(builder, own[i], sums[4 + i]);
-      sums = sums.drop_front(4 * chains);
-      for (int64_t i = 0; i < 2 * product.getLoads(); ++i)
-        memref::StoreOp::create(
-            builder, own[i], buffer,
-            ValueRange{part, add(first, block * kMmaRows + i % 2),
-                       add(ownColumn, i / 2 * kMmaColumns / 2)});
-    }
+    for (int64_t unit = 0; unit < shape.units; ++unit)
+      for (int64_t block = 0; block < shape.blocks; ++block) {
+        SmallVector<Value> own(sums.take_front(4));
+        for (int64_t i = 0; chains == 2 && i < 4; ++i)
+          own[i] = arith::AddFOp::create(builder, own[i], sums[4 + i]);
+        sums = sums.drop_front(4 * chains);
+        for (int64_t i = 0; i < 2 * product.getLoads(); ++i)
+          memref::StoreOp::create(
+              builder, own[i], buffer,
+              ValueRange{part, add(ownRow, block * kMmaRows + i % 2),
+                         add(ownColumn,
+                             unit * kMmaColumns + i / 2 * kMmaColumns / 2)});
+      }
 }
 
 void MmaBuilder::build(Value thread) {
-  int64_t busy = shape.units * shape.parts;
+  int64_t busy = shape.getBusy();
   if (busy < shape.warps) {
     Value isBusy = arith::CmpIOp::create(builder, arith::CmpIPredicate::ult,
                                          thread, constant(busy * kWarpSize));
@@ -333,6 +386,7 @@ void MmaBuilder::build(Value thread) {
     builder.setInsertionPoint(branch.thenBlock()->getTerminator());
   }
   findPlace(thread);
+  findRows();
   store(addUp());
 }
 

@@ -9,20 +9,32 @@
 
 namespace mlir::ark {
 
-/// How the warps of a CTA share products with the same left side: every unit of
-/// columns has as many warps as there are parts of the depth.
+/// How the warps of a CTA share products with the same left side: a tile of
+/// each result has as many warps as there are parts of the depth.
 struct MmaShape {
   MmaShape(ArrayRef<TensorProduct> products, int64_t threads);
 
-  int64_t units, parts;
-  /// Of rows, each an operand of one instruction.
-  int64_t blocks;
+  /// Operands of one instruction that a warp has of the right and the left
+  /// side: units of columns, blocks of rows.
+  int64_t units, blocks;
+  /// Tiles of so many of them, in a row and in a column of the result.
+  int64_t acrossTiles, downTiles;
+  int64_t parts;
   /// Pieces of the depth that a warp adds up, and how many of them it has asked
   /// for before it waits for the first.
   int64_t pieces, inFlight;
   /// Whether some of a warp's pieces lie beyond the depth.
   bool isRagged;
   int64_t warps;
+
+  int64_t getColumns() const { return acrossTiles * units * kMmaColumns; }
+  int64_t getRows() const { return downTiles * blocks * kMmaRows; }
+  /// Warps that have work; more than there are, if they cannot do it.
+  int64_t getBusy() const { return acrossTiles * downTiles * parts; }
+
+private:
+  bool setTile(const TensorProduct &product, int64_t units, int64_t blocks);
+  void chooseTile(const TensorProduct &product);
 };
 
 /// Writes what the threads do at the builder's place, and gives for every

@@ -213,15 +213,19 @@ def HoistInvariantsPass : Pass<"ark-hoist-invariants", "::mlir::ModuleOp"> {
 }
 
 def UseTensorCoresPass : Pass<"ark-use-tensor-cores", "::mlir::ModuleOp"> {
-  let summary = "Multiply matrices with few rows by tensor cores";
+  let summary = "Multiply matrices by tensor cores";
   let description = [{
-    A product of 4 to 16 rows of activations with the rows of a weight, both of
-    bf16 or f16 and contiguous in what is summed over, with sums in f32. Products
-    of the same activations in one vCTA become one loop over the threads of a CTA.
-    Each warp multiplies 16 rows of weights with a part of the depth; a thread
-    loads 16 bytes of a row at once, which serve two instructions: these want other
-    elements, but both operands agree about their order. A reduction adds up the
-    parts of all warps, always in the same order.
+    A product of a tile of activations, 4 to 128 rows, with up to 128 rows of a
+    weight, both of bf16 or f16 and contiguous in what is summed over, with sums in
+    f32. A thread loads 16 bytes of a row at once, which serve two instructions: these
+    want other elements, but both operands agree about their order. As soon as what
+    was loaded is used, a thread asks for what comes some steps later.
+
+    Of up to 16 rows a warp has all, with 16 rows of weights and a part of the
+    depth; products of the same activations in one vCTA are one loop. Of more rows a
+    warp has 32, with 32 rows of weights, or fewer where there are memory and warps
+    for it. Where warps have parts of the depth, a reduction adds them up, always in
+    the same order.
 
     Rows beyond the end read the last one again; what is beyond the end of the
     depth is zero. Products with unaligned rows stay, and those of other types.

@@ -8,16 +8,14 @@
 #include "lib/support/BufferView.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Interfaces/ValueBoundsOpInterface.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::ark;
 
 /// Fewer rows are as fast without.
 static constexpr int64_t kLeastRows = 4;
-/// More do not have their sums in the registers of one warp.
-static constexpr int64_t kMostRows = 2 * kMmaRows;
-/// Columns of a tile for which there is a warp each.
+/// Tiles for which the warps of a CTA have enough registers.
+static constexpr int64_t kMostRows = 128;
 static constexpr int64_t kMostColumns = 128;
 /// Shorter sums are not worth the exchange between warps.
 static constexpr int64_t kLeastDepth = 64;
@@ -106,8 +104,4 @@ std::optional<TensorProduct> TensorProduct::match(linalg::LinalgOp op) {
 
 Type TensorProduct::getElementType() const {
   return getElementTypeOrSelf(left);
-}
-
-int64_t TensorProduct::getUnits() const {
-  return llvm::divideCeil(columns, kMmaColumns);
 }

@@ -11,13 +11,15 @@ namespace mlir::ark {
 inline constexpr int64_t kMmaColumns = 16;
 /// Rows of activations, likewise.
 inline constexpr int64_t kMmaRows = 8;
+/// Elements of both that it multiplies with each other.
+inline constexpr int64_t kMmaDepth = 16;
 /// Elements of a row that the four threads which share it load at once: enough
 /// for two instructions.
 inline constexpr int64_t kPieceElements = 32;
 
-/// out[m, n] += left[m, k] * right[n, k] on buffers, for few rows m: bf16 or
-/// f16 with sums in f32, both operands contiguous in k and aligned for loads of
-/// 16 bytes.
+/// out[m, n] += left[m, k] * right[n, k] on buffers, in tiles of one CTA: bf16
+/// or f16 with sums in f32, both operands contiguous in k and aligned for loads
+/// of 16 bytes.
 struct TensorProduct {
   linalg::LinalgOp op;
   Value left, right, out;
@@ -29,11 +31,13 @@ struct TensorProduct {
 
   Type getElementType() const;
 
-  /// Rows of weights in steps of `kMmaColumns`.
-  int64_t getUnits() const;
-  /// 16-byte loads of a thread for its share of one piece of a unit: half a
-  /// unit does with one.
-  int64_t getLoads() const { return columns <= kMmaColumns / 2 ? 1 : 2; }
+  /// Whether one warp has sums for all rows.
+  bool isSkinny() const { return rows <= 2 * kMmaRows; }
+  /// 16-byte loads of a thread for its share of one piece of 16 columns: eight
+  /// do with one.
+  int64_t getLoads() const {
+    return columns > kMmaColumns / 2 || !isSkinny() ? 2 : 1;
+  }
 };
 
 } // namespace mlir::ark

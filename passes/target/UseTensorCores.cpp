@@ -61,13 +61,14 @@ static Operation *getLastSource(const TensorProduct &product) {
 }
 
 /// Whether `product` can be done together with those of a group, before all of
-/// them are needed.
+/// them are needed. Large ones have registers for their own sums only.
 static bool fits(const TensorProduct &product, Operation *source,
                  const ProductGroup &group) {
   const TensorProduct &first = group.products.front();
-  return product.left == first.left && product.depth == first.depth &&
-         product.getElementType() == first.getElementType() &&
-         product.getUnits() == first.getUnits() &&
+  return product.isSkinny() && product.left == first.left &&
+         product.depth == first.depth && product.rows == first.rows &&
+         llvm::divideCeil(product.columns, kMmaColumns) ==
+             llvm::divideCeil(first.columns, kMmaColumns) &&
          (!source || source->isBeforeInBlock(first.op));
 }
 
@@ -75,7 +76,7 @@ static SmallVector<ProductGroup> findGroups(Block &block, int64_t threads) {
   SmallVector<ProductGroup> groups;
   for (auto op : block.getOps<linalg::LinalgOp>()) {
     std::optional<TensorProduct> product = TensorProduct::match(op);
-    if (!product || product->getUnits() > threads / kWarpSize)
+    if (!product || MmaShape(*product, threads).getBusy() > threads / kWarpSize)
       continue;
     Operation *source = getLastSource(*product);
     auto *group = llvm::find_if(groups, [&](const ProductGroup &group) {
@@ -96,25 +97,40 @@ static SmallVector<ProductGroup> findGroups(Block &block, int64_t threads) {
 // What takes their place
 //===----------------------------------------------------------------------===//
 
-/// out[m, n] += the sum of parts[p, m, n] over p.
-static void addParts(const TensorProduct &product, Value parts) {
-  linalg::LinalgOp op = product.op;
-  ImplicitLocOpBuilder builder(op.getLoc(), op);
-  SmallVector<OpFoldResult> sizes = {
-      builder.getIndexAttr(cast<MemRefType>(parts.getType()).getDimSize(0))};
+/// The part of a buffer with the extents of a product, without the first
+/// dimension if that is one.
+static Value getView(ImplicitLocOpBuilder &builder,
+                     const TensorProduct &product, Value parts) {
+  auto type = cast<MemRefType>(parts.getType());
+  SmallVector<OpFoldResult> sizes = {builder.getIndexAttr(type.getDimSize(0))};
   for (int64_t dim : {0, 1})
     sizes.push_back(
         memref::getMixedSize(builder, builder.getLoc(), product.out, dim));
   SmallVector<OpFoldResult> zeros(3, builder.getIndexAttr(0)),
       ones(3, builder.getIndexAttr(1));
-  Value view = memref::SubViewOp::create(builder, parts, zeros, sizes, ones);
-  AffineMap all = AffineMap::getMultiDimIdentityMap(3, builder.getContext());
-  auto parallel = utils::IteratorType::parallel;
+  if (type.getDimSize(0) != 1)
+    return memref::SubViewOp::create(builder, parts, zeros, sizes, ones);
+  auto outType = cast<MemRefType>(product.out.getType());
+  MemRefType reduced = memref::SubViewOp::inferRankReducedResultType(
+      outType.getShape(), type, zeros, sizes, ones);
+  return memref::SubViewOp::create(builder, reduced, parts, zeros, sizes, ones);
+}
+
+/// out[m, n] += the sum of parts[p, m, n] over p.
+static void addParts(const TensorProduct &product, Value parts) {
+  linalg::LinalgOp op = product.op;
+  ImplicitLocOpBuilder builder(op.getLoc(), op);
+  Value view = getView(builder, product, parts);
+  MLIRContext *context = builder.getContext();
+  SmallVector<utils::IteratorType> loops(2, utils::IteratorType::parallel);
+  SmallVector<AffineMap> maps(2, AffineMap::getMultiDimIdentityMap(2, context));
+  if (cast<MemRefType>(view.getType()).getRank() == 3) {
+    AffineMap all = AffineMap::getMultiDimIdentityMap(3, context);
+    loops.push_back(utils::IteratorType::reduction);
+    maps = {all.getSubMap({2, 0, 1}), all.getSubMap({0, 1})};
+  }
   linalg::GenericOp::create(
-      builder, view, product.out,
-      ArrayRef<AffineMap>{all.getSubMap({2, 0, 1}), all.getSubMap({0, 1})},
-      ArrayRef<utils::IteratorType>{parallel, parallel,
-                                    utils::IteratorType::reduction},
+      builder, view, product.out, maps, loops,
       [](OpBuilder &builder, Location loc, ValueRange arguments) {
         auto sum = arith::AddFOp::create(
             builder, loc, arguments[0], arguments[1],

@@ -40,6 +40,9 @@ static constexpr double kImbalance = 0.02;
 static constexpr int64_t kLeastMatrixRows = 4;
 /// Shares of such a task may differ by more.
 static constexpr double kMatrixImbalance = 0.06;
+/// One of so many SMs may have no tile of a product with more rows: tiles of
+/// half the size would read everything twice.
+static constexpr int64_t kIdleShare = 16;
 
 //===----------------------------------------------------------------------===//
 // The tile of the user's plan
@@ -123,6 +126,7 @@ struct TileSelector {
 
 private:
   bool isCPU() const { return !target.isGpu(); }
+  bool hasMatrixUnits(Type element, int64_t rows) const;
   int64_t getWantedTiles() const { return tilesPerSM * target.getSms(); }
   Tile selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const;
   int64_t selectStreamingColumns(int64_t batches, int64_t columns,
@@ -173,9 +177,10 @@ static bool sharesRightSide(MatmulOp op) {
                       [](int64_t extent) { return extent == 1; });
 }
 
-/// Whether a GPU multiplies so many rows by its matrix units.
-static bool hasMatrixUnits(Type element, int64_t rows) {
-  return (element.isF16() || element.isBF16()) && rows >= kLeastMatrixRows;
+/// Whether so many rows are multiplied by matrix units.
+bool TileSelector::hasMatrixUnits(Type element, int64_t rows) const {
+  return !isCPU() && (element.isF16() || element.isBF16()) &&
+         rows >= kLeastMatrixRows;
 }
 
 Tile TileSelector::selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const {
@@ -213,6 +218,8 @@ Tile TileSelector::selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const {
     // though less than SMs without work.
     int64_t leastM = 16, leastN = isCPU() ? 32 : 64;
     int64_t wantedTiles = isCPU() ? getWantedTiles() : target.getSms();
+    if (hasMatrixUnits(lhs.getElementType(), rowsOfTile))
+      wantedTiles -= wantedTiles / kIdleShare;
     while (countTiles(domain, tile) < wantedTiles &&
            (n > leastN || m > leastM)) {
       bool cutN = n > leastN && (n >= 2 * m || m <= leastM);

@@ -265,6 +265,7 @@ CASES: dict[str, Case] = {
     "matmul of a batch": Case(weights, ((8, 256), (80, 256), (8, 256)), HALVES),
     "matmul of a ragged batch": Case(weights, ((5, 200), (37, 200), (6, 200)), HALVES),
     "matmul of a large batch": Case(weights, ((13, 1024), (133, 1024), (40, 1024)), HALVES),
+    "matmul of many rows": Case(weights, ((150, 136), (150, 136), (70, 136)), HALVES),
     "attention": Case(
         attentions, ((2, 4, 3, 6), (2, 2, 5, 6), (2, 2, 5, 6), (4, 3, 5)), FLOATS
     ),

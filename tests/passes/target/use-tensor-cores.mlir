@@ -19,17 +19,21 @@ ark.kernel @k {
 // CHECK-NEXT: scf.forall (%[[THREAD:.+]]) in (128) {
 // CHECK: %[[WARP:.+]] = arith.divui %[[THREAD]], %c32
 // CHECK: %[[LANE:.+]] = arith.remui %[[THREAD]], %c32
-// CHECK: %[[UNIT:.+]] = arith.divui %[[WARP]], %c2
+// CHECK: %[[TILE:.+]] = arith.divui %[[WARP]], %c2
 // CHECK: %[[PART:.+]] = arith.remui %[[WARP]], %c2
-// CHECK: %[[COLUMN:.+]] = arith.muli %[[UNIT]], %c16
+// CHECK: %[[ACROSS:.+]] = arith.divui %[[TILE]], %c1
+// CHECK: %[[COLUMN:.+]] = arith.muli %[[ACROSS]], %c16
+// CHECK: %[[DOWN:.+]] = arith.remui %[[TILE]], %c1
+// CHECK: %[[FIRST:.+]] = arith.muli %[[DOWN]], %c8
 // CHECK: %[[ROW:.+]] = arith.divui %[[LANE]], %c4
 // CHECK: %[[NUMBER:.+]] = arith.remui %[[LANE]], %c4
 // CHECK: %[[LOW:.+]] = arith.addi %[[COLUMN]], %[[ROW]]
+// CHECK: %[[OWN:.+]] = arith.addi %[[FIRST]], %[[ROW]]
 // CHECK: %[[HIGH:.+]] = arith.addi %[[LOW]], %c8
 // CHECK: %[[A:.+]] = vector.load %[[W]][%[[LOW]], %[[K:.+]]] {alignment = 16 : i64} : memref<32x256xbf16>, vector<8xbf16>
 // CHECK: %[[WORDS:.+]] = vector.bitcast %[[A]] : vector<8xbf16> to vector<4xi32>
 // CHECK: vector.load %[[W]][%[[HIGH]], %[[K]]]
-// CHECK: vector.load %[[X]][%[[ROW]], %[[K]]]
+// CHECK: vector.load %[[X]][%[[OWN]], %[[K]]]
 // CHECK-COUNT-9: vector.load
 // CHECK-NOT: vector.load
 // CHECK: vector.extract %[[WORDS]][0]
@@ -40,7 +44,8 @@ ark.kernel @k {
 // CHECK-COUNT-7: nvvm.mma.sync
 // CHECK-NOT: nvvm.mma.sync
 // CHECK: %[[TWICE:.+]] = arith.muli %[[NUMBER]], %c2
-// CHECK: memref.store %{{.+}}, %[[PARTS]][%[[PART]], %[[TWICE]], %{{.+}}]
+// CHECK: %[[SUMS:.+]] = arith.addi %[[FIRST]], %[[TWICE]]
+// CHECK: memref.store %{{.+}}, %[[PARTS]][%[[PART]], %[[SUMS]], %{{.+}}]
 // CHECK-COUNT-3: memref.store
 // CHECK-NOT: memref.store
 // CHECK: {mapping = [#gpu.thread<linear_dim_0>]}
@@ -164,6 +169,53 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
     linalg.copy ins(%f : memref<8x1000xbf16>) outs(%x : memref<8x1000xbf16>)
     linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
         ins(%x, %w : memref<8x1000xbf16>, memref<64x1000xbf16>) outs(%y : memref<8x64xf32>) {
+      ^bb0(%a: bf16, %b: bf16, %c: f32):
+        %l = arith.extf %a : bf16 to f32
+        %r = arith.extf %b : bf16 to f32
+        %p = arith.mulf %l, %r : f32
+        %s = arith.addf %c, %p : f32
+        linalg.yield %s : f32
+      }
+  }
+  return
+}
+
+// -----
+
+#x = affine_map<(m, n, k) -> (m, k)>
+#w = affine_map<(m, n, k) -> (n, k)>
+#y = affine_map<(m, n, k) -> (m, n)>
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// Of more rows each warp has four blocks of eight, and two units of columns: a piece is
+// eight loads for 16 instructions. There is a warp for every tile, and one part only.
+// CHECK-LABEL: func.func private @body(
+// CHECK-SAME: %[[X:[a-z0-9]+]]: memref<64x256xbf16> {{{.+}}}, %[[W:[a-z0-9]+]]: memref<64x256xbf16> {{{.+}}}, %[[Y:[a-z0-9]+]]: memref<64x64xf32>
+// CHECK: %[[PARTS:.+]] = memref.alloca() {alignment = 128 : i64} : memref<1x64x68xf32>
+// CHECK: scf.forall
+// CHECK-COUNT-4: vector.load %[[W]]
+// CHECK-COUNT-4: vector.load %[[X]]
+// CHECK-COUNT-4: vector.load %[[W]]
+// CHECK-COUNT-4: vector.load %[[X]]
+// CHECK: scf.for
+// CHECK-COUNT-16: nvvm.mma.sync
+// CHECK: vector.load
+// CHECK-COUNT-16: nvvm.mma.sync
+// CHECK: scf.yield
+// CHECK-COUNT-32: nvvm.mma.sync
+// CHECK-NOT: nvvm.mma.sync
+// CHECK-COUNT-32: memref.store
+// CHECK-NOT: memref.store
+// CHECK: memref.subview %[[PARTS]][0, 0, 0] [1, 64, 64] [1, 1, 1] : memref<1x64x68xf32> to memref<64x64xf32, strided<[68, 1]>>
+// CHECK: linalg.generic {{.+}}iterator_types = ["parallel", "parallel"]}
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<64x256xbf16> {llvm.align = 16 : i64, llvm.noalias}, %w: memref<64x256xbf16> {llvm.align = 16 : i64, llvm.noalias}, %y: memref<64x64xf32> {llvm.align = 16 : i64, llvm.noalias}) {
+  %c1 = arith.constant 1 : index
+  scf.for %v = %begin to %end step %c1 {
+    linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+        ins(%x, %w : memref<64x256xbf16>, memref<64x256xbf16>) outs(%y : memref<64x64xf32>) {
       ^bb0(%a: bf16, %b: bf16, %c: f32):
         %l = arith.extf %a : bf16 to f32
         %r = arith.extf %b : bf16 to f32
