@@ -61,29 +61,32 @@ bool MmaShape::setTile(const TensorProduct &product, int64_t units,
   downTiles = llvm::divideCeil(product.rows, blocks * kMmaRows);
   int64_t all = llvm::divideCeil(product.depth, kPieceElements);
   int64_t tiles = acrossTiles * downTiles;
-  parts = chooseDivisor(all, std::clamp<int64_t>(warps / tiles, 1, all));
-  return tiles <= warps &&
+  parts = chooseDivisor(
+      all, std::clamp<int64_t>(std::min(warps / tiles, mostParts), 1, all));
+  return fits() &&
          parts * getRows() * getColumns() * kSumBytes <= kMostPartsBytes;
 }
 
 /// Few rows stay in the registers of every warp. Of more, a warp has as many
-/// that loads serve several instructions.
-void MmaShape::chooseTile(const TensorProduct &product) {
-  int64_t blocks = llvm::divideCeil(product.rows, kMmaRows);
-  if (blocks <= 2) {
-    setTile(product, 1, blocks);
+/// that loads serve several instructions; of two products, as many of both.
+void MmaShape::chooseTile(ArrayRef<TensorProduct> products) {
+  const TensorProduct &product = products.front();
+  if (product.isSkinny()) {
+    setTile(product, 1, llvm::divideCeil(product.rows, kMmaRows));
     return;
   }
+  int64_t mostUnits = 2 / products.size();
   for (auto [units, blocks] :
        {std::pair<int64_t, int64_t>{2, 4}, {1, 4}, {1, 2}})
-    if (setTile(product, units, blocks))
+    if (units <= mostUnits && setTile(product, units, blocks))
       return;
-  setTile(product, 2, 4);
+  setTile(product, mostUnits, 4);
 }
 
-MmaShape::MmaShape(ArrayRef<TensorProduct> products, int64_t threads)
-    : warps(threads / kWarpSize) {
-  chooseTile(products.front());
+MmaShape::MmaShape(ArrayRef<TensorProduct> products, int64_t threads,
+                   int64_t mostParts)
+    : warps(threads / kWarpSize), mostParts(mostParts) {
+  chooseTile(products);
   int64_t depth = products.front().depth;
   pieces = llvm::divideCeil(depth, parts * kPieceElements);
   int64_t loads = blocks;
@@ -127,7 +130,7 @@ public:
              const MmaShape &shape, ValueRange buffers)
       : builder(builder), products(products), shape(shape), buffers(buffers) {}
 
-  void build(Value thread);
+  void build(Value thread, int64_t threads);
 
 private:
   /// What a thread has loaded of one piece: of every product's columns, then of
@@ -148,6 +151,8 @@ private:
   SmallVector<Value> getWords(Value loaded, int64_t step);
   void createMma(ArrayRef<Value> columns, ArrayRef<Value> rows,
                  MutableArrayRef<Value> sums);
+  void store(Value sum, const TensorProduct &product, Value buffer, Value m,
+             Value n);
   void multiply(const Piece &piece, SmallVectorImpl<Value> &sums);
   SmallVector<Value> addUp();
   void store(ArrayRef<Value> sums);
@@ -355,6 +360,31 @@ SmallVector<Value> MmaBuilder::addUp() {
   return sums;
 }
 
+/// Into the temporary, which has room for all, or on top of what the result
+/// has, if it has that element.
+void MmaBuilder::store(Value sum, const TensorProduct &product, Value buffer,
+                       Value m, Value n) {
+  if (buffer != product.out) {
+    memref::StoreOp::create(builder, sum, buffer, ValueRange{part, m, n});
+    return;
+  }
+  Value isThere;
+  for (auto [dim, index] : llvm::enumerate(ValueRange{m, n})) {
+    Value extent = memref::DimOp::create(builder, buffer, dim);
+    Value isInside = arith::CmpIOp::create(builder, arith::CmpIPredicate::ult,
+                                           index, extent);
+    isThere =
+        isThere ? arith::AndIOp::create(builder, isThere, isInside).getResult()
+                : isInside;
+  }
+  auto branch = scf::IfOp::create(builder, isThere, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(branch.thenBlock()->getTerminator());
+  Value old = memref::LoadOp::create(builder, buffer, ValueRange{m, n});
+  memref::StoreOp::create(builder, arith::AddFOp::create(builder, old, sum),
+                          buffer, ValueRange{m, n});
+}
+
 /// A thread has two rows of its sums' columns, and of those eight further on.
 void MmaBuilder::store(ArrayRef<Value> sums) {
   int64_t chains = getChains();
@@ -369,19 +399,16 @@ void MmaBuilder::store(ArrayRef<Value> sums) {
           own[i] = arith::AddFOp::create(builder, own[i], sums[4 + i]);
         sums = sums.drop_front(4 * chains);
         for (int64_t i = 0; i < 2 * product.getLoads(); ++i)
-          memref::StoreOp::create(
-              builder, own[i], buffer,
-              ValueRange{part, add(ownRow, block * kMmaRows + i % 2),
-                         add(ownColumn,
-                             unit * kMmaColumns + i / 2 * kMmaColumns / 2)});
+          store(own[i], product, buffer, add(ownRow, block * kMmaRows + i % 2),
+                add(ownColumn, unit * kMmaColumns + i / 2 * kMmaColumns / 2));
       }
 }
 
-void MmaBuilder::build(Value thread) {
-  int64_t busy = shape.getBusy();
-  if (busy < shape.warps) {
+void MmaBuilder::build(Value thread, int64_t threads) {
+  int64_t busy = shape.getBusyWarps() * kWarpSize;
+  if (busy < threads) {
     Value isBusy = arith::CmpIOp::create(builder, arith::CmpIPredicate::ult,
-                                         thread, constant(busy * kWarpSize));
+                                         thread, constant(busy));
     auto branch = scf::IfOp::create(builder, isBusy, /*withElseRegion=*/false);
     builder.setInsertionPoint(branch.thenBlock()->getTerminator());
   }
@@ -404,13 +431,9 @@ static Value createBuffer(ImplicitLocOpBuilder &builder, MemRefType type) {
                                   builder.getI64IntegerAttr(kSharedAlignment));
 }
 
-SmallVector<Value> ark::createMmaLoops(ImplicitLocOpBuilder &builder,
-                                       ArrayRef<TensorProduct> products,
-                                       int64_t threads) {
-  MmaShape shape(products, threads);
-  SmallVector<Value> buffers;
-  for (const TensorProduct &product : products)
-    buffers.push_back(createBuffer(builder, getPartsType(product, shape)));
+static void createLoop(ImplicitLocOpBuilder &builder,
+                       ArrayRef<TensorProduct> products, const MmaShape &shape,
+                       ValueRange buffers, int64_t threads) {
   auto mapping = builder.getArrayAttr(gpu::GPUThreadMappingAttr::get(
       builder.getContext(), gpu::MappingId::LinearDim0));
   SmallVector<OpFoldResult> extents = {builder.getIndexAttr(threads)};
@@ -419,6 +442,22 @@ SmallVector<Value> ark::createMmaLoops(ImplicitLocOpBuilder &builder,
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(loop.getBody()->getTerminator());
   MmaBuilder(builder, products, shape, buffers)
-      .build(loop.getInductionVars().front());
+      .build(loop.getInductionVars().front(), threads);
+}
+
+SmallVector<Value> ark::createMmaLoops(ImplicitLocOpBuilder &builder,
+                                       ArrayRef<TensorProduct> products,
+                                       int64_t threads) {
+  MmaShape shape(products, threads);
+  SmallVector<Value> buffers;
+  for (const TensorProduct &product : products)
+    buffers.push_back(createBuffer(builder, getPartsType(product, shape)));
+  createLoop(builder, products, shape, buffers, threads);
   return buffers;
+}
+
+void ark::createDirectMmaLoops(ImplicitLocOpBuilder &builder,
+                               const TensorProduct &product, int64_t threads) {
+  MmaShape shape(product, threads, /*mostParts=*/1);
+  createLoop(builder, product, shape, product.out, threads);
 }

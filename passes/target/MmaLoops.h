@@ -12,7 +12,9 @@ namespace mlir::ark {
 /// How the warps of a CTA share products with the same left side: a tile of
 /// each result has as many warps as there are parts of the depth.
 struct MmaShape {
-  MmaShape(ArrayRef<TensorProduct> products, int64_t threads);
+  /// For no more parts than `mostParts`.
+  MmaShape(ArrayRef<TensorProduct> products, int64_t threads,
+           int64_t mostParts = std::numeric_limits<int64_t>::max());
 
   /// Operands of one instruction that a warp has of the right and the left
   /// side: units of columns, blocks of rows.
@@ -25,16 +27,19 @@ struct MmaShape {
   int64_t pieces, inFlight;
   /// Whether some of a warp's pieces lie beyond the depth.
   bool isRagged;
-  int64_t warps;
 
   int64_t getColumns() const { return acrossTiles * units * kMmaColumns; }
   int64_t getRows() const { return downTiles * blocks * kMmaRows; }
-  /// Warps that have work; more than there are, if they cannot do it.
-  int64_t getBusy() const { return acrossTiles * downTiles * parts; }
+  int64_t getNumTiles() const { return acrossTiles * downTiles; }
+  /// Whether there is a warp for every tile.
+  bool fits() const { return getNumTiles() <= warps; }
+  int64_t getBusyWarps() const { return getNumTiles() * parts; }
 
 private:
   bool setTile(const TensorProduct &product, int64_t units, int64_t blocks);
-  void chooseTile(const TensorProduct &product);
+  void chooseTile(ArrayRef<TensorProduct> products);
+
+  int64_t warps, mostParts;
 };
 
 /// Writes what the threads do at the builder's place, and gives for every
@@ -46,6 +51,10 @@ SmallVector<Value> createMmaLoops(ImplicitLocOpBuilder &builder,
 
 /// Bytes of those temporaries.
 int64_t getPartsBytes(ArrayRef<TensorProduct> products, int64_t threads);
+
+/// Needs no temporary: there is one part, which is added to the result.
+void createDirectMmaLoops(ImplicitLocOpBuilder &builder,
+                          const TensorProduct &product, int64_t threads);
 
 } // namespace mlir::ark
 

@@ -61,26 +61,30 @@ static Operation *getLastSource(const TensorProduct &product) {
 }
 
 /// Whether `product` can be done together with those of a group, before all of
-/// them are needed. Large ones have registers for their own sums only.
+/// them are needed. Of large ones, warps have registers for the sums of two.
 static bool fits(const TensorProduct &product, Operation *source,
-                 const ProductGroup &group) {
+                 const ProductGroup &group, int64_t threads) {
   const TensorProduct &first = group.products.front();
-  return product.isSkinny() && product.left == first.left &&
-         product.depth == first.depth && product.rows == first.rows &&
-         llvm::divideCeil(product.columns, kMmaColumns) ==
-             llvm::divideCeil(first.columns, kMmaColumns) &&
-         (!source || source->isBeforeInBlock(first.op));
+  bool isAlike = product.left == first.left && product.depth == first.depth &&
+                 product.rows == first.rows &&
+                 llvm::divideCeil(product.columns, kMmaColumns) ==
+                     llvm::divideCeil(first.columns, kMmaColumns) &&
+                 product.getElementType() == first.getElementType();
+  if (!isAlike || (source && !source->isBeforeInBlock(first.op)))
+    return false;
+  return product.isSkinny() || (group.products.size() == 1 &&
+                                MmaShape({first, product}, threads).fits());
 }
 
 static SmallVector<ProductGroup> findGroups(Block &block, int64_t threads) {
   SmallVector<ProductGroup> groups;
   for (auto op : block.getOps<linalg::LinalgOp>()) {
     std::optional<TensorProduct> product = TensorProduct::match(op);
-    if (!product || MmaShape(*product, threads).getBusy() > threads / kWarpSize)
+    if (!product || !MmaShape(*product, threads).fits())
       continue;
     Operation *source = getLastSource(*product);
     auto *group = llvm::find_if(groups, [&](const ProductGroup &group) {
-      return fits(*product, source, group);
+      return fits(*product, source, group, threads);
     });
     if (group == groups.end()) {
       groups.push_back({{*product}, source});
@@ -192,14 +196,22 @@ int64_t UseTensorCoresPass::getRoom(func::FuncOp body) {
   return room;
 }
 
+/// Without memory for parts of their own, products are added to their results.
 void UseTensorCoresPass::run(func::FuncOp body, Block &block) {
   int64_t room = getRoom(body);
   for (const ProductGroup &group : findGroups(block, threads)) {
     int64_t bytes = getPartsBytes(group.products, threads);
-    if (bytes > room)
-      continue;
-    room -= bytes;
     numProducts += group.products.size();
-    replace(group, block, threads);
+    if (bytes <= room) {
+      room -= bytes;
+      replace(group, block, threads);
+      continue;
+    }
+    for (const TensorProduct &product : group.products) {
+      linalg::LinalgOp op = product.op;
+      ImplicitLocOpBuilder builder(op.getLoc(), op);
+      createDirectMmaLoops(builder, product, threads);
+      op->erase();
+    }
   }
 }

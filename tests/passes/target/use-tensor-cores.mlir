@@ -226,3 +226,88 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
   }
   return
 }
+
+// -----
+
+#x = affine_map<(m, n, k) -> (m, k)>
+#w = affine_map<(m, n, k) -> (n, k)>
+#y = affine_map<(m, n, k) -> (m, n)>
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// Two products of more rows are one loop, too: a warp has 16 rows of both weights.
+// CHECK-LABEL: func.func private @body(
+// CHECK-DAG: memref.alloca() {alignment = 128 : i64} : memref<1x32x68xf32>
+// CHECK-DAG: memref.alloca() {alignment = 128 : i64} : memref<1x32x68xf32>
+// CHECK: scf.forall
+// CHECK-NOT: scf.forall
+// CHECK: linalg.generic
+// CHECK: linalg.generic
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<32x256xbf16> {llvm.align = 16 : i64, llvm.noalias}, %w: memref<64x256xbf16> {llvm.align = 16 : i64, llvm.noalias}, %u: memref<64x256xbf16> {llvm.align = 16 : i64, llvm.noalias}, %y: memref<32x64xf32> {llvm.align = 16 : i64, llvm.noalias}, %z: memref<32x64xf32> {llvm.align = 16 : i64, llvm.noalias}) {
+  %c1 = arith.constant 1 : index
+  scf.for %v = %begin to %end step %c1 {
+    linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+        ins(%x, %w : memref<32x256xbf16>, memref<64x256xbf16>) outs(%y : memref<32x64xf32>) {
+      ^bb0(%a: bf16, %b: bf16, %c: f32):
+        %l = arith.extf %a : bf16 to f32
+        %r = arith.extf %b : bf16 to f32
+        %p = arith.mulf %l, %r : f32
+        %s = arith.addf %c, %p : f32
+        linalg.yield %s : f32
+      }
+    linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+        ins(%x, %u : memref<32x256xbf16>, memref<64x256xbf16>) outs(%z : memref<32x64xf32>) {
+      ^bb0(%a: bf16, %b: bf16, %c: f32):
+        %l = arith.extf %a : bf16 to f32
+        %r = arith.extf %b : bf16 to f32
+        %p = arith.mulf %l, %r : f32
+        %s = arith.addf %c, %p : f32
+        linalg.yield %s : f32
+      }
+  }
+  return
+}
+
+// -----
+
+#x = affine_map<(m, n, k) -> (m, k)>
+#w = affine_map<(m, n, k) -> (n, k)>
+#y = affine_map<(m, n, k) -> (m, n)>
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// There is no memory for sums beside this temporary: those of whole depths are added to the
+// result, as far as it reaches.
+// CHECK-LABEL: func.func private @body(
+// CHECK-SAME: %[[Y:[a-z0-9]+]]: memref<60x60xf32>
+// CHECK-NOT: memref.alloca() {alignment = 128 : i64}
+// CHECK: scf.forall
+// CHECK: nvvm.mma.sync
+// CHECK: arith.andi
+// CHECK: scf.if
+// CHECK-NEXT: %[[OLD:.+]] = memref.load %[[Y]][%[[M:.+]], %[[N:.+]]]
+// CHECK-NEXT: %[[NEW:.+]] = arith.addf %[[OLD]], %{{.+}}
+// CHECK-NEXT: memref.store %[[NEW]], %[[Y]][%[[M]], %[[N]]]
+// CHECK-NOT: linalg.generic
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<60x256xbf16> {llvm.align = 16 : i64, llvm.noalias}, %w: memref<60x256xbf16> {llvm.align = 16 : i64, llvm.noalias}, %y: memref<60x60xf32> {llvm.align = 16 : i64, llvm.noalias}) {
+  %large = memref.alloca() : memref<40000xf32>
+  %one = arith.constant 1.0 : f32
+  %c1 = arith.constant 1 : index
+  scf.for %v = %begin to %end step %c1 {
+    memref.store %one, %large[%c1] : memref<40000xf32>
+    linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+        ins(%x, %w : memref<60x256xbf16>, memref<60x256xbf16>) outs(%y : memref<60x60xf32>) {
+      ^bb0(%a: bf16, %b: bf16, %c: f32):
+        %l = arith.extf %a : bf16 to f32
+        %r = arith.extf %b : bf16 to f32
+        %p = arith.mulf %l, %r : f32
+        %s = arith.addf %c, %p : f32
+        linalg.yield %s : f32
+      }
+  }
+  return
+}
