@@ -215,7 +215,7 @@ def HoistInvariantsPass : Pass<"ark-hoist-invariants", "::mlir::ModuleOp"> {
 def UseTensorCoresPass : Pass<"ark-use-tensor-cores", "::mlir::ModuleOp"> {
   let summary = "Multiply matrices by tensor cores";
   let description = [{
-    A product of a tile of activations, 4 to 128 rows, with up to 128 rows of a
+    A product of a tile of activations, 2 to 128 rows, with up to 128 rows of a
     weight, both of bf16 or f16 and contiguous in what is summed over, with sums in
     f32. A thread loads 16 bytes of a row at once, which serve two instructions: these
     want other elements, but both operands agree about their order. As soon as what

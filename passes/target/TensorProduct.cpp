@@ -12,8 +12,8 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Fewer rows are as fast without.
-static constexpr int64_t kLeastRows = 4;
+/// A row alone is as fast without.
+static constexpr int64_t kLeastRows = 2;
 /// Tiles for which the warps of a CTA have enough registers.
 static constexpr int64_t kMostRows = 128;
 static constexpr int64_t kMostColumns = 128;

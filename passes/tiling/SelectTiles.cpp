@@ -37,7 +37,7 @@ static constexpr int64_t kScoreBytes = 4;
 static constexpr double kImbalance = 0.02;
 /// So many rows of 16-bit floats are multiplied by matrix units, which want
 /// large tiles of the other side.
-static constexpr int64_t kLeastMatrixRows = 4;
+static constexpr int64_t kLeastMatrixRows = 2;
 /// Shares of such a task may differ by more.
 static constexpr double kMatrixImbalance = 0.06;
 /// One of so many SMs may have no tile of a product with more rows: tiles of
