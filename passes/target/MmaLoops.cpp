@@ -3,17 +3,16 @@
 #include "passes/target/MmaLoops.h"
 
 #include "passes/target/Lowerings.h"
+#include "passes/target/MmaBuilder.h"
+#include "passes/target/MmaStages.h"
 #include "passes/target/SharedMemory.h"
 #include "passes/target/WideLoad.h"
 
 #include "lib/support/BufferView.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -24,16 +23,9 @@ static constexpr int64_t kRegistersInFlight = 64;
 /// Of those, what one load fills.
 static constexpr int64_t kRegistersPerLoad = kLoadBytes / 4;
 static constexpr int64_t kMaxInFlight = 8;
-/// Threads that hold a row of an operand.
-static constexpr int64_t kThreadsPerRow = 4;
-/// Elements that one of them loads at once.
-static constexpr int64_t kElementsPerLoad = kPieceElements / kThreadsPerRow;
 /// Rows of sums in shared memory are this much longer: the banks of what a warp
 /// stores at once differ.
 static constexpr int64_t kPadding = 4;
-/// With fewer sums than this, each is made of two: an instruction need not wait
-/// for the one before.
-static constexpr int64_t kEnoughSums = 3;
 static constexpr int64_t kSumBytes = 4;
 /// What the parts of one product may take of an SM's memory.
 static constexpr int64_t kMostPartsBytes = 80 * 1024;
@@ -106,315 +98,20 @@ static MemRefType getPartsType(const TensorProduct &product,
       Float32Type::get(product.out.getContext()));
 }
 
-int64_t ark::getPartsBytes(ArrayRef<TensorProduct> products, int64_t threads) {
+static int64_t getPartsBytes(const TensorProduct &product,
+                             const MmaShape &shape) {
+  return llvm::alignTo(getBufferBytes(getPartsType(product, shape)),
+                       kSharedAlignment);
+}
+
+int64_t ark::getMmaBytes(ArrayRef<TensorProduct> products, int64_t threads,
+                         int64_t room) {
   MmaShape shape(products, threads);
   int64_t bytes = 0;
   for (const TensorProduct &product : products)
-    bytes += llvm::alignTo(getBufferBytes(getPartsType(product, shape)),
-                           kSharedAlignment);
-  return bytes;
-}
-
-//===----------------------------------------------------------------------===//
-// One thread
-//===----------------------------------------------------------------------===//
-
-namespace {
-/// Writes the loops of one thread. A row of an operand is shared by four
-/// threads, each of which loads 16 bytes of a piece. An instruction wants other
-/// elements of each: but which ones it multiplies first is all the same for the
-/// sum, as long as both operands agree.
-class MmaBuilder {
-public:
-  MmaBuilder(ImplicitLocOpBuilder &builder, ArrayRef<TensorProduct> products,
-             const MmaShape &shape, ValueRange buffers)
-      : builder(builder), products(products), shape(shape), buffers(buffers) {}
-
-  void build(Value thread, int64_t threads);
-
-private:
-  /// What a thread has loaded of one piece: of every product's columns, then of
-  /// every block of rows.
-  using Piece = SmallVector<Value>;
-
-  Value constant(int64_t number) {
-    return arith::ConstantIndexOp::create(builder, number);
-  }
-  Value add(Value a, int64_t b) {
-    return b == 0 ? a : arith::AddIOp::create(builder, a, constant(b));
-  }
-  void findPlace(Value thread);
-  void findRows();
-  Value clampRow(Value row, Value buffer, int64_t count);
-  Value load(Value buffer, Value row, Value k);
-  Piece loadPiece(Value k);
-  SmallVector<Value> getWords(Value loaded, int64_t step);
-  void createMma(ArrayRef<Value> columns, ArrayRef<Value> rows,
-                 MutableArrayRef<Value> sums);
-  void store(Value sum, const TensorProduct &product, Value buffer, Value m,
-             Value n);
-  void multiply(const Piece &piece, SmallVectorImpl<Value> &sums);
-  SmallVector<Value> addUp();
-  void store(ArrayRef<Value> sums);
-
-  /// Sums that one is made of in the end.
-  int64_t getChains() const {
-    int64_t sums = products.size() * shape.units * shape.blocks;
-    return sums < kEnoughSums ? 2 : 1;
-  }
-
-  ImplicitLocOpBuilder &builder;
-  ArrayRef<TensorProduct> products;
-  const MmaShape &shape;
-  ValueRange buffers;
-  /// The part of the depth, the first column and row of the tile, this thread's
-  /// row of an operand and its number among those that share it.
-  Value part, firstColumn, firstRow, row, number;
-  /// Where this thread's elements begin, and where those of its part end.
-  Value begin, end;
-  /// Of each product's units, by halves, and of the blocks.
-  SmallVector<SmallVector<Value>> columnsOf;
-  SmallVector<Value> rowsOf;
-};
-} // namespace
-
-/// Rows beyond the end read the last one: nobody asks for their sums.
-Value MmaBuilder::clampRow(Value row, Value buffer, int64_t count) {
-  if (cast<MemRefType>(buffer.getType()).getDimSize(0) == count)
-    return row;
-  Value size = memref::DimOp::create(builder, buffer, 0);
-  Value last = arith::SubIOp::create(builder, size, constant(1));
-  return arith::MinUIOp::create(builder, row, last);
-}
-
-void MmaBuilder::findPlace(Value thread) {
-  Value warp = arith::DivUIOp::create(builder, thread, constant(kWarpSize));
-  Value lane = arith::RemUIOp::create(builder, thread, constant(kWarpSize));
-  Value parts = constant(shape.parts), downTiles = constant(shape.downTiles);
-  Value tile = arith::DivUIOp::create(builder, warp, parts);
-  part = arith::RemUIOp::create(builder, warp, parts);
-  firstColumn = arith::MulIOp::create(
-      builder, arith::DivUIOp::create(builder, tile, downTiles),
-      constant(shape.units * kMmaColumns));
-  firstRow = arith::MulIOp::create(
-      builder, arith::RemUIOp::create(builder, tile, downTiles),
-      constant(shape.blocks * kMmaRows));
-  row = arith::DivUIOp::create(builder, lane, constant(kThreadsPerRow));
-  number = arith::RemUIOp::create(builder, lane, constant(kThreadsPerRow));
-  Value length = constant(shape.pieces * kPieceElements);
-  Value first = arith::MulIOp::create(builder, part, length);
-  begin = arith::AddIOp::create(
-      builder, first,
-      arith::MulIOp::create(builder, number, constant(kElementsPerLoad)));
-  end = arith::MinUIOp::create(builder,
-                               arith::AddIOp::create(builder, first, length),
-                               constant(products.front().depth));
-}
-
-void MmaBuilder::findRows() {
-  Value ownColumn = arith::AddIOp::create(builder, firstColumn, row);
-  Value ownRow = arith::AddIOp::create(builder, firstRow, row);
-  for (const TensorProduct &product : products) {
-    SmallVector<Value> &columns = columnsOf.emplace_back();
-    int64_t loads = product.getLoads();
-    for (int64_t unit = 0; unit < shape.units; ++unit)
-      for (int64_t half = 0; half < loads; ++half)
-        columns.push_back(clampRow(
-            add(ownColumn, unit * kMmaColumns + half * kMmaColumns / 2),
-            product.right, loads == 2 ? shape.getColumns() : kMmaColumns / 2));
-  }
-  for (int64_t block = 0; block < shape.blocks; ++block)
-    rowsOf.push_back(clampRow(add(ownRow, block * kMmaRows),
-                              products.front().left, shape.getRows()));
-}
-
-/// Four words, of zeros beyond the end of the part.
-Value MmaBuilder::load(Value buffer, Value row, Value k) {
-  Type element = getElementTypeOrSelf(buffer);
-  auto words = VectorType::get({kRegistersPerLoad}, builder.getI32Type());
-  Value place = k;
-  if (shape.isRagged)
-    place = arith::MinUIOp::create(
-        builder, k, constant(products.front().depth - kElementsPerLoad));
-  Value loaded = vector::LoadOp::create(
-      builder, VectorType::get({kElementsPerLoad}, element), buffer,
-      ValueRange{row, place}, /*nontemporal=*/false,
-      llvm::MaybeAlign(kLoadBytes));
-  loaded = vector::BitCastOp::create(builder, words, loaded);
-  if (!shape.isRagged)
-    return loaded;
-  Value isThere =
-      arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, k, end);
-  Value zeros = arith::ConstantOp::create(builder, builder.getZeroAttr(words));
-  return arith::SelectOp::create(builder, isThere, loaded, zeros);
-}
-
-MmaBuilder::Piece MmaBuilder::loadPiece(Value k) {
-  Piece piece;
-  for (auto [product, columns] : llvm::zip(products, columnsOf))
-    for (Value column : columns)
-      piece.push_back(load(product.right, column, k));
-  for (Value row : rowsOf)
-    piece.push_back(load(products.front().left, row, k));
-  return piece;
-}
-
-/// The two operands of an instruction that a load has brought for this step.
-SmallVector<Value> MmaBuilder::getWords(Value loaded, int64_t step) {
-  SmallVector<Value> words;
-  Type element = products.front().getElementType();
-  for (int64_t i = 0; i < 2; ++i) {
-    Value word = vector::ExtractOp::create(builder, loaded, 2 * step + i);
-    if (element.isF16())
-      word =
-          LLVM::BitcastOp::create(builder, VectorType::get({2}, element), word);
-    words.push_back(word);
-  }
-  return words;
-}
-
-/// One instruction: `columns` are the words of both halves of a unit, `rows`
-/// those of a block.
-void MmaBuilder::createMma(ArrayRef<Value> columns, ArrayRef<Value> rows,
-                           MutableArrayRef<Value> sums) {
-  bool isHalf = products.front().getElementType().isF16();
-  auto type = isHalf ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
-  auto result = LLVM::LLVMStructType::getLiteral(
-      builder.getContext(), SmallVector<Type>(4, builder.getF32Type()));
-  auto mma = NVVM::MmaOp::create(
-      builder, result,
-      ValueRange{columns[0], columns[2], columns[1], columns[3]}, rows,
-      ValueRange(sums), ArrayRef<int64_t>{kMmaColumns, kMmaRows, kMmaDepth},
-      /*b1Op=*/std::nullopt, /*intOverflow=*/std::nullopt,
-      std::array{type, type},
-      std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
-  for (int64_t i = 0; i < 4; ++i)
-    sums[i] = LLVM::ExtractValueOp::create(builder, mma.getRes(), i);
-}
-
-/// Adds the products of one piece to `sums`: four for every chain of every
-/// block of every unit of every product.
-void MmaBuilder::multiply(const Piece &piece, SmallVectorImpl<Value> &sums) {
-  int64_t chains = getChains();
-  ArrayRef<Value> rows = ArrayRef(piece).take_back(shape.blocks);
-  for (int64_t step = 0; step < 2; ++step) {
-    ArrayRef<Value> rest = piece;
-    MutableArrayRef<Value> ownSums = sums;
-    for (const TensorProduct &product : products)
-      for (int64_t unit = 0; unit < shape.units; ++unit) {
-        SmallVector<Value> columns = getWords(rest.front(), step);
-        if (product.getLoads() == 2)
-          llvm::append_range(columns, getWords(rest[1], step));
-        else
-          columns.append(
-              2, arith::ConstantOp::create(
-                     builder, builder.getZeroAttr(columns.front().getType())));
-        rest = rest.drop_front(product.getLoads());
-        for (Value row : rows) {
-          createMma(columns, getWords(row, step),
-                    ownSums.slice(4 * (step % chains), 4));
-          ownSums = ownSums.drop_front(4 * chains);
-        }
-      }
-  }
-}
-
-/// What this thread's warp adds up over its part. As soon as a piece is used,
-/// the one that comes `inFlight` later is asked for.
-SmallVector<Value> MmaBuilder::addUp() {
-  Value zero = arith::ConstantOp::create(builder, builder.getF32FloatAttr(0));
-  SmallVector<Value> sums(
-      4 * products.size() * shape.units * shape.blocks * getChains(), zero);
-  SmallVector<Piece> pieces;
-  for (int64_t i = 0; i < shape.inFlight; ++i)
-    pieces.push_back(loadPiece(add(begin, i * kPieceElements)));
-  if (shape.pieces > shape.inFlight) {
-    SmallVector<Value> inits(sums);
-    for (const Piece &piece : pieces)
-      llvm::append_range(inits, piece);
-    int64_t ahead = shape.inFlight * kPieceElements;
-    auto loop = scf::ForOp::create(builder, constant(ahead),
-                                   constant(shape.pieces * kPieceElements),
-                                   constant(ahead), inits);
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToEnd(loop.getBody());
-    Value k = arith::AddIOp::create(builder, begin, loop.getInductionVar());
-    ValueRange carried = loop.getRegionIterArgs();
-    SmallVector<Value> next(carried.take_front(sums.size()));
-    ValueRange loaded = carried.drop_front(sums.size());
-    SmallVector<Value> yielded;
-    for (auto [i, piece] : llvm::enumerate(pieces)) {
-      multiply(Piece(loaded.slice(i * piece.size(), piece.size())), next);
-      llvm::append_range(yielded, loadPiece(add(k, i * kPieceElements)));
-    }
-    llvm::append_range(next, yielded);
-    scf::YieldOp::create(builder, next);
-    ValueRange results = loop.getResults();
-    sums.assign(results.begin(), results.begin() + sums.size());
-    results = results.drop_front(sums.size());
-    for (auto [i, piece] : llvm::enumerate(pieces))
-      piece = Piece(results.slice(i * piece.size(), piece.size()));
-  }
-  for (const Piece &piece : pieces)
-    multiply(piece, sums);
-  return sums;
-}
-
-/// Into the temporary, which has room for all, or on top of what the result
-/// has, if it has that element.
-void MmaBuilder::store(Value sum, const TensorProduct &product, Value buffer,
-                       Value m, Value n) {
-  if (buffer != product.out) {
-    memref::StoreOp::create(builder, sum, buffer, ValueRange{part, m, n});
-    return;
-  }
-  Value isThere;
-  for (auto [dim, index] : llvm::enumerate(ValueRange{m, n})) {
-    Value extent = memref::DimOp::create(builder, buffer, dim);
-    Value isInside = arith::CmpIOp::create(builder, arith::CmpIPredicate::ult,
-                                           index, extent);
-    isThere =
-        isThere ? arith::AndIOp::create(builder, isThere, isInside).getResult()
-                : isInside;
-  }
-  auto branch = scf::IfOp::create(builder, isThere, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPoint(branch.thenBlock()->getTerminator());
-  Value old = memref::LoadOp::create(builder, buffer, ValueRange{m, n});
-  memref::StoreOp::create(builder, arith::AddFOp::create(builder, old, sum),
-                          buffer, ValueRange{m, n});
-}
-
-/// A thread has two rows of its sums' columns, and of those eight further on.
-void MmaBuilder::store(ArrayRef<Value> sums) {
-  int64_t chains = getChains();
-  Value ownColumn = arith::AddIOp::create(builder, firstColumn, row);
-  Value ownRow = arith::AddIOp::create(
-      builder, firstRow, arith::MulIOp::create(builder, number, constant(2)));
-  for (auto [product, buffer] : llvm::zip(products, buffers))
-    for (int64_t unit = 0; unit < shape.units; ++unit)
-      for (int64_t block = 0; block < shape.blocks; ++block) {
-        SmallVector<Value> own(sums.take_front(4));
-        for (int64_t i = 0; chains == 2 && i < 4; ++i)
-          own[i] = arith::AddFOp::create(builder, own[i], sums[4 + i]);
-        sums = sums.drop_front(4 * chains);
-        for (int64_t i = 0; i < 2 * product.getLoads(); ++i)
-          store(own[i], product, buffer, add(ownRow, block * kMmaRows + i % 2),
-                add(ownColumn, unit * kMmaColumns + i / 2 * kMmaColumns / 2));
-      }
-}
-
-void MmaBuilder::build(Value thread, int64_t threads) {
-  int64_t busy = shape.getBusyWarps() * kWarpSize;
-  if (busy < threads) {
-    Value isBusy = arith::CmpIOp::create(builder, arith::CmpIPredicate::ult,
-                                         thread, constant(busy));
-    auto branch = scf::IfOp::create(builder, isBusy, /*withElseRegion=*/false);
-    builder.setInsertionPoint(branch.thenBlock()->getTerminator());
-  }
-  findPlace(thread);
-  findRows();
-  store(addUp());
+    bytes += getPartsBytes(product, shape);
+  int64_t stages = MmaStages::choose(products, shape, threads, room);
+  return std::max(bytes, MmaStages::getBytes(products, shape, stages));
 }
 
 //===----------------------------------------------------------------------===//
@@ -431,33 +128,67 @@ static Value createBuffer(ImplicitLocOpBuilder &builder, MemRefType type) {
                                   builder.getI64IntegerAttr(kSharedAlignment));
 }
 
-static void createLoop(ImplicitLocOpBuilder &builder,
-                       ArrayRef<TensorProduct> products, const MmaShape &shape,
-                       ValueRange buffers, int64_t threads) {
+/// The builder goes inside.
+static Value createLoop(ImplicitLocOpBuilder &builder, int64_t threads) {
   auto mapping = builder.getArrayAttr(gpu::GPUThreadMappingAttr::get(
       builder.getContext(), gpu::MappingId::LinearDim0));
   SmallVector<OpFoldResult> extents = {builder.getIndexAttr(threads)};
   auto loop = scf::ForallOp::create(builder, extents, /*outputs=*/ValueRange(),
                                     mapping);
-  OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(loop.getBody()->getTerminator());
-  MmaBuilder(builder, products, shape, buffers)
-      .build(loop.getInductionVars().front(), threads);
+  return loop.getInductionVars().front();
+}
+
+/// Buffers for parts, one after the other in the memory of the temporary.
+static SmallVector<Value> createParts(ImplicitLocOpBuilder &builder,
+                                      ArrayRef<TensorProduct> products,
+                                      const MmaShape &shape, Value memory) {
+  SmallVector<Value> buffers;
+  int64_t offset = 0;
+  for (const TensorProduct &product : products) {
+    MemRefType type = getPartsType(product, shape);
+    auto [strides, none] = type.getStridesAndOffset();
+    auto view =
+        MemRefType::get(type.getShape(), type.getElementType(),
+                        StridedLayoutAttr::get(builder.getContext(),
+                                               offset / kSumBytes, strides));
+    buffers.push_back(memref::ReinterpretCastOp::create(
+        builder, view, memory, offset / kSumBytes, type.getShape(), strides));
+    offset += getPartsBytes(product, shape);
+  }
+  return buffers;
 }
 
 SmallVector<Value> ark::createMmaLoops(ImplicitLocOpBuilder &builder,
                                        ArrayRef<TensorProduct> products,
-                                       int64_t threads) {
+                                       int64_t threads, int64_t room) {
   MmaShape shape(products, threads);
+  int64_t stages = MmaStages::choose(products, shape, threads, room);
   SmallVector<Value> buffers;
-  for (const TensorProduct &product : products)
-    buffers.push_back(createBuffer(builder, getPartsType(product, shape)));
-  createLoop(builder, products, shape, buffers, threads);
+  Value memory;
+  if (stages == 0) {
+    for (const TensorProduct &product : products)
+      buffers.push_back(createBuffer(builder, getPartsType(product, shape)));
+  } else {
+    int64_t bytes = getMmaBytes(products, threads, room);
+    memory = createBuffer(
+        builder, MemRefType::get({bytes / kSumBytes}, builder.getF32Type()));
+    buffers = createParts(builder, products, shape, memory);
+  }
+  OpBuilder::InsertionGuard guard(builder);
+  Value thread = createLoop(builder, threads);
+  MmaBuilder mma(builder, products, shape, buffers);
+  if (stages == 0)
+    mma.build(thread, threads);
+  else
+    mma.buildStaged(thread, threads, memory, stages);
   return buffers;
 }
 
 void ark::createDirectMmaLoops(ImplicitLocOpBuilder &builder,
                                const TensorProduct &product, int64_t threads) {
   MmaShape shape(product, threads, /*mostParts=*/1);
-  createLoop(builder, product, shape, product.out, threads);
+  OpBuilder::InsertionGuard guard(builder);
+  Value thread = createLoop(builder, threads);
+  MmaBuilder(builder, product, shape, product.out).build(thread, threads);
 }

@@ -43,14 +43,15 @@ private:
 };
 
 /// Writes what the threads do at the builder's place, and gives for every
-/// product a new temporary of parts by rows by columns, rounded up, which it
-/// fills with sums.
+/// product a buffer of parts by rows by columns, rounded up, which it fills
+/// with sums. They are temporaries of a size that `getMmaBytes` tells; factors
+/// go through the same memory, if there is as much as `room`.
 SmallVector<Value> createMmaLoops(ImplicitLocOpBuilder &builder,
                                   ArrayRef<TensorProduct> products,
-                                  int64_t threads);
+                                  int64_t threads, int64_t room);
 
-/// Bytes of those temporaries.
-int64_t getPartsBytes(ArrayRef<TensorProduct> products, int64_t threads);
+int64_t getMmaBytes(ArrayRef<TensorProduct> products, int64_t threads,
+                    int64_t room);
 
 /// Needs no temporary: there is one part, which is added to the result.
 void createDirectMmaLoops(ImplicitLocOpBuilder &builder,

@@ -223,9 +223,11 @@ def UseTensorCoresPass : Pass<"ark-use-tensor-cores", "::mlir::ModuleOp"> {
 
     Of up to 16 rows a warp has all, with 16 rows of weights and a part of the
     depth; products of the same activations in one vCTA are one loop. Of more rows a
-    warp has 32, with 32 rows of weights, or fewer where there are memory and warps
-    for it. Where warps have parts of the depth, a reduction adds them up, always in
-    the same order.
+    warp has 32, with 32 rows of weights or 16 rows of two, or fewer where there are
+    memory and warps for it. Such tiles go through shared memory, if they are whole: the
+    threads copy what comes next while the warps multiply. Where warps have parts of the
+    depth, a reduction adds them up, always in the same order; without memory for
+    them there is one part, which is added to the result.
 
     Rows beyond the end read the last one again; what is beyond the end of the
     depth is zero. Products with unaligned rows stay, and those of other types.

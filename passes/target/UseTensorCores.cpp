@@ -144,7 +144,8 @@ static void addParts(const TensorProduct &product, Value parts) {
   op->erase();
 }
 
-static void replace(const ProductGroup &group, Block &block, int64_t threads) {
+static void replace(const ProductGroup &group, Block &block, int64_t threads,
+                    int64_t room) {
   SmallVector<Location> locations;
   for (const TensorProduct &product : group.products)
     locations.push_back(product.op->getLoc());
@@ -153,7 +154,8 @@ static void replace(const ProductGroup &group, Block &block, int64_t threads) {
       block.begin());
   if (group.after)
     builder.setInsertionPointAfter(group.after);
-  SmallVector<Value> parts = createMmaLoops(builder, group.products, threads);
+  SmallVector<Value> parts =
+      createMmaLoops(builder, group.products, threads, room);
   for (auto [product, buffer] : llvm::zip(group.products, parts))
     addParts(product, buffer);
 }
@@ -200,11 +202,11 @@ int64_t UseTensorCoresPass::getRoom(func::FuncOp body) {
 void UseTensorCoresPass::run(func::FuncOp body, Block &block) {
   int64_t room = getRoom(body);
   for (const ProductGroup &group : findGroups(block, threads)) {
-    int64_t bytes = getPartsBytes(group.products, threads);
+    int64_t bytes = getMmaBytes(group.products, threads, room);
     numProducts += group.products.size();
     if (bytes <= room) {
+      replace(group, block, threads, room);
       room -= bytes;
-      replace(group, block, threads);
       continue;
     }
     for (const TensorProduct &product : group.products) {

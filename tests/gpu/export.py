@@ -9,6 +9,7 @@ from __future__ import annotations
 import runpy
 import shutil
 import sys
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +38,11 @@ def export(case: Any, dtype: Any, path: Path, target: str, tests: dict[str, Any]
     write(tests["build"](case, dtype), tests["make_inputs"](case, dtype), path, target)
 
 
-def write(program: ark.Program, inputs: dict[str, Any], path: Path, target: str) -> None:
+def write(
+    program: ark.Program, inputs: dict[str, Any], path: Path, target: str, **options: Any
+) -> None:
     """A bundle, and beside it inputs, expected outputs and their bounds."""
-    ark.compile(program, target=target).save(path.with_suffix(".arkbin"))
+    ark.compile(program, target=target, **options).save(path.with_suffix(".arkbin"))
     expected = ark.reference.evaluate(program, inputs, bound=True)
     arrays: dict[str, Any] = {}
     for name, array in inputs.items():
@@ -98,6 +101,27 @@ def export_arrays(path: Path, target: str) -> None:
     ark.compile(program, target=target).save(path / "lookup.arkbin")
 
 
+def export_tiles(path: Path, target: str) -> None:
+    """Products in tiles so large that their factors go through shared memory, with one part of
+    the depth, with several, and with two results of one left side."""
+    random = np.random.default_rng(0)
+    for dtype, tile in product((ark.bf16, ark.fp16), ((128, 128), (128, 64), (64, 64))):
+        with ark.Program("tiles") as program:
+            x = ark.input("x", (256, 512), dtype)
+            w = ark.input("w", (256, 512), dtype)
+            v = ark.input("v", (256, 512), dtype)
+            up = ark.matmul(x, w, transpose_other=True, name="up")
+            gate = ark.matmul(x, v, transpose_other=True, name="gate")
+            ark.output("y", ark.mul(ark.silu(gate), up))
+            ark.output("z", ark.matmul(w, v, transpose_other=True, name="z"))
+        arrays = {
+            name: random.standard_normal((256, 512)).astype(dtype.numpy) for name in ("x", "w", "v")
+        }
+        name = f"matmul in tiles of {tile[0]} by {tile[1]}-{dtype}"
+        tiles = dict.fromkeys(("up", "gate", "z"), tile)
+        write(program, arrays, path / name, target, tile=tiles)
+
+
 def main(folder: str, target: str = "cuda:sm_90a") -> None:
     root = Path(folder)
     shutil.rmtree(root, ignore_errors=True)
@@ -110,6 +134,7 @@ def main(folder: str, target: str = "cuda:sm_90a") -> None:
         if sys.stderr.isatty():
             print(f"\r{number}/{len(pairs)} {name} {dtype}\x1b[K", end="", file=sys.stderr)
         export(case, dtype, cases / f"{name}-{dtype}", target, tests)
+    export_tiles(cases, target)
     export_hang(root, target)
     export_stop(root, target)
     export_arrays(root, target)

@@ -193,7 +193,7 @@ ark.kernel @k {
 // Of more rows each warp has four blocks of eight, and two units of columns: a piece is
 // eight loads for 16 instructions. There is a warp for every tile, and one part only.
 // CHECK-LABEL: func.func private @body(
-// CHECK-SAME: %[[X:[a-z0-9]+]]: memref<64x256xbf16> {{{.+}}}, %[[W:[a-z0-9]+]]: memref<64x256xbf16> {{{.+}}}, %[[Y:[a-z0-9]+]]: memref<64x64xf32>
+// CHECK-SAME: %[[X:[a-z0-9]+]]: memref<60x256xbf16> {{{.+}}}, %[[W:[a-z0-9]+]]: memref<64x256xbf16> {{{.+}}}, %[[Y:[a-z0-9]+]]: memref<60x64xf32>
 // CHECK: %[[PARTS:.+]] = memref.alloca() {alignment = 128 : i64} : memref<1x64x68xf32>
 // CHECK: scf.forall
 // CHECK-COUNT-4: vector.load %[[W]]
@@ -209,13 +209,13 @@ ark.kernel @k {
 // CHECK-NOT: nvvm.mma.sync
 // CHECK-COUNT-32: memref.store
 // CHECK-NOT: memref.store
-// CHECK: memref.subview %[[PARTS]][0, 0, 0] [1, 64, 64] [1, 1, 1] : memref<1x64x68xf32> to memref<64x64xf32, strided<[68, 1]>>
+// CHECK: memref.subview %[[PARTS]][0, 0, 0] [1, 60, 64] [1, 1, 1] : memref<1x64x68xf32> to memref<60x64xf32, strided<[68, 1]>>
 // CHECK: linalg.generic {{.+}}iterator_types = ["parallel", "parallel"]}
-func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<64x256xbf16> {llvm.align = 16 : i64, llvm.noalias}, %w: memref<64x256xbf16> {llvm.align = 16 : i64, llvm.noalias}, %y: memref<64x64xf32> {llvm.align = 16 : i64, llvm.noalias}) {
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<60x256xbf16> {llvm.align = 16 : i64, llvm.noalias}, %w: memref<64x256xbf16> {llvm.align = 16 : i64, llvm.noalias}, %y: memref<60x64xf32> {llvm.align = 16 : i64, llvm.noalias}) {
   %c1 = arith.constant 1 : index
   scf.for %v = %begin to %end step %c1 {
     linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
-        ins(%x, %w : memref<64x256xbf16>, memref<64x256xbf16>) outs(%y : memref<64x64xf32>) {
+        ins(%x, %w : memref<60x256xbf16>, memref<64x256xbf16>) outs(%y : memref<60x64xf32>) {
       ^bb0(%a: bf16, %b: bf16, %c: f32):
         %l = arith.extf %a : bf16 to f32
         %r = arith.extf %b : bf16 to f32
@@ -245,11 +245,11 @@ ark.kernel @k {
 // CHECK-NOT: scf.forall
 // CHECK: linalg.generic
 // CHECK: linalg.generic
-func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<32x256xbf16> {llvm.align = 16 : i64, llvm.noalias}, %w: memref<64x256xbf16> {llvm.align = 16 : i64, llvm.noalias}, %u: memref<64x256xbf16> {llvm.align = 16 : i64, llvm.noalias}, %y: memref<32x64xf32> {llvm.align = 16 : i64, llvm.noalias}, %z: memref<32x64xf32> {llvm.align = 16 : i64, llvm.noalias}) {
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<24x256xbf16> {llvm.align = 16 : i64, llvm.noalias}, %w: memref<64x256xbf16> {llvm.align = 16 : i64, llvm.noalias}, %u: memref<64x256xbf16> {llvm.align = 16 : i64, llvm.noalias}, %y: memref<24x64xf32> {llvm.align = 16 : i64, llvm.noalias}, %z: memref<24x64xf32> {llvm.align = 16 : i64, llvm.noalias}) {
   %c1 = arith.constant 1 : index
   scf.for %v = %begin to %end step %c1 {
     linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
-        ins(%x, %w : memref<32x256xbf16>, memref<64x256xbf16>) outs(%y : memref<32x64xf32>) {
+        ins(%x, %w : memref<24x256xbf16>, memref<64x256xbf16>) outs(%y : memref<24x64xf32>) {
       ^bb0(%a: bf16, %b: bf16, %c: f32):
         %l = arith.extf %a : bf16 to f32
         %r = arith.extf %b : bf16 to f32
@@ -258,7 +258,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
         linalg.yield %s : f32
       }
     linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
-        ins(%x, %u : memref<32x256xbf16>, memref<64x256xbf16>) outs(%z : memref<32x64xf32>) {
+        ins(%x, %u : memref<24x256xbf16>, memref<64x256xbf16>) outs(%z : memref<24x64xf32>) {
       ^bb0(%a: bf16, %b: bf16, %c: f32):
         %l = arith.extf %a : bf16 to f32
         %r = arith.extf %b : bf16 to f32
@@ -301,6 +301,62 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
     memref.store %one, %large[%c1] : memref<40000xf32>
     linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
         ins(%x, %w : memref<60x256xbf16>, memref<60x256xbf16>) outs(%y : memref<60x60xf32>) {
+      ^bb0(%a: bf16, %b: bf16, %c: f32):
+        %l = arith.extf %a : bf16 to f32
+        %r = arith.extf %b : bf16 to f32
+        %p = arith.mulf %l, %r : f32
+        %s = arith.addf %c, %p : f32
+        linalg.yield %s : f32
+      }
+  }
+  return
+}
+
+// -----
+
+#x = affine_map<(m, n, k) -> (m, k)>
+#w = affine_map<(m, n, k) -> (n, k)>
+#y = affine_map<(m, n, k) -> (m, n)>
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// Whole tiles go through shared memory: three stages of two pieces, in the memory that the
+// sums take in the end. Eight threads copy 128 bytes of a row, all of them 16 rows at once.
+// CHECK-LABEL: func.func private @body(
+// CHECK-SAME: %[[X:[a-z0-9]+]]: memref<64x256xbf16> {{{.+}}}, %[[W:[a-z0-9]+]]: memref<64x256xbf16>
+// CHECK: %[[MEMORY:.+]] = memref.alloca() {alignment = 128 : i64} : memref<12384xf32>
+// CHECK: %[[PARTS:.+]] = memref.reinterpret_cast %[[MEMORY]] to offset: [0], sizes: [1, 64, 68], strides: [4352, 68, 1]
+// CHECK: scf.forall
+// CHECK-DAG: memref.extract_aligned_pointer_as_index %[[MEMORY]]
+// CHECK-DAG: memref.extract_aligned_pointer_as_index %[[X]]
+// CHECK-DAG: memref.extract_aligned_pointer_as_index %[[W]]
+// CHECK-COUNT-8: nvvm.cp.async.shared.global %{{.+}}, %{{.+}}, 16, cache = cg
+// CHECK: nvvm.cp.async.commit.group
+// CHECK-COUNT-8: nvvm.cp.async.shared.global
+// CHECK: nvvm.cp.async.commit.group
+// CHECK: scf.for %[[K:.+]] = %c0{{.*}} to %c256{{.*}} step %c64
+// CHECK: nvvm.cp.async.wait.group 1
+// CHECK-NEXT: gpu.barrier
+// CHECK: arith.cmpi ult
+// CHECK-NEXT: scf.if
+// CHECK-COUNT-8: nvvm.cp.async.shared.global
+// CHECK: }
+// CHECK-NEXT: nvvm.cp.async.commit.group
+// CHECK-COUNT-8: llvm.load %{{.+}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
+// CHECK-COUNT-16: nvvm.mma.sync
+// CHECK-COUNT-8: llvm.load
+// CHECK-COUNT-16: nvvm.mma.sync
+// CHECK: scf.yield
+// CHECK: gpu.barrier
+// CHECK-COUNT-32: memref.store %{{.+}}, %[[PARTS]]
+// CHECK: linalg.generic
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<64x256xbf16> {llvm.align = 16 : i64, llvm.noalias}, %w: memref<64x256xbf16> {llvm.align = 16 : i64, llvm.noalias}, %y: memref<64x64xf32> {llvm.align = 16 : i64, llvm.noalias}) {
+  %c1 = arith.constant 1 : index
+  scf.for %v = %begin to %end step %c1 {
+    linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
+        ins(%x, %w : memref<64x256xbf16>, memref<64x256xbf16>) outs(%y : memref<64x64xf32>) {
       ^bb0(%a: bf16, %b: bf16, %c: f32):
         %l = arith.extf %a : bf16 to f32
         %r = arith.extf %b : bf16 to f32

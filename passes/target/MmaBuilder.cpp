@@ -1,0 +1,355 @@
+//===- MmaBuilder.cpp - One thread's share of products --------------------===//
+
+#include "passes/target/MmaBuilder.h"
+
+#include "passes/target/Lowerings.h"
+#include "passes/target/MmaStages.h"
+#include "passes/target/WideLoad.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// Threads that hold a row of an operand.
+static constexpr int64_t kThreadsPerRow = 4;
+/// Elements that one of them loads at once.
+static constexpr int64_t kElementsPerLoad = kPieceElements / kThreadsPerRow;
+/// With fewer sums than this, each is made of two: an instruction need not wait
+/// for the one before.
+static constexpr int64_t kEnoughSums = 3;
+/// 32-bit registers that one load fills.
+static constexpr int64_t kWordsPerLoad = kLoadBytes / 4;
+
+Value MmaBuilder::constant(int64_t number) {
+  return arith::ConstantIndexOp::create(builder, number);
+}
+
+Value MmaBuilder::add(Value a, int64_t b) {
+  return b == 0 ? a : arith::AddIOp::create(builder, a, constant(b));
+}
+
+int64_t MmaBuilder::getChains() const {
+  int64_t sums = products.size() * shape.units * shape.blocks;
+  return sums < kEnoughSums ? 2 : 1;
+}
+
+SmallVector<Value> MmaBuilder::createSums() {
+  Value zero = arith::ConstantOp::create(builder, builder.getF32FloatAttr(0));
+  return SmallVector<Value>(
+      4 * products.size() * shape.units * shape.blocks * getChains(), zero);
+}
+
+/// Rows beyond the end read the last one: nobody asks for their sums.
+Value MmaBuilder::clampRow(Value row, Value buffer, int64_t count) {
+  if (cast<MemRefType>(buffer.getType()).getDimSize(0) == count)
+    return row;
+  Value size = memref::DimOp::create(builder, buffer, 0);
+  Value last = arith::SubIOp::create(builder, size, constant(1));
+  return arith::MinUIOp::create(builder, row, last);
+}
+
+void MmaBuilder::findPlace(Value thread) {
+  Value warp = arith::DivUIOp::create(builder, thread, constant(kWarpSize));
+  Value lane = arith::RemUIOp::create(builder, thread, constant(kWarpSize));
+  Value parts = constant(shape.parts), downTiles = constant(shape.downTiles);
+  Value tile = arith::DivUIOp::create(builder, warp, parts);
+  part = arith::RemUIOp::create(builder, warp, parts);
+  firstColumn = arith::MulIOp::create(
+      builder, arith::DivUIOp::create(builder, tile, downTiles),
+      constant(shape.units * kMmaColumns));
+  firstRow = arith::MulIOp::create(
+      builder, arith::RemUIOp::create(builder, tile, downTiles),
+      constant(shape.blocks * kMmaRows));
+  row = arith::DivUIOp::create(builder, lane, constant(kThreadsPerRow));
+  number = arith::RemUIOp::create(builder, lane, constant(kThreadsPerRow));
+  Value length = constant(shape.pieces * kPieceElements);
+  Value first = arith::MulIOp::create(builder, part, length);
+  begin = arith::AddIOp::create(
+      builder, first,
+      arith::MulIOp::create(builder, number, constant(kElementsPerLoad)));
+  end = arith::MinUIOp::create(builder,
+                               arith::AddIOp::create(builder, first, length),
+                               constant(products.front().depth));
+}
+
+void MmaBuilder::findRows() {
+  Value ownColumn = arith::AddIOp::create(builder, firstColumn, row);
+  Value ownRow = arith::AddIOp::create(builder, firstRow, row);
+  for (const TensorProduct &product : products) {
+    SmallVector<Value> &columns = columnsOf.emplace_back();
+    int64_t loads = product.getLoads();
+    for (int64_t unit = 0; unit < shape.units; ++unit)
+      for (int64_t half = 0; half < loads; ++half)
+        columns.push_back(clampRow(
+            add(ownColumn, unit * kMmaColumns + half * kMmaColumns / 2),
+            product.right, loads == 2 ? shape.getColumns() : kMmaColumns / 2));
+  }
+  for (int64_t block = 0; block < shape.blocks; ++block)
+    rowsOf.push_back(clampRow(add(ownRow, block * kMmaRows),
+                              products.front().left, shape.getRows()));
+}
+
+/// Four words, of zeros beyond the end of the part.
+Value MmaBuilder::load(Value buffer, Value row, Value k) {
+  Type element = getElementTypeOrSelf(buffer);
+  auto words = VectorType::get({kWordsPerLoad}, builder.getI32Type());
+  Value place = k;
+  if (shape.isRagged)
+    place = arith::MinUIOp::create(
+        builder, k, constant(products.front().depth - kElementsPerLoad));
+  Value loaded = vector::LoadOp::create(
+      builder, VectorType::get({kElementsPerLoad}, element), buffer,
+      ValueRange{row, place}, /*nontemporal=*/false,
+      llvm::MaybeAlign(kLoadBytes));
+  loaded = vector::BitCastOp::create(builder, words, loaded);
+  if (!shape.isRagged)
+    return loaded;
+  Value isThere =
+      arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, k, end);
+  Value zeros = arith::ConstantOp::create(builder, builder.getZeroAttr(words));
+  return arith::SelectOp::create(builder, isThere, loaded, zeros);
+}
+
+MmaBuilder::Piece MmaBuilder::loadPiece(Value k) {
+  Piece piece;
+  for (auto [product, columns] : llvm::zip(products, columnsOf))
+    for (Value column : columns)
+      piece.push_back(load(product.right, column, k));
+  for (Value row : rowsOf)
+    piece.push_back(load(products.front().left, row, k));
+  return piece;
+}
+
+/// The two operands of an instruction that a load has brought for this step.
+SmallVector<Value> MmaBuilder::getWords(Value loaded, int64_t step) {
+  SmallVector<Value> words;
+  Type element = products.front().getElementType();
+  for (int64_t i = 0; i < 2; ++i) {
+    Value word = vector::ExtractOp::create(builder, loaded, 2 * step + i);
+    if (element.isF16())
+      word =
+          LLVM::BitcastOp::create(builder, VectorType::get({2}, element), word);
+    words.push_back(word);
+  }
+  return words;
+}
+
+/// One instruction: `columns` are the words of both halves of a unit, `rows`
+/// those of a block.
+void MmaBuilder::createMma(ArrayRef<Value> columns, ArrayRef<Value> rows,
+                           MutableArrayRef<Value> sums) {
+  bool isHalf = products.front().getElementType().isF16();
+  auto type = isHalf ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
+  auto result = LLVM::LLVMStructType::getLiteral(
+      builder.getContext(), SmallVector<Type>(4, builder.getF32Type()));
+  auto mma = NVVM::MmaOp::create(
+      builder, result,
+      ValueRange{columns[0], columns[2], columns[1], columns[3]}, rows,
+      ValueRange(sums), ArrayRef<int64_t>{kMmaColumns, kMmaRows, kMmaDepth},
+      /*b1Op=*/std::nullopt, /*intOverflow=*/std::nullopt,
+      std::array{type, type},
+      std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
+  for (int64_t i = 0; i < 4; ++i)
+    sums[i] = LLVM::ExtractValueOp::create(builder, mma.getRes(), i);
+}
+
+/// Adds the products of one piece to `sums`: four for every chain of every
+/// block of every unit of every product.
+void MmaBuilder::multiply(const Piece &piece, SmallVectorImpl<Value> &sums) {
+  int64_t chains = getChains();
+  ArrayRef<Value> rows = ArrayRef(piece).take_back(shape.blocks);
+  for (int64_t step = 0; step < 2; ++step) {
+    ArrayRef<Value> rest = piece;
+    MutableArrayRef<Value> ownSums = sums;
+    for (const TensorProduct &product : products)
+      for (int64_t unit = 0; unit < shape.units; ++unit) {
+        SmallVector<Value> columns = getWords(rest.front(), step);
+        if (product.getLoads() == 2)
+          llvm::append_range(columns, getWords(rest[1], step));
+        else
+          columns.append(
+              2, arith::ConstantOp::create(
+                     builder, builder.getZeroAttr(columns.front().getType())));
+        rest = rest.drop_front(product.getLoads());
+        for (Value row : rows) {
+          createMma(columns, getWords(row, step),
+                    ownSums.slice(4 * (step % chains), 4));
+          ownSums = ownSums.drop_front(4 * chains);
+        }
+      }
+  }
+}
+
+/// What this thread's warp adds up over its part. As soon as a piece is used,
+/// the one that comes `inFlight` later is asked for.
+SmallVector<Value> MmaBuilder::addUp() {
+  SmallVector<Value> sums = createSums();
+  SmallVector<Piece> pieces;
+  for (int64_t i = 0; i < shape.inFlight; ++i)
+    pieces.push_back(loadPiece(add(begin, i * kPieceElements)));
+  if (shape.pieces > shape.inFlight) {
+    SmallVector<Value> inits(sums);
+    for (const Piece &piece : pieces)
+      llvm::append_range(inits, piece);
+    int64_t ahead = shape.inFlight * kPieceElements;
+    auto loop = scf::ForOp::create(builder, constant(ahead),
+                                   constant(shape.pieces * kPieceElements),
+                                   constant(ahead), inits);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToEnd(loop.getBody());
+    Value k = arith::AddIOp::create(builder, begin, loop.getInductionVar());
+    ValueRange carried = loop.getRegionIterArgs();
+    SmallVector<Value> next(carried.take_front(sums.size()));
+    ValueRange loaded = carried.drop_front(sums.size());
+    SmallVector<Value> yielded;
+    for (auto [i, piece] : llvm::enumerate(pieces)) {
+      multiply(Piece(loaded.slice(i * piece.size(), piece.size())), next);
+      llvm::append_range(yielded, loadPiece(add(k, i * kPieceElements)));
+    }
+    llvm::append_range(next, yielded);
+    scf::YieldOp::create(builder, next);
+    ValueRange results = loop.getResults();
+    sums.assign(results.begin(), results.begin() + sums.size());
+    results = results.drop_front(sums.size());
+    for (auto [i, piece] : llvm::enumerate(pieces))
+      piece = Piece(results.slice(i * piece.size(), piece.size()));
+  }
+  for (const Piece &piece : pieces)
+    multiply(piece, sums);
+  return sums;
+}
+
+/// Into the temporary, which has room for all, or on top of what the result
+/// has, if it has that element.
+void MmaBuilder::store(Value sum, const TensorProduct &product, Value buffer,
+                       Value m, Value n) {
+  if (buffer != product.out) {
+    memref::StoreOp::create(builder, sum, buffer, ValueRange{part, m, n});
+    return;
+  }
+  Value isThere;
+  for (auto [dim, index] : llvm::enumerate(ValueRange{m, n})) {
+    Value extent = memref::DimOp::create(builder, buffer, dim);
+    Value isInside = arith::CmpIOp::create(builder, arith::CmpIPredicate::ult,
+                                           index, extent);
+    isThere =
+        isThere ? arith::AndIOp::create(builder, isThere, isInside).getResult()
+                : isInside;
+  }
+  auto branch = scf::IfOp::create(builder, isThere, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(branch.thenBlock()->getTerminator());
+  Value old = memref::LoadOp::create(builder, buffer, ValueRange{m, n});
+  memref::StoreOp::create(builder, arith::AddFOp::create(builder, old, sum),
+                          buffer, ValueRange{m, n});
+}
+
+/// A thread has two rows of its sums' columns, and of those eight further on.
+void MmaBuilder::store(ArrayRef<Value> sums) {
+  int64_t chains = getChains();
+  Value ownColumn = arith::AddIOp::create(builder, firstColumn, row);
+  Value ownRow = arith::AddIOp::create(
+      builder, firstRow, arith::MulIOp::create(builder, number, constant(2)));
+  for (auto [product, buffer] : llvm::zip(products, buffers))
+    for (int64_t unit = 0; unit < shape.units; ++unit)
+      for (int64_t block = 0; block < shape.blocks; ++block) {
+        SmallVector<Value> own(sums.take_front(4));
+        for (int64_t i = 0; chains == 2 && i < 4; ++i)
+          own[i] = arith::AddFOp::create(builder, own[i], sums[4 + i]);
+        sums = sums.drop_front(4 * chains);
+        for (int64_t i = 0; i < 2 * product.getLoads(); ++i)
+          store(own[i], product, buffer, add(ownRow, block * kMmaRows + i % 2),
+                add(ownColumn, unit * kMmaColumns + i / 2 * kMmaColumns / 2));
+      }
+}
+
+void MmaBuilder::build(Value thread, int64_t threads) {
+  int64_t busy = shape.getBusyWarps() * kWarpSize;
+  if (busy < threads) {
+    Value isBusy = arith::CmpIOp::create(builder, arith::CmpIPredicate::ult,
+                                         thread, constant(busy));
+    auto branch = scf::IfOp::create(builder, isBusy, /*withElseRegion=*/false);
+    builder.setInsertionPoint(branch.thenBlock()->getTerminator());
+  }
+  findPlace(thread);
+  findRows();
+  store(addUp());
+}
+
+//===----------------------------------------------------------------------===//
+// One thread, by way of shared memory
+//===----------------------------------------------------------------------===//
+
+MmaBuilder::Piece MmaBuilder::loadStaged(MmaStages &stages, Value stage,
+                                         int64_t piece) {
+  Piece loaded;
+  for (auto [index, columns] : llvm::enumerate(columnsOf))
+    for (Value column : columns)
+      loaded.push_back(stages.load(
+          stage, part, piece, add(column, stages.getFirstRow(index)), number));
+  for (Value row : rowsOf)
+    loaded.push_back(stages.load(stage, part, piece, row, number));
+  return loaded;
+}
+
+/// While the warps multiply one stage, the copies of the next ones are on their
+/// way. What they have read last is free when all of them are back.
+SmallVector<Value> MmaBuilder::addUpStaged(MmaStages &stages, int64_t count) {
+  int64_t length = MmaStages::kPieces * kPieceElements;
+  int64_t bytes = stages.getStageBytes();
+  for (int64_t i = 0; i + 1 < count; ++i) {
+    stages.copy(constant(i * length), constant(i * bytes));
+    stages.commit();
+  }
+  SmallVector<Value> inits = createSums();
+  size_t numSums = inits.size();
+  inits.push_back(constant(0));
+  inits.push_back(constant((count - 1) * bytes));
+  Value end = constant(shape.pieces * kPieceElements);
+  auto loop =
+      scf::ForOp::create(builder, constant(0), end, constant(length), inits);
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToEnd(loop.getBody());
+    ValueRange carried = loop.getRegionIterArgs();
+    Value stage = carried[numSums], free = carried[numSums + 1];
+    stages.wait(count - 2);
+    Value next = add(loop.getInductionVar(), (count - 1) * length);
+    Value isThere =
+        arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, next, end);
+    auto branch = scf::IfOp::create(builder, isThere, /*withElseRegion=*/false);
+    {
+      OpBuilder::InsertionGuard inside(builder);
+      builder.setInsertionPoint(branch.thenBlock()->getTerminator());
+      stages.copy(next, free);
+    }
+    stages.commit();
+    SmallVector<Value> sums(carried.take_front(numSums));
+    for (int64_t piece = 0; piece < MmaStages::kPieces; ++piece)
+      multiply(loadStaged(stages, stage, piece), sums);
+    Value after = add(stage, bytes);
+    Value isLast = arith::CmpIOp::create(builder, arith::CmpIPredicate::eq,
+                                         after, constant(count * bytes));
+    sums.push_back(
+        arith::SelectOp::create(builder, isLast, constant(0), after));
+    sums.push_back(stage);
+    scf::YieldOp::create(builder, sums);
+  }
+  // The sums go where others may still read.
+  gpu::BarrierOp::create(builder);
+  return SmallVector<Value>(loop.getResults().take_front(numSums));
+}
+
+void MmaBuilder::buildStaged(Value thread, int64_t threads, Value memory,
+                             int64_t count) {
+  findPlace(thread);
+  findRows();
+  MmaStages stages(builder, products, shape, memory, thread, threads);
+  store(addUpStaged(stages, count));
+}

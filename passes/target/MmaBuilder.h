@@ -1,0 +1,69 @@
+//===- MmaBuilder.h - One thread's share of products ------------*- C++ -*-===//
+
+#ifndef ARK_PASSES_TARGET_MMABUILDER_H
+#define ARK_PASSES_TARGET_MMABUILDER_H
+
+#include "passes/target/MmaLoops.h"
+
+namespace mlir::ark {
+
+class MmaStages;
+
+/// Writes the loops of one thread. A row of an operand is shared by four
+/// threads, each of which loads 16 bytes of a piece. An instruction wants other
+/// elements of each: but which ones it multiplies first is all the same for the
+/// sum, as long as both operands agree.
+class MmaBuilder {
+public:
+  MmaBuilder(ImplicitLocOpBuilder &builder, ArrayRef<TensorProduct> products,
+             const MmaShape &shape, ValueRange buffers)
+      : builder(builder), products(products), shape(shape), buffers(buffers) {}
+
+  void build(Value thread, int64_t threads);
+  /// Through stages in the memory of the sums.
+  void buildStaged(Value thread, int64_t threads, Value memory, int64_t count);
+
+private:
+  /// What a thread has loaded of one piece: of every product's columns, then of
+  /// every block of rows.
+  using Piece = SmallVector<Value>;
+
+  Value constant(int64_t number);
+  Value add(Value a, int64_t b);
+  void findPlace(Value thread);
+  void findRows();
+  Value clampRow(Value row, Value buffer, int64_t count);
+  Value load(Value buffer, Value row, Value k);
+  Piece loadPiece(Value k);
+  SmallVector<Value> getWords(Value loaded, int64_t step);
+  void createMma(ArrayRef<Value> columns, ArrayRef<Value> rows,
+                 MutableArrayRef<Value> sums);
+  void store(Value sum, const TensorProduct &product, Value buffer, Value m,
+             Value n);
+  void multiply(const Piece &piece, SmallVectorImpl<Value> &sums);
+  SmallVector<Value> addUp();
+  Piece loadStaged(MmaStages &stages, Value stage, int64_t piece);
+  SmallVector<Value> addUpStaged(MmaStages &stages, int64_t count);
+  void store(ArrayRef<Value> sums);
+
+  /// Sums that one is made of in the end.
+  int64_t getChains() const;
+  SmallVector<Value> createSums();
+
+  ImplicitLocOpBuilder &builder;
+  ArrayRef<TensorProduct> products;
+  const MmaShape &shape;
+  ValueRange buffers;
+  /// The part of the depth, the first column and row of the tile, this thread's
+  /// row of an operand and its number among those that share it.
+  Value part, firstColumn, firstRow, row, number;
+  /// Where this thread's elements begin, and where those of its part end.
+  Value begin, end;
+  /// Of each product's units, by halves, and of the blocks.
+  SmallVector<SmallVector<Value>> columnsOf;
+  SmallVector<Value> rowsOf;
+};
+
+} // namespace mlir::ark
+
+#endif // ARK_PASSES_TARGET_MMABUILDER_H

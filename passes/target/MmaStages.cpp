@@ -1,0 +1,185 @@
+//===- MmaStages.cpp - Factors of products in shared memory ---------------===//
+
+#include "passes/target/MmaStages.h"
+
+#include "passes/target/Aliasing.h"
+#include "passes/target/Lowerings.h"
+#include "passes/target/WideLoad.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+static constexpr int64_t kElementBytes = 2;
+/// Of one row in one piece. Two of them fill all banks.
+static constexpr int64_t kRowBytes = kPieceElements * kElementBytes;
+/// Threads that copy a row's part of a stage.
+static constexpr int64_t kThreadsPerRow =
+    MmaStages::kPieces * kRowBytes / kLoadBytes;
+static constexpr int64_t kMostStages = 3;
+static constexpr unsigned kGlobalSpace = 1, kSharedSpace = 3;
+
+//===----------------------------------------------------------------------===//
+// Room
+//===----------------------------------------------------------------------===//
+
+static int64_t getNumRows(ArrayRef<TensorProduct> products,
+                          const MmaShape &shape) {
+  return shape.getRows() + products.size() * shape.getColumns();
+}
+
+/// Where the second piece begins: beside the first one's banks.
+static int64_t getPieceBytes(ArrayRef<TensorProduct> products,
+                             const MmaShape &shape) {
+  return getNumRows(products, shape) * kRowBytes + kRowBytes;
+}
+
+int64_t MmaStages::getBytes(ArrayRef<TensorProduct> products,
+                            const MmaShape &shape, int64_t count) {
+  return count * shape.parts * kPieces * getPieceBytes(products, shape);
+}
+
+/// Whether all threads copy as many rows of a buffer, all of which are there.
+static bool isEven(Value buffer, int64_t rows, int64_t threads) {
+  bool isGlobal = !getRoot(buffer).getDefiningOp<memref::AllocaOp>();
+  return isGlobal && cast<MemRefType>(buffer.getType()).getDimSize(0) == rows &&
+         rows * kThreadsPerRow % threads == 0;
+}
+
+int64_t MmaStages::choose(ArrayRef<TensorProduct> products,
+                          const MmaShape &shape, int64_t threads,
+                          int64_t bytes) {
+  const TensorProduct &first = products.front();
+  bool fits = !first.isSkinny() && !shape.isRagged &&
+              shape.pieces % kPieces == 0 &&
+              shape.getBusyWarps() * kWarpSize == threads &&
+              isEven(first.left, shape.getRows(), threads) &&
+              llvm::all_of(products, [&](const TensorProduct &product) {
+                return isEven(product.right, shape.getColumns(), threads);
+              });
+  int64_t count = kMostStages;
+  while (count > 1 && getBytes(products, shape, count) > bytes)
+    --count;
+  return fits && count > 1 && shape.pieces / kPieces >= count ? count : 0;
+}
+
+//===----------------------------------------------------------------------===//
+// Code
+//===----------------------------------------------------------------------===//
+
+/// A pointer to an address space.
+static Value getPointer(ImplicitLocOpBuilder &builder, Value address,
+                        unsigned space) {
+  MLIRContext *context = builder.getContext();
+  Value number =
+      arith::IndexCastOp::create(builder, builder.getI64Type(), address);
+  Value generic = LLVM::IntToPtrOp::create(
+      builder, LLVM::LLVMPointerType::get(context), number);
+  return LLVM::AddrSpaceCastOp::create(
+      builder, LLVM::LLVMPointerType::get(context, space), generic);
+}
+
+MmaStages::MmaStages(ImplicitLocOpBuilder &builder,
+                     ArrayRef<TensorProduct> products, const MmaShape &shape,
+                     Value memory, Value thread, int64_t threads)
+    : builder(builder), products(products), shape(shape), threads(threads),
+      thread(thread) {
+  Value address =
+      memref::ExtractAlignedPointerAsIndexOp::create(builder, memory);
+  shared = getPointer(builder, address, kSharedSpace);
+  addSource(products.front().left, shape.getRows());
+  for (const TensorProduct &product : products)
+    addSource(product.right, shape.getColumns());
+}
+
+Value MmaStages::constant(int64_t number) {
+  return arith::ConstantIndexOp::create(builder, number);
+}
+
+Value MmaStages::add(Value a, Value b) {
+  return arith::AddIOp::create(builder, a, b);
+}
+
+Value MmaStages::multiply(Value a, int64_t b) {
+  return arith::MulIOp::create(builder, a, constant(b));
+}
+
+void MmaStages::addSource(Value buffer, int64_t rows) {
+  auto metadata = memref::ExtractStridedMetadataOp::create(builder, buffer);
+  Value begin = memref::ExtractAlignedPointerAsIndexOp::create(builder, buffer);
+  Value address = add(begin, multiply(metadata.getOffset(), kElementBytes));
+  sources.push_back({getPointer(builder, address, kGlobalSpace),
+                     multiply(metadata.getStrides().front(), kElementBytes),
+                     rows});
+}
+
+Value MmaStages::getPlace(Value pointer, Value bytes) {
+  Value number =
+      arith::IndexCastOp::create(builder, builder.getI64Type(), bytes);
+  return LLVM::GEPOp::create(builder, pointer.getType(), builder.getI8Type(),
+                             pointer, ArrayRef<LLVM::GEPArg>{number});
+}
+
+int64_t MmaStages::getStageBytes() const {
+  return getBytes(products, shape, /*count=*/1);
+}
+
+int64_t MmaStages::getFirstRow(unsigned product) const {
+  return shape.getRows() + product * shape.getColumns();
+}
+
+/// Eight threads copy 128 bytes of a row.
+void MmaStages::copy(Value k, Value stage) {
+  int64_t pieceBytes = getPieceBytes(products, shape);
+  Value ownRow =
+      arith::DivUIOp::create(builder, thread, constant(kThreadsPerRow));
+  Value place =
+      arith::RemUIOp::create(builder, thread, constant(kThreadsPerRow));
+  Value from = add(multiply(k, kElementBytes), multiply(place, kLoadBytes));
+  Value half = constant(kThreadsPerRow / kPieces);
+  Value piece = arith::DivUIOp::create(builder, place, half);
+  Value number = arith::RemUIOp::create(builder, place, half);
+  Value to = add(stage, multiply(ownRow, kRowBytes));
+  to = add(to, add(multiply(piece, pieceBytes), multiply(number, kLoadBytes)));
+  int64_t step = threads / kThreadsPerRow;
+  int64_t length = shape.pieces * kPieceElements * kElementBytes;
+  for (int64_t part = 0; part < shape.parts; ++part) {
+    int64_t row = 0;
+    for (const Source &source : sources)
+      for (int64_t own = 0; own < source.rows; own += step, row += step) {
+        Value sourceRow = add(ownRow, constant(own));
+        Value distance =
+            arith::MulIOp::create(builder, sourceRow, source.stride);
+        distance = add(distance, add(from, constant(part * length)));
+        Value target =
+            add(to, constant(part * kPieces * pieceBytes + row * kRowBytes));
+        NVVM::CpAsyncOp::create(builder, getPlace(shared, target),
+                                getPlace(source.pointer, distance), kLoadBytes,
+                                NVVM::LoadCacheModifierKind::CG,
+                                /*cpSize=*/Value());
+      }
+  }
+}
+
+void MmaStages::commit() { NVVM::CpAsyncCommitGroupOp::create(builder); }
+
+void MmaStages::wait(int64_t count) {
+  NVVM::CpAsyncWaitGroupOp::create(builder, count);
+  gpu::BarrierOp::create(builder);
+}
+
+Value MmaStages::load(Value stage, Value part, int64_t piece, Value row,
+                      Value number) {
+  int64_t pieceBytes = getPieceBytes(products, shape);
+  Value bytes = add(stage, multiply(part, kPieces * pieceBytes));
+  bytes =
+      add(bytes, add(multiply(row, kRowBytes), multiply(number, kLoadBytes)));
+  bytes = add(bytes, constant(piece * pieceBytes));
+  auto words = VectorType::get({kLoadBytes / 4}, builder.getI32Type());
+  return LLVM::LoadOp::create(builder, words, getPlace(shared, bytes),
+                              kLoadBytes);
+}
