@@ -44,6 +44,14 @@ static constexpr KernelText kCudaKernel = {
     "CudaKernel.mlir",
 #include "passes/kernel/CudaKernel.mlir.inc"
 };
+static constexpr KernelText kCudaRing = {
+    "CudaRing.mlir",
+#include "passes/kernel/CudaRing.mlir.inc"
+};
+static constexpr KernelText kCudaStream = {
+    "CudaStream.mlir",
+#include "passes/kernel/CudaStream.mlir.inc"
+};
 
 //===----------------------------------------------------------------------===//
 // What is the same for every program
@@ -65,6 +73,9 @@ static LogicalResult addKernelText(ModuleOp module, KernelText kernel) {
   for (Operation &op : llvm::make_early_inc_range(text->getOps())) {
     StringAttr name = SymbolTable::getSymbolName(&op);
     if (Operation *other = symbols.lookup(name)) {
+      // Two texts may need the same of a third.
+      if (isDeclaration(other) && isDeclaration(&op))
+        continue;
       if (!isDeclaration(other) || isDeclaration(&op))
         return other->emitOpError(
                    "has the name of a function of the kernel, '@")
@@ -250,7 +261,8 @@ struct BuildKernelPass : ark::impl::BuildKernelPassBase<BuildKernelPass> {
     case Backend::CPU:
       return SmallVector<KernelText>{kCpuKernel};
     case Backend::CUDA:
-      return SmallVector<KernelText>{kGpuKernel, kCudaKernel};
+      return SmallVector<KernelText>{kGpuKernel, kCudaStream, kCudaRing,
+                                     kCudaKernel};
     case Backend::HIP:
       return kernel.emitOpError("cannot be built for hip: this version makes "
                                 "kernels for cpu and cuda; compile to stage "

@@ -61,3 +61,9 @@ func.func private @ark_any(%predicate: i1) -> i1 {
   %result = arith.cmpi ne, %any, %zero : i32
   return %result : i1
 }
+
+func.func private @ark_sync_warp() {
+  %all = arith.constant -1 : i32
+  nvvm.bar.warp.sync %all : i32
+  return
+}

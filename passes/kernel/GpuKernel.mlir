@@ -5,6 +5,29 @@
 // and that of the backend, which has the primitives that are only declared here.
 // docs/bundle.md describes the records; offsets below are in their 64-bit words.
 
+// Hooks around parameters that pass through shared memory. They do nothing
+// unless ark-stream-parameters gives them a body.
+//
+// All threads: a lane begins so many iterations.
+func.func private @ark_begin_stream(%context: !llvm.ptr, %lane: i64, %iterations: i64) {
+  return
+}
+// All threads: the lane ends.
+func.func private @ark_end_stream() {
+  return
+}
+// The leader: it begins to wait, and has ended that.
+func.func private @ark_begin_wait() {
+  return
+}
+func.func private @ark_end_wait() {
+  return
+}
+// All other threads, meanwhile.
+func.func private @ark_idle() {
+  return
+}
+
 // Runs vCTAs [begin, end) of a task.
 func.func private @ark_run(%context: !llvm.ptr, %task: i64, %begin: i64, %end: i64)
 // Whether this kernel can record when its instructions ran.
@@ -57,6 +80,7 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   %last_field = llvm.getelementptr %lane_row[2] : (!llvm.ptr) -> !llvm.ptr, i32
   %last_i32 = llvm.load %last_field : !llvm.ptr -> i32
   %last = arith.extsi %last_i32 : i32 to i64
+  func.call @ark_begin_stream(%context, %lane, %iterations) : (!llvm.ptr, i64, i64) -> ()
   cf.br ^iteration(%zero : i64)
 
 ^iteration(%iteration: i64):
@@ -146,6 +170,7 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   cf.br ^instruction(%next_index : i64)
 
 ^finish(%result: i32):
+  func.call @ark_end_stream() : () -> ()
   return %result : i32
 }
 
@@ -196,9 +221,14 @@ func.func private @ark_wait(%context: !llvm.ptr, %lane: i64, %instruction: i64, 
   %one = arith.constant 1 : i64
   %many = arith.constant 32 : i64
   %leads = func.call @ark_is_leader() : () -> i1
-  cf.cond_br %leads, ^start, ^join(%good : i32)
+  cf.cond_br %leads, ^start, ^idle
+
+^idle:
+  func.call @ark_idle() : () -> ()
+  cf.br ^join(%good : i32)
 
 ^start:
+  func.call @ark_begin_wait() : () -> ()
   %counter = func.call @ark_counter(%context, %semaphore) : (!llvm.ptr, i64) -> !llvm.ptr
   %report_field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64
   %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
@@ -216,7 +246,7 @@ func.func private @ark_wait(%context: !llvm.ptr, %lane: i64, %instruction: i64, 
   // The difference is right even after the counter has wrapped.
   %missing = arith.subi %target, %seen : i64
   %arrived = arith.cmpi sle, %missing, %zero : i64
-  cf.cond_br %arrived, ^join(%good : i32), ^again
+  cf.cond_br %arrived, ^ended(%good : i32), ^again
 
 ^again:
   %more = arith.addi %tries, %one : i64
@@ -227,7 +257,7 @@ func.func private @ark_wait(%context: !llvm.ptr, %lane: i64, %instruction: i64, 
   %abort = func.call @ark_load_relaxed(%report) : (!llvm.ptr) -> i64
   %aborted = arith.cmpi ne, %abort, %zero : i64
   %abort_code = arith.trunci %abort : i64 to i32
-  cf.cond_br %aborted, ^join(%abort_code : i32), ^deadline
+  cf.cond_br %aborted, ^ended(%abort_code : i32), ^deadline
 
 ^deadline:
   %now = func.call @ark_now() : () -> i64
@@ -238,7 +268,11 @@ func.func private @ark_wait(%context: !llvm.ptr, %lane: i64, %instruction: i64, 
 ^hang:
   %hang_code = func.call @ark_report_hang(%report, %lane, %instruction, %semaphore, %seen, %target)
       : (!llvm.ptr, i64, i64, i64, i64, i64) -> i32
-  cf.br ^join(%hang_code : i32)
+  cf.br ^ended(%hang_code : i32)
+
+^ended(%seen_code: i32):
+  func.call @ark_end_wait() : () -> ()
+  cf.br ^join(%seen_code : i32)
 
 ^join(%code: i32):
   %failed = arith.cmpi ne, %code, %good : i32

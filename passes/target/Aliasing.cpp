@@ -2,6 +2,8 @@
 
 #include "passes/target/Aliasing.h"
 
+#include "passes/target/Bodies.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -117,9 +119,11 @@ static bool isOpaque(Value value) {
 }
 
 static void addCall(func::CallOp call, SmallVectorImpl<Access> &accesses) {
-  for (Value operand : call.getOperands())
+  size_t numRead =
+      isCooperative(call) ? call.getNumOperands() - getNumWritten(call) : 0;
+  for (auto [number, operand] : llvm::enumerate(call.getOperands()))
     if (isa<MemRefType>(operand.getType()))
-      accesses.push_back({operand, /*writes=*/true});
+      accesses.push_back({operand, /*writes=*/number >= numRead});
     else if (isOpaque(operand))
       accesses.push_back({Value(), /*writes=*/true});
 }

@@ -27,3 +27,16 @@ scf::ForOp ark::getVctaLoop(func::FuncOp body) {
       return loop;
   return {};
 }
+
+static constexpr llvm::StringLiteral kCooperativeAttr = "cooperative";
+
+bool ark::isCooperative(Operation *op) { return op->hasAttr(kCooperativeAttr); }
+
+int64_t ark::getNumWritten(Operation *cooperative) {
+  return cooperative->getAttrOfType<IntegerAttr>(kCooperativeAttr).getInt();
+}
+
+void ark::setCooperative(Operation *op, int64_t numWritten) {
+  Builder builder(op->getContext());
+  op->setAttr(kCooperativeAttr, builder.getI64IntegerAttr(numWritten));
+}

@@ -16,6 +16,12 @@ SmallVector<func::FuncOp> getBodies(ModuleOp module);
 /// The loop over the vCTAs that a body is called for; null where it has none.
 scf::ForOp getVctaLoop(func::FuncOp body);
 
+/// A call in a body that all threads make together. It writes so many of the
+/// last buffers that it is given, and reads the others.
+bool isCooperative(Operation *op);
+int64_t getNumWritten(Operation *cooperative);
+void setCooperative(Operation *op, int64_t numWritten);
+
 } // namespace mlir::ark
 
 #endif // ARK_PASSES_TARGET_BODIES_H

@@ -29,8 +29,9 @@ static constexpr llvm::StringLiteral kStay = "ark_stay";
 
 /// The version of PTX that has all of an architecture's instructions.
 static StringRef getPtxFeature(StringRef arch) {
-  return arch.starts_with("sm_10") || arch.starts_with("sm_12") ? "+ptx87"
-                                                                : "+ptx80";
+  if (arch.starts_with("sm_10") || arch.starts_with("sm_12"))
+    return "+ptx87";
+  return arch.starts_with("sm_9") ? "+ptx86" : "+ptx80";
 }
 
 static gpu::GPUModuleOp createGpuModule(ModuleOp module, TargetAttr target) {

@@ -41,6 +41,7 @@ static void addLoops(OpPassManager &pm, int64_t threads) {
   pm.addNestedPass<func::FuncOp>(ark::createRelaxReductionsPass());
   pm.addPass(ark::createHoistInvariantsPass());
   pm.addPass(ark::createUseTensorCoresPass({threads}));
+  pm.addPass(ark::createStreamParametersPass());
   pm.addPass(ark::createBodiesToLoopsPass());
   pm.addNestedPass<func::FuncOp>(createConvertLinalgToParallelLoopsPass());
   pm.addPass(ark::createMergeVctasPass());

@@ -319,7 +319,7 @@ LogicalResult ThreadMapper::mapBlock(Block &block) {
       result = inlineMapped(loop);
     else if (hasParallelLoop(op))
       result = mapControlFlow(op);
-    else if (mayWrite(op))
+    else if (mayWrite(op) && !isCooperative(&op))
       result = leaveToOne(op);
     else
       separate(op, getAccesses(&op));

@@ -262,6 +262,55 @@ def UseTensorCoresPass : Pass<"ark-use-tensor-cores", "::mlir::ModuleOp"> {
   ];
 }
 
+def StreamParametersPass
+    : Pass<"ark-stream-parameters", "::mlir::ModuleOp"> {
+  let summary = "Copy parameters to shared memory before the runs that read them";
+  let description = [{
+    A product of one row with rows of a parameter, of which every vCTA has its
+    own, reads each byte once, and what a lane will read is known when it starts.
+    From sm_90 on, every warp has a ring of slots in shared memory and asks for
+    pieces of parameters in the order in which it reads them, across tasks, with
+    copies that run by themselves. So memory stays busy while lanes wait for each
+    other. A function for each product adds up all rows of a run; the loop over
+    vCTAs reads the sums. `CudaStream.mlir` has what is the same for all products.
+
+    ```mlir
+    scf.for %v = %begin to %end step %c1 {
+      %w = memref.subview %arg5[%v * 16, 0] [16, 2048] [1, 1] : ...
+      linalg.generic ... ins(%x, %w : memref<1x2048xbf16>, memref<16x2048xbf16, ...>) outs(%t : memref<1x16xf32>)
+    }
+    // =>
+    func.call @ark_stream_run(%c1_i32) : (i32) -> ()
+    func.call @body_stream(%begin, %end, %x, %sums) {cooperative = 1 : i64} : (index, index, memref<1x2048xbf16>, memref<2x16xf32>) -> ()
+    scf.for %v = %begin to %end step %c1 {
+      %s0 = memref.subview %sums[0, (%v - %begin) * 16] [1, 16] [1, 1] : ...
+      %s1 = memref.subview %sums[1, (%v - %begin) * 16] [1, 16] [1, 1] : ...
+      linalg.generic ... ins(%s0, %s1 : memref<1x16xf32, ...>, memref<1x16xf32, ...>) outs(%t : memref<1x16xf32>)
+    }
+    ```
+
+    Where a norm or the like makes the row, each warp computes it by itself; what
+    ops after the product read of arguments is asked for before it.
+  }];
+  let options = [
+    Option<"maxDepth", "max-depth", "int64_t", /*default=*/"5",
+           "Slots of a warp, at most; 0: do not stream">,
+    Option<"pace", "pace", "int64_t", /*default=*/"130",
+           "Clocks between two pieces that an SM asks for ahead of their run">,
+    Option<"tableBytes", "table-bytes", "int64_t", /*default=*/"16384",
+           "Shared memory that is left to the kernel's tables">,
+  ];
+  let statistics = [
+    Statistic<"numProducts", "products", "Products whose parameters are streamed">,
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+    "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
+  ];
+}
+
 def BodiesToLoopsPass : Pass<"ark-bodies-to-loops", "::mlir::ModuleOp"> {
   let summary = "Write structured ops as parallel loops that threads can share";
   let description = [{
@@ -499,7 +548,7 @@ def BuildGpuModulePass : Pass<"ark-build-gpu-module", "::mlir::ModuleOp"> {
     ```mlir
     func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 { ... }
     // =>
-    gpu.module @ark_gpu [#nvvm.target<O = 3, chip = "sm_90a", features = "+ptx80">] {
+    gpu.module @ark_gpu [#nvvm.target<O = 3, chip = "sm_90a", features = "+ptx86">] {
       func.func private @ark_walk(%context: !llvm.ptr, %lane: i64) -> i32 { ... }
       gpu.func @ark_kernel(%context: !llvm.ptr) kernel { ... }
     }

@@ -39,6 +39,10 @@ struct PlaceInSharedMemoryPass
   using PlaceInSharedMemoryPassBase::PlaceInSharedMemoryPassBase;
 
   void runOnOperation() override {
+    // What other passes have placed already stays.
+    for (auto kernel : getOperation().getOps<KernelOp>())
+      begin = most = std::max<int64_t>(
+          most, llvm::alignTo(getSharedBytes(kernel), kSharedAlignment));
     for (func::FuncOp body : getBodies(getOperation())) {
       SmallVector<memref::AllocaOp> temporaries;
       body.walk([&](memref::AllocaOp op) { temporaries.push_back(op); });
@@ -47,14 +51,15 @@ struct PlaceInSharedMemoryPass
     }
     for (auto kernel : getOperation().getOps<KernelOp>())
       setSharedBytes(kernel, most);
-    most = 0;
+    begin = most = 0;
   }
 
 private:
   LogicalResult place(ArrayRef<memref::AllocaOp> temporaries);
 
-  /// Bytes that the bodies so far need, at most.
-  int64_t most = 0;
+  /// Where temporaries begin, and where those of the bodies so far end, at
+  /// most.
+  int64_t begin = 0, most = 0;
 };
 } // namespace
 
@@ -62,7 +67,7 @@ private:
 LogicalResult
 PlaceInSharedMemoryPass::place(ArrayRef<memref::AllocaOp> temporaries) {
   LLVM::GlobalOp memory = getSharedMemory(getOperation());
-  int64_t offset = 0;
+  int64_t offset = begin;
   for (memref::AllocaOp temporary : temporaries) {
     if (!temporary.getType().hasStaticShape() ||
         !isa<func::FuncOp>(temporary->getParentOp()))

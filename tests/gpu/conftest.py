@@ -32,13 +32,12 @@ def torch() -> Any:
     return module
 
 
-@pytest.fixture
-def arrays() -> dict[str, Any]:
-    """Inputs, outputs and bounds of the program `weights`, by `input.x` and so on."""
-    executable = ark.load(FOLDER / "weights.arkbin")
+def read_arrays(name: str) -> dict[str, Any]:
+    """Inputs, parameters, outputs and bounds of a program, by `input.x` and so on."""
+    executable = ark.load(FOLDER / f"{name}.arkbin")
     buffers = executable.inputs + executable.parameters
     executable.close()
-    with np.load(FOLDER / "weights.npz") as file:
+    with np.load(FOLDER / f"{name}.npz") as file:
         result = {name: file[name] for name in file.files}
     for buffer in buffers:
         data = result[f"input.{buffer.name}"]
@@ -46,6 +45,18 @@ def arrays() -> dict[str, Any]:
             buffer.shape
         )
     return result
+
+
+@pytest.fixture
+def arrays() -> dict[str, Any]:
+    """Of the program `weights`."""
+    return read_arrays("weights")
+
+
+@pytest.fixture
+def block() -> dict[str, Any]:
+    """Of the program `streams`."""
+    return read_arrays("streams")
 
 
 @pytest.fixture

@@ -40,9 +40,10 @@ def export(case: Any, dtype: Any, path: Path, target: str, tests: dict[str, Any]
 
 def write(
     program: ark.Program, inputs: dict[str, Any], path: Path, target: str, **options: Any
-) -> None:
+) -> ark.Executable:
     """A bundle, and beside it inputs, expected outputs and their bounds."""
-    ark.compile(program, target=target, **options).save(path.with_suffix(".arkbin"))
+    executable = ark.compile(program, target=target, **options)
+    executable.save(path.with_suffix(".arkbin"))
     expected = ark.reference.evaluate(program, inputs, bound=True)
     arrays: dict[str, Any] = {}
     for name, array in inputs.items():
@@ -52,6 +53,7 @@ def write(
         arrays[f"output.{name}"] = array
         arrays[f"bound.{name}"] = expected.bounds[name]
     np.savez(path.with_suffix(".npz"), **arrays)
+    return executable
 
 
 def export_hang(path: Path, target: str) -> None:
@@ -63,11 +65,37 @@ def export_hang(path: Path, target: str) -> None:
         ark.output("y", ark.reduce_sum(x, axis=0))
     executable = ark.compile(program, target=target)
     executable.save(path / "good.arkbin")
+    spoil(executable).save(path / "hang.arkbin")
+
+
+def spoil(executable: ark.Executable) -> ark.Executable:
+    """The first wait asks for an arrival too many."""
     bundle = executable.bundle
     instructions = np.frombuffer(bundle.sections["instructions"], np.int32).reshape(-1, 4).copy()
     instructions[np.argmax(instructions[:, 0] == WAIT), 2] += 1
     sections = {**bundle.sections, "instructions": instructions.tobytes()}
-    ark.Executable.from_parts(bundle.manifest, sections).save(path / "hang.arkbin")
+    return ark.Executable.from_parts(bundle.manifest, sections)
+
+
+def export_streams(path: Path, target: str) -> None:
+    """A block of a decoder for one token: its parameters pass through shared memory. Odd numbers
+    of rows, and rows of one, two and four pieces; and one of whose waits never ends."""
+    random = np.random.default_rng(0)
+    shapes = {"g": (512,), "gate": (4099, 512), "up": (4099, 512), "mix": (2048, 2048)}
+    shapes |= {"down": (512, 4096)}
+    with ark.Program("streams") as program:
+        x = ark.input("x", (1, 512), ark.bf16)
+        g, gate, up, mix, down = (ark.parameter(n, s, ark.bf16) for n, s in shapes.items())
+        h = ark.rmsnorm(x, g)
+        h = ark.silu(ark.matmul(h, gate, transpose_other=True)) * ark.matmul(
+            h, up, transpose_other=True
+        )
+        ark.output("mixed", ark.matmul(h[:, 1:2049], mix, transpose_other=True))
+        ark.output("y", ark.matmul(h[:, :4096], down, transpose_other=True) + x)
+    arrays = {n: random.standard_normal(s) * 0.1 for n, s in {"x": (1, 512), **shapes}.items()}
+    arrays = {n: a.astype(ark.bf16.numpy) for n, a in arrays.items()}
+    executable = write(program, arrays, path / "streams", target)
+    spoil(executable).save(path / "streams-hang.arkbin")
 
 
 def export_stop(path: Path, target: str) -> None:
@@ -138,6 +166,7 @@ def main(folder: str, target: str = "cuda:sm_90a") -> None:
     export_hang(root, target)
     export_stop(root, target)
     export_arrays(root, target)
+    export_streams(root, target)
     print(f"{len(pairs)} bundles for {target} in {root}")
 
 

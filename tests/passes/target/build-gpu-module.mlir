@@ -3,7 +3,7 @@
 // The tables stay; the code moves.
 // CHECK: module attributes {{{.*}}gpu.container_module
 // CHECK-NEXT: ark.kernel @k
-// CHECK: gpu.module @ark_gpu [#nvvm.target<O = 3, chip = "sm_90a", features = "+ptx80">] attributes {llvm.data_layout = "e-p6:32:32-i64:64-{{.*}}"} {
+// CHECK: gpu.module @ark_gpu [#nvvm.target<O = 3, chip = "sm_90a", features = "+ptx86">] attributes {llvm.data_layout = "e-p6:32:32-i64:64-{{.*}}"} {
 // CHECK: llvm.mlir.global external @ark_shared_memory
 // CHECK: func.func private @body(
 // CHECK: func.func private @ark_walk(%{{.+}}: !llvm.ptr, %{{.+}}: i64) -> i32

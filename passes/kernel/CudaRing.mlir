@@ -1,0 +1,337 @@
+// Parameters through shared memory, from sm_90 on.
+//
+// Each warp has a ring of slots. It asks for pieces of parameters in the order in
+// which it will read them, across tasks, since a schedule says at compile time
+// what a lane reads; a slot that was read is asked for again at once. So memory
+// is busy while lanes wait for each other. ark-stream-parameters writes the
+// functions that are only declared here, and the loops that read; CudaStream.mlir
+// has what those call.
+//
+// A segment is what one product of one run reads: consecutive pieces of equal
+// size, dealt to the warps in turn. A lane's segments lie in shared memory, each
+// as its address and, from bit 0, 32 and 48 on, how many pieces it has, their
+// bytes, and which warp has the first one.
+//
+// What a warp knows, in 32-bit words. Its first thread writes them.
+//
+//   0  pieces that it has read
+//   1  pieces that it has asked for
+//   2  row of the segment that it asks for; -1 after the last one
+//   3  pieces of it that it has not asked for
+//   4  segments before that one since the kernel began
+//   5  row of the segment that it reads next
+//   6  segments before that one since the kernel began
+//   7  segments before the end of the run that has begun last
+//   8  waits of the lane that have begun
+//   9  iterations that it asks for, beyond the present one
+//  10  bytes of the next piece; 12 and 13, its address
+
+// Of the rings in shared memory: what warps know, the barrier of every slot,
+// the lane's segments, slots.
+func.func private @ark_stream_warps() -> !llvm.ptr<3>
+func.func private @ark_stream_barriers() -> !llvm.ptr<3>
+func.func private @ark_stream_table() -> !llvm.ptr<3>
+func.func private @ark_stream_slots() -> !llvm.ptr<3>
+// Slots of a warp, and bytes of a slot.
+func.func private @ark_stream_depth() -> i32
+func.func private @ark_stream_slot_bytes() -> i32
+// Clocks between two pieces that an SM asks for ahead of their run.
+func.func private @ark_stream_pace() -> i32
+// Segments of all lanes: the number of the first one of every lane, and of what
+// follows the last one; then three words each: buffer, offset, the rest.
+func.func private @ark_stream_segments() -> !llvm.ptr<1>
+// Where those begin.
+func.func private @ark_stream_first_segment() -> i64
+// In shared memory: waits of the lane that have ended, and how many segments it has.
+func.func private @ark_stream_lane() -> !llvm.ptr<3>
+
+//===----------------------------------------------------------------------===//
+// Threads
+//===----------------------------------------------------------------------===//
+
+func.func private @ark_stream_warp() -> i32 {
+  %size = arith.constant 32 : index
+  %thread = gpu.thread_id x
+  %warp = arith.divui %thread, %size : index
+  %number = arith.index_cast %warp : index to i32
+  return %number : i32
+}
+
+// Whether this is the first thread of its warp.
+func.func private @ark_stream_leads() -> i1 {
+  %size = arith.constant 32 : index
+  %zero = arith.constant 0 : index
+  %thread = gpu.thread_id x
+  %rank = arith.remui %thread, %size : index
+  %leads = arith.cmpi eq, %rank, %zero : index
+  return %leads : i1
+}
+
+func.func private @ark_stream_field(%field: i32) -> !llvm.ptr<3> {
+  %words = arith.constant 16 : i32
+  %warps = func.call @ark_stream_warps() : () -> !llvm.ptr<3>
+  %warp = func.call @ark_stream_warp() : () -> i32
+  %first = arith.muli %warp, %words : i32
+  %word = arith.addi %first, %field : i32
+  %place = llvm.getelementptr %warps[%word] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i32
+  return %place : !llvm.ptr<3>
+}
+
+func.func private @ark_stream_get(%field: i32) -> i32 {
+  %place = func.call @ark_stream_field(%field) : (i32) -> !llvm.ptr<3>
+  %value = llvm.load %place : !llvm.ptr<3> -> i32
+  return %value : i32
+}
+
+func.func private @ark_stream_set(%field: i32, %value: i32) {
+  %place = func.call @ark_stream_field(%field) : (i32) -> !llvm.ptr<3>
+  llvm.store %value, %place : i32, !llvm.ptr<3>
+  return
+}
+
+//===----------------------------------------------------------------------===//
+// Segments
+//===----------------------------------------------------------------------===//
+
+func.func private @ark_stream_count() -> i32 {
+  %lane = func.call @ark_stream_lane() : () -> !llvm.ptr<3>
+  %place = llvm.getelementptr %lane[1] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i32
+  %count = llvm.load %place : !llvm.ptr<3> -> i32
+  return %count : i32
+}
+
+// How many pieces a segment has, which is the first one of this warp, and bytes.
+func.func private @ark_stream_row(%row: i32) -> (i32, i32, i32) {
+  %last_warp = arith.constant 15 : i32
+  %half = arith.constant 32 : i64
+  %more = arith.constant 48 : i64
+  %mask = arith.constant 65535 : i32
+  %two = arith.constant 2 : i32
+  %one = arith.constant 1 : i32
+  %table = func.call @ark_stream_table() : () -> !llvm.ptr<3>
+  %double = arith.muli %row, %two : i32
+  %word = arith.addi %double, %one : i32
+  %place = llvm.getelementptr %table[%word] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i64
+  %packed = llvm.load %place : !llvm.ptr<3> -> i64
+  %count = arith.trunci %packed : i64 to i32
+  %high = arith.shrui %packed, %half : i64
+  %high_i32 = arith.trunci %high : i64 to i32
+  %bytes = arith.andi %high_i32, %mask : i32
+  %top = arith.shrui %packed, %more : i64
+  %start = arith.trunci %top : i64 to i32
+  %warp = func.call @ark_stream_warp() : () -> i32
+  %distance = arith.subi %warp, %start : i32
+  %first = arith.andi %distance, %last_warp : i32
+  return %count, %first, %bytes : i32, i32, i32
+}
+
+// Of a segment: how many pieces this warp has, bytes, and the address of its first.
+func.func private @ark_stream_share(%row: i32) -> (i32, i32, i64) {
+  %zero = arith.constant 0 : i32
+  %last_warp = arith.constant 15 : i32
+  %shift = arith.constant 4 : i32
+  %two = arith.constant 2 : i32
+  %count, %first, %bytes = func.call @ark_stream_row(%row) : (i32) -> (i32, i32, i32)
+  %others = arith.subi %count, %first : i32
+  %rounded = arith.addi %others, %last_warp : i32
+  %shares = arith.shrsi %rounded, %shift : i32
+  %pieces = arith.maxsi %shares, %zero : i32
+  %table = func.call @ark_stream_table() : () -> !llvm.ptr<3>
+  %word = arith.muli %row, %two : i32
+  %place = llvm.getelementptr %table[%word] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i64
+  %base = llvm.load %place : !llvm.ptr<3> -> i64
+  %skipped = arith.muli %first, %bytes : i32
+  %skipped_i64 = arith.extui %skipped : i32 to i64
+  %address = arith.addi %base, %skipped_i64 : i64
+  return %pieces, %bytes, %address : i32, i32, i64
+}
+
+// The barrier of slot `number` of the ring, and its parity once that piece is there.
+func.func private @ark_stream_slot(%number: i32) -> (i32, !llvm.ptr<3>, i32) {
+  %one = arith.constant 1 : i32
+  %depth = func.call @ark_stream_depth() : () -> i32
+  %slot = arith.remui %number, %depth : i32
+  %round = arith.divui %number, %depth : i32
+  %parity = arith.andi %round, %one : i32
+  %warp = func.call @ark_stream_warp() : () -> i32
+  %first = arith.muli %warp, %depth : i32
+  %index = arith.addi %first, %slot : i32
+  %barriers = func.call @ark_stream_barriers() : () -> !llvm.ptr<3>
+  %barrier = llvm.getelementptr %barriers[%index] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i64
+  return %index, %barrier, %parity : i32, !llvm.ptr<3>, i32
+}
+
+func.func private @ark_stream_place(%index: i32) -> !llvm.ptr<3> {
+  %bytes = func.call @ark_stream_slot_bytes() : () -> i32
+  %offset = arith.muli %index, %bytes : i32
+  %slots = func.call @ark_stream_slots() : () -> !llvm.ptr<3>
+  %place = llvm.getelementptr %slots[%offset] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i8
+  return %place : !llvm.ptr<3>
+}
+
+//===----------------------------------------------------------------------===//
+// Asking
+//===----------------------------------------------------------------------===//
+
+// By the first thread of a warp: goes on to the next segment of which this warp
+// has a piece, from the one at `row`, which may be that. None is left where a
+// whole round has none.
+func.func private @ark_stream_seek(%row: i32) {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %none = arith.constant -1 : i32
+  %row_field = arith.constant 2 : i32
+  %left_field = arith.constant 3 : i32
+  %ahead_field = arith.constant 4 : i32
+  %laps_field = arith.constant 9 : i32
+  %bytes_field = arith.constant 10 : i32
+  %address_field = arith.constant 12 : i32
+  %rows = func.call @ark_stream_count() : () -> i32
+  %ahead = func.call @ark_stream_get(%ahead_field) : (i32) -> i32
+  %laps = func.call @ark_stream_get(%laps_field) : (i32) -> i32
+  %inside = arith.cmpi slt, %row, %rows : i32
+  cf.cond_br %inside, ^look(%row, %ahead, %laps, %zero : i32, i32, i32, i32),
+      ^wrap(%ahead, %laps, %zero : i32, i32, i32)
+
+^look(%at: i32, %passed: i32, %left_laps: i32, %tries: i32):
+  %pieces, %bytes, %address = func.call @ark_stream_share(%at) : (i32) -> (i32, i32, i64)
+  %has = arith.cmpi sgt, %pieces, %zero : i32
+  cf.cond_br %has, ^store, ^next
+
+^next:
+  %tired = arith.cmpi ugt, %tries, %rows : i32
+  cf.cond_br %tired, ^end, ^advance
+
+^advance:
+  %following = arith.addi %at, %one : i32
+  %next_passed = arith.addi %passed, %one : i32
+  %next_tries = arith.addi %tries, %one : i32
+  %stays = arith.cmpi slt, %following, %rows : i32
+  cf.cond_br %stays, ^look(%following, %next_passed, %left_laps, %next_tries : i32, i32, i32, i32),
+      ^wrap(%next_passed, %left_laps, %next_tries : i32, i32, i32)
+
+^wrap(%wrap_passed: i32, %wrap_laps: i32, %wrap_tries: i32):
+  %fewer = arith.subi %wrap_laps, %one : i32
+  %over = arith.cmpi slt, %fewer, %zero : i32
+  %empty = arith.cmpi eq, %rows, %zero : i32
+  %ends = arith.ori %over, %empty : i1
+  cf.cond_br %ends, ^end, ^look(%zero, %wrap_passed, %fewer, %wrap_tries : i32, i32, i32, i32)
+
+^store:
+  func.call @ark_stream_set(%row_field, %at) : (i32, i32) -> ()
+  func.call @ark_stream_set(%left_field, %pieces) : (i32, i32) -> ()
+  func.call @ark_stream_set(%ahead_field, %passed) : (i32, i32) -> ()
+  func.call @ark_stream_set(%laps_field, %left_laps) : (i32, i32) -> ()
+  func.call @ark_stream_set(%bytes_field, %bytes) : (i32, i32) -> ()
+  %place = func.call @ark_stream_field(%address_field) : (i32) -> !llvm.ptr<3>
+  llvm.store %address, %place : i64, !llvm.ptr<3>
+  return
+
+^end:
+  func.call @ark_stream_set(%row_field, %none) : (i32, i32) -> ()
+  func.call @ark_stream_set(%left_field, %zero) : (i32, i32) -> ()
+  return
+}
+
+// By one thread: asks for a piece, number `number` of the ring.
+func.func private @ark_stream_copy(%number: i32, %address: i64, %bytes: i32) {
+  %index, %barrier, %parity = func.call @ark_stream_slot(%number)
+      : (i32) -> (i32, !llvm.ptr<3>, i32)
+  %from = llvm.inttoptr %address : i64 to !llvm.ptr<1>
+  %to = func.call @ark_stream_place(%index) : (i32) -> !llvm.ptr<3>
+  nvvm.mbarrier.arrive.expect_tx %barrier, %bytes : !llvm.ptr<3>, i32
+  nvvm.cp.async.bulk.shared.cluster.global %to, %from, %barrier, %bytes
+      : !llvm.ptr<3>, !llvm.ptr<1>
+  return
+}
+
+// By the first thread of a warp: asks for its next piece, for which there is a slot.
+func.func private @ark_stream_ask() {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %warps = arith.constant 16 : i32
+  %asked_field = arith.constant 1 : i32
+  %row_field = arith.constant 2 : i32
+  %left_field = arith.constant 3 : i32
+  %ahead_field = arith.constant 4 : i32
+  %bytes_field = arith.constant 10 : i32
+  %address_field = arith.constant 12 : i32
+  %asked = func.call @ark_stream_get(%asked_field) : (i32) -> i32
+  %left = func.call @ark_stream_get(%left_field) : (i32) -> i32
+  %bytes = func.call @ark_stream_get(%bytes_field) : (i32) -> i32
+  %place = func.call @ark_stream_field(%address_field) : (i32) -> !llvm.ptr<3>
+  %address = llvm.load %place : !llvm.ptr<3> -> i64
+  func.call @ark_stream_copy(%asked, %address, %bytes) : (i32, i64, i32) -> ()
+  %more = arith.addi %asked, %one : i32
+  func.call @ark_stream_set(%asked_field, %more) : (i32, i32) -> ()
+  %fewer = arith.subi %left, %one : i32
+  %is_last = arith.cmpi eq, %fewer, %zero : i32
+  cf.cond_br %is_last, ^seek, ^step
+
+^step:
+  %distance = arith.muli %bytes, %warps : i32
+  %distance_i64 = arith.extui %distance : i32 to i64
+  %next = arith.addi %address, %distance_i64 : i64
+  llvm.store %next, %place : i64, !llvm.ptr<3>
+  func.call @ark_stream_set(%left_field, %fewer) : (i32, i32) -> ()
+  return
+
+^seek:
+  func.call @ark_stream_leave() : () -> ()
+  return
+}
+
+// By the first thread of a warp: it has asked for all of its segment.
+func.func private @ark_stream_leave() {
+  %one = arith.constant 1 : i32
+  %row_field = arith.constant 2 : i32
+  %ahead_field = arith.constant 4 : i32
+  %row = func.call @ark_stream_get(%row_field) : (i32) -> i32
+  %next_row = arith.addi %row, %one : i32
+  %ahead = func.call @ark_stream_get(%ahead_field) : (i32) -> i32
+  %next_ahead = arith.addi %ahead, %one : i32
+  func.call @ark_stream_set(%ahead_field, %next_ahead) : (i32, i32) -> ()
+  func.call @ark_stream_seek(%next_row) : (i32) -> ()
+  return
+}
+
+// Whether the warp has a slot and a piece for it.
+func.func private @ark_stream_can_ask() -> i1 {
+  %zero = arith.constant 0 : i32
+  %read_field = arith.constant 0 : i32
+  %asked_field = arith.constant 1 : i32
+  %row_field = arith.constant 2 : i32
+  %depth = func.call @ark_stream_depth() : () -> i32
+  %read = func.call @ark_stream_get(%read_field) : (i32) -> i32
+  %asked = func.call @ark_stream_get(%asked_field) : (i32) -> i32
+  %row = func.call @ark_stream_get(%row_field) : (i32) -> i32
+  %used = arith.subi %asked, %read : i32
+  %is_free = arith.cmpi slt, %used, %depth : i32
+  %is_left = arith.cmpi sge, %row, %zero : i32
+  %can = arith.andi %is_free, %is_left : i1
+  return %can : i1
+}
+
+// By the first thread of a warp: asks for pieces of the run that has begun.
+func.func private @ark_stream_ask_begun() {
+  %zero = arith.constant 0 : i32
+  %ahead_field = arith.constant 4 : i32
+  %begun_field = arith.constant 7 : i32
+  cf.br ^look
+
+^look:
+  %can = func.call @ark_stream_can_ask() : () -> i1
+  %ahead = func.call @ark_stream_get(%ahead_field) : (i32) -> i32
+  %begun = func.call @ark_stream_get(%begun_field) : (i32) -> i32
+  %distance = arith.subi %begun, %ahead : i32
+  %is_begun = arith.cmpi sgt, %distance, %zero : i32
+  %asks = arith.andi %can, %is_begun : i1
+  cf.cond_br %asks, ^ask, ^finish
+
+^ask:
+  func.call @ark_stream_ask() : () -> ()
+  cf.br ^look
+
+^finish:
+  return
+}

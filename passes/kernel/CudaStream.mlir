@@ -1,0 +1,417 @@
+// Loops that read rings, and what a lane does about them when it begins, waits and
+// ends. CudaRing.mlir has the rings.
+
+func.func private @ark_stream_ask()
+func.func private @ark_stream_ask_begun()
+func.func private @ark_stream_can_ask() -> i1
+func.func private @ark_stream_copy(%number: i32, %address: i64, %bytes: i32)
+func.func private @ark_stream_count() -> i32
+func.func private @ark_stream_depth() -> i32
+func.func private @ark_stream_field(%field: i32) -> !llvm.ptr<3>
+func.func private @ark_stream_first_segment() -> i64
+func.func private @ark_stream_get(%field: i32) -> i32
+func.func private @ark_stream_lane() -> !llvm.ptr<3>
+func.func private @ark_stream_leads() -> i1
+func.func private @ark_stream_leave()
+func.func private @ark_stream_pace() -> i32
+func.func private @ark_stream_place(%index: i32) -> !llvm.ptr<3>
+func.func private @ark_stream_row(%row: i32) -> (i32, i32, i32)
+func.func private @ark_stream_seek(%row: i32)
+func.func private @ark_stream_segments() -> !llvm.ptr<1>
+func.func private @ark_stream_set(%field: i32, %value: i32)
+func.func private @ark_stream_share(%row: i32) -> (i32, i32, i64)
+func.func private @ark_stream_slot(%number: i32) -> (i32, !llvm.ptr<3>, i32)
+func.func private @ark_stream_table() -> !llvm.ptr<3>
+func.func private @ark_stream_warp() -> i32
+func.func private @ark_sync_warp()
+
+//===----------------------------------------------------------------------===//
+// Reading
+//===----------------------------------------------------------------------===//
+
+// By all threads, when a run begins that reads so many segments.
+func.func private @ark_stream_run(%segments: i32) {
+  %reading_field = arith.constant 6 : i32
+  %begun_field = arith.constant 7 : i32
+  %leads = func.call @ark_stream_leads() : () -> i1
+  cf.cond_br %leads, ^ask, ^finish
+
+^ask:
+  %reading = func.call @ark_stream_get(%reading_field) : (i32) -> i32
+  %begun = arith.addi %reading, %segments : i32
+  func.call @ark_stream_set(%begun_field, %begun) : (i32, i32) -> ()
+  func.call @ark_stream_ask_begun() : () -> ()
+  cf.br ^finish
+
+^finish:
+  return
+}
+
+// By all threads: the first piece of this warp in the segment that it reads
+// next, and how many pieces that has; what the ring has read and asked for, and
+// what it asks for next: a row, the segments before it, how many pieces, their
+// bytes and the address. All threads keep that while they read.
+func.func private @ark_stream_open() -> (index, index, i32, i32, i32, i32, i32, i32, i64) {
+  %read_field = arith.constant 0 : i32
+  %asked_field = arith.constant 1 : i32
+  %ask_row_field = arith.constant 2 : i32
+  %left_field = arith.constant 3 : i32
+  %ahead_field = arith.constant 4 : i32
+  %row_field = arith.constant 5 : i32
+  %bytes_field = arith.constant 10 : i32
+  %address_field = arith.constant 12 : i32
+  %row = func.call @ark_stream_get(%row_field) : (i32) -> i32
+  %count, %first, %own_bytes = func.call @ark_stream_row(%row) : (i32) -> (i32, i32, i32)
+  %first_index = arith.index_cast %first : i32 to index
+  %count_index = arith.index_cast %count : i32 to index
+  func.call @ark_sync_warp() : () -> ()
+  %read = func.call @ark_stream_get(%read_field) : (i32) -> i32
+  %asked = func.call @ark_stream_get(%asked_field) : (i32) -> i32
+  %ask_row = func.call @ark_stream_get(%ask_row_field) : (i32) -> i32
+  %ahead = func.call @ark_stream_get(%ahead_field) : (i32) -> i32
+  %left = func.call @ark_stream_get(%left_field) : (i32) -> i32
+  %bytes = func.call @ark_stream_get(%bytes_field) : (i32) -> i32
+  %place = func.call @ark_stream_field(%address_field) : (i32) -> !llvm.ptr<3>
+  %address = llvm.load %place : !llvm.ptr<3> -> i64
+  return %first_index, %count_index, %read, %asked, %ask_row, %ahead, %left, %bytes, %address
+      : index, index, i32, i32, i32, i32, i32, i32, i64
+}
+
+// By all threads of a warp: waits for piece `number` of the ring.
+func.func private @ark_stream_take(%number: i32) -> !llvm.ptr<3> {
+  %index, %barrier, %parity = func.call @ark_stream_slot(%number)
+      : (i32) -> (i32, !llvm.ptr<3>, i32)
+  cf.br ^try
+
+^try:
+  %done = nvvm.mbarrier.try_wait %barrier, %parity : !llvm.ptr<3>, i32 -> i1
+  cf.cond_br %done, ^finish, ^try
+
+^finish:
+  %place = func.call @ark_stream_place(%index) : (i32) -> !llvm.ptr<3>
+  return %place : !llvm.ptr<3>
+}
+
+// By all threads of a warp, which have read a piece: asks for one of the run
+// that has begun. Takes and gives what the ring has asked for and asks for next.
+func.func private @ark_stream_free(%asked: i32, %row: i32, %ahead: i32, %left: i32, %bytes: i32,
+                                   %address: i64) -> (i32, i32, i32, i32, i32, i64) {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %warps = arith.constant 16 : i32
+  %begun_field = arith.constant 7 : i32
+  func.call @ark_sync_warp() : () -> ()
+  %begun = func.call @ark_stream_get(%begun_field) : (i32) -> i32
+  %distance = arith.subi %begun, %ahead : i32
+  %is_begun = arith.cmpi sgt, %distance, %zero : i32
+  %is_left = arith.cmpi sgt, %left, %zero : i32
+  %asks = arith.andi %is_begun, %is_left : i1
+  cf.cond_br %asks, ^ask, ^keep
+
+^keep:
+  cf.br ^finish(%asked, %row, %ahead, %left, %bytes, %address : i32, i32, i32, i32, i32, i64)
+
+^ask:
+  %leads = func.call @ark_stream_leads() : () -> i1
+  cf.cond_br %leads, ^copy, ^step
+
+^copy:
+  func.call @ark_stream_copy(%asked, %address, %bytes) : (i32, i64, i32) -> ()
+  cf.br ^step
+
+^step:
+  %more = arith.addi %asked, %one : i32
+  %fewer = arith.subi %left, %one : i32
+  %stride = arith.muli %bytes, %warps : i32
+  %stride_i64 = arith.extui %stride : i32 to i64
+  %next = arith.addi %address, %stride_i64 : i64
+  %is_last = arith.cmpi eq, %fewer, %zero : i32
+  // The last segment of a run is left when that is closed.
+  %goes_on = arith.cmpi sgt, %distance, %one : i32
+  %leaves = arith.andi %is_last, %goes_on : i1
+  cf.cond_br %leaves, ^leave(%row, %ahead : i32, i32),
+      ^finish(%more, %row, %ahead, %fewer, %bytes, %next : i32, i32, i32, i32, i32, i64)
+
+^leave(%old_row: i32, %old_ahead: i32):
+  %next_row = arith.addi %old_row, %one : i32
+  %next_ahead = arith.addi %old_ahead, %one : i32
+  %next_left, %next_bytes, %next_address = func.call @ark_stream_share(%next_row)
+      : (i32) -> (i32, i32, i64)
+  %has = arith.cmpi sgt, %next_left, %zero : i32
+  %rest = arith.subi %begun, %next_ahead : i32
+  %is_final = arith.cmpi sle, %rest, %one : i32
+  %stops = arith.ori %has, %is_final : i1
+  cf.cond_br %stops, ^finish(%more, %next_row, %next_ahead, %next_left, %next_bytes, %next_address
+      : i32, i32, i32, i32, i32, i64), ^leave(%next_row, %next_ahead : i32, i32)
+
+^finish(%new_asked: i32, %new_row: i32, %new_ahead: i32, %new_left: i32, %new_bytes: i32,
+        %new_address: i64):
+  return %new_asked, %new_row, %new_ahead, %new_left, %new_bytes, %new_address
+      : i32, i32, i32, i32, i32, i64
+}
+
+// By all threads of a warp: it has read its pieces of a segment.
+func.func private @ark_stream_close(%read: i32, %asked: i32, %ask_row: i32, %ahead: i32, %left: i32,
+                                    %bytes: i32, %address: i64) {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %read_field = arith.constant 0 : i32
+  %asked_field = arith.constant 1 : i32
+  %ask_row_field = arith.constant 2 : i32
+  %left_field = arith.constant 3 : i32
+  %ahead_field = arith.constant 4 : i32
+  %row_field = arith.constant 5 : i32
+  %reading_field = arith.constant 6 : i32
+  %bytes_field = arith.constant 10 : i32
+  %address_field = arith.constant 12 : i32
+  func.call @ark_sync_warp() : () -> ()
+  %leads = func.call @ark_stream_leads() : () -> i1
+  cf.cond_br %leads, ^store, ^finish
+
+^store:
+  func.call @ark_stream_set(%read_field, %read) : (i32, i32) -> ()
+  func.call @ark_stream_set(%asked_field, %asked) : (i32, i32) -> ()
+  func.call @ark_stream_set(%ask_row_field, %ask_row) : (i32, i32) -> ()
+  func.call @ark_stream_set(%left_field, %left) : (i32, i32) -> ()
+  func.call @ark_stream_set(%ahead_field, %ahead) : (i32, i32) -> ()
+  func.call @ark_stream_set(%bytes_field, %bytes) : (i32, i32) -> ()
+  %place = func.call @ark_stream_field(%address_field) : (i32) -> !llvm.ptr<3>
+  llvm.store %address, %place : i64, !llvm.ptr<3>
+  %rows = func.call @ark_stream_count() : () -> i32
+  %row = func.call @ark_stream_get(%row_field) : (i32) -> i32
+  %following = arith.addi %row, %one : i32
+  %wraps = arith.cmpi eq, %following, %rows : i32
+  %next = arith.select %wraps, %zero, %following : i32
+  func.call @ark_stream_set(%row_field, %next) : (i32, i32) -> ()
+  %reading = func.call @ark_stream_get(%reading_field) : (i32) -> i32
+  %more = arith.addi %reading, %one : i32
+  func.call @ark_stream_set(%reading_field, %more) : (i32, i32) -> ()
+  %is_spent = arith.cmpi eq, %left, %zero : i32
+  %is_live = arith.cmpi sge, %ask_row, %zero : i32
+  %leaves = arith.andi %is_spent, %is_live : i1
+  cf.cond_br %leaves, ^leave, ^finish
+
+^leave:
+  func.call @ark_stream_leave() : () -> ()
+  cf.br ^finish
+
+^finish:
+  func.call @ark_sync_warp() : () -> ()
+  return
+}
+
+//===----------------------------------------------------------------------===//
+// The lane
+//===----------------------------------------------------------------------===//
+
+// By all threads: a lane begins so many iterations.
+func.func private @ark_stream_begin(%context: !llvm.ptr, %lane: i64, %iterations: i64) {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %one_i64 = arith.constant 1 : i64
+  %three = arith.constant 3 : i64
+  %most = arith.constant 1000000000 : i64
+  %threads = arith.constant 512 : i64
+  %thread = gpu.thread_id x
+  %thread_i64 = arith.index_cast %thread : index to i64
+  %buffers = llvm.load %context : !llvm.ptr -> !llvm.ptr
+  %all = func.call @ark_stream_segments() : () -> !llvm.ptr<1>
+  %begin_field = llvm.getelementptr %all[%lane] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i64
+  %begin = llvm.load %begin_field : !llvm.ptr<1> -> i64
+  %end_field = llvm.getelementptr %begin_field[1] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i64
+  %end = llvm.load %end_field : !llvm.ptr<1> -> i64
+  %count = arith.subi %end, %begin : i64
+  %first_segment = func.call @ark_stream_first_segment() : () -> i64
+  %table = func.call @ark_stream_table() : () -> !llvm.ptr<3>
+  cf.br ^copy(%thread_i64 : i64)
+
+^copy(%row: i64):
+  %more = arith.cmpi slt, %row, %count : i64
+  cf.cond_br %more, ^segment, ^prepare
+
+^segment:
+  %number = arith.addi %begin, %row : i64
+  %words = arith.muli %number, %three : i64
+  %word = arith.addi %words, %first_segment : i64
+  %record = llvm.getelementptr %all[%word] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i64
+  %slot = llvm.load %record : !llvm.ptr<1> -> i64
+  %offset_field = llvm.getelementptr %record[1] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i64
+  %offset = llvm.load %offset_field : !llvm.ptr<1> -> i64
+  %packed_field = llvm.getelementptr %record[2] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i64
+  %packed = llvm.load %packed_field : !llvm.ptr<1> -> i64
+  %buffer_field = llvm.getelementptr %buffers[%slot] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+  %buffer = llvm.load %buffer_field : !llvm.ptr -> i64
+  %address = arith.addi %buffer, %offset : i64
+  %double = arith.addi %row, %row : i64
+  %address_field = llvm.getelementptr %table[%double] : (!llvm.ptr<3>, i64) -> !llvm.ptr<3>, i64
+  llvm.store %address, %address_field : i64, !llvm.ptr<3>
+  %rest_field = llvm.getelementptr %address_field[1] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i64
+  llvm.store %packed, %rest_field : i64, !llvm.ptr<3>
+  %next_row = arith.addi %row, %threads : i64
+  cf.br ^copy(%next_row : i64)
+
+^prepare:
+  %nobody = arith.constant 0 : index
+  %leader = arith.cmpi eq, %thread, %nobody : index
+  cf.cond_br %leader, ^lane, ^warp
+
+^lane:
+  %own = func.call @ark_stream_lane() : () -> !llvm.ptr<3>
+  llvm.store %zero, %own : i32, !llvm.ptr<3>
+  %count_field = llvm.getelementptr %own[1] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i32
+  %count_i32 = arith.trunci %count : i64 to i32
+  llvm.store %count_i32, %count_field : i32, !llvm.ptr<3>
+  cf.br ^warp
+
+^warp:
+  gpu.barrier
+  %leads = func.call @ark_stream_leads() : () -> i1
+  cf.cond_br %leads, ^clear(%zero : i32), ^finish
+
+^clear(%field: i32):
+  %last_field = arith.constant 9 : i32
+  func.call @ark_stream_set(%field, %zero) : (i32, i32) -> ()
+  %next_field = arith.addi %field, %one : i32
+  %clears = arith.cmpi ule, %next_field, %last_field : i32
+  cf.cond_br %clears, ^clear(%next_field : i32), ^slots
+
+^slots:
+  %known = arith.minui %iterations, %most : i64
+  %others = arith.subi %known, %one_i64 : i64
+  %laps = arith.trunci %others : i64 to i32
+  func.call @ark_stream_set(%last_field, %laps) : (i32, i32) -> ()
+  cf.br ^barrier(%zero : i32)
+
+^barrier(%at: i32):
+  %index, %barrier, %parity = func.call @ark_stream_slot(%at) : (i32) -> (i32, !llvm.ptr<3>, i32)
+  nvvm.mbarrier.init %barrier, %one : !llvm.ptr<3>, i32
+  %next_at = arith.addi %at, %one : i32
+  %depth = func.call @ark_stream_depth() : () -> i32
+  %more_slots = arith.cmpi ult, %next_at, %depth : i32
+  cf.cond_br %more_slots, ^barrier(%next_at : i32), ^seek
+
+^seek:
+  nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>, space = #nvvm.shared_space<cta>}
+  func.call @ark_stream_seek(%zero) : (i32) -> ()
+  cf.br ^finish
+
+^finish:
+  func.call @ark_sync_warp() : () -> ()
+  return
+}
+
+// By all threads: the lane ends. Nothing may still be on its way to memory that
+// another kernel gets.
+func.func private @ark_stream_end() {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %read_field = arith.constant 0 : i32
+  %asked_field = arith.constant 1 : i32
+  %leads = func.call @ark_stream_leads() : () -> i1
+  cf.cond_br %leads, ^begin, ^finish
+
+^begin:
+  %read = func.call @ark_stream_get(%read_field) : (i32) -> i32
+  %asked = func.call @ark_stream_get(%asked_field) : (i32) -> i32
+  cf.br ^at(%read : i32)
+
+^at(%number: i32):
+  %is_open = arith.cmpi ne, %number, %asked : i32
+  cf.cond_br %is_open, ^wait, ^forget(%zero : i32)
+
+^wait:
+  %index, %barrier, %parity = func.call @ark_stream_slot(%number)
+      : (i32) -> (i32, !llvm.ptr<3>, i32)
+  cf.br ^try
+
+^try:
+  %done = nvvm.mbarrier.try_wait %barrier, %parity : !llvm.ptr<3>, i32 -> i1
+  %next = arith.addi %number, %one : i32
+  cf.cond_br %done, ^at(%next : i32), ^try
+
+^forget(%slot: i32):
+  %slot_index, %slot_barrier, %slot_parity = func.call @ark_stream_slot(%slot)
+      : (i32) -> (i32, !llvm.ptr<3>, i32)
+  nvvm.mbarrier.inval %slot_barrier : !llvm.ptr<3>
+  %next_slot = arith.addi %slot, %one : i32
+  %depth = func.call @ark_stream_depth() : () -> i32
+  %more = arith.cmpi ult, %next_slot, %depth : i32
+  cf.cond_br %more, ^forget(%next_slot : i32), ^finish
+
+^finish:
+  gpu.barrier
+  return
+}
+
+// By all threads but the leader, while that waits for a signal: asks for pieces
+// of runs to come, a few at a time. What is on its way delays the signal.
+func.func private @ark_stream_idle() {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %warps = arith.constant 16 : i32
+  %waits_field = arith.constant 8 : i32
+  %leads = func.call @ark_stream_leads() : () -> i1
+  cf.cond_br %leads, ^start, ^finish
+
+^start:
+  %begin = nvvm.read.ptx.sreg.clock : i32
+  %pace = func.call @ark_stream_pace() : () -> i32
+  %warp = func.call @ark_stream_warp() : () -> i32
+  %first = arith.muli %warp, %pace : i32
+  %round = arith.muli %pace, %warps : i32
+  %before = func.call @ark_stream_get(%waits_field) : (i32) -> i32
+  %waits = arith.addi %before, %one : i32
+  func.call @ark_stream_set(%waits_field, %waits) : (i32, i32) -> ()
+  %lane = func.call @ark_stream_lane() : () -> !llvm.ptr<3>
+  cf.br ^look(%first : i32)
+
+^look(%due: i32):
+  %ended = llvm.load volatile %lane : !llvm.ptr<3> -> i32
+  %missing = arith.subi %waits, %ended : i32
+  %waiting = arith.cmpi sgt, %missing, %zero : i32
+  cf.cond_br %waiting, ^time, ^finish
+
+^time:
+  %now = nvvm.read.ptx.sreg.clock : i32
+  %passed = arith.subi %now, %begin : i32
+  %is_due = arith.cmpi uge, %passed, %due : i32
+  cf.cond_br %is_due, ^room, ^look(%due : i32)
+
+^room:
+  %can = func.call @ark_stream_can_ask() : () -> i1
+  cf.cond_br %can, ^ask, ^look(%due : i32)
+
+^ask:
+  func.call @ark_stream_ask() : () -> ()
+  %next_due = arith.addi %due, %round : i32
+  cf.br ^look(%next_due : i32)
+
+^finish:
+  return
+}
+
+// By the leader, before it waits: it has no time while it does.
+func.func private @ark_stream_hurry() {
+  cf.br ^look
+
+^look:
+  %can = func.call @ark_stream_can_ask() : () -> i1
+  cf.cond_br %can, ^ask, ^finish
+
+^ask:
+  func.call @ark_stream_ask() : () -> ()
+  cf.br ^look
+
+^finish:
+  return
+}
+
+// By the leader: its wait has ended.
+func.func private @ark_stream_wake() {
+  %one = arith.constant 1 : i32
+  %lane = func.call @ark_stream_lane() : () -> !llvm.ptr<3>
+  %ended = llvm.load volatile %lane : !llvm.ptr<3> -> i32
+  %more = arith.addi %ended, %one : i32
+  llvm.store volatile %more, %lane : i32, !llvm.ptr<3>
+  return
+}

@@ -1,0 +1,226 @@
+//===- ParameterStreams.cpp - Products that read parameters once ----------===//
+
+#include "passes/target/ParameterStreams.h"
+
+#include "lib/support/BufferView.h"
+#include "passes/kernel/KernelAbi.h"
+#include "passes/target/Bodies.h"
+#include "passes/target/RowPrologue.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// What the threads of a warp load at once, 16 bytes each.
+static constexpr int64_t kWarpBytes = 512;
+/// Four loads of a thread: with eight, what it multiplies them with does not
+/// fit into registers beside them.
+static constexpr int64_t kMaxPieceBytes = 2048;
+/// Where pieces of a row are dealt to warps, each keeps to one part of it.
+static constexpr int64_t kMaxPiecesPerRow = 16;
+
+MemRefType ParameterStream::getType() const {
+  return cast<MemRefType>(parameter.getType());
+}
+
+int64_t ParameterStream::getNumRows() const { return getType().getDimSize(0); }
+
+int64_t ParameterStream::getNumPieces(int64_t begin, int64_t end) const {
+  int64_t last = std::min(end * rowsPerVcta, getNumRows());
+  return std::max<int64_t>(last - begin * rowsPerVcta, 0) * piecesPerRow;
+}
+
+//===----------------------------------------------------------------------===//
+// Tables of the kernel
+//===----------------------------------------------------------------------===//
+
+static constexpr int64_t kTaskFields = 2;
+static constexpr int64_t kOperandFields = 2;
+static constexpr int64_t kInstructionFields = 4;
+static constexpr int64_t kLaneFields = 3;
+
+SmallVector<SmallVector<LaneRun>> ark::getLaneRuns(KernelOp kernel) {
+  auto tasks = llvm::to_vector(kernel.getTaskTable().getValues<int32_t>());
+  auto rows = llvm::to_vector(kernel.getInstructions().getValues<int32_t>());
+  auto lanes = llvm::to_vector(kernel.getLanes().getValues<int32_t>());
+  SmallVector<SmallVector<LaneRun>> all;
+  for (size_t lane = 0; lane < lanes.size(); lane += kLaneFields) {
+    SmallVector<LaneRun> runs;
+    for (int64_t index = lanes[lane + 1]; index < lanes[lane + 2]; ++index) {
+      const int32_t *row = &rows[index * kInstructionFields];
+      if (static_cast<abi::Opcode>(row[0]) != abi::Opcode::Run)
+        continue;
+      const int32_t *task = &tasks[row[1] * kTaskFields];
+      runs.push_back({task[0], task[1], row[2], row[3]});
+    }
+    all.push_back(std::move(runs));
+  }
+  return all;
+}
+
+OperandPlace ark::getOperandPlace(KernelOp kernel, int64_t row) {
+  auto values = kernel.getOperandsAttr().getValues<int64_t>();
+  return {values[row * kOperandFields], values[row * kOperandFields + 1]};
+}
+
+/// Whether a slot of the table of buffers is never written while the kernel
+/// runs, by whomever.
+static bool isConstantSlot(KernelOp kernel, int64_t slot) {
+  if (slot < 1 || slot > static_cast<int64_t>(kernel.getBuffers().size()))
+    return false;
+  auto buffer = cast<DictionaryAttr>(kernel.getBuffers()[slot - 1]);
+  auto kind = buffer.getAs<StringAttr>("kind");
+  return kind && (kind == stringifyArgumentKind(ArgumentKind::Parameter) ||
+                  kind == stringifyArgumentKind(ArgumentKind::Constant));
+}
+
+static std::optional<int32_t> getBodyIndex(KernelOp kernel, func::FuncOp body) {
+  for (auto [index, entry] : llvm::enumerate(kernel.getBodies()))
+    if (cast<DictionaryAttr>(entry).getAs<FlatSymbolRefAttr>("function") ==
+        FlatSymbolRefAttr::get(body.getSymNameAttr()))
+      return index;
+  return std::nullopt;
+}
+
+/// Whether an argument of a body is a parameter in all tasks with that body,
+/// where copies may begin.
+static bool isParameter(KernelOp kernel, func::FuncOp body,
+                        BlockArgument argument) {
+  auto tasks = llvm::to_vector(kernel.getTaskTable().getValues<int32_t>());
+  std::optional<int32_t> index = getBodyIndex(kernel, body);
+  int64_t operand = argument.getArgNumber() - abi::kBodyOperands;
+  for (size_t task = 0; task < tasks.size(); task += kTaskFields) {
+    if (index != tasks[task])
+      continue;
+    OperandPlace place = getOperandPlace(kernel, tasks[task + 1] + operand);
+    if (!isConstantSlot(kernel, place.slot) ||
+        place.offset % abi::kGpuBufferAlignment != 0)
+      return false;
+  }
+  return isAlignedArgument(argument);
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+/// Whether an op adds products of a row of its first operand and one of its
+/// second, `out[0, n] += a[0, k] * b[n, k]`, in f32.
+static bool isRowProduct(linalg::GenericOp op) {
+  if (!op.hasPureBufferSemantics() || op.getNumDpsInputs() != 2 ||
+      op.getNumDpsInits() != 1 || op.getNumLoops() != 3 ||
+      !linalg::isaContractionOpInterface(op))
+    return false;
+  MLIRContext *context = op.getContext();
+  AffineExpr m, n, k;
+  bindDims(context, m, n, k);
+  auto map = [&](AffineExpr first, AffineExpr second) {
+    return AffineMap::get(3, 0, {first, second}, context);
+  };
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  auto out = cast<MemRefType>(op.getDpsInits()[0].getType());
+  return maps[0] == map(m, k) && maps[1] == map(n, k) && maps[2] == map(m, n) &&
+         out.getDimSize(0) == 1 && out.getElementType().isF32();
+}
+
+std::optional<int64_t> ark::getVctaStride(OpFoldResult offset,
+                                          scf::ForOp vctas) {
+  auto first = dyn_cast<Value>(offset);
+  if (!first)
+    return std::nullopt;
+  if (first == vctas.getInductionVar())
+    return 1;
+  auto apply = first.getDefiningOp<affine::AffineApplyOp>();
+  if (!apply || apply.getMapOperands().size() != 1 ||
+      apply.getMapOperands().front() != vctas.getInductionVar())
+    return std::nullopt;
+  auto product =
+      dyn_cast<AffineBinaryOpExpr>(apply.getAffineMap().getResult(0));
+  if (!product || product.getKind() != AffineExprKind::Mul)
+    return std::nullopt;
+  auto rows = dyn_cast<AffineConstantExpr>(product.getRHS());
+  return rows && rows.getValue() > 0 ? std::optional(rows.getValue())
+                                     : std::nullopt;
+}
+
+/// How many rows each vCTA has, if a tile has all columns of those.
+static std::optional<int64_t> getRowsPerVcta(memref::SubViewOp tile,
+                                             scf::ForOp vctas) {
+  auto type = cast<MemRefType>(tile.getSource().getType());
+  if (type.getRank() != 2 || tile.getType().getRank() != 2 ||
+      !tile.hasUnitStride() ||
+      !isConstantIntValue(tile.getMixedOffsets()[1], 0) ||
+      !isConstantIntValue(tile.getMixedSizes()[1], type.getDimSize(1)))
+    return std::nullopt;
+  return getVctaStride(tile.getMixedOffsets()[0], vctas);
+}
+
+/// Few pieces of full width for a row.
+static bool cutRow(ParameterStream &stream) {
+  MemRefType type = stream.getType();
+  int64_t bytes = type.getDimSize(1) * type.getElementTypeBitWidth() / 8;
+  for (int64_t pieces = 1; pieces <= kMaxPiecesPerRow; pieces *= 2)
+    if (bytes % (pieces * kWarpBytes) == 0 &&
+        bytes / pieces <= kMaxPieceBytes) {
+      stream.piecesPerRow = pieces;
+      stream.pieceBytes = bytes / pieces;
+      return true;
+    }
+  return false;
+}
+
+static bool isFloat(Type type) {
+  return type.isBF16() || type.isF16() || type.isF32();
+}
+
+static std::optional<ParameterStream> match(linalg::GenericOp op,
+                                            scf::ForOp vctas) {
+  if (!isRowProduct(op))
+    return std::nullopt;
+  ParameterStream stream;
+  stream.product = op;
+  stream.row = op.getInputs()[0];
+  auto row = cast<MemRefType>(stream.row.getType());
+  auto tile = op.getInputs()[1].getDefiningOp<memref::SubViewOp>();
+  if (!tile || !vctas.isDefinedOutsideOfLoop(stream.row) ||
+      !row.getLayout().isIdentity() || !row.hasStaticShape() ||
+      !(stream.row.getDefiningOp<memref::AllocaOp>() ||
+        isAlignedArgument(stream.row)))
+    return std::nullopt;
+  stream.parameter = dyn_cast<BlockArgument>(tile.getSource());
+  std::optional<int64_t> rows = getRowsPerVcta(tile, vctas);
+  if (!stream.parameter || !rows ||
+      !isa<func::FuncOp>(stream.parameter.getOwner()->getParentOp()))
+    return std::nullopt;
+  MemRefType type = stream.getType();
+  if (!type.hasStaticShape() || !type.getLayout().isIdentity() ||
+      type.getElementType() != row.getElementType() ||
+      !isFloat(type.getElementType()))
+    return std::nullopt;
+  stream.rowsPerVcta = *rows;
+  if (!cutRow(stream))
+    return std::nullopt;
+  return stream;
+}
+
+/// Whether a thread multiplies the same elements with pieces of both.
+static bool haveOneRow(const ParameterStream &a, const ParameterStream &b) {
+  return a.row == b.row && a.piecesPerRow == b.piecesPerRow;
+}
+
+SmallVector<ParameterStream> ark::findParameterStreams(KernelOp kernel,
+                                                       func::FuncOp body) {
+  SmallVector<ParameterStream> streams;
+  scf::ForOp vctas = getVctaLoop(body);
+  if (!vctas)
+    return streams;
+  for (auto op : vctas.getBody()->getOps<linalg::GenericOp>())
+    if (std::optional<ParameterStream> stream = match(op, vctas);
+        stream && isParameter(kernel, body, stream->parameter) &&
+        (streams.empty() || haveOneRow(streams.front(), *stream)))
+      streams.push_back(*stream);
+  return streams;
+}

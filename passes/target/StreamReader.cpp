@@ -1,0 +1,251 @@
+//===- StreamReader.cpp - The loops that read rings -----------------------===//
+
+#include "passes/target/StreamReader.h"
+
+#include "passes/kernel/KernelAbi.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+static constexpr int64_t kWarpSize = 32;
+static constexpr int64_t kLoadBytes = 16;
+static constexpr unsigned kSharedAddressSpace = 3;
+
+std::optional<EarlyRead> ark::matchEarlyRead(memref::SubViewOp tile,
+                                             scf::ForOp vctas) {
+  auto source = dyn_cast<BlockArgument>(tile.getSource());
+  if (!source || !isa<func::FuncOp>(source.getOwner()->getParentOp()))
+    return std::nullopt;
+  auto type = cast<MemRefType>(source.getType());
+  if (type.getRank() != 2 || type.getDimSize(0) != 1 ||
+      tile.getType().getRank() != 2 || !type.getLayout().isIdentity() ||
+      !tile.hasUnitStride() ||
+      !isConstantIntValue(tile.getMixedOffsets()[0], 0))
+    return std::nullopt;
+  std::optional<int64_t> elements =
+      getVctaStride(tile.getMixedOffsets()[1], vctas);
+  // Nobody writes it while the run goes on: the copy would be old.
+  bool isRead = llvm::all_of(source.getUsers(), [](Operation *user) {
+    return isa<memref::SubViewOp>(user) &&
+           llvm::all_of(user->getUses(), [](OpOperand &use) {
+             auto op = dyn_cast<linalg::GenericOp>(use.getOwner());
+             return op && op.isDpsInput(&use);
+           });
+  });
+  if (!elements || !isRead)
+    return std::nullopt;
+  return EarlyRead{source, *elements, Value()};
+}
+
+StreamReader::StreamReader(func::FuncOp body, ArrayRef<ParameterStream> streams,
+                           const RowPrologue &prologue,
+                           ArrayRef<EarlyRead> reads, ArrayRef<Value> sums)
+    : body(body), streams(streams), prologue(prologue), reads(reads),
+      sums(sums), builder(body.getLoc(), body.getContext()) {}
+
+Value StreamReader::index(int64_t value) {
+  return arith::ConstantIndexOp::create(builder, value);
+}
+
+VectorType StreamReader::getVectorType() const {
+  Type element = streams.front().getType().getElementType();
+  return VectorType::get(kLoadBytes * 8 / element.getIntOrFloatBitWidth(),
+                         element);
+}
+
+SmallVector<Value> StreamReader::loadPiece(const ParameterStream &stream,
+                                           Value place) {
+  Type i64 = builder.getI64Type();
+  Value bytes = arith::IndexCastOp::create(
+      builder, i64, arith::MulIOp::create(builder, lane, index(kLoadBytes)));
+  Value mine =
+      LLVM::GEPOp::create(builder, place.getType(), builder.getI8Type(), place,
+                          ArrayRef<LLVM::GEPArg>{bytes});
+  SmallVector<Value> values;
+  for (int64_t offset = 0; offset < stream.pieceBytes;
+       offset += kWarpSize * kLoadBytes) {
+    Value at = LLVM::GEPOp::create(
+        builder, place.getType(), builder.getI8Type(), mine,
+        ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
+    values.push_back(LLVM::LoadOp::create(builder, getVectorType(), at,
+                                          /*alignment=*/kLoadBytes));
+  }
+  return values;
+}
+
+/// One sum for each load, so that additions do not wait for each other.
+Value StreamReader::multiply(ArrayRef<Value> row, ArrayRef<Value> piece) {
+  Type f32 = builder.getF32Type();
+  auto extend = [&](Value vector, int64_t element) -> Value {
+    Value value = vector::ExtractOp::create(builder, vector, element);
+    return value.getType() == f32
+               ? value
+               : arith::ExtFOp::create(builder, f32, value).getResult();
+  };
+  SmallVector<Value> sums;
+  for (auto [a, b] : llvm::zip(row, piece)) {
+    Value sum = arith::ConstantOp::create(builder, builder.getF32FloatAttr(0));
+    for (int64_t at = 0; at < getVectorType().getNumElements(); ++at)
+      sum = math::FmaOp::create(builder, extend(a, at), extend(b, at), sum);
+    sums.push_back(sum);
+  }
+  while (sums.size() > 1) {
+    SmallVector<Value> pairs;
+    for (size_t at = 0; at + 1 < sums.size(); at += 2)
+      pairs.push_back(arith::AddFOp::create(builder, sums[at], sums[at + 1]));
+    if (sums.size() % 2)
+      pairs.push_back(sums.back());
+    sums = std::move(pairs);
+  }
+  return sums.front();
+}
+
+Value StreamReader::addLanes(Value sum) {
+  for (int32_t distance = kWarpSize / 2; distance > 0; distance /= 2) {
+    Value other = gpu::ShuffleOp::create(builder, sum, distance, kWarpSize,
+                                         gpu::ShuffleMode::XOR)
+                      .getShuffleResult();
+    sum = arith::AddFOp::create(builder, sum, other);
+  }
+  return sum;
+}
+
+/// One element for each thread, and whether it has one.
+SmallVector<std::pair<Value, Value>>
+StreamReader::askEarly(ValueRange sources) {
+  SmallVector<std::pair<Value, Value>> elements;
+  Value begin = function.getArgument(0), end = function.getArgument(1);
+  for (auto [read, value] : llvm::zip(reads, sources)) {
+    Value source = value;
+    auto type = cast<MemRefType>(source.getType());
+    Value size = index(read.elementsPerVcta);
+    Value first = arith::MulIOp::create(builder, begin, size);
+    Value last = arith::MinSIOp::create(
+        builder, arith::MulIOp::create(builder, end, size),
+        index(type.getDimSize(1)));
+    Value place = arith::AddIOp::create(builder, first, thread);
+    Value isThere =
+        arith::CmpIOp::create(builder, arith::CmpIPredicate::slt, place, last);
+    auto load = scf::IfOp::create(
+        builder, isThere,
+        [&](OpBuilder &nested, Location loc) {
+          Value zero = arith::ConstantIndexOp::create(nested, loc, 0);
+          Value element = memref::LoadOp::create(nested, loc, source,
+                                                 ValueRange{zero, place});
+          scf::YieldOp::create(nested, loc, element);
+        },
+        [&](OpBuilder &nested, Location loc) {
+          Value none = arith::ConstantOp::create(
+              nested, loc, nested.getZeroAttr(type.getElementType()));
+          scf::YieldOp::create(nested, loc, none);
+        });
+    elements.push_back({isThere, load.getResult(0)});
+  }
+  return elements;
+}
+
+void StreamReader::keepEarly(ArrayRef<std::pair<Value, Value>> elements,
+                             ValueRange copies) {
+  for (auto [element, copy] : llvm::zip(elements, copies)) {
+    auto [isThere, value] = element;
+    OpBuilder::InsertionGuard restore(builder);
+    auto guard = scf::IfOp::create(builder, isThere, /*withElseRegion=*/false);
+    builder.setInsertionPointToStart(guard.thenBlock());
+    memref::StoreOp::create(builder, value, copy, ValueRange{index(0), thread});
+  }
+}
+
+/// A warp takes every sixteenth piece, always of the same part of a row.
+void StreamReader::buildLoop(const ParameterStream &stream, ArrayRef<Value> row,
+                             Value part, Value sums) {
+  Type indexType = builder.getIndexType(), i32 = builder.getI32Type();
+  // What the warp asks for next: see CudaStream.mlir.
+  SmallVector<Type> cursor = {i32, i32, i32, i32, i32, builder.getI64Type()};
+  SmallVector<Type> state = {indexType, indexType, i32};
+  llvm::append_range(state, cursor);
+  auto open =
+      func::CallOp::create(builder, "ark_stream_open", state, ValueRange());
+  auto loop =
+      scf::ForOp::create(builder, open.getResult(0), open.getResult(1),
+                         index(kStreamWarps), open.getResults().drop_front(2));
+  builder.setInsertionPointToStart(loop.getBody());
+  ValueRange before = loop.getRegionIterArgs();
+  auto pointer =
+      LLVM::LLVMPointerType::get(builder.getContext(), kSharedAddressSpace);
+  Value place = func::CallOp::create(builder, "ark_stream_take",
+                                     TypeRange{pointer}, before.front())
+                    .getResult(0);
+  SmallVector<Value> piece = loadPiece(stream, place);
+  auto next = func::CallOp::create(builder, "ark_stream_free", cursor,
+                                   before.drop_front());
+  Value sum = addLanes(multiply(row, piece));
+  Value leads =
+      arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, lane, index(0));
+  auto guard = scf::IfOp::create(builder, leads, /*withElseRegion=*/false);
+  Value one = arith::ConstantIntOp::create(builder, 1, 32);
+  SmallVector<Value> after = {
+      arith::AddIOp::create(builder, before.front(), one)};
+  llvm::append_range(after, next.getResults());
+  scf::YieldOp::create(builder, after);
+  builder.setInsertionPointToStart(guard.thenBlock());
+  Value number = arith::DivUIOp::create(builder, loop.getInductionVar(),
+                                        index(stream.piecesPerRow));
+  memref::StoreOp::create(builder, sum, sums, ValueRange{part, number});
+  builder.setInsertionPointAfter(loop);
+  func::CallOp::create(builder, "ark_stream_close", TypeRange(),
+                       loop.getResults());
+}
+
+SmallVector<Value> StreamReader::getOperands() {
+  SmallVector<Value> operands = {body.getArgument(abi::kBodyBegin),
+                                 body.getArgument(abi::kBodyEnd)};
+  llvm::append_range(operands, prologue.getInputs());
+  for (const EarlyRead &read : reads)
+    operands.push_back(read.source);
+  for (const EarlyRead &read : reads)
+    operands.push_back(read.copy);
+  llvm::append_range(operands, sums);
+  return operands;
+}
+
+func::FuncOp StreamReader::createFunction() {
+  builder.setInsertionPointAfter(body);
+  SmallVector<Value> operands = getOperands();
+  function = func::FuncOp::create(
+      builder, (body.getSymName() + "_stream").str(),
+      builder.getFunctionType(ValueRange(operands).getTypes(), TypeRange()));
+  function.setPrivate();
+  Block *entry = function.addEntryBlock();
+  builder.setInsertionPointToStart(entry);
+  ValueRange arguments = entry->getArguments().drop_front(2);
+  size_t numInputs = prologue.getInputs().size();
+  ValueRange inputs = arguments.take_front(numInputs);
+  ValueRange sources = arguments.slice(numInputs, reads.size());
+  ValueRange copies = arguments.slice(numInputs + reads.size(), reads.size());
+  ValueRange results = arguments.take_back(sums.size());
+
+  thread = gpu::ThreadIdOp::create(builder, gpu::Dimension::x);
+  lane = arith::RemUIOp::create(builder, thread, index(kWarpSize));
+  const ParameterStream &stream = streams.front();
+  RowShares shares = {stream.piecesPerRow,
+                      stream.pieceBytes / (kWarpSize * kLoadBytes),
+                      getVectorType().getNumElements()};
+  // Segments have whole rows, so that a warp has the same part in all of them.
+  Value warp = arith::DivUIOp::create(builder, thread, index(kWarpSize));
+  Value part = arith::RemUIOp::create(builder, warp, index(shares.parts));
+  auto elements = askEarly(sources);
+  SmallVector<Value> row = prologue.build(builder, inputs, lane, part, shares);
+  keepEarly(elements, copies);
+  for (auto [stream, result] : llvm::zip(streams, results))
+    buildLoop(stream, row, part, result);
+  func::ReturnOp::create(builder);
+  return function;
+}

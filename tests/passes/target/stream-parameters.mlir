@@ -1,0 +1,117 @@
+// RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-stream-parameters)' | FileCheck %s
+// RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_86 --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-stream-parameters)' | FileCheck %s --check-prefix=OLD
+// RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-stream-parameters{max-depth=0})' | FileCheck %s --check-prefix=OLD
+
+// Before sm_90 no copy runs by itself, and rings may be switched off.
+// OLD-NOT: ark_stream_rows
+// OLD-NOT: cooperative
+
+// What lanes read, in pieces of 1024 bytes: 64 rows on 16 lanes or more.
+// CHECK: llvm.mlir.global internal constant @ark_stream_rows(dense<{{.*}}> : tensor<{{.*}}xi64>)
+// CHECK-SAME: addr_space = 1
+// CHECK-LABEL: ark.kernel @plain
+// CHECK-SAME: shared_memory =
+
+// The row is the argument; sums lie in a temporary, which the loop over vCTAs reads.
+// CHECK-LABEL: func.func private @body_matmul(
+// CHECK-SAME: %[[BEGIN:[^:]+]]: index, %[[END:[^:]+]]: index
+// CHECK: %[[ONE:.+]] = arith.constant 1 : i32
+// CHECK: call @ark_stream_run(%[[ONE]])
+// CHECK: %[[SUMS:.+]] = memref.alloca() {{.*}} : memref<1x{{[0-9]+}}xf32>
+// CHECK: call @body_matmul_stream(%[[BEGIN]], %[[END]], %{{.+}}, %[[SUMS]]) {cooperative = 1 : i64}
+// CHECK: scf.for %[[VCTA:.+]] = %[[BEGIN]] to %[[END]]
+// CHECK: arith.subi %[[VCTA]], %[[BEGIN]]
+// CHECK: memref.subview %[[SUMS]][0, %{{.+}}]
+// CHECK-NOT: "reduction"
+// CHECK: return
+
+// All loads of the row come before the first piece is waited for.
+// CHECK-LABEL: func.func private @body_matmul_stream(
+// CHECK-COUNT-2: vector.load %{{.+}} : memref<1x512xbf16>, vector<8xbf16>
+// CHECK: %[[OPEN:.+]]:9 = call @ark_stream_open()
+// CHECK: scf.for %[[PIECE:.+]] = %[[OPEN]]#0 to %[[OPEN]]#1 step %{{.+}} iter_args(%[[READ:.+]] = %[[OPEN]]#2
+// CHECK: %[[PLACE:.+]] = func.call @ark_stream_take(%[[READ]])
+// CHECK-COUNT-2: llvm.load %{{.+}} : !llvm.ptr<3> -> vector<8xbf16>
+// CHECK: func.call @ark_stream_free
+// CHECK-COUNT-16: math.fma
+// CHECK-COUNT-5: gpu.shuffle xor
+// CHECK: scf.if
+// CHECK: arith.divui %[[PIECE]]
+// CHECK-NEXT: memref.store
+// CHECK: call @ark_stream_close
+
+// The kernel calls what the text has.
+// CHECK: func.func private @ark_begin_stream(
+// CHECK-NEXT: call @ark_stream_begin
+// CHECK: func.func private @ark_idle()
+// CHECK-NEXT: call @ark_stream_idle
+// CHECK: func.func private @ark_stream_depth() -> i32
+// CHECK-NEXT: arith.constant 5 : i32
+ark.program @plain(%x: tensor<1x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<64x512xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x64xbf16> {ark.name = "y"}) {
+  %0 = ark.matmul %x, %w {transpose_other} : (tensor<1x512xbf16>, tensor<64x512xbf16>) -> tensor<1x64xbf16>
+  ark.return %0 : tensor<1x64xbf16>
+}
+
+// -----
+
+// Every warp computes the norm, of which nothing is left in the body; the
+// residual is read before the products.
+// CHECK-LABEL: ark.kernel @normed
+// CHECK-LABEL: func.func private @body_rmsnorm_matmul_add(
+// CHECK-NOT: math.rsqrt
+// CHECK: %[[COPY:.+]] = memref.alloca() {{.*}} : memref<1x{{[0-9]+}}xbf16>
+// CHECK: call @body_rmsnorm_matmul_add_stream({{.*}}) {cooperative = 2 : i64}
+// CHECK: scf.for
+// CHECK: memref.subview %[[COPY]]
+// CHECK-LABEL: func.func private @body_rmsnorm_matmul_add_stream(
+// CHECK: memref.load %{{.+}} : memref<1x64xbf16>
+// CHECK: vector.load %{{.+}} : memref<1x512xbf16>
+// CHECK: vector.load %{{.+}} : memref<512xbf16>
+// CHECK: math.rsqrt
+// CHECK: arith.truncf
+// CHECK: vector.from_elements
+// CHECK: memref.store %{{.+}} : memref<1x{{[0-9]+}}xbf16>
+// CHECK: call @ark_stream_open
+ark.program @normed(%x: tensor<1x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<64x512xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"},
+    %r: tensor<1x64xbf16> {ark.kind = #ark.kind<input>, ark.name = "r"},
+    %g: tensor<512xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "g"}) -> (tensor<1x64xbf16> {ark.name = "y"}) {
+  %0 = ark.rmsnorm %x weight %g eps = 1.0e-5 : (tensor<1x512xbf16>, tensor<512xbf16>) -> tensor<1x512xbf16>
+  %1 = ark.matmul %0, %w {transpose_other} : (tensor<1x512xbf16>, tensor<64x512xbf16>) -> tensor<1x64xbf16>
+  %2 = ark.add %1, %r : (tensor<1x64xbf16>, tensor<1x64xbf16>) -> tensor<1x64xbf16>
+  ark.return %2 : tensor<1x64xbf16>
+}
+
+// -----
+
+// Not what a run may find written since, ...
+// CHECK-LABEL: ark.kernel @input
+// CHECK-NOT: call @ark_stream_run
+ark.program @input(%x: tensor<1x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<64x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "w"}) -> (tensor<1x64xbf16> {ark.name = "y"}) {
+  %0 = ark.matmul %x, %w {transpose_other} : (tensor<1x512xbf16>, tensor<64x512xbf16>) -> tensor<1x64xbf16>
+  ark.return %0 : tensor<1x64xbf16>
+}
+
+// -----
+
+// ... not rows that a warp cannot read with full width, ...
+// CHECK-LABEL: ark.kernel @ragged
+// CHECK-NOT: call @ark_stream_run
+ark.program @ragged(%x: tensor<1x520xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<64x520xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x64xbf16> {ark.name = "y"}) {
+  %0 = ark.matmul %x, %w {transpose_other} : (tensor<1x520xbf16>, tensor<64x520xbf16>) -> tensor<1x64xbf16>
+  ark.return %0 : tensor<1x64xbf16>
+}
+
+// -----
+
+// ... and not what several rows are multiplied with.
+// CHECK-LABEL: ark.kernel @batch
+// CHECK-NOT: call @ark_stream_run
+ark.program @batch(%x: tensor<3x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<64x512xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<3x64xbf16> {ark.name = "y"}) {
+  %0 = ark.matmul %x, %w {transpose_other} : (tensor<3x512xbf16>, tensor<64x512xbf16>) -> tensor<3x64xbf16>
+  ark.return %0 : tensor<3x64xbf16>
+}
