@@ -54,15 +54,6 @@ static bool readsWhatIsUpdatedBy(TaskOp writer, Operation *reader) {
 // What one task needs of another
 //===----------------------------------------------------------------------===//
 
-/// All of a tensor, for every vCTA.
-static bool isWhole(RegionAttr region, ShapedType type) {
-  return region.getSizes() == type.getShape() &&
-         llvm::all_of(region.getOffsets().getResults(), [](AffineExpr offset) {
-           auto constant = dyn_cast<AffineConstantExpr>(offset);
-           return constant && constant.getValue() == 0;
-         });
-}
-
 /// Whether every vCTA of `second` reads of `first` just what its partner makes.
 static bool readsOwnParts(TaskOp first, TaskOp second, MergeKind kind) {
   for (auto [index, input] : llvm::enumerate(second.getInputs())) {
@@ -77,14 +68,10 @@ static bool readsOwnParts(TaskOp first, TaskOp second, MergeKind kind) {
     if (second.getInputTiles()[index].getType() !=
         first.getOutTiles()[out].getType())
       return false;
-    auto type = cast<ShapedType>(input.getType());
     // vCTAs that update one state may name the same part of it.
-    bool isOwn = kind == MergeKind::Pairwise
-                     ? second.getRegion(index) == first.getRegion(operand) &&
-                           isDisjoint(first.getRegion(operand), first.getGrid())
-                     : isWhole(second.getRegion(index), type) &&
-                           isWhole(first.getRegion(operand), type);
-    if (!isOwn)
+    if (second.getRegion(index) !=
+            getMergedRegion(first, operand, second, kind) ||
+        !isDisjoint(first.getRegion(operand), first.getGrid()))
       return false;
   }
   // An update of an update has two writers of one state.
@@ -192,7 +179,8 @@ public:
   int64_t run();
 
 private:
-  double getVCTANs(TaskOp task);
+  double getVCTANs(TaskOp task, int64_t count);
+  double getRepeatingNs(TaskOp first, int64_t count);
   bool waitsForOthers(TaskOp first, TaskOp second);
   bool isWorth(TaskOp first, TaskOp second, MergeKind kind);
   bool fuse(TaskOp first, TaskOp &second, MergeKind kind);
@@ -206,15 +194,16 @@ private:
 };
 } // namespace
 
-/// A state that is updated costs what is written of it: no more than is read.
-double TaskFuser::getVCTANs(TaskOp task) {
+/// Of one vCTA, when `count` of them share the memory. A state that is updated
+/// costs what is written of it: no more than is read.
+double TaskFuser::getVCTANs(TaskOp task, int64_t count) {
   double bytes = 0;
   for (unsigned operand = 0; operand < task.getNumOperands(); ++operand) {
     int64_t inputs = task.getInputs().size();
     if (operand < inputs || !task.isUpdated(operand - inputs))
       bytes += countTouchedBytes(task, operand);
   }
-  return predictVCTANs(target, task.getNumVCTAs(), bytes, countBodyFlops(task));
+  return predictVCTANs(target, count, bytes, countBodyFlops(task));
 }
 
 /// What was handed over takes memory of the vCTA instead, but for states.
@@ -235,23 +224,32 @@ bool TaskFuser::waitsForOthers(TaskOp first, TaskOp second) {
   });
 }
 
+/// What it takes longer to have `count` vCTAs do the work of `first` each.
+double TaskFuser::getRepeatingNs(TaskOp first, int64_t count) {
+  int64_t sms = target.getSms(), before = first.getNumVCTAs();
+  // An only vCTA is repeated by SMs that would wait for it. On a GPU,
+  // ark-hoist-invariants has it done once for all vCTAs of a run.
+  if (before == 1)
+    return target.isGpu()
+               ? 0
+               : (llvm::divideCeil(count, sms) - 1) * getVCTANs(first, before);
+  return llvm::divideCeil(count, sms) * getVCTANs(first, count) -
+         llvm::divideCeil(before, sms) * getVCTANs(first, before);
+}
+
 bool TaskFuser::isWorth(TaskOp first, TaskOp second, MergeKind kind) {
   int64_t sms = target.getSms(), count = second.getNumVCTAs();
   double saved = predictHandoffNs(target, std::min(count, sms));
-  double firstNs = getVCTANs(first);
+  double firstNs = getVCTANs(first, first.getNumVCTAs());
   if (!readsResultOf(second, first))
     // Side by side, two small tasks take as long as the longer one.
-    return 2 * count > sms || std::min(firstNs, getVCTANs(second)) <= saved;
+    return 2 * count > sms ||
+           std::min(firstNs, getVCTANs(second, count)) <= saved;
   if (!isOnlyReader(second, first) ||
       getTemporaryBytes(first) * kMemoryShare > target.getSharedMemory() ||
       (waitsForOthers(first, second) && firstNs > saved))
     return false;
-  // An SM that runs several vCTAs repeats the work for each; on a GPU,
-  // ark-hoist-invariants has it done once for all of them.
-  int64_t repeats = kind == MergeKind::Repeated && !target.isGpu()
-                        ? llvm::divideCeil(count, sms) - 1
-                        : 0;
-  return repeats * firstNs <= saved;
+  return kind == MergeKind::Pairwise || getRepeatingNs(first, count) <= saved;
 }
 
 static int64_t countBodyOps(TaskOp task) {
@@ -261,7 +259,7 @@ static int64_t countBodyOps(TaskOp task) {
 bool TaskFuser::fuse(TaskOp first, TaskOp &second, MergeKind kind) {
   if (kind == MergeKind::Pairwise
           ? first.getGrid() != second.getGrid()
-          : first.getNumVCTAs() != 1 || first.getInPlace())
+          : !isRepeatable(first, second) || first.getInPlace())
     return false;
   if (first.getWarps() != second.getWarps() ||
       first.getPlanAttr() != second.getPlanAttr() ||

@@ -51,20 +51,38 @@ private:
 // The task
 //===----------------------------------------------------------------------===//
 
-/// A region in terms of the grid of the merged task, which is that of `second`.
-RegionAttr TaskMerger::getRegion(TaskOp task, unsigned operand) {
-  RegionAttr region = task.getRegion(operand);
-  if (task == second || kind == MergeKind::Pairwise)
+static bool beginsWithGrid(TaskOp second, TaskOp first) {
+  ArrayRef<int64_t> begin = first.getGrid(), whole = second.getGrid();
+  return begin.size() < whole.size() && whole.take_front(begin.size()) == begin;
+}
+
+bool ark::isRepeatable(TaskOp first, TaskOp second) {
+  return first.getNumVCTAs() == 1 || beginsWithGrid(second, first);
+}
+
+RegionAttr ark::getMergedRegion(TaskOp first, unsigned operand, TaskOp second,
+                                MergeKind kind) {
+  RegionAttr region = first.getRegion(operand);
+  if (kind == MergeKind::Pairwise)
     return region;
-  // The only vCTA has index zero in every dimension.
-  MLIRContext *context = rewriter.getContext();
-  SmallVector<AffineExpr> zeros(task.getGrid().size(),
-                                getAffineConstantExpr(0, context));
+  // An only vCTA has index zero in every dimension.
+  MLIRContext *context = first.getContext();
+  SmallVector<AffineExpr> indices;
+  for (unsigned dim = 0; dim < first.getGrid().size(); ++dim)
+    indices.push_back(first.getNumVCTAs() == 1
+                          ? getAffineConstantExpr(0, context)
+                          : getAffineDimExpr(dim, context));
   return RegionAttr::get(
       context,
       region.getOffsets().replaceDimsAndSymbols(
-          zeros, {}, second.getGrid().size(), /*numResultSyms=*/0),
+          indices, {}, second.getGrid().size(), /*numResultSyms=*/0),
       region.getSizes());
+}
+
+/// A region in terms of the grid of the merged task, which is that of `second`.
+RegionAttr TaskMerger::getRegion(TaskOp task, unsigned operand) {
+  return task == second ? task.getRegion(operand)
+                        : getMergedRegion(task, operand, second, kind);
 }
 
 /// Whether an out of `first` is one of the merged task: a state, or what others
@@ -198,9 +216,12 @@ void TaskMerger::inlineBodies() {
   SmallVector<Value> arguments;
   if (kind == MergeKind::Pairwise)
     llvm::append_range(arguments, merged.getGridIndices());
-  else
+  else if (first.getNumVCTAs() == 1)
     arguments.assign(first.getGrid().size(), arith::ConstantIndexOp::create(
                                                  rewriter, first.getLoc(), 0));
+  else
+    llvm::append_range(
+        arguments, merged.getGridIndices().take_front(first.getGrid().size()));
   for (auto [index, input] : llvm::enumerate(first.getInputs()))
     arguments.push_back(getInput(input, getRegion(first, index)));
   SmallVector<bool> kept;

@@ -12,8 +12,16 @@ class RewriterBase;
 namespace mlir::ark {
 
 /// How two tasks become one: vCTA `i` of the one does the work of vCTA `i` of
-/// both, or the work of the only vCTA of the first before its own.
+/// both, or before its own the work of the first's only vCTA or, where the grid
+/// of the second begins with that of the first, of the one with its indices.
 enum class MergeKind { Pairwise, Repeated };
+
+/// Whether every vCTA of `second` has one of `first` whose work it can repeat.
+bool isRepeatable(TaskOp first, TaskOp second);
+
+/// What a vCTA of the merged task has of an operand of `first`.
+RegionAttr getMergedRegion(TaskOp first, unsigned operand, TaskOp second,
+                           MergeKind kind);
 
 /// Replaces two tasks by one at the place of `second`, whose vCTAs do the work
 /// of `first` and then that of `second`. What `second` reads of `first` stays

@@ -162,11 +162,13 @@ def FuseTasksPass : Pass<"ark-fuse-tasks", "::mlir::ark::ProgramOp"> {
     - their grids are equal, and they read the same part of a tensor but nothing of
       each other, as the projections to queries, keys and values do;
     - the first has one vCTA, whose result all vCTAs of the second read: each
-      computes it for itself. This is how a norm becomes a prologue.
+      computes it for itself. This is how a norm becomes a prologue;
+    - the grid of the second begins with that of the first, and every vCTA reads what the
+      one with its first indices makes: the rotation of queries, for all pieces of the keys.
 
     The cost model has the last word. Work that is repeated takes no longer than the
-    hand-off that it saves, beyond the first time on every SM (on a GPU it is done once
-    for all vCTAs of a run); tasks that could run side
+    hand-off that it saves, beyond the first time on every SM (on a GPU that of an only vCTA
+    is done once for all vCTAs of a run); tasks that could run side
     by side stay apart, unless they fill all SMs or are small; results that now stay
     inside take at most an eighth of an SM's memory. A task with another plan is
     left alone, and so is everything where a state would be read in another version.

@@ -139,6 +139,75 @@ ark.program @prologue(%x: tensor<16xf32> {ark.kind = #ark.kind<input>, ark.name 
   ark.return %1 : tensor<16xf32>
 }
 
+// A grid that begins as another one does: each vCTA does the work of the one with its first index.
+// CHECK-LABEL: ark.program @forEveryPiece
+// CHECK: ark.task "rope+attention" grid [2, 3]
+// CHECK-SAME: ins(%arg0[#ark.region<(d0, d1) -> (d0 * 8), [8]>] : tensor<16xf32>, %arg1[#ark.region<(d0, d1) -> (d0 * 8, d1), [8, 1]>] : tensor<16x3xf32>)
+// CHECK: ^bb0(%[[HEAD:.*]]: index, %{{.*}}: index,
+// CHECK: linalg.index
+// CHECK: arith.addi %{{.*}}, %[[HEAD]]
+// CHECK-NOT: ark.task
+ark.program @forEveryPiece(%x: tensor<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %w: tensor<16x3xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<16x3xf32> {ark.name = "y0"}) {
+  %e0 = tensor.empty() : tensor<16xf32>
+  %0 = ark.task "rope" grid [2]
+      ins(%x[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
+      outs(%e0[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
+      attributes {ops = ["rope"]} {
+  ^bb0(%i: index, %a: tensor<8xf32>, %o: tensor<8xf32>):
+    %r = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]}
+        ins(%a : tensor<8xf32>) outs(%o : tensor<8xf32>) {
+    ^bb0(%in: f32, %out: f32):
+      %j = linalg.index 0 : index
+      %k = arith.addi %j, %i : index
+      %n = arith.index_cast %k : index to i32
+      %f = arith.sitofp %n : i32 to f32
+      %s = arith.addf %in, %f : f32
+      linalg.yield %s : f32
+    } -> tensor<8xf32>
+    ark.yield %r : tensor<8xf32>
+  } : tensor<16xf32>
+  %e1 = tensor.empty() : tensor<16x3xf32>
+  %1 = ark.task "attention" grid [2, 3]
+      ins(%0[#ark.region<(d0, d1) -> (d0 * 8), [8]>] : tensor<16xf32>,
+          %w[#ark.region<(d0, d1) -> (d0 * 8, d1), [8, 1]>] : tensor<16x3xf32>)
+      outs(%e1[#ark.region<(d0, d1) -> (d0 * 8, d1), [8, 1]>] : tensor<16x3xf32>)
+      attributes {ops = ["attention"]} {
+  ^bb0(%i: index, %j: index, %a: tensor<8xf32>, %b: tensor<8x1xf32>, %o: tensor<8x1xf32>):
+    %c = tensor.expand_shape %a [[0, 1]] output_shape [8, 1] : tensor<8xf32> into tensor<8x1xf32>
+    %r = linalg.mul ins(%c, %b : tensor<8x1xf32>, tensor<8x1xf32>) outs(%o : tensor<8x1xf32>) -> tensor<8x1xf32>
+    ark.yield %r : tensor<8x1xf32>
+  } : tensor<16x3xf32>
+  ark.return %1 : tensor<16x3xf32>
+}
+
+// Here the second index cuts what the first task made.
+// CHECK-LABEL: ark.program @partsForEveryPiece
+// CHECK: ark.task "norm" grid [2]
+// CHECK: ark.task "fc" grid [2, 2]
+ark.program @partsForEveryPiece(%x: tensor<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<16xf32> {ark.name = "y0"}) {
+  %e0 = tensor.empty() : tensor<16xf32>
+  %0 = ark.task "norm" grid [2]
+      ins(%x[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
+      outs(%e0[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
+      attributes {ops = ["exp"]} {
+  ^bb0(%i: index, %a: tensor<8xf32>, %o: tensor<8xf32>):
+    %r = linalg.exp ins(%a : tensor<8xf32>) outs(%o : tensor<8xf32>) -> tensor<8xf32>
+    ark.yield %r : tensor<8xf32>
+  } : tensor<16xf32>
+  %e1 = tensor.empty() : tensor<16xf32>
+  %1 = ark.task "fc" grid [2, 2]
+      ins(%0[#ark.region<(d0, d1) -> (d0 * 8 + d1 * 4), [4]>] : tensor<16xf32>)
+      outs(%e1[#ark.region<(d0, d1) -> (d0 * 8 + d1 * 4), [4]>] : tensor<16xf32>)
+      attributes {ops = ["exp"]} {
+  ^bb0(%i: index, %j: index, %a: tensor<4xf32>, %o: tensor<4xf32>):
+    %r = linalg.exp ins(%a : tensor<4xf32>) outs(%o : tensor<4xf32>) -> tensor<4xf32>
+    ark.yield %r : tensor<4xf32>
+  } : tensor<16xf32>
+  ark.return %1 : tensor<16xf32>
+}
+
 // The state stays an out, and the other one is filled.
 // CHECK-LABEL: ark.program @updateAndItsReader
 // CHECK: %[[R:.*]]:2 = ark.task "cache+attention" grid [2]
