@@ -89,6 +89,78 @@ def _weighted(scores: Bounded, valid: Array, v: Bounded) -> Bounded:
     return (weights @ v) / total
 
 
+@handles("partial_attention")
+def partial_attention(op: Any, machine: Machine) -> Bounded:
+    """Of every piece the sums, the largest score and the sum of weights, side by side."""
+    q, k, v = (machine.read(x).bounded for x in (op.query, op.key, op.value))
+    rows, pieces = k.value.shape[-3:-1]
+    length = _kv_length(op, machine, rows * pieces)
+    # Key n of piece p is key n * P + p of all; below, pieces come before queries and rows.
+    numbers = np.arange(rows)[None, :] * pieces + np.arange(pieces)[:, None]
+    repeats = q.value.shape[-3] // k.value.shape[-4]
+
+    def by_pieces(a: Array) -> Array:
+        a = np.moveaxis(np.repeat(a, repeats, axis=-4), -2, -3)
+        return np.where((numbers < length)[..., None], a, 0.0)  # it may hold anything, even NaN
+
+    k, v, q = k.view(by_pieces), v.view(by_pieces), q.view(lambda a: a[..., None, :, :])
+    scores = (q @ k.view(_swapped)).scaled(op.scale.value)
+    queries = q.value.shape[-2]
+    valid = np.repeat((numbers < length)[:, None], queries, axis=1)
+    if op.causal:
+        valid &= numbers[:, None] <= np.arange(queries)[None, :, None] + length - queries
+    mask = machine.read_optional(op.mask)
+    if mask is not None:
+        shape = (*scores.value.shape[:-3], queries, rows, pieces)
+        entries = mask.bounded.view(lambda a: np.moveaxis(np.broadcast_to(a, shape), -1, -3))
+        if mask.dtype.is_float:
+            scores = scores + entries
+        else:
+            valid = valid & (entries.value != 0)
+    return _in_pieces(scores, np.broadcast_to(valid, scores.value.shape), v).view(_pieces_last)
+
+
+def _pieces_last(a: Array) -> Array:
+    return np.swapaxes(a, -2, -3)
+
+
+def _in_pieces(scores: Bounded, valid: Array, v: Bounded) -> Bounded:
+    least = scores.view(lambda a: np.where(valid, a, -np.inf))
+    least.error = None if scores.error is None else np.where(valid, scores.error, 0.0)
+    largest = least.extremum(np.max, (scores.value.ndim - 1,))
+    shift = _finite(largest)
+    weights = (scores - shift).monotone(np.exp).view(lambda a: np.where(valid, a, 0.0))
+    parts = (weights @ v, largest, weights.sum((scores.value.ndim - 1,)))
+    return _side_by_side(parts)
+
+
+def _finite(largest: Bounded) -> Bounded:
+    """Zero for minus infinity, from which nothing can be subtracted."""
+    value = np.where(np.isneginf(largest.value), 0.0, largest.value)
+    return Bounded(value, largest.error)
+
+
+def _side_by_side(parts: tuple[Bounded, ...]) -> Bounded:
+    errors = [part.error for part in parts if part.error is not None]
+    return Bounded(
+        np.concatenate([part.value for part in parts], -1),
+        np.concatenate(errors, -1) if len(errors) == len(parts) else None,
+    )
+
+
+@handles("combine_attention")
+def combine_attention(op: Any, machine: Machine) -> Bounded:
+    """Pieces, weighed by what their largest scores are below the largest of all."""
+    x = machine.read(op.operand).bounded
+    sums, totals = x.view(lambda a: a[..., :-2]), x.view(lambda a: a[..., -1:])
+    largest = x.view(lambda a: a[..., -2:-1])
+    axis = (x.value.ndim - 2,)
+    weights = (largest - _finite(largest.extremum(np.max, axis))).monotone(np.exp)
+    total = (weights * totals).sum(axis)
+    total = Bounded(np.where(total.value == 0, 1.0, total.value), total.error)
+    return ((weights * sums).sum(axis) / total).view(lambda a: np.squeeze(a, axis))
+
+
 @handles("rope")
 def rope(op: Any, machine: Machine) -> Bounded:
     """Every pair turned by its angle."""

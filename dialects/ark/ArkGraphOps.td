@@ -416,6 +416,46 @@ def Ark_AttentionOp : Ark_AnchorOp<"attention", [AttrSizedOperandSegments]> {
   }];
 }
 
+def Ark_PartialAttentionOp : Ark_AnchorOp<"partial_attention", [AttrSizedOperandSegments]> {
+  let summary = "Attention over every P-th key, for each of P pieces";
+  let description = [{
+    q is `[..., Hq, Tq, D]`, k and v are `[..., Hkv, N, P, D]`: the key with number `n * P + p`
+    is row `n` of piece `p`. `kv_length`, `causal` and the mask are those of `ark.attention`.
+
+    The result is `[..., Hq, Tq, P, D + 2]`, in f32 (f64 of f64). For every piece it holds the sum
+    of the values times `exp(score - m)`, then `m`, the largest score, and then the sum of the
+    `exp(score - m)`. A piece without valid key gives zeros and a `m` of minus infinity.
+    `ark.combine_attention` makes one result of the pieces.
+
+    - (partial_attention_c1) k and v have one rank, one more than q, which has three or more; one element type.
+    - (partial_attention_c2) leading extents agree, Hq is a multiple of Hkv, D, N and P agree, P is positive.
+    - (partial_attention_c3) the mask broadcasts to `[..., Hq, Tq, N, P]` and is bool or of q's element type.
+  }];
+  let arguments = (ins Ark_FloatTensor:$query, Ark_FloatTensor:$key, Ark_FloatTensor:$value,
+                       Optional<Ark_Tensor>:$mask, Optional<Ark_ScalarTensor>:$kv_length,
+                       F64Attr:$scale, UnitAttr:$causal);
+  let assemblyFormat = [{
+    $query `,` $key `,` $value (`mask` $mask^)? (`kv_length` $kv_length^)?
+    `scale` `=` $scale attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+def Ark_CombineAttentionOp : Ark_AnchorOp<"combine_attention"> {
+  let summary = "The attention that pieces of the keys give together";
+  let description = [{
+    The operand is the result of `ark.partial_attention`, `[..., P, D + 2]`; the result is
+    `[..., D]`, of the same element type. Rows without valid key are zero.
+
+    - (combine_attention_c1) the operand has rank two or more and a last extent of two or more.
+
+    ```mlir
+    %1 = ark.combine_attention %0 : (tensor<32x1x16x66xf32>) -> tensor<32x1x64xf32>
+    ```
+  }];
+  let arguments = (ins Ark_FloatTensor:$operand);
+  let assemblyFormat = "$operand attr-dict `:` functional-type(operands, results)";
+}
+
 def Ark_RopeOp : Ark_GraphOp<"rope", [DeclareOpInterfaceMethods<Ark_AnchorOpInterface>]> {
   let summary = "Rotary position embedding of the last dimension";
   let description = [{

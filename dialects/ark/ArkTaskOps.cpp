@@ -247,6 +247,19 @@ LogicalResult GroupOp::verifyRegions() {
   return success();
 }
 
+LogicalResult TileOffsetOp::verify() {
+  auto group = cast<GroupOp>((*this)->getParentOp());
+  auto type = dyn_cast<RankedTensorType>(
+      group.getNumResults() == 1 ? group.getResult(0).getType() : Type());
+  int64_t dim = getDim();
+  // tile_offset_c1
+  if (!type || dim < 0 || dim >= type.getRank())
+    return emitOpError("names dimension ")
+           << dim << ", which the result of its group does not have "
+           << "(tile_offset_c1)";
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // TaskOp
 //===----------------------------------------------------------------------===//

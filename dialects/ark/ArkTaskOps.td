@@ -126,6 +126,24 @@ def Ark_GroupOp : Ark_Op<"group", [IsolatedFromAbove, SingleBlock]> {
   let hasRegionVerifier = 1;
 }
 
+def Ark_TileOffsetOp : Ark_Op<"tile_offset", [Pure, HasParent<"GroupOp">]> {
+  let summary = "Where the tile of a vCTA begins in a dimension of the group's result";
+  let description = [{
+    For what differs between tiles of one group, such as the number of keys in a piece of a
+    cache. `ark-tile-groups` replaces it.
+
+    - (tile_offset_c1) `dim` is a dimension of the group's result.
+
+    ```mlir
+    %piece = ark.tile_offset 3
+    ```
+  }];
+  let arguments = (ins I64Attr:$dim);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$dim attr-dict";
+  let hasVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Tasks: output of the `tiling` stage
 //===----------------------------------------------------------------------===//

@@ -151,6 +151,42 @@ def NormalizeGraphPass : Pass<"ark-normalize-graph", "::mlir::ark::ProgramOp"> {
   ];
 }
 
+def SplitAttentionPass : Pass<"ark-split-attention", "::mlir::ark::ProgramOp"> {
+  let summary = "Cuts attention over long keys into pieces for idle SMs";
+  let description = [{
+    Attention of few query rows is a vCTA for every key head, whose time follows the length of
+    the keys while other SMs have nothing to do. Here the keys become `P` pieces, of every
+    `P`-th key each: whatever the length at run time, pieces are equal but for one key. What the
+    pieces make, a small op combines.
+
+    `P` divides the number of keys, and there are at most as many pieces of all key heads as
+    SMs. The cost model chooses among these, or none: where caches are short, where there are
+    many query rows or few SMs. An attention whose tile is in the user's plan is left alone.
+
+    ```mlir
+    %1 = ark.attention %q, %k, %v kv_length %n scale = 1.25e-1
+        : (tensor<32x1x64xf32>, tensor<8x1024x64xf32>, tensor<8x1024x64xf32>, tensor<i32>) -> tensor<32x1x64xf32>
+    ```
+    becomes
+    ```mlir
+    %1 = ark.reshape %k shape = [8, 64, 16, 64] : (tensor<8x1024x64xf32>) -> tensor<8x64x16x64xf32>
+    %2 = ark.reshape %v shape = [8, 64, 16, 64] : (tensor<8x1024x64xf32>) -> tensor<8x64x16x64xf32>
+    %3 = ark.partial_attention %q, %1, %2 kv_length %n scale = 1.25e-1
+        : (tensor<32x1x64xf32>, tensor<8x64x16x64xf32>, tensor<8x64x16x64xf32>, tensor<i32>) -> tensor<32x1x16x66xf32>
+    %4 = ark.combine_attention %3 : (tensor<32x1x16x66xf32>) -> tensor<32x1x64xf32>
+    ```
+  }];
+  let options = [
+    Option<"maxRows", "max-rows", "int64_t", "16",
+           "Query rows of one key head, of all its query heads, at most">,
+    Option<"pieces", "pieces", "int64_t", "0",
+           "Pieces, wherever they divide the keys of few rows; 0: by the cost model">,
+  ];
+  let statistics = [
+    Statistic<"numSplit", "split-attentions", "Attentions that were cut">,
+  ];
+}
+
 def IsolateResultsPass : Pass<"ark-isolate-results", "::mlir::ark::ProgramOp"> {
   let summary = "Gives every result of the program an op of its own";
   let description = [{

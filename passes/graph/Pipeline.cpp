@@ -22,6 +22,8 @@ void ark::buildGraphPipeline(OpPassManager &pm, StringRef collectives) {
   program.addPass(createNormalizeGraphPass());
   // Views that normalisation composed are often equal.
   program.addPass(createCSEPass());
+  // When views have their final form, and before ops are grouped.
+  program.addPass(createSplitAttentionPass());
   // After CSE, which would merge the copies that this inserts.
   program.addPass(createIsolateResultsPass());
   program.addPass(createFormGroupsPass());

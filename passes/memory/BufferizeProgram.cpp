@@ -33,6 +33,8 @@ static LogicalResult checkUpdates(TaskOp task) {
       return task.emitError("writes over a tensor without being in_place: outs "
                             "of other tasks are tensor.empty");
     Value version = updated->get();
+    while (auto reshape = version.getDefiningOp<ReshapeOp>())
+      version = reshape.getSource();
     if (version.getDefiningOp<TaskOp>())
       continue;
     auto argument = dyn_cast<BlockArgument>(version);

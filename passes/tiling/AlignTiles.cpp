@@ -15,14 +15,16 @@ static ArrayRef<int64_t> getShape(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape();
 }
 
-/// The group whose result alone a value in the body of `reader` is, if nothing
-/// but `reader` reads it.
-static GroupOp getOwnProducer(GroupOp reader, Value value) {
-  auto argument = dyn_cast<BlockArgument>(value);
-  if (!argument)
-    return {};
-  Value operand = reader.getInputs()[argument.getArgNumber()];
-  return operand.hasOneUse() ? operand.getDefiningOp<GroupOp>() : GroupOp();
+/// The operand of a group that a value in its body is.
+static Value getOperand(GroupOp reader, Value value) {
+  auto argument = dyn_cast_if_present<BlockArgument>(value);
+  return argument ? reader.getInputs()[argument.getArgNumber()] : Value();
+}
+
+/// The group whose result alone an operand is, if nothing else reads it.
+static GroupOp getOwnProducer(Value operand) {
+  return operand && operand.hasOneUse() ? operand.getDefiningOp<GroupOp>()
+                                        : GroupOp();
 }
 
 /// The operand of a group that a tile of the result reads the same tile of.
@@ -35,40 +37,71 @@ static Value getTiledOperand(GroupOp group) {
   return {};
 }
 
-/// Gives the tile to what makes `value`, and to what makes that in turn.
-static void align(GroupOp reader, Value value, ArrayRef<int64_t> tile,
-                  const llvm::SmallPtrSetImpl<Operation *> &movable) {
-  while (GroupOp producer = value ? getOwnProducer(reader, value) : GroupOp()) {
+using Movable = llvm::SmallPtrSetImpl<Operation *>;
+
+/// Gives the tile to what makes `operand`, and to what makes that in turn.
+static void align(Value operand, ArrayRef<int64_t> tile,
+                  const Movable &movable) {
+  while (GroupOp producer = getOwnProducer(operand)) {
     ArrayRef<int64_t> domain = getDomain(producer, getTileAnchor(producer));
     if (!movable.contains(producer) || !getTiledOperand(producer) ||
         domain.size() != tile.size())
       return;
     producer.setTile(legalize(producer, Tile(tile)));
-    reader = producer;
-    value = getTiledOperand(producer);
+    operand = getOperand(producer, getTiledOperand(producer));
   }
 }
 
-void ark::alignTiles(GroupOp group,
-                     const llvm::SmallPtrSetImpl<Operation *> &movable) {
-  auto attention = dyn_cast_or_null<AttentionOp>(getTileAnchor(group));
-  if (!attention)
-    return;
+static void alignWithAttention(GroupOp group, AttentionOp attention,
+                               const Movable &movable) {
   Tile tile(*group.getTile());
   ArrayRef<int64_t> domain = getDomain(group, attention);
   int64_t rank = tile.size();
   tile[rank - 1] = getShape(attention.getQuery()).back();
-  align(group, attention.getQuery(), tile, movable);
+  align(getOperand(group, attention.getQuery()), tile, movable);
 
   // Several tiles of queries read the same keys: these have no single reader.
-  int64_t kvHeads = getShape(attention.getKey())[rank - 3];
-  int64_t sharing = kvHeads ? domain[rank - 3] / kvHeads : 1;
+  int64_t sharing = getHeadDims(attention)->sharing;
   if (tile[rank - 2] < domain[rank - 2] || tile[rank - 3] % sharing != 0)
     return;
   tile[rank - 3] /= sharing;
   for (Value operand : {attention.getKey(), attention.getValue()}) {
     tile[rank - 2] = getShape(operand)[rank - 2];
     tile[rank - 1] = getShape(operand)[rank - 1];
-    align(group, operand, tile, movable);
+    align(getOperand(group, operand), tile, movable);
   }
+}
+
+/// Queries are cut as attention is but for the pieces; of a cache, a vCTA has
+/// the rows of its piece, as far as an update can be cut like that.
+static void alignWithPieces(GroupOp group, PartialAttentionOp attention,
+                            const Movable &movable) {
+  Tile tile(*group.getTile());
+  ArrayRef<int64_t> domain = getDomain(group, attention);
+  int64_t rank = tile.size();
+  tile.erase(tile.end() - 2);
+  tile.back() = getShape(attention.getQuery()).back();
+  align(getOperand(group, attention.getQuery()), tile, movable);
+
+  int64_t sharing = getHeadDims(attention)->sharing;
+  if (tile[rank - 3] < domain[rank - 3] || tile[rank - 4] % sharing != 0)
+    return;
+  tile[rank - 4] /= sharing;
+  for (Value operand : {attention.getKey(), attention.getValue()}) {
+    tile[rank - 3] = getShape(operand)[rank - 3];
+    tile[rank - 2] = getShape(operand).back();
+    // The dimension of the pieces is part of that of the keys in a cache.
+    Value pieces = getOperand(group, operand);
+    auto reshape = pieces ? pieces.getDefiningOp<ReshapeOp>() : ReshapeOp();
+    if (reshape && pieces.hasOneUse())
+      align(reshape.getSource(), tile, movable);
+  }
+}
+
+void ark::alignTiles(GroupOp group, const Movable &movable) {
+  Operation *anchor = getTileAnchor(group);
+  if (auto attention = dyn_cast_or_null<AttentionOp>(anchor))
+    alignWithAttention(group, attention, movable);
+  else if (auto attention = dyn_cast_or_null<PartialAttentionOp>(anchor))
+    alignWithPieces(group, attention, movable);
 }

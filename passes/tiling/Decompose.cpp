@@ -33,6 +33,7 @@ struct DecomposePass : ark::impl::DecomposePassBase<DecomposePass> {
   LogicalResult initialize(MLIRContext *context) override {
     RewritePatternSet set(context);
     populateDecomposeAttention(converter, set);
+    populateDecomposeCombination(converter, set);
     populateDecomposeElementwise(converter, set);
     populateDecomposeIndexing(converter, set);
     populateDecomposeMatmul(converter, set);
@@ -50,7 +51,7 @@ struct DecomposePass : ark::impl::DecomposePassBase<DecomposePass> {
     target.addLegalDialect<affine::AffineDialect, arith::ArithDialect,
                            linalg::LinalgDialect, math::MathDialect,
                            tensor::TensorDialect>();
-    target.addLegalOp<CheckIndexOp, GroupOp, YieldOp,
+    target.addLegalOp<CheckIndexOp, GroupOp, TileOffsetOp, YieldOp,
                       UnrealizedConversionCastOp>();
     for (auto group : getOperation().getBody().getOps<GroupOp>()) {
       recordOps(group);

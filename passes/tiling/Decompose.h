@@ -19,6 +19,8 @@ namespace mlir::ark {
 
 void populateDecomposeAttention(const TypeConverter &converter,
                                 RewritePatternSet &patterns);
+void populateDecomposeCombination(const TypeConverter &converter,
+                                  RewritePatternSet &patterns);
 void populateDecomposeElementwise(const TypeConverter &converter,
                                   RewritePatternSet &patterns);
 void populateDecomposeIndexing(const TypeConverter &converter,
@@ -72,6 +74,16 @@ Value emitPhilox(OpBuilder &builder, Location loc, Value index, Value counter,
 /// Maximum or minimum of two scalars of a compute type.
 Value emitExtremum(OpBuilder &builder, Location loc, Value lhs, Value rhs,
                    bool isMaximum, bool isUnsigned);
+
+/// Zero for minus infinity, which is the largest score of a row without valid
+/// key: its scores then all give exp(-inf).
+Value emitFinite(OpBuilder &builder, Location loc, Value maximum);
+
+/// exp(score - maximum).
+Value emitPower(OpBuilder &builder, Location loc, Value score, Value maximum);
+
+/// 1 / sum; zero where the sum is.
+Value emitInverse(OpBuilder &builder, Location loc, Value sum);
 
 //===----------------------------------------------------------------------===//
 // Structured ops

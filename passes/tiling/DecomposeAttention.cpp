@@ -5,58 +5,79 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace mlir::ark;
 
 namespace {
-/// Builds the ops of one attention. Iteration spaces start with the dimensions
-/// of the result but the last, (batch..., head, query); then comes the key.
-struct AttentionBuilder {
-  AttentionBuilder(ConversionPatternRewriter &rewriter, AttentionOp op,
-                   AttentionOp::Adaptor adaptor);
+/// Builds the ops of an attention over all keys, or over each of several pieces
+/// of them. Iteration spaces start with the dimensions of the result but the
+/// last, (batch..., head, query) and perhaps the piece; then comes the key.
+class AttentionBuilder {
+public:
+  template <typename OpTy>
+  AttentionBuilder(ConversionPatternRewriter &rewriter, OpTy op,
+                   typename OpTy::Adaptor adaptor);
 
-  Value build();
+  /// Normalised rows.
+  Value buildWhole();
+  /// Sums, largest scores and sums of powers of every piece, side by side.
+  Value buildPieces();
 
 private:
-  int64_t getKeys() { return keyType.getDimSize(rank - 2); }
-  /// The extent of the result in dimension `dim`.
-  OpFoldResult getExtent(int64_t dim) {
-    return rewriter.getIndexAttr(type.getDimSize(dim));
+  /// Valid keys of a row in a whole, or in a piece, were all of them valid.
+  int64_t getMostKeys() { return keyType.getDimSize(queryRank - 2); }
+  int64_t getNumPieces() {
+    return hasPieces ? keyType.getDimSize(queryRank - 1) : 1;
+  }
+  int64_t getNumQueries() { return type.getDimSize(queryRank - 2); }
+  int64_t getNumColumns() {
+    return cast<RankedTensorType>(value.getType()).getShape().back();
   }
   AffineExpr dim(int64_t position) {
     return rewriter.getAffineDimExpr(position);
   }
-  AffineMap getMap(ArrayRef<AffineExpr> last, int64_t numDims, bool ofKeys);
+  SmallVector<OpFoldResult> getShape(OpFoldResult last);
+  AffineMap getQueryMap(AffineExpr depth);
+  AffineMap getKeyMap(AffineExpr key, AffineExpr depth);
+  AffineMap getRowMap(AffineExpr last);
+  AffineMap getMaskMap();
 
-  void bindLength(Value length);
-  Value sliceKeys(Value tensor, int64_t keyDim);
+  void bindLength(Value scalar);
+  void sliceKeys(Value &tensor, int64_t keyDim);
   Value buildScores();
   Value maskScores(Value scores);
   Value emitPosition(OpBuilder &b, Location l, Value score);
-  Value buildRowMaximum(Value scores);
+  Value buildMaximum(Value scores);
+  Value buildFinite(Value maximum);
   Value buildPowers(Value scores, Value maximum);
   Value buildSum(Value powers);
+  Value buildInverse(Value sum);
+  Value buildProduct(Value powers);
   Value elementwise(ValueRange inputs, ArrayRef<AffineMap> maps,
                     ArrayRef<OpFoldResult> shape, BodyFn body);
 
   ConversionPatternRewriter &rewriter;
-  AttentionOp op;
   Location loc;
   Value query, key, value, mask;
   RankedTensorType type, keyType;
   Type element;
-  int64_t rank;
-  /// Number of keys: static, or known at run time.
-  OpFoldResult length;
+  double scale;
+  bool causal, hasPieces;
+  int64_t queryRank;
+  /// Dimensions of iteration spaces before the key.
+  int64_t rows;
+  /// Number of keys, and of those that a row of scores has, which are fewer
+  /// where there are pieces: static, or known at run time.
+  OpFoldResult length, extent;
 };
 } // namespace
 
-AttentionBuilder::AttentionBuilder(ConversionPatternRewriter &rewriter,
-                                   AttentionOp op, AttentionOp::Adaptor adaptor)
-    : rewriter(rewriter), op(op), loc(op.getLoc()),
+template <typename OpTy>
+AttentionBuilder::AttentionBuilder(ConversionPatternRewriter &rewriter, OpTy op,
+                                   typename OpTy::Adaptor adaptor)
+    : rewriter(rewriter), loc(op.getLoc()),
       query(getContractionOperand(op.getQuery(), adaptor.getQuery())),
       key(getContractionOperand(op.getKey(), adaptor.getKey())),
       value(getContractionOperand(op.getValue(), adaptor.getValue())),
@@ -64,8 +85,13 @@ AttentionBuilder::AttentionBuilder(ConversionPatternRewriter &rewriter,
                         : Value()),
       type(cast<RankedTensorType>(op.getType())),
       keyType(cast<RankedTensorType>(op.getKey().getType())),
-      element(getComputeType(type.getElementType())), rank(type.getRank()),
-      length(rewriter.getIndexAttr(keyType.getDimSize(rank - 2))) {
+      element(getComputeType(type.getElementType())),
+      scale(op.getScale().convertToDouble()), causal(op.getCausal()),
+      hasPieces(std::is_same_v<OpTy, PartialAttentionOp>),
+      queryRank(cast<RankedTensorType>(op.getQuery().getType()).getRank()),
+      rows(type.getRank() - 1),
+      length(rewriter.getIndexAttr(getMostKeys() * getNumPieces())),
+      extent(rewriter.getIndexAttr(getMostKeys())) {
   if (adaptor.getKvLength())
     bindLength(adaptor.getKvLength());
 }
@@ -81,53 +107,110 @@ void AttentionBuilder::bindLength(Value scalar) {
       tensor::ExtractOp::create(rewriter, loc, scalar, ValueRange());
   Value index = arith::IndexCastOp::create(rewriter, loc,
                                            rewriter.getIndexType(), integer);
-  Value bound = arith::ConstantIndexOp::create(rewriter, loc, getKeys() + 1);
+  int64_t pieces = getNumPieces();
+  Value bound =
+      arith::ConstantIndexOp::create(rewriter, loc, getMostKeys() * pieces + 1);
   Value checked = CheckIndexOp::create(rewriter, loc, index, bound);
+  SmallVector<Value> operands = {checked};
+  AffineExpr count = dim(0);
+  if (hasPieces) {
+    // Every `pieces`-th key, from that of the piece's own number on.
+    operands.push_back(TileOffsetOp::create(rewriter, loc, rows - 1));
+    count = (dim(0) - dim(1) + (pieces - 1)).floorDiv(pieces);
+  }
   // Says the bound again, in terms that the later stages can see through when
   // they make room for the scores.
-  AffineExpr bounds[] = {rewriter.getAffineSymbolExpr(0),
-                         rewriter.getAffineConstantExpr(getKeys())};
-  length =
+  AffineExpr bounds[] = {count, rewriter.getAffineConstantExpr(getMostKeys())};
+  extent =
       affine::AffineMinOp::create(
-          rewriter, loc, AffineMap::get(0, 1, bounds, rewriter.getContext()),
-          ValueRange{checked})
+          rewriter, loc,
+          AffineMap::get(operands.size(), 0, bounds, rewriter.getContext()),
+          operands)
           .getResult();
-  key = sliceKeys(key, rank - 2);
-  value = sliceKeys(value, rank - 2);
+  length = hasPieces ? OpFoldResult(checked) : extent;
+  sliceKeys(key, queryRank - 2);
+  sliceKeys(value, queryRank - 2);
   if (mask)
-    mask =
-        sliceKeys(mask, cast<RankedTensorType>(mask.getType()).getRank() - 1);
+    sliceKeys(mask, cast<RankedTensorType>(mask.getType()).getRank() - 1 -
+                        (hasPieces ? 1 : 0));
 }
 
-Value AttentionBuilder::sliceKeys(Value tensor, int64_t keyDim) {
+void AttentionBuilder::sliceKeys(Value &tensor, int64_t keyDim) {
   auto tensorType = cast<RankedTensorType>(tensor.getType());
   // One entry for all keys.
-  if (keyDim < 0 || tensorType.getDimSize(keyDim) != getKeys())
-    return tensor;
+  if (keyDim < 0 || tensorType.getDimSize(keyDim) != getMostKeys())
+    return;
   SmallVector<OpFoldResult> sizes =
       getAsIndexOpFoldResult(rewriter.getContext(), tensorType.getShape());
-  sizes[keyDim] = length;
+  sizes[keyDim] = extent;
   SmallVector<OpFoldResult> zeros(sizes.size(), rewriter.getIndexAttr(0));
   SmallVector<OpFoldResult> ones(sizes.size(), rewriter.getIndexAttr(1));
-  return tensor::ExtractSliceOp::create(rewriter, loc, tensor, zeros, sizes,
-                                        ones);
+  tensor =
+      tensor::ExtractSliceOp::create(rewriter, loc, tensor, zeros, sizes, ones);
 }
 
 //===----------------------------------------------------------------------===//
-// Scores
+// Spaces
 //===----------------------------------------------------------------------===//
 
-/// (batch..., head) followed by `last`. Several query heads read one key head.
-AffineMap AttentionBuilder::getMap(ArrayRef<AffineExpr> last, int64_t numDims,
-                                   bool ofKeys) {
+/// The dimensions of rows, and one more.
+SmallVector<OpFoldResult> AttentionBuilder::getShape(OpFoldResult last) {
+  SmallVector<OpFoldResult> shape = getAsIndexOpFoldResult(
+      rewriter.getContext(), type.getShape().drop_back());
+  shape.push_back(last);
+  return shape;
+}
+
+AffineMap AttentionBuilder::getRowMap(AffineExpr last) {
   SmallVector<AffineExpr> exprs;
-  for (int64_t position = 0; position < rank - 2; ++position)
+  for (int64_t position = 0; position < rows; ++position)
     exprs.push_back(dim(position));
-  int64_t sharing = type.getDimSize(rank - 3) / keyType.getDimSize(rank - 3);
-  if (ofKeys && sharing > 1)
+  exprs.push_back(last);
+  return AffineMap::get(rows + 2, 0, exprs, rewriter.getContext());
+}
+
+AffineMap AttentionBuilder::getQueryMap(AffineExpr depth) {
+  SmallVector<AffineExpr> exprs;
+  for (int64_t position = 0; position < queryRank - 1; ++position)
+    exprs.push_back(dim(position));
+  exprs.push_back(depth);
+  return AffineMap::get(rows + 2, 0, exprs, rewriter.getContext());
+}
+
+/// Several query heads read one key head.
+AffineMap AttentionBuilder::getKeyMap(AffineExpr key, AffineExpr depth) {
+  SmallVector<AffineExpr> exprs;
+  for (int64_t position = 0; position < queryRank - 2; ++position)
+    exprs.push_back(dim(position));
+  int64_t sharing =
+      type.getDimSize(queryRank - 3) / keyType.getDimSize(queryRank - 3);
+  if (sharing > 1)
     exprs.back() = exprs.back().floorDiv(sharing);
-  llvm::append_range(exprs, last);
-  return AffineMap::get(numDims, 0, exprs, rewriter.getContext());
+  exprs.push_back(key);
+  if (hasPieces)
+    exprs.push_back(dim(rows - 1));
+  exprs.push_back(depth);
+  return AffineMap::get(rows + 2, 0, exprs, rewriter.getContext());
+}
+
+/// From the space of the scores. The mask has the key before the piece.
+AffineMap AttentionBuilder::getMaskMap() {
+  SmallVector<int64_t> shape(type.getShape().take_front(queryRank - 1));
+  shape.push_back(getMostKeys());
+  if (hasPieces)
+    shape.push_back(getNumPieces());
+  // Before it was cut to the length, which only a static extent shows.
+  SmallVector<int64_t> ofMask(
+      cast<RankedTensorType>(mask.getType()).getShape());
+  llvm::replace(ofMask, ShapedType::kDynamic, getMostKeys());
+  AffineMap map = getBroadcastMap(rewriter.getContext(), ofMask, shape);
+  if (!hasPieces)
+    return map;
+  SmallVector<AffineExpr> dims;
+  for (int64_t position = 0; position <= rows; ++position)
+    dims.push_back(dim(position));
+  std::swap(dims[rows - 1], dims[rows]);
+  return map.replaceDimsAndSymbols(dims, {}, rows + 1, 0);
 }
 
 Value AttentionBuilder::elementwise(ValueRange inputs, ArrayRef<AffineMap> maps,
@@ -136,28 +219,31 @@ Value AttentionBuilder::elementwise(ValueRange inputs, ArrayRef<AffineMap> maps,
   return createElementwise(rewriter, loc, inputs, maps, init, body);
 }
 
-/// Space (batch..., head, query, key, depth).
+//===----------------------------------------------------------------------===//
+// Scores
+//===----------------------------------------------------------------------===//
+
+/// Space (row, key, depth).
 Value AttentionBuilder::buildScores() {
-  AffineExpr q = dim(rank - 2), k = dim(rank - 1), d = dim(rank);
-  AffineMap maps[] = {getMap({q, d}, rank + 1, /*ofKeys=*/false),
-                      getMap({k, d}, rank + 1, /*ofKeys=*/true),
-                      getMap({q, k}, rank + 1, /*ofKeys=*/false)};
-  SmallVector<OpFoldResult> shape;
-  for (int64_t position = 0; position < rank - 1; ++position)
-    shape.push_back(getExtent(position));
-  shape.push_back(length);
-  return maskScores(
-      createContraction(rewriter, loc, query, key, maps, shape, element));
+  AffineExpr k = dim(rows), d = dim(rows + 1);
+  AffineMap maps[] = {getQueryMap(d), getKeyMap(k, d), getRowMap(k)};
+  return maskScores(createContraction(rewriter, loc, query, key, maps,
+                                      getShape(extent), element));
 }
 
 /// `score` where causality admits the key, minus infinity elsewhere. The last
 /// query is at the last valid key.
 Value AttentionBuilder::emitPosition(OpBuilder &b, Location l, Value score) {
-  Value queryIndex = linalg::IndexOp::create(b, l, rank - 2);
-  Value keyIndex = linalg::IndexOp::create(b, l, rank - 1);
+  Value queryIndex = linalg::IndexOp::create(b, l, queryRank - 2);
+  Value keyIndex = linalg::IndexOp::create(b, l, rows);
+  if (hasPieces) {
+    Value pieces = arith::ConstantIndexOp::create(b, l, getNumPieces());
+    Value piece = linalg::IndexOp::create(b, l, rows - 1);
+    keyIndex = arith::AddIOp::create(
+        b, l, arith::MulIOp::create(b, l, keyIndex, pieces), piece);
+  }
   Value keys = getValueOrCreateConstantIndexOp(b, l, length);
-  Value queries =
-      arith::ConstantIndexOp::create(b, l, type.getDimSize(rank - 2));
+  Value queries = arith::ConstantIndexOp::create(b, l, getNumQueries());
   // key + queries <= query + keys, free of negative numbers.
   Value left = arith::AddIOp::create(b, l, keyIndex, queries);
   Value right = arith::AddIOp::create(b, l, queryIndex, keys);
@@ -169,22 +255,16 @@ Value AttentionBuilder::emitPosition(OpBuilder &b, Location l, Value score) {
 
 Value AttentionBuilder::maskScores(Value scores) {
   SmallVector<Value> inputs = {scores};
-  SmallVector<AffineMap> maps = {rewriter.getMultiDimIdentityMap(rank)};
+  SmallVector<AffineMap> maps = {rewriter.getMultiDimIdentityMap(rows + 1)};
   if (mask) {
-    SmallVector<int64_t> shape(type.getShape().drop_back());
-    shape.push_back(getKeys());
     inputs.push_back(mask);
-    maps.push_back(getBroadcastMap(
-        rewriter.getContext(),
-        cast<RankedTensorType>(op.getMask().getType()).getShape(), shape));
+    maps.push_back(getMaskMap());
   }
-  SmallVector<OpFoldResult> shape =
-      tensor::getMixedSizes(rewriter, loc, scores);
   return elementwise(
-      inputs, maps, shape, [&](OpBuilder &b, Location l, ValueRange v) {
-        Value scale =
-            createNumber(b, l, element, op.getScale().convertToDouble());
-        Value score = arith::MulFOp::create(b, l, v[0], scale);
+      inputs, maps, getShape(extent),
+      [&](OpBuilder &b, Location l, ValueRange v) {
+        Value score = arith::MulFOp::create(b, l, v[0],
+                                            createNumber(b, l, element, scale));
         if (mask && v[1].getType().isInteger(1))
           score = arith::SelectOp::create(
               b, l, v[1], score,
@@ -192,7 +272,7 @@ Value AttentionBuilder::maskScores(Value scores) {
         else if (mask)
           score = arith::AddFOp::create(b, l, score,
                                         convertScalar(b, l, v[1], element));
-        return op.getCausal() ? emitPosition(b, l, score) : score;
+        return causal ? emitPosition(b, l, score) : score;
       });
 }
 
@@ -200,83 +280,106 @@ Value AttentionBuilder::maskScores(Value scores) {
 // Softmax and result
 //===----------------------------------------------------------------------===//
 
-/// Zero for a row without valid key, whose scores then all give exp(-inf).
-Value AttentionBuilder::buildRowMaximum(Value scores) {
+Value AttentionBuilder::buildMaximum(Value scores) {
   Value least = createExtreme(rewriter, loc, element, /*least=*/true, false);
-  Value maximum = createReduction(
-      rewriter, loc, scores, {rank - 1}, least,
-      [](OpBuilder &b, Location l, ValueRange v) {
-        return emitExtremum(b, l, v[0], v[1], /*isMaximum=*/true, false);
-      });
-  SmallVector<OpFoldResult> shape =
-      tensor::getMixedSizes(rewriter, loc, maximum);
-  return elementwise(
-      maximum, {rewriter.getMultiDimIdentityMap(rank - 1)}, shape,
-      [&](OpBuilder &b, Location l, ValueRange v) -> Value {
-        Value bound = createExtreme(b, l, element, /*least=*/true, false);
-        Value isEmpty =
-            arith::CmpFOp::create(b, l, arith::CmpFPredicate::OEQ, v[0], bound);
-        return arith::SelectOp::create(b, l, isEmpty,
-                                       createNumber(b, l, element, 0), v[0]);
-      });
+  return createReduction(rewriter, loc, scores, {rows}, least,
+                         [](OpBuilder &b, Location l, ValueRange v) {
+                           return emitExtremum(b, l, v[0], v[1],
+                                               /*isMaximum=*/true, false);
+                         });
 }
 
-Value AttentionBuilder::buildPowers(Value scores, Value maximum) {
-  AffineMap rows = getMapWithout(rewriter.getContext(), rank, {rank - 1});
-  return elementwise({scores, maximum},
-                     {rewriter.getMultiDimIdentityMap(rank), rows},
-                     tensor::getMixedSizes(rewriter, loc, scores),
-                     [](OpBuilder &b, Location l, ValueRange v) -> Value {
-                       return math::ExpOp::create(
-                           b, l, arith::SubFOp::create(b, l, v[0], v[1]));
+Value AttentionBuilder::buildFinite(Value maximum) {
+  return elementwise(maximum, {rewriter.getMultiDimIdentityMap(rows)},
+                     tensor::getMixedSizes(rewriter, loc, maximum),
+                     [&](OpBuilder &b, Location l, ValueRange v) {
+                       return emitFinite(b, l, v[0]);
                      });
 }
 
-/// 1 / sum of every row; zero where the sum is.
-Value AttentionBuilder::buildSum(Value powers) {
-  Value sum =
-      createReduction(rewriter, loc, powers, {rank - 1},
-                      createNumber(rewriter, loc, element, 0),
-                      [](OpBuilder &b, Location l, ValueRange v) -> Value {
-                        return arith::AddFOp::create(b, l, v[0], v[1]);
-                      });
-  return elementwise(
-      sum, {rewriter.getMultiDimIdentityMap(rank - 1)},
-      tensor::getMixedSizes(rewriter, loc, sum),
-      [&](OpBuilder &b, Location l, ValueRange v) -> Value {
-        Value zero = createNumber(b, l, element, 0);
-        Value inverse =
-            arith::DivFOp::create(b, l, createNumber(b, l, element, 1), v[0]);
-        Value isEmpty =
-            arith::CmpFOp::create(b, l, arith::CmpFPredicate::OEQ, v[0], zero);
-        return arith::SelectOp::create(b, l, isEmpty, zero, inverse);
-      });
+Value AttentionBuilder::buildPowers(Value scores, Value maximum) {
+  return elementwise({scores, maximum},
+                     {rewriter.getMultiDimIdentityMap(rows + 1),
+                      getMapWithout(rewriter.getContext(), rows + 1, {rows})},
+                     tensor::getMixedSizes(rewriter, loc, scores),
+                     [](OpBuilder &b, Location l, ValueRange v) {
+                       return emitPower(b, l, v[0], v[1]);
+                     });
 }
 
-Value AttentionBuilder::build() {
-  Value scores = buildScores();
-  Value powers = buildPowers(scores, buildRowMaximum(scores));
-  Value inverse = buildSum(powers);
+static Value emitSum(OpBuilder &b, Location l, ValueRange v) {
+  return arith::AddFOp::create(b, l, v[0], v[1]);
+}
 
-  // Space (batch..., head, query, column, key). Rows are normalised after the
-  // product, which has fewer elements than the powers.
-  AffineExpr q = dim(rank - 2), column = dim(rank - 1), k = dim(rank);
-  AffineMap maps[] = {getMap({q, k}, rank + 1, /*ofKeys=*/false),
-                      getMap({k, column}, rank + 1, /*ofKeys=*/true),
-                      getMap({q, column}, rank + 1, /*ofKeys=*/false)};
-  SmallVector<OpFoldResult> shape =
-      getAsIndexOpFoldResult(rewriter.getContext(), type.getShape());
-  Value product =
-      createContraction(rewriter, loc, powers, value, maps, shape, element);
-  AffineMap rows = getMapWithout(rewriter.getContext(), rank, {rank - 1});
-  // A tile computes its operands in this order: the product comes right before
-  // its rows are normalised.
+Value AttentionBuilder::buildSum(Value powers) {
+  return createReduction(rewriter, loc, powers, {rows},
+                         createNumber(rewriter, loc, element, 0), emitSum);
+}
+
+Value AttentionBuilder::buildInverse(Value sum) {
+  return elementwise(sum, {rewriter.getMultiDimIdentityMap(rows)},
+                     tensor::getMixedSizes(rewriter, loc, sum),
+                     [&](OpBuilder &b, Location l, ValueRange v) {
+                       return emitInverse(b, l, v[0]);
+                     });
+}
+
+/// Space (row, column, key).
+Value AttentionBuilder::buildProduct(Value powers) {
+  AffineExpr column = dim(rows), k = dim(rows + 1);
+  AffineMap maps[] = {getRowMap(k), getKeyMap(k, column), getRowMap(column)};
+  return createContraction(rewriter, loc, powers, value, maps,
+                           getShape(rewriter.getIndexAttr(getNumColumns())),
+                           element);
+}
+
+Value AttentionBuilder::buildWhole() {
+  Value scores = buildScores();
+  Value powers = buildPowers(scores, buildFinite(buildMaximum(scores)));
+  Value inverse = buildInverse(buildSum(powers));
+  // Rows are normalised after the product, which has fewer elements than the
+  // powers. A tile computes its operands in this order: the product comes right
+  // before its rows are normalised.
+  Value product = buildProduct(powers);
   return elementwise({inverse, product},
-                     {rows, rewriter.getMultiDimIdentityMap(rank)}, shape,
+                     {getMapWithout(rewriter.getContext(), rows + 1, {rows}),
+                      rewriter.getMultiDimIdentityMap(rows + 1)},
+                     getShape(rewriter.getIndexAttr(getNumColumns())),
                      [](OpBuilder &b, Location l, ValueRange v) -> Value {
                        return arith::MulFOp::create(b, l, v[1], v[0]);
                      });
 }
+
+Value AttentionBuilder::buildPieces() {
+  Value scores = buildScores();
+  Value maximum = buildMaximum(scores);
+  Value powers = buildPowers(scores, buildFinite(maximum));
+  Value sum = buildSum(powers);
+  Value product = buildProduct(powers);
+
+  Value result = createEmpty(rewriter, loc, type.getShape(), element);
+  SmallVector<OpFoldResult> offsets(rows + 1, rewriter.getIndexAttr(0));
+  SmallVector<OpFoldResult> ones(rows + 1, rewriter.getIndexAttr(1));
+  auto insert = [&](Value part, int64_t column, int64_t columns) {
+    offsets[rows] = rewriter.getIndexAttr(column);
+    result = tensor::InsertSliceOp::create(
+        rewriter, loc, part, result, offsets,
+        getShape(rewriter.getIndexAttr(columns)), ones);
+  };
+  insert(product, 0, getNumColumns());
+  int64_t column = getNumColumns();
+  for (Value number : {maximum, sum})
+    insert(elementwise(
+               number, {getMapWithout(rewriter.getContext(), rows + 1, {rows})},
+               getShape(rewriter.getIndexAttr(1)),
+               [](OpBuilder &, Location, ValueRange v) { return v[0]; }),
+           column++, 1);
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Patterns
+//===----------------------------------------------------------------------===//
 
 namespace {
 struct DecomposeAttention : OpConversionPattern<AttentionOp> {
@@ -285,7 +388,20 @@ struct DecomposeAttention : OpConversionPattern<AttentionOp> {
   LogicalResult
   matchAndRewrite(AttentionOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    rewriter.replaceOp(op, AttentionBuilder(rewriter, op, adaptor).build());
+    rewriter.replaceOp(op,
+                       AttentionBuilder(rewriter, op, adaptor).buildWhole());
+    return success();
+  }
+};
+
+struct DecomposePartialAttention : OpConversionPattern<PartialAttentionOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(PartialAttentionOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    rewriter.replaceOp(op,
+                       AttentionBuilder(rewriter, op, adaptor).buildPieces());
     return success();
   }
 };
@@ -293,5 +409,6 @@ struct DecomposeAttention : OpConversionPattern<AttentionOp> {
 
 void ark::populateDecomposeAttention(const TypeConverter &converter,
                                      RewritePatternSet &patterns) {
-  patterns.add<DecomposeAttention>(converter, patterns.getContext());
+  patterns.add<DecomposeAttention, DecomposePartialAttention>(
+      converter, patterns.getContext());
 }

@@ -235,8 +235,11 @@ void ark::makeInputRegions(RewriterBase &rewriter, GroupOp group, TaskOp task,
   Block &body = group.getBody().front();
   for (auto [whole, operand] :
        llvm::zip(body.getArguments(), group.getInputs())) {
-    // The state of an update is an out.
-    bool isOut = llvm::is_contained(task.getOuts(), operand);
+    // The state of an update is an out, perhaps under another shape.
+    bool isOut = llvm::any_of(task.getOuts(), [state = operand](Value out) {
+      auto reshape = out.getDefiningOp<ReshapeOp>();
+      return out == state || (reshape && reshape.getSource() == state);
+    });
     bool isRead = llvm::any_of(whole.getUsers(), [&](Operation *user) {
       return task->isProperAncestor(user);
     });

@@ -24,11 +24,14 @@ def SelectTilesPass : Pass<"ark-select-tiles", "::mlir::ark::ProgramOp"> {
       together, where these are few rows. On cuda and hip the scores fit into an
       SM's memory, and those of several heads take no more than an eighth of it:
       the heads of a long cache go to SMs of their own.
+    - attention in pieces: one piece, and all heads of a key head as long as the scores fit.
     - row ops: whole rows, `row-bytes` of them.
     - in any case `tiles-per-sm` tiles for every SM where the work permits; of a
       matmul on cuda and hip, one.
     - the rotation of queries and keys and the update of a cache, where attention
-      alone reads them: as attention is cut, so that vCTAs of the two go together.
+      alone reads them: as attention is cut, so that vCTAs of the two go together. Where
+      attention has pieces of a cache, so does the update of one row: in the dimension of
+      the rows its tile is as long as a piece, `[1, 1, 64, 64]` for 64 rows of 1024.
     - where that leaves fewer tiles than SMs, any dimension is cut further, leading
       ones too, as long as the cost model expects the task to end earlier.
 
@@ -119,7 +122,9 @@ def TileGroupsPass : Pass<"ark-tile-groups", "::mlir::ark::ProgramOp"> {
     the tiles of `outs`: intermediates of the type of the result live in
     there too, so that most bodies need no memory of their own.
 
-    An update writes its state in place.
+    An update writes its state in place. Where its tile is longer than the row that it
+    writes, the state is cut into pieces of every `P`-th row: the task sees it with `P` as a
+    dimension, and a vCTA writes the row if its piece has it.
 
     ```mlir
     %0 = ark.group "act" (%a = %x) attributes {ops = ["relu"], tile = array<i64: 16>}

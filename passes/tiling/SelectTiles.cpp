@@ -134,6 +134,8 @@ private:
   int64_t selectDotColumns(int64_t batches, int64_t columns) const;
   bool fitScores(int64_t scores, int64_t bytes) const;
   Tile selectAttention(AttentionOp op, ArrayRef<int64_t> domain) const;
+  Tile selectPartialAttention(PartialAttentionOp op,
+                              ArrayRef<int64_t> domain) const;
   Tile selectRows(GroupOp group, Operation *anchor,
                   ArrayRef<int64_t> domain) const;
 };
@@ -263,6 +265,24 @@ Tile TileSelector::selectAttention(AttentionOp op,
   return tile;
 }
 
+/// All SMs have a piece: what heads share is worth more than their number.
+Tile TileSelector::selectPartialAttention(PartialAttentionOp op,
+                                          ArrayRef<int64_t> domain) const {
+  int64_t rank = domain.size();
+  int64_t keys = getType(op.getKey()).getDimSize(rank - 3);
+  int64_t memory = target.getSharedMemory() - kReservedBytes;
+  Tile tile(rank, 1);
+  tile[rank - 1] = domain[rank - 1];
+  int64_t &rows = tile[rank - 3], &heads = tile[rank - 4];
+  rows = domain[rank - 3];
+  heads = getHeadDims(op)->sharing;
+  while (heads > 1 && !fitScores(heads * rows * keys, memory))
+    heads = divideCeil(heads, 2);
+  while (rows > 1 && !fitScores(rows * keys, memory))
+    rows = divideCeil(rows, 2);
+  return tile;
+}
+
 Tile TileSelector::selectRows(GroupOp group, Operation *anchor,
                               ArrayRef<int64_t> domain) const {
   int64_t rank = domain.size();
@@ -300,6 +320,8 @@ Tile TileSelector::select(GroupOp group) const {
     return selectMatmul(matmul, domain);
   if (auto attention = dyn_cast_or_null<AttentionOp>(anchor))
     return selectAttention(attention, domain);
+  if (auto attention = dyn_cast_or_null<PartialAttentionOp>(anchor))
+    return selectPartialAttention(attention, domain);
   return selectRows(group, anchor, domain);
 }
 
@@ -338,7 +360,8 @@ struct SelectTilesPass : ark::impl::SelectTilesPassBase<SelectTilesPass> {
         continue;
       }
       Tile tile = legalize(group, selector.select(group));
-      bool isFixed = matmulM > 0 || matmulN > 0;
+      bool isFixed = matmulM > 0 || matmulN > 0 ||
+                     isa_and_nonnull<PartialAttentionOp>(getTileAnchor(group));
       group.setTile(isFixed ? tile : cutForIdleSMs(group, tile, target));
       movable.insert(group);
     }

@@ -2,6 +2,7 @@
 
 #include "passes/tiling/Passes.h"
 #include "passes/tiling/TaskBody.h"
+#include "passes/tiling/TileShape.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -32,6 +33,18 @@ struct Update {
   Value value;
   BlockArgument state;
   SmallVector<OpFoldResult> offsets;
+  /// Where tiles are pieces of the state: the dimension of its rows, and the
+  /// number of pieces. The task sees the state with another dimension behind
+  /// that one, of the pieces.
+  std::optional<int64_t> pieceDim = std::nullopt;
+  int64_t pieces = 1;
+
+  bool isRow(int64_t dim) const { return pieceDim && dim == *pieceDim; }
+  bool isPiece(int64_t dim) const { return pieceDim && dim == *pieceDim + 1; }
+  /// The dimension of the value that one of the task's is.
+  int64_t getValueDim(int64_t dim) const {
+    return pieceDim && dim > *pieceDim ? dim - 1 : dim;
+  }
 };
 } // namespace
 
@@ -88,6 +101,9 @@ private:
   TaskOp createTask(int64_t warps);
   void createBody(TaskOp task);
   SmallVector<OpFoldResult> getUpdateOffsets(ValueRange indices);
+  Value countRows(ValueRange indices);
+  void resolveTileOffsets(TaskOp task);
+  void replaceGroup(TaskOp task);
 
   RewriterBase &rewriter;
   GroupOp group;
@@ -96,13 +112,15 @@ private:
   /// updates a state, what it inserts.
   Value root;
   std::optional<Update> update;
+  /// What the task makes.
+  RankedTensorType type;
   TileGrid grid;
 };
 } // namespace
 
 /// The insertion into an operand that a group yields, or its copy to all of an
 /// operand, if it yields one.
-static std::optional<Update> getUpdate(GroupOp group) {
+static std::optional<Update> findUpdate(GroupOp group) {
   Value result = group.getBody().front().getTerminator()->getOperand(0);
   if (auto insertion = result.getDefiningOp<InsertSliceOp>())
     if (auto state = dyn_cast<BlockArgument>(insertion.getDest()))
@@ -116,6 +134,27 @@ static std::optional<Update> getUpdate(GroupOp group) {
   return std::nullopt;
 }
 
+static std::optional<Update> getUpdate(GroupOp group) {
+  std::optional<Update> update = findUpdate(group);
+  if (!update)
+    return update;
+  ArrayRef<int64_t> rows = getType(update->value).getShape(),
+                    rowsOfState = getType(update->state).getShape(),
+                    tile = *group.getTile();
+  auto dynamic =
+      llvm::filter_to_vector(llvm::seq<int64_t>(rows.size()), [&](int64_t dim) {
+        return !getConstantIntValue(update->offsets[dim]);
+      });
+  if (dynamic.size() != 1)
+    return update;
+  int64_t dim = dynamic.front();
+  if (!isPiece(rows[dim], rowsOfState[dim], tile[dim]))
+    return update;
+  update->pieceDim = dim;
+  update->pieces = rowsOfState[dim] / tile[dim];
+  return update;
+}
+
 /// Where a state is longer than the value that an update writes, a region would
 /// not be clipped where the value ends: tiles divide the value.
 static int64_t getDivisor(int64_t extent, int64_t wanted) {
@@ -125,31 +164,53 @@ static int64_t getDivisor(int64_t extent, int64_t wanted) {
   return 1;
 }
 
-static Value getRoot(GroupOp group) {
-  if (std::optional<Update> update = getUpdate(group))
+static Value getRoot(GroupOp group, const std::optional<Update> &update) {
+  if (update)
     return update->value;
   return group.getBody().front().getTerminator()->getOperand(0);
 }
 
-static TileGrid makeGrid(GroupOp group) {
-  ArrayRef<int64_t> extents = getType(getRoot(group)).getShape();
+/// The state with the pieces as a dimension of its own.
+static RankedTensorType getTaskType(GroupOp group,
+                                    const std::optional<Update> &update) {
+  RankedTensorType type = getType(group.getResult(0));
+  if (!update || !update->pieceDim)
+    return type;
+  SmallVector<int64_t> shape(type.getShape());
+  shape[*update->pieceDim] /= update->pieces;
+  shape.insert(shape.begin() + *update->pieceDim + 1, update->pieces);
+  return type.clone(shape);
+}
+
+static TileGrid makeGrid(GroupOp group, const std::optional<Update> &update) {
+  SmallVector<int64_t> extents(getType(getRoot(group, update)).getShape());
   SmallVector<int64_t> tile(*group.getTile());
-  if (std::optional<Update> update = getUpdate(group))
+  if (update)
     for (auto [extent, whole, size] :
          llvm::zip(extents, getType(update->state).getShape(), tile))
       size = extent == whole ? size : getDivisor(extent, size);
+  if (update && update->pieceDim) {
+    int64_t dim = *update->pieceDim + 1;
+    extents.insert(extents.begin() + dim, update->pieces);
+    tile.insert(tile.begin() + dim, 1);
+  }
   return TileGrid(group.getContext(), extents, tile);
 }
 
 GroupTiler::GroupTiler(RewriterBase &rewriter, GroupOp group)
     : rewriter(rewriter), group(group), loc(group.getLoc()),
-      root(getRoot(group)), update(getUpdate(group)), grid(makeGrid(group)) {}
+      update(getUpdate(group)), type(getTaskType(group, update)),
+      grid(makeGrid(group, update)) {
+  root = getRoot(group, update);
+}
 
 Value GroupTiler::createOut() {
   if (update) {
-    return group.getInputs()[update->state.getArgNumber()];
+    Value state = group.getInputs()[update->state.getArgNumber()];
+    if (update->pieceDim)
+      return ReshapeOp::create(rewriter, loc, state, type.getShape());
+    return state;
   }
-  RankedTensorType type = getType(group.getResult(0));
   return tensor::EmptyOp::create(rewriter, loc, type.getShape(),
                                  type.getElementType());
 }
@@ -157,14 +218,14 @@ Value GroupTiler::createOut() {
 /// The tile of the result. Of a state, all of a dimension whose offset is only
 /// known at run time.
 RegionAttr GroupTiler::getOutRegion() {
-  RankedTensorType type = getType(group.getResult(0));
   SmallVector<AffineExpr> offsets;
   SmallVector<int64_t> sizes;
   for (int64_t dim = 0; dim < type.getRank(); ++dim) {
     AffineExpr offset = grid.getOffsetExpr(dim);
     int64_t size = grid.getTile()[dim];
-    if (update) {
-      std::optional<int64_t> start = getConstantIntValue(update->offsets[dim]);
+    if (update && !update->isPiece(dim)) {
+      std::optional<int64_t> start =
+          getConstantIntValue(update->offsets[update->getValueDim(dim)]);
       offset = start ? offset + *start : rewriter.getAffineConstantExpr(0);
       size = start ? size : type.getDimSize(dim);
     }
@@ -181,7 +242,7 @@ RegionAttr GroupTiler::getOutRegion() {
 TaskOp GroupTiler::createTask(int64_t warps) {
   RegionAttr region = getOutRegion();
   auto task = TaskOp::create(
-      rewriter, loc, group.getResultTypes(), group.getNameAttr(),
+      rewriter, loc, TypeRange{type}, group.getNameAttr(),
       rewriter.getDenseI64ArrayAttr(grid.getGrid()), ValueRange(),
       ValueRange{createOut()}, rewriter.getArrayAttr({}),
       rewriter.getArrayAttr({region}), rewriter.getI64IntegerAttr(warps),
@@ -191,7 +252,7 @@ TaskOp GroupTiler::createTask(int64_t warps) {
   Block &body = task.getBody().emplaceBlock();
   for (size_t i = 0; i < grid.getGrid().size(); ++i)
     body.addArgument(rewriter.getIndexType(), loc);
-  addTile(body, getType(group.getResult(0)), region, task.getGrid(), loc);
+  addTile(body, type, region, task.getGrid(), loc);
   return task;
 }
 
@@ -202,15 +263,38 @@ SmallVector<OpFoldResult> GroupTiler::getUpdateOffsets(ValueRange indices) {
              tile = rewriter.getAffineSymbolExpr(1);
   AffineMap sum = AffineMap::get(0, 2, start + tile);
   SmallVector<OpFoldResult> offsets;
-  for (auto [dim, offset] : llvm::enumerate(update->offsets)) {
-    if (getConstantIntValue(offset))
+  for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+    OpFoldResult offset = update->offsets[update->getValueDim(dim)];
+    if (update->isPiece(dim) || getConstantIntValue(offset))
       offsets.push_back(rewriter.getIndexAttr(0));
+    else if (update->isRow(dim))
+      offsets.push_back(affine::makeComposedFoldedAffineApply(
+          rewriter, loc, AffineMap::get(0, 1, start.floorDiv(update->pieces)),
+          {offset}));
     else
       offsets.push_back(affine::makeComposedFoldedAffineApply(
           rewriter, loc, sum,
           {offset, grid.getOffset(rewriter, loc, dim, indices)}));
   }
   return offsets;
+}
+
+/// One where the row that is written belongs to the vCTA's piece, else none.
+Value GroupTiler::countRows(ValueRange indices) {
+  int64_t dim = *update->pieceDim;
+  AffineExpr row = rewriter.getAffineSymbolExpr(0);
+  auto toValue = [&](OpFoldResult index) {
+    return getValueOrCreateConstantIndexOp(rewriter, loc, index);
+  };
+  Value piece = toValue(affine::makeComposedFoldedAffineApply(
+      rewriter, loc, AffineMap::get(0, 1, row % update->pieces),
+      {update->offsets[dim]}));
+  Value own = toValue(grid.getOffset(rewriter, loc, dim + 1, indices));
+  Value isOwn = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::eq,
+                                      piece, own);
+  return arith::SelectOp::create(
+      rewriter, loc, isOwn, arith::ConstantIndexOp::create(rewriter, loc, 1),
+      arith::ConstantIndexOp::create(rewriter, loc, 0));
 }
 
 static RankedTensorType dropDims(RankedTensorType tile) {
@@ -226,12 +310,22 @@ static RankedTensorType dropDims(RankedTensorType tile) {
 void GroupTiler::createBody(TaskOp task) {
   rewriter.setInsertionPointToStart(&task.getBody().front());
   ValueRange indices = task.getGridIndices();
-  SmallVector<OpFoldResult> offsets, sizes;
-  for (int64_t dim = 0; dim < getType(root).getRank(); ++dim) {
+  SmallVector<OpFoldResult> offsets, sizes, rows, partSizes;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+    OpFoldResult size = grid.getSize(rewriter, loc, dim, indices);
+    OpFoldResult count = size;
+    if (update && update->isRow(dim))
+      count = countRows(indices);
+    partSizes.push_back(count);
+    if (update && update->isPiece(dim))
+      continue;
     offsets.push_back(grid.getOffset(rewriter, loc, dim, indices));
-    sizes.push_back(grid.getSize(rewriter, loc, dim, indices));
+    sizes.push_back(size);
+    rows.push_back(count);
   }
   SmallVector<OpFoldResult> ones(offsets.size(), rewriter.getIndexAttr(1));
+  SmallVector<OpFoldResult> partOnes(partSizes.size(),
+                                     rewriter.getIndexAttr(1));
   Value outTile = task.getOutTiles().front();
 
   // The part of the out's tile that the copy fills, without unit dimensions. It
@@ -239,21 +333,51 @@ void GroupTiler::createBody(TaskOp task) {
   SmallVector<OpFoldResult> zeros(offsets.size(), rewriter.getIndexAttr(0));
   SmallVector<OpFoldResult> partOffsets =
       update ? getUpdateOffsets(indices) : zeros;
-  RankedTensorType tileType =
-      ExtractSliceOp::inferResultType(getType(root), sizes);
-  RankedTensorType partType = dropDims(tileType);
+  RankedTensorType partType =
+      dropDims(ExtractSliceOp::inferResultType(getType(root), rows));
   Value part = ExtractSliceOp::create(rewriter, loc, partType, outTile,
-                                      partOffsets, sizes, ones);
+                                      partOffsets, partSizes, partOnes);
   Value tile =
       ExtractSliceOp::create(rewriter, loc, root, offsets, sizes, ones);
   Value reduced =
-      ExtractSliceOp::create(rewriter, loc, partType, tile, zeros, sizes, ones);
+      ExtractSliceOp::create(rewriter, loc, partType, tile, zeros, rows, ones);
   Value copy = linalg::CopyOp::create(rewriter, loc, ValueRange{reduced},
                                       ValueRange{part})
                    .getResult(0);
   Value result = InsertSliceOp::create(rewriter, loc, copy, outTile,
-                                       partOffsets, sizes, ones);
+                                       partOffsets, partSizes, partOnes);
   YieldOp::create(rewriter, loc, ValueRange{result});
+}
+
+/// What differs between tiles is known now.
+void GroupTiler::resolveTileOffsets(TaskOp task) {
+  for (auto op :
+       llvm::make_early_inc_range(task.getBody().getOps<TileOffsetOp>())) {
+    rewriter.setInsertionPoint(op);
+    OpFoldResult offset =
+        grid.getOffset(rewriter, loc, op.getDim(), task.getGridIndices());
+    rewriter.replaceOp(op,
+                       getValueOrCreateConstantIndexOp(rewriter, loc, offset));
+  }
+}
+
+/// Who sees the state in the task's way reads what the task makes; others have
+/// the pieces put together.
+void GroupTiler::replaceGroup(TaskOp task) {
+  Value result = task.getResult(0);
+  if (type != group.getResult(0).getType()) {
+    for (Operation *user :
+         llvm::make_early_inc_range(group.getResult(0).getUsers()))
+      if (auto view = dyn_cast<ReshapeOp>(user); view && view.getType() == type)
+        rewriter.replaceOp(view, result);
+    rewriter.setInsertionPointAfter(task);
+    if (!group->use_empty())
+      result = ReshapeOp::create(rewriter, loc, result,
+                                 getType(group.getResult(0)).getShape());
+  }
+  if (group->use_empty())
+    return rewriter.eraseOp(group);
+  rewriter.replaceOp(group, result);
 }
 
 /// Dimensions without elements are the graph stage's matter.
@@ -277,7 +401,7 @@ FailureOr<TaskOp> GroupTiler::run(int64_t warps,
     TaskOp task = createTask(warps);
     rewriter.setInsertionPointToEnd(&task.getBody().front());
     YieldOp::create(rewriter, loc, ValueRange(task.getOutTiles()));
-    rewriter.replaceOp(group, task.getResults());
+    replaceGroup(task);
     return task;
   }
   if (failed(checkElements(group)))
@@ -286,8 +410,9 @@ FailureOr<TaskOp> GroupTiler::run(int64_t warps,
   createBody(task);
   if (failed(fuseProducersIntoTask(rewriter, group, task)))
     return failure();
+  resolveTileOffsets(task);
   makeInputRegions(rewriter, group, task, grid);
-  rewriter.replaceOp(group, task.getResults());
+  replaceGroup(task);
   simplifyMapsOfBody(rewriter, task);
   dropUnitDimsOfBody(rewriter, task);
   if (failed(applyPatternsGreedily(task.getBody(), cleanup)))

@@ -40,7 +40,8 @@ SmallVector<int64_t> ark::getWholeDims(Operation *anchor, int64_t rank) {
     return {static_cast<int64_t>(softmax.getAxis())};
   if (auto concat = dyn_cast_or_null<ConcatOp>(anchor))
     return {static_cast<int64_t>(concat.getAxis())};
-  if (isa_and_nonnull<LayernormOp, RmsnormOp, RopeOp, AttentionOp>(anchor))
+  if (isa_and_nonnull<LayernormOp, RmsnormOp, RopeOp, AttentionOp,
+                      PartialAttentionOp, CombineAttentionOp>(anchor))
     return {rank - 1};
   return {};
 }
@@ -81,21 +82,54 @@ int64_t ark::getBytesPerElement(GroupOp group, Operation *anchor,
   return bytes + ratio * getBytes(operand.getElementType());
 }
 
+std::optional<HeadDims> ark::getHeadDims(Operation *anchor) {
+  auto get = [&](auto attention) -> std::optional<HeadDims> {
+    int64_t dim = getTensorType(attention.getQuery()).getRank() - 3;
+    int64_t kvHeads = getTensorType(attention.getKey()).getDimSize(dim);
+    return HeadDims{dim, getTensorType(attention.getQuery()).getDimSize(dim) /
+                             kvHeads};
+  };
+  if (auto attention = dyn_cast_or_null<AttentionOp>(anchor))
+    return get(attention);
+  if (auto attention = dyn_cast_or_null<PartialAttentionOp>(anchor))
+    return get(attention);
+  return std::nullopt;
+}
+
+bool ark::isPiece(int64_t rows, int64_t rowsOfState, int64_t size) {
+  return rows == 1 && size > 1 && size < rowsOfState && rowsOfState % size == 0;
+}
+
+std::optional<int64_t> ark::getPieceDim(GroupOp group, ArrayRef<int64_t> tile) {
+  auto update = dyn_cast_or_null<UpdateOp>(getTileAnchor(group));
+  if (!update || update.getOffsets().size() != 1)
+    return std::nullopt;
+  ArrayRef<int64_t> offsets = update.getStaticOffsets();
+  int64_t dim = llvm::find_if(offsets, ShapedType::isDynamic) - offsets.begin();
+  return isPiece(getTensorType(update.getValue()).getDimSize(dim),
+                 getTensorType(update.getState()).getDimSize(dim), tile[dim])
+             ? std::optional(dim)
+             : std::nullopt;
+}
+
 Tile ark::legalize(GroupOp group, Tile tile) {
   Operation *anchor = getTileAnchor(group);
   ArrayRef<int64_t> domain = getDomain(group, anchor);
   int64_t rank = domain.size();
+  std::optional<int64_t> pieceDim = getPieceDim(group, tile);
   for (int64_t dim = 0; dim < rank; ++dim)
-    tile[dim] = std::max<int64_t>(std::min(tile[dim], domain[dim]), 1);
+    if (dim != pieceDim)
+      tile[dim] = std::max<int64_t>(std::min(tile[dim], domain[dim]), 1);
   for (int64_t dim : getWholeDims(anchor, rank))
     tile[dim] = std::max<int64_t>(domain[dim], 1);
-  auto attention = dyn_cast_or_null<AttentionOp>(anchor);
-  int64_t kvHeads =
-      attention ? getTensorType(attention.getKey()).getDimSize(rank - 3) : 0;
-  if (kvHeads == 0)
+  // A vCTA has the keys of one piece.
+  if (isa_and_nonnull<PartialAttentionOp>(anchor))
+    tile[rank - 2] = 1;
+  std::optional<HeadDims> headDims = getHeadDims(anchor);
+  if (!headDims)
     return tile;
-  int64_t sharing = domain[rank - 3] / kvHeads;
-  int64_t &heads = tile[rank - 3];
+  int64_t sharing = headDims->sharing;
+  int64_t &heads = tile[headDims->dim];
   if (heads > sharing)
     heads -= heads % sharing;
   while (heads < sharing && sharing % heads != 0)

@@ -7,6 +7,8 @@
 
 #include "llvm/ADT/SmallPtrSet.h"
 
+#include <optional>
+
 namespace mlir::ark {
 
 /// One extent for every dimension of the domain.
@@ -23,6 +25,21 @@ ArrayRef<int64_t> getDomain(GroupOp group, Operation *anchor);
 /// Dimensions of the domain that a tile has to hold in full, because every
 /// element of the result needs all of them.
 SmallVector<int64_t> getWholeDims(Operation *anchor, int64_t rank);
+
+/// Where attention has its query heads, and how many of them read one key head.
+struct HeadDims {
+  int64_t dim, sharing;
+};
+std::optional<HeadDims> getHeadDims(Operation *anchor);
+
+/// A tile of an update may be longer than the only row that is written, where
+/// that is known at run time only: then it stands for a piece of the state. Of
+/// `P` pieces that have as many rows as the tile, vCTA `p` has those whose
+/// number is `p` modulo `P`, and writes the row if it is one of them.
+bool isPiece(int64_t rows, int64_t rowsOfState, int64_t size);
+
+/// The dimension in which a tile of the group is such a piece.
+std::optional<int64_t> getPieceDim(GroupOp group, ArrayRef<int64_t> tile);
 
 int64_t countTiles(ArrayRef<int64_t> domain, ArrayRef<int64_t> tile);
 

@@ -37,11 +37,18 @@ static bool isState(ProgramOp program, Value value) {
   return task && task.isUpdated(result.getResultNumber());
 }
 
+/// A state may be updated under another shape: all of it is still there.
+static Value skipReshapes(Value value) {
+  while (auto reshape = value.getDefiningOp<ReshapeOp>())
+    value = reshape.getSource();
+  return value;
+}
+
 /// tiling_c2
 static LogicalResult verifyOuts(ProgramOp program, TaskOp task) {
   for (auto [index, out] : llvm::enumerate(task.getOuts())) {
     if (task.isUpdated(index)
-            ? isState(program, out)
+            ? isState(program, skipReshapes(out))
             : out.getDefiningOp<tensor::EmptyOp>() && out.hasOneUse())
       continue;
     return task.emitOpError("'")
@@ -73,18 +80,28 @@ static LogicalResult verifyBody(TaskOp task) {
 
 static bool updates(TaskOp task, Value state) {
   for (auto [index, out] : llvm::enumerate(task.getOuts()))
-    if (out == state && task.isUpdated(index))
+    if (getViewBase(out) == state && task.isUpdated(index))
       return true;
   return false;
+}
+
+/// Tasks that have a tensor as an operand, perhaps under another shape.
+static void collectTasks(Value tensor, SmallVectorImpl<TaskOp> &tasks) {
+  for (Operation *user : tensor.getUsers())
+    if (auto task = dyn_cast<TaskOp>(user))
+      tasks.push_back(task);
+    else if (auto reshape = dyn_cast<ReshapeOp>(user))
+      collectTasks(reshape, tasks);
 }
 
 /// tiling_c5
 static LogicalResult verifyStateOrder(TaskOp task) {
   for (Value operand : task.getOperands()) {
     Value base = getViewBase(operand);
-    for (Operation *user : base.getUsers()) {
-      auto writer = dyn_cast<TaskOp>(user);
-      if (!writer || writer == task || !updates(writer, base) ||
+    SmallVector<TaskOp> users;
+    collectTasks(base, users);
+    for (TaskOp writer : users) {
+      if (writer == task || !updates(writer, base) ||
           task->isBeforeInBlock(writer))
         continue;
       InFlightDiagnostic diag =

@@ -88,6 +88,23 @@ ark.program @attentionReadsAStateUpToALength(
   ark.return %1 : tensor<4x1x64xf32>
 }
 
+// CHECK-LABEL: ark.program @piecesOfAnAttentionAreCombined
+ark.program @piecesOfAnAttentionAreCombined(
+    %q: tensor<4x1x64xbf16> {ark.kind = #ark.kind<input>, ark.name = "q"},
+    %k: tensor<2x32x8x64xbf16> {ark.kind = #ark.kind<input>, ark.name = "k"},
+    %v: tensor<2x32x8x48xbf16> {ark.kind = #ark.kind<input>, ark.name = "v"},
+    %m: tensor<1x32x8xi1> {ark.kind = #ark.kind<input>, ark.name = "m"},
+    %n: tensor<i32> {ark.kind = #ark.kind<scalar>, ark.name = "n"})
+    -> (tensor<4x1x48xf32> {ark.name = "y"}) {
+  // CHECK: ark.partial_attention %{{.+}}, %{{.+}}, %{{.+}} mask %{{.+}} kv_length %{{.+}} scale = 1.250000e-01 {causal}
+  // CHECK-SAME: -> tensor<4x1x8x50xf32>
+  %0 = ark.partial_attention %q, %k, %v mask %m kv_length %n scale = 1.25e-1 {causal}
+    : (tensor<4x1x64xbf16>, tensor<2x32x8x64xbf16>, tensor<2x32x8x48xbf16>, tensor<1x32x8xi1>, tensor<i32>) -> tensor<4x1x8x50xf32>
+  // CHECK: ark.combine_attention %{{.+}} : (tensor<4x1x8x50xf32>) -> tensor<4x1x48xf32>
+  %1 = ark.combine_attention %0 : (tensor<4x1x8x50xf32>) -> tensor<4x1x48xf32>
+  ark.return %1 : tensor<4x1x48xf32>
+}
+
 // CHECK-LABEL: ark.program @collectivesKeepTheirWorld
 ark.program @collectivesKeepTheirWorld(
     %x: tensor<8x4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})

@@ -99,6 +99,17 @@ func.func @group_c2(%x: tensor<4xf32>) {
 
 // -----
 
+func.func @tile_offset_c1(%x: tensor<4xf32>) {
+  %0 = ark.group "g" (%a = %x) : (tensor<4xf32>) -> tensor<4xf32> {
+    // expected-error @below {{names dimension 1, which the result of its group does not have (tile_offset_c1)}}
+    %1 = ark.tile_offset 1
+    ark.yield %a : tensor<4xf32>
+  }
+  return
+}
+
+// -----
+
 func.func @group_c3(%x: tensor<4xf32>) {
   // expected-error @below {{tile needs one positive entry for every dimension of the result (group_c3)}}
   %0 = ark.group "g" (%a = %x) attributes {tile = array<i64: 2, 2>} : (tensor<4xf32>) -> tensor<4xf32> {

@@ -19,6 +19,18 @@ ark.program @groupCapturesItsOperands(
   ark.return %0 : tensor<4x8xf32>
 }
 
+// CHECK-LABEL: ark.program @groupAsksForItsTile
+ark.program @groupAsksForItsTile(
+    %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<4x8xf32> {ark.name = "y"}) {
+  %0 = ark.group "act" (%a = %x) : (tensor<4x8xf32>) -> tensor<4x8xf32> {
+    // CHECK: ark.tile_offset 1
+    %1 = ark.tile_offset 1
+    ark.yield %a : tensor<4x8xf32>
+  }
+  ark.return %0 : tensor<4x8xf32>
+}
+
 // CHECK-LABEL: ark.program @taskOnTensorsYieldsTiles
 ark.program @taskOnTensorsYieldsTiles(
     %x: tensor<40xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})

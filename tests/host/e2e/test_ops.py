@@ -275,6 +275,12 @@ CASES: dict[str, Case] = {
     "attention of a cache for every head": Case(
         caches, ((1, 3, 1, 16), (1, 3, 141, 16), (1, 3, 141, 16), (1, 141)), FLOATS
     ),
+    "attention of a long cache": Case(
+        caches, ((1, 4, 1, 32), (1, 2, 1280, 32), (1, 2, 1280, 32), (1, 1280)), FLOATS
+    ),
+    "attention of a few queries and a long cache": Case(
+        caches, ((1, 4, 3, 16), (1, 2, 1024, 16), (1, 2, 1024, 16), (3, 1024)), FLOATS
+    ),
     "attention of several queries and a cache": Case(
         caches, ((1, 4, 3, 16), (1, 2, 131, 16), (1, 2, 131, 16), (3, 131)), FLOATS
     ),
@@ -365,7 +371,8 @@ def test_every_op_has_a_case() -> None:
     collectives = {
         "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "send", "recv"
     }  # fmt: skip
-    elsewhere = {"cast"}  # test_casts.py
+    # test_casts.py, test_split_attention.py
+    elsewhere = {"cast", "partial_attention", "combine_attention"}
     ops = {name.removeprefix("ark.") for name in HANDLERS}
     assert ops - covered - collectives == elsewhere
 

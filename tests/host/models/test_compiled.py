@@ -47,6 +47,18 @@ def test_a_decoder(tiny: Any, tmp_path: Path, kind: str) -> None:
     assert model.generate(PROMPT, 8) == TOKENS[kind]  # nothing is left of the run before
 
 
+def test_a_decoder_with_its_cache_in_pieces(tiny: Any, tmp_path: Path) -> None:
+    """Workers that would be idle attend to parts of the keys; the tokens stay the same."""
+    changes = {"max_position_embeddings": 192}
+    folder = tiny.write_model(tmp_path, "llama", tiny.weights("llama"), changes)
+    model = ark.models.load(folder, max_length=192, chunk=4).compile("cpu:16")
+    ops = {name for names, _ in model.executables["decode"].report().task_ops for name in names}
+    assert "partial_attention" in ops
+    assert model.generate(PROMPT, 8) == TOKENS["llama"]
+    long = (PROMPT * 12)[:120]
+    assert model.generate(long, 8) == model.generate(long, 8, reference=True)
+
+
 SHAPES: dict[str, dict[str, Any]] = {
     "one key head": {
         "num_attention_heads": 8, "num_key_value_heads": 1, "vocab_size": 127,

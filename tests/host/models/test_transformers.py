@@ -42,6 +42,9 @@ class Decoder:
     vocabulary: int
     prompt: int = 13
     chunk: int = 5
+    target: str = "cpu:2"
+    # Places of the cache, where they are more than there are tokens.
+    places: int = 0
     more: dict[str, Any] = dataclasses.field(default_factory=dict[str, Any])
 
     def make(self, folder: Path) -> Any:
@@ -81,6 +84,10 @@ DECODERS = {
     ),
     "biases": Decoder("llama", 4, 2, 61, more={"attention_bias": True, "mlp_bias": True}),
     "wide heads": Decoder("llama", 4, 2, 61, more={"head_dim": 24}),
+    "cache in pieces": Decoder("llama", 4, 1, 53, prompt=67, chunk=4, target="cpu:16", places=128),
+    "cache in pieces, grouped": Decoder(
+        "qwen3", 6, 2, 45, prompt=40, chunk=5, target="cpu:16", places=120, more={"head_dim": 16}
+    ),
     "qwen3": Decoder("qwen3", 4, 2, 97, more={"head_dim": 16}),
     "qwen3, tied": Decoder(
         "qwen3", 3, 1, 45, prompt=40, chunk=7, more={"head_dim": 8, "tie_word_embeddings": True}
@@ -99,8 +106,10 @@ def test_a_decoder(name: str, tmp_path: Path) -> None:
         whole_prompt = {"attention_mask": torch.ones_like(prompt), "pad_token_id": 0}
         continued = theirs.generate(prompt, max_new_tokens=count, do_sample=False, **whole_prompt)
     tokens = continued[0, len(ids) :].tolist()
-    limit = len(ids) + count
-    model = ark.models.load(tmp_path, max_length=limit, chunk=case.chunk).compile("cpu:2")
+    limit = max(len(ids) + count, case.places)
+    model = ark.models.load(tmp_path, max_length=limit, chunk=case.chunk).compile(case.target)
+    tasks = model.executables["decode"].report().task_ops
+    assert any("partial_attention" in ops for ops, _ in tasks) == (case.places > 0)
     assert model.generate(ids, count) == tokens
     assert model.generate(ids, count, stop=tokens[4]) == tokens[: tokens.index(tokens[4]) + 1]
 

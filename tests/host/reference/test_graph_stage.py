@@ -6,11 +6,8 @@ Random programs are interpreted before and after ``ark-opt --ark-compile-to=grap
 from __future__ import annotations
 
 import random
-import shutil
 import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -97,16 +94,6 @@ class Network:
             return  # shapes that do not fit
         if result.size <= LARGEST:
             self.tensors.append(result)
-
-
-@pytest.fixture(scope="session")
-def ark_opt() -> str:
-    found = shutil.which("ark-opt", path=str(Path(sys.executable).parent)) or shutil.which(
-        "ark-opt"
-    )
-    if found is None:
-        pytest.skip("ark-opt is not installed")
-    return found
 
 
 @pytest.mark.parametrize("seed", range(60))

@@ -130,7 +130,7 @@ ark.program @lengthBoundsWhatIsRead(
   // CHECK: %[[INDEX:.+]] = arith.index_cast %[[SCALAR]] : i32 to index
   // CHECK: %[[BOUND:.+]] = arith.constant 17 : index
   // CHECK: %[[CHECKED:.+]] = ark.check_index %[[INDEX]] below %[[BOUND]]
-  // CHECK: %[[LENGTH:.+]] = affine.min affine_map<()[s0] -> (s0, 16)>()[%[[CHECKED]]]
+  // CHECK: %[[LENGTH:.+]] = affine.min affine_map<(d0) -> (d0, 16)>(%[[CHECKED]])
   // CHECK: %[[KEYS:.+]] = tensor.extract_slice %[[K]][0, 0, 0] [2, %[[LENGTH]], 8]
   // CHECK: %[[VALUES:.+]] = tensor.extract_slice %[[V]][0, 0, 0] [2, %[[LENGTH]], 8]
   // CHECK: linalg.generic {{.*}} ins(%{{.+}}, %[[KEYS]] :

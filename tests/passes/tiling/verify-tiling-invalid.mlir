@@ -164,3 +164,42 @@ ark.program @readOfAStateAfterItsUpdate(
   } : tensor<2x2xf32>
   ark.return %1 : tensor<2x2xf32>
 }
+
+// -----
+
+// A state may be updated under another shape, but not in another order.
+ark.program @transposedState(
+    %x: tensor<2x4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %s: tensor<4x2xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}) {
+  %t = ark.transpose %s perm = [1, 0] : (tensor<4x2xf32>) -> tensor<2x4xf32>
+  // expected-error @below {{'ark.task' op 'push' writes to a tensor that is neither empty nor a state updated in place (tiling_c2)}}
+  %0 = ark.task "push" grid [1] ins(%x[#ark.region<(d0) -> (0, 0), [2, 4]>] : tensor<2x4xf32>)
+      outs(%t[#ark.region<(d0) -> (0, 0), [2, 4]>] : tensor<2x4xf32>) attributes {in_place} {
+  ^bb0(%i: index, %a: tensor<2x4xf32>, %o: tensor<2x4xf32>):
+    ark.yield %a : tensor<2x4xf32>
+  } : tensor<2x4xf32>
+  ark.return
+}
+
+// -----
+
+ark.program @readAfterAnUpdateUnderAnotherShape(
+    %x: tensor<2x2xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %s: tensor<4xf32> {ark.kind = #ark.kind<state>, ark.name = "s"})
+    -> (tensor<4xf32> {ark.name = "y"}) {
+  %v = ark.reshape %s shape = [2, 2] : (tensor<4xf32>) -> tensor<2x2xf32>
+  // expected-note @below {{the update is here}}
+  %0 = ark.task "push" grid [1] ins(%x[#ark.region<(d0) -> (0, 0), [2, 2]>] : tensor<2x2xf32>)
+      outs(%v[#ark.region<(d0) -> (0, 0), [2, 2]>] : tensor<2x2xf32>) attributes {in_place} {
+  ^bb0(%i: index, %a: tensor<2x2xf32>, %o: tensor<2x2xf32>):
+    ark.yield %a : tensor<2x2xf32>
+  } : tensor<2x2xf32>
+  %e = tensor.empty() : tensor<4xf32>
+  // expected-error @below {{'ark.task' op 'late' reads a state after its update (tiling_c5)}}
+  %1 = ark.task "late" grid [1] ins(%s[#ark.region<(d0) -> (0), [4]>] : tensor<4xf32>)
+      outs(%e[#ark.region<(d0) -> (0), [4]>] : tensor<4xf32>) {
+  ^bb0(%i: index, %a: tensor<4xf32>, %o: tensor<4xf32>):
+    ark.yield %a : tensor<4xf32>
+  } : tensor<4xf32>
+  ark.return %1 : tensor<4xf32>
+}

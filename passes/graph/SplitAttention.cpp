@@ -1,0 +1,182 @@
+//===- SplitAttention.cpp - Long keys in pieces for idle SMs --------------===//
+
+#include "lib/analysis/CostModel.h"
+#include "passes/graph/GraphUtils.h"
+#include "passes/graph/Passes.h"
+
+#include "mlir/IR/PatternMatch.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_SPLITATTENTIONPASS
+#include "passes/graph/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// Splitting has to shorten attention by this part at least: what is estimated
+/// so coarsely should decide clear cases only.
+static constexpr double kWorthSplitting = 0.05;
+/// Operations that an exponential stands for.
+static constexpr double kFlopsOfFunction = 8;
+
+//===----------------------------------------------------------------------===//
+// What it is worth
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The extents of an attention that its time follows from.
+struct Sizes {
+  explicit Sizes(AttentionOp op);
+
+  double predictWhole(TargetAttr target) const;
+  double predictSplit(TargetAttr target, int64_t pieces) const;
+
+  /// Key heads of all batches, query heads of each, queries of each.
+  int64_t keyHeads = 1, sharing, queries;
+  int64_t keys, depth, columns, bytes;
+
+private:
+  double predictPart(TargetAttr target, int64_t pieces) const;
+};
+} // namespace
+
+Sizes::Sizes(AttentionOp op) {
+  ArrayRef<int64_t> query = getTensorType(op.getQuery()).getShape();
+  ArrayRef<int64_t> key = getTensorType(op.getKey()).getShape();
+  int64_t rank = query.size();
+  for (int64_t extent : key.drop_back(2))
+    keyHeads *= extent;
+  sharing = query[rank - 3] / key[rank - 3];
+  queries = query[rank - 2];
+  keys = key[rank - 2];
+  depth = key[rank - 1];
+  columns = getTensorType(op.getValue()).getShape().back();
+  bytes =
+      llvm::divideCeil(getTensorType(op.getKey()).getElementTypeBitWidth(), 8);
+}
+
+/// When all pieces of the keys have been attended to, each by a vCTA for every
+/// key head. It waits too often to use what bandwidth idle SMs leave.
+double Sizes::predictPart(TargetAttr target, int64_t pieces) const {
+  double part = static_cast<double>(keys) / pieces, rows = sharing * queries;
+  int64_t tiles = keyHeads * pieces;
+  return llvm::divideCeil(tiles, target.getSms()) *
+             predictVCTANs(
+                 target, target.getSms(), part * (depth + columns) * bytes,
+                 rows * part * (2 * (depth + columns) + kFlopsOfFunction)) +
+         predictHandoffNs(target, std::min(tiles, target.getSms()));
+}
+
+double Sizes::predictWhole(TargetAttr target) const {
+  return predictPart(target, 1);
+}
+
+/// A vCTA for every key head combines the pieces.
+double Sizes::predictSplit(TargetAttr target, int64_t pieces) const {
+  constexpr int64_t kSumBytes = 4;
+  double sums = static_cast<double>(sharing) * queries * pieces * (columns + 2);
+  return predictPart(target, pieces) +
+         llvm::divideCeil(keyHeads, target.getSms()) *
+             predictVCTANs(target, keyHeads, sums * kSumBytes, 2 * sums) +
+         predictHandoffNs(target, std::min(keyHeads, target.getSms()));
+}
+
+/// One where the keys are better left together.
+static int64_t choosePieces(const Sizes &sizes, TargetAttr target) {
+  double best = sizes.predictWhole(target) * (1 - kWorthSplitting);
+  int64_t chosen = 1;
+  for (int64_t pieces = 2; pieces * sizes.keyHeads <= target.getSms();
+       ++pieces) {
+    if (sizes.keys % pieces != 0)
+      continue;
+    double predicted = sizes.predictSplit(target, pieces);
+    if (predicted < best) {
+      best = predicted;
+      chosen = pieces;
+    }
+  }
+  return chosen;
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+/// Dimension `dim` as two, of which the second one has `pieces` entries.
+static Value cutDim(OpBuilder &builder, Location loc, Value tensor, int64_t dim,
+                    int64_t pieces) {
+  SmallVector<int64_t> shape(getTensorType(tensor).getShape());
+  shape[dim] /= pieces;
+  shape.insert(shape.begin() + dim + 1, pieces);
+  return ReshapeOp::create(builder, loc, tensor, shape);
+}
+
+/// One entry for all keys stays one for all pieces.
+static Value cutMask(OpBuilder &builder, Location loc, Value mask,
+                     int64_t pieces) {
+  int64_t rank = getTensorType(mask).getRank();
+  if (rank == 0)
+    return mask;
+  bool isSame = getTensorType(mask).getShape().back() == 1;
+  return cutDim(builder, loc, mask, rank - 1, isSame ? 1 : pieces);
+}
+
+static void split(RewriterBase &rewriter, AttentionOp op, int64_t pieces) {
+  rewriter.setInsertionPoint(op);
+  Location loc = op.getLoc();
+  RankedTensorType query = getTensorType(op.getQuery());
+  int64_t keyDim = query.getRank() - 2;
+  Value key = cutDim(rewriter, loc, op.getKey(), keyDim, pieces);
+  Value value = cutDim(rewriter, loc, op.getValue(), keyDim, pieces);
+  Value mask =
+      op.getMask() ? cutMask(rewriter, loc, op.getMask(), pieces) : Value();
+  // All valid keys come before the only query's own, or are it.
+  bool causal = op.getCausal() && query.getDimSize(keyDim) > 1;
+  auto partial =
+      PartialAttentionOp::create(rewriter, loc, op.getQuery(), key, value, mask,
+                                 op.getKvLength(), op.getScale(), causal);
+  auto combined = CombineAttentionOp::create(rewriter, loc, partial);
+  for (Operation *made : {partial.getOperation(), combined.getOperation()})
+    made->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  Value result = combined;
+  if (result.getType() != op.getType())
+    result =
+        CastOp::create(rewriter, loc, combined,
+                       cast<RankedTensorType>(op.getType()).getElementType());
+  rewriter.replaceOp(op, result);
+}
+
+namespace {
+struct SplitAttentionPass
+    : ark::impl::SplitAttentionPassBase<SplitAttentionPass> {
+  using SplitAttentionPassBase::SplitAttentionPassBase;
+
+  int64_t getPieces(AttentionOp op) {
+    auto plan = op->getAttrOfType<DictionaryAttr>(ArkDialect::kPlanAttr.str());
+    if (plan && plan.contains("tile"))
+      return 1;
+    Sizes sizes(op);
+    if (sizes.sharing * sizes.queries > maxRows || sizes.keyHeads == 0 ||
+        sizes.sharing * sizes.queries * sizes.columns == 0 || sizes.keys == 0)
+      return 1;
+    if (pieces > 0)
+      return sizes.keys % pieces == 0 ? pieces : 1;
+    TargetAttr target = findTarget(op);
+    return target ? choosePieces(sizes, target) : 1;
+  }
+
+  void runOnOperation() override {
+    IRRewriter rewriter(&getContext());
+    for (auto op : llvm::make_early_inc_range(
+             getOperation().getBody().getOps<AttentionOp>())) {
+      int64_t count = getPieces(op);
+      if (count == 1)
+        continue;
+      split(rewriter, op, count);
+      ++numSplit;
+    }
+  }
+};
+} // namespace

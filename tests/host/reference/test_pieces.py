@@ -1,0 +1,62 @@
+"""Attention that is cut into pieces means what it meant before."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ark_mlir as ark
+
+Array = np.ndarray[Any, Any]
+HEAD, COLUMNS, KEYS = 8, 6, 24
+
+
+def normal(*shape: int) -> Array:
+    return np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32)
+
+
+def attention(
+    heads: int, kv_heads: int, queries: int, mask: tuple[int, ...] | None
+) -> tuple[ark.Program, dict[str, Array]]:
+    with ark.Program("attention") as program:
+        q = ark.input("q", (2, heads, queries, HEAD), ark.fp32)
+        k = ark.input("k", (2, kv_heads, KEYS, HEAD), ark.fp32)
+        v = ark.input("v", (2, kv_heads, KEYS, COLUMNS), ark.fp32)
+        n = ark.scalar("n", max=KEYS)
+        m = None if mask is None else ark.input("m", mask, ark.fp32)
+        ark.output("whole", ark.attention(q, k, v, mask=m))
+        ark.output("causal", ark.attention(q, k, v, 0.3, causal=True, kv_length=n))
+        if m is not None:
+            ark.output("kept", ark.attention(q, k, v, mask=m > 0, kv_length=n))
+    return program, {name: normal(*x.shape) for name, x in program.inputs.items()}
+
+
+@pytest.mark.parametrize("pieces", [2, 3, 8, KEYS])
+@pytest.mark.parametrize(
+    ("heads", "kv_heads", "queries", "mask"),
+    [(4, 1, 1, None), (3, 3, 1, (1, KEYS)), (6, 2, 3, (6, 1, KEYS)), (2, 2, 5, (5, 1))],
+)
+def test_pieces(
+    ark_opt: str,
+    heads: int,
+    kv_heads: int,
+    queries: int,
+    mask: tuple[int, ...] | None,
+    pieces: int,
+) -> None:
+    program, inputs = attention(heads, kv_heads, queries, mask)
+    done = subprocess.run(
+        [ark_opt, f"--ark-split-attention=pieces={pieces}"],
+        input=program.mlir, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "ark.attention" not in done.stdout
+    for n in (0, 1, 2, 7, 8, 9, KEYS - 1, KEYS):
+        inputs["n"] = np.array(n, np.int32)
+        before = ark.reference.evaluate(program, inputs).outputs
+        after = ark.reference.evaluate(done.stdout, inputs, bound=True)
+        for name, expected in before.items():
+            np.testing.assert_allclose(after.outputs[name], expected, rtol=1e-9, atol=1e-12)
+            assert 0 < after.bounds[name].max() < 1e-3

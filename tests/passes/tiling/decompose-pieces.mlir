@@ -1,0 +1,93 @@
+// RUN: ark-opt %s --ark-decompose --mlir-print-local-scope | FileCheck %s
+
+// Piece p has the keys p, p + 8, ...: (length - p + 7) / 8 of them, and those beyond are not read.
+// CHECK-LABEL: ark.program @pieceOfALength
+ark.program @pieceOfALength(
+    %q: tensor<4x1x16xbf16> {ark.kind = #ark.kind<input>, ark.name = "q"},
+    %k: tensor<2x32x8x16xbf16> {ark.kind = #ark.kind<input>, ark.name = "k"},
+    %n: tensor<i32> {ark.kind = #ark.kind<scalar>, ark.name = "n"})
+    -> (tensor<4x1x8x18xf32> {ark.name = "y"}) {
+  // CHECK: ark.group "g" (%[[Q:.+]] = %{{.+}}, %[[K:.+]] = %{{.+}}, %[[N:.+]] = %{{.+}})
+  // CHECK: %[[BOUND:.+]] = arith.constant 257 : index
+  // CHECK: %[[LENGTH:.+]] = ark.check_index %{{.+}} below %[[BOUND]]
+  // CHECK: %[[PIECE:.+]] = ark.tile_offset 2
+  // CHECK: %[[ROWS:.+]] = affine.min affine_map<(d0, d1) -> ((d0 - d1 + 7) floordiv 8, 32)>(%[[LENGTH]], %[[PIECE]])
+  // CHECK: %[[KEYS:.+]] = tensor.extract_slice %[[K]][0, 0, 0, 0] [2, %[[ROWS]], 8, 16]
+  // CHECK: %[[VALUES:.+]] = tensor.extract_slice %[[K]][0, 0, 0, 0] [2, %[[ROWS]], 8, 16]
+  // Space (head, query, piece, key, depth).
+  // CHECK: linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d4)>, affine_map<(d0, d1, d2, d3, d4) -> (d0 floordiv 2, d3, d2, d4)>, affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]} ins(%[[Q]], %[[KEYS]] :
+  // CHECK: %[[MAX:.+]] = linalg.generic {{.*}} outs(%{{.+}} : tensor<4x1x8xf32>)
+  // CHECK: arith.maximumf
+  // CHECK: math.exp
+  // CHECK: %[[SUM:.+]] = linalg.generic {{.*}} outs(%{{.+}} : tensor<4x1x8xf32>)
+  // CHECK: arith.addf
+  // CHECK: %[[PRODUCT:.+]] = linalg.generic {{.*}} ins(%{{.+}}, %[[VALUES]] :
+  // Nothing is normalised yet.
+  // CHECK-NOT: arith.divf
+  // CHECK: tensor.insert_slice %[[PRODUCT]] into %{{.+}}[0, 0, 0, 0] [4, 1, 8, 16]
+  // CHECK: %[[OF_MAX:.+]] = linalg.generic {{.*}} ins(%[[MAX]] :
+  // CHECK: tensor.insert_slice %[[OF_MAX]] into %{{.+}}[0, 0, 0, 16] [4, 1, 8, 1]
+  // CHECK: %[[OF_SUM:.+]] = linalg.generic {{.*}} ins(%[[SUM]] :
+  // CHECK: tensor.insert_slice %[[OF_SUM]] into %{{.+}}[0, 0, 0, 17] [4, 1, 8, 1]
+  %0 = ark.group "g" (%a = %q, %b = %k, %d = %n)
+      : (tensor<4x1x16xbf16>, tensor<2x32x8x16xbf16>, tensor<i32>) -> tensor<4x1x8x18xf32> {
+    %r = ark.partial_attention %a, %b, %b kv_length %d scale = 5.0e-1 : (tensor<4x1x16xbf16>, tensor<2x32x8x16xbf16>, tensor<2x32x8x16xbf16>, tensor<i32>) -> tensor<4x1x8x18xf32>
+    ark.yield %r : tensor<4x1x8x18xf32>
+  }
+  ark.return %0 : tensor<4x1x8x18xf32>
+}
+
+// Key n of piece p is key 8 n + p of all; a mask has its dimensions in the order of the cache.
+// CHECK-LABEL: ark.program @positionsOfPieces
+ark.program @positionsOfPieces(
+    %q: tensor<2x3x16xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
+    %k: tensor<2x32x8x16xf32> {ark.kind = #ark.kind<input>, ark.name = "k"},
+    %m: tensor<3x32x8xf32> {ark.kind = #ark.kind<input>, ark.name = "m"})
+    -> (tensor<2x3x8x18xf32> {ark.name = "y"}) {
+  // CHECK-NOT: ark.tile_offset
+  // CHECK: linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>, affine_map<(d0, d1, d2, d3) -> (d1, d3, d2)>, {{.*}} ins(%{{.+}}, %{{.+}} : tensor<2x3x8x32xf32>, tensor<3x32x8xf32>)
+  // CHECK: %[[QUERY:.+]] = linalg.index 1
+  // CHECK: %[[KEY:.+]] = linalg.index 3
+  // CHECK: %[[PIECE:.+]] = linalg.index 2
+  // CHECK: %[[FIRST:.+]] = arith.muli %[[KEY]], %{{.+}} : index
+  // CHECK: %[[NUMBER:.+]] = arith.addi %[[FIRST]], %[[PIECE]] : index
+  // CHECK: %[[LEFT:.+]] = arith.addi %[[NUMBER]], %{{.+}} : index
+  // CHECK: %[[RIGHT:.+]] = arith.addi %[[QUERY]], %{{.+}} : index
+  // CHECK: arith.cmpi sle, %[[LEFT]], %[[RIGHT]]
+  %0 = ark.group "g" (%a = %q, %b = %k, %c = %m)
+      : (tensor<2x3x16xf32>, tensor<2x32x8x16xf32>, tensor<3x32x8xf32>) -> tensor<2x3x8x18xf32> {
+    %r = ark.partial_attention %a, %b, %b mask %c scale = 5.0e-1 {causal} : (tensor<2x3x16xf32>, tensor<2x32x8x16xf32>, tensor<2x32x8x16xf32>, tensor<3x32x8xf32>) -> tensor<2x3x8x18xf32>
+    ark.yield %r : tensor<2x3x8x18xf32>
+  }
+  ark.return %0 : tensor<2x3x8x18xf32>
+}
+
+// A piece without valid key has minus infinity as its largest score: exp(-inf - 0) is its weight
+// where there is no other piece, and no difference of infinities is taken.
+// CHECK-LABEL: ark.program @piecesTogether
+ark.program @piecesTogether(
+    %x: tensor<4x1x8x18xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<4x1x16xbf16> {ark.name = "y"}) {
+  // CHECK: ark.group "g" (%[[X:.+]] = %{{.+}})
+  // CHECK: %[[SUMS:.+]] = tensor.extract_slice %[[X]][0, 0, 0, 0] [4, 1, 8, 16]
+  // CHECK: %[[MAXIMA:.+]] = tensor.extract_slice %[[X]][0, 0, 0, 16] [4, 1, 8, 1]
+  // CHECK: %[[TOTALS:.+]] = tensor.extract_slice %[[X]][0, 0, 0, 17] [4, 1, 8, 1]
+  // CHECK: %[[LARGEST:.+]] = linalg.generic {{.*}} ins(%[[MAXIMA]] :
+  // CHECK: arith.maximumf
+  // CHECK: %[[FINITE:.+]] = linalg.generic {{.*}} ins(%[[LARGEST]] :
+  // CHECK: arith.select
+  // CHECK: %[[WEIGHTS:.+]] = linalg.generic {{.*}} ins(%[[MAXIMA]], %[[FINITE]] :
+  // CHECK: math.exp
+  // CHECK: %[[TOTAL:.+]] = linalg.generic {{.*}} ins(%[[WEIGHTS]], %[[TOTALS]] :
+  // CHECK: %[[INVERSE:.+]] = linalg.generic {{.*}} ins(%[[TOTAL]] :
+  // CHECK: arith.divf
+  // CHECK: %[[SUM:.+]] = linalg.generic {{.*}} ins(%[[WEIGHTS]], %[[SUMS]] :
+  // CHECK: linalg.generic {{.*}} ins(%[[INVERSE]], %[[SUM]] :
+  // CHECK: arith.truncf
+  %0 = ark.group "g" (%a = %x) : (tensor<4x1x8x18xf32>) -> tensor<4x1x16xbf16> {
+    %r = ark.combine_attention %a : (tensor<4x1x8x18xf32>) -> tensor<4x1x16xf32>
+    %s = ark.cast %r to bf16 : (tensor<4x1x16xf32>) -> tensor<4x1x16xbf16>
+    ark.yield %s : tensor<4x1x16xbf16>
+  }
+  ark.return %0 : tensor<4x1x16xbf16>
+}
