@@ -23,10 +23,28 @@ __all__ = [
     "CACHE_DIR",
     "CACHE_SIZE",
     "DUMP_DIR",
+    "LOCAL_RANK",
+    "LOCAL_WORLD_SIZE",
     "LOG_LEVEL",
+    "MASTER_ADDR",
+    "MASTER_PORT",
+    "MPI_LOCAL_RANK",
+    "MPI_LOCAL_SIZE",
+    "OMPI_LOCAL_RANK",
+    "OMPI_LOCAL_SIZE",
+    "OMPI_RANK",
+    "OMPI_SIZE",
+    "PMIX_NAMESPACE",
+    "PMIX_RANK",
+    "PMI_RANK",
+    "PMI_SIZE",
+    "RANK",
     "TARGET",
     "THREADS",
     "TIMEOUT",
+    "TORCH_RESTARTS",
+    "TORCH_RUN_ID",
+    "WORLD_SIZE",
     "XDG_CACHE_HOME",
     "Knob",
     "registry",
@@ -135,6 +153,11 @@ def _level(text: str) -> str:
     return text.lower()
 
 
+def _launched(variable: str, help: str) -> Knob[int | None]:
+    """A number that a launcher sets in each process that it starts."""
+    return Knob(variable, None, _count, help)
+
+
 TARGET: Knob[str] = Knob("ARK_TARGET", "cpu", str, "target of ark.compile where none is given")
 DUMP_DIR: Knob[str | None] = Knob(
     "ARK_DUMP_DIR", None, _optional_text, "folder for the IR after every stage (NN-<stage>.mlir)"
@@ -157,5 +180,36 @@ TIMEOUT: Knob[float] = Knob(
 )
 THREADS: Knob[int] = Knob(
     "ARK_THREADS", 0, _count, "worker threads of the cpu target; 0 takes one per core"
+)
+# What launchers set; `ark.distributed` reads them.
+RANK = _launched("RANK", "this process's rank (torchrun)")
+WORLD_SIZE = _launched("WORLD_SIZE", "how many ranks there are (torchrun)")
+LOCAL_RANK = _launched("LOCAL_RANK", "the rank on this host (torchrun)")
+LOCAL_WORLD_SIZE = _launched("LOCAL_WORLD_SIZE", "how many ranks this host has (torchrun)")
+OMPI_RANK = _launched("OMPI_COMM_WORLD_RANK", "this process's rank (Open MPI)")
+OMPI_SIZE = _launched("OMPI_COMM_WORLD_SIZE", "how many ranks there are (Open MPI)")
+OMPI_LOCAL_RANK = _launched("OMPI_COMM_WORLD_LOCAL_RANK", "the rank on this host (Open MPI)")
+OMPI_LOCAL_SIZE = _launched(
+    "OMPI_COMM_WORLD_LOCAL_SIZE", "how many ranks this host has (Open MPI)"
+)
+PMI_RANK = _launched("PMI_RANK", "this process's rank (MPICH, Intel MPI)")
+PMI_SIZE = _launched("PMI_SIZE", "how many ranks there are (MPICH, Intel MPI)")
+MPI_LOCAL_RANK = _launched("MPI_LOCALRANKID", "the rank on this host (MPICH, Intel MPI)")
+MPI_LOCAL_SIZE = _launched("MPI_LOCALNRANKS", "how many ranks this host has (MPICH, Intel MPI)")
+PMIX_RANK = _launched("PMIX_RANK", "this process's rank (PMIx)")
+PMIX_NAMESPACE: Knob[str | None] = Knob(
+    "PMIX_NAMESPACE", None, _optional_text, "tells one job from another (PMIx)"
+)
+MASTER_ADDR: Knob[str | None] = Knob(
+    "MASTER_ADDR", None, _optional_text, "with MASTER_PORT, tells one job from another (torchrun)"
+)
+MASTER_PORT: Knob[str | None] = Knob(
+    "MASTER_PORT", None, _optional_text, "with MASTER_ADDR, tells one job from another (torchrun)"
+)
+TORCH_RUN_ID: Knob[str | None] = Knob(
+    "TORCHELASTIC_RUN_ID", None, _optional_text, "tells one job from another (torchrun)"
+)
+TORCH_RESTARTS: Knob[str | None] = Knob(
+    "TORCHELASTIC_RESTART_COUNT", None, _optional_text, "tells a job from its restart (torchrun)"
 )
 LOG_LEVEL: Knob[str] = Knob("ARK_LOG_LEVEL", "warning", _level, "debug, info, warning or error")

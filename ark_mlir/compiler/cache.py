@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import io
 import logging
 import time
 from collections.abc import Iterable
@@ -25,8 +24,9 @@ from ..paths import as_path
 from ..targets import Backend, Target
 from ..targets.fingerprints import hash_files, loaded_libraries
 from .options import CompileOptions
+from .source import bytecode
 
-__all__ = ["Slot", "compiler_build", "find_slot", "program_key"]
+__all__ = ["Slot", "compiler_build", "describe_options", "find_slot", "program_key"]
 
 _LOG = logging.getLogger("ark.cache")
 
@@ -84,15 +84,13 @@ def program_key(
     module: ir.Operation, machine: Target, backend: Backend, options: CompileOptions
 ) -> str:
     """The key of what compiling `module` gives, in hex."""
-    bytecode = io.BytesIO()
-    module.write_bytecode(bytecode)
     parts = (
         _FORMAT,
         compiler_build().encode(),
         machine.mlir.encode(),
         backend.fingerprint(options.cpu).encode(),
-        _identity(options).encode(),
-        bytecode.getbuffer(),
+        describe_options(options).encode(),
+        bytecode(module),
     )
     digest = hashlib.sha256()
     for part in parts:
@@ -102,7 +100,7 @@ def program_key(
     return digest.hexdigest()
 
 
-def _identity(options: CompileOptions) -> str:
+def describe_options(options: CompileOptions) -> str:
     """The options that a bundle depends on; a new one does unless its field says otherwise."""
     chosen = {
         item.name: getattr(options, item.name)

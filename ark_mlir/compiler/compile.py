@@ -19,7 +19,7 @@ from .diagnostics import to_error
 from .options import CompileOptions
 from .packaging import take_kernel
 from .progress import Progress
-from .source import Source, count_ranks, load_module
+from .source import Source, count_ranks, load_module, load_part
 from .stages import (
     prove,
     reached_stage,
@@ -62,7 +62,8 @@ def compile(
     Args:
         source: an ``ark.Program``, an ``ir.Module``, the path of an ``.mlir`` file, or MLIR text.
             A module that has been through some stages already goes on from there. A list holds
-            the programs of all ranks of one world.
+            the programs of all ranks of one world. After :func:`ark_mlir.distributed.init`, the
+            program of one rank is compiled by all ranks together, each of which gives its own.
         target: ``cpu``, ``cpu:N`` (N workers), ``cuda:sm_90a``, ``hip:gfx942``, or a Target;
             by default the module's own, else ARK_TARGET, else cpu. Of several ranks each has
             such a machine; with ``cpu`` they share the cores.
@@ -83,21 +84,34 @@ def compile(
         >>> exe = ark.compile(program, target="cpu:4", trace=True)   # doctest: +SKIP
         >>> exe.bind({"w": w}).run(x=x)["y"]                          # doctest: +SKIP
     """
+    from ..runtime.membership import current
+    from ..runtime.world import World, make_executable
+
     options = CompileOptions.make(options, overrides)
-    module = load_module(source)
+    member = current()
+    if member is not None and (part := load_part(source)) is not None:
+        from .ranks import compile_part
+
+        return compile_part(member, part, target, options)
+    bundle = compile_bundle(load_module(source), target, options)
+    return World(bundle) if isinstance(source, list | tuple) else make_executable(bundle)
+
+
+def compile_bundle(
+    module: ir.Operation, target: str | Target | None, options: CompileOptions
+) -> Bundle:
+    """The bundle of a module, from the cache or made; raises as :func:`compile`."""
     machine = choose_target(module, target)
     backend = backend_of(machine.backend)
     if count_ranks(module) > 1 and machine.backend != "cpu":
         raise UnsupportedError(f"kernels of several ranks are made for cpu, not for {machine}")
-    from ..runtime.world import World, make_executable
-
     slot = find_slot(module, machine, backend, options)
     bundle = None if slot is None else slot.load()
     if bundle is None:
         bundle = _make_bundle(module, machine, backend, options)
         if slot is not None:
             slot.save(bundle)
-    return World(bundle) if isinstance(source, list | tuple) else make_executable(bundle)
+    return bundle
 
 
 def _make_bundle(

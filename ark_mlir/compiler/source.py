@@ -6,7 +6,7 @@ import io
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, cast
 
 from .. import ir
 from ..errors import CompileError, InvalidUsageError
@@ -14,6 +14,42 @@ from ..passmanager import PassManager
 from .diagnostics import to_error
 
 Source = object  # ark.Program | ir.Module | str | os.PathLike[str], or a list of them by rank
+
+
+class Part(NamedTuple):
+    """The program of one rank of several."""
+
+    module: ir.Operation
+    name: str
+    rank: int
+    size: int
+
+
+def load_part(source: Source) -> Part | None:
+    """A copy of one rank's program; None where `source` holds no such program, or others too.
+
+    Raises as :func:`load_module`.
+    """
+    if isinstance(source, list | tuple):
+        return None
+    module = _load(source)
+    programs = list(module.regions[0].blocks[0])
+    size = count_ranks(module)
+    if size == 1 or len(programs) != 1 or "rank" not in programs[0].operation.attributes:
+        return None
+    attributes = programs[0].operation.attributes
+    name = ir.StringAttr(attributes["sym_name"]).value
+    return Part(module, name, ir.IntegerAttr(attributes["rank"]).value, size)
+
+
+def load_parts(parts: Sequence[bytes]) -> ir.Operation:
+    """One module of the programs of all ranks, from the bytecode of each.
+
+    Raises InvalidUsageError where they do not fit together; names both sides.
+    """
+    module = _join(parts)
+    _verify_ranks(module)
+    return module
 
 
 def load_module(source: Source) -> ir.Operation:
@@ -41,8 +77,12 @@ def join_modules(modules: Sequence[ir.Operation]) -> ir.Operation:
     if len(modules) == 1:
         return modules[0]
     # Every program has a context of its own. Bytecode keeps locations, and is exact.
+    return _join([bytecode(module) for module in modules])
+
+
+def _join(modules: Sequence[bytes]) -> ir.Operation:
     with ir.Context():
-        parsed = [ir.Module.parse(_bytecode(module)).operation for module in modules]
+        parsed = [ir.Module.parse(module).operation for module in modules]
     joined, taken = parsed[0], set[str]()
     body = joined.regions[0].blocks[0]
     for rank, module in enumerate(parsed):
@@ -53,7 +93,8 @@ def join_modules(modules: Sequence[ir.Operation]) -> ir.Operation:
     return _verified(joined)
 
 
-def _bytecode(module: ir.Operation) -> bytes:
+def bytecode(module: ir.Operation) -> bytes:
+    """A module's bytes, with its locations."""
     stream = io.BytesIO()
     module.write_bytecode(stream)
     return stream.getvalue()

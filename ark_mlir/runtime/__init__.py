@@ -14,6 +14,7 @@ from .driver import Driver, Fault, Launch, Memory, Outcome, Stop
 from .drivers import DRIVERS, DriverTable
 from .executable import Executable, Resident
 from .meeting import Rank
+from .membership import current
 from .report import Report
 from .world import ResidentWorld, World, make_executable
 
@@ -49,7 +50,14 @@ def load(path: str | os.PathLike[str], drivers: DriverTable = DRIVERS) -> Execut
         InvalidUsageError: `path` is none.
         UnsupportedError: this runtime has no driver for the bundle's backend.
 
+    In a process that is one rank (:func:`ark_mlir.distributed.init`), a program of several ranks
+    is loaded by all of them together, and each gets its part.
+
     Example:
         >>> exe = ark.load("mlp.arkbin")                            # doctest: +SKIP
     """
-    return make_executable(read_bundle(path), drivers).prepare()
+    bundle = read_bundle(path)
+    member = current()
+    if member is not None and bundle.manifest.ranks > 1:
+        return member.load(bundle).prepare()
+    return make_executable(bundle, drivers).prepare()

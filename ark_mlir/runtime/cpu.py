@@ -7,7 +7,7 @@ import os
 import sys
 import time
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,11 +23,13 @@ from .lanes import Lanes
 from .streams import Place
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
-    from ..bundle import Bundle
+    from ..bundle import Bundle, Manifest
+
+    Take = Callable[[int], "HostMemory"]
 
 # How often a waiting host looks whether the kernel gave up.
 _POLL_SECONDS = 0.25
@@ -69,20 +71,28 @@ class HostMemory:
         return np.ndarray(shape, dtype, self.bytes.data)
 
 
-class _Kernel:
-    """A loaded kernel and what belongs to it: arena, semaphores, report, tables."""
+class Kernel:
+    """A loaded kernel and what belongs to it: arena, semaphores, report, tables.
 
-    def __init__(self, bundle: Bundle) -> None:
+    Args:
+        bundle: the program.
+        lanes: the lanes that run in this process.
+        take: zeroed memory for what all lanes share, wherever they run.
+    """
+
+    def __init__(self, bundle: Bundle, lanes: Sequence[int], take: Take) -> None:
         manifest = bundle.manifest
         self.bundle = bundle
+        self.lanes = lanes
         self.image = Image(bundle.sections["kernel"], bundle.where)
         self.entry = self.image.function(manifest.entry)
-        self.arena = HostMemory(manifest.arena)
+        sizes = shared_sizes(manifest)
+        self.arena = take(sizes.arena)
         count = len(manifest.semaphores)
+        self.lines = take(sizes.semaphores)
         stride = abi.SEMAPHORE_STRIDE
-        self.lines = HostMemory(max(count, 1) * stride)
         self.counters = np.ndarray((count,), np.uint64, self.lines.bytes.data, 0, (stride,))
-        words = HostMemory(64 + 64).bytes.data
+        words = take(sizes.words).bytes.data
         self.report = np.ndarray((abi.REPORT_WORDS,), np.uint64, words)
         self.status = np.ndarray((abi.STATUS_WORDS,), np.int64, words, 64)
         self.tables = {name: _aligned(bundle.sections[name]) for name in _TABLES}
@@ -91,13 +101,27 @@ class _Kernel:
 _TABLES = ("instructions", "lanes", "tasks", "operands")
 
 
-class _Run:
-    """A kernel as the lanes see it: ``run(lane)`` is its code for that lane.
+class SharedSizes(NamedTuple):
+    """Bytes of what all lanes of a program share, in the order in which they are taken."""
+
+    arena: int
+    semaphores: int
+    words: int
+
+
+def shared_sizes(manifest: Manifest) -> SharedSizes:
+    """How much memory a kernel needs besides its arguments and tables."""
+    semaphores = max(len(manifest.semaphores), 1) * abi.SEMAPHORE_STRIDE
+    return SharedSizes(manifest.arena, semaphores, 64 + 64)
+
+
+class Run:
+    """A kernel as the lanes see it: ``run(i)`` is its code for the `i`-th lane of this process.
 
     It lives as long as a lane is in the kernel: for one launch, or, with a doorbell, for many.
     """
 
-    def __init__(self, kernel: _Kernel, doorbell: Doorbell | None) -> None:
+    def __init__(self, kernel: Kernel, doorbell: Doorbell | None) -> None:
         self.kernel = kernel
         self.doorbell = doorbell
         self.context = ArkContext(
@@ -129,8 +153,8 @@ class _Run:
         self.context.iterations = 0
         doorbell.ring()
 
-    def __call__(self, lane: int) -> int:
-        code = int(self.kernel.entry(self._pointer, lane))
+    def __call__(self, place: int) -> int:
+        code = int(self.kernel.entry(self._pointer, self.kernel.lanes[place]))
         if code:
             # Whatever made this lane give up, those that wait for it must not wait on.
             self.abort()
@@ -152,10 +176,10 @@ class CpuDriver:
 
     def __init__(self) -> None:
         self.epoch = 0
-        self._kernel: _Kernel | None = None
+        self._kernel: Kernel | None = None
         self._lanes: Lanes | None = None
         # What the lanes are in, or just were.
-        self._run: _Run | None = None
+        self._run: Run | None = None
         self._held = False
         self._process = os.getpid()
         self._dirty = False
@@ -165,7 +189,15 @@ class CpuDriver:
         target = bundle.manifest.target
         host.check_target(target, bundle.where)
         check_image(bundle.sections["kernel"], target.arch, bundle.where)
-        self._kernel = _Kernel(bundle)
+        self._kernel = Kernel(bundle, self._own_lanes(bundle), self._take)
+
+    def _own_lanes(self, bundle: Bundle) -> Sequence[int]:
+        """The lanes that run in this process."""
+        return range(len(bundle.tables.lanes))
+
+    def _take(self, nbytes: int) -> HostMemory:
+        """Zeroed memory for what lanes share, in the order of `shared_sizes`."""
+        return HostMemory(nbytes)
 
     def allocate(self, nbytes: int, alignment: int) -> HostMemory:
         """See :meth:`Driver.allocate`."""
@@ -208,27 +240,32 @@ class CpuDriver:
         """See :meth:`Driver.launch`."""
         kernel = self._loaded()
         lanes = self._ready_lanes()
-        if self._dirty:
-            kernel.counters[:] = 0
-            self.epoch = 0
+        self._clear(kernel, launch)
         # From here until a good end, whatever happens leaves counters that mean nothing.
         self._dirty = True
-        kernel.report[:] = 0
-        kernel.status[:] = 0
         try:
             self._start(kernel, lanes, launch)
         except BaseException:
             self._interrupt()
             raise
 
-    def _start(self, kernel: _Kernel, lanes: Lanes, launch: Launch) -> None:
+    def _clear(self, kernel: Kernel, launch: Launch) -> None:
+        """Makes the words that lanes share what they are at the begin of a run."""
+        del launch
+        if self._dirty:
+            kernel.counters[:] = 0
+            self.epoch = 0
+        kernel.report[:] = 0
+        kernel.status[:] = 0
+
+    def _start(self, kernel: Kernel, lanes: Lanes, launch: Launch) -> None:
         """Rings where the lanes are in the kernel already, and sends them there otherwise."""
         run = self._run
         if run is not None:
             run.prepare(launch, self.epoch)
         else:
             doorbell = _doorbell(kernel) if self._held else None
-            run = _Run(kernel, doorbell)
+            run = Run(kernel, doorbell)
             run.prepare(launch, self.epoch)
             self._run = run
             lanes.run(run)
@@ -295,11 +332,11 @@ class CpuDriver:
             self._lanes = None
         if self._lanes is None:
             bundle = self._loaded().bundle
-            self._lanes = Lanes(len(bundle.tables.lanes), f"ark:{bundle.manifest.program}")
+            self._lanes = Lanes(len(self._loaded().lanes), f"ark:{bundle.manifest.program}")
             weakref.finalize(self, self._lanes.stop).atexit = False
         return self._lanes
 
-    def _join(self, lanes: Lanes, run: _Run) -> None:
+    def _join(self, lanes: Lanes, run: Run) -> None:
         if run.doorbell is None:
             ended = self._until_ended(lanes, run)
         else:
@@ -307,34 +344,46 @@ class CpuDriver:
         if not ended and not lanes.join(GRACE_SECONDS):
             raise _never_ended(lanes)
 
-    def _until_ended(self, lanes: Lanes, run: _Run) -> bool:
+    def _until_ended(self, lanes: Lanes, run: Run) -> bool:
         """Waits for the lanes to leave the kernel; False where they must be given time to."""
         while not lanes.join(_POLL_SECONDS):
             if lanes.failure is not None:
                 run.abort()
+            self._watch(run)
             if run.kernel.report[0]:
                 return False
         return True
 
-    def _until_answered(self, lanes: Lanes, run: _Run, doorbell: Doorbell) -> bool:
+    def _until_answered(self, lanes: Lanes, run: Run, doorbell: Doorbell) -> bool:
         """Waits for the lanes to have done their run; False where they are leaving instead."""
         start = time.monotonic()
         while not doorbell.answered:
             if lanes.failure is not None:
                 run.abort()
+            self._watch(run)
             # A kernel from before there were doorbells runs once and leaves.
             if run.kernel.report[0] or lanes.idle:
                 return False
             rest(start)
         return True
 
-    def _finish(self, lanes: Lanes, run: _Run) -> Outcome:
+    def _watch(self, run: Run) -> None:
+        """Looks at what may end a run from outside of the kernel, while a host waits for it."""
+
+    def _codes(self, lanes: Lanes, report: Sequence[int]) -> tuple[int, ...]:
+        """What every lane of the program returned."""
+        del report
+        return lanes.codes
+
+    def _finish(self, lanes: Lanes, run: Run) -> Outcome:
         if lanes.failure is not None:
             raise DeviceError(f"a lane failed: {lanes.failure!r}") from lanes.failure
         report, status = run.kernel.report.tolist(), run.kernel.status.tolist()
         stays = run.doorbell is not None and run.doorbell.answered and not report[0]
+        # Where others share the report, they may have sent the lanes home.
+        stays = stays and not lanes.idle
         outcome = Outcome(
-            (0,) * len(lanes.codes) if stays else lanes.codes,
+            (0,) * len(self._loaded().bundle.tables.lanes) if stays else self._codes(lanes, report),
             Stop(*report[:6]),
             Fault(*status),
             np.array(run.kernel.counters),
@@ -365,14 +414,14 @@ class CpuDriver:
         if self._lanes is not None:
             self._lanes.stop()
 
-    def _loaded(self) -> _Kernel:
+    def _loaded(self) -> Kernel:
         if self._kernel is None:
             raise DeviceError("no kernel is loaded")
         return self._kernel
 
 
-def _doorbell(kernel: _Kernel) -> Doorbell:
-    return Doorbell(HostMemory(8 * abi.DOORBELL_WORDS), len(kernel.bundle.tables.lanes))
+def _doorbell(kernel: Kernel) -> Doorbell:
+    return Doorbell(HostMemory(8 * abi.DOORBELL_WORDS), len(kernel.lanes))
 
 
 def _never_ended(lanes: Lanes) -> DeviceError:

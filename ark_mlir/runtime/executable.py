@@ -155,8 +155,11 @@ class Executable(_Runs):
             if self._ready is None:
                 if self._closed:
                     raise InvalidUsageError(f"the executable {self.name!r} is closed")
-                self._ready = Runner(self.bundle, self._drivers)
+                self._ready = self._make_runner()
             return self._ready
+
+    def _make_runner(self) -> Runner:
+        return Runner(self.bundle, self._drivers)
 
     # -- what it is --------------------------------------------------------------------------
 

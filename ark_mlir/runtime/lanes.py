@@ -83,6 +83,9 @@ class Lanes:
         self.failure = None
         self._codes = [None] * len(self._threads)
         self._left = len(self._threads)
+        if not self._threads:
+            self._idle.set()
+            return
         self._idle.clear()
         for lock in self._go:
             lock.release()

@@ -14,7 +14,7 @@ import numpy as np
 
 from .. import knobs
 from ..bundle import Buffer, Bundle
-from ..errors import InvalidUsageError
+from ..errors import ArkError, InvalidUsageError
 from . import host
 from .arrays import framework
 from .binding import Array, check_arrays, name_problems, refuse
@@ -29,6 +29,7 @@ from .trace import write_trace
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from .driver import Outcome
     from .exchange import Exchange, Slots
     from .streams import Place
 
@@ -238,7 +239,7 @@ class Runner:
             return
         outcome = self.driver.wait()
         if not outcome.good:
-            raise failure(self.bundle, outcome, launch.timeout_ns)
+            raise self._failure(outcome, launch.timeout_ns)
         if trace is not None and outcome.trace is not None:
             write_trace(trace, self.bundle, outcome.trace, outcome.iterations)
 
@@ -257,7 +258,11 @@ class Runner:
         """Raises what the last replay of a captured run met. The lock must be held."""
         for outcome in self.driver.recorded(stream):
             if not outcome.good:
-                raise failure(self.bundle, outcome, self._timeout_ns())
+                raise self._failure(outcome, self._timeout_ns())
+
+    def _failure(self, outcome: Outcome, timeout_ns: int) -> ArkError:
+        """The error of a run that was not good."""
+        return failure(self.bundle, outcome, timeout_ns)
 
     def _timeout_ns(self) -> int:
         """How long one wait may last.

@@ -1,0 +1,130 @@
+"""Compiling where every rank is a process and has the program of its rank alone."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from .. import errors
+from ..bundle import Bundle, read_bundle
+from ..bundle.writer import encode
+from ..distributed.links import Message, as_file, contents
+from ..errors import ArkError, InvalidUsageError
+from ..targets import Target
+from .cache import compiler_build, describe_options
+from .options import CompileOptions
+from .source import Part, bytecode, load_parts
+
+if TYPE_CHECKING:
+    from ..distributed import Member, RankExecutable
+    from ..distributed.circle import Turn
+
+__all__ = ["compile_part"]
+
+
+def compile_part(
+    member: Member, part: Part, target: str | Target | None, options: CompileOptions
+) -> RankExecutable:
+    """One rank's part of the program that the parts of all ranks make.
+
+    Rank 0 compiles for all, so that all run the same bytes.
+
+    Raises what compiling raises, on all ranks alike; InvalidUsageError where ranks ask for
+    different things; RankFailedError where one does not get so far.
+    """
+    with member.turn(f"compile {part.name!r}") as turn:
+        _check_place(member, part)
+        bundle = _exchange(turn, member, part, target, options)
+        return member.attach(turn, bundle)
+
+
+def _check_place(member: Member, part: Part) -> None:
+    if (part.rank, part.size) != (member.rank, member.world_size):
+        raise InvalidUsageError(
+            f"program {part.name!r} is that of rank {part.rank} of {part.size}; this process is "
+            f"rank {member.rank} of {member.world_size}"
+        )
+
+
+def _exchange(
+    turn: Turn,
+    member: Member,
+    part: Part,
+    target: str | Target | None,
+    options: CompileOptions,
+) -> Bundle:
+    wish = {
+        "target": str(target),
+        "options": describe_options(options),
+        "the compiler": compiler_build(),
+    }
+    file = as_file(bytecode(part.module))
+    try:
+        words = turn.meet("programs", wish, file=file)
+        try:
+            _check_wishes(words)
+            if member.rank == 0:
+                return _compile_for_all(turn, words, target, options)
+        finally:
+            for word in words[: member.rank] + words[member.rank + 1 :]:
+                if word.file is not None:
+                    os.close(word.file)
+    finally:
+        os.close(file)
+    # Compiling takes as long as it takes; that rank 0 ends is seen at once.
+    answer = turn.meet("bundle", patience=None)[0]
+    return _read(answer)
+
+
+def _check_wishes(words: list[Message]) -> None:
+    first = words[0].body
+    for word in words:
+        for what, said in word.body.items():
+            if said != first[what]:
+                raise InvalidUsageError(
+                    f"ranks compile differently: {what} of rank 0 is {first[what]}, and of rank "
+                    f"{word.sender} {said}"
+                )
+
+
+def _compile_for_all(
+    turn: Turn, words: list[Message], target: str | Target | None, options: CompileOptions
+) -> Bundle:
+    from .compile import compile_bundle
+
+    try:
+        parts = [contents(word.file) for word in words if word.file is not None]
+        bundle = compile_bundle(load_parts(parts), target, options)
+    except ArkError as error:
+        turn.meet("bundle", _described(error))
+        raise
+    file = as_file(b"".join(bytes(part) for part in encode(bundle)))
+    try:
+        turn.meet("bundle", file=file)
+    finally:
+        os.close(file)
+    return bundle
+
+
+def _read(answer: Message) -> Bundle:
+    if answer.file is None:
+        raise _as_error(answer.body)
+    try:
+        return read_bundle(f"/proc/self/fd/{answer.file}")
+    finally:
+        os.close(answer.file)
+
+
+def _described(error: ArkError) -> dict[str, Any]:
+    return {
+        "kind": type(error).__name__,
+        "message": error.message,
+        "location": error.location,
+        "op": error.op,
+        "notes": list(error.notes),
+    }
+
+
+def _as_error(said: dict[str, Any]) -> ArkError:
+    kind: type[ArkError] = getattr(errors, said["kind"], ArkError)
+    return kind(said["message"], location=said["location"], op=said["op"], notes=said["notes"])

@@ -1,0 +1,181 @@
+"""Turns: what all ranks do together, one after the other.
+
+A circle is what the ranks meet about: the world itself, or one program. In each turn, such as a
+run, every rank says something in the same phases and hears what the others said. Ranks count
+turns alike; one that fails in a turn tells the others, and all meet again in the next.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from ..errors import RankFailedError
+from .links import Message
+
+if TYPE_CHECKING:
+    from .links import Links
+
+__all__ = ["Circle", "Turn"]
+
+Words = list[Message]
+
+
+class Circle:
+    """What all ranks do about one thing.
+
+    Args:
+        links: to the other ranks.
+        number: the same on all ranks, and of no other circle.
+        timeout: how long a rank waits for the others, in seconds.
+    """
+
+    def __init__(self, links: Links, number: int, timeout: float) -> None:
+        self.links = links
+        self.number = number
+        self.timeout = timeout
+        self._turn = 0
+
+    @contextmanager
+    def turn(self, doing: str) -> Generator[Turn]:
+        """The next turn; where its block raises, the others are told.
+
+        Raises InvalidUsageError in a fork of the rank.
+        """
+        self.links.check_process()
+        self._turn += 1
+        turn = Turn(self, self._turn, doing)
+        try:
+            yield turn
+        except BaseException as error:
+            self.links.fail(self.number, turn.number, _reason(error))
+            raise
+
+    def leave(self, reason: str) -> None:
+        """Says that this rank takes no more turns."""
+        self.links.leave(self.number, reason)
+
+
+class Turn:
+    """One turn of a circle; calls come from one thread at a time.
+
+    Attributes:
+        number: counted from one.
+        doing: what is done, for messages.
+    """
+
+    def __init__(self, circle: Circle, number: int, doing: str) -> None:
+        self._circle = circle
+        self._links = circle.links
+        self.number = number
+        self.doing = doing
+        with self._links.changed:
+            for peer in self._links.peers:
+                self._links.box(peer, circle.number).forget(number)
+
+    def meet(
+        self,
+        phase: str,
+        body: object = None,
+        *,
+        file: int | None = None,
+        patience: float | None = -1,
+        first: Callable[[Words], None] | None = None,
+    ) -> Words:
+        """What all ranks say in a phase, in their order, when all have.
+
+        Args:
+            phase: the same word on all ranks.
+            body: what this one says, as JSON can hold it.
+            file: what goes with it.
+            patience: how long to wait, in seconds; None for ever, by default the world's.
+            first: what rank 0 does when all others have come, and before any of them goes on.
+
+        Raises RankFailedError where another rank fails, ends, or does not come in time.
+        """
+        host = self._links.rank == 0 and first is not None
+        if not host:
+            self._say(phase, body, file)
+        heard = self._hear(phase, self._circle.timeout if patience == -1 else patience)
+        words = [*heard, Message(self._links.rank, body, file)]
+        words.sort(key=lambda message: message.sender)
+        if host and first is not None:
+            first(words)
+            self._say(phase, body, file)
+        return words
+
+    def trouble(self) -> str | None:
+        """Why the others cannot all end this turn, if so: one has failed or gone."""
+        with self._links.changed:
+            return next(filter(None, map(self._trouble_of, self._links.peers)), None)
+
+    def _say(self, phase: str, body: object, file: int | None) -> None:
+        self._links.say(self._circle.number, self.number, phase, self.doing, body, file)
+
+    def _hear(self, phase: str, patience: float | None) -> Words:
+        deadline = None if patience is None else time.monotonic() + patience
+        with self._links.changed:
+            while True:
+                heard, missing = self._heard(phase)
+                if not missing:
+                    return heard
+                left = None if deadline is None else deadline - time.monotonic()
+                if left is not None and left <= 0:
+                    raise RankFailedError(
+                        f"{self._cannot} {self._names(missing)} did not come to {self.doing} "
+                        f"within {patience:g} s",
+                        notes=self._whereabouts(missing),
+                    )
+                # Bounded, so that Ctrl-C is seen on every system.
+                self._links.changed.wait(1.0 if left is None else min(left, 1.0))
+
+    def _heard(self, phase: str) -> tuple[Words, list[int]]:
+        heard: Words = []
+        missing: list[int] = []
+        for peer in self._links.peers:
+            said = self._links.box(peer, self._circle.number).messages.pop(
+                (self.number, phase), None
+            )
+            if said is not None:
+                heard.append(said)
+                continue
+            problem = self._trouble_of(peer)
+            box = self._links.box(peer, self._circle.number)
+            if not problem and box.turn > self.number:
+                problem = f"{self._links.name(peer)} has gone on to {box.doing}"
+            if problem:
+                raise RankFailedError(f"{self._cannot} {problem}")
+            missing.append(peer)
+        if missing:
+            for said in heard:  # to be heard with the rest
+                box = self._links.box(said.sender, self._circle.number)
+                box.messages[self.number, phase] = said
+        return heard, missing
+
+    def _trouble_of(self, peer: int) -> str | None:
+        box = self._links.box(peer, self._circle.number)
+        if self.number in box.failed:
+            return f"rank {peer} failed: {box.failed[self.number]}"
+        return self._links.gone.get(peer) or box.left
+
+    @property
+    def _cannot(self) -> str:
+        return f"rank {self._links.rank} cannot go on:"
+
+    def _names(self, ranks: list[int]) -> str:
+        return ", ".join(map(self._links.name, ranks))
+
+    def _whereabouts(self, ranks: list[int]) -> list[str]:
+        """What those who did not come wait for elsewhere."""
+        return [
+            f"{self._links.name(rank)} waits for others to {box.doing}"
+            for rank in ranks
+            for box in self._links.boxes(rank)
+            if box.messages and box.turn
+        ]
+
+
+def _reason(error: BaseException) -> str:
+    return str(error) or type(error).__name__

@@ -1,0 +1,163 @@
+"""The cpu driver of one rank: its own lanes, in memory that all ranks share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..bundle import Bundle, Opcode
+from ..errors import DeviceError, InvalidUsageError, RankFailedError
+from ..runtime.abi import Abort
+from ..runtime.cpu import GRACE_SECONDS, CpuDriver, Kernel, Run
+from ..runtime.driver import Launch, Outcome
+from ..runtime.world import qualified
+
+if TYPE_CHECKING:
+    from ..runtime.lanes import Lanes
+    from .circle import Turn, Words
+    from .shared import Segment, SharedMemory
+
+__all__ = ["RankDriver", "part_of"]
+
+
+def part_of(joined: Bundle, rank: int) -> Bundle:
+    """A program of all ranks as one of them sees it: its own buffers, under their own names.
+
+    Slots, tables and tasks stay as they are; the buffers of other ranks are nobody's here.
+    Raises DeviceError where a rank's lanes would touch what another rank binds.
+    """
+    manifest = joined.manifest
+    prefix = qualified(rank, manifest.ranks, "")
+    buffers = tuple(
+        buffer
+        if buffer.kind == "constant"
+        else replace(buffer, name=buffer.name.removeprefix(prefix))
+        if buffer.name.startswith(prefix)
+        else replace(buffer, kind="peer")
+        for buffer in manifest.buffers
+    )
+    part = replace(joined, manifest=replace(manifest, buffers=buffers))
+    _check_slots(part, rank)
+    return part
+
+
+def own_lanes(bundle: Bundle, rank: int) -> tuple[int, ...]:
+    """The lanes of a rank's SMs."""
+    manifest = bundle.manifest
+    share = manifest.target.sms // manifest.ranks
+    sms = bundle.tables.lanes[:, 0]
+    return tuple(np.flatnonzero(sms // share == rank).tolist())
+
+
+def _check_slots(part: Bundle, rank: int) -> None:
+    manifest, tables = part.manifest, part.tables
+    foreign = [buffer.slot for buffer in manifest.buffers if buffer.kind == "peer"]
+    for lane in own_lanes(part, rank):
+        _, first, last = tables.lanes[lane].tolist()
+        rows = tables.instructions[first:last]
+        for task in np.unique(rows[rows[:, 0] == Opcode.RUN, 1]).tolist():
+            body, begin = tables.tasks[task].tolist()
+            slots = tables.operands[begin : begin + manifest.bodies[body].operands, 0]
+            if np.isin(slots, foreign).any():
+                raise DeviceError(
+                    f"task {manifest.tasks[task].name!r} of rank {rank} touches what another "
+                    "rank binds; such a program runs in one process only",
+                    location=part.where,
+                )
+
+
+class RankDriver(CpuDriver):
+    """Runs one rank's lanes; see :class:`ark_mlir.runtime.cpu.CpuDriver`.
+
+    Attributes:
+        turn: the turn that the next launch belongs to.
+    """
+
+    def __init__(self, rank: int, segment: Segment) -> None:
+        super().__init__()
+        self.turn: Turn | None = None
+        self._rank = rank
+        self._segment = segment
+        self._others: dict[int, int] = {}
+
+    def _own_lanes(self, bundle: Bundle) -> Sequence[int]:
+        return own_lanes(bundle, self._rank)
+
+    def _take(self, nbytes: int) -> SharedMemory:
+        return self._segment.take(nbytes)
+
+    def _the_turn(self) -> Turn:
+        if self.turn is None:
+            raise DeviceError("a rank runs in a turn only")
+        return self.turn
+
+    def _clear(self, kernel: Kernel, launch: Launch) -> None:
+        """Waits for all ranks; then rank 0 clears, and no lane has started yet."""
+        self._others = {}
+
+        def clear(words: Words) -> None:
+            if _is_stale(words):
+                kernel.counters[:] = 0
+                # If a rank does not get to hear of it, the next turn begins like this again.
+                self._dirty, self.epoch = True, 0
+            kernel.report[:] = 0
+            kernel.status[:] = 0
+
+        said = {"epoch": self.epoch, "good": not self._dirty, "iterations": launch.iterations}
+        words = self._the_turn().meet("start", said, first=clear)
+        _check_iterations(words)
+        if _is_stale(words):
+            self.epoch = 0
+            # The abort of another rank may have sent some of the lanes home that stay.
+            self._dismiss()
+
+    def _watch(self, run: Run) -> None:
+        if self._the_turn().trouble():
+            run.abort()
+
+    def _codes(self, lanes: Lanes, report: Sequence[int]) -> tuple[int, ...]:
+        own = dict(zip(self._loaded().lanes, lanes.codes, strict=True))
+        # Of a rank that did not answer nothing is known: as if its lanes had seen the abort.
+        codes = own | self._others
+        count = len(self._loaded().bundle.tables.lanes)
+        return tuple(codes.get(lane, int(report[0])) for lane in range(count))
+
+    def _finish(self, lanes: Lanes, run: Run) -> Outcome:
+        report = run.kernel.report
+        if report[0] and lanes.failure is None:
+            if any(lanes.codes):
+                self._settle(lanes, run)
+            else:
+                # All lanes have passed the last barrier, and so those of all ranks have: who
+                # ended the run came too late.
+                report[0] = Abort.NONE
+        return super()._finish(lanes, run)
+
+    def _settle(self, lanes: Lanes, run: Run) -> None:
+        """After a run that failed: waits for all lanes of all ranks to be out of the kernel, so
+        that its report is whole. Raises RankFailedError where it failed because a rank did."""
+        own = dict(zip(run.kernel.lanes, lanes.codes, strict=True))
+        try:
+            words = self._the_turn().meet("end", sorted(own.items()), patience=GRACE_SECONDS)
+        except RankFailedError:
+            if run.kernel.report[0] == Abort.HANG:
+                return  # what the report and the counters say is more than that one did not come
+            raise
+        self._others = {lane: code for word in words for lane, code in word.body}
+
+
+def _check_iterations(words: Words) -> None:
+    counts = {word.sender: word.body["iterations"] for word in words}
+    odd = next((rank for rank in counts if counts[rank] != counts[0]), None)
+    if odd is not None:
+        raise InvalidUsageError(
+            f"rank 0 runs {counts[0]} iterations, and rank {odd} runs {counts[odd]}"
+        )
+
+
+def _is_stale(words: Words) -> bool:
+    """Whether the semaphores do not stand where all ranks think they do."""
+    return not all(word.body["good"] for word in words) or len({w.body["epoch"] for w in words}) > 1

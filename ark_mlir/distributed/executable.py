@@ -1,0 +1,89 @@
+"""RankExecutable: one rank's part of a program that the ranks of a world run together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from ..bundle import Bundle
+from ..errors import ArkError, RankFailedError
+from ..runtime.executable import Executable
+from ..runtime.running import Inputs, Path, Runner
+from .driver import RankDriver, part_of
+
+if TYPE_CHECKING:
+    from ..runtime.driver import Driver, Outcome
+    from ..runtime.exchange import Exchange
+    from .circle import Circle
+    from .shared import Segment
+
+__all__ = ["RankExecutable"]
+
+
+class RankExecutable(Executable):
+    """What `ark.compile` and `ark.load` give in a process that is one rank.
+
+    Names, buffers and states are those of this rank. Runs are collective: every rank calls `run`
+    as often, with as many iterations, and waits for the others. Binding, resetting and looking at
+    states are not. `save` writes the program of all ranks, which any world of as many can load.
+    `run` also raises RankFailedError, where another rank fails, ends or does not come.
+    """
+
+    def __init__(self, joined: Bundle, rank: int, circle: Circle, segment: Segment) -> None:
+        super().__init__(part_of(joined, rank))
+        self._joined = joined
+        self._rank = rank
+        self._circle = circle
+        self._segment = segment
+
+    def _make_runner(self) -> Runner:
+        return _RankRunner(self.bundle, self._rank, self._circle, self._segment)
+
+    def save(self, path: Path) -> None:
+        """As :meth:`Executable.save`: the program of all ranks."""
+        self._joined.save(path)
+
+    def close(self) -> None:
+        """As :meth:`Executable.close`; the other ranks cannot run the program any more, either."""
+        if not self._closed:
+            self._circle.leave(f"has closed the program {self.name!r}")
+        super().close()
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()[:-1]}, rank {self._rank} of {self.bundle.manifest.ranks}>"
+
+
+class _RankRunner(Runner):
+    def __init__(self, bundle: Bundle, rank: int, circle: Circle, segment: Segment) -> None:
+        self._rank = rank
+        self._circle = circle
+        self._rank_driver = RankDriver(rank, segment)
+
+        def driver() -> Driver:
+            return self._rank_driver
+
+        super().__init__(bundle, {bundle.manifest.target.backend: driver})
+
+    def run(
+        self,
+        exchange: Exchange,
+        values: Inputs,
+        iterations: int = 1,
+        trace: Path | None = None,
+        stream: object = None,
+        out: Mapping[str, object] | None = None,
+    ) -> dict[str, Any]:
+        """As :meth:`Runner.run`, together with all other ranks."""
+        with self._circle.turn(f"run {self.name!r}") as turn:
+            self._rank_driver.turn = turn
+            return super().run(exchange, values, iterations, trace, stream, out)
+
+    def _failure(self, outcome: Outcome, timeout_ns: int) -> ArkError:
+        error = super()._failure(outcome, timeout_ns)
+        if outcome.stop.abort or not outcome.fault.code:
+            return error
+        task = self.bundle.manifest.tasks[outcome.fault.task].name
+        culprit = task.partition("/")[0].removeprefix("rank")
+        if culprit == str(self._rank):
+            return error
+        return RankFailedError(f"rank {self._rank} cannot go on: rank {culprit} failed: {error}")

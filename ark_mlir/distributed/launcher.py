@@ -1,0 +1,120 @@
+"""Which rank a process is, by the environment that torchrun or mpirun gave it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+from .. import knobs
+from ..errors import InvalidUsageError, UnsupportedError
+
+__all__ = ["Identity", "read_identity"]
+
+# The same number, as each launcher says it: torchrun, Open MPI, MPICH and Intel MPI, PMIx.
+_RANKS = (knobs.RANK, knobs.OMPI_RANK, knobs.PMI_RANK, knobs.PMIX_RANK)
+_SIZES = (knobs.WORLD_SIZE, knobs.OMPI_SIZE, knobs.PMI_SIZE)
+_LOCAL_RANKS = (knobs.LOCAL_RANK, knobs.OMPI_LOCAL_RANK, knobs.MPI_LOCAL_RANK)
+_LOCAL_SIZES = (knobs.LOCAL_WORLD_SIZE, knobs.OMPI_LOCAL_SIZE, knobs.MPI_LOCAL_SIZE)
+# What tells one job from others on the same host; a restart is another job.
+_JOB = (
+    knobs.MASTER_ADDR,
+    knobs.MASTER_PORT,
+    knobs.TORCH_RUN_ID,
+    knobs.TORCH_RESTARTS,
+    knobs.PMIX_NAMESPACE,
+)
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A rank's place in its job.
+
+    Attributes:
+        rank: its number, from zero on.
+        size: how many ranks there are.
+        local_rank: its number among those of this host.
+        job: what all ranks of one job, and no others, have in common.
+    """
+
+    rank: int
+    size: int
+    local_rank: int
+    job: str
+
+
+def read_identity(
+    rank: int | None = None, size: int | None = None, job: str | None = None
+) -> Identity:
+    """This process's place; arguments go before the environment.
+
+    Raises:
+        InvalidUsageError: nothing says which rank this is, or variables contradict each other.
+        UnsupportedError: the ranks are on several hosts.
+
+    Example:
+        >>> read_identity(rank=0, size=2, job="doc")
+        Identity(rank=0, size=2, local_rank=0, job='doc')
+    """
+    if (rank is None) != (size is None):
+        raise InvalidUsageError("rank and world_size go together")
+    if rank is None or size is None:
+        rank, size = _agreed(_RANKS), _agreed(_SIZES)
+        _require(rank, size)
+        assert rank is not None
+        assert size is not None
+        _refuse_several_hosts(size)
+        local_rank = _agreed(_LOCAL_RANKS)
+        source = f" ({_said(_RANKS)}, {_said(_SIZES)})"
+    else:
+        local_rank, source = None, ""
+    if size < 1 or not 0 <= rank < size:
+        raise InvalidUsageError(f"there is no rank {rank} in a world of {size}{source}")
+    local_rank = rank if local_rank is None else local_rank
+    return Identity(rank, size, local_rank, _job() if job is None else job)
+
+
+def _agreed(variables: tuple[knobs.Knob[int | None], ...]) -> int | None:
+    """What those of the variables that are set all say."""
+    said = {knob.variable: knob.get() for knob in variables if knob.is_set}
+    if len(set(said.values())) > 1:
+        words = " and ".join(f"{name}={value}" for name, value in said.items())
+        raise InvalidUsageError(
+            f"the environment contradicts itself: {words}; a launcher inside of another one has "
+            "to clear what that one has set"
+        )
+    return next(iter(said.values()), None)
+
+
+def _said(variables: tuple[knobs.Knob[int | None], ...]) -> str:
+    return ", ".join(f"{knob.variable}={knob.get()}" for knob in variables if knob.is_set)
+
+
+def _require(rank: int | None, size: int | None) -> None:
+    if rank is not None and size is not None:
+        return
+    if rank is None and size is None:
+        raise InvalidUsageError(
+            "this process was started neither by torchrun nor by mpirun: none of "
+            f"{', '.join(knob.variable for knob in _RANKS)} is set; start it by one of them, set "
+            "RANK and WORLD_SIZE, or pass rank= and world_size="
+        )
+    there, lacking = (_RANKS, _SIZES) if size is None else (_SIZES, _RANKS)
+    raise InvalidUsageError(
+        f"{_said(there)} is set, but none of "
+        f"{', '.join(knob.variable for knob in lacking)}: both are needed"
+    )
+
+
+def _refuse_several_hosts(size: int) -> None:
+    local = _agreed(_LOCAL_SIZES)
+    if local is not None and local != size:
+        raise UnsupportedError(
+            f"{local} of {size} ranks are on this host ({_said(_LOCAL_SIZES)}); so far all ranks "
+            "have to be on one"
+        )
+
+
+def _job() -> str:
+    said = [f"{knob.variable}={knob.get()}" for knob in _JOB if knob.is_set]
+    # Processes that one launcher started have it in common; nothing else need be set.
+    return " ".join(said) or f"parent {os.getppid()}"

@@ -1,0 +1,143 @@
+"""Member: this process's place among the ranks of a world."""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import os
+import threading
+import weakref
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from ..bundle import Bundle
+from ..bundle.writer import encode
+from ..errors import InvalidUsageError, RankFailedError, UnsupportedError
+from ..runtime.membership import current, set_current
+from .circle import Circle, Turn
+from .executable import RankExecutable
+from .rendezvous import meet
+from .shared import Segment, create_segment
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from .launcher import Identity
+
+__all__ = ["Member"]
+
+
+class Member:
+    """This process as one rank; :func:`ark_mlir.distributed.init` makes it.
+
+    A ``with`` block ends it, as :func:`ark_mlir.distributed.finalize` does.
+
+    Attributes:
+        rank: this one's number.
+        world_size: how many ranks there are.
+        local_rank: this one's number on its host.
+        timeout: how long to wait for other ranks, in seconds.
+        process: the process's id.
+    """
+
+    def __init__(self, identity: Identity, timeout: float) -> None:
+        self.rank = identity.rank
+        self.world_size = identity.size
+        self.local_rank = identity.local_rank
+        self.timeout = timeout
+        self.process = os.getpid()
+        self._links = meet(identity, timeout)
+        # About the world itself: which programs there are.
+        self._circle = Circle(self._links, 0, timeout)
+        self._turns = threading.Lock()
+        self._executables: weakref.WeakSet[RankExecutable] = weakref.WeakSet()
+        self._closed = False
+        # Others are not to take the end of this process for a failure.
+        atexit.register(self.close)
+
+    @contextmanager
+    def turn(self, doing: str) -> Generator[Turn]:
+        """What all ranks do next about the world itself; raises as `Circle.turn` does."""
+        with self._turns:
+            if self._closed:
+                raise InvalidUsageError(f"rank {self.rank} has left: ark.distributed.finalize()")
+            with self._circle.turn(doing) as turn:
+                yield turn
+
+    def attach(self, turn: Turn, joined: Bundle) -> RankExecutable:
+        """This rank's part of a program that all ranks have; part of a turn of the world.
+
+        Raises InvalidUsageError where it was made for another number of ranks.
+        """
+        manifest = joined.manifest
+        if manifest.ranks != self.world_size:
+            raise InvalidUsageError(
+                f"program {manifest.program!r} was made for {manifest.ranks} ranks; this world "
+                f"has {self.world_size}",
+                location=joined.where,
+            )
+        if manifest.target.backend != "cpu":
+            raise UnsupportedError(
+                f"ranks in processes of their own run on cpu, not on {manifest.target.backend}",
+                location=joined.where,
+            )
+        file = create_segment(manifest) if self.rank == 0 else None
+        try:
+            words = turn.meet("memory", file=file)
+            if self.rank:
+                file = words[0].file
+            if file is None:
+                raise RankFailedError("rank 0 sent no memory")
+            segment = Segment(file)
+        finally:
+            if file is not None:
+                os.close(file)
+        circle = Circle(self._links, turn.number, self.timeout)
+        executable = RankExecutable(joined, self.rank, circle, segment)
+        self._executables.add(executable)
+        return executable
+
+    def load(self, bundle: Bundle) -> RankExecutable:
+        """This rank's part of a bundle that every rank has read.
+
+        Raises InvalidUsageError where ranks have read different ones; names both.
+        """
+        with self.turn(f"load {bundle.manifest.program!r}") as turn:
+            words = turn.meet("bundle", [bundle.manifest.program, bundle.where, _digest(bundle)])
+            first = words[0].body
+            for word in words:
+                if word.body[2] != first[2]:
+                    raise InvalidUsageError(
+                        f"rank 0 loads {first[0]!r} ({first[1]}), and rank {word.sender} loads "
+                        f"{word.body[0]!r} ({word.body[1]}), which is another program"
+                    )
+            return self.attach(turn, bundle)
+
+    def close(self) -> None:
+        """Leaves the world and closes its programs; may be called again."""
+        if self._closed or os.getpid() != self.process:
+            return
+        self._closed = True
+        atexit.unregister(self.close)
+        if current() is self:
+            set_current(None)
+        for executable in list(self._executables):
+            executable.close()
+        self._links.close("has left the world")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<ark.distributed.Member rank {self.rank} of {self.world_size}>"
+
+
+def _digest(bundle: Bundle) -> str:
+    digest = hashlib.sha256()
+    for part in encode(bundle):
+        digest.update(part)
+    return digest.hexdigest()

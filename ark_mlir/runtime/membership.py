@@ -1,0 +1,28 @@
+"""Whether this process is one rank of a world, as `ark.distributed.init` makes it.
+
+The runtime and the compiler ask here, so that neither depends on how processes meet.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..distributed import Member
+
+_MEMBER: Member | None = None
+
+
+def current() -> Member | None:
+    """This process's membership, or None outside of `init` and `finalize`.
+
+    A fork of a rank is no rank itself.
+    """
+    return None if _MEMBER is None or _MEMBER.process != os.getpid() else _MEMBER
+
+
+def set_current(member: Member | None) -> None:
+    """What `current` gives from now on."""
+    global _MEMBER
+    _MEMBER = member
