@@ -189,16 +189,14 @@ LOCAL_WORLD_SIZE = _launched("LOCAL_WORLD_SIZE", "how many ranks this host has (
 OMPI_RANK = _launched("OMPI_COMM_WORLD_RANK", "this process's rank (Open MPI)")
 OMPI_SIZE = _launched("OMPI_COMM_WORLD_SIZE", "how many ranks there are (Open MPI)")
 OMPI_LOCAL_RANK = _launched("OMPI_COMM_WORLD_LOCAL_RANK", "the rank on this host (Open MPI)")
-OMPI_LOCAL_SIZE = _launched(
-    "OMPI_COMM_WORLD_LOCAL_SIZE", "how many ranks this host has (Open MPI)"
-)
+OMPI_LOCAL_SIZE = _launched("OMPI_COMM_WORLD_LOCAL_SIZE", "how many ranks this host has (Open MPI)")
 PMI_RANK = _launched("PMI_RANK", "this process's rank (MPICH, Intel MPI)")
 PMI_SIZE = _launched("PMI_SIZE", "how many ranks there are (MPICH, Intel MPI)")
 MPI_LOCAL_RANK = _launched("MPI_LOCALRANKID", "the rank on this host (MPICH, Intel MPI)")
 MPI_LOCAL_SIZE = _launched("MPI_LOCALNRANKS", "how many ranks this host has (MPICH, Intel MPI)")
-PMIX_RANK = _launched("PMIX_RANK", "this process's rank (PMIx)")
+PMIX_RANK = _launched("PMIX_RANK", "this process's rank (Open MPI, PMIx)")
 PMIX_NAMESPACE: Knob[str | None] = Knob(
-    "PMIX_NAMESPACE", None, _optional_text, "tells one job from another (PMIx)"
+    "PMIX_NAMESPACE", None, _optional_text, "tells one job from another (Open MPI)"
 )
 MASTER_ADDR: Knob[str | None] = Knob(
     "MASTER_ADDR", None, _optional_text, "with MASTER_PORT, tells one job from another (torchrun)"

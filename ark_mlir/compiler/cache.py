@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from .. import ir, knobs
 from .._mlir_libs import _ark
@@ -26,7 +27,7 @@ from ..targets.fingerprints import hash_files, loaded_libraries
 from .options import CompileOptions
 from .source import bytecode
 
-__all__ = ["Slot", "compiler_build", "describe_options", "find_slot", "program_key"]
+__all__ = ["Slot", "bundle_options", "compiler_build", "find_slot", "program_key"]
 
 _LOG = logging.getLogger("ark.cache")
 
@@ -89,7 +90,7 @@ def program_key(
         compiler_build().encode(),
         machine.mlir.encode(),
         backend.fingerprint(options.cpu).encode(),
-        describe_options(options).encode(),
+        repr(bundle_options(options)).encode(),
         bytecode(module),
     )
     digest = hashlib.sha256()
@@ -100,16 +101,16 @@ def program_key(
     return digest.hexdigest()
 
 
-def describe_options(options: CompileOptions) -> str:
+def bundle_options(options: CompileOptions) -> dict[str, Any]:
     """The options that a bundle depends on; a new one does unless its field says otherwise."""
-    chosen = {
+    chosen: dict[str, Any] = {
         item.name: getattr(options, item.name)
         for item in fields(options)
         if item.metadata.get("changes_bundle", True)
     }
     # The order in which a dict was filled means nothing.
     chosen["tile"] = sorted(options.tile.items())
-    return repr(sorted(chosen.items()))
+    return dict(sorted(chosen.items()))
 
 
 @functools.cache

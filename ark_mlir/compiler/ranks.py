@@ -11,7 +11,7 @@ from ..bundle.writer import encode
 from ..distributed.links import Message, as_file, contents
 from ..errors import ArkError, InvalidUsageError
 from ..targets import Target
-from .cache import compiler_build, describe_options
+from .cache import bundle_options, compiler_build
 from .options import CompileOptions
 from .source import Part, bytecode, load_parts
 
@@ -53,11 +53,8 @@ def _exchange(
     target: str | Target | None,
     options: CompileOptions,
 ) -> Bundle:
-    wish = {
-        "target": str(target),
-        "options": describe_options(options),
-        "the compiler": compiler_build(),
-    }
+    wish = {"target": str(target), "compiler build": compiler_build()}
+    wish |= {name: repr(value) for name, value in bundle_options(options).items()}
     file = as_file(bytecode(part.module))
     try:
         words = turn.meet("programs", wish, file=file)

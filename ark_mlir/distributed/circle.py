@@ -50,7 +50,9 @@ class Circle:
         try:
             yield turn
         except BaseException as error:
-            self.links.fail(self.number, turn.number, _reason(error))
+            failed = f"rank {self.links.rank} failed: {str(error) or type(error).__name__}"
+            # Of a chain of failures all learn of the first.
+            self.links.fail(self.number, turn.number, turn.problem or failed)
             raise
 
     def leave(self, reason: str) -> None:
@@ -64,6 +66,8 @@ class Turn:
     Attributes:
         number: counted from one.
         doing: what is done, for messages.
+        timeout: how long to wait for the others, in seconds.
+        problem: what another rank met, where that made this one raise.
     """
 
     def __init__(self, circle: Circle, number: int, doing: str) -> None:
@@ -71,6 +75,8 @@ class Turn:
         self._links = circle.links
         self.number = number
         self.doing = doing
+        self.timeout = circle.timeout
+        self.problem: str | None = None
         with self._links.changed:
             for peer in self._links.peers:
                 self._links.box(peer, circle.number).forget(number)
@@ -98,7 +104,7 @@ class Turn:
         host = self._links.rank == 0 and first is not None
         if not host:
             self._say(phase, body, file)
-        heard = self._hear(phase, self._circle.timeout if patience == -1 else patience)
+        heard = self._hear(phase, self.timeout if patience == -1 else patience)
         words = [*heard, Message(self._links.rank, body, file)]
         words.sort(key=lambda message: message.sender)
         if host and first is not None:
@@ -146,6 +152,7 @@ class Turn:
             if not problem and box.turn > self.number:
                 problem = f"{self._links.name(peer)} has gone on to {box.doing}"
             if problem:
+                self.problem = problem
                 raise RankFailedError(f"{self._cannot} {problem}")
             missing.append(peer)
         if missing:
@@ -156,9 +163,7 @@ class Turn:
 
     def _trouble_of(self, peer: int) -> str | None:
         box = self._links.box(peer, self._circle.number)
-        if self.number in box.failed:
-            return f"rank {peer} failed: {box.failed[self.number]}"
-        return self._links.gone.get(peer) or box.left
+        return box.failed.get(self.number) or box.left or self._links.gone.get(peer)
 
     @property
     def _cannot(self) -> str:
@@ -175,7 +180,3 @@ class Turn:
             for box in self._links.boxes(rank)
             if box.messages and box.turn
         ]
-
-
-def _reason(error: BaseException) -> str:
-    return str(error) or type(error).__name__

@@ -58,8 +58,9 @@ def _check_slots(part: Bundle, rank: int) -> None:
     for lane in own_lanes(part, rank):
         _, first, last = tables.lanes[lane].tolist()
         rows = tables.instructions[first:last]
-        for task in np.unique(rows[rows[:, 0] == Opcode.RUN, 1]).tolist():
-            body, begin = tables.tasks[task].tolist()
+        tasks: list[int] = np.unique(rows[rows[:, 0] == Opcode.RUN, 1]).tolist()
+        for task in tasks:
+            body, begin = (int(field) for field in tables.tasks[task])
             slots = tables.operands[begin : begin + manifest.bodies[body].operands, 0]
             if np.isin(slots, foreign).any():
                 raise DeviceError(
@@ -141,7 +142,8 @@ class RankDriver(CpuDriver):
         that its report is whole. Raises RankFailedError where it failed because a rank did."""
         own = dict(zip(run.kernel.lanes, lanes.codes, strict=True))
         try:
-            words = self._the_turn().meet("end", sorted(own.items()), patience=GRACE_SECONDS)
+            turn = self._the_turn()
+            words = turn.meet("end", sorted(own.items()), patience=min(GRACE_SECONDS, turn.timeout))
         except RankFailedError:
             if run.kernel.report[0] == Abort.HANG:
                 return  # what the report and the counters say is more than that one did not come

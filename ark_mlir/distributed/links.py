@@ -49,9 +49,7 @@ class Box:
 
     turn: int = 0
     doing: str = ""
-    messages: dict[tuple[int, str], Message] = field(
-        default_factory=dict[tuple[int, str], Message]
-    )
+    messages: dict[tuple[int, str], Message] = field(default_factory=dict[tuple[int, str], Message])
     failed: dict[int, str] = field(default_factory=dict[int, str])
     left: str | None = None
 

@@ -54,7 +54,7 @@ class Member:
         self._executables: weakref.WeakSet[RankExecutable] = weakref.WeakSet()
         self._closed = False
         # Others are not to take the end of this process for a failure.
-        atexit.register(self.close)
+        atexit.register(self.close, "has ended")
 
     @contextmanager
     def turn(self, doing: str) -> Generator[Turn]:
@@ -114,8 +114,12 @@ class Member:
                     )
             return self.attach(turn, bundle)
 
-    def close(self) -> None:
-        """Leaves the world and closes its programs; may be called again."""
+    def close(self, reason: str = "has left the world") -> None:
+        """Leaves the world and closes its programs; may be called again.
+
+        Args:
+            reason: what the others are told where they still count on this rank.
+        """
         if self._closed or os.getpid() != self.process:
             return
         self._closed = True
@@ -124,13 +128,15 @@ class Member:
             set_current(None)
         for executable in list(self._executables):
             executable.close()
-        self._links.close("has left the world")
+        self._links.close(reason)
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: object
+    ) -> None:
+        self.close("has left the world" if error is None else f"has failed: {error!r}")
 
     def __repr__(self) -> str:
         return f"<ark.distributed.Member rank {self.rank} of {self.world_size}>"

@@ -190,9 +190,7 @@ def _join(identity: Identity, timeout: float, deadline: float) -> Links:
     link = _connect(identity, timeout, deadline)
     missing: list[int] = []
     try:
-        _send(
-            link, {"protocol": _PROTOCOL, "rank": identity.rank, "size": identity.size}
-        )
+        _send(link, {"protocol": _PROTOCOL, "rank": identity.rank, "size": identity.size})
         while True:
             # Rank 0 names who is missing, if it is given the time to.
             link.settimeout(max(0.001, deadline + 1 - time.monotonic()))
@@ -218,7 +216,8 @@ def _join(identity: Identity, timeout: float, deadline: float) -> Links:
     sockets = {0: link}
     for peer, file in zip(peers, files, strict=True):
         sockets[peer] = socket.socket(fileno=file)
-    return Links(identity.rank, sockets, dict(enumerate(message["processes"])), timeout)
+    processes: list[int] = message["processes"]
+    return Links(identity.rank, sockets, dict(enumerate(processes)), timeout)
 
 
 def _connect(identity: Identity, timeout: float, deadline: float) -> socket.socket:

@@ -16,6 +16,7 @@ from typing_extensions import Self
 from ..dtypes import DType
 from ..errors import InvalidUsageError
 from ..frontend import Program
+from ..runtime.membership import current
 from .config import Config, as_count, as_float_dtype, read_config
 from .decoder import DecoderConfig, build_decode, build_prefill, rope_tables
 from .model import Model, as_tokens
@@ -255,9 +256,10 @@ def load_decoder(
         dtype: of parameters and hidden states; by default the configuration's.
         sampling: whether ``generate`` can draw tokens by chance.
         tensor_parallel: how many ranks share the attention heads and the MLP; see
-            ``ark_mlir.models.sharding`` for which parts, and in which order they are summed. All
-            ranks run in this process. It divides the numbers of heads, of key and value heads,
-            and the MLP's width.
+            ``ark_mlir.models.sharding`` for which parts, and in which order they are summed. It
+            divides the numbers of heads, of key and value heads, and the MLP's width. All ranks
+            run in this process; after ``ark.distributed.init``, whose world has to have as many,
+            each in its own: then every one of them compiles, and generates the same tokens.
     """
     sizes = DecoderConfig.read(config)
     element = as_float_dtype(
@@ -290,9 +292,21 @@ def load_decoder(
     )
     ranks = as_count(tensor_parallel, "tensor_parallel")
     if ranks > 1:
-        of_rank = [build(sizes_of_rank) for sizes_of_rank in divide(sizes, ranks)]
+        of_rank = [build(sizes_of_rank) for sizes_of_rank in _own(divide(sizes, ranks))]
         model.ranks = {name: [built[name] for built in of_rank] for name in programs}
     return model
+
+
+def _own(parts: list[DecoderConfig]) -> list[DecoderConfig]:
+    """The parts that this process runs: one where it is a rank, else all."""
+    member = current()
+    if member is None:
+        return parts
+    if len(parts) != member.world_size:
+        raise InvalidUsageError(
+            f"tensor_parallel {len(parts)} in a world of {member.world_size} ranks"
+        )
+    return [parts[member.rank]]
 
 
 def _read_ends(folder: str | os.PathLike[str], config: Config, vocabulary: int) -> tuple[int, ...]:

@@ -30,8 +30,9 @@ class Model:
         name: where the model came from.
         programs: by what they do, such as ``embed``, or ``prefill`` and ``decode``.
         parameters: arrays by parameter name; they map the model's files where they can.
-        ranks: where several ranks share the model, their programs, by what they do.
-            `programs` then has those of one rank alone, which compute the same.
+        ranks: where several ranks share the model, their programs, by what they do; where each
+            rank is a process, that of this one. `programs` then has those of one rank alone,
+            which compute the same.
         executables: the compiled programs, after :meth:`compile`.
     """
 
@@ -56,26 +57,37 @@ class Model:
         chosen: dict[str, Any] = options if target is None else {"target": target, **options}
         for name, program in self.programs.items():
             if name in self.ranks:
-                self.executables[name] = self._compile_ranks(self.ranks[name], chosen)
+                programs = self.ranks[name]
+                compile_them = self._compile_ranks if len(programs) > 1 else self._compile_part
+                self.executables[name] = compile_them(programs, chosen)
                 continue
             executable = compile_program(program, **chosen)
             executable.bind(self.parameters_of(name))
             self.executables[name] = executable
         return self
 
+    def _compile_part(self, programs: list[Program], chosen: Mapping[str, Any]) -> Executable:
+        """This process's part, where each rank is a process."""
+        from ..compiler import compile as compile_program
+        from .sharding import Shard
+
+        (program,) = programs
+        assert program.rank is not None
+        assert program.world_size is not None
+        executable = compile_program(program, **chosen)
+        return executable.bind(
+            Shard(program.rank, program.world_size).parts(self.parameters, program)
+        )
+
     def _compile_ranks(self, programs: list[Program], chosen: Mapping[str, Any]) -> Executable:
         from ..compiler import compile as compile_program
         from .sharding import Replicas, Shard
 
         world = Replicas(compile_program(programs, **chosen).bundle)
-        shards = [Shard(rank, len(programs)) for rank in range(len(programs))]
         return world.bind(
             [
-                {
-                    name: shard.part(self.parameters[name], argument.shape)
-                    for name, argument in program.parameters.items()
-                }
-                for shard, program in zip(shards, programs, strict=True)
+                Shard(rank, len(programs)).parts(self.parameters, program)
+                for rank, program in enumerate(programs)
             ]
         )
 

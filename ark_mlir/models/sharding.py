@@ -26,6 +26,7 @@ from ..runtime import World
 
 if TYPE_CHECKING:
     from .decoder import DecoderConfig
+    from .weights import Arrays
 
 __all__ = ["ALONE", "Replicas", "Shard", "divide"]
 
@@ -65,6 +66,13 @@ class Shard:
             for extent, whole in zip(shape, array.shape, strict=True)
         )
         return array[places]
+
+    def parts(self, arrays: Arrays, program: Program) -> Arrays:
+        """This rank's parts of a model's arrays, as its program has them for parameters."""
+        return {
+            name: self.part(arrays[name], argument.shape)
+            for name, argument in program.parameters.items()
+        }
 
 
 ALONE = Shard()

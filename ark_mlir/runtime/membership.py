@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ..distributed import Member
 
-_MEMBER: Member | None = None
+_member: Member | None = None
 
 
 def current() -> Member | None:
@@ -19,10 +19,10 @@ def current() -> Member | None:
 
     A fork of a rank is no rank itself.
     """
-    return None if _MEMBER is None or _MEMBER.process != os.getpid() else _MEMBER
+    return None if _member is None or _member.process != os.getpid() else _member
 
 
 def set_current(member: Member | None) -> None:
     """What `current` gives from now on."""
-    global _MEMBER
-    _MEMBER = member
+    global _member
+    _member = member

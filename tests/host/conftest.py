@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import signal
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -74,3 +76,15 @@ def in_threads() -> Callable[..., None]:
             raise error
 
     return run
+
+
+@pytest.fixture(scope="session")
+def tiny() -> Any:
+    """The module ``models/tiny.py``: small model folders."""
+    path = Path(__file__).parent / "models" / "tiny.py"
+    spec = importlib.util.spec_from_file_location("tiny", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,288 @@
+"""What ranks do in the tests: functions that each process of a world runs.
+
+``python scenarios.py NAME`` runs one and prints its result as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import ark_mlir as ark
+from ark_mlir import knobs
+from ark_mlir.distributed import driver as rank_driver
+from ark_mlir.distributed.links import Links
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+
+def product(name: str = "product", rows: int = 4) -> ark.Program:
+    """Every rank's share of a sum; an index that may be out of range."""
+    world = ark.distributed.current()
+    with ark.Program(name, rank=world.rank, world_size=world.world_size) as program:
+        x = ark.input("x", (rows,))
+        index = ark.scalar("index", ark.int32)
+        w = ark.parameter("w", (rows,))
+        ark.output("y", ark.all_reduce(ark.gather(x * w, index, 0, name="pick"), name="total"))
+    return program
+
+
+def compiled(**options: Any) -> Any:
+    exe = ark.compile(product(**options), target="cpu:1")
+    return exe.bind({"w": np.full(exe.parameters[0].shape, exe._rank + 1, np.float32)})
+
+
+X = np.arange(4, dtype=np.float32)
+
+
+def value(exe: Any, index: int = 2, **options: Any) -> float:
+    return float(exe.run(x=X, index=index, **options)["y"])
+
+
+def error_of(work: Callable[[], Any]) -> list[str]:
+    """The class and the text of what `work` raises."""
+    try:
+        return ["none", repr(work())]
+    except (ark.ArkError, KeyboardInterrupt) as error:
+        return [type(error).__name__, str(error)]
+
+
+# ---------------------------------------------------------------------------- what goes well
+
+
+def everything() -> Any:
+    """Every collective, against the interpreter, twice; and chains of states without resets."""
+    from e2e import test_ranks
+
+    world = ark.distributed.current()
+    size = world.world_size
+    programs = [test_ranks.everything(rank, size, ark.fp32) for rank in range(size)]
+    rng = np.random.default_rng(size)
+    with ark.compile(programs[world.rank], target="cpu:1") as exe:
+        for _ in range(2):
+            inputs = [test_ranks.draw(rng, program) for program in programs]
+            expected = ark.reference.evaluate_ranks(programs, inputs, bound=True)[world.rank]
+            outputs = exe.run(inputs[world.rank])
+            assert sorted(outputs) == sorted(expected.outputs)
+            for name, wanted in expected.outputs.items():
+                bound = expected.bounds.get(name, np.zeros(wanted.shape))
+                test_ranks.assert_within(outputs[name], wanted, bound, name)
+    return "good"
+
+
+def chain() -> Any:
+    """States and epochs over many iterations, with a doorbell and without."""
+    world = ark.distributed.current()
+    with ark.Program("chain", rank=world.rank, world_size=2) as program:
+        state = ark.state("s", (4,), ark.int32, init=world.rank + 1)
+        ark.output("y", ark.update(state, ark.all_reduce(state) + world.rank, (0,)))
+    got: list[int] = []
+    with ark.compile(program, target="cpu:2") as exe:
+        for iterations in (1, 3, 40):
+            got.append(int(exe.run(iterations=iterations)["y"][0]))
+        exe.reset()
+        with exe.resident() as resident:
+            got += [int(resident.run()["y"][0]) for _ in range(3)]
+        got.append(int(exe.states["s"][0]))
+    return got
+
+
+def two_programs() -> Any:
+    """Two programs by turns, and from a thread each; a file, and what a trace holds."""
+    world = ark.distributed.current()
+    first = compiled(name="first")
+    second = ark.compile(product("second"), target="cpu:1", trace=True)
+    second.bind({"w": np.full(4, 10 * (world.rank + 1), np.float32)})
+    got = [value(first), value(second), value(second, 3), value(first, 3)]
+    results: dict[str, float] = {}
+
+    def work(exe: Any) -> None:
+        for _ in range(20):
+            results[exe.name] = value(exe)
+
+    threads = [threading.Thread(target=work, args=(exe,)) for exe in (first, second)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    got += [results["first"], results["second"]]
+    file = Path(f"world{world.rank}.arkbin")
+    first.save(file)
+    with ark.load(file) as loaded:
+        loaded.bind({"w": np.full(4, world.rank + 1, np.float32)})
+        got.append(value(loaded))
+    trace = Path(f"trace{world.rank}.json")
+    value(second, trace=trace)
+    events = json.loads(trace.read_text())["traceEvents"]
+    ran = {e["name"].split("/")[0] for e in events if e.get("cat") == "run" and e["dur"] > 0}
+    return [got, sorted(ran)]
+
+
+def llama(folder: str) -> Any:
+    world = ark.distributed.current()
+    model = ark.models.load(folder, max_length=24, chunk=4, tensor_parallel=world.world_size)
+    model.compile("cpu:1")
+    return model.generate([3, 1, 4, 1, 5], max_new_tokens=6, stop=())
+
+
+# ---------------------------------------------------------------------------- what does not
+
+
+def bad_input() -> Any:
+    """Errors of one rank, each followed by a good run."""
+    rank = ark.distributed.current().rank
+    exe = compiled()
+    got = [error_of(lambda: exe.run(x=X[:2] if rank else X, index=0)), value(exe)]
+    got += [error_of(lambda: value(exe, 9 if rank else 0)), value(exe)]
+    got += [error_of(lambda: value(exe, iterations=1 + rank)), value(exe)]
+    return got
+
+
+def bad_programs() -> Any:
+    """Programs that do not fit together; the world goes on."""
+    world = ark.distributed.current()
+
+    def build(body: Callable[[Any], Any], rank: int = world.rank, size: int = 2) -> Any:
+        with ark.Program(f"rank{rank}", rank=rank, world_size=size) as program:
+            ark.output("y", body(ark.input("x", (4, 4))))
+        return program
+
+    other = build(ark.all_reduce if world.rank else lambda x: ark.all_gather(x, 0))
+    got = [
+        error_of(lambda: ark.compile(other, target="cpu:1")),
+        error_of(lambda: ark.compile(product(), target=f"cpu:{1 + world.rank}")),
+        error_of(lambda: ark.compile(product(), target="cpu:1", trace=bool(world.rank))),
+        error_of(lambda: ark.compile(build(ark.relu, 0, 3 if world.rank else 2), target="cpu:1")),
+        error_of(lambda: ark.compile(build(ark.all_reduce), target="cuda:sm_90a")),
+    ]
+    compiled(name=f"program{world.rank}", rows=4).save("a.arkbin" if world.rank else "x.arkbin")
+    compiled(name="other", rows=5).save("b.arkbin" if world.rank else "y.arkbin")
+    got.append(error_of(lambda: ark.load("a.arkbin" if world.rank else "y.arkbin")))
+    with ark.Program("alone") as alone:
+        ark.output("y", ark.relu(ark.input("x", (2,))))
+    got.append(ark.compile(alone, target="cpu:1").run(x=X[2:])["y"].tolist())
+    got.append(value(compiled()))
+    return got
+
+
+def ctrl_c() -> Any:
+    """Rank 1 is interrupted while its lanes run, and never comes to one run."""
+    rank = ark.distributed.current().rank
+    exe = compiled()
+    value(exe)
+
+    class Interrupted(rank_driver.RankDriver):
+        def _watch(self, run: Any) -> None:
+            raise KeyboardInterrupt
+
+        def _start(self, *_: Any) -> None:
+            super()._start(*_)
+            # Its lanes have what they need only when the others have run, too.
+            os.kill(os.getpid(), signal.SIGINT)
+
+    driver = exe._runner.driver
+    if rank:
+        driver.__class__ = Interrupted
+    got = [error_of(lambda: value(exe))]
+    driver.__class__ = rank_driver.RankDriver
+    return [*got, value(exe)]
+
+
+def killed() -> Any:
+    """Rank 1 dies when the others are about to run, or run."""
+    rank = ark.distributed.current().rank
+    exe = compiled()
+    value(exe)
+
+    class Killed(rank_driver.RankDriver):
+        def _start(self, *_: Any) -> None:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    if rank == 1:
+        exe._runner.driver.__class__ = Killed
+    return [error_of(lambda: value(exe)), error_of(lambda: value(exe)), error_of(compiled)]
+
+
+def stuck() -> Any:
+    """Rank 1 comes to the run, and its lanes do not start."""
+    rank = ark.distributed.current().rank
+    exe = compiled()
+
+    class Stuck(rank_driver.RankDriver):
+        def _start(self, *_: Any) -> None:
+            time.sleep(1000)
+
+    class Impatient(rank_driver.RankDriver):
+        def _settle(self, *_: Any) -> None:
+            self._the_turn().timeout = 0.1
+            super()._settle(*_)
+
+    exe._runner.driver.__class__ = Stuck if rank == 1 else Impatient
+    with knobs.scope(ARK_TIMEOUT="0.3"):
+        return error_of(lambda: value(exe))
+
+
+def elsewhere() -> Any:
+    """Rank 0 runs one program while rank 1 runs another; then it closes one, and leaves."""
+    world = ark.distributed.current()
+    first, second = compiled(name="first"), compiled(name="second")
+    links = world._links
+
+    def until(condition: Callable[[], Any]) -> None:
+        with links.changed:
+            assert links.changed.wait_for(condition, 100)
+
+    if world.rank == 0:
+        until(lambda: links.box(1, first._circle.number).messages)
+        second._circle.timeout = 0.2
+        got = [error_of(lambda: value(second)), value(first)]
+        second._circle.timeout = 100
+        got.append(value(second))
+        second.close()
+        return got
+    got = [value(first), error_of(lambda: value(second)), value(second)]
+    got.append(error_of(lambda: value(second)))
+    until(lambda: links.gone)
+    got.append(error_of(lambda: value(first)))
+    return got
+
+
+def raises() -> Any:
+    """Rank 1 ends by an error of its own while the other waits for it."""
+    if ark.distributed.current().rank == 1:
+        raise RuntimeError("no data")
+    return error_of(compiled)
+
+
+def forked() -> Any:
+    exe = compiled()
+    link: Links = exe._circle.links
+    child = os.fork()
+    if not child:
+        said = error_of(lambda: value(exe))[0], ark.distributed.current() is None
+        os._exit(0 if said == ("InvalidUsageError", True) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert not link.gone
+    return value(exe)
+
+
+def main() -> None:
+    name, *arguments = sys.argv[1:]
+    # Jobs that a shell starts in the background ignore it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with ark.distributed.init():
+        result = globals()[name](*arguments)
+    print(json.dumps(result))
+
+
+if __name__ == "__main__":
+    main()

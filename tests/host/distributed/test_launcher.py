@@ -1,0 +1,114 @@
+"""Which rank a process is, by what launchers set."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+import ark_mlir as ark
+from ark_mlir import knobs
+from ark_mlir.distributed.launcher import Identity, read_identity
+
+VARIABLES = [name for name in knobs.registry() if not name.startswith(("ARK_", "XDG_"))]
+
+
+@pytest.fixture(autouse=True)
+def _no_launcher() -> Iterator[None]:
+    with knobs.scope(**dict.fromkeys(VARIABLES)):
+        yield
+
+
+def read(**variables: str) -> Identity:
+    with knobs.scope(**variables):
+        return read_identity()
+
+
+def test_torchrun() -> None:
+    place = {"RANK": "3", "WORLD_SIZE": "4", "LOCAL_RANK": "3", "LOCAL_WORLD_SIZE": "4"}
+    meeting = {"MASTER_ADDR": "host", "MASTER_PORT": "29500", "TORCHELASTIC_RUN_ID": "none"}
+    identity = read(**place, **meeting, TORCHELASTIC_RESTART_COUNT="0")
+    assert (identity.rank, identity.size, identity.local_rank) == (3, 4, 3)
+    # Another port, run or restart is another job.
+    for change in ({"MASTER_PORT": "1"}, {"TORCHELASTIC_RESTART_COUNT": "1"}):
+        assert read(**{**place, **meeting, **change}).job != identity.job
+
+
+def test_open_mpi() -> None:
+    identity = read(
+        OMPI_COMM_WORLD_RANK="1",
+        OMPI_COMM_WORLD_SIZE="2",
+        OMPI_COMM_WORLD_LOCAL_RANK="1",
+        OMPI_COMM_WORLD_LOCAL_SIZE="2",
+        PMIX_RANK="1",
+        PMIX_NAMESPACE="prterun-77",
+    )
+    assert identity == Identity(1, 2, 1, "PMIX_NAMESPACE=prterun-77")
+
+
+def test_mpich() -> None:
+    identity = read(PMI_RANK="0", PMI_SIZE="2", MPI_LOCALRANKID="0", MPI_LOCALNRANKS="2")
+    assert identity == Identity(0, 2, 0, f"parent {os.getppid()}")
+
+
+def test_arguments_go_first() -> None:
+    with knobs.scope(RANK="0", WORLD_SIZE="2"):
+        assert read_identity(1, 3, "mine") == Identity(1, 3, 1, "mine")
+
+
+@pytest.mark.parametrize(
+    ("variables", "text"),
+    [
+        ({}, "neither by torchrun nor by mpirun: none of RANK, OMPI_COMM_WORLD_RANK"),
+        ({"RANK": "1"}, "RANK=1 is set, but none of WORLD_SIZE"),
+        ({"WORLD_SIZE": "2"}, "WORLD_SIZE=2 is set, but none of RANK"),
+        ({"PMIX_RANK": "0"}, "PMIX_RANK=0 is set, but none of WORLD_SIZE"),
+        ({"RANK": "2", "WORLD_SIZE": "2"}, "no rank 2 in a world of 2 .RANK=2, WORLD_SIZE=2"),
+        ({"RANK": "-1", "WORLD_SIZE": "2"}, "'-1' is not a value of RANK"),
+        ({"RANK": "one", "WORLD_SIZE": "2"}, "'one' is not a value of RANK"),
+        (
+            {"RANK": "0", "OMPI_COMM_WORLD_RANK": "1", "WORLD_SIZE": "2"},
+            "contradicts itself: RANK=0 and OMPI_COMM_WORLD_RANK=1",
+        ),
+        (
+            {"RANK": "0", "WORLD_SIZE": "2", "PMI_SIZE": "4"},
+            "contradicts itself: WORLD_SIZE=2 and PMI_SIZE=4",
+        ),
+    ],
+)
+def test_environments_that_make_no_sense(variables: dict[str, str], text: str) -> None:
+    with knobs.scope(**variables), pytest.raises(ark.InvalidUsageError, match=text):
+        ark.distributed.init()
+    assert ark.distributed.current() is None
+
+
+def test_arguments_that_make_no_sense() -> None:
+    with pytest.raises(ark.InvalidUsageError, match="rank and world_size go together"):
+        ark.distributed.init(rank=0)
+    with pytest.raises(ark.InvalidUsageError, match="no rank 2 in a world of 2"):
+        ark.distributed.init(2, 2)
+    with pytest.raises(ark.InvalidUsageError, match="timeout is 0"):
+        ark.distributed.init(0, 1, timeout=0)
+
+
+def test_several_hosts() -> None:
+    with pytest.raises(ark.UnsupportedError, match="2 of 4 ranks are on this host"):
+        read(RANK="0", WORLD_SIZE="4", LOCAL_WORLD_SIZE="2")
+
+
+def test_a_world_of_one() -> None:
+    """Programs of one rank run as they do without a world."""
+    with ark.distributed.init(0, 1, timeout=5) as world:
+        assert ark.distributed.current() is world
+        assert (world.rank, world.world_size, world.local_rank, world.timeout) == (0, 1, 0, 5)
+        assert repr(world) == "<ark.distributed.Member rank 0 of 1>"
+        with pytest.raises(ark.InvalidUsageError, match="is rank 0 of 1 already"):
+            ark.distributed.init(0, 1)
+        with ark.Program("double", rank=world.rank, world_size=world.world_size) as program:
+            x = ark.input("x", (2,), ark.int32)
+            ark.output("y", ark.all_reduce(x) + x)
+        y = ark.compile(program, target="cpu:1").run(x=ark.dtypes.int32.numpy.type([1, 2]))["y"]
+        assert y.tolist() == [2, 4]
+    assert ark.distributed.current() is None
+    ark.distributed.finalize()

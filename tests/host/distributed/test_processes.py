@@ -1,0 +1,231 @@
+"""One process per rank: worlds that run, and what the others learn of a rank that fails."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ark_mlir as ark
+from ark_mlir.distributed.launcher import Identity
+from ark_mlir.distributed.rendezvous import meet
+from ark_mlir.distributed.shared import Segment, create_segment
+
+SCENARIOS = Path(__file__).parent / "scenarios.py"
+EXAMPLE = Path(__file__).parents[3] / "examples" / "tensor_parallel.py"
+
+Launch = Callable[..., "dict[int, Any]"]
+
+
+@pytest.fixture
+def launch(tmp_path: Path) -> Iterator[Launch]:
+    """``launch(size, name, *arguments)``: what each rank's process printed, by rank; or its exit
+    status, where it failed."""
+    processes: list[subprocess.Popen[str]] = []
+
+    def run(size: int, *words: str) -> dict[int, Any]:
+        job = uuid.uuid4().hex
+        started: dict[int, subprocess.Popen[str]] = {}
+        for rank in range(size):
+            place = {"RANK": str(rank), "WORLD_SIZE": str(size), "MASTER_ADDR": job}
+            started[rank] = subprocess.Popen(
+                [sys.executable, *([] if words[0].endswith(".py") else [SCENARIOS]), *words],
+                cwd=tmp_path,
+                env={**os.environ, **place},
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            processes.append(started[rank])
+        results: dict[int, Any] = {}
+        for rank, process in started.items():
+            if words[0] == "stuck" and rank == 1:
+                continue  # it sleeps until the end of the test
+            output, _ = process.communicate(timeout=400)
+            results[rank] = process.returncode or json.loads(output.splitlines()[-1])
+        return results
+
+    yield run
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_every_collective(launch: Launch, size: int) -> None:
+    assert launch(size, "everything") == dict.fromkeys(range(size), "good")
+
+
+def test_states_epochs_and_doorbells(launch: Launch) -> None:
+    values, expected = [1, 2], []
+    for iterations in (1, 3, 40):
+        for _ in range(iterations):
+            total = (sum(values) + 2**31) % 2**32 - 2**31
+            values = [total, total + 1]
+        expected.append(list(values))
+    values = [1, 2]
+    for _ in range(3):
+        values = [sum(values), sum(values) + 1]
+        expected.append(list(values))
+    expected.append(list(values))
+    got = launch(2, "chain")
+    for rank in (0, 1):
+        assert got[rank] == [value[rank] for value in expected]
+
+
+def test_several_programs_files_and_traces(launch: Launch) -> None:
+    # Of both ranks: 2 * (1 + 2), with the second program ten times that.
+    numbers = [6.0, 60.0, 90.0, 9.0, 6.0, 60.0, 6.0]
+    assert launch(2, "two_programs") == {
+        0: [numbers, ["rank0"]],
+        1: [numbers, ["rank1"]],
+    }
+
+
+def test_tensor_parallel_llama(launch: Launch, tiny: Any, tmp_path: Path) -> None:
+    folder = tiny.write_model(tmp_path / "llama", "llama")
+    alone = ark.models.load(folder, max_length=24, chunk=4).compile("cpu:1")
+    tokens = alone.generate([3, 1, 4, 1, 5], max_new_tokens=6, stop=())
+    assert launch(2, "llama", str(folder)) == {0: tokens, 1: tokens}
+
+
+def test_the_example(launch: Launch) -> None:
+    results = launch(2, str(EXAMPLE))
+    assert results[0] == results[1]
+    assert results[0]["largest difference"] < 1e-4
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="torch is not installed")
+def test_torchrun(tmp_path: Path) -> None:
+    words = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    result = subprocess.run(
+        [sys.executable, *words, SCENARIOS, "chain"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+    )
+    assert result.returncode == 0, result.stderr
+    assert len(result.stdout.splitlines()) == 2
+
+
+# ---------------------------------------------------------------------------- ranks that fail
+
+
+def test_errors_of_one_rank(launch: Launch) -> None:
+    got = launch(2, "bad_input")
+    for rank in (0, 1):
+        assert got[rank][1::2] == [6.0, 6.0, 6.0]
+    mine, data, count = got[1][::2]
+    assert mine[0] == "InvalidUsageError"
+    assert "'x' has shape [2], should have [4]" in mine[1]
+    assert data[0] == "DataRangeError"
+    assert "index 9 is out of range [0, 4)" in data[1]
+    for other, reason in zip(got[0][::2][:2], (mine[1], data[1]), strict=True):
+        assert other[0] == "RankFailedError"
+        assert f"rank 0 cannot go on: rank 1 failed: {reason}" in other[1]
+    assert count == got[0][4]
+    assert count == ["InvalidUsageError", "rank 0 runs 1 iterations, and rank 1 runs 2"]
+
+
+def test_programs_that_do_not_fit(launch: Launch) -> None:
+    got = launch(2, "bad_programs")
+    expected = [
+        ("InvalidUsageError", "is 'ark.all_gather of tensor<4x4xf32> axis = 0'"),
+        ("InvalidUsageError", "target of rank 0 is cpu:1, and of rank 1 cpu:2"),
+        ("InvalidUsageError", "trace of rank 0 is False, and of rank 1 True"),
+        (None, "program 'rank0' is that of rank 0 of 3; this process is rank 1 of 2"),
+        ("UnsupportedError", "kernels of several ranks are made for cpu"),
+        ("InvalidUsageError", "rank 0 loads 'other' (y.arkbin), and rank 1 loads 'program"),
+    ]
+    for rank in (0, 1):
+        for (kind, text), said in zip(expected, got[rank], strict=False):
+            assert text in said[1]
+            assert said[0] == (kind or ("RankFailedError", "InvalidUsageError")[rank])
+        assert got[rank][6:] == [[2.0, 3.0], 6.0]
+    # The Python lines of both sides.
+    assert got[0][0][1].count("scenarios.py:") >= 2
+
+
+def test_ctrl_c_in_one_rank(launch: Launch) -> None:
+    got = launch(2, "ctrl_c")
+    assert got[1] == [["KeyboardInterrupt", ""], 6.0]
+    assert got[0][0][0] in ("RankFailedError", "none")
+    assert got[0][1] == 6.0
+
+
+def test_a_rank_that_is_killed(launch: Launch) -> None:
+    """Seen at once: the patience of the others is 100 s."""
+    got = launch(3, "killed")
+    assert got[1] == -signal.SIGKILL
+    for rank in (0, 2):
+        for kind, text in got[rank]:
+            assert kind == "RankFailedError"
+            assert f"rank {rank} cannot go on: rank 1 (process " in text
+            assert text.endswith("has ended")
+
+
+def test_a_rank_whose_lanes_do_not_run(launch: Launch) -> None:
+    kind, text = launch(2, "stuck")[0]
+    assert kind == "LaneHangError"
+    assert "rank1/" in text
+
+
+def test_a_rank_that_waits_elsewhere(launch: Launch) -> None:
+    got = launch(2, "elsewhere")
+    (kind, text), *values = got[0]
+    assert kind == "RankFailedError"
+    assert "did not come to run 'second' within 0.2 s" in text
+    assert "waits for others to run 'first'" in text
+    assert values == [6.0, 6.0]
+    first, late, second, closed, left = got[1]
+    assert (first, second) == (6.0, 6.0)
+    assert {late[0], closed[0], left[0]} == {"RankFailedError"}
+    assert late[1] == f"rank 1 cannot go on: rank 0 failed: {text}"
+    assert closed[1].endswith("has closed the program 'second'")
+    assert left[1].endswith("has left the world")
+
+
+def test_a_rank_that_raises(launch: Launch) -> None:
+    got = launch(2, "raises")
+    assert got[1] == 1
+    kind, text = got[0]
+    assert kind == "RankFailedError"
+    assert text.endswith("has failed: RuntimeError('no data')")
+
+
+def test_a_fork_is_no_rank(launch: Launch) -> None:
+    assert launch(2, "forked") == {0: 6.0, 1: 6.0}
+
+
+def test_nothing_is_left(in_threads: Callable[..., None]) -> None:
+    """Neither a socket's name nor a file: what ranks share has no name."""
+    job, files = uuid.uuid4().hex, set(os.listdir("/dev/shm"))
+    links: dict[int, Any] = {}
+
+    def come(rank: int) -> None:
+        links[rank] = meet(Identity(rank, 2, rank, job), 100)
+
+    def compile_and_run() -> None:
+        with ark.Program("p", rank=0, world_size=1) as program:
+            ark.output("y", ark.zeros((4,)))
+        segment = Segment(create_segment(ark.compile(program, target="cpu:1").bundle.manifest))
+        assert not segment.take(64).bytes.any()
+
+    for _ in range(2):  # the name is free again, though the links are there still
+        old = list(links.values())
+        in_threads(lambda: come(0), lambda: come(1), compile_and_run)
+        assert set(os.listdir("/dev/shm")) <= files
+        for link in old:
+            link.close("is done")
+    for link in links.values():
+        link.close("is done")

@@ -1,0 +1,188 @@
+"""How ranks find each other, with a thread in place of each process."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import ark_mlir as ark
+from ark_mlir.distributed import rendezvous
+from ark_mlir.distributed.circle import Circle
+from ark_mlir.distributed.launcher import Identity
+from ark_mlir.distributed.links import Links, as_file, contents
+
+Come = Callable[..., "list[Any]"]
+
+
+@pytest.fixture
+def come() -> Any:
+    """``come((rank, size), ..., timeout=100)``: for each, its links or what it raised."""
+    job, opened = uuid.uuid4().hex, list[Links]()
+
+    def run(*places: tuple[int, int], timeout: float = 100) -> list[Any]:
+        results: list[Any] = [None] * len(places)
+
+        def work(number: int, rank: int, size: int) -> None:
+            try:
+                results[number] = rendezvous.meet(Identity(rank, size, rank, job), timeout)
+                opened.append(results[number])
+            except ark.ArkError as error:
+                results[number] = error
+
+        threads = [
+            threading.Thread(target=work, args=(number, *place))
+            for number, place in enumerate(places)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return results
+
+    yield run
+    for link in opened:
+        link.close("is done")
+
+
+@pytest.mark.parametrize("size", [1, 2, 8])
+def test_all_find_all(come: Come, size: int) -> None:
+    links = come(*((rank, size) for rank in range(size)))
+    for rank, link in enumerate(links):
+        assert (link.rank, link.peers) == (rank, [r for r in range(size) if r != rank])
+    # Whatever each says arrives at each other one, under the right name.
+    for link in links:
+        file = as_file(b"from %d" % link.rank)
+        link.say(7, 1, "hello", "greet", link.rank, file)
+    for link in links:
+        with link.changed:
+            for peer in link.peers:
+                box = link.box(peer, 7)
+                assert link.changed.wait_for(lambda box=box: box.messages, 100)
+                said = box.messages.pop((1, "hello"))
+                assert (said.sender, said.body) == (peer, peer)
+                assert contents(said.file) == b"from %d" % peer
+
+
+def test_those_who_do_not_come_are_named(come: Come) -> None:
+    for error in come((0, 4), (2, 4), timeout=1):
+        assert isinstance(error, ark.RankFailedError)
+        assert "ranks 1, 3 of 4 did not come within 1 s" in str(error)
+    (error,) = come((1, 4), timeout=0.1)
+    assert "rank 0 of 4 did not come within 0.1 s" in str(error)
+
+
+def test_worlds_of_different_sizes(come: Come) -> None:
+    for error in come((0, 2), (1, 3)):
+        assert isinstance(error, ark.InvalidUsageError)
+        assert "in a world of 3 ranks, and rank 0" in str(error)
+        assert "in one of 2" in str(error)
+
+
+def test_two_processes_of_one_rank(come: Come) -> None:
+    errors = come((0, 3), (1, 3), (1, 3))
+    assert all(isinstance(error, ark.InvalidUsageError) for error in errors)
+    assert "two processes are rank 1" in str(errors[0])
+
+
+def test_two_that_wait_as_rank_0(come: Come, monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = threading.Event()
+    opened, stepped = rendezvous._Host._open, rendezvous._Host._step
+
+    def open_door(self: Any, door: socket.socket) -> None:
+        try:
+            opened(self, door)
+        except ark.ArkError:
+            refused.set()
+            raise
+
+    def step(*arguments: Any) -> None:
+        assert refused.wait(100)  # the other one comes while this one is at the door
+        stepped(*arguments)
+
+    monkeypatch.setattr(rendezvous._Host, "_open", open_door)
+    monkeypatch.setattr(rendezvous._Host, "_step", step)
+    errors = come((0, 2), (0, 2), timeout=0.1)
+    kinds = sorted(type(error).__name__ for error in errors)
+    assert kinds == ["InvalidUsageError", "RankFailedError"]
+    assert any("waits as rank 0 of the same job" in str(error) for error in errors)
+
+
+def test_one_that_ends_before_all_have_come(come: Come, monkeypatch: pytest.MonkeyPatch) -> None:
+    send = rendezvous._send
+
+    def send_and_end(link: socket.socket, message: Any, ends: Any = None) -> None:
+        send(link, message, ends)
+        if "protocol" in message:
+            link.shutdown(socket.SHUT_RDWR)
+
+    monkeypatch.setattr(rendezvous, "_send", send_and_end)
+    host, guest = come((0, 3), (1, 3))
+    assert "ended before all had come" in str(host)
+    assert "ended before all had come" in str(guest)
+
+
+def test_turns(come: Come, in_threads: Callable[..., None]) -> None:
+    """A rank that fails, one that goes on without the others, and what both find afterwards."""
+    links = come((0, 2), (1, 2))
+    first, second = (Circle(link, 3, 100) for link in links)
+
+    def one() -> None:
+        def divide() -> None:
+            with first.turn("divide") as turn:
+                turn.meet("begin", 1)
+                raise ZeroDivisionError("by zero")
+
+        with pytest.raises(ZeroDivisionError):
+            divide()
+        with first.turn("add") as turn:
+            assert [word.body for word in turn.meet("begin", 2)] == [2, 3]
+        with first.turn("end") as turn:
+            turn.meet("begin")
+
+    def other() -> None:
+        with second.turn("divide") as turn:
+            assert [word.body for word in turn.meet("begin", 5)] == [1, 5]
+            with pytest.raises(ark.RankFailedError, match="rank 0 failed: by zero"):
+                turn.meet("end")
+            assert turn.trouble() == "rank 0 failed: by zero"
+        with second.turn("add") as turn:
+            turn.meet("begin", 3)
+            with pytest.raises(ark.RankFailedError, match="has gone on to end"):
+                turn.meet("middle")
+        with second.turn("end") as turn:
+            turn.meet("begin")
+            assert turn.trouble() is None
+
+    in_threads(one, other)
+
+
+def test_rank_0_does_first_what_all_rely_on(come: Come, in_threads: Callable[..., None]) -> None:
+    links = come(*((rank, 3) for rank in range(3)))
+    done: list[int] = []
+
+    def take(link: Links) -> None:
+        def prepare(words: Any) -> None:
+            assert [word.body for word in words] == [0, 1, 2]
+            assert done == []
+            done.append(0)
+
+        with Circle(link, 1, 100).turn("prepare") as turn:
+            turn.meet("begin", link.rank, first=prepare)
+            assert done == [0]
+
+    in_threads(*(lambda link=link: take(link) for link in links))
+
+
+def test_a_rank_that_takes_no_messages(come: Come) -> None:
+    """As one that is stopped: its queue is full, and nobody waits for it for ever."""
+    first, second = come((0, 2), (1, 2))
+    with second.changed:  # its receiver stands still
+        first._sockets[1].settimeout(0.05)
+        while not first.gone:
+            first.say(1, 1, "hello", "greet", "x" * 4000, None)
+        assert first.gone[1].endswith("takes no messages")
