@@ -12,7 +12,7 @@ from ..bundle import Bundle, Opcode
 from ..errors import DeviceError, InvalidUsageError, RankFailedError
 from ..runtime.abi import Abort
 from ..runtime.cpu import GRACE_SECONDS, CpuDriver, Kernel, Run
-from ..runtime.driver import Launch, Outcome
+from ..runtime.driver import Launch
 from ..runtime.world import qualified
 
 if TYPE_CHECKING:
@@ -82,7 +82,6 @@ class RankDriver(CpuDriver):
         self.turn: Turn | None = None
         self._rank = rank
         self._segment = segment
-        self._others: dict[int, int] = {}
 
     def _own_lanes(self, bundle: Bundle) -> Sequence[int]:
         return own_lanes(bundle, self._rank)
@@ -97,7 +96,6 @@ class RankDriver(CpuDriver):
 
     def _clear(self, kernel: Kernel, launch: Launch) -> None:
         """Waits for all ranks; then rank 0 clears, and no lane has started yet."""
-        self._others = {}
 
         def clear(words: Words) -> None:
             if _is_stale(words):
@@ -119,36 +117,41 @@ class RankDriver(CpuDriver):
         if self._the_turn().trouble():
             run.abort()
 
-    def _codes(self, lanes: Lanes, report: Sequence[int]) -> tuple[int, ...]:
-        own = dict(zip(self._loaded().lanes, lanes.codes, strict=True))
-        # Of a rank that did not answer nothing is known: as if its lanes had seen the abort.
-        codes = own | self._others
-        count = len(self._loaded().bundle.tables.lanes)
-        return tuple(codes.get(lane, int(report[0])) for lane in range(count))
-
-    def _finish(self, lanes: Lanes, run: Run) -> Outcome:
+    def _result(self, lanes: Lanes, run: Run) -> tuple[list[int], tuple[int, ...]]:
         report = run.kernel.report
-        if report[0] and lanes.failure is None:
-            if any(lanes.codes):
-                self._settle(lanes, run)
-            else:
-                # All lanes have passed the last barrier, and so those of all ranks have: who
-                # ended the run came too late.
-                report[0] = Abort.NONE
-        return super()._finish(lanes, run)
+        count = len(run.kernel.bundle.tables.lanes)
+        if not report[0] or self._is_complete(run):
+            # Who ended a run that was complete came too late.
+            return [Abort.NONE, *report[1:].tolist()], (0,) * count
+        others = self._settle(lanes, run)
+        codes = dict(zip(run.kernel.lanes, lanes.codes, strict=True)) | others
+        # Of a rank that did not answer nothing is known: as if its lanes had seen the abort.
+        return report.tolist(), tuple(codes.get(lane, int(report[0])) for lane in range(count))
 
-    def _settle(self, lanes: Lanes, run: Run) -> None:
+    def _is_complete(self, run: Run) -> bool:
+        """Whether every lane of every rank has signalled all that it has to; the last is the
+        barrier in which each of them ends."""
+        kernel = run.kernel
+        epoch = self.epoch + (int(kernel.report[6]) or run.launch.iterations)
+        arrivals = [semaphore.arrivals for semaphore in kernel.bundle.manifest.semaphores]
+        expected = np.array([epoch * count % (1 << 64) for count in arrivals], np.uint64)
+        return bool((kernel.counters == expected).all())
+
+    def _settle(self, lanes: Lanes, run: Run) -> dict[int, int]:
         """After a run that failed: waits for all lanes of all ranks to be out of the kernel, so
-        that its report is whole. Raises RankFailedError where it failed because a rank did."""
+        that its report is whole; what they returned.
+
+        Raises RankFailedError where it failed because a rank did.
+        """
         own = dict(zip(run.kernel.lanes, lanes.codes, strict=True))
         try:
             turn = self._the_turn()
             words = turn.meet("end", sorted(own.items()), patience=min(GRACE_SECONDS, turn.timeout))
         except RankFailedError:
             if run.kernel.report[0] == Abort.HANG:
-                return  # what the report and the counters say is more than that one did not come
+                return {}  # what the report and the counters say is more than that one did not come
             raise
-        self._others = {lane: code for word in words for lane, code in word.body}
+        return {lane: code for word in words for lane, code in word.body}
 
 
 def _check_iterations(words: Words) -> None:

@@ -370,20 +370,19 @@ class CpuDriver:
     def _watch(self, run: Run) -> None:
         """Looks at what may end a run from outside of the kernel, while a host waits for it."""
 
-    def _codes(self, lanes: Lanes, report: Sequence[int]) -> tuple[int, ...]:
-        """What every lane of the program returned."""
-        del report
-        return lanes.codes
+    def _result(self, lanes: Lanes, run: Run) -> tuple[list[int], tuple[int, ...]]:
+        """The words of the report, and what every lane of the program returned."""
+        return run.kernel.report.tolist(), lanes.codes
 
     def _finish(self, lanes: Lanes, run: Run) -> Outcome:
         if lanes.failure is not None:
             raise DeviceError(f"a lane failed: {lanes.failure!r}") from lanes.failure
-        report, status = run.kernel.report.tolist(), run.kernel.status.tolist()
+        (report, codes), status = self._result(lanes, run), run.kernel.status.tolist()
         stays = run.doorbell is not None and run.doorbell.answered and not report[0]
         # Where others share the report, they may have sent the lanes home.
         stays = stays and not lanes.idle
         outcome = Outcome(
-            (0,) * len(self._loaded().bundle.tables.lanes) if stays else self._codes(lanes, report),
+            (0,) * len(run.kernel.bundle.tables.lanes) if stays else codes,
             Stop(*report[:6]),
             Fault(*status),
             np.array(run.kernel.counters),
