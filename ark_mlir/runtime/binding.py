@@ -147,6 +147,8 @@ def _plain(value: object, buffer: Buffer) -> object:
 
 def _scalar(value: object, buffer: Buffer, name: str) -> NDArray[Any]:
     """A scalar as an array; a Python int will do, and is checked against the bound."""
+    if isinstance(value, float):
+        raise InvalidUsageError(f"{name} is {value}; it must be one integer")
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         array = to_numpy(value, name)
         if array.dtype.kind not in "iu" or array.size != 1:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ...dialects import ark as dialect
 from ...dtypes import DType, bool_
-from ..operands import as_operand, as_pair, as_tensor
+from ..operands import as_operand, as_pair, as_tensor, default_dtype
 from ..shapes import as_dtype, invalid
 from ..tensor import Tensor
 from .common import Enum, emit
@@ -102,8 +102,8 @@ def copy(x: Tensor, name: str | None = None) -> Tensor:
 
 
 def logical_not(x: Tensor, name: str | None = None) -> Tensor:
-    """Negation of a bool tensor."""
-    return _unary("logical_not", dialect.LogicalNotOp, x, name)
+    """Whether `x` is false: of numbers, whether they are zero."""
+    return emit("logical_not", dialect.LogicalNotOp, name, operand=_truth(x, "logical_not"))
 
 
 def gelu(
@@ -135,12 +135,34 @@ def cast(x: Tensor, dtype: DType | str, name: str | None = None) -> Tensor:
 
 def _binary(op: str, op_class: Any, a: object, b: object, name: str | None) -> Tensor:
     lhs, rhs = as_pair(a, b, op)
+    if lhs.dtype is bool_ and rhs.dtype is bool_ and op in _OF_BOOLS:
+        op_class = _OF_BOOLS[op]
     return emit(op, op_class, name, lhs=lhs, rhs=rhs)
+
+
+# What arithmetic on truth values is, as numpy has it.
+_OF_BOOLS: dict[str, Any] = {
+    "add": dialect.LogicalOrOp,
+    "maximum": dialect.LogicalOrOp,
+    "mul": dialect.LogicalAndOp,
+    "minimum": dialect.LogicalAndOp,
+}
+
+
+def _truth(value: object, op: str) -> Tensor:
+    """An operand as bools: a number is true unless it is zero."""
+    if not isinstance(value, Tensor):
+        value = as_operand(value, default_dtype(value), op)
+    return value if value.dtype is bool_ else cast(value, bool_)
+
+
+def _logical(op: str, op_class: Any, a: object, b: object, name: str | None) -> Tensor:
+    return emit(op, op_class, name, lhs=_truth(a, op), rhs=_truth(b, op))
 
 
 def add(a: Operand, b: Operand, name: str | None = None) -> Tensor:
     """Sum. As all binary ops: tensors of one dtype whose shapes broadcast; one of the two
-    may be a number or an array. Integers wrap."""
+    may be a number or an array. Integers wrap; of bools it is :func:`logical_or`."""
     return _binary("add", dialect.AddOp, a, b, name)
 
 
@@ -150,7 +172,7 @@ def sub(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def mul(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """Product; operands as :func:`add`."""
+    """Product; operands as :func:`add`. Of bools it is :func:`logical_and`."""
     return _binary("mul", dialect.MulOp, a, b, name)
 
 
@@ -170,18 +192,45 @@ def minimum(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def pow(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """``a`` to the power ``b``, for floats; operands as :func:`add`."""
-    return _binary("pow", dialect.PowOp, a, b, name)
+    """``a`` to the power ``b``; operands as :func:`add`.
+
+    Integers wrap, and a negative power of one is what the quotient truncates to: zero, but of
+    one and minus one (of zero, too).
+    """
+    base, exponent = as_pair(a, b, "pow")
+    if base.dtype.is_integer and exponent.dtype is base.dtype:
+        return _integer_power(base, exponent, b if isinstance(b, int) else None, name)
+    return emit("pow", dialect.PowOp, name, lhs=base, rhs=exponent)
+
+
+def _integer_power(base: Tensor, exponent: Tensor, known: int | None, name: str | None) -> Tensor:
+    """By squaring: one step for every bit that an exponent may have."""
+    bits = exponent.dtype.integer_range[1].bit_length()
+    if known is not None and known >= 0:
+        bits = known.bit_length()
+    result, square, rest = where(equal(exponent, exponent), 1, base), base, exponent
+    for bit in range(bits):
+        half = div(rest, 2)
+        result = where(not_equal(mul(half, 2), rest), mul(result, square), result)
+        if bit + 1 < bits:
+            square, rest = mul(square, square), half
+    if known is None and exponent.dtype.integer_range[0] < 0:
+        unit = logical_and(equal(mul(base, base), 1), less_equal(abs(base), 1))
+        result = where(logical_and(less(exponent, 0), logical_not(unit)), 0, result)
+    elif known is not None and known < 0:
+        return _integer_power(base, copy(exponent), None, name)
+    return copy(result, name=name or "pow")
 
 
 def logical_and(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """Whether both are true; bool operands, as :func:`add`."""
-    return _binary("logical_and", dialect.LogicalAndOp, a, b, name)
+    """Whether both are true, or numbers that are not zero; operands broadcast, and need not have
+    one dtype."""
+    return _logical("logical_and", dialect.LogicalAndOp, a, b, name)
 
 
 def logical_or(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """Whether either is true; bool operands, as :func:`add`."""
-    return _binary("logical_or", dialect.LogicalOrOp, a, b, name)
+    """Whether either is true; operands as :func:`logical_and`."""
+    return _logical("logical_or", dialect.LogicalOrOp, a, b, name)
 
 
 def _compare(predicate: str, op: str, a: object, b: object, name: str | None) -> Tensor:
@@ -221,11 +270,11 @@ def greater_equal(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def where(c: Tensor, a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """`a` where the bool tensor `c` is true, else `b`; the three broadcast.
+    """`a` where `c` is true, or a number that is not zero, else `b`; the three broadcast.
 
     Example:
         >>> masked = ark.where(mask, scores, -1e9)
     """
     lhs, rhs = as_pair(a, b, "where")
-    condition = as_operand(c, bool_, "where")
+    condition = _truth(c, "where")
     return emit("where", dialect.WhereOp, name, condition=condition, lhs=lhs, rhs=rhs)

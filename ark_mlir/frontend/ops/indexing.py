@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...dialects import ark as dialect
+from ...dtypes import int32, int64, uint32
 from ..builder import check_tensors
 from ..operands import as_tensor
 from ..program import current
 from ..shapes import as_axis, as_int, invalid
 from ..tensor import Tensor
 from .common import emit
+from .elementwise import cast
 
 __all__ = ["embedding", "gather", "update"]
 
@@ -18,11 +20,19 @@ __all__ = ["embedding", "gather", "update"]
 _DYNAMIC = -(2**63)
 
 
+def _as_indices(value: object, op: str) -> Tensor:
+    """Integers of any dtype, as one that the dialect takes and that holds them all."""
+    indices = as_tensor(value, op, "indices")
+    if not indices.dtype.is_integer or indices.dtype in (int32, int64):
+        return indices
+    return cast(indices, int64 if indices.dtype is uint32 else int32)
+
+
 def embedding(indices: Tensor, weight: Tensor, name: str | None = None) -> Tensor:
     """Rows of a table: ``weight[indices]``.
 
     Args:
-        indices: int32 or int64, of any shape.
+        indices: integers, of any shape.
         weight: ``[rows, D]``.
 
     The result has the shape of `indices` followed by D. An index outside of the table is
@@ -32,7 +42,7 @@ def embedding(indices: Tensor, weight: Tensor, name: str | None = None) -> Tenso
         >>> h = ark.embedding(tokens, table)
     """
     table = as_tensor(weight, "embedding", "weight")
-    rows = as_tensor(indices, "embedding", "indices")
+    rows = _as_indices(indices, "embedding")
     return emit("embedding", dialect.EmbeddingOp, name, indices=rows, weight=table)
 
 
@@ -40,7 +50,7 @@ def gather(x: Tensor, indices: Tensor, axis: int, name: str | None = None) -> Te
     """Slices of `x` along one dimension, by index, as ``numpy.take``.
 
     Args:
-        indices: int32 or int64, of any shape, which takes the place of the dimension.
+        indices: integers, of any shape, which takes the place of the dimension.
 
     An index outside of the dimension is an error that the run reports.
 
@@ -48,7 +58,7 @@ def gather(x: Tensor, indices: Tensor, axis: int, name: str | None = None) -> Te
         >>> row = ark.gather(table, position, axis=0)
     """
     source = as_tensor(x, "gather")
-    positions = as_tensor(indices, "gather", "indices")
+    positions = _as_indices(indices, "gather")
     number = as_axis(axis, source.ndim, "ark.gather")
     return emit("gather", dialect.GatherOp, name, source=source, indices=positions, axis=number)
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from ...dialects import ark as dialect
+from ...dtypes import bool_, int64, uint8
 from ..operands import as_tensor
 from ..shapes import as_axis, as_ints, invalid
 from ..tensor import Tensor
 from .common import emit
+from .elementwise import cast
 
 __all__ = [
     "argmax", "layernorm", "reduce_max", "reduce_mean", "reduce_min", "reduce_sum", "rmsnorm",
@@ -36,12 +38,14 @@ def reduce_sum(
         axis: an int or a tuple of ints, negative ones from the end; None for all.
         keepdims: whether the reduced dimensions stay, with extent one.
 
-    Floats accumulate in fp32, integers wrap in their own type. Raises InvalidUsageError on
-    an axis that `x` lacks.
+    Floats accumulate in fp32, integers wrap in their own type, bools are counted as int64.
+    Raises InvalidUsageError on an axis that `x` lacks.
 
     Example:
         >>> total = ark.reduce_sum(x, axis=(-2, -1), keepdims=False)
     """
+    if as_tensor(x, "reduce_sum").dtype is bool_:
+        x = cast(x, int64)
     return _reduce("reduce_sum", dialect.ReduceSumOp, x, axis, keepdims, name)
 
 
@@ -55,14 +59,20 @@ def reduce_mean(
 def reduce_max(
     x: Tensor, axis: object = None, keepdims: bool = True, name: str | None = None
 ) -> Tensor:
-    """Maximum over dimensions, NaN if any is; arguments as :func:`reduce_sum`."""
+    """Maximum over dimensions, NaN if any is; arguments as :func:`reduce_sum`. Of bools it is
+    whether any is true."""
+    if as_tensor(x, "reduce_max").dtype is bool_:
+        return cast(reduce_max(cast(x, uint8), axis, keepdims), bool_, name)
     return _reduce("reduce_max", dialect.ReduceMaxOp, x, axis, keepdims, name)
 
 
 def reduce_min(
     x: Tensor, axis: object = None, keepdims: bool = True, name: str | None = None
 ) -> Tensor:
-    """Minimum over dimensions, NaN if any is; arguments as :func:`reduce_sum`."""
+    """Minimum over dimensions, NaN if any is; arguments as :func:`reduce_sum`. Of bools it is
+    whether all are true."""
+    if as_tensor(x, "reduce_min").dtype is bool_:
+        return cast(reduce_min(cast(x, uint8), axis, keepdims), bool_, name)
     return _reduce("reduce_min", dialect.ReduceMinOp, x, axis, keepdims, name)
 
 
@@ -73,6 +83,8 @@ def argmax(x: Tensor, axis: int = -1, name: str | None = None) -> Tensor:
         >>> token = ark.argmax(logits, axis=-1)
     """
     source = as_tensor(x, "argmax")
+    if source.dtype is bool_:
+        source = cast(source, uint8)
     number = as_axis(axis, source.ndim, "ark.argmax")
     return emit("argmax", dialect.ArgmaxOp, name, operand=source, axis=number)
 
