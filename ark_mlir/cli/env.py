@@ -20,7 +20,8 @@ _LIBRARIES = (
     "torch",
     "safetensors",
     "tokenizers",
-    "cuda-python",
+    "ortools",
+    "cuda-bindings",
     "hip-python",
 )
 _VECTORS = (

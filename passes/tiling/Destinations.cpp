@@ -24,11 +24,14 @@ static OpOperand *getDestination(Value value) {
 /// op, after CSE. Each needs memory of its own, and comes right before its use:
 /// the memory that is found for it may be part of what is only there by then.
 void ark::unshareInits(RewriterBase &rewriter, Block &body) {
-  for (Operation &op : llvm::make_early_inc_range(body)) {
-    if (!isa<tensor::EmptyOp, linalg::FillOp>(op) || op.use_empty())
-      continue;
+  // First all of them: two that move to one op would be met again and again.
+  SmallVector<Operation *> inits;
+  for (Operation &op : body)
+    if (isa<tensor::EmptyOp, linalg::FillOp>(op) && !op.use_empty())
+      inits.push_back(&op);
+  for (Operation *op : inits) {
     SmallVector<OpOperand *> uses;
-    for (OpOperand &use : op.getUses())
+    for (OpOperand &use : op->getUses())
       uses.push_back(&use);
     for (OpOperand *use : llvm::drop_begin(uses)) {
       rewriter.setInsertionPoint(body.findAncestorOpInBlock(*use->getOwner()));
@@ -38,12 +41,12 @@ void ark::unshareInits(RewriterBase &rewriter, Block &body) {
         if (auto empty =
                 fill.getOutputs().front().getDefiningOp<tensor::EmptyOp>())
           rewriter.clone(*empty, mapping);
-      Operation *clone = rewriter.clone(op, mapping);
+      Operation *clone = rewriter.clone(*op, mapping);
       rewriter.modifyOpInPlace(use->getOwner(),
                                [&] { use->set(clone->getResult(0)); });
     }
     rewriter.moveOpBefore(
-        &op, body.findAncestorOpInBlock(*uses.front()->getOwner()));
+        op, body.findAncestorOpInBlock(*uses.front()->getOwner()));
   }
 }
 

@@ -29,3 +29,31 @@ ark.program @tilesOfAnElementwiseGroup(
   }
   ark.return %0 : tensor<32x8xf32>
 }
+
+// -----
+
+// Two destinations of one op are no reason to look at either for ever.
+
+// CHECK-LABEL: ark.program @twoDestinationsOfOneOp
+// CHECK: ark.task "least" grid [1]
+// CHECK: arith.minui
+ark.program @twoDestinationsOfOneOp(
+    %x: tensor<i8> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<i8> {ark.name = "y"}) {
+  %0 = ark.group "least" (%a = %x) attributes {ops = ["reduce_min"], tile = array<i64>} : (tensor<i8>) -> tensor<i8> {
+    %c = arith.constant -1 : i8
+    %1 = tensor.empty() : tensor<i8>
+    %2 = linalg.fill ins(%c : i8) outs(%1 : tensor<i8>) -> tensor<i8>
+    %3 = tensor.empty() : tensor<i8>
+    %4:2 = linalg.generic {
+        indexing_maps = [affine_map<() -> ()>, affine_map<() -> ()>, affine_map<() -> ()>],
+        iterator_types = []}
+        ins(%a : tensor<i8>) outs(%2, %3 : tensor<i8>, tensor<i8>) {
+    ^bb0(%in: i8, %out: i8, %other: i8):
+      %5 = arith.minui %in, %out : i8
+      linalg.yield %5, %5 : i8, i8
+    } -> (tensor<i8>, tensor<i8>)
+    ark.yield %4#1 : tensor<i8>
+  }
+  ark.return %0 : tensor<i8>
+}
