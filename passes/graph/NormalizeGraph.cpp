@@ -49,6 +49,9 @@ struct SliceOfSlice : OpRewritePattern<SliceOp> {
       int64_t start =
           inner.getStarts()[dim] + op.getStarts()[dim] * inner.getSteps()[dim];
       int64_t extent = getTensorType(op).getDimSize(dim);
+      // Steps beyond the end of the source lead nowhere.
+      if (extent == 0)
+        start = 0;
       starts.push_back(start);
       steps.push_back(step);
       stops.push_back(extent ? start + (extent - 1) * step + 1 : start);

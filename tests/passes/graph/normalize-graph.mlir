@@ -158,6 +158,20 @@ ark.program @broadcastMovesIntoTheMask(
 // Views of views
 //===----------------------------------------------------------------------===//
 
+// A part of no elements begins where every source has a place.
+// CHECK-LABEL: ark.program @emptySlicesCompose
+// CHECK-SAME: (%[[X:.+]]: tensor<3xf32> {{.*}})
+ark.program @emptySlicesCompose(
+    %x: tensor<3xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<0xf32> {ark.name = "y"}) {
+  // CHECK-NEXT: ark.slice %[[X]] starts = [0] stops = [0] steps = [3] : (tensor<3xf32>) -> tensor<0xf32>
+  %0 = ark.slice %x starts = [2] stops = [3] steps = [3] : (tensor<3xf32>) -> tensor<1xf32>
+  %1 = ark.slice %0 starts = [1] stops = [1] steps = [1] : (tensor<1xf32>) -> tensor<0xf32>
+  ark.return %1 : tensor<0xf32>
+}
+
+// -----
+
 // Elements 2, 5, 8, 11, 14, 17 of the operand, and of these 5 and 11.
 // CHECK-LABEL: ark.program @slicesCompose
 // CHECK-SAME: (%[[X:.+]]: tensor<20xf32>
