@@ -40,6 +40,10 @@ static constexpr KernelText kGpuKernel = {
     "GpuKernel.mlir",
 #include "passes/kernel/GpuKernel.mlir.inc"
 };
+static constexpr KernelText kGpuResident = {
+    "GpuResident.mlir",
+#include "passes/kernel/GpuResident.mlir.inc"
+};
 static constexpr KernelText kCudaKernel = {
     "CudaKernel.mlir",
 #include "passes/kernel/CudaKernel.mlir.inc"
@@ -261,8 +265,8 @@ struct BuildKernelPass : ark::impl::BuildKernelPassBase<BuildKernelPass> {
     case Backend::CPU:
       return SmallVector<KernelText>{kCpuKernel};
     case Backend::CUDA:
-      return SmallVector<KernelText>{kGpuKernel, kCudaStream, kCudaRing,
-                                     kCudaKernel};
+      return SmallVector<KernelText>{kGpuResident, kGpuKernel, kCudaStream,
+                                     kCudaRing, kCudaKernel};
     case Backend::HIP:
       return kernel.emitOpError("cannot be built for hip: this version makes "
                                 "kernels for cpu and cuda; compile to stage "

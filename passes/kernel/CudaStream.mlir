@@ -344,7 +344,8 @@ func.func private @ark_stream_end() {
 }
 
 // By all threads but the leader, while that waits for a signal: asks for pieces
-// of runs to come, a few at a time. What is on its way delays the signal.
+// of runs to come, a few at a time. What is on its way delays the signal. The word
+// that says when to stop is polled while the leader writes it, on purpose.
 func.func private @ark_stream_idle() {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32

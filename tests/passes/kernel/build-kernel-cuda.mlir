@@ -4,21 +4,6 @@
 // hand-offs between SMs need; LLVM's own atomics would lose both.
 // CHECK-NOT: atomicrmw
 // CHECK-NOT: cmpxchg
-// CHECK-LABEL: func.func @ark_kernel(%{{.+}}: !llvm.ptr, %{{.+}}: i64) -> i32
-// CHECK-LABEL: func.func private @ark_signal
-// What all threads wrote comes before the leader's release.
-// CHECK: gpu.barrier
-// CHECK: cf.cond_br
-// CHECK: call @ark_add_release
-// CHECK-LABEL: func.func private @ark_wait
-// CHECK: call @ark_load_acquire
-// All threads go the same way after it.
-// CHECK: call @ark_any
-// The leader reads what any thread wrote, and asks once.
-// CHECK-LABEL: func.func private @ark_stop
-// CHECK: gpu.barrier
-// CHECK: llvm.load %{{.+}} : !llvm.ptr -> i32
-// CHECK: call @ark_claim
 // A kernel that stays: one call of the loop, so that it is inlined, and all
 // threads of a CTA agree on whether it failed.
 // CHECK-LABEL: func.func private @ark_stay
@@ -38,6 +23,21 @@
 // CHECK: gpu.barrier
 // CHECK: call @ark_add_release
 // CHECK: call @ark_store_host
+// CHECK-LABEL: func.func @ark_kernel(%{{.+}}: !llvm.ptr, %{{.+}}: i64) -> i32
+// CHECK-LABEL: func.func private @ark_signal
+// What all threads wrote comes before the leader's release.
+// CHECK: gpu.barrier
+// CHECK: cf.cond_br
+// CHECK: call @ark_add_release
+// CHECK-LABEL: func.func private @ark_wait
+// CHECK: call @ark_load_acquire
+// All threads go the same way after it.
+// CHECK: call @ark_any
+// The leader reads what any thread wrote, and asks once.
+// CHECK-LABEL: func.func private @ark_stop
+// CHECK: gpu.barrier
+// CHECK: llvm.load %{{.+}} : !llvm.ptr -> i32
+// CHECK: call @ark_claim
 // CHECK-LABEL: func.func private @ark_load_acquire
 // CHECK: llvm.inline_asm has_side_effects "ld.acquire.gpu.u64 $0, [$1];", "=l,l,~{memory}"
 // CHECK-LABEL: func.func private @ark_add_release

@@ -1,0 +1,172 @@
+// A kernel that stays on the GPU between runs.
+//
+// All threads of a CTA wait for the ring of a doorbell together, and run what
+// GpuKernel.mlir has. docs/bundle.md describes the doorbell; offsets below are in
+// 64-bit words.
+
+func.func private @ark_add_release(%word: !llvm.ptr)
+func.func private @ark_any(%predicate: i1) -> i1
+func.func private @ark_is_leader() -> i1
+func.func private @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32
+func.func private @ark_load_acquire(%word: !llvm.ptr) -> i64
+func.func private @ark_load_relaxed(%word: !llvm.ptr) -> i64
+func.func private @ark_now() -> i64
+
+// Words of the host's memory, and what one lane hands to all others.
+func.func private @ark_load_host(%word: !llvm.ptr) -> i64
+func.func private @ark_store_host(%word: !llvm.ptr, %value: i64)
+func.func private @ark_store_release(%word: !llvm.ptr, %value: i64)
+
+// What a CTA runs: one run; or, where the context has a doorbell, one for every
+// ring. Gives 0, or the code of the abort.
+func.func private @ark_stay(%context: !llvm.ptr, %lane: i64) -> i32 {
+  %one = arith.constant 1 : i64
+  %zero = arith.constant 0 : i64
+  %good = arith.constant 0 : i32
+  %null = llvm.mlir.zero : !llvm.ptr
+  %doorbell_field = llvm.getelementptr %context[13] : (!llvm.ptr) -> !llvm.ptr, i64
+  %doorbell = llvm.load %doorbell_field : !llvm.ptr -> !llvm.ptr
+  %stays = llvm.icmp "ne" %doorbell, %null : !llvm.ptr
+  cf.cond_br %stays, ^await(%one : i64), ^run
+
+^await(%ring: i64):
+  %rung = func.call @ark_await_ring(%context, %doorbell, %lane, %ring)
+      : (!llvm.ptr, !llvm.ptr, i64, i64) -> i1
+  cf.cond_br %rung, ^look, ^finish(%good : i32)
+
+^look:
+  %iterations_field = llvm.getelementptr %context[8] : (!llvm.ptr) -> !llvm.ptr, i64
+  %iterations = llvm.load %iterations_field : !llvm.ptr -> i64
+  %closing = arith.cmpi eq, %iterations, %zero : i64
+  cf.cond_br %closing, ^finish(%good : i32), ^run
+
+// The one call of the loop over instructions, so that it is inlined here. What
+// is needed after it is read again: registers are short in it.
+^run:
+  %code = func.call @ark_kernel(%context, %lane) : (!llvm.ptr, i64) -> i32
+  %same_doorbell = llvm.load %doorbell_field : !llvm.ptr -> !llvm.ptr
+  %still_stays = llvm.icmp "ne" %same_doorbell, %null : !llvm.ptr
+  cf.cond_br %still_stays, ^agree, ^finish(%code : i32)
+
+^agree:
+  // Only some threads may have seen why the run ended.
+  %failed = arith.cmpi ne, %code, %good : i32
+  %any_failed = func.call @ark_any(%failed) : (i1) -> i1
+  cf.cond_br %any_failed, ^finish(%code : i32), ^answer
+
+^answer:
+  // No lane passes on the next ring before all have answered this one.
+  %number = func.call @ark_load_relaxed(%same_doorbell) : (!llvm.ptr) -> i64
+  func.call @ark_answer(%context, %same_doorbell, %lane, %number)
+      : (!llvm.ptr, !llvm.ptr, i64, i64) -> ()
+  %next = arith.addi %number, %one : i64
+  cf.br ^await(%next : i64)
+
+^finish(%result: i32):
+  return %result : i32
+}
+
+// Waits for ring number `ring`; whether it came, the same for all threads. Lane
+// 0 alone looks at the host's memory, and passes on what it saw. After as long
+// as a wait may last it tells all lanes to leave, so that nothing else on the
+// GPU waits for ever for a host that does not ring; one lane has to decide that.
+func.func private @ark_await_ring(%context: !llvm.ptr, %doorbell: !llvm.ptr, %lane: i64,
+                                  %ring: i64) -> i1 {
+  %zero = arith.constant 0 : i64
+  %leave = arith.constant -1 : i64
+  %yes = arith.constant true
+  %no = arith.constant false
+  %report_field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64
+  %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
+  %leads = func.call @ark_is_leader() : () -> i1
+  cf.cond_br %leads, ^choose, ^join(%no : i1)
+
+^choose:
+  %relays = arith.cmpi eq, %lane, %zero : i64
+  cf.cond_br %relays, ^start, ^poll
+
+^start:
+  %host_field = llvm.getelementptr %doorbell[16] : (!llvm.ptr) -> !llvm.ptr, i64
+  %host = llvm.load %host_field : !llvm.ptr -> !llvm.ptr
+  %timeout_field = llvm.getelementptr %context[9] : (!llvm.ptr) -> !llvm.ptr, i64
+  %timeout = llvm.load %timeout_field : !llvm.ptr -> i64
+  %begin = func.call @ark_now() : () -> i64
+  cf.br ^ask
+
+^ask:
+  %rings = func.call @ark_load_host(%host) : (!llvm.ptr) -> i64
+  %rung = arith.cmpi uge, %rings, %ring : i64
+  cf.cond_br %rung, ^pass(%ring, %yes : i64, i1), ^look
+
+^look:
+  %abort = func.call @ark_load_relaxed(%report) : (!llvm.ptr) -> i64
+  %aborted = arith.cmpi ne, %abort, %zero : i64
+  cf.cond_br %aborted, ^pass(%leave, %no : i64, i1), ^deadline
+
+^deadline:
+  %now = func.call @ark_now() : () -> i64
+  %waited = arith.subi %now, %begin : i64
+  %late = arith.cmpi ugt, %waited, %timeout : i64
+  cf.cond_br %late, ^pass(%leave, %no : i64, i1), ^ask
+
+^pass(%word: i64, %starts: i1):
+  func.call @ark_store_release(%doorbell, %word) : (!llvm.ptr, i64) -> ()
+  cf.br ^join(%starts : i1)
+
+^poll:
+  %passed = func.call @ark_load_acquire(%doorbell) : (!llvm.ptr) -> i64
+  %leaves = arith.cmpi eq, %passed, %leave : i64
+  cf.cond_br %leaves, ^join(%no : i1), ^compare
+
+^compare:
+  %came = arith.cmpi uge, %passed, %ring : i64
+  cf.cond_br %came, ^join(%yes : i1), ^poll
+
+^join(%mine: i1):
+  %result = func.call @ark_any(%mine) : (i1) -> i1
+  return %result : i1
+}
+
+// Says that the lane reads nothing more of a run. When all lanes have said so,
+// lane 0 tells the host.
+func.func private @ark_answer(%context: !llvm.ptr, %doorbell: !llvm.ptr, %lane: i64, %ring: i64) {
+  %zero = arith.constant 0 : i64
+  gpu.barrier
+  %leads = func.call @ark_is_leader() : () -> i1
+  cf.cond_br %leads, ^add, ^finish
+
+^add:
+  %answers = llvm.getelementptr %doorbell[8] : (!llvm.ptr) -> !llvm.ptr, i64
+  func.call @ark_add_release(%answers) : (!llvm.ptr) -> ()
+  %relays = arith.cmpi eq, %lane, %zero : i64
+  cf.cond_br %relays, ^start, ^finish
+
+^start:
+  %report_field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64
+  %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
+  %host_field = llvm.getelementptr %doorbell[16] : (!llvm.ptr) -> !llvm.ptr, i64
+  %host = llvm.load %host_field : !llvm.ptr -> !llvm.ptr
+  %lanes_field = llvm.getelementptr %doorbell[17] : (!llvm.ptr) -> !llvm.ptr, i64
+  %lanes = llvm.load %lanes_field : !llvm.ptr -> i64
+  %wanted = arith.muli %ring, %lanes : i64
+  cf.br ^poll
+
+^poll:
+  %seen = func.call @ark_load_acquire(%answers) : (!llvm.ptr) -> i64
+  %all = arith.cmpi uge, %seen, %wanted : i64
+  cf.cond_br %all, ^tell, ^look
+
+// A lane that gave up does not answer.
+^look:
+  %abort = func.call @ark_load_relaxed(%report) : (!llvm.ptr) -> i64
+  %aborted = arith.cmpi ne, %abort, %zero : i64
+  cf.cond_br %aborted, ^finish, ^poll
+
+^tell:
+  %host_answers = llvm.getelementptr %host[8] : (!llvm.ptr) -> !llvm.ptr, i64
+  func.call @ark_store_host(%host_answers, %ring) : (!llvm.ptr, i64) -> ()
+  cf.br ^finish
+
+^finish:
+  return
+}
