@@ -36,7 +36,11 @@ def input(name: str, shape: object, dtype: DType | str = fp32) -> Tensor:
 
 
 def placeholder(name: str, shape: object, dtype: DType | str = fp32) -> Tensor:
-    """Another name of :func:`input`."""
+    """Another name of :func:`input`.
+
+    Example:
+        >>> x = ark.placeholder("x", (4, 64), ark.fp32)
+    """
     return _argument("input", name, shape, dtype)
 
 

@@ -62,7 +62,11 @@ def all_reduce(x: Tensor, op: Reduction = "sum", name: str | None = None) -> Ten
 
 
 def all_gather(x: Tensor, axis: int, name: str | None = None) -> Tensor:
-    """The tensors of all ranks joined along one dimension, in order of rank."""
+    """The tensors of all ranks joined along one dimension, in order of rank.
+
+    Example:
+        >>> whole = ark.all_gather(part, axis=-1)
+    """
     world = _world("all_gather")
     source = as_tensor(x, "all_gather")
     number = as_axis(axis, source.ndim, "ark.all_gather")
@@ -72,7 +76,11 @@ def all_gather(x: Tensor, axis: int, name: str | None = None) -> Tensor:
 
 
 def reduce_scatter(x: Tensor, axis: int, op: Reduction = "sum", name: str | None = None) -> Tensor:
-    """Elementwise reduction over all ranks; rank r keeps part r along one dimension."""
+    """Elementwise reduction over all ranks; rank r keeps part r along one dimension.
+
+    Example:
+        >>> part = ark.reduce_scatter(x, axis=0)
+    """
     world = _world("reduce_scatter")
     source = as_tensor(x, "reduce_scatter")
     return emit(
@@ -87,7 +95,11 @@ def reduce_scatter(x: Tensor, axis: int, op: Reduction = "sum", name: str | None
 
 
 def all_to_all(x: Tensor, axis: int, name: str | None = None) -> Tensor:
-    """Part r along one dimension goes to rank r; the parts received take its place."""
+    """Part r along one dimension goes to rank r; the parts received take its place.
+
+    Example:
+        >>> y = ark.all_to_all(x, axis=0)
+    """
     world = _world("all_to_all")
     source = as_tensor(x, "all_to_all")
     number = as_axis(axis, source.ndim, "ark.all_to_all")
@@ -97,7 +109,11 @@ def all_to_all(x: Tensor, axis: int, name: str | None = None) -> Tensor:
 
 
 def broadcast(x: Tensor, root: int, name: str | None = None) -> Tensor:
-    """The tensor of rank `root`, on every rank. See also ``ark.broadcast_to``."""
+    """The tensor of rank `root`, on every rank. See also ``ark.broadcast_to``.
+
+    Example:
+        >>> y = ark.broadcast(x, root=0)
+    """
     world = _world("broadcast")
     source = as_tensor(x, "broadcast")
     rank = _peer(root, "broadcast", "root")

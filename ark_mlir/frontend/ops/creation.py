@@ -56,12 +56,20 @@ def full(shape: object, value: float, dtype: DType | str = fp32, name: str | Non
 
 
 def zeros(shape: object, dtype: DType | str = fp32, name: str | None = None) -> Tensor:
-    """A tensor of zeros; see :func:`full`."""
+    """A tensor of zeros; see :func:`full`.
+
+    Example:
+        >>> x = ark.zeros((4, 64), ark.bf16)
+    """
     return full(shape, 0, dtype, name)
 
 
 def ones(shape: object, dtype: DType | str = fp32, name: str | None = None) -> Tensor:
-    """A tensor of ones; see :func:`full`."""
+    """A tensor of ones; see :func:`full`.
+
+    Example:
+        >>> x = ark.ones((4, 64), ark.bf16)
+    """
     return full(shape, 1, dtype, name)
 
 

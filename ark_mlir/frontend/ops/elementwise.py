@@ -27,82 +27,146 @@ def _unary(op: str, op_class: Any, x: Tensor, name: str | None) -> Tensor:
 
 
 def abs(x: Tensor, name: str | None = None) -> Tensor:
-    """Absolute value of numbers. The least signed integer stays as it is."""
+    """Absolute value of numbers. The least signed integer stays as it is.
+
+    Example:
+        >>> y = ark.abs(x)
+    """
     return _unary("abs", dialect.AbsOp, x, name)
 
 
 def neg(x: Tensor, name: str | None = None) -> Tensor:
-    """Negation of numbers; integers wrap."""
+    """Negation of numbers; integers wrap.
+
+    Example:
+        >>> y = ark.neg(x)
+    """
     return _unary("neg", dialect.NegOp, x, name)
 
 
 def exp(x: Tensor, name: str | None = None) -> Tensor:
-    """Exponential of floats."""
+    """Exponential of floats.
+
+    Example:
+        >>> y = ark.exp(x)
+    """
     return _unary("exp", dialect.ExpOp, x, name)
 
 
 def log(x: Tensor, name: str | None = None) -> Tensor:
-    """Natural logarithm of floats."""
+    """Natural logarithm of floats.
+
+    Example:
+        >>> y = ark.log(x)
+    """
     return _unary("log", dialect.LogOp, x, name)
 
 
 def sqrt(x: Tensor, name: str | None = None) -> Tensor:
-    """Square root of floats."""
+    """Square root of floats.
+
+    Example:
+        >>> y = ark.sqrt(x)
+    """
     return _unary("sqrt", dialect.SqrtOp, x, name)
 
 
 def rsqrt(x: Tensor, name: str | None = None) -> Tensor:
-    """Reciprocal of the square root of floats."""
+    """Reciprocal of the square root of floats.
+
+    Example:
+        >>> y = ark.rsqrt(x)
+    """
     return _unary("rsqrt", dialect.RsqrtOp, x, name)
 
 
 def reciprocal(x: Tensor, name: str | None = None) -> Tensor:
-    """Reciprocal of floats."""
+    """Reciprocal of floats.
+
+    Example:
+        >>> y = ark.reciprocal(x)
+    """
     return _unary("reciprocal", dialect.ReciprocalOp, x, name)
 
 
 def sin(x: Tensor, name: str | None = None) -> Tensor:
-    """Sine of floats, in radians."""
+    """Sine of floats, in radians.
+
+    Example:
+        >>> y = ark.sin(x)
+    """
     return _unary("sin", dialect.SinOp, x, name)
 
 
 def cos(x: Tensor, name: str | None = None) -> Tensor:
-    """Cosine of floats, in radians."""
+    """Cosine of floats, in radians.
+
+    Example:
+        >>> y = ark.cos(x)
+    """
     return _unary("cos", dialect.CosOp, x, name)
 
 
 def tanh(x: Tensor, name: str | None = None) -> Tensor:
-    """Hyperbolic tangent of floats."""
+    """Hyperbolic tangent of floats.
+
+    Example:
+        >>> y = ark.tanh(x)
+    """
     return _unary("tanh", dialect.TanhOp, x, name)
 
 
 def erf(x: Tensor, name: str | None = None) -> Tensor:
-    """Error function of floats."""
+    """Error function of floats.
+
+    Example:
+        >>> y = ark.erf(x)
+    """
     return _unary("erf", dialect.ErfOp, x, name)
 
 
 def relu(x: Tensor, name: str | None = None) -> Tensor:
-    """Maximum of numbers with zero."""
+    """Maximum of numbers with zero.
+
+    Example:
+        >>> y = ark.relu(x)
+    """
     return _unary("relu", dialect.ReluOp, x, name)
 
 
 def sigmoid(x: Tensor, name: str | None = None) -> Tensor:
-    """``1 / (1 + exp(-x))`` of floats."""
+    """``1 / (1 + exp(-x))`` of floats.
+
+    Example:
+        >>> y = ark.sigmoid(x)
+    """
     return _unary("sigmoid", dialect.SigmoidOp, x, name)
 
 
 def silu(x: Tensor, name: str | None = None) -> Tensor:
-    """``x * sigmoid(x)`` of floats."""
+    """``x * sigmoid(x)`` of floats.
+
+    Example:
+        >>> y = ark.silu(x)
+    """
     return _unary("silu", dialect.SiluOp, x, name)
 
 
 def copy(x: Tensor, name: str | None = None) -> Tensor:
-    """The same values in a buffer of their own, for any dtype."""
+    """The same values in a buffer of their own, for any dtype.
+
+    Example:
+        >>> y = ark.copy(x)
+    """
     return _unary("copy", dialect.CopyOp, x, name)
 
 
 def logical_not(x: Tensor, name: str | None = None) -> Tensor:
-    """Whether `x` is false: of numbers, whether they are zero."""
+    """Whether `x` is false: of numbers, whether they are zero.
+
+    Example:
+        >>> kept = ark.logical_not(masked)
+    """
     return emit("logical_not", dialect.LogicalNotOp, name, operand=_truth(x, "logical_not"))
 
 
@@ -113,6 +177,9 @@ def gelu(
 
     Args:
         approximate: ``"tanh"`` for the usual approximation, ``"none"`` for the exact form.
+
+    Example:
+        >>> y = ark.gelu(x, approximate="none")
     """
     if approximate not in ("tanh", "none"):
         raise invalid(f'approximate must be "tanh" or "none", not {approximate!r}', "ark.gelu")
@@ -162,32 +229,56 @@ def _logical(op: str, op_class: Any, a: object, b: object, name: str | None) -> 
 
 def add(a: Operand, b: Operand, name: str | None = None) -> Tensor:
     """Sum. As all binary ops: tensors of one dtype whose shapes broadcast; one of the two
-    may be a number or an array. Integers wrap; of bools it is :func:`logical_or`."""
+    may be a number or an array. Integers wrap; of bools it is :func:`logical_or`.
+
+    Example:
+        >>> y = ark.add(a, b)
+    """
     return _binary("add", dialect.AddOp, a, b, name)
 
 
 def sub(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """Difference; operands as :func:`add`."""
+    """Difference; operands as :func:`add`.
+
+    Example:
+        >>> y = ark.sub(a, b)
+    """
     return _binary("sub", dialect.SubOp, a, b, name)
 
 
 def mul(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """Product; operands as :func:`add`. Of bools it is :func:`logical_and`."""
+    """Product; operands as :func:`add`. Of bools it is :func:`logical_and`.
+
+    Example:
+        >>> y = ark.mul(a, b)
+    """
     return _binary("mul", dialect.MulOp, a, b, name)
 
 
 def div(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """Quotient; operands as :func:`add`. Integers truncate toward zero."""
+    """Quotient; operands as :func:`add`. Integers truncate toward zero.
+
+    Example:
+        >>> y = ark.div(a, b)
+    """
     return _binary("div", dialect.DivOp, a, b, name)
 
 
 def maximum(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """The greater one, NaN if either is; operands as :func:`add`."""
+    """The greater one, NaN if either is; operands as :func:`add`.
+
+    Example:
+        >>> y = ark.maximum(a, b)
+    """
     return _binary("maximum", dialect.MaximumOp, a, b, name)
 
 
 def minimum(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """The lesser one, NaN if either is; operands as :func:`add`."""
+    """The lesser one, NaN if either is; operands as :func:`add`.
+
+    Example:
+        >>> y = ark.minimum(a, b)
+    """
     return _binary("minimum", dialect.MinimumOp, a, b, name)
 
 
@@ -196,6 +287,9 @@ def pow(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
     Integers wrap, and a negative power of one is what the quotient truncates to: zero, but of
     one and minus one (of zero, too).
+
+    Example:
+        >>> y = ark.pow(a, b)
     """
     base, exponent = as_pair(a, b, "pow")
     if base.dtype.is_integer and exponent.dtype is base.dtype:
@@ -224,12 +318,20 @@ def _integer_power(base: Tensor, exponent: Tensor, known: int | None, name: str 
 
 def logical_and(a: Operand, b: Operand, name: str | None = None) -> Tensor:
     """Whether both are true, or numbers that are not zero; operands broadcast, and need not have
-    one dtype."""
+    one dtype.
+
+    Example:
+        >>> mask = ark.logical_and(a, b)
+    """
     return _logical("logical_and", dialect.LogicalAndOp, a, b, name)
 
 
 def logical_or(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """Whether either is true; operands as :func:`logical_and`."""
+    """Whether either is true; operands as :func:`logical_and`.
+
+    Example:
+        >>> mask = ark.logical_or(a, b)
+    """
     return _logical("logical_or", dialect.LogicalOrOp, a, b, name)
 
 
@@ -240,32 +342,56 @@ def _compare(predicate: str, op: str, a: object, b: object, name: str | None) ->
 
 
 def equal(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """``a == b`` as a bool tensor; operands as :func:`add`."""
+    """``a == b`` as a bool tensor; operands as :func:`add`.
+
+    Example:
+        >>> mask = ark.equal(a, b)
+    """
     return _compare("eq", "equal", a, b, name)
 
 
 def not_equal(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """``a != b`` as a bool tensor; operands as :func:`add`."""
+    """``a != b`` as a bool tensor; operands as :func:`add`.
+
+    Example:
+        >>> mask = ark.not_equal(a, b)
+    """
     return _compare("ne", "not_equal", a, b, name)
 
 
 def less(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """``a < b`` as a bool tensor; operands as :func:`add`."""
+    """``a < b`` as a bool tensor; operands as :func:`add`.
+
+    Example:
+        >>> mask = ark.less(a, b)
+    """
     return _compare("lt", "less", a, b, name)
 
 
 def less_equal(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """``a <= b`` as a bool tensor; operands as :func:`add`."""
+    """``a <= b`` as a bool tensor; operands as :func:`add`.
+
+    Example:
+        >>> mask = ark.less_equal(a, b)
+    """
     return _compare("le", "less_equal", a, b, name)
 
 
 def greater(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """``a > b`` as a bool tensor; operands as :func:`add`."""
+    """``a > b`` as a bool tensor; operands as :func:`add`.
+
+    Example:
+        >>> mask = ark.greater(a, b)
+    """
     return _compare("gt", "greater", a, b, name)
 
 
 def greater_equal(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """``a >= b`` as a bool tensor; operands as :func:`add`."""
+    """``a >= b`` as a bool tensor; operands as :func:`add`.
+
+    Example:
+        >>> mask = ark.greater_equal(a, b)
+    """
     return _compare("ge", "greater_equal", a, b, name)
 
 

@@ -52,7 +52,11 @@ def reduce_sum(
 def reduce_mean(
     x: Tensor, axis: object = None, keepdims: bool = True, name: str | None = None
 ) -> Tensor:
-    """Mean of floats over dimensions; arguments as :func:`reduce_sum`."""
+    """Mean of floats over dimensions; arguments as :func:`reduce_sum`.
+
+    Example:
+        >>> mean = ark.reduce_mean(x, axis=-1, keepdims=False)
+    """
     return _reduce("reduce_mean", dialect.ReduceMeanOp, x, axis, keepdims, name)
 
 
@@ -60,7 +64,11 @@ def reduce_max(
     x: Tensor, axis: object = None, keepdims: bool = True, name: str | None = None
 ) -> Tensor:
     """Maximum over dimensions, NaN if any is; arguments as :func:`reduce_sum`. Of bools it is
-    whether any is true."""
+    whether any is true.
+
+    Example:
+        >>> peaks = ark.reduce_max(x, axis=-1)
+    """
     if as_tensor(x, "reduce_max").dtype is bool_:
         return cast(reduce_max(cast(x, uint8), axis, keepdims), bool_, name)
     return _reduce("reduce_max", dialect.ReduceMaxOp, x, axis, keepdims, name)
@@ -70,7 +78,11 @@ def reduce_min(
     x: Tensor, axis: object = None, keepdims: bool = True, name: str | None = None
 ) -> Tensor:
     """Minimum over dimensions, NaN if any is; arguments as :func:`reduce_sum`. Of bools it is
-    whether all are true."""
+    whether all are true.
+
+    Example:
+        >>> least = ark.reduce_min(x, axis=(0, 1))
+    """
     if as_tensor(x, "reduce_min").dtype is bool_:
         return cast(reduce_min(cast(x, uint8), axis, keepdims), bool_, name)
     return _reduce("reduce_min", dialect.ReduceMinOp, x, axis, keepdims, name)
@@ -90,7 +102,11 @@ def argmax(x: Tensor, axis: int = -1, name: str | None = None) -> Tensor:
 
 
 def softmax(x: Tensor, axis: int = -1, name: str | None = None) -> Tensor:
-    """``exp(x - max) / sum(exp(x - max))`` of floats along one dimension."""
+    """``exp(x - max) / sum(exp(x - max))`` of floats along one dimension.
+
+    Example:
+        >>> weights = ark.softmax(scores, axis=-1)
+    """
     source = as_tensor(x, "softmax")
     number = as_axis(axis, source.ndim, "ark.softmax")
     return emit("softmax", dialect.SoftmaxOp, name, operand=source, axis=number)
@@ -129,6 +145,9 @@ def rmsnorm(
 
     Args:
         weight: a vector of the last extent and of the dtype of `x`, or None.
+
+    Example:
+        >>> y = ark.rmsnorm(x, weight, eps=1e-6)
     """
     return emit(
         "rmsnorm",

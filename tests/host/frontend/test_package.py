@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import inspect
 import pickle
 import subprocess
 import sys
@@ -32,6 +33,13 @@ def test_import_is_cheap_and_loads_nothing() -> None:
     foreign, count = out.splitlines()
     assert foreign == "{'ark_mlir'}"
     assert int(count) < 100
+
+
+def test_every_public_function_shows_how_it_is_called() -> None:
+    functions = {n: getattr(ark, n) for n in ark.__all__ if inspect.isfunction(getattr(ark, n))}
+    assert len(functions) > 80
+    silent = [n for n, f in functions.items() if f"{n}(" not in (f.__doc__ or "")]
+    assert silent == []
 
 
 def test_dtypes_and_errors_need_no_compiled_part() -> None:
