@@ -70,6 +70,18 @@ class Tables:
         return np.isin(self.instructions[:, 0], (Opcode.WAIT, Opcode.BARRIER))
 
     @cached_property
+    def packets(self) -> list[tuple[int, NDArray[np.int64]]]:
+        """What waits that are told by packets look at: for every arrival the instruction, and
+        the rows of `operands` for the first and the last packet, ``[2, 2]``."""
+        found = (self.instructions[:, 0] == Opcode.WAIT) & (self.instructions[:, 3] != 0)
+        return [
+            (index, self.operands[row : row + 2])
+            for index in np.flatnonzero(found).tolist()
+            for first, arrivals in [self.instructions[index, [3, 2]].tolist()]
+            for row in range(first, first + 2 * arrivals, 2)
+        ]
+
+    @cached_property
     def predicted_ns(self) -> int:
         """When the last instruction is predicted to end."""
         return int(self.timeline.sum(axis=1).max(initial=0))
@@ -206,8 +218,39 @@ class _Checks:
         self._refuse(
             "instructions", self._tables.waits & (b < 1), "waits for less than one arrival"
         )
-        unused = np.where((code == Opcode.SIGNAL) | stops, b, 0) | np.where(on_task, 0, c)
+        told = self._told_by_packets()
+        unused = np.where((code == Opcode.SIGNAL) | stops, b, 0)
+        unused = unused | np.where(on_task | told, 0, c)
         self._refuse("instructions", unused != 0, "an unused field is not zero")
+        self._refuse(
+            "instructions", told & (code == Opcode.SIGNAL) & (c != 1), "says more than that"
+        )
+        waits = told & (code == Opcode.WAIT)
+        rows_end = c.astype(np.int64) + 2 * b.astype(np.int64)
+        beyond = waits & ((c < 0) | (rows_end > len(self._tables.operands)))
+        self._refuse("instructions", beyond, "its packets are not in the table of operands")
+        self._refuse("instructions", self._without_packets(), "waits for no packets")
+
+    def _told_by_packets(self) -> NDArray[np.bool_]:
+        """Signals and waits whose semaphore is told by packets and not by a counter."""
+        kinds = [semaphore.handoff for semaphore in self._manifest.semaphores] or [""]
+        rows = self._tables.instructions
+        on_semaphore = np.isin(rows[:, 0], (Opcode.SIGNAL, Opcode.WAIT)) & (rows[:, 3] != 0)
+        return on_semaphore & (np.array(kinds)[np.where(on_semaphore, rows[:, 1], 0)] == "packet")
+
+    def _without_packets(self) -> NDArray[np.bool_]:
+        """Waits whose rows of operands are not the first and the last packet of every arrival:
+        the kernel would look outside of the arena."""
+        wrong = np.zeros(len(self._tables.instructions), np.bool_)
+        for index, packets in self._tables.packets:
+            slots, offsets = packets[:, 0], packets[:, 1]
+            wrong[index] |= bool(
+                slots.any()
+                or (offsets % 8).any()
+                or offsets[0] > offsets[1]
+                or offsets[1] + 8 > self._manifest.arena
+            )
+        return wrong
 
     def _flags(self) -> list[int]:
         """Slots of the states that can end a launch."""
@@ -257,6 +300,11 @@ class _Checks:
             "instructions",
             waits & (rows[:, 2] < arriving),
             "waits for fewer arrivals than its semaphore gets in an iteration",
+        )
+        self._refuse(
+            "instructions",
+            self._told_by_packets() & waits & (rows[:, 2] > arriving),
+            "waits for more packets than are put",
         )
 
     def timeline(self) -> None:

@@ -99,7 +99,7 @@ class RankDriver(CpuDriver):
 
         def clear(words: Words) -> None:
             if _is_stale(words):
-                kernel.counters[:] = 0
+                kernel.clear()
                 # If a rank does not get to hear of it, the next turn begins like this again.
                 self._dirty, self.epoch = True, 0
             kernel.report[:] = 0
@@ -135,7 +135,7 @@ class RankDriver(CpuDriver):
         epoch = self.epoch + (int(kernel.report[6]) or run.launch.iterations)
         arrivals = [semaphore.arrivals for semaphore in kernel.bundle.manifest.semaphores]
         expected = np.array([epoch * count % (1 << 64) for count in arrivals], np.uint64)
-        return bool((kernel.counters == expected).all())
+        return bool((kernel.arrivals(self.epoch) == expected).all())
 
     def _settle(self, lanes: Lanes, run: Run) -> dict[int, int]:
         """After a run that failed: waits for all lanes of all ranks to be out of the kernel, so

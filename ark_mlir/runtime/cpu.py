@@ -97,6 +97,30 @@ class Kernel:
         self.status = np.ndarray((abi.STATUS_WORDS,), np.int64, words, 64)
         self.tables = {name: _aligned(bundle.sections[name]) for name in _TABLES}
 
+    def clear(self) -> None:
+        """As new, after a run that failed: packets of it must not be taken for later ones."""
+        self.counters[:] = 0
+        if self.bundle.tables.packets:
+            self.arena.bytes[:] = 0
+
+    def arrivals(self, epoch: int) -> NDArray[np.uint64]:
+        """The counters of all semaphores; of those that are told by packets what a counter
+        would say. `epoch` is that of the launch, no more than 2^32 iterations ago."""
+        counters = np.array(self.counters)
+        instructions = self.bundle.tables.instructions
+        # Several waits of one semaphore look at the same packets.
+        counted: set[tuple[int, int]] = set()
+        for index, rows in self.bundle.tables.packets:
+            semaphore, (first, last) = int(instructions[index, 1]), rows[:, 1].tolist()
+            if (semaphore, first) in counted:
+                continue
+            counted.add((semaphore, first))
+            words = self.arena.bytes[first : last + 8].view(np.uint32)[1::2]
+            # A packet that is to come has the number of the iteration before.
+            ahead = (words - np.uint32(epoch % (1 << 32))).astype(np.int32)
+            counters[semaphore] += np.uint64((epoch + int(ahead.min())) % (1 << 64))
+        return counters
+
 
 _TABLES = ("instructions", "lanes", "tasks", "operands")
 
@@ -253,7 +277,7 @@ class CpuDriver:
         """Makes the words that lanes share what they are at the begin of a run."""
         del launch
         if self._dirty:
-            kernel.counters[:] = 0
+            kernel.clear()
             self.epoch = 0
         kernel.report[:] = 0
         kernel.status[:] = 0
@@ -385,7 +409,7 @@ class CpuDriver:
             (0,) * len(run.kernel.bundle.tables.lanes) if stays else codes,
             Stop(*report[:6]),
             Fault(*status),
-            np.array(run.kernel.counters),
+            run.kernel.arrivals(self.epoch) if report[0] else np.array(run.kernel.counters),
             self.epoch,
             report[6] or run.launch.iterations,
             run.trace,

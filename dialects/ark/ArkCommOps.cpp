@@ -120,3 +120,38 @@ LogicalResult RecvOp::verify() {
 }
 
 LogicalResult ChannelOpenOp::verify() { return checkPeer(getLoc(), getPeer()); }
+
+// packet_c1
+static LogicalResult checkPacket(Loc loc, Type element) {
+  if (element.isIntOrFloat() && element.getIntOrFloatBitWidth() <= 32)
+    return success();
+  return emitOptionalError(loc, "a packet holds no ", element,
+                           ", of more than 32 bits (packet_c1)");
+}
+
+LogicalResult ChannelPutPacketOp::verify() {
+  return checkPacket(getLoc(), tensorType(getOperand()).getElementType());
+}
+
+LogicalResult ChannelReadPacketOp::verify() {
+  return checkPacket(getLoc(), tensorType(getResult()).getElementType());
+}
+
+LogicalResult PackPacketOp::inferReturnTypes(MLIRContext *context, Loc loc,
+                                             Adaptor adaptor, Types &types) {
+  RankedTensorType type = tensorType(adaptor.getOperand());
+  types.push_back(type.clone(IntegerType::get(context, 64)));
+  return checkPacket(loc, type.getElementType());
+}
+
+LogicalResult UnpackPacketOp::inferReturnTypes(MLIRContext *, Loc loc,
+                                               Adaptor adaptor, Types &types) {
+  RankedTensorType type = tensorType(adaptor.getOperand());
+  // packet_c2
+  if (!type.getElementType().isSignlessInteger(64))
+    return emitOptionalError(loc, type, " holds no packets (packet_c2)");
+  if (failed(checkPacket(loc, adaptor.getDtype())))
+    return failure();
+  types.push_back(type.clone(adaptor.getDtype()));
+  return success();
+}

@@ -163,9 +163,60 @@ def Ark_ChannelGetOp : Ark_ChannelTakeBaseOp<"get"> {
 }
 def Ark_ChannelPutPacketOp : Ark_ChannelPutBaseOp<"put_packet"> {
   let summary = "Copies a small tensor to the peer as packets that carry the epoch";
+  let description = [{
+    - (packet_c1) elements have at most 32 bits.
+  }];
+  let hasVerifier = 1;
 }
 def Ark_ChannelReadPacketOp : Ark_ChannelTakeBaseOp<"read_packet"> {
   let summary = "The next tensor that the peer put as packets, when its epoch arrives";
+  let description = [{
+    - (packet_c1) elements have at most 32 bits.
+  }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Packets
+//===----------------------------------------------------------------------===//
+//
+// What the primitives become when the programs of all ranks are one. A packet
+// is a word of 64 bits that is written at once: who sees the epoch of this
+// iteration in it has the data as well, and no counter has to say so.
+
+def Ark_PackPacketOp
+    : Ark_GraphOp<"pack_packet", [DeclareOpInterfaceMethods<Ark_ElementwiseOpInterface>]> {
+  let summary = "Every element as a packet: its bits below the epoch";
+  let description = [{
+    Bits 0 to 31 are those of the element, bits 32 to 63 the epoch of the iteration.
+
+    - (packet_c1) elements have at most 32 bits.
+
+    ```mlir
+    %1 = ark.pack_packet %0 : (tensor<4xf32>) -> tensor<4xi64>
+    ```
+  }];
+  let arguments = (ins Ark_Tensor:$operand);
+  let assemblyFormat = "$operand attr-dict `:` functional-type(operands, results)";
+}
+
+def Ark_UnpackPacketOp
+    : Ark_GraphOp<"unpack_packet", [DeclareOpInterfaceMethods<Ark_ElementwiseOpInterface>]> {
+  let summary = "The elements in packets that have arrived";
+  let description = [{
+    It looks at no epoch: the hand-off before it does.
+
+    - (packet_c1) elements have at most 32 bits.
+    - (packet_c2) the operand holds words of 64 bits.
+
+    ```mlir
+    %1 = ark.unpack_packet %0 to f32 : (tensor<4xi64>) -> tensor<4xf32>
+    ```
+  }];
+  let arguments = (ins Ark_Tensor:$operand, TypeAttr:$dtype);
+  let assemblyFormat = [{
+    $operand `to` $dtype attr-dict `:` functional-type(operands, results)
+  }];
 }
 
 #endif // ARK_COMM_OPS_TD

@@ -83,7 +83,7 @@ LogicalResult ArkDialect::verifyRegionArgAttribute(Operation *op,
     return isa<FloatAttr, IntegerAttr>(value) ? success() : fail("a number");
   if (name == kMaxAttr)
     return isa<IntegerAttr>(value) ? success() : fail("an integer");
-  if (name == kStopAttr)
+  if (name == kStopAttr || name == kPacketsAttr)
     return isa<UnitAttr>(value) ? success() : fail("a unit");
   if (name == kValueAttr)
     return isa<ElementsAttr>(value) ? success() : fail("a tensor literal");

@@ -35,6 +35,8 @@ def Ark_Dialect : Dialect {
     static constexpr llvm::StringLiteral kInitAttr = "ark.init";
     static constexpr llvm::StringLiteral kMaxAttr = "ark.max";
     static constexpr llvm::StringLiteral kStopAttr = "ark.stop";
+    /// On an argument of a body: its words are packets.
+    static constexpr llvm::StringLiteral kPacketsAttr = "ark.packets";
     static constexpr llvm::StringLiteral kValueAttr = "ark.value";
     static constexpr llvm::StringLiteral kTargetAttr = "ark.target";
     static constexpr llvm::StringLiteral kStageAttr = "ark.stage";

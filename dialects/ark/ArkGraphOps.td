@@ -211,7 +211,9 @@ def Ark_MaximumOp : Ark_BinaryOp<"maximum", Ark_NumberTensor, [Commutative]> {
 def Ark_MinimumOp : Ark_BinaryOp<"minimum", Ark_NumberTensor, [Commutative]> {
   let summary = "The lesser one; NaN if either is";
 }
-def Ark_PowOp : Ark_BinaryOp<"pow", Ark_FloatTensor> { let summary = "Power"; }
+def Ark_PowOp : Ark_BinaryOp<"pow"> {
+  let summary = "Power; that of integers wraps, and is zero where it would be a fraction";
+}
 def Ark_LogicalAndOp : Ark_BinaryOp<"logical_and", Ark_BoolTensor, [Commutative]> {
   let summary = "Logical and";
 }

@@ -257,4 +257,14 @@ def Ark_CheckIndexOp : Ark_Op<"check_index"> {
   let assemblyFormat = "$index `below` $bound attr-dict";
 }
 
+def Ark_EpochOp : Ark_Op<"epoch", [Pure]> {
+  let summary = "The number of the iteration, which the packets put in it carry";
+  let description = [{
+    It counts from one, over all launches, and wraps around. No two iterations that follow each
+    other have the same, nor has memory that was never written.
+  }];
+  let results = (outs I32:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+}
+
 #endif // ARK_TASK_OPS_TD

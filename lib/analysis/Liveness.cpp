@@ -2,6 +2,7 @@
 
 #include "lib/analysis/Liveness.h"
 
+#include "lib/analysis/Packets.h"
 #include "lib/support/BufferView.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -109,6 +110,8 @@ FailureOr<Liveness> Liveness::compute(ProgramOp program) {
         touching.push_back(access.task);
       if (access.task == touching.front() && !access.isWrite)
         intermediate.writtenFirst = false;
+      intermediate.isExclusive |=
+          access.isWrite && putsPackets(tasks[access.task]);
       common &= liveness.predecessors[access.task];
     }
     liveness.intermediates.push_back(std::move(intermediate));
@@ -118,6 +121,8 @@ FailureOr<Liveness> Liveness::compute(ProgramOp program) {
 }
 
 bool Liveness::mayShare(unsigned first, unsigned second) const {
+  if (intermediates[first].isExclusive || intermediates[second].isExclusive)
+    return false;
   auto isBefore = [&](unsigned earlier, unsigned later) {
     return llvm::all_of(intermediates[earlier].tasks, [&](unsigned task) {
       return precedesAll[later].test(task);

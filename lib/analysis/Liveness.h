@@ -18,6 +18,9 @@ struct Intermediate {
   SmallVector<unsigned> tasks;
   /// Where the first of them is in program order, it fills the buffer.
   bool writtenFirst = false;
+  /// Packets: what the last iteration left in them must not be taken for those
+  /// of this one, so that nothing else may ever lie there.
+  bool isExclusive = false;
 };
 
 /// When the intermediates of a bufferised program are in use, under the partial
@@ -40,7 +43,7 @@ public:
   }
 
   /// Whether every task that touches the one intermediate precedes every task
-  /// that touches the other.
+  /// that touches the other, and neither has its bytes for itself.
   bool mayShare(unsigned first, unsigned second) const;
 
   /// The most bytes of intermediates that are in use at a time when tasks run

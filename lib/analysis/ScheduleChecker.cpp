@@ -3,6 +3,7 @@
 #include "lib/analysis/ScheduleChecker.h"
 #include "lib/analysis/CheckerCells.h"
 #include "lib/analysis/CheckerExecution.h"
+#include "lib/analysis/CheckerPackets.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
@@ -379,7 +380,8 @@ FailureOr<ScheduleProof> mlir::ark::checkSchedule(ScheduleOp schedule) {
   Execution execution(schedule);
   // Ends: otherwise there are no clocks to compare.
   if (failed(execution.run()) ||
-      failed(checkFinalBarrier(execution.getLanes())))
+      failed(checkFinalBarrier(execution.getLanes())) ||
+      failed(checkPackets(schedule, execution.getLanes())))
     return failure();
   return RaceChecker(schedule, execution).run();
 }

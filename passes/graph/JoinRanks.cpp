@@ -60,6 +60,9 @@ private:
   FailureOr<bool> advance(Cursor &cursor);
   FailureOr<bool> take(Cursor &cursor, Operation *op);
   Value put(Cursor &cursor, Operation *op, Value operand);
+  Value read(Cursor &cursor, ChannelReadPacketOp op, Value packets);
+  GroupOp createGroup(Cursor &cursor, Operation *op, StringRef what,
+                      const Twine &suffix, Value operand, Type type);
   void copyOp(Cursor &cursor, Operation *op);
   DictionaryAttr addRank(DictionaryAttr plan, int64_t rank);
   StringAttr getName(const Cursor &cursor, StringRef name);
@@ -122,25 +125,56 @@ static Route getRoute(const Cursor &cursor, Operation *op, bool isPut) {
   return isPut ? Route(cursor.rank, peer, tag) : Route(peer, cursor.rank, tag);
 }
 
-/// A group of the sender's writes what the receiver's ops read.
-Value Joiner::put(Cursor &cursor, Operation *op, Value operand) {
-  auto open = op->getOperand(0).getDefiningOp<ChannelOpenOp>();
+/// A group of one op of a channel, whose body is still to be filled.
+GroupOp Joiner::createGroup(Cursor &cursor, Operation *op, StringRef what,
+                            const Twine &suffix, Value operand, Type type) {
   StringRef base = getUserName(op->getLoc());
-  StringRef what = op->getName().stripDialect().split('.').second;
-  std::string name =
-      getUniqueName(getName(cursor, base.empty() ? what : base).getValue() +
-                    ".to" + Twine(open.getPeer()));
+  std::string name = getUniqueName(
+      getName(cursor, base.empty() ? what : base).getValue() + suffix);
   auto plan = op->getAttrOfType<DictionaryAttr>(ArkDialect::kPlanAttr);
-  auto group = GroupOp::create(builder, op->getLoc(), operand.getType(),
+  auto group = GroupOp::create(builder, op->getLoc(), type,
                                builder.getStringAttr(name), operand,
                                /*tile=*/nullptr, addRank(plan, cursor.rank));
   group->setAttr("ops", builder.getStrArrayAttr({what}));
-  OpBuilder::InsertionGuard guard(builder);
   Block &body = group.getBody().emplaceBlock();
   body.addArgument(operand.getType(), op->getLoc());
+  return group;
+}
+
+/// A group of the sender's writes what the receiver's ops read. Packets are one
+/// vCTA's: who waits for them looks at all of them.
+Value Joiner::put(Cursor &cursor, Operation *op, Value operand) {
+  auto open = op->getOperand(0).getDefiningOp<ChannelOpenOp>();
+  bool packs = isa<ChannelPutPacketOp>(op);
+  auto type = cast<RankedTensorType>(operand.getType());
+  auto made = packs ? type.clone(builder.getI64Type()) : type;
+  GroupOp group = createGroup(cursor, op, packs ? "put_packet" : "put",
+                              ".to" + Twine(open.getPeer()), operand, made);
+  if (packs)
+    group.setTile(made.getShape());
+  OpBuilder::InsertionGuard guard(builder);
+  Block &body = group.getBody().front();
   builder.setInsertionPointToStart(&body);
-  Value copy = CopyOp::create(builder, op->getLoc(), body.getArgument(0));
-  YieldOp::create(builder, op->getLoc(), copy);
+  Value argument = body.getArgument(0);
+  Value result =
+      packs ? PackPacketOp::create(builder, op->getLoc(), argument).getResult()
+            : CopyOp::create(builder, op->getLoc(), argument).getResult();
+  YieldOp::create(builder, op->getLoc(), result);
+  return group.getResult(0);
+}
+
+/// A group of the receiver's takes the values out of packets.
+Value Joiner::read(Cursor &cursor, ChannelReadPacketOp op, Value packets) {
+  auto open = op.getChannel().getDefiningOp<ChannelOpenOp>();
+  auto type = cast<RankedTensorType>(op.getResult().getType());
+  GroupOp group = createGroup(cursor, op, "read_packet",
+                              ".from" + Twine(open.getPeer()), packets, type);
+  OpBuilder::InsertionGuard guard(builder);
+  Block &body = group.getBody().front();
+  builder.setInsertionPointToStart(&body);
+  Value values = UnpackPacketOp::create(
+      builder, op.getLoc(), body.getArgument(0), type.getElementType());
+  YieldOp::create(builder, op.getLoc(), values);
   return group.getResult(0);
 }
 
@@ -161,17 +195,20 @@ FailureOr<bool> Joiner::take(Cursor &cursor, Operation *op) {
     return false;
   Message message = box.messages.front();
   box.messages.pop_front();
-  if (!isSameForm(message.put, op) ||
-      message.value.getType() != op->getResult(0).getType()) {
+  Type putType = message.put->getOperand(1).getType();
+  if (!isSameForm(message.put, op) || putType != op->getResult(0).getType()) {
     InFlightDiagnostic diagnostic =
         op->emitError("takes ")
         << op->getResult(0).getType() << " by '" << op->getName()
-        << "' where its peer put " << message.value.getType() << " by '"
+        << "' where its peer put " << putType << " by '"
         << message.put->getName() << "' (channel_c1)";
     diagnostic.attachNote(message.put->getLoc()) << "put here";
     return diagnostic;
   }
-  cursor.mapping.map(op->getResult(0), message.value);
+  auto packets = dyn_cast<ChannelReadPacketOp>(op);
+  cursor.mapping.map(op->getResult(0),
+                     packets ? read(cursor, packets, message.value)
+                             : message.value);
   return true;
 }
 

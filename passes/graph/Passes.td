@@ -52,7 +52,8 @@ def ExpandCollectivesPass : Pass<"ark-expand-collectives", "::mlir::ark::Program
     `ark.all_to_all` sends every part straight to its rank. `auto` takes one shot
     up to `one-shot-bytes` (times two over the ranks, since a rank sends to all
     others; always among two), two shots up to `two-shot-bytes`, else the ring.
-    Messages of at most `packet-bytes` are packets, others are put and signalled.
+    Messages of at most `packet-bytes`, of elements of at most 32 bits, are packets; others are
+    put and signalled.
 
     Sums of floats are taken in f32 and rounded once, in order of rank, so that
     one shot and two shots give the same bits on every rank; the ring adds part `r`
@@ -116,7 +117,8 @@ def JoinRanksPass : Pass<"ark-join-ranks", "::mlir::ModuleOp"> {
     becomes
     ```mlir
     ark.program @p(%x: tensor<4xf32> {...name = "rank0/x"}) -> ... attributes {world_size = 2} {
-      %y = ark.group "rank0/put_packet.to1" (%a = %x) attributes {plan = {rank = 0}} : ...
+      %p = ark.group "rank0/put_packet.to1" (%a = %x) attributes {plan = {rank = 0}, ...} : ...  // ark.pack_packet
+      %y = ark.group "rank1/read_packet.from0" (%a = %p) attributes {plan = {rank = 1}} : ...    // ark.unpack_packet
       %0 = ark.group "rank1/relu" (%a = %y) attributes {plan = {rank = 1}} : ...
     ```
   }];

@@ -60,8 +60,9 @@ public:
   Value makeEmpty(RankedTensorType type);
 
 private:
+  /// Small enough to go as packets, and of elements that one holds.
   bool isPacket(RankedTensorType type) const {
-    return getBytes(type) <= packetBytes;
+    return getBytes(type) <= packetBytes && type.getElementTypeBitWidth() <= 32;
   }
   Value open(int64_t peer, int64_t tag);
   Value combine(Value left, Value right, ReductionKind kind);

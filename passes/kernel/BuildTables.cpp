@@ -2,6 +2,7 @@
 
 #include "dialects/ark/ArkOps.h"
 #include "lib/analysis/CostModel.h"
+#include "lib/analysis/Packets.h"
 #include "lib/analysis/Timeline.h"
 #include "lib/support/BufferView.h"
 #include "passes/kernel/KernelAbi.h"
@@ -41,6 +42,7 @@ private:
   LogicalResult addTasks();
   LogicalResult addTask(TaskOp task);
   void addSemaphores();
+  LogicalResult addPackets(const ExpandedSchedule &expanded);
   LogicalResult addLanes();
   bool addItem(const LaneItem &item);
   bool addStop(const LaneItem &item);
@@ -69,6 +71,9 @@ private:
   std::optional<int64_t> stopSlot, stopTask;
   llvm::MapVector<StringAttr, int64_t> bodyNumbers;
   SmallVector<int64_t> arrivals;
+  /// Of every semaphore the first row of its packets in the table of operands;
+  /// 0 where a counter is what its waiters look at.
+  SmallVector<int64_t> packetRows;
 
   SmallVector<Attribute> buffers, tasks, bodies, semaphores;
   SmallVector<int32_t> taskTable, instructions, lanes;
@@ -270,6 +275,41 @@ void TableBuilder::addSemaphores() {
   }
 }
 
+/// The first and the last packet of every arrival at semaphores of kind
+/// `packet`. A GPU has counters for these, too.
+LogicalResult TableBuilder::addPackets(const ExpandedSchedule &expanded) {
+  packetRows.assign(expanded.semaphores.size(), 0);
+  TargetAttr target = findTarget(program);
+  if (target && target.isGpu())
+    return success();
+  SmallVector<TaskOp> tasks(program.getBody().getOps<TaskOp>());
+  std::vector<SmallVector<TaskOp>> putters(expanded.semaphores.size());
+  for (const ExpandedLane &lane : expanded.lanes) {
+    TaskOp last;
+    for (const LaneItem &item : lane.items) {
+      if (item.isRun())
+        last = tasks[item.index];
+      else if (item.kind == LaneItem::Kind::Signal)
+        putters[item.index].push_back(last);
+    }
+  }
+  for (auto [index, semaphore] : llvm::enumerate(expanded.semaphores)) {
+    if (SemaphoreOp(semaphore).getHandoff() != HandoffKind::Packet)
+      continue;
+    packetRows[index] = getNumOperands();
+    for (TaskOp putter : putters[index]) {
+      if (!putter || findPacketObstacle(putter))
+        return SemaphoreOp(semaphore).emitOpError(
+            "is told by packets, and is signalled after something else");
+      FailureOr<BufferView> view = resolveBufferView(putter.getOuts().front());
+      for (int64_t offset :
+           {view->byteOffset, view->getByteEnd() - view->elementBytes})
+        operands.append({kArenaSlot, offset});
+    }
+  }
+  return success();
+}
+
 void TableBuilder::addInstruction(abi::Opcode opcode, int64_t a, int64_t b,
                                   int64_t c) {
   for (int64_t field : {static_cast<int64_t>(opcode), a, b, c})
@@ -287,11 +327,13 @@ bool TableBuilder::addItem(const LaneItem &item) {
     return true;
   case LaneItem::Kind::Signal:
     ++numSignals;
-    addInstruction(abi::Opcode::Signal, item.index);
+    addInstruction(abi::Opcode::Signal, item.index, 0,
+                   packetRows[item.index] > 0);
     return true;
   case LaneItem::Kind::Wait:
     ++numWaits;
-    addInstruction(abi::Opcode::Wait, item.index, arrivals[item.index]);
+    addInstruction(abi::Opcode::Wait, item.index, arrivals[item.index],
+                   packetRows[item.index]);
     return true;
   case LaneItem::Kind::Barrier:
     ++numBarriers;
@@ -319,6 +361,8 @@ LogicalResult TableBuilder::addLanes() {
   if (failed(times))
     return failure();
   ExpandedSchedule expanded(schedule);
+  if (failed(addPackets(expanded)))
+    return failure();
   for (auto [lane, laneTimes] : llvm::zip_equal(expanded.lanes, times->lanes)) {
     lanes.push_back(lane.sm);
     lanes.push_back(getNumInstructions());

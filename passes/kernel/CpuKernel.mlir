@@ -129,6 +129,10 @@ func.func private @ark_iterate(%context: !llvm.ptr, %lane: i64) -> i32 {
   %iterations_field = llvm.getelementptr %context[8] : (!llvm.ptr) -> !llvm.ptr, i64
   %iterations = llvm.load %iterations_field : !llvm.ptr -> i64
 
+  %status_field = llvm.getelementptr %context[11] : (!llvm.ptr) -> !llvm.ptr, i64
+  %status = llvm.load %status_field : !llvm.ptr -> !llvm.ptr
+  %round_word = llvm.getelementptr %status[4] : (!llvm.ptr) -> !llvm.ptr, i64
+
   %lane_offset = arith.muli %lane, %lane_fields : i64
   %lane_row = llvm.getelementptr %lanes[%lane_offset] : (!llvm.ptr, i64) -> !llvm.ptr, i32
   %first_field = llvm.getelementptr %lane_row[1] : (!llvm.ptr) -> !llvm.ptr, i32
@@ -156,6 +160,8 @@ func.func private @ark_iterate(%context: !llvm.ptr, %lane: i64) -> i32 {
 ^begin:
   // Arrivals of a semaphore by the end of this iteration, per arrival.
   %round = arith.addi %epoch, %next_iteration : i64
+  // The same from all lanes: the barrier between iterations has let none behind.
+  llvm.store %round, %round_word atomic monotonic {alignment = 8 : i64} : i64, !llvm.ptr
   // Every iteration writes over what the one before recorded: any may be the last.
   %record = func.call @ark_traced() : () -> i1
   cf.br ^instruction(%first : i64)
@@ -200,6 +206,11 @@ func.func private @ark_iterate(%context: !llvm.ptr, %lane: i64) -> i32 {
   cf.br ^step
 
 ^signal:
+  // Packets have said so themselves.
+  %is_told = arith.cmpi ne, %c, %zero : i64
+  cf.cond_br %is_told, ^step, ^count
+
+^count:
   func.call @ark_signal(%context, %a) : (!llvm.ptr, i64) -> ()
   cf.br ^step
 
@@ -213,9 +224,23 @@ func.func private @ark_iterate(%context: !llvm.ptr, %lane: i64) -> i32 {
   cf.br ^wait
 
 ^wait:
+  %is_counted = arith.cmpi eq, %c, %zero : i64
+  cf.cond_br %is_counted, ^wait_counter, ^wait_packets
+
+^wait_counter:
   %target = arith.muli %round, %b : i64
-  %code = func.call @ark_wait(%context, %lane, %index, %a, %target)
-      : (!llvm.ptr, i64, i64, i64, i64) -> i32
+  %counter = func.call @ark_counter(%context, %a) : (!llvm.ptr, i64) -> !llvm.ptr
+  %counter_code = func.call @ark_wait(%context, %lane, %index, %a, %counter, %zero, %target,
+                                      %target, %zero)
+      : (!llvm.ptr, i64, i64, i64, !llvm.ptr, i64, i64, i64, i64) -> i32
+  cf.br ^waited(%counter_code : i32)
+
+^wait_packets:
+  %packets_code = func.call @ark_wait_packets(%context, %lane, %index, %a, %b, %c, %round)
+      : (!llvm.ptr, i64, i64, i64, i64, i64, i64) -> i32
+  cf.br ^waited(%packets_code : i32)
+
+^waited(%code: i32):
   %failed = arith.cmpi ne, %code, %good : i32
   cf.cond_br %failed, ^finish(%code : i32), ^step
 
@@ -250,26 +275,26 @@ func.func private @ark_signal(%context: !llvm.ptr, %semaphore: i64) {
   return
 }
 
-// Waits until a counter reaches the target. Gives 0, or the code of the abort.
+// Waits until what a word holds above its lowest `shift` bits reaches the
+// target. Gives 0, or the code of the abort. A hang is reported as that of a
+// counter that should be `expected` and lacks so many arrivals besides this word.
 //
 // It spins for a microsecond or two, for hand-offs between cores that run, and
 // rests from then on.
 func.func private @ark_wait(%context: !llvm.ptr, %lane: i64, %instruction: i64, %semaphore: i64,
-                            %target: i64) -> i32 {
+                            %word: !llvm.ptr, %shift: i64, %target: i64, %expected: i64,
+                            %lacking: i64) -> i32 {
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64
   %spins = arith.constant 50 : i64
   %good = arith.constant 0 : i32
 
-  %counter = func.call @ark_counter(%context, %semaphore) : (!llvm.ptr, i64) -> !llvm.ptr
   %report_field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64
   %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
   cf.br ^spin(%zero : i64)
 
 ^spin(%spin: i64):
-  %seen = llvm.load %counter atomic acquire {alignment = 8 : i64} : !llvm.ptr -> i64
-  // The difference is right even after the counter has wrapped.
-  %missing = arith.subi %target, %seen : i64
+  %missing = func.call @ark_missing(%word, %shift, %target) : (!llvm.ptr, i64, i64) -> i64
   %arrived = arith.cmpi sle, %missing, %zero : i64
   cf.cond_br %arrived, ^finish(%good : i32), ^spin_abort
 
@@ -292,8 +317,7 @@ func.func private @ark_wait(%context: !llvm.ptr, %lane: i64, %instruction: i64, 
   cf.br ^poll
 
 ^poll:
-  %seen_now = llvm.load %counter atomic acquire {alignment = 8 : i64} : !llvm.ptr -> i64
-  %missing_now = arith.subi %target, %seen_now : i64
+  %missing_now = func.call @ark_missing(%word, %shift, %target) : (!llvm.ptr, i64, i64) -> i64
   %arrived_now = arith.cmpi sle, %missing_now, %zero : i64
   cf.cond_br %arrived_now, ^finish(%good : i32), ^poll_abort
 
@@ -315,12 +339,97 @@ func.func private @ark_wait(%context: !llvm.ptr, %lane: i64, %instruction: i64, 
   cf.br ^poll
 
 ^hang:
-  %hang_code = func.call @ark_report_hang(%report, %lane, %instruction, %semaphore, %seen_now, %target)
+  %missing_here = arith.shrsi %missing_now, %shift : i64
+  %missing_all = arith.addi %missing_here, %lacking : i64
+  %seen_now = arith.subi %expected, %missing_all : i64
+  %hang_code = func.call @ark_report_hang(%report, %lane, %instruction, %semaphore, %seen_now, %expected)
       : (!llvm.ptr, i64, i64, i64, i64, i64) -> i32
   cf.br ^finish(%hang_code : i32)
 
 ^finish(%code: i32):
   return %code : i32
+}
+
+// How far a word is from its target, in its highest bits: positive where it has
+// to wait. The difference is right even after the word has wrapped.
+func.func private @ark_missing(%word: !llvm.ptr, %shift: i64, %target: i64) -> i64 {
+  %seen = llvm.load %word atomic acquire {alignment = 8 : i64} : !llvm.ptr -> i64
+  %value = arith.shrui %seen, %shift : i64
+  %missing = arith.subi %target, %value : i64
+  %scaled = arith.shli %missing, %shift : i64
+  return %scaled : i64
+}
+
+// Waits until all packets of a semaphore carry the number of this iteration.
+// From row `first` on, the table of operands has the first and the last packet
+// of each of its `arrivals`.
+func.func private @ark_wait_packets(%context: !llvm.ptr, %lane: i64, %instruction: i64,
+                                    %semaphore: i64, %arrivals: i64, %first: i64,
+                                    %round: i64) -> i32 {
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %two = arith.constant 2 : i64
+  %eight = arith.constant 8 : i64
+  %flag_shift = arith.constant 32 : i64
+  %good = arith.constant 0 : i32
+
+  %buffers = llvm.load %context : !llvm.ptr -> !llvm.ptr
+  %operands_field = llvm.getelementptr %context[4] : (!llvm.ptr) -> !llvm.ptr, i64
+  %operands = llvm.load %operands_field : !llvm.ptr -> !llvm.ptr
+  %expected = arith.muli %round, %arrivals : i64
+  cf.br ^arrival(%zero : i64)
+
+^arrival(%index: i64):
+  %more = arith.cmpi ult, %index, %arrivals : i64
+  cf.cond_br %more, ^range, ^finish(%good : i32)
+
+^range:
+  %next_index = arith.addi %index, %one : i64
+  %lacking = arith.subi %arrivals, %next_index : i64
+  %pair = arith.muli %index, %two : i64
+  %row = arith.addi %first, %pair : i64
+  %field = arith.muli %row, %two : i64
+  %slot_field = llvm.getelementptr %operands[%field] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+  %slot = llvm.load %slot_field : !llvm.ptr -> i64
+  %begin_field = llvm.getelementptr %slot_field[1] : (!llvm.ptr) -> !llvm.ptr, i64
+  %begin = llvm.load %begin_field : !llvm.ptr -> i64
+  %last_field = llvm.getelementptr %slot_field[3] : (!llvm.ptr) -> !llvm.ptr, i64
+  %last = llvm.load %last_field : !llvm.ptr -> i64
+  %buffer_field = llvm.getelementptr %buffers[%slot] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.ptr
+  %buffer = llvm.load %buffer_field : !llvm.ptr -> !llvm.ptr
+  cf.br ^packet(%begin : i64)
+
+^packet(%offset: i64):
+  %beyond = arith.cmpi ugt, %offset, %last : i64
+  cf.cond_br %beyond, ^arrival(%next_index : i64), ^look
+
+^look:
+  %next_offset = arith.addi %offset, %eight : i64
+  %word = llvm.getelementptr %buffer[%offset] : (!llvm.ptr, i64) -> !llvm.ptr, i8
+  %missing = func.call @ark_missing(%word, %flag_shift, %round) : (!llvm.ptr, i64, i64) -> i64
+  %here = arith.cmpi eq, %missing, %zero : i64
+  cf.cond_br %here, ^packet(%next_offset : i64), ^await
+
+^await:
+  %code = func.call @ark_wait(%context, %lane, %instruction, %semaphore, %word, %flag_shift, %round,
+                              %expected, %lacking)
+      : (!llvm.ptr, i64, i64, i64, !llvm.ptr, i64, i64, i64, i64) -> i32
+  %failed = arith.cmpi ne, %code, %good : i32
+  cf.cond_br %failed, ^finish(%code : i32), ^packet(%next_offset : i64)
+
+^finish(%result: i32):
+  return %result : i32
+}
+
+// The number of the iteration, as packets carry it.
+func.func private @ark_epoch(%status: memref<4xi64>) -> i32 {
+  %address = memref.extract_aligned_pointer_as_index %status : memref<4xi64> -> index
+  %address_i64 = arith.index_cast %address : index to i64
+  %words = llvm.inttoptr %address_i64 : i64 to !llvm.ptr
+  %round_word = llvm.getelementptr %words[4] : (!llvm.ptr) -> !llvm.ptr, i64
+  %round = llvm.load %round_word atomic monotonic {alignment = 8 : i64} : !llvm.ptr -> i64
+  %epoch = arith.trunci %round : i64 to i32
+  return %epoch : i32
 }
 
 // Records which wait gave up, unless another lane did before. Gives the code

@@ -20,6 +20,8 @@ inline constexpr llvm::StringLiteral kEntry = "ark_kernel";
 inline constexpr llvm::StringLiteral kRun = "ark_run";
 /// Records an index out of range.
 inline constexpr llvm::StringLiteral kReportIndex = "ark_report_index";
+/// Gives the number of the iteration.
+inline constexpr llvm::StringLiteral kEpochFunction = "ark_epoch";
 /// Attribute of an outlined task: the function of its body.
 inline constexpr llvm::StringLiteral kBodyAttr = "body";
 /// Attribute of a body of a GPU: how many vCTAs a run has, if all SMs share.

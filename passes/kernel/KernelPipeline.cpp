@@ -15,6 +15,7 @@ void ark::buildKernelPipeline(OpPassManager &pm,
   pm.addPass(createBuildTablesPass());
   pm.addPass(createBuildKernelPass({options.trace}));
   pm.addPass(createLowerCheckIndexPass());
+  pm.addPass(createLowerEpochPass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
   pm.addPass(createVerifyKernelPass());

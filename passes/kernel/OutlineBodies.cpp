@@ -2,6 +2,7 @@
 
 #include "dialects/ark/ArkOps.h"
 #include "lib/analysis/CostModel.h"
+#include "lib/analysis/Packets.h"
 #include "lib/support/BufferView.h"
 #include "passes/kernel/KernelAbi.h"
 #include "passes/kernel/Passes.h"
@@ -121,6 +122,9 @@ func::FuncOp Outliner::createFunction() {
       function.setArgAttr(argument, LLVM::LLVMDialect::getAlignAttrName(),
                           builder.getI64IntegerAttr(getAlignment(view)));
   }
+  if (!isForGpu && !findPacketObstacle(task))
+    function.setArgAttr(function.getNumArguments() - 1, ArkDialect::kPacketsAttr,
+                        builder.getUnitAttr());
   if (isForGpu)
     function->setAttr(abi::kRunAttr, builder.getI64IntegerAttr(llvm::divideCeil(
                                          task.getNumVCTAs(), target.getSms())));

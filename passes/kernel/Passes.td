@@ -161,6 +161,24 @@ def LowerCheckIndexPass : Pass<"ark-lower-check-index", "::mlir::ModuleOp"> {
   ];
 }
 
+def LowerEpochPass : Pass<"ark-lower-epoch", "::mlir::ModuleOp"> {
+  let summary = "Read the number of the iteration where packets are put";
+  let description = [{
+    On `cpu` it lies behind the body's `%status`. On a GPU packets are handed over by a
+    counter, and their epoch is a constant.
+
+    ```mlir
+    %epoch = ark.epoch : i32
+    // =>
+    %epoch = func.call @ark_epoch(%status) : (memref<4xi64>) -> i32
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect",
+    "::mlir::func::FuncDialect",
+  ];
+}
+
 def VerifyKernelPass : Pass<"ark-verify-kernel", "::mlir::ModuleOp"> {
   let summary = "Check that the output of the kernel stage is complete";
   let description = [{

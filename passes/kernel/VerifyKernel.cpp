@@ -38,6 +38,8 @@ private:
   LogicalResult verifyTasks();
   LogicalResult verifyInstructions();
   bool isStop(int64_t slot);
+  bool isToldByPackets(abi::Opcode opcode, int64_t semaphore, int64_t arrivals,
+                       int64_t c);
   LogicalResult verifyLanes();
   LogicalResult verifyOperands();
   LogicalResult verifyOperandsOf(int64_t task, int64_t body, int64_t firstRow);
@@ -177,6 +179,30 @@ bool KernelVerifier::isStop(int64_t slot) {
          getNumber(buffer, "bytes") == 4;
 }
 
+/// Whether field `c` of a signal says that packets do, or that of a wait names
+/// the rows of operands where they lie: the first and the last one, twice for
+/// every arrival.
+bool KernelVerifier::isToldByPackets(abi::Opcode opcode, int64_t semaphore,
+                                     int64_t arrivals, int64_t c) {
+  auto entry = cast<DictionaryAttr>(kernel.getSemaphores()[semaphore]);
+  auto handoff = entry.getAs<StringAttr>("handoff");
+  if (!handoff || handoff != stringifyHandoffKind(HandoffKind::Packet))
+    return false;
+  if (opcode == abi::Opcode::Signal)
+    return c == 1;
+  SmallVector<int64_t> rows = getValues<int64_t>(kernel.getOperandsAttr());
+  if (opcode != abi::Opcode::Wait || c < 0 ||
+      2 * (c + 2 * arrivals) > static_cast<int64_t>(rows.size()))
+    return false;
+  for (int64_t row = c; row < c + 2 * arrivals; row += 2) {
+    int64_t first = rows[2 * row + 1], last = rows[2 * row + 3];
+    if (rows[2 * row] != 0 || rows[2 * row + 2] != 0 || first % 8 != 0 ||
+        last % 8 != 0 || first > last || last + 8 > kernel.getArena())
+      return false;
+  }
+  return true;
+}
+
 LogicalResult KernelVerifier::verifyInstructions() {
   SmallVector<int32_t> rows = getValues<int32_t>(kernel.getInstructions());
   int64_t numTasks = kernel.getTasks().size();
@@ -190,8 +216,9 @@ LogicalResult KernelVerifier::verifyInstructions() {
     else if (good && opcode == abi::Opcode::Stop)
       good = b == 0 && c == 0 && isStop(a);
     else if (good)
-      good = a < numSemaphores && c == 0 &&
-             (opcode == abi::Opcode::Signal ? b == 0 : b > 0);
+      good = a < numSemaphores &&
+             (opcode == abi::Opcode::Signal ? b == 0 : b > 0) &&
+             (c == 0 || isToldByPackets(opcode, a, b, c));
     if (!good)
       return kernel.emitOpError("instruction ")
              << row / 4 << " is not valid: [" << rows[row] << ", " << a << ", "

@@ -222,7 +222,7 @@ static bool isAllowedInBody(Operation *op) {
   if (isa<memref::AllocOp, memref::ReallocOp, memref::DeallocOp,
           memref::CopyOp>(op))
     return false;
-  return isa<CheckIndexOp, YieldOp>(op) || isSignChange(op) ||
+  return isa<CheckIndexOp, EpochOp, YieldOp>(op) || isSignChange(op) ||
          isa<arith::ArithDialect, linalg::LinalgDialect, math::MathDialect,
              memref::MemRefDialect, scf::SCFDialect, vector::VectorDialect>(
              op->getDialect());

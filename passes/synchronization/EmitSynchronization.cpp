@@ -2,6 +2,8 @@
 
 #include "passes/synchronization/EmitSynchronization.h"
 
+#include "lib/analysis/Packets.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -110,14 +112,9 @@ int64_t SynchronizationEmitter::getRank(ItemRef item) {
          static_cast<int64_t>(op.getSms());
 }
 
-static bool isPacket(TaskOp task) {
-  ArrayAttr ops = task.getOpsAttr();
-  return ops && ops.size() == 1 &&
-         ops[0] == StringAttr::get(task.getContext(), "put_packet");
-}
-
 /// What one rank hands to another is a matter of its own: its stores must reach
-/// another device before the signal does, or carry their epoch themselves.
+/// another device before the signal does, or carry their epoch themselves. That
+/// tells a waiter enough where what it waits for is packets alone.
 HandoffKind SynchronizationEmitter::getKind(const PlannedSemaphore &semaphore) {
   if (semaphore.isBarrier)
     return HandoffKind::Barrier;
@@ -128,7 +125,8 @@ HandoffKind SynchronizationEmitter::getKind(const PlannedSemaphore &semaphore) {
       !llvm::any_of(semaphore.waits, isElsewhere))
     return HandoffKind::Counter;
   bool arePackets = llvm::all_of(semaphore.signals, [&](ItemRef item) {
-    return isPacket(dependences.getTask(schedule.getItem(item).index));
+    TaskOp task = dependences.getTask(schedule.getItem(item).index);
+    return !findPacketObstacle(task);
   });
   return arePackets ? HandoffKind::Packet : HandoffKind::Peer;
 }

@@ -82,6 +82,8 @@ static void addLoweringToLLVM(OpPassManager &pm) {
   pm.addPass(ark::createSetLinkagePass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
+  // When addresses are seen to come from the argument.
+  pm.addPass(ark::createReleasePacketsPass());
 }
 
 void ark::buildCpuLowering(OpPassManager &pm, int64_t vectorLanes) {

@@ -172,6 +172,24 @@ def WidenBooleansPass : Pass<"ark-widen-booleans", "::mlir::ModuleOp"> {
   ];
 }
 
+def ReleasePacketsPass : Pass<"ark-release-packets", "::mlir::ModuleOp"> {
+  let summary = "Store packets at once, after all that came before";
+  let description = [{
+    A reader that sees the epoch in a packet sees its data, and what the lane of the writer
+    did before: the store is atomic and releases. The body has one, and its packets
+    are the argument that carries `ark.packets`.
+
+    ```mlir
+    llvm.store %packet, %address : i64, !llvm.ptr
+    // =>
+    llvm.store %packet, %address atomic release {alignment = 8 : i64} : i64, !llvm.ptr
+    ```
+  }];
+  let statistics = [
+    Statistic<"numReleased", "released", "Stores changed">,
+  ];
+}
+
 def SetLinkagePass : Pass<"ark-set-linkage", "::mlir::ModuleOp"> {
   let summary = "Keep all functions of a kernel but its entry inside of the object";
   let description = [{

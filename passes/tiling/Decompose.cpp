@@ -51,7 +51,7 @@ struct DecomposePass : ark::impl::DecomposePassBase<DecomposePass> {
     target.addLegalDialect<affine::AffineDialect, arith::ArithDialect,
                            linalg::LinalgDialect, math::MathDialect,
                            tensor::TensorDialect>();
-    target.addLegalOp<CheckIndexOp, GroupOp, TileOffsetOp, YieldOp,
+    target.addLegalOp<CheckIndexOp, EpochOp, GroupOp, TileOffsetOp, YieldOp,
                       UnrealizedConversionCastOp>();
     for (auto group : getOperation().getBody().getOps<GroupOp>()) {
       recordOps(group);

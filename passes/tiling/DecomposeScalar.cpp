@@ -253,6 +253,69 @@ static Value emitCast(Scalars s, Value x, Type from, Type to) {
 }
 
 //===----------------------------------------------------------------------===//
+// Powers
+//===----------------------------------------------------------------------===//
+
+/// By squaring, a step for every bit that an exponent may have. A negative
+/// power is zero, but of one and minus one.
+static Value emitIntegerPower(Scalars s, Value base, Value exponent) {
+  Type type = base.getType();
+  Value zero = s.number(type, 0), one = s.number(type, 1);
+  unsigned bits = type.getIntOrFloatBitWidth() - (s.isUnsigned ? 0 : 1);
+  Value rest = s.isUnsigned ? exponent : emitAbs(s, exponent);
+  Value result = one, square = base;
+  for (unsigned bit = 0; bit < bits; ++bit) {
+    Value isOdd =
+        s.compare(ComparePredicate::NE,
+                  arith::AndIOp::create(s.builder, s.loc, rest, one), zero);
+    result = s.select(isOdd, s.mul(result, square), result);
+    rest = arith::ShRUIOp::create(s.builder, s.loc, rest, one);
+    square = s.mul(square, square);
+  }
+  if (s.isUnsigned)
+    return result;
+  Value isUnit = arith::OrIOp::create(
+      s.builder, s.loc, s.compare(ComparePredicate::EQ, base, one),
+      s.compare(ComparePredicate::EQ, base, s.number(type, -1)));
+  Value isBelow = s.compare(ComparePredicate::LT, exponent, zero);
+  return s.select(isBelow, s.select(isUnit, result, zero), result);
+}
+
+//===----------------------------------------------------------------------===//
+// Packets
+//===----------------------------------------------------------------------===//
+
+static Value toBits(Scalars s, Value x) {
+  unsigned width = x.getType().getIntOrFloatBitWidth();
+  return arith::BitcastOp::create(s.builder, s.loc,
+                                  s.builder.getIntegerType(width), x);
+}
+
+/// `x` has the compute type of `element`, the type of the tensor.
+static Value emitPackPacket(Scalars s, Value x, Type element) {
+  Type word = s.builder.getI64Type();
+  if (isa<FloatType>(element))
+    x = toBits(s, convertScalar(s.builder, s.loc, x, element));
+  Value data = arith::ExtUIOp::create(s.builder, s.loc, word, x);
+  Value epoch = EpochOp::create(s.builder, s.loc, s.builder.getI32Type());
+  Value flag = arith::ExtUIOp::create(s.builder, s.loc, word, epoch);
+  Value high =
+      arith::ShLIOp::create(s.builder, s.loc, flag, s.number(word, 32));
+  return arith::OrIOp::create(s.builder, s.loc, high, data);
+}
+
+static Value emitUnpackPacket(Scalars s, Value packet, Type element) {
+  Type bits = s.builder.getIntegerType(element.getIntOrFloatBitWidth());
+  Value data = arith::TruncIOp::create(s.builder, s.loc, bits, packet);
+  if (!isa<FloatType>(element))
+    return data;
+  return convertScalar(
+      s.builder, s.loc,
+      arith::BitcastOp::create(s.builder, s.loc, element, data),
+      getComputeType(element));
+}
+
+//===----------------------------------------------------------------------===//
 // All ops
 //===----------------------------------------------------------------------===//
 
@@ -292,6 +355,10 @@ Value ark::emitScalar(OpBuilder &builder, Operation *op, ValueRange operands) {
       .Case([&](CopyOp) { return a; })
       .Case(
           [&](CastOp cast) { return emitCast(s, a, element, cast.getDtype()); })
+      .Case([&](PackPacketOp) { return emitPackPacket(s, a, element); })
+      .Case([&](UnpackPacketOp unpack) {
+        return emitUnpackPacket(s, a, unpack.getDtype());
+      })
       .Case([&](AddOp) { return s.add(a, b); })
       .Case([&](SubOp) { return s.sub(a, b); })
       .Case([&](MulOp) { return s.mul(a, b); })
@@ -302,7 +369,9 @@ Value ark::emitScalar(OpBuilder &builder, Operation *op, ValueRange operands) {
       .Case([&](MinimumOp) {
         return emitExtremum(builder, op->getLoc(), a, b, false, isUnsigned);
       })
-      .Case([&](PowOp) {
+      .Case([&](PowOp) -> Value {
+        if (!isa<FloatType>(a.getType()))
+          return emitIntegerPower(s, a, b);
         return math::PowFOp::create(builder, op->getLoc(), a, b);
       })
       .Case([&](LogicalAndOp) {

@@ -2,6 +2,7 @@
 
 #include "lib/analysis/BodyCost.h"
 #include "lib/analysis/CostModel.h"
+#include "lib/analysis/Packets.h"
 #include "lib/analysis/Regions.h"
 #include "passes/tiling/MergeTasks.h"
 #include "passes/tiling/Passes.h"
@@ -257,6 +258,9 @@ static int64_t countBodyOps(TaskOp task) {
 }
 
 bool TaskFuser::fuse(TaskOp first, TaskOp &second, MergeKind kind) {
+  // Another rank waits for packets: they leave as soon as they can, and alone.
+  if (putsPackets(first) || putsPackets(second))
+    return false;
   if (kind == MergeKind::Pairwise
           ? first.getGrid() != second.getGrid()
           : !isRepeatable(first, second) || first.getInPlace())

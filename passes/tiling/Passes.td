@@ -213,7 +213,7 @@ def VerifyTilingPass : Pass<"ark-verify-tiling", "::mlir::ark::ProgramOp"> {
     - (tiling_c3) every result of the program is a result of its own of a task, and
       no state.
     - (tiling_c4) bodies hold `linalg`, `tensor`, `arith`, `math`, `affine.apply`,
-      `affine.min` and `ark.check_index` only, on tensors.
+      `affine.min`, `ark.check_index` and `ark.epoch` only, on tensors.
     - (tiling_c5) no task reads a state after the task that updates it.
 
     Changes nothing.

@@ -65,8 +65,8 @@ static LogicalResult verifyBody(TaskOp task) {
     bool known =
         isa<linalg::LinalgDialect, tensor::TensorDialect, arith::ArithDialect,
             math::MathDialect>(op->getDialect()) ||
-        isa<affine::AffineApplyOp, affine::AffineMinOp, CheckIndexOp, YieldOp,
-            UnrealizedConversionCastOp>(op);
+        isa<affine::AffineApplyOp, affine::AffineMinOp, CheckIndexOp, EpochOp,
+            YieldOp, UnrealizedConversionCastOp>(op);
     bool onBuffers =
         llvm::any_of(op->getOperandTypes(), llvm::IsaPred<BaseMemRefType>);
     if (known && !onBuffers)

@@ -19,7 +19,7 @@
 // CHECK-NEXT: ark.signal @"rank0/put_packet.to1"
 // CHECK: ark.lane sms = [2, 3]
 // CHECK: ark.wait @"rank0/put_packet.to1"
-// CHECK-NEXT: ark.run "rank1/add" [0, 1]
+// CHECK-NEXT: ark.run "rank1/read_packet.from0+rank1/add" [0, 1]
 
 // KERNEL: ark.kernel @p0
 // KERNEL-SAME: ranks = 2 : i64

@@ -319,3 +319,30 @@ def test_worlds_that_are_not_whole() -> None:
         ark.compile(programs, target="cpu:1", collectives="tree")
     with pytest.raises(ark.UnsupportedError, match="several ranks are made for cpu"):
         ark.compile(programs, target="cuda:sm_90a")
+
+
+@pytest.mark.parametrize("size", [2, 3, 8])
+def test_packets_are_those_of_their_iteration(size: int) -> None:
+    """What was put in an iteration is not taken in the next one, whoever is faster."""
+    iterations = 50
+
+    def build(rank: int) -> ark.Program:
+        with ark.Program("count", rank=rank, world_size=size) as program:
+            total = ark.state("total", (7,), ark.int32)
+            own = total + (rank + 1) * ark.input("x", (7,), ark.int32)
+            new = ark.update(total, ark.all_reduce(own), (0,))
+            ark.output("y", ark.all_reduce(ark.cast(new, ark.uint8), "max"))
+        return program
+
+    programs = [build(rank) for rank in range(size)]
+    x = np.arange(7, dtype=np.int32)
+    expected = np.zeros(7, np.int32)
+    with ark.compile(programs, target="cpu:1", collectives="one-shot") as world:
+        kinds = {semaphore.handoff for semaphore in world.bundle.manifest.semaphores}
+        assert kinds == {"packet", "barrier"}
+        for launch in (1, iterations, 3):
+            outputs = world.run([{"x": x} for _ in programs], iterations=launch)
+            for _ in range(launch):
+                expected = size * expected + size * (size + 1) // 2 * x
+            for output in outputs:
+                np.testing.assert_array_equal(output["y"], expected.astype(np.uint8))

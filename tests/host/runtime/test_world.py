@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -124,13 +124,28 @@ def test_a_rank_with_bad_data(world: ark.World) -> None:
     good(world)
 
 
-def test_a_rank_that_hangs(world: ark.World) -> None:
-    """A lane of rank 0 waits for one signal more than the others ever give."""
-    bundle = world.bundle
+def wait_for_more_signals(bundle: Bundle) -> dict[str, bytes]:
+    """At its last barrier, a lane of rank 0 waits for one signal more than the others give."""
     rows = np.array(bundle.tables.instructions)
-    first, last = bundle.tables.lanes[0, 1:].tolist()
-    rows[first + np.argmax(bundle.tables.waits[first:last]), 2] += 1
-    sections = {**bundle.sections, "instructions": rows.tobytes()}
+    rows[bundle.tables.lanes[0, 2] - 1, 2] += 1
+    return {"instructions": rows.tobytes()}
+
+
+def wait_for_more_packets(bundle: Bundle) -> dict[str, bytes]:
+    """A lane of rank 0 waits for a packet that nobody puts: the word behind those of rank 1."""
+    operands = np.array(bundle.tables.operands)
+    wait = bundle.tables.instructions[bundle.tables.packets[0][0]]
+    operands[wait[3] + 1, 1] += 8
+    return {"operands": operands.tobytes()}
+
+
+@pytest.mark.parametrize("spoil", [wait_for_more_signals, wait_for_more_packets])
+def test_a_rank_that_hangs(
+    world: ark.World, spoil: Callable[[Bundle], dict[str, bytes]]
+) -> None:
+    """All ranks hear of it, and of the task that waited."""
+    bundle = world.bundle
+    sections = {**bundle.sections, **spoil(bundle)}
     with ark.World(Bundle.from_parts(bundle.manifest, sections)) as broken:
         broken.bind({"w": np.ones(4, np.float32)})
         # The ranks take what time they need to meet; the kernel's watchdog does not.
@@ -142,6 +157,26 @@ def test_a_rank_that_hangs(world: ark.World) -> None:
         assert "task 'rank0/" in str(error)
         assert "test_world.py" in str(error)
     good(world)
+
+
+def test_packets_of_a_run_that_failed_are_none_of_the_next(world: ark.World) -> None:
+    """Epochs begin anew after it: whatever it left must not be taken for what is to come."""
+    runner: Any = world._runner
+    patience = runner._timeout_ns
+    for index in range(4):
+        good(world, index)
+    runner._timeout_ns = lambda: 0
+    try:
+        results: dict[int, Any] = {}
+        for _ in range(200):
+            results = each(world, {rank: {"x": X, "index": 1} for rank in range(SIZE)})
+            if isinstance(results[0], ark.HangError):
+                break
+        assert isinstance(results[0], ark.HangError)
+    finally:
+        runner._timeout_ns = patience
+    for index in (3, 0, 2, 1):
+        good(world, index)
 
 
 def test_lists_and_names(world: ark.World) -> None:

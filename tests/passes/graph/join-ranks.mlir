@@ -41,8 +41,11 @@ ark.program @sender(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "
 // What one rank sends itself crosses no border; alone it keeps its names.
 // CHECK-LABEL: ark.program @alone(
 // CHECK-SAME: ark.name = "x"
-// CHECK: %[[PUT:.+]] = ark.group "put_packet.to0" (%{{.+}} = %{{.+}}) attributes {ops = ["put_packet"], plan = {rank = 0 : i64}}
-// CHECK: ark.group "copy" (%{{.+}} = %[[PUT]])
+// CHECK: %[[PUT:.+]] = ark.group "put_packet.to0" (%{{.+}} = %{{.+}}) attributes {ops = ["put_packet"], plan = {rank = 0 : i64}, tile = array<i64: 4>}
+// CHECK-NEXT: ark.pack_packet %{{.+}} : (tensor<4xf32>) -> tensor<4xi64>
+// CHECK: %[[READ:.+]] = ark.group "read_packet.from0" (%{{.+}} = %[[PUT]]) attributes {ops = ["read_packet"], plan = {rank = 0 : i64}}
+// CHECK-NEXT: ark.unpack_packet %{{.+}} to f32 : (tensor<4xi64>) -> tensor<4xf32>
+// CHECK: ark.group "copy" (%{{.+}} = %[[READ]])
 ark.program @alone(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<4xf32> {ark.name = "y"}) attributes {rank = 0 : i64, world_size = 1 : i64} {
   %c = ark.channel.open peer = 0 tag = 0 : !ark.channel

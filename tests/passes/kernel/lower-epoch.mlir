@@ -1,0 +1,32 @@
+// RUN: ark-opt %s --split-input-file --ark-lower-epoch | FileCheck %s
+
+// Read once, before the loop.
+// CHECK-LABEL: func.func private @body_put(
+// CHECK-SAME: %[[STATUS:[^:]+]]: memref<4xi64>, %{{.+}}: memref<4xi32>
+// CHECK-NEXT: %[[EPOCH:.+]] = call @ark_epoch(%[[STATUS]]) : (memref<4xi64>) -> i32
+// CHECK: scf.for %[[I:.+]] =
+// CHECK-NEXT:   memref.store %[[EPOCH]], %{{.+}}[%[[I]]]
+// CHECK: func.func private @ark_epoch(memref<4xi64>) -> i32
+func.func private @body_put(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %p: memref<4xi32>) {
+  %c1 = arith.constant 1 : index
+  scf.for %i = %begin to %end step %c1 {
+    %0 = ark.epoch : i32
+    memref.store %0, %p[%i] : memref<4xi32>
+  }
+  return
+}
+
+// -----
+
+// On a GPU a counter tells.
+// CHECK-LABEL: func.func private @body_on_gpu(
+// CHECK-NEXT: %[[ONE:.+]] = arith.constant 1 : i32
+// CHECK-NEXT: return %[[ONE]]
+// CHECK-NOT: ark_epoch
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
+    shared_memory = 232448, bandwidth = 4800, flops = 60000, handoff = 1000, barrier = 1600, overhead = 300>} {
+  func.func private @body_on_gpu(%begin: index, %end: index, %task: index, %status: memref<4xi64>) -> i32 {
+    %0 = ark.epoch : i32
+    return %0 : i32
+  }
+}
