@@ -177,6 +177,16 @@ static Value expand(BroadcastOp op, RankExchange &exchange,
 // The pass
 //===----------------------------------------------------------------------===//
 
+/// Where a counter for all of a message is seen sooner than flags in its words:
+/// docs/performance.md.
+static int64_t getPacketBytes(ProgramOp program) {
+  auto module = program->getParentOfType<ModuleOp>();
+  auto target =
+      module ? module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr)
+             : TargetAttr();
+  return target && target.isGpu() ? 256 << 10 : 1 << 10;
+}
+
 namespace {
 struct ExpandCollectivesPass
     : ark::impl::ExpandCollectivesPassBase<ExpandCollectivesPass> {
@@ -238,7 +248,8 @@ void ExpandCollectivesPass::runOnOperation() {
     if (!isa<CollectiveOpInterface>(op))
       continue;
     RankExchange exchange(&op, *program.getRank(), *program.getWorldSize(),
-                          packetBytes);
+                          packetBytes < 0 ? getPacketBytes(program)
+                                          : packetBytes);
     op.getResult(0).replaceAllUsesWith(expandOp(&op, exchange, *choice));
     op.erase();
     ++numCollectives;

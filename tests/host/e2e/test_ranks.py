@@ -91,8 +91,9 @@ def test_every_kind_of_element(dtype: DType) -> None:
 
 
 def test_large_tensors_are_put_and_signalled(tmp_path: Path) -> None:
-    """By size: packets, then two shots of them, then the ring."""
-    for elements, takes in ((1 << 10, "read_packet"), (1 << 16, "read_packet"), (1 << 20, "get")):
+    """By size: packets, then one shot, then two, then the ring."""
+    sizes = ((1 << 8, "read_packet"), (1 << 12, "get"), (1 << 16, "get"), (1 << 20, "get"))
+    for elements, takes in sizes:
 
         def build(rank: int, elements: int = elements) -> ark.Program:
             with ark.Program("large", rank=rank, world_size=3) as program:
