@@ -30,7 +30,7 @@ from .bounded import Array
 from .interpreter import Machine, find_program, signature
 from .world import Rank, World
 
-__all__ = ["Evaluation", "error_bound", "evaluate", "evaluate_ranks", "run"]
+__all__ = ["Evaluation", "error_bound", "error_spread", "evaluate", "evaluate_ranks", "run"]
 
 Source = Program | ir.Module | str | os.PathLike[str]
 Programs = Sequence[Program | ir.Module]
@@ -62,6 +62,7 @@ def evaluate(
     bound: bool = False,
     round_to_dtype: bool = False,
     rank: Rank | None = None,
+    noise: np.random.Generator | None = None,
 ) -> Evaluation:
     """Interprets a program.
 
@@ -74,6 +75,8 @@ def evaluate(
         bound: also computes ``bounds``, of a single iteration.
         round_to_dtype: rounds every float result to its dtype, as a compiler that fuses
             nothing would.
+        noise: moves every float result by a random part of its op's own bound; with `bound`, see
+            :func:`error_spread`.
 
     Raises InvalidUsageError where names, shapes or dtypes do not match, and on an index out
     of range, naming the op.
@@ -88,7 +91,7 @@ def evaluate(
     arguments = signature(op)
     arrays = bind(arguments, inputs, state or {})
     stops = [argument.name for argument in arguments if argument.stops]
-    machine = Machine(bound=bound, round_to_dtype=round_to_dtype, rank=rank)
+    machine = Machine(bound=bound, round_to_dtype=round_to_dtype, rank=rank, noise=noise)
     for _ in range(iterations):
         machine.run(op, arrays)
         arrays.update({name: value.data for name, value in machine.states.items()})
@@ -255,12 +258,64 @@ def evaluate_ranks(
     return [o for o in outcomes if isinstance(o, Evaluation)]
 
 
+def error_spread(
+    program: Source,
+    inputs: Arrays,
+    state: Arrays | None = None,
+    *,
+    samples: int = 8,
+    deviations: float = 8.0,
+    seed: int = 0,
+) -> Evaluation:
+    """What a program gives, with bounds that hold in practice where :func:`error_bound` is of no
+    use: it assumes that all errors add up, which no program does, and after two layers of a model
+    it is infinite.
+
+    The program is interpreted `samples` times more; every time each op's float results move by
+    random parts of the largest error that the op alone may make. Rounding is carried through the
+    whole program that way, with the weight that the program gives it. The bound of an element is
+    `deviations` times the root of the mean square of how far its samples lie from the exact
+    value, or those of its row where they lie farther; infinite where an op may give anything.
+    An implementation that is wrong by more than rounding goes beyond it.
+
+    Other arguments and errors as :func:`evaluate`.
+
+    Example:
+        >>> wanted = ark.reference.error_spread(model, inputs)
+        >>> assert (abs(logits - wanted.outputs["logits"]) <= wanted.bounds["logits"]).all()
+    """
+    exact = evaluate(program, inputs, state, bound=True)
+    rng = np.random.default_rng(seed)
+    moved = [
+        evaluate(program, inputs, state, bound=True, noise=rng) for _ in range(max(samples, 2))
+    ]
+    bounds = {
+        name: deviations
+        * _deviation(exact.outputs[name], [sample.outputs[name] for sample in moved])
+        + np.max([sample.bounds[name] for sample in moved], axis=0)
+        for name in exact.bounds
+    }
+    return Evaluation(exact.outputs, exact.states, bounds)
+
+
+def _deviation(exact: Array, samples: Sequence[Array]) -> Array:
+    """Of every element, or of its row along the last dimension where that is larger."""
+    with np.errstate(invalid="ignore"):
+        squares = [np.square(sample - np.asarray(exact, np.float64)) for sample in samples]
+    # An infinity or NaN that stays what it is is exact.
+    squares = [np.nan_to_num(square, nan=0.0, posinf=np.inf) for square in squares]
+    variance = np.mean(squares, axis=0)
+    row = variance.mean(axis=-1, keepdims=True) if variance.ndim else variance
+    return np.sqrt(np.maximum(variance, row))
+
+
 def error_bound(program: Source, inputs: Arrays, state: Arrays | None = None) -> dict[str, Array]:
     """For every output, the largest error by element of a correct implementation.
 
     Correct means: fp32 arithmetic inside of every op, sums in any order, results stored in
     the op's dtype. Infinity where the result may jump (a comparison of equal values) or
-    overflow. Arguments and errors as :func:`evaluate`.
+    overflow. It is infinite, too, after several layers of a model: :func:`error_spread` is what
+    whole models are checked with. Arguments and errors as :func:`evaluate`.
 
     Example:
         >>> assert (abs(got - expected) <= ark.reference.error_bound(program, inputs)["y"]).all()

@@ -32,6 +32,9 @@ Array = NDArray[Any]
 # Arithmetic inside of an op is fp32 for every float type.
 UNIT = 2.0**-24
 
+# The largest number of fp32: what goes beyond on the way is infinite in an implementation.
+_LARGEST = float(np.finfo(np.float32).max)
+
 # What vectorised exp, tanh and the like may be off by, in units in the last place of fp32.
 FUNCTION_ULPS = 4.0
 
@@ -66,7 +69,8 @@ class Bounded:
         if self.error is None and all(other.error is None for other in others):
             return Bounded(value)
         with np.errstate(all="ignore"):
-            return Bounded(value, error() + UNIT * np.abs(value))
+            bound = error() + UNIT * np.abs(value)
+            return Bounded(value, np.where(np.abs(value) + bound > _LARGEST, np.inf, bound))
 
     def view(self, function: Callable[[Array], Array]) -> Bounded:
         """`function`, which moves elements and computes nothing, on value and error."""

@@ -205,8 +205,12 @@ def extremum(op: Any, machine: Machine) -> Value:
 
 
 @handles("pow")
-def power(op: Any, machine: Machine) -> Bounded:
-    """Floats; bounded for positive bases through ``exp(b log a)``."""
+def power(op: Any, machine: Machine) -> Value | Bounded:
+    """Floats are bounded for positive bases through ``exp(b log a)``; integers are exact."""
+    base, exponent = machine.read(op.lhs), machine.read(op.rhs)
+    if not base.dtype.is_float:
+        data = _integer_power(*np.broadcast_arrays(base.data, exponent.data))
+        return base.with_data(data, uncertain((base, exponent), data.shape))
     a, b = machine.read(op.lhs).bounded, machine.read(op.rhs).bounded
     value = np.power(a.value, b.value)
 
@@ -220,6 +224,15 @@ def power(op: Any, machine: Machine) -> Bounded:
         return np.abs(value) * np.where(exact_operands, rounding, relative)
 
     return a.result(value, error, b)
+
+
+def _integer_power(base: Array, exponent: Array) -> Array:
+    """Wraps as products do; a negative power is what one divided by it truncates to."""
+    negative = exponent < 0
+    unit = (base == 1) | (base == -1) if base.dtype.kind == "i" else base == 1
+    rest = np.where(negative, exponent % 2, exponent).astype(base.dtype)  # of units alone
+    result = np.power(base, rest)
+    return np.where(negative & ~unit, 0, result).astype(base.dtype)
 
 
 @handles("logical_and", "logical_or")

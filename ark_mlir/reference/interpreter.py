@@ -46,6 +46,8 @@ class Machine:
     Attributes:
         bound: whether to track bounds of errors.
         round_to_dtype: whether every float result is rounded to its dtype.
+        noise: where given, every float result moves by a random part of what its op alone may be
+            off by, and counts as exact from there on.
         rank: the connection to other ranks, where there are some.
         outputs, states: filled by the run.
     """
@@ -53,6 +55,7 @@ class Machine:
     bound: bool = False
     round_to_dtype: bool = False
     rank: Rank | None = None
+    noise: np.random.Generator | None = None
     outputs: dict[str, Value] = field(default_factory=dict[str, Value])
     states: dict[str, Value] = field(default_factory=dict[str, Value])
     _values: dict[ir.Value, Value] = field(default_factory=dict[ir.Value, Value])
@@ -115,6 +118,8 @@ class Machine:
             return result
         if self.bound:
             result = result.rounded(dtype)
+        if self.noise is not None:
+            result = _moved(result, self.noise)
         data = result.value
         if self.round_to_dtype:
             data = data.astype(dtype.numpy).astype(np.float64)
@@ -126,6 +131,14 @@ class Machine:
             self._values[inner] = self.read(outer)
         for value, result in zip(op.operation.results, self._block(block), strict=True):
             self._values[value] = result
+
+
+def _moved(result: Bounded, noise: np.random.Generator) -> Bounded:
+    error = result.slack
+    known = np.isfinite(error)
+    step = np.where(known, error, 0) * noise.uniform(-1, 1, error.shape)
+    # What may be anything stays so.
+    return Bounded(result.value + step, np.where(known, 0.0, np.inf))
 
 
 def find_program(module: ir.Module) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -34,22 +33,3 @@ def assert_within(
         )
         + f"\n{len(places)} of {good.size} elements"
     )
-
-
-def noise_of_rounding(program: Any, inputs: Mapping[str, Any], name: str) -> NDArray[np.float64]:
-    """What an output of many layers may be off by, where a bound of every step says nothing.
-
-    Worst cases multiply from layer to layer until they are infinite. This is what rounding every
-    op's result does to the output, its largest over all elements, times sixteen for what is
-    rounded within the ops.
-
-    Args:
-        program: the program, at the graph level.
-        inputs: arrays of inputs, parameters and scalars by name.
-        name: the output.
-    """
-    from .. import reference
-
-    exact = reference.run(program, inputs)[name]
-    rounded = reference.run(program, inputs, round_to_dtype=True)[name]
-    return np.full(exact.shape, 16 * np.abs(exact - rounded).max())

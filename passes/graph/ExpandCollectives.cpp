@@ -181,9 +181,9 @@ static Value expand(BroadcastOp op, RankExchange &exchange,
 /// docs/performance.md.
 static int64_t getPacketBytes(ProgramOp program) {
   auto module = program->getParentOfType<ModuleOp>();
-  auto target =
-      module ? module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr)
-             : TargetAttr();
+  auto target = module
+                    ? module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr)
+                    : TargetAttr();
   return target && target.isGpu() ? 256 << 10 : 1 << 10;
 }
 

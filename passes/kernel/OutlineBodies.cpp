@@ -123,8 +123,8 @@ func::FuncOp Outliner::createFunction() {
                           builder.getI64IntegerAttr(getAlignment(view)));
   }
   if (!isForGpu && !findPacketObstacle(task))
-    function.setArgAttr(function.getNumArguments() - 1, ArkDialect::kPacketsAttr,
-                        builder.getUnitAttr());
+    function.setArgAttr(function.getNumArguments() - 1,
+                        ArkDialect::kPacketsAttr, builder.getUnitAttr());
   if (isForGpu)
     function->setAttr(abi::kRunAttr, builder.getI64IntegerAttr(llvm::divideCeil(
                                          task.getNumVCTAs(), target.getSms())));

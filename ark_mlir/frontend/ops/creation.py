@@ -47,12 +47,17 @@ def full(shape: object, value: float, dtype: DType | str = fp32, name: str | Non
     Example:
         >>> mask = ark.full((1, 8), -1e9, ark.fp32)
     """
-    current("ark.full")
-    extents = as_shape(shape, "ark.full")
+    return _filled("full", shape, value, dtype, name)
+
+
+def _filled(op: str, shape: object, value: object, dtype: DType | str, name: str | None) -> Tensor:
+    where = f"ark.{op}"
+    current(where)
+    extents = as_shape(shape, where)
     if not is_scalar(value):
-        raise invalid(f"value must be a number, not {type(value).__name__}", "ark.full")
-    kind = as_dtype(dtype, "ark.full")
-    return constant_tensor(to_array(value, kind, "full"), kind, name, tuple(extents))
+        raise invalid(f"value must be a number, not {type(value).__name__}", where)
+    kind = as_dtype(dtype, where)
+    return constant_tensor(to_array(value, kind, op), kind, name, tuple(extents))
 
 
 def zeros(shape: object, dtype: DType | str = fp32, name: str | None = None) -> Tensor:
@@ -61,7 +66,7 @@ def zeros(shape: object, dtype: DType | str = fp32, name: str | None = None) -> 
     Example:
         >>> x = ark.zeros((4, 64), ark.bf16)
     """
-    return full(shape, 0, dtype, name)
+    return _filled("zeros", shape, 0, dtype, name)
 
 
 def ones(shape: object, dtype: DType | str = fp32, name: str | None = None) -> Tensor:
@@ -70,7 +75,7 @@ def ones(shape: object, dtype: DType | str = fp32, name: str | None = None) -> T
     Example:
         >>> x = ark.ones((4, 64), ark.bf16)
     """
-    return full(shape, 1, dtype, name)
+    return _filled("ones", shape, 1, dtype, name)
 
 
 def arange(

@@ -291,29 +291,7 @@ def pow(a: Operand, b: Operand, name: str | None = None) -> Tensor:
     Example:
         >>> y = ark.pow(a, b)
     """
-    base, exponent = as_pair(a, b, "pow")
-    if base.dtype.is_integer and exponent.dtype is base.dtype:
-        return _integer_power(base, exponent, b if isinstance(b, int) else None, name)
-    return emit("pow", dialect.PowOp, name, lhs=base, rhs=exponent)
-
-
-def _integer_power(base: Tensor, exponent: Tensor, known: int | None, name: str | None) -> Tensor:
-    """By squaring: one step for every bit that an exponent may have."""
-    bits = exponent.dtype.integer_range[1].bit_length()
-    if known is not None and known >= 0:
-        bits = known.bit_length()
-    result, square, rest = where(equal(exponent, exponent), 1, base), base, exponent
-    for bit in range(bits):
-        half = div(rest, 2)
-        result = where(not_equal(mul(half, 2), rest), mul(result, square), result)
-        if bit + 1 < bits:
-            square, rest = mul(square, square), half
-    if known is None and exponent.dtype.integer_range[0] < 0:
-        unit = logical_and(equal(mul(base, base), 1), less_equal(abs(base), 1))
-        result = where(logical_and(less(exponent, 0), logical_not(unit)), 0, result)
-    elif known is not None and known < 0:
-        return _integer_power(base, copy(exponent), None, name)
-    return copy(result, name=name or "pow")
+    return _binary("pow", dialect.PowOp, a, b, name)
 
 
 def logical_and(a: Operand, b: Operand, name: str | None = None) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...dialects import ark as dialect
-from ...dtypes import bool_, int64, uint8
+from ...dtypes import bool_, fp32, int64, uint8
 from ..operands import as_tensor
 from ..shapes import as_axis, as_ints, invalid
 from ..tensor import Tensor
@@ -52,11 +52,14 @@ def reduce_sum(
 def reduce_mean(
     x: Tensor, axis: object = None, keepdims: bool = True, name: str | None = None
 ) -> Tensor:
-    """Mean of floats over dimensions; arguments as :func:`reduce_sum`.
+    """Mean over dimensions; arguments as :func:`reduce_sum`. That of integers and bools is fp32.
 
     Example:
         >>> mean = ark.reduce_mean(x, axis=-1, keepdims=False)
     """
+    source = as_tensor(x, "reduce_mean")
+    if not source.dtype.is_float:
+        x = cast(source, fp32)
     return _reduce("reduce_mean", dialect.ReduceMeanOp, x, axis, keepdims, name)
 
 

@@ -33,7 +33,8 @@ IS_X86 = platform.machine() in ("x86_64", "AMD64")
 PROCESSORS = ("baseline", "x86-64-v3") if IS_X86 else ("baseline",)
 FLOATS = tuple(dtype for dtype in EVERY if dtype.is_float and dtype.itemsize > 1)
 HALVES = tuple(dtype for dtype in FLOATS if dtype.itemsize == 2)
-NUMBERS = tuple(dtype for dtype in EVERY if dtype.is_integer) + FLOATS
+INTEGERS = tuple(dtype for dtype in EVERY if dtype.is_integer)
+NUMBERS = INTEGERS + FLOATS
 MATRIX = tuple(dtype for dtype in EVERY if dtype is not ark.dtypes.bool_)
 BOOL = (ark.dtypes.bool_,)
 X, ROW = (5, 7), (7,)
@@ -183,12 +184,16 @@ def constants(x: ark.Tensor) -> list[ark.Tensor]:
 
 
 def thresholds(x: ark.Tensor) -> list[ark.Tensor]:
-    """All or some by count, by sum and by both; more than there are, and less than one."""
-    limits = [(0, 1.0), (1, 1.0), (5, 1.0), (99, 1.0), (0, 0.5), (9, 0.7), (3, 0.0), (0, 2.0)]
+    """All or some by count, by sum and by both; more than there are, and less than one.
+
+    Limits are elements of one tensor: what is known would make a body of 62 reductions for each.
+    """
+    ks = ark.constant(np.array([0, 1, 5, 99, 0, 9, 3, 0]), ark.int32)
+    ps = ark.constant(np.array([1, 1, 1, 1, 0.5, 0.7, 0, 2]), ark.fp32)
     return [
-        ark.top_threshold(source, ark.constant(k, ark.int32), ark.constant(p, ark.fp32))
+        ark.top_threshold(source, *(ark.reshape(t[i : i + 1], ()) for t in (ks, ps)))
         for source in (x, x[0], ark.where(x > 1.0, x, 0.0))
-        for k, p in limits
+        for i in range(8)
     ]
 
 
@@ -223,6 +228,7 @@ CASES: dict[str, Case] = {
         for op in (ark.add, ark.sub, ark.mul, ark.div, ark.maximum, ark.minimum)
     },
     "pow": binary(ark.pow, FLOATS, positive),
+    "pow of integers": binary(ark.pow, INTEGERS, extremes),
     "logical": Case(lambda a, b: [ark.logical_and(a, b), ark.logical_or(a, b)], (X, ROW), BOOL),
     "compare": Case(
         lambda a, b: [
@@ -242,7 +248,7 @@ CASES: dict[str, Case] = {
         op.__name__: Case(every_reduction(op), ((3, 5, 7),), NUMBERS)
         for op in (ark.reduce_sum, ark.reduce_max, ark.reduce_min)
     },
-    "reduce_mean": Case(every_reduction(ark.reduce_mean), ((3, 5, 7),), FLOATS),
+    "reduce_mean": Case(every_reduction(ark.reduce_mean), ((3, 5, 7),), NUMBERS),
     "reduce_extremes": Case(
         lambda x: [ark.reduce_max(x, -1), ark.reduce_min(x, 0)], (X,), NUMBERS, extremes
     ),

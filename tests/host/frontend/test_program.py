@@ -125,6 +125,14 @@ def test_outside_of_a_program_is_refused() -> None:
             call()
 
 
+def test_what_fills_says_its_own_name() -> None:
+    for name in ("zeros", "ones"):
+        with pytest.raises(ark.InvalidUsageError, match=rf"ark.{name}: outside of a program"):
+            getattr(ark, name)((4,))
+        with ark.Program("p"), pytest.raises(ark.InvalidUsageError, match=rf"ark.{name}: "):
+            getattr(ark, name)((-4,))
+
+
 def test_op_on_a_closed_program_is_refused() -> None:
     with ark.Program("done"):
         x = ark.input("x", (4,))

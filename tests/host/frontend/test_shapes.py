@@ -174,7 +174,9 @@ def test_reductions(program: Any, refuses: Refuses) -> None:
     refuses(lambda: ark.reduce_sum(f, 1.5), "axis must be integers, not 1.5")
     refuses(lambda: ark.reduce_sum(f, 1, keepdims=1), "keepdims must be True or False")  # type: ignore[arg-type]
     i = x(3, dtype=ark.int32, name="i")
-    refuses(lambda: ark.reduce_mean(i, 0), "ark.reduce_mean")
+    assert ark.reduce_mean(i, 0).dtype is ark.fp32
+    assert ark.reduce_mean(x(3, dtype=ark.bool, name="b"), 0).dtype is ark.fp32
+    refuses(lambda: ark.reduce_mean(x(3, dtype=ark.fp8_e4m3, name="e"), 0), "ark.reduce_mean")
 
 
 def test_argmax_and_softmax(program: Any, refuses: Refuses) -> None:

@@ -11,7 +11,7 @@ import pytest
 import ark_mlir as ark
 from ark_mlir.runtime.cpu import CpuDriver
 from ark_mlir.runtime.driver import Launch
-from ark_mlir.testing.bounds import assert_within, noise_of_rounding
+from ark_mlir.testing.bounds import assert_within
 
 IDS = [[1, 5, 9, 2], [3, 3, 8, 4, 11, 2], [7]]
 PROMPT = [(7 * i + 3) % 37 for i in range(11)]
@@ -84,9 +84,9 @@ def test_other_shapes_of_decoders(tiny: Any, tmp_path: Path, shape: str) -> None
 
     program, arrays = first_chunk(model, prompt[:7])
     got = model.executables["prefill"].run(chunk_inputs(prompt[:7]))["logits"]
-    noise = noise_of_rounding(program, arrays, "logits")
-    assert noise.max() < 1e-4
-    assert_within(got, ark.reference.run(program, arrays)["logits"], noise, "logits")
+    wanted = ark.reference.error_spread(program, arrays)
+    assert wanted.bounds["logits"].max() < 1e-4
+    assert_within(got, wanted.outputs["logits"], wanted.bounds["logits"], "logits")
 
 
 def chunk_inputs(ids: list[int]) -> dict[str, Any]:

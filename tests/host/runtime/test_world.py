@@ -140,9 +140,7 @@ def wait_for_more_packets(bundle: Bundle) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("spoil", [wait_for_more_signals, wait_for_more_packets])
-def test_a_rank_that_hangs(
-    world: ark.World, spoil: Callable[[Bundle], dict[str, bytes]]
-) -> None:
+def test_a_rank_that_hangs(world: ark.World, spoil: Callable[[Bundle], dict[str, bytes]]) -> None:
     """All ranks hear of it, and of the task that waited."""
     bundle = world.bundle
     sections = {**bundle.sections, **spoil(bundle)}

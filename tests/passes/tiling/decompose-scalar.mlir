@@ -463,3 +463,24 @@ ark.program @castRoundsEvenInsideOfABody(
   }
   ark.return %0 : tensor<8xf32>
 }
+
+// Seven bits of an exponent, one step each; a fraction is zero.
+// CHECK-LABEL: ark.program @integerPower
+ark.program @integerPower(
+    %x: tensor<8xi8> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %z: tensor<8xi8> {ark.kind = #ark.kind<input>, ark.name = "z"})
+    -> (tensor<8xi8> {ark.name = "y"}) {
+  // CHECK: ^bb0(%[[A:.+]]: i8, %[[B:.+]]: i8, %{{.+}}: i8):
+  // CHECK-COUNT-7: arith.shrui
+  // CHECK-NOT: arith.shrui
+  // CHECK: %[[BELOW:.+]] = arith.cmpi slt, %[[B]], %[[ZERO:.+]] : i8
+  // CHECK: %[[POWER:.+]] = arith.select %{{.+}}, %[[RESULT:.+]], %[[ZERO]]
+  // CHECK: %[[ALL:.+]] = arith.select %[[BELOW]], %[[POWER]], %[[RESULT]]
+  // CHECK: linalg.yield %[[ALL]]
+  %0 = ark.group "g" (%a = %x, %b = %z)
+      : (tensor<8xi8>, tensor<8xi8>) -> tensor<8xi8> {
+    %r = ark.pow %a, %b : (tensor<8xi8>, tensor<8xi8>) -> tensor<8xi8>
+    ark.yield %r : tensor<8xi8>
+  }
+  ark.return %0 : tensor<8xi8>
+}
