@@ -115,9 +115,10 @@ class Kernel:
             if (semaphore, first) in counted:
                 continue
             counted.add((semaphore, first))
-            words = self.arena.bytes[first : last + 8].view(np.uint32)[1::2]
+            count, memory = (last - first) // 8 + 1, self.arena.bytes.data
+            flags = np.ndarray((count,), np.uint32, memory, first + 4, (8,))
             # A packet that is to come has the number of the iteration before.
-            ahead = (words - np.uint32(epoch % (1 << 32))).astype(np.int32)
+            ahead = (flags - np.uint32(epoch % (1 << 32))).astype(np.int32)
             counters[semaphore] += np.uint64((epoch + int(ahead.min())) % (1 << 64))
         return counters
 

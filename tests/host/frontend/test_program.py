@@ -129,7 +129,7 @@ def test_what_fills_says_its_own_name() -> None:
     for name in ("zeros", "ones"):
         with pytest.raises(ark.InvalidUsageError, match=rf"ark.{name}: outside of a program"):
             getattr(ark, name)((4,))
-        with ark.Program("p"), pytest.raises(ark.InvalidUsageError, match=rf"ark.{name}: "):
+        with pytest.raises(ark.InvalidUsageError, match=rf"ark.{name}: "), ark.Program("p"):
             getattr(ark, name)((-4,))
 
 

@@ -85,7 +85,7 @@ def test_other_shapes_of_decoders(tiny: Any, tmp_path: Path, shape: str) -> None
     program, arrays = first_chunk(model, prompt[:7])
     got = model.executables["prefill"].run(chunk_inputs(prompt[:7]))["logits"]
     wanted = ark.reference.error_spread(program, arrays)
-    assert wanted.bounds["logits"].max() < 1e-4
+    assert wanted.bounds["logits"].max() < 1e-3
     assert_within(got, wanted.outputs["logits"], wanted.bounds["logits"], "logits")
 
 
