@@ -331,7 +331,8 @@ def test_packets_are_those_of_their_iteration(size: int) -> None:
         with ark.Program("count", rank=rank, world_size=size) as program:
             total = ark.state("total", (7,), ark.int32)
             own = total + (rank + 1) * ark.input("x", (7,), ark.int32)
-            new = ark.update(total, ark.all_reduce(own), (0,))
+            # Every iteration adds the same: the sum of all ranks, less what it began with.
+            new = ark.update(total, ark.all_reduce(own) - (size - 1) * total, (0,))
             ark.output("y", ark.all_reduce(ark.cast(new, ark.uint8), "max"))
         return program
 
@@ -344,6 +345,6 @@ def test_packets_are_those_of_their_iteration(size: int) -> None:
         for launch in (1, iterations, 3):
             outputs = world.run([{"x": x} for _ in programs], iterations=launch)
             for _ in range(launch):
-                expected = size * expected + size * (size + 1) // 2 * x
+                expected = expected + size * (size + 1) // 2 * x
             for output in outputs:
                 np.testing.assert_array_equal(output["y"], expected.astype(np.uint8))
