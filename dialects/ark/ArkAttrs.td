@@ -62,6 +62,11 @@ def Ark_TargetAttr : Ark_Attr<"Target", "target"> {
   let extraClassDeclaration = [{
     /// Whether many threads of an SM run one vCTA together.
     bool isGpu() const { return getBackend() != Backend::CPU; }
+    /// Whether four warps multiply matrices together, straight from shared
+    /// memory (`wgmma`).
+    bool hasWarpgroupProducts() const {
+      return getBackend() == Backend::CUDA && getArch() == "sm_90a";
+    }
   }];
 }
 

@@ -29,6 +29,7 @@ scf::ForOp ark::getVctaLoop(func::FuncOp body) {
 }
 
 static constexpr llvm::StringLiteral kCooperativeAttr = "cooperative";
+static constexpr llvm::StringLiteral kCrowdedAttr = "crowded";
 
 bool ark::isCooperative(Operation *op) { return op->hasAttr(kCooperativeAttr); }
 
@@ -39,4 +40,10 @@ int64_t ark::getNumWritten(Operation *cooperative) {
 void ark::setCooperative(Operation *op, int64_t numWritten) {
   Builder builder(op->getContext());
   op->setAttr(kCooperativeAttr, builder.getI64IntegerAttr(numWritten));
+}
+
+bool ark::isCrowded(Operation *loop) { return loop->hasAttr(kCrowdedAttr); }
+
+void ark::setCrowded(Operation *loop) {
+  loop->setAttr(kCrowdedAttr, UnitAttr::get(loop->getContext()));
 }

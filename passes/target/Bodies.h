@@ -22,6 +22,10 @@ bool isCooperative(Operation *op);
 int64_t getNumWritten(Operation *cooperative);
 void setCooperative(Operation *op, int64_t numWritten);
 
+/// A loop over threads that needs most of their registers.
+bool isCrowded(Operation *loop);
+void setCrowded(Operation *loop);
+
 } // namespace mlir::ark
 
 #endif // ARK_PASSES_TARGET_BODIES_H

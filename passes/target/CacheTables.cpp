@@ -1,10 +1,10 @@
 //===- CacheTables.cpp - The kernel's tables in shared memory -------------===//
 
+#include "passes/target/KernelTables.h"
 #include "passes/target/Passes.h"
 #include "passes/target/SharedMemory.h"
 
 #include "dialects/ark/ArkOps.h"
-#include "passes/kernel/KernelAbi.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -21,17 +21,7 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-static constexpr int64_t kWordBytes = 8;
-static constexpr int64_t kInstructionWords = 2;
-static constexpr int64_t kOperandWords = 2;
-
 namespace {
-/// A table that the context points to, in 64-bit words.
-struct Table {
-  abi::ContextField field;
-  int64_t words;
-};
-
 /// Copies context and tables when a CTA starts, and makes the kernel use those.
 class TableCache {
 public:
@@ -42,18 +32,15 @@ public:
     pointer = LLVM::LLVMPointerType::get(builder.getContext());
   }
 
-  /// Words of the longest lane.
-  int64_t getInstructionWords();
   /// Takes shared memory from `begin` to `end` at most; gives where it ends.
   int64_t cache(LLVM::GlobalOp memory, int64_t begin, int64_t end);
 
 private:
-  SmallVector<Table> getTables();
   Value getShared(int64_t offset);
   Value at(Value base, Value index, Type element);
   Value at(Value base, int32_t index, Type element);
   void copy(Value from, Value to, Value words);
-  void cacheTable(const Table &table, int64_t offset);
+  void cacheTable(const KernelTable &table, int64_t offset);
   void cacheInstructions(int64_t offset);
 
   func::FuncOp walk;
@@ -65,23 +52,6 @@ private:
   Value context, cached, thread;
 };
 } // namespace
-
-int64_t TableCache::getInstructionWords() {
-  auto rows = llvm::to_vector(kernel.getLanes().getValues<int32_t>());
-  int64_t longest = 0;
-  for (size_t row = 0; row < rows.size(); row += 3)
-    longest = std::max<int64_t>(longest, rows[row + 2] - rows[row + 1]);
-  return longest * kInstructionWords;
-}
-
-/// Those first that are read most for their size.
-SmallVector<Table> TableCache::getTables() {
-  int64_t rows = kernel.getOperandsAttr().getShapedType().getDimSize(0);
-  return {{abi::kBuffers, static_cast<int64_t>(kernel.getBuffers().size()) + 1},
-          {abi::kTasks, static_cast<int64_t>(kernel.getTasks().size())},
-          {abi::kInstructions, getInstructionWords()},
-          {abi::kOperands, rows * kOperandWords}};
-}
 
 Value TableCache::getShared(int64_t offset) {
   return getSharedPointer(builder, builder.getLoc(), memory, offset);
@@ -110,7 +80,7 @@ void TableCache::copy(Value from, Value to, Value words) {
   LLVM::StoreOp::create(builder, word, at(to, index, i64));
 }
 
-void TableCache::cacheTable(const Table &table, int64_t offset) {
+void TableCache::cacheTable(const KernelTable &table, int64_t offset) {
   Type i64 = builder.getI64Type();
   Value from =
       LLVM::LoadOp::create(builder, pointer, at(context, table.field, i64));
@@ -162,7 +132,7 @@ int64_t TableCache::cache(LLVM::GlobalOp memory, int64_t begin, int64_t end) {
        arith::ConstantIndexOp::create(builder, abi::kContextWords));
   gpu::BarrierOp::create(builder);
   int64_t offset = begin + contextBytes;
-  for (const Table &table : getTables()) {
+  for (const KernelTable &table : getTables(kernel)) {
     int64_t next =
         llvm::alignTo(offset, kSharedAlignment) + table.words * kWordBytes;
     if (next > end)

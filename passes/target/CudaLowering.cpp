@@ -73,6 +73,8 @@ void ark::buildCudaLowering(OpPassManager &pm, int64_t threads) {
   ConvertGpuOpsToNVVMOpsOptions options;
   options.useBarePtrCallConv = true;
   gpuModule.addPass(createConvertGpuOpsToNVVMOps(options));
+  // Of warpgroups' products, which have no intrinsics.
+  gpuModule.addPass(createConvertNVVMToLLVMPass());
   gpuModule.addPass(createReconcileUnrealizedCastsPass());
   gpuModule.addPass(createCanonicalizerPass());
   gpuModule.addPass(createCSEPass());

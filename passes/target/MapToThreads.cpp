@@ -16,6 +16,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -77,6 +78,7 @@ private:
   LogicalResult mapBlock(Block &block);
   LogicalResult mapControlFlow(Operation &op);
   LogicalResult divide(scf::ParallelOp loop);
+  Value readThread(Location loc);
   LogicalResult inlineMapped(scf::ForallOp loop);
   LogicalResult divideAmongGroups(scf::ParallelOp loop);
   LogicalResult leaveToOne(Operation &op);
@@ -180,7 +182,19 @@ LogicalResult ThreadMapper::divideAmongGroups(scf::ParallelOp loop) {
   return success();
 }
 
-/// A loop with an iteration for every thread.
+/// The number of this thread, as if it could be another one than before: what
+/// compilers compute from it, they compute after this place.
+Value ThreadMapper::readThread(Location loc) {
+  auto read = LLVM::InlineAsmOp::create(
+      builder, loc, builder.getI32Type(), ValueRange(), "mov.u32 $0, %tid.x;",
+      "=r", /*has_side_effects=*/true, /*is_align_stack=*/false,
+      LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
+  return arith::IndexCastUIOp::create(builder, loc, builder.getIndexType(),
+                                      read.getResult(0));
+}
+
+/// A loop with an iteration for every thread. Where it needs most registers,
+/// what was computed before and is used after it should take none.
 LogicalResult ThreadMapper::inlineMapped(scf::ForallOp loop) {
   std::optional<int64_t> size;
   if (loop.getRank() == 1 && loop.isNormalized() && loop.getOutputs().empty())
@@ -190,7 +204,13 @@ LogicalResult ThreadMapper::inlineMapped(scf::ForallOp loop) {
            << threads << " threads";
   separate(*loop, getAccesses(loop));
   loop.getBody()->getTerminator()->erase();
+  bool needsRegisters = isCrowded(loop);
+  if (needsRegisters)
+    thread = readThread(loop.getLoc());
   IRRewriter(builder).inlineBlockBefore(loop.getBody(), loop, thread);
+  builder.setInsertionPoint(loop);
+  if (needsRegisters)
+    thread = readThread(loop.getLoc());
   loop.erase();
   return success();
 }
@@ -311,6 +331,9 @@ void ThreadMapper::arrange(Block &block) {
 
 LogicalResult ThreadMapper::mapBlock(Block &block) {
   arrange(block);
+  // What is read inside of the block is not known after it.
+  Value outer = thread;
+  auto restore = llvm::make_scope_exit([&] { thread = outer; });
   for (Operation &op : llvm::make_early_inc_range(block.without_terminator())) {
     LogicalResult result = success();
     if (auto loop = dyn_cast<scf::ParallelOp>(op))

@@ -3,16 +3,14 @@
 #include "passes/target/MmaLoops.h"
 
 #include "passes/target/Lowerings.h"
+#include "passes/target/MappedLoop.h"
 #include "passes/target/MmaBuilder.h"
 #include "passes/target/MmaStages.h"
 #include "passes/target/SharedMemory.h"
 #include "passes/target/WideLoad.h"
 
 #include "lib/support/BufferView.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -23,6 +21,9 @@ static constexpr int64_t kRegistersInFlight = 64;
 /// Of those, what one load fills.
 static constexpr int64_t kRegistersPerLoad = kLoadBytes / 4;
 static constexpr int64_t kMaxInFlight = 8;
+/// Larger tiles are too much for the warps.
+static constexpr int64_t kMostRows = 128;
+static constexpr int64_t kMostColumns = 128;
 /// Rows of sums in shared memory are this much longer: the banks of what a warp
 /// stores at once differ.
 static constexpr int64_t kPadding = 4;
@@ -41,6 +42,11 @@ static int64_t chooseDivisor(int64_t count, int64_t most) {
     if (count % divisor == 0)
       return divisor;
   return most;
+}
+
+bool MmaShape::fits() const {
+  return getNumTiles() <= warps && getRows() <= kMostRows &&
+         getColumns() <= kMostColumns;
 }
 
 /// Whether the warps can do all tiles of such a size at once, and have memory
@@ -118,27 +124,6 @@ int64_t ark::getMmaBytes(ArrayRef<TensorProduct> products, int64_t threads,
 // All threads
 //===----------------------------------------------------------------------===//
 
-static Value createBuffer(ImplicitLocOpBuilder &builder, MemRefType type) {
-  OpBuilder::InsertionGuard guard(builder);
-  auto function = builder.getInsertionBlock()
-                      ->getParentOp()
-                      ->getParentOfType<func::FuncOp>();
-  builder.setInsertionPointToStart(&function.getBody().front());
-  return memref::AllocaOp::create(builder, type,
-                                  builder.getI64IntegerAttr(kSharedAlignment));
-}
-
-/// The builder goes inside.
-static Value createLoop(ImplicitLocOpBuilder &builder, int64_t threads) {
-  auto mapping = builder.getArrayAttr(gpu::GPUThreadMappingAttr::get(
-      builder.getContext(), gpu::MappingId::LinearDim0));
-  SmallVector<OpFoldResult> extents = {builder.getIndexAttr(threads)};
-  auto loop = scf::ForallOp::create(builder, extents, /*outputs=*/ValueRange(),
-                                    mapping);
-  builder.setInsertionPoint(loop.getBody()->getTerminator());
-  return loop.getInductionVars().front();
-}
-
 /// Buffers for parts, one after the other in the memory of the temporary.
 static SmallVector<Value> createParts(ImplicitLocOpBuilder &builder,
                                       ArrayRef<TensorProduct> products,
@@ -168,15 +153,17 @@ SmallVector<Value> ark::createMmaLoops(ImplicitLocOpBuilder &builder,
   Value memory;
   if (stages == 0) {
     for (const TensorProduct &product : products)
-      buffers.push_back(createBuffer(builder, getPartsType(product, shape)));
+      buffers.push_back(createTemporary(builder, getPartsType(product, shape),
+                                        kSharedAlignment));
   } else {
     int64_t bytes = getMmaBytes(products, threads, room);
-    memory = createBuffer(
-        builder, MemRefType::get({bytes / kSumBytes}, builder.getF32Type()));
+    memory = createTemporary(
+        builder, MemRefType::get({bytes / kSumBytes}, builder.getF32Type()),
+        kSharedAlignment);
     buffers = createParts(builder, products, shape, memory);
   }
   OpBuilder::InsertionGuard guard(builder);
-  Value thread = createLoop(builder, threads);
+  Value thread = createMappedLoop(builder, threads);
   MmaBuilder mma(builder, products, shape, buffers);
   if (stages == 0)
     mma.build(thread, threads);
@@ -189,6 +176,6 @@ void ark::createDirectMmaLoops(ImplicitLocOpBuilder &builder,
                                const TensorProduct &product, int64_t threads) {
   MmaShape shape(product, threads, /*mostParts=*/1);
   OpBuilder::InsertionGuard guard(builder);
-  Value thread = createLoop(builder, threads);
+  Value thread = createMappedLoop(builder, threads);
   MmaBuilder(builder, product, shape, product.out).build(thread, threads);
 }

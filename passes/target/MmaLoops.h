@@ -31,8 +31,8 @@ struct MmaShape {
   int64_t getColumns() const { return acrossTiles * units * kMmaColumns; }
   int64_t getRows() const { return downTiles * blocks * kMmaRows; }
   int64_t getNumTiles() const { return acrossTiles * downTiles; }
-  /// Whether there is a warp for every tile.
-  bool fits() const { return getNumTiles() <= warps; }
+  /// Whether there is a warp for every tile, with registers for its sums.
+  bool fits() const;
   int64_t getBusyWarps() const { return getNumTiles() * parts; }
 
 private:

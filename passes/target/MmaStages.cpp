@@ -4,6 +4,7 @@
 
 #include "passes/target/Aliasing.h"
 #include "passes/target/Lowerings.h"
+#include "passes/target/SpacePointer.h"
 #include "passes/target/WideLoad.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -21,7 +22,6 @@ static constexpr int64_t kRowBytes = kPieceElements * kElementBytes;
 static constexpr int64_t kThreadsPerRow =
     MmaStages::kPieces * kRowBytes / kLoadBytes;
 static constexpr int64_t kMostStages = 3;
-static constexpr unsigned kGlobalSpace = 1, kSharedSpace = 3;
 
 //===----------------------------------------------------------------------===//
 // Room
@@ -71,26 +71,12 @@ int64_t MmaStages::choose(ArrayRef<TensorProduct> products,
 // Code
 //===----------------------------------------------------------------------===//
 
-/// A pointer to an address space.
-static Value getPointer(ImplicitLocOpBuilder &builder, Value address,
-                        unsigned space) {
-  MLIRContext *context = builder.getContext();
-  Value number =
-      arith::IndexCastOp::create(builder, builder.getI64Type(), address);
-  Value generic = LLVM::IntToPtrOp::create(
-      builder, LLVM::LLVMPointerType::get(context), number);
-  return LLVM::AddrSpaceCastOp::create(
-      builder, LLVM::LLVMPointerType::get(context, space), generic);
-}
-
 MmaStages::MmaStages(ImplicitLocOpBuilder &builder,
                      ArrayRef<TensorProduct> products, const MmaShape &shape,
                      Value memory, Value thread, int64_t threads)
     : builder(builder), products(products), shape(shape), threads(threads),
       thread(thread) {
-  Value address =
-      memref::ExtractAlignedPointerAsIndexOp::create(builder, memory);
-  shared = getPointer(builder, address, kSharedSpace);
+  shared = createSpacePointer(builder, memory, kSharedSpace);
   addSource(products.front().left, shape.getRows());
   for (const TensorProduct &product : products)
     addSource(product.right, shape.getColumns());
@@ -110,18 +96,9 @@ Value MmaStages::multiply(Value a, int64_t b) {
 
 void MmaStages::addSource(Value buffer, int64_t rows) {
   auto metadata = memref::ExtractStridedMetadataOp::create(builder, buffer);
-  Value begin = memref::ExtractAlignedPointerAsIndexOp::create(builder, buffer);
-  Value address = add(begin, multiply(metadata.getOffset(), kElementBytes));
-  sources.push_back({getPointer(builder, address, kGlobalSpace),
+  sources.push_back({createSpacePointer(builder, buffer, kGlobalSpace),
                      multiply(metadata.getStrides().front(), kElementBytes),
                      rows});
-}
-
-Value MmaStages::getPlace(Value pointer, Value bytes) {
-  Value number =
-      arith::IndexCastOp::create(builder, builder.getI64Type(), bytes);
-  return LLVM::GEPOp::create(builder, pointer.getType(), builder.getI8Type(),
-                             pointer, ArrayRef<LLVM::GEPArg>{number});
 }
 
 int64_t MmaStages::getStageBytes() const {
@@ -157,9 +134,9 @@ void MmaStages::copy(Value k, Value stage) {
         distance = add(distance, add(from, constant(part * length)));
         Value target =
             add(to, constant(part * kPieces * pieceBytes + row * kRowBytes));
-        NVVM::CpAsyncOp::create(builder, getPlace(shared, target),
-                                getPlace(source.pointer, distance), kLoadBytes,
-                                NVVM::LoadCacheModifierKind::CG,
+        NVVM::CpAsyncOp::create(builder, createOffset(builder, shared, target),
+                                createOffset(builder, source.pointer, distance),
+                                kLoadBytes, NVVM::LoadCacheModifierKind::CG,
                                 /*cpSize=*/Value());
       }
   }
@@ -180,6 +157,6 @@ Value MmaStages::load(Value stage, Value part, int64_t piece, Value row,
       add(bytes, add(multiply(row, kRowBytes), multiply(number, kLoadBytes)));
   bytes = add(bytes, constant(piece * pieceBytes));
   auto words = VectorType::get({kLoadBytes / 4}, builder.getI32Type());
-  return LLVM::LoadOp::create(builder, words, getPlace(shared, bytes),
-                              kLoadBytes);
+  return LLVM::LoadOp::create(builder, words,
+                              createOffset(builder, shared, bytes), kLoadBytes);
 }

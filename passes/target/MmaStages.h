@@ -49,7 +49,6 @@ private:
   Value constant(int64_t number);
   Value add(Value a, Value b);
   Value multiply(Value a, int64_t b);
-  Value getPlace(Value pointer, Value bytes);
   void addSource(Value buffer, int64_t rows);
 
   ImplicitLocOpBuilder &builder;

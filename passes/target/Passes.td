@@ -247,6 +247,13 @@ def UseTensorCoresPass : Pass<"ark-use-tensor-cores", "::mlir::ModuleOp"> {
     depth, a reduction adds them up, always in the same order; without memory for
     them there is one part, which is added to the result.
 
+    On sm_90a, whole tiles of 64 rows and more are multiplied by warpgroups, four
+    warps together, straight from shared memory (`wgmma`): up to 128 by 256 or 256 by
+    128, or two products of half of it, with the depth a multiple of 64. The threads copy
+    stages of 64 elements a row, in the layout that the instructions read, two stages
+    ahead. The sums go to the same memory in the end; they take the place of the
+    temporary that was to hold the product.
+
     Rows beyond the end read the last one again; what is beyond the end of the
     depth is zero. Products with unaligned rows stay, and those of other types.
 

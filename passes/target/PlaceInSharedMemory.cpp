@@ -74,6 +74,7 @@ PlaceInSharedMemoryPass::place(ArrayRef<memref::AllocaOp> temporaries) {
       return temporary.emitOpError("is not a temporary of static size at the "
                                    "head of a body");
     OpBuilder builder(temporary);
+    offset = llvm::alignTo(offset, getSharedAlignment(temporary));
     temporary.replaceAllUsesWith(createBuffer(
         builder, temporary.getLoc(), memory, offset, temporary.getType()));
     offset = llvm::alignTo(offset + getBufferBytes(temporary.getType()),

@@ -8,6 +8,13 @@ using namespace mlir::ark;
 static constexpr llvm::StringLiteral kSharedMemory = "ark_shared_memory";
 static constexpr unsigned kSharedAddressSpace = 3;
 static constexpr llvm::StringLiteral kSharedBytesAttr = "shared_memory";
+/// Where all of it begins; no temporary asks for more.
+static constexpr int64_t kBeginAlignment = 1024;
+
+int64_t ark::getSharedAlignment(memref::AllocaOp temporary) {
+  return std::max<int64_t>(kSharedAlignment,
+                           temporary.getAlignment().value_or(1));
+}
 
 LLVM::GlobalOp ark::getSharedMemory(ModuleOp module) {
   if (auto memory = SymbolTable(module).lookup<LLVM::GlobalOp>(kSharedMemory))
@@ -16,7 +23,7 @@ LLVM::GlobalOp ark::getSharedMemory(ModuleOp module) {
   auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), 0);
   return LLVM::GlobalOp::create(builder, module.getLoc(), type,
                                 /*isConstant=*/false, LLVM::Linkage::External,
-                                kSharedMemory, Attribute(), kSharedAlignment,
+                                kSharedMemory, Attribute(), kBeginAlignment,
                                 kSharedAddressSpace);
 }
 

@@ -5,11 +5,15 @@
 
 #include "dialects/ark/ArkOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 namespace mlir::ark {
 
 /// What lies in shared memory begins at multiples of this.
 inline constexpr int64_t kSharedAlignment = 128;
+
+/// The same of a temporary, which may ask for more.
+int64_t getSharedAlignment(memref::AllocaOp temporary);
 
 /// The array of unknown size that a launch gives every CTA, in the address
 /// space that NVVM and ROCDL know as shared memory; created when first asked

@@ -331,7 +331,11 @@ int64_t StreamParametersPass::getTemporaryBytes(ArrayRef<StreamedBody> bodies,
     auto add = [&](int64_t more) {
       bytes = llvm::alignTo(bytes + more, kSharedAlignment);
     };
-    body.walk([&](memref::AllocaOp op) { add(getBufferBytes(op.getType())); });
+    // Wherever rings end, a temporary may lose all of its alignment.
+    body.walk([&](memref::AllocaOp op) {
+      add(getBufferBytes(op.getType()) + getSharedAlignment(op) -
+          kSharedAlignment);
+    });
     for (auto [streamed, run] : llvm::zip(bodies, longestRuns))
       if (streamed.body == body)
         for (const ParameterStream &stream : streamed.streams)

@@ -14,9 +14,6 @@ using namespace mlir::ark;
 
 /// A row alone is as fast without.
 static constexpr int64_t kLeastRows = 2;
-/// Tiles for which the warps of a CTA have enough registers.
-static constexpr int64_t kMostRows = 128;
-static constexpr int64_t kMostColumns = 128;
 /// Shorter sums are not worth the exchange between warps.
 static constexpr int64_t kLeastDepth = 64;
 
@@ -94,8 +91,7 @@ std::optional<TensorProduct> TensorProduct::match(linalg::LinalgOp op) {
     return std::nullopt;
   product.rows = *rows;
   product.columns = *columns;
-  bool fits = product.rows >= kLeastRows && product.rows <= kMostRows &&
-              product.columns <= kMostColumns && product.depth >= kLeastDepth &&
+  bool fits = product.rows >= kLeastRows && product.depth >= kLeastDepth &&
               product.depth % (kLoadBytes / getElementBytes(type)) == 0;
   if (!fits || !isLoadable(product.left) || !isLoadable(product.right))
     return std::nullopt;

@@ -3,10 +3,12 @@
 #include "passes/target/Aliasing.h"
 #include "passes/target/Bodies.h"
 #include "passes/target/IterationSpace.h"
+#include "passes/target/KernelTables.h"
 #include "passes/target/Lowerings.h"
 #include "passes/target/MmaLoops.h"
 #include "passes/target/Passes.h"
 #include "passes/target/SharedMemory.h"
+#include "passes/target/WarpgroupLoops.h"
 
 #include "dialects/ark/ArkOps.h"
 #include "lib/support/BufferView.h"
@@ -15,6 +17,7 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace mlir::ark {
@@ -25,14 +28,35 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Of an SM's memory, what the kernel's tables may need.
-static constexpr int64_t kReservedBytes = 65536;
+/// Of an SM's memory, what the kernel's tables get at most.
+static constexpr int64_t kMostTableBytes = 65536;
 
 //===----------------------------------------------------------------------===//
 // Which products go together
 //===----------------------------------------------------------------------===//
 
 namespace {
+/// What a CTA multiplies with.
+struct Units {
+  int64_t threads;
+  /// Whether warpgroups have instructions of their own.
+  bool haveWarpgroups;
+  /// Bytes of shared memory of an SM.
+  int64_t memory;
+
+  /// Whether warps or warpgroups can do them together, as far as it is not a
+  /// matter of other temporaries.
+  bool canMultiply(ArrayRef<TensorProduct> products) const {
+    return MmaShape(products, threads).fits() || choose(products, memory);
+  }
+  std::optional<WarpgroupShape> choose(ArrayRef<TensorProduct> products,
+                                       int64_t room) const {
+    if (!haveWarpgroups)
+      return std::nullopt;
+    return WarpgroupShape::choose(products, threads, room);
+  }
+};
+
 /// Products of one left side, which the threads do at one place.
 struct ProductGroup {
   SmallVector<TensorProduct> products;
@@ -63,7 +87,7 @@ static Operation *getLastSource(const TensorProduct &product) {
 /// Whether `product` can be done together with those of a group, before all of
 /// them are needed. Of large ones, warps have registers for the sums of two.
 static bool fits(const TensorProduct &product, Operation *source,
-                 const ProductGroup &group, int64_t threads) {
+                 const ProductGroup &group, const Units &units) {
   const TensorProduct &first = group.products.front();
   bool isAlike = product.left == first.left && product.depth == first.depth &&
                  product.rows == first.rows &&
@@ -72,19 +96,19 @@ static bool fits(const TensorProduct &product, Operation *source,
                  product.getElementType() == first.getElementType();
   if (!isAlike || (source && !source->isBeforeInBlock(first.op)))
     return false;
-  return product.isSkinny() || (group.products.size() == 1 &&
-                                MmaShape({first, product}, threads).fits());
+  return product.isSkinny() ||
+         (group.products.size() == 1 && units.canMultiply({first, product}));
 }
 
-static SmallVector<ProductGroup> findGroups(Block &block, int64_t threads) {
+static SmallVector<ProductGroup> findGroups(Block &block, const Units &units) {
   SmallVector<ProductGroup> groups;
   for (auto op : block.getOps<linalg::LinalgOp>()) {
     std::optional<TensorProduct> product = TensorProduct::match(op);
-    if (!product || !MmaShape(*product, threads).fits())
+    if (!product || !units.canMultiply(*product))
       continue;
     Operation *source = getLastSource(*product);
     auto *group = llvm::find_if(groups, [&](const ProductGroup &group) {
-      return fits(*product, source, group, threads);
+      return fits(*product, source, group, units);
     });
     if (group == groups.end()) {
       groups.push_back({{*product}, source});
@@ -120,11 +144,13 @@ static Value getView(ImplicitLocOpBuilder &builder,
   return memref::SubViewOp::create(builder, reduced, parts, zeros, sizes, ones);
 }
 
-/// out[m, n] += the sum of parts[p, m, n] over p.
+/// out[m, n] += the sum of parts[p, m, n] over p, or parts[m, n].
 static void addParts(const TensorProduct &product, Value parts) {
   linalg::LinalgOp op = product.op;
   ImplicitLocOpBuilder builder(op.getLoc(), op);
-  Value view = getView(builder, product, parts);
+  Value view = parts;
+  if (cast<MemRefType>(parts.getType()).getRank() == 3)
+    view = getView(builder, product, parts);
   MLIRContext *context = builder.getContext();
   SmallVector<utils::IteratorType> loops(2, utils::IteratorType::parallel);
   SmallVector<AffineMap> maps(2, AffineMap::getMultiDimIdentityMap(2, context));
@@ -144,8 +170,9 @@ static void addParts(const TensorProduct &product, Value parts) {
   op->erase();
 }
 
-static void replace(const ProductGroup &group, Block &block, int64_t threads,
-                    int64_t room) {
+/// Where all operands of a group have their values.
+static ImplicitLocOpBuilder getBuilder(const ProductGroup &group,
+                                       Block &block) {
   SmallVector<Location> locations;
   for (const TensorProduct &product : group.products)
     locations.push_back(product.op->getLoc());
@@ -154,10 +181,126 @@ static void replace(const ProductGroup &group, Block &block, int64_t threads,
       block.begin());
   if (group.after)
     builder.setInsertionPointAfter(group.after);
+  return builder;
+}
+
+static void replace(const ProductGroup &group, Block &block, int64_t threads,
+                    int64_t room) {
+  ImplicitLocOpBuilder builder = getBuilder(group, block);
   SmallVector<Value> parts =
       createMmaLoops(builder, group.products, threads, room);
   for (auto [product, buffer] : llvm::zip(group.products, parts))
     addParts(product, buffer);
+}
+
+/// Without memory for parts of their own, products are added to their results.
+static void replaceDirectly(const ProductGroup &group, int64_t threads) {
+  for (const TensorProduct &product : group.products) {
+    linalg::LinalgOp op = product.op;
+    ImplicitLocOpBuilder builder(op.getLoc(), op);
+    createDirectMmaLoops(builder, product, threads);
+    op->erase();
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Warpgroups
+//===----------------------------------------------------------------------===//
+
+static bool isZeroFill(linalg::LinalgOp op) {
+  auto generic = dyn_cast<linalg::GenericOp>(op.getOperation());
+  std::optional<Value> value =
+      generic ? linalg::isaFillOpInterface(generic) : std::nullopt;
+  return value && matchPattern(*value, m_AnyZeroFloat());
+}
+
+namespace {
+/// What a temporary is used for while it holds one product.
+struct Lifetime {
+  memref::AllocaOp temporary;
+  /// Clears it.
+  linalg::LinalgOp fill;
+  /// All that use it after the product, up to where it is cleared again.
+  SmallVector<Operation *> users;
+};
+} // namespace
+
+/// Nothing, where `product` is added to something else than zeros in a
+/// temporary: otherwise its sums can take the place of the temporary.
+static std::optional<Lifetime> findLifetime(const TensorProduct &product) {
+  auto temporary = product.out.getDefiningOp<memref::AllocaOp>();
+  if (!temporary)
+    return std::nullopt;
+  SmallVector<Operation *> users(temporary->user_begin(),
+                                 temporary->user_end());
+  if (!llvm::all_of(users, [&](Operation *user) {
+        return isa<linalg::LinalgOp>(user) &&
+               user->getBlock() == product.op->getBlock();
+      }))
+    return std::nullopt;
+  llvm::sort(users, [](Operation *a, Operation *b) {
+    return a != b && a->isBeforeInBlock(b);
+  });
+  users.erase(llvm::unique(users), users.end());
+  auto clears = [](Operation *user) {
+    return isZeroFill(cast<linalg::LinalgOp>(user));
+  };
+  linalg::LinalgOp op = product.op;
+  auto *place = llvm::find(users, op.getOperation());
+  if (!clears(users.front()) || !clears(*std::prev(place)))
+    return std::nullopt;
+  Lifetime lifetime{temporary, cast<linalg::LinalgOp>(*std::prev(place)), {}};
+  auto *end = std::find_if(place, users.end(), clears);
+  lifetime.users.assign(std::next(place), end);
+  return lifetime;
+}
+
+static int64_t getSharedBytes(memref::AllocaOp temporary) {
+  return llvm::alignTo(getBufferBytes(temporary.getType()),
+                       getSharedAlignment(temporary));
+}
+
+/// Of temporaries that hold products of a group and nothing else.
+static int64_t getReplacedBytes(const ProductGroup &group) {
+  llvm::SmallDenseMap<Operation *, llvm::SmallPtrSet<Operation *, 8>> users;
+  for (const TensorProduct &product : group.products)
+    if (std::optional<Lifetime> lifetime = findLifetime(product)) {
+      auto &known = users[lifetime->temporary];
+      known.insert_range(lifetime->users);
+      known.insert(lifetime->fill);
+      known.insert(linalg::LinalgOp(product.op));
+    }
+  int64_t bytes = 0;
+  for (auto &[temporary, known] : users)
+    if (llvm::all_of(temporary->getUsers(),
+                     [&](Operation *user) { return known.contains(user); }))
+      bytes += getSharedBytes(cast<memref::AllocaOp>(temporary));
+  return bytes;
+}
+
+/// Lets what reads a product read its sums instead.
+static void replace(const TensorProduct &product, const Lifetime &lifetime,
+                    Value sums) {
+  memref::AllocaOp temporary = lifetime.temporary;
+  for (Operation *user : lifetime.users)
+    user->replaceUsesOfWith(temporary, sums);
+  linalg::LinalgOp(lifetime.fill).erase();
+  linalg::LinalgOp(product.op).erase();
+  if (temporary->use_empty())
+    temporary->erase();
+}
+
+static void replace(const ProductGroup &group, Block &block, int64_t threads,
+                    const WarpgroupShape &shape) {
+  ImplicitLocOpBuilder builder = getBuilder(group, block);
+  SmallVector<Value> sums =
+      createWarpgroupLoops(builder, group.products, shape, threads);
+  for (auto [product, buffer] : llvm::zip(group.products, sums)) {
+    if (std::optional<Lifetime> lifetime = findLifetime(product))
+      replace(product, *lifetime, buffer);
+    else
+      addParts(product, buffer);
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -182,38 +325,43 @@ struct UseTensorCoresPass
 
 private:
   void run(func::FuncOp body, Block &block);
-  int64_t getRoom(func::FuncOp body);
+  int64_t getRoom(func::FuncOp body, int64_t memory);
 };
 } // namespace
 
-/// Bytes of shared memory that the temporaries of a body leave.
-int64_t UseTensorCoresPass::getRoom(func::FuncOp body) {
-  auto target =
-      getOperation()->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
-  int64_t room = target ? target.getSharedMemory() - kReservedBytes : 0;
-  body.walk([&](memref::AllocaOp temporary) {
-    room -=
-        llvm::alignTo(getBufferBytes(temporary.getType()), kSharedAlignment);
-  });
+/// Bytes of shared memory that tables and the temporaries of a body leave.
+int64_t UseTensorCoresPass::getRoom(func::FuncOp body, int64_t memory) {
+  int64_t room = memory;
+  for (auto kernel : getOperation().getOps<KernelOp>())
+    room -= std::min(getTableBytes(kernel), kMostTableBytes);
+  body.walk(
+      [&](memref::AllocaOp temporary) { room -= ::getSharedBytes(temporary); });
   return room;
 }
 
-/// Without memory for parts of their own, products are added to their results.
 void UseTensorCoresPass::run(func::FuncOp body, Block &block) {
-  int64_t room = getRoom(body);
-  for (const ProductGroup &group : findGroups(block, threads)) {
-    int64_t bytes = getMmaBytes(group.products, threads, room);
+  auto target =
+      getOperation()->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
+  Units units{threads, target && target.hasWarpgroupProducts(),
+              target ? target.getSharedMemory() : 0};
+  int64_t room = getRoom(body, units.memory);
+  for (const ProductGroup &group : findGroups(block, units)) {
+    int64_t replaced = getReplacedBytes(group);
+    if (auto shape = units.choose(group.products, room + replaced)) {
+      replace(group, block, threads, *shape);
+      room += replaced - shape->getBytes();
+      numProducts += group.products.size();
+      continue;
+    }
+    if (!MmaShape(group.products, threads).fits())
+      continue;
     numProducts += group.products.size();
+    int64_t bytes = getMmaBytes(group.products, threads, room);
     if (bytes <= room) {
       replace(group, block, threads, room);
       room -= bytes;
-      continue;
-    }
-    for (const TensorProduct &product : group.products) {
-      linalg::LinalgOp op = product.op;
-      ImplicitLocOpBuilder builder(op.getLoc(), op);
-      createDirectMmaLoops(builder, product, threads);
-      op->erase();
+    } else {
+      replaceDirectly(group, threads);
     }
   }
 }

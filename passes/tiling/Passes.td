@@ -16,7 +16,8 @@ def SelectTilesPass : Pass<"ark-select-tiles", "::mlir::ark::ProgramOp"> {
     divide the result, whose last tiles are smaller then.
 
     - matmul: panels of both sides fit into the caches (cpu) or the tile is a
-      square of 64 or 128 (cuda, hip). With few rows, where the time goes into
+      square of 64 or 128 (cuda, hip). On sm_90a it is 256 by 128 or 128 by 256 for 16-bit
+      floats, where such tiles divide the result and give work to all SMs. With few rows, where the time goes into
       reading weights, columns are cut so finely that the SMs get shares that
       differ by no more than 2 %, as far as their number permits (cuda, hip); a
       core gets one tile of them (cpu).

@@ -150,6 +150,35 @@ def export_tiles(path: Path, target: str) -> None:
         write(program, arrays, path / name, target, tile=tiles)
 
 
+def export_warpgroups(path: Path, target: str) -> None:
+    """Products in whole tiles, each with something else around it, on one SM: after one tile, the
+    next begins in memory that all threads have left."""
+    random = np.random.default_rng(0)
+    for dtype in (ark.bf16, ark.fp16):
+        with ark.Program("warpgroups") as program:
+            x, w, v = (ark.input(name, (256, 320), dtype) for name in "xwv")
+            b = ark.input("b", 256, dtype)
+
+            def product(
+                other: ark.Tensor, tile: tuple[int, int], left: ark.Tensor = x
+            ) -> ark.Tensor:
+                with ark.planner(sms=1, tile=tile):
+                    return ark.matmul(left, other, transpose_other=True)
+
+            with ark.planner(sms=1):
+                ark.output("bias", ark.gelu(product(w, (256, 128)) + b))
+                ark.output("residual", product(w, (128, 256), left=v) + product(v, (64, 256)))
+                ark.output("pair", ark.silu(product(w, (128, 128))) * product(v, (128, 128)))
+                ark.output("wide", ark.cast(product(v, (256, 64)), ark.fp32))
+                ark.output("narrow", ark.softmax(product(v, (64, 256)), axis=-1))
+        shapes = {**dict.fromkeys("xwv", (256, 320)), "b": 256}
+        arrays = {
+            name: random.standard_normal(shape).astype(dtype.numpy)
+            for name, shape in shapes.items()
+        }
+        write(program, arrays, path / f"matmul by warpgroups-{dtype}", target)
+
+
 def main(folder: str, target: str = "cuda:sm_90a") -> None:
     root = Path(folder)
     shutil.rmtree(root, ignore_errors=True)
@@ -163,6 +192,7 @@ def main(folder: str, target: str = "cuda:sm_90a") -> None:
             print(f"\r{number}/{len(pairs)} {name} {dtype}\x1b[K", end="", file=sys.stderr)
         export(case, dtype, cases / f"{name}-{dtype}", target, tests)
     export_tiles(cases, target)
+    export_warpgroups(cases, target)
     export_hang(root, target)
     export_stop(root, target)
     export_arrays(root, target)

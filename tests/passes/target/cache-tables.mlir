@@ -2,7 +2,7 @@
 
 // The context is copied first; then the tables, at multiples of 128 bytes, and
 // their places in it change. What the bodies use of the memory lies before.
-// CHECK: llvm.mlir.global external @ark_shared_memory() {addr_space = 3 : i32, alignment = 128 : i64}
+// CHECK: llvm.mlir.global external @ark_shared_memory() {addr_space = 3 : i32, alignment = 1024 : i64}
 // CHECK-LABEL: ark.kernel @k
 // CHECK-SAME: shared_memory = 672 : i64
 // CHECK: func.func @ark_kernel(%[[CONTEXT:.+]]: !llvm.ptr, %[[LANE:.+]]: i64)

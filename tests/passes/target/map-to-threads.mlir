@@ -720,3 +720,49 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
   }
   return
 }
+
+// -----
+
+// Compilers do not know that a loop which needs most registers has the same thread as what comes
+// before and after it: they keep nothing that depends on it meanwhile.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK: %[[THREAD:.+]] = gpu.thread_id x
+// CHECK: scf.for
+// CHECK: scf.for %{{.+}} = %[[THREAD]] to
+// CHECK: gpu.barrier
+// CHECK: %[[READ:.+]] = llvm.inline_asm has_side_effects "mov.u32 $0, %tid.x;", "=r"  : () -> i32
+// CHECK: %[[INSIDE:.+]] = arith.index_castui %[[READ]] : i32 to index
+// CHECK: memref.store %{{.+}}, %{{.+}}[%[[INSIDE]]]
+// CHECK: %[[AGAIN:.+]] = llvm.inline_asm has_side_effects
+// CHECK: %[[AFTER:.+]] = arith.index_castui %[[AGAIN]] : i32 to index
+// CHECK: gpu.barrier
+// CHECK: scf.for %{{.+}} = %[[AFTER]] to
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<64xf32>, %y: memref<64xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %s = memref.alloca() : memref<64xf32>
+  %t = memref.alloca() : memref<64xf32>
+  scf.for %v = %begin to %end step %c1 {
+    scf.parallel (%i) = (%c0) to (%c64) step (%c1) {
+      %a = memref.load %x[%i] : memref<64xf32>
+      memref.store %a, %s[%i] : memref<64xf32>
+      scf.reduce
+    }
+    scf.forall (%i) in (64) {
+      %a = memref.load %s[%i] : memref<64xf32>
+      memref.store %a, %t[%i] : memref<64xf32>
+    } {crowded, mapping = [#gpu.thread<linear_dim_0>]}
+    scf.parallel (%i) = (%c0) to (%c64) step (%c1) {
+      %a = memref.load %t[%i] : memref<64xf32>
+      memref.store %a, %y[%i] : memref<64xf32>
+      scf.reduce
+    }
+  }
+  return
+}

@@ -1,4 +1,4 @@
-// RUN: ark-opt %s --split-input-file --ark-assign-target=target=cuda:sm_90a \
+// RUN: ark-opt %s --split-input-file --ark-assign-target=target=cuda:sm_80 \
 // RUN:   --ark-use-tensor-cores=threads=128 | FileCheck %s
 
 #x = affine_map<(m, n, k) -> (m, k)>

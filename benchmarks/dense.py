@@ -1,0 +1,184 @@
+"""One dense product in one task on one GPU: ark against torch.matmul.
+
+    python benchmarks/dense.py --compile FOLDER                # where the compiler is
+    python benchmarks/dense.py --bundles FOLDER [--output F]   # where the GPU is
+
+The second needs the runtime half of the package, numpy, ml_dtypes, cuda-python and torch. Every
+bundle of the folder is a row: a product in its own shape, with `w` given by rows that become
+columns of the result. Both arms have the same random arrays and take turns. Times are medians over
+the samples, of one product: what `--products` more of them take, which are iterations of one launch
+for ark, and queued back to back for PyTorch.
+
+Before anything is timed, both are compared with a product in fp32. Where ark's relative error is
+above that of torch.matmul, it has no time and the exit status is 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from decode_arms import error_of
+from table import table
+
+import ark_mlir as ark
+
+# Rows, columns and depth of what --compile makes.
+SHAPES = {
+    "cube-2048": (2048, 2048, 2048),
+    "cube-4096": (4096, 4096, 4096),
+    "cube-8192": (8192, 8192, 8192),
+    "prompt-128": (128, 8192, 2048),
+}
+DTYPES = {"bf16": ark.bf16, "fp16": ark.fp16}
+# Sums of both arms are rounded once; what differs is their order.
+SLACK = 1.01
+FEW = 4
+
+
+def main() -> int:
+    options = parse()
+    if options.compile is not None:
+        for name, shape in SHAPES.items():
+            compile_product(options.compile / f"{name}.arkbin", shape, options)
+        return 0
+    paths = sorted(options.bundles.glob("*.arkbin"))
+    if not paths:
+        raise SystemExit(f"dense: {options.bundles} has no bundle")
+    rows = [measure(path, options) for path in paths]
+    head = ("product", "rows x columns x depth", "torch ms", "ark ms", "ark TFLOP/s", "torch / ark")
+    text = table((*head, "error torch", "error ark"), rows)
+    print(text)
+    if options.output is not None:
+        options.output.write_text(f"{text}\n", encoding="utf-8")
+    return int(any(row[3] == "wrong" for row in rows))
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--compile", type=Path, metavar="FOLDER", help="make the bundles there")
+    what.add_argument("--bundles", type=Path, metavar="FOLDER", help="measure those that lie there")
+    parser.add_argument("--target", default="cuda:sm_90a", help="of --compile")
+    parser.add_argument("--dtype", choices=DTYPES, default="bf16", help="of --compile")
+    parser.add_argument("--products", type=int, default=20, help="of one sample")
+    parser.add_argument("--samples", type=int, default=15)
+    parser.add_argument("--output", type=Path, help="a Markdown file for the table")
+    return parser.parse_args()
+
+
+def compile_product(path: Path, shape: tuple[int, int, int], options: argparse.Namespace) -> None:
+    rows, columns, depth = shape
+    dtype = DTYPES[options.dtype]
+    with ark.Program("dense") as program:
+        x = ark.input("x", (rows, depth), dtype)
+        w = ark.parameter("w", (columns, depth), dtype)
+        ark.output("y", ark.matmul(x, w, transpose_other=True))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    ark.compile(program, options.target, cache=False).save(path)
+
+
+class Product:
+    """What both arms compute, and how long each takes."""
+
+    def __init__(self, executable: ark.Executable) -> None:
+        import torch
+
+        self.executable = executable
+        target = executable.bundle.manifest.target
+        self.device = "cuda" if target.backend == "cuda" else "cpu"
+        (x,), (w,) = executable.inputs, executable.parameters
+        (self.rows, self.depth), self.columns = x.shape, w.shape[0]
+        dtype = getattr(torch, x.dtype.numpy_name)
+        generator = torch.Generator(self.device).manual_seed(0)
+
+        def draw(shape: Any) -> Any:
+            return torch.randn(shape, dtype=dtype, device=self.device, generator=generator)
+
+        self.x, self.w = draw(x.shape), draw(w.shape)
+        self.mine, self.other = (self.x.new_empty(self.rows, self.columns) for _ in range(2))
+        executable.bind({w.name: self.w})
+
+    def errors(self) -> tuple[float, float]:
+        """Of torch.matmul and of ark, against a product in fp32."""
+        import torch
+
+        torch.backends.cuda.matmul.allow_tf32 = False
+        wide = (self.x.float() @ self.w.float().T).cpu().numpy()
+        self.mine.fill_(float("nan"))
+        self.run_torch(1)
+        self.run_ark(1)
+        found = (array.float().cpu().numpy() for array in (self.other, self.mine))
+        torch_error, error = (error_of(np.nan_to_num(array), wide) for array in found)
+        return torch_error, error
+
+    def run_ark(self, products: int) -> float:
+        """Milliseconds on the device; zero where there is no clock."""
+        return self._timed(
+            lambda: self.executable.run(x=self.x, out={"y": self.mine}, iterations=products)
+        )
+
+    def run_torch(self, products: int) -> float:
+        """Likewise."""
+        import torch
+
+        def run() -> None:
+            for _ in range(products):
+                torch.matmul(self.x, self.w.T, out=self.other)
+
+        return self._timed(run)
+
+    def _timed(self, work: Callable[[], object]) -> float:
+        import torch
+
+        if self.device == "cpu":
+            work()
+            return 0.0
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        work()
+        end.record()
+        end.synchronize()
+        return float(begin.elapsed_time(end))
+
+    def sample(self, products: int) -> tuple[float, float]:
+        """Milliseconds of one product by torch.matmul and by ark: the slope between a run of a few
+        and one of so many more."""
+        few, many = FEW, FEW + products
+        theirs = self.run_torch(many) - self.run_torch(few)
+        mine = self.run_ark(many) - self.run_ark(few)
+        return theirs / products, mine / products
+
+
+def measure(path: Path, options: argparse.Namespace) -> tuple[str, ...]:
+    """A row of the table."""
+    with ark.load(path) as executable:
+        product = Product(executable)
+        torch_error, error = product.errors()
+        shape = f"{product.rows} x {product.columns} x {product.depth}"
+        errors = f"{torch_error:.6f}", f"{error:.6f}"
+        if not error <= torch_error * SLACK:
+            print(f"dense: WRONG: {path.stem}: relative error {error}", file=sys.stderr)
+            return path.stem, shape, "-", "wrong", "-", "-", *errors
+        times: tuple[list[float], list[float]] = [], []
+        for sample in range(options.samples + 1):
+            pair = product.sample(options.products)
+            if sample:  # the first one warms up
+                for taken, one in zip(times, pair, strict=True):
+                    taken.append(one)
+        theirs, mine = map(statistics.median, times)
+        flops = 2 * product.rows * product.columns * product.depth
+        rate, ratio = (flops / mine / 1e9, theirs / mine) if mine else (0.0, 0.0)
+        figures = f"{theirs:.4f}", f"{mine:.4f}", f"{rate:.0f}", f"{ratio:.3f}"
+        return path.stem, shape, *figures, *errors
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,32 @@
+//===- KernelTables.h - What a lane reads between runs ----------*- C++ -*-===//
+
+#ifndef ARK_PASSES_TARGET_KERNELTABLES_H
+#define ARK_PASSES_TARGET_KERNELTABLES_H
+
+#include "dialects/ark/ArkOps.h"
+#include "passes/kernel/KernelAbi.h"
+
+namespace mlir::ark {
+
+inline constexpr int64_t kWordBytes = 8;
+/// Of an instruction and of an operand.
+inline constexpr int64_t kInstructionWords = 2;
+inline constexpr int64_t kOperandWords = 2;
+
+/// A table that the context points to, in 64-bit words; of instructions, those
+/// of the longest lane.
+struct KernelTable {
+  abi::ContextField field;
+  int64_t words;
+};
+
+/// Those first that are read most for their size.
+SmallVector<KernelTable> getTables(KernelOp kernel);
+
+/// What context and tables take of shared memory, each at a multiple of
+/// `kSharedAlignment`.
+int64_t getTableBytes(KernelOp kernel);
+
+} // namespace mlir::ark
+
+#endif // ARK_PASSES_TARGET_KERNELTABLES_H

@@ -1,0 +1,117 @@
+//===- WarpgroupLoops.cpp - Products by the warpgroups of a CTA -----------===//
+
+#include "passes/target/WarpgroupLoops.h"
+
+#include "passes/target/Aliasing.h"
+#include "passes/target/Bodies.h"
+#include "passes/target/MappedLoop.h"
+#include "passes/target/WarpgroupBuilder.h"
+#include "passes/target/WideLoad.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// More stages than this ask for no more bytes at once than the L2 gives.
+static constexpr int64_t kMostStages = 4;
+/// One that is multiplied, one whose last readers may still be busy, and one
+/// that is on its way.
+static constexpr int64_t kLeastStages = 3;
+/// 32-bit registers of a thread for sums: a half of what it has.
+static constexpr int64_t kMostSums = 64;
+/// An instruction's columns are a multiple of this.
+static constexpr int64_t kColumnUnit = 8;
+static constexpr int64_t kSumBytes = 4;
+/// Rows of sums are this much longer: the banks of what a half of a warp stores
+/// at once differ.
+static constexpr int64_t kPadding = 8;
+
+//===----------------------------------------------------------------------===//
+// Shares
+//===----------------------------------------------------------------------===//
+
+int64_t WarpgroupShape::getStageBytes() const {
+  return (rows + numProducts * columns) * kStageRowBytes;
+}
+
+static int64_t getSumsBytes(const WarpgroupShape &shape) {
+  return shape.rows * (shape.columns + kPadding) * kSumBytes;
+}
+
+int64_t WarpgroupShape::getBytes() const {
+  return std::max(stages * getStageBytes(), numProducts * getSumsBytes(*this));
+}
+
+/// Whether all of a factor's rows are there, in global memory, and all threads
+/// copy as many.
+static bool isEven(Value buffer, int64_t rows, int64_t threads) {
+  bool isGlobal = !getRoot(buffer).getDefiningOp<memref::AllocaOp>();
+  return isGlobal && cast<MemRefType>(buffer.getType()).getDimSize(0) == rows &&
+         rows * (kStageRowBytes / kLoadBytes) % threads == 0;
+}
+
+std::optional<WarpgroupShape>
+WarpgroupShape::choose(ArrayRef<TensorProduct> products, int64_t threads,
+                       int64_t room) {
+  const TensorProduct &first = products.front();
+  int64_t groups = threads / kWarpgroupThreads;
+  WarpgroupShape shape{first.rows, first.columns,
+                       static_cast<int64_t>(products.size())};
+  shape.down = shape.rows / kWarpgroupRows;
+  if (shape.rows % kWarpgroupRows != 0 || groups % shape.down != 0)
+    return std::nullopt;
+  shape.across = groups / shape.down;
+  bool isWhole = shape.columns % (shape.across * kColumnUnit) == 0 &&
+                 first.depth % kStageDepth == 0 &&
+                 isEven(first.left, shape.rows, threads) &&
+                 llvm::all_of(products, [&](const TensorProduct &product) {
+                   return product.columns == shape.columns &&
+                          isEven(product.right, shape.columns, threads);
+                 });
+  int64_t sums = shape.numProducts * shape.getOwnColumns() * kWarpgroupRows /
+                 kWarpgroupThreads;
+  if (!isWhole || sums > kMostSums)
+    return std::nullopt;
+  shape.stages = std::min(
+      {kMostStages, room / shape.getStageBytes(), first.depth / kStageDepth});
+  if (shape.stages < kLeastStages || shape.getBytes() > room)
+    return std::nullopt;
+  return shape;
+}
+
+//===----------------------------------------------------------------------===//
+// Code
+//===----------------------------------------------------------------------===//
+
+/// Where the sums of a product go once nobody needs the stages.
+static Value createSums(ImplicitLocOpBuilder &builder,
+                        const WarpgroupShape &shape, Value memory,
+                        int64_t number) {
+  int64_t offset = number * getSumsBytes(shape) / kSumBytes;
+  SmallVector<int64_t> sizes = {shape.rows, shape.columns},
+                       strides = {shape.columns + kPadding, 1};
+  auto type = MemRefType::get(
+      sizes, builder.getF32Type(),
+      StridedLayoutAttr::get(builder.getContext(), offset, strides));
+  return memref::ReinterpretCastOp::create(builder, type, memory, offset, sizes,
+                                           strides);
+}
+
+SmallVector<Value> ark::createWarpgroupLoops(ImplicitLocOpBuilder &builder,
+                                             ArrayRef<TensorProduct> products,
+                                             const WarpgroupShape &shape,
+                                             int64_t threads) {
+  auto type =
+      MemRefType::get({shape.getBytes() / kSumBytes}, builder.getF32Type());
+  Value memory = createTemporary(builder, type, kStageAlignment);
+  SmallVector<Value> sums;
+  for (int64_t number = 0; number < shape.numProducts; ++number)
+    sums.push_back(createSums(builder, shape, memory, number));
+  OpBuilder::InsertionGuard guard(builder);
+  Value thread = createMappedLoop(builder, threads);
+  setCrowded(thread.getParentBlock()->getParentOp());
+  WarpgroupBuilder(builder, products, shape, memory, thread, threads)
+      .build(sums);
+  return sums;
+}

@@ -1,0 +1,149 @@
+// RUN: ark-opt %s --ark-assign-target=target=cuda:sm_80 --ark-select-tiles | FileCheck %s --check-prefixes=CHECK,SM80
+// RUN: ark-opt %s --ark-assign-target=target=cuda:sm_90a --ark-select-tiles | FileCheck %s --check-prefixes=CHECK,SM90
+
+// Tiles for warpgroups, which are there on sm_90a alone.
+
+
+// CHECK-LABEL: ark.program @largeTilesReadLess
+ark.program @largeTilesReadLess(
+    %x: tensor<4096x4096xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<4096x4096xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<4096x4096xbf16> {ark.name = "y"}) {
+  // SM80: tile = array<i64: 128, 128>
+  // SM90: tile = array<i64: 256, 128>
+  %0 = ark.group "g" (%a = %x, %b = %w)
+      : (tensor<4096x4096xbf16>, tensor<4096x4096xbf16>) -> tensor<4096x4096xbf16> {
+    %1 = ark.matmul %a, %b {transpose_other} : (tensor<4096x4096xbf16>, tensor<4096x4096xbf16>) -> tensor<4096x4096xbf16>
+    ark.yield %1 : tensor<4096x4096xbf16>
+  }
+  ark.return %0 : tensor<4096x4096xbf16>
+}
+
+// 33 times 128 rows.
+// CHECK-LABEL: ark.program @rowsDecideWhichSideIsLong
+ark.program @rowsDecideWhichSideIsLong(
+    %x: tensor<4224x512xf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<4096x512xf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<4224x4096xf16> {ark.name = "y"}) {
+  // SM80: tile = array<i64: 128, 128>
+  // SM90: tile = array<i64: 128, 256>
+  %0 = ark.group "g" (%a = %x, %b = %w)
+      : (tensor<4224x512xf16>, tensor<4096x512xf16>) -> tensor<4224x4096xf16> {
+    %1 = ark.matmul %a, %b {transpose_other} : (tensor<4224x512xf16>, tensor<4096x512xf16>) -> tensor<4224x4096xf16>
+    ark.yield %1 : tensor<4224x4096xf16>
+  }
+  ark.return %0 : tensor<4224x4096xf16>
+}
+
+// 144 tiles are two rounds of 132.
+// CHECK-LABEL: ark.program @unevenSharesCostLessThanSmallTiles
+ark.program @unevenSharesCostLessThanSmallTiles(
+    %x: tensor<2304x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<2048x512xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<2304x2048xbf16> {ark.name = "y"}) {
+  // SM80: tile = array<i64: 128, 128>
+  // SM90: tile = array<i64: 256, 128>
+  %0 = ark.group "g" (%a = %x, %b = %w)
+      : (tensor<2304x512xbf16>, tensor<2048x512xbf16>) -> tensor<2304x2048xbf16> {
+    %1 = ark.matmul %a, %b {transpose_other} : (tensor<2304x512xbf16>, tensor<2048x512xbf16>) -> tensor<2304x2048xbf16>
+    ark.yield %1 : tensor<2304x2048xbf16>
+  }
+  ark.return %0 : tensor<2304x2048xbf16>
+}
+
+
+// CHECK-LABEL: ark.program @fewTilesAreCutAsBefore
+ark.program @fewTilesAreCutAsBefore(
+    %x: tensor<128x2048xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<8192x2048xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<128x8192xbf16> {ark.name = "y"}) {
+  // SM80: tile = array<i64: 64, 128>
+  // SM90: tile = array<i64: 64, 128>
+  %0 = ark.group "g" (%a = %x, %b = %w)
+      : (tensor<128x2048xbf16>, tensor<8192x2048xbf16>) -> tensor<128x8192xbf16> {
+    %1 = ark.matmul %a, %b {transpose_other} : (tensor<128x2048xbf16>, tensor<8192x2048xbf16>) -> tensor<128x8192xbf16>
+    ark.yield %1 : tensor<128x8192xbf16>
+  }
+  ark.return %0 : tensor<128x8192xbf16>
+}
+
+
+// CHECK-LABEL: ark.program @raggedColumnsAreCutAsBefore
+ark.program @raggedColumnsAreCutAsBefore(
+    %x: tensor<4096x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<4000x512xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<4096x4000xbf16> {ark.name = "y"}) {
+  // SM80: tile = array<i64: 128, 80>
+  // SM90: tile = array<i64: 128, 80>
+  %0 = ark.group "g" (%a = %x, %b = %w)
+      : (tensor<4096x512xbf16>, tensor<4000x512xbf16>) -> tensor<4096x4000xbf16> {
+    %1 = ark.matmul %a, %b {transpose_other} : (tensor<4096x512xbf16>, tensor<4000x512xbf16>) -> tensor<4096x4000xbf16>
+    ark.yield %1 : tensor<4096x4000xbf16>
+  }
+  ark.return %0 : tensor<4096x4000xbf16>
+}
+
+
+// CHECK-LABEL: ark.program @shallowStagesAreCutAsBefore
+ark.program @shallowStagesAreCutAsBefore(
+    %x: tensor<4096x544xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<4096x544xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<4096x4096xbf16> {ark.name = "y"}) {
+  // SM80: tile = array<i64: 128, 128>
+  // SM90: tile = array<i64: 128, 128>
+  %0 = ark.group "g" (%a = %x, %b = %w)
+      : (tensor<4096x544xbf16>, tensor<4096x544xbf16>) -> tensor<4096x4096xbf16> {
+    %1 = ark.matmul %a, %b {transpose_other} : (tensor<4096x544xbf16>, tensor<4096x544xbf16>) -> tensor<4096x4096xbf16>
+    ark.yield %1 : tensor<4096x4096xbf16>
+  }
+  ark.return %0 : tensor<4096x4096xbf16>
+}
+
+
+// CHECK-LABEL: ark.program @computedRowsAreCutAsBefore
+ark.program @computedRowsAreCutAsBefore(
+    %x: tensor<4096x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<4096x512xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<4096x4096xbf16> {ark.name = "y"}) {
+  // SM80: tile = array<i64: 128, 128>
+  // SM90: tile = array<i64: 128, 128>
+  %0 = ark.group "g" (%a = %x, %b = %w)
+      : (tensor<4096x512xbf16>, tensor<4096x512xbf16>) -> tensor<4096x4096xbf16> {
+    %2 = ark.gelu %a approximate = none : (tensor<4096x512xbf16>) -> tensor<4096x512xbf16>
+    %1 = ark.matmul %2, %b {transpose_other} : (tensor<4096x512xbf16>, tensor<4096x512xbf16>) -> tensor<4096x4096xbf16>
+    ark.yield %1 : tensor<4096x4096xbf16>
+  }
+  ark.return %0 : tensor<4096x4096xbf16>
+}
+
+
+// CHECK-LABEL: ark.program @weightsTheOtherWayRoundAreCutAsBefore
+ark.program @weightsTheOtherWayRoundAreCutAsBefore(
+    %x: tensor<4096x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<512x4096xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<4096x4096xbf16> {ark.name = "y"}) {
+  // SM80: tile = array<i64: 128, 128>
+  // SM90: tile = array<i64: 128, 128>
+  %0 = ark.group "g" (%a = %x, %b = %w)
+      : (tensor<4096x512xbf16>, tensor<512x4096xbf16>) -> tensor<4096x4096xbf16> {
+    %1 = ark.matmul %a, %b  : (tensor<4096x512xbf16>, tensor<512x4096xbf16>) -> tensor<4096x4096xbf16>
+    ark.yield %1 : tensor<4096x4096xbf16>
+  }
+  ark.return %0 : tensor<4096x4096xbf16>
+}
+
+
+// CHECK-LABEL: ark.program @wideFloatsAreCutAsBefore
+ark.program @wideFloatsAreCutAsBefore(
+    %x: tensor<4096x512xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<4096x512xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<4096x4096xf32> {ark.name = "y"}) {
+  // SM80: tile = array<i64: 128, 128>
+  // SM90: tile = array<i64: 128, 128>
+  %0 = ark.group "g" (%a = %x, %b = %w)
+      : (tensor<4096x512xf32>, tensor<4096x512xf32>) -> tensor<4096x4096xf32> {
+    %1 = ark.matmul %a, %b {transpose_other} : (tensor<4096x512xf32>, tensor<4096x512xf32>) -> tensor<4096x4096xf32>
+    ark.yield %1 : tensor<4096x4096xf32>
+  }
+  ark.return %0 : tensor<4096x4096xf32>
+}
