@@ -113,6 +113,7 @@ Tile ark::cutForIdleSMs(GroupOp group, Tile tile, TargetAttr target) {
   Operation *anchor = getTileAnchor(group);
   ArrayRef<int64_t> domain = getDomain(group, anchor);
   int64_t rank = domain.size();
+  SmallVector<int64_t> serial = getSerialDims(anchor);
   auto predict = [&](ArrayRef<int64_t> candidate) {
     return predictEnd(target, estimate(group, anchor, domain, candidate),
                       countTiles(domain, candidate));
@@ -124,7 +125,7 @@ Tile ark::cutForIdleSMs(GroupOp group, Tile tile, TargetAttr target) {
     for (int64_t dim = 0; dim < rank; ++dim) {
       int64_t least = getLeastExtent(anchor, dim, rank);
       int64_t half = llvm::divideCeil(tile[dim], 2);
-      if (tile[dim] == 1 || half < least)
+      if (tile[dim] == 1 || half < least || llvm::is_contained(serial, dim))
         continue;
       Tile candidate = tile;
       candidate[dim] = divideEvenly(domain[dim], half, least);

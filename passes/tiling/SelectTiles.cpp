@@ -51,6 +51,8 @@ static constexpr std::pair<int64_t, int64_t> kWarpgroupTiles[] = {{256, 128},
                                                                   {128, 256}};
 /// Elements of the depth that they want at once.
 static constexpr int64_t kWarpgroupDepth = 64;
+/// What memory moves at once.
+static constexpr int64_t kSectorBytes = 32;
 
 //===----------------------------------------------------------------------===//
 // The tile of the user's plan
@@ -335,6 +337,14 @@ Tile TileSelector::selectRows(GroupOp group, Operation *anchor,
                               ArrayRef<int64_t> domain) const {
   int64_t rank = domain.size();
   SmallVector<int64_t> wholeDims = getWholeDims(anchor, rank);
+  SmallVector<int64_t> serialDims = getSerialDims(anchor);
+  wholeDims.append(serialDims);
+  // What is cut instead is rows, of which memory moves such parts at least.
+  int64_t leastLast =
+      serialDims.empty()
+          ? 1
+          : divideCeil(kSectorBytes * 8,
+                       getType(group.getResult(0)).getElementTypeBitWidth());
   int64_t bytes = getBytesPerElement(group, anchor, domain);
   Tile tile(rank, 1);
   for (int64_t dim : wholeDims) {
@@ -353,7 +363,8 @@ Tile TileSelector::selectRows(GroupOp group, Operation *anchor,
   }
   // Smaller tiles where SMs would idle, but none that is not worth starting.
   for (int64_t dim = 0; dim < rank; ++dim)
-    while (countTiles(domain, tile) < getWantedTiles() && tile[dim] > 1 &&
+    while (countTiles(domain, tile) < getWantedTiles() &&
+           tile[dim] > (dim == rank - 1 ? leastLast : 1) &&
            !llvm::is_contained(wholeDims, dim) && bytes > rowBytes / 16) {
       bytes /= 2;
       tile[dim] = divideCeil(tile[dim], 2);

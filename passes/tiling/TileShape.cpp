@@ -46,6 +46,18 @@ SmallVector<int64_t> ark::getWholeDims(Operation *anchor, int64_t rank) {
   return {};
 }
 
+SmallVector<int64_t> ark::getSerialDims(Operation *anchor) {
+  SmallVector<int64_t> dims;
+  auto update = dyn_cast_or_null<UpdateOp>(anchor);
+  if (!update)
+    return dims;
+  ArrayRef<int64_t> rows = getTensorType(update.getValue()).getShape();
+  for (auto [dim, offset] : llvm::enumerate(update.getStaticOffsets()))
+    if (ShapedType::isDynamic(offset) && rows[dim] > 1)
+      dims.push_back(dim);
+  return dims;
+}
+
 int64_t ark::countTiles(ArrayRef<int64_t> domain, ArrayRef<int64_t> tile) {
   int64_t count = 1;
   for (auto [extent, size] : llvm::zip(domain, tile))

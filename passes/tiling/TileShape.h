@@ -26,6 +26,11 @@ ArrayRef<int64_t> getDomain(GroupOp group, Operation *anchor);
 /// element of the result needs all of them.
 SmallVector<int64_t> getWholeDims(Operation *anchor, int64_t rank);
 
+/// Dimensions in which a tile of an update should hold all rows: where they go
+/// is known at run time only, so that tiles, none of which is known to be apart
+/// from the others, would have to follow each other.
+SmallVector<int64_t> getSerialDims(Operation *anchor);
+
 /// Where attention has its query heads, and how many of them read one key head.
 struct HeadDims {
   int64_t dim, sharing;

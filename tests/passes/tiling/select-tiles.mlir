@@ -286,6 +286,22 @@ ark.program @updateCutsTheValueAndNotTheState(
   ark.return %0 : tensor<8x1024x128xbf16>
 }
 
+// Where rows go is known at run time only: no two tiles of them are known to be apart.
+// CHECK-LABEL: ark.program @updateAtAnyPlaceKeepsRowsTogether
+ark.program @updateAtAnyPlaceKeepsRowsTogether(
+    %s: tensor<8x1024x128xbf16> {ark.kind = #ark.kind<state>, ark.name = "s"},
+    %x: tensor<8x256x128xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %p: tensor<i32> {ark.kind = #ark.kind<scalar>, ark.name = "p"}) {
+  // CPU: tile = array<i64: 1, 256, 32>
+  // CUDA: tile = array<i64: 1, 256, 16>
+  %0 = ark.group "g" (%a = %s, %b = %x, %c = %p)
+      : (tensor<8x1024x128xbf16>, tensor<8x256x128xbf16>, tensor<i32>) -> tensor<8x1024x128xbf16> {
+    %1 = ark.update %b into %a [0, %c, 0] : (tensor<8x1024x128xbf16>, tensor<8x256x128xbf16>, tensor<i32>) -> tensor<8x1024x128xbf16>
+    ark.yield %1 : tensor<8x1024x128xbf16>
+  }
+  ark.return
+}
+
 // CHECK-LABEL: ark.program @tileOfThePlanWins
 ark.program @tileOfThePlanWins(
     %x: tensor<4096x512xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
