@@ -28,13 +28,15 @@ from table import table
 
 import ark_mlir as ark
 
-# Rows, columns and depth of what --compile makes.
+# Rows, columns and depth.
 SHAPES = {
+    "tiny": (64, 96, 128),
     "cube-2048": (2048, 2048, 2048),
     "cube-4096": (4096, 4096, 4096),
     "cube-8192": (8192, 8192, 8192),
     "prompt-128": (128, 8192, 2048),
 }
+FIGURES = ("cube-2048", "cube-4096", "cube-8192", "prompt-128")
 DTYPES = {"bf16": ark.bf16, "fp16": ark.fp16}
 # Sums of both arms are rounded once; what differs is their order.
 SLACK = 1.01
@@ -44,8 +46,8 @@ FEW = 4
 def main() -> int:
     options = parse()
     if options.compile is not None:
-        for name, shape in SHAPES.items():
-            compile_product(options.compile / f"{name}.arkbin", shape, options)
+        for name in options.shapes:
+            compile_product(options.compile / f"{name}.arkbin", SHAPES[name], options)
         return 0
     paths = sorted(options.bundles.glob("*.arkbin"))
     if not paths:
@@ -67,6 +69,7 @@ def parse() -> argparse.Namespace:
     what.add_argument("--compile", type=Path, metavar="FOLDER", help="make the bundles there")
     what.add_argument("--bundles", type=Path, metavar="FOLDER", help="measure those that lie there")
     parser.add_argument("--target", default="cuda:sm_90a", help="of --compile")
+    parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=FIGURES, help="of --compile")
     parser.add_argument("--dtype", choices=DTYPES, default="bf16", help="of --compile")
     parser.add_argument("--products", type=int, default=20, help="of one sample")
     parser.add_argument("--samples", type=int, default=15)
