@@ -13,7 +13,7 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// More stages than this ask for no more bytes at once than the L2 gives.
+/// Of the largest tiles, as many as there is memory for.
 static constexpr int64_t kMostStages = 4;
 /// One that is multiplied, one whose last readers may still be busy, and one
 /// that is on its way.
