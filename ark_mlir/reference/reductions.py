@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..dtypes import DType, int32
+from ..dtypes import DType, int32, int64
 from .bounded import Array, Bounded, exact
 from .interpreter import Machine
 from .values import Value, handles, result_type
@@ -76,6 +76,41 @@ def argmax(op: Any, machine: Machine) -> Value:
     rivals = (x.data + x.error >= least).sum(axis=axis)
     blurred = np.take_along_axis(x.error, index, axis).squeeze(axis) > 0
     return Value(data, int32, np.where(blurred & (rivals > 1), np.inf, 0.0))
+
+
+@handles("partial_argmax")
+def partial_argmax(op: Any, machine: Machine) -> Value:
+    """The maximum of every piece and its index, in a word that orders by both."""
+    x = machine.read(op.operand)
+    axis = op.axis.value
+    pieces, extent = x.shape[axis - 1 : axis + 1]
+    shape = [1] * (x.data.ndim - 1)
+    shape[axis - 1] = pieces
+    place = np.argmax(x.data, axis=axis, keepdims=True)
+    best = np.take_along_axis(x.data, place, axis).squeeze(axis)
+    index = place.squeeze(axis) + extent * np.arange(pieces).reshape(shape)
+    order = _order(best) if x.dtype.is_float else best.astype(np.int64)
+    if x.dtype.is_integer and x.dtype.integer_range[1] > np.iinfo(np.int32).max:
+        order = order + np.iinfo(np.int32).min
+    packed = (order << 32) | (~index & 0xFFFFFFFF)
+    doubt = None if x.error is None else np.where((x.error > 0).any(axis=axis), np.inf, 0.0)
+    return Value(packed, int64, doubt)
+
+
+def _order(values: Array) -> Array:
+    """Numbers of 32 bits that order as floats do, NaN above all; zeros are equal."""
+    bits = (values.astype(np.float32) + np.float32(0)).view(np.int32)
+    most = np.iinfo(np.int32).max
+    return np.where(np.isnan(values), most, np.where(bits < 0, bits ^ most, bits)).astype(np.int64)
+
+
+@handles("combine_argmax")
+def combine_argmax(op: Any, machine: Machine) -> Value:
+    """The index in the largest word."""
+    x = machine.read(op.operand)
+    axis = op.axis.value
+    index = (~x.data.max(axis=axis) & 0xFFFFFFFF).astype(np.int32)
+    return Value(index, int32, _any(x.error, (axis,), index.shape))
 
 
 def softmax(x: Bounded, axis: int) -> Bounded:

@@ -50,18 +50,63 @@ INFER_REDUCE(ReduceMaxOp)
 INFER_REDUCE(ReduceMinOp)
 #undef INFER_REDUCE
 
-LogicalResult ArgmaxOp::inferReturnTypes(MLIRContext *context, Loc loc,
-                                         Adaptor adaptor, Types &types) {
-  RankedTensorType type = tensorType(adaptor.getOperand());
-  int64_t axis = adaptor.getAxis();
-  // argmax_c1
-  if (failed(checkAxis(loc, "argmax_c1", axis, type)))
+/// The operand's shape without a dimension that is not empty.
+static FailureOr<SmallVector<int64_t>>
+dropDim(Loc loc, StringRef label, StringRef what, Value operand, int64_t axis) {
+  RankedTensorType type = tensorType(operand);
+  if (failed(checkAxis(loc, label, axis, type)))
     return failure();
   if (type.getDimSize(axis) == 0)
-    return emitOptionalError(loc, "argmax of an empty dimension (argmax_c1)");
+    return emitOptionalError(loc, what, " of an empty dimension (", label, ")");
   SmallVector<int64_t> shape(type.getShape());
   shape.erase(shape.begin() + axis);
-  return infer(types, shape, IntegerType::get(context, 32));
+  return shape;
+}
+
+LogicalResult ArgmaxOp::inferReturnTypes(MLIRContext *context, Loc loc,
+                                         Adaptor adaptor, Types &types) {
+  // argmax_c1
+  FailureOr<SmallVector<int64_t>> shape = dropDim(
+      loc, "argmax_c1", "argmax", adaptor.getOperand(), adaptor.getAxis());
+  if (failed(shape))
+    return failure();
+  return infer(types, *shape, IntegerType::get(context, 32));
+}
+
+LogicalResult PartialArgmaxOp::inferReturnTypes(MLIRContext *context, Loc loc,
+                                                Adaptor adaptor, Types &types) {
+  int64_t axis = adaptor.getAxis();
+  // partial_argmax_c1
+  FailureOr<SmallVector<int64_t>> shape =
+      dropDim(loc, "partial_argmax_c1", "argmax", adaptor.getOperand(), axis);
+  if (failed(shape))
+    return failure();
+  if (axis == 0)
+    return emitOptionalError(
+        loc, "there are no pieces before dimension 0 (partial_argmax_c1)");
+  RankedTensorType type = tensorType(adaptor.getOperand());
+  // partial_argmax_c2
+  if (type.getElementTypeBitWidth() > 32)
+    return emitOptionalError(loc, "elements of ", type.getElementType(),
+                             " have more than 32 bits (partial_argmax_c2)");
+  // partial_argmax_c3
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  if (type.getDimSize(axis - 1) > kMost / type.getDimSize(axis))
+    return emitOptionalError(loc, "indices of ", type.getDimSize(axis - 1),
+                             " pieces of ", type.getDimSize(axis),
+                             " elements do not fit i32 (partial_argmax_c3)");
+  return infer(types, *shape, IntegerType::get(context, 64));
+}
+
+LogicalResult CombineArgmaxOp::inferReturnTypes(MLIRContext *context, Loc loc,
+                                                Adaptor adaptor, Types &types) {
+  // combine_argmax_c1
+  FailureOr<SmallVector<int64_t>> shape =
+      dropDim(loc, "combine_argmax_c1", "argmax", adaptor.getOperand(),
+              adaptor.getAxis());
+  if (failed(shape))
+    return failure();
+  return infer(types, *shape, IntegerType::get(context, 32));
 }
 
 LogicalResult TopThresholdOp::inferReturnTypes(MLIRContext *, Loc loc,

@@ -287,6 +287,45 @@ def Ark_ArgmaxOp : Ark_AnchorOp<"argmax"> {
   }];
 }
 
+def Ark_PartialArgmaxOp : Ark_AnchorOp<"partial_argmax"> {
+  let summary = "The maximum of each of several pieces and where it is, as one i64";
+  let description = [{
+    Dimension `axis` is reduced; the one before it has the pieces, each of neighbours: element `n`
+    of piece `p` of `N` elements each has the index `p * N + n`.
+
+    The result orders as `ark.argmax` chooses. Its upper half orders like the values do, a NaN above
+    all, and minus zero like zero; its lower half is the complement of the index, so that the
+    larger one of two results has the larger value, or of equal ones the lesser index.
+    `ark.combine_argmax` makes an index of the largest.
+
+    - (partial_argmax_c1) `axis` is a dimension of the operand but the first, of positive extent.
+    - (partial_argmax_c2) elements have 32 bits or fewer.
+    - (partial_argmax_c3) there are indices of both dimensions together in i32.
+  }];
+  let arguments = (ins Ark_NumberTensor:$operand, I64Attr:$axis);
+  let assemblyFormat = [{
+    $operand `axis` `=` $axis attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+def Ark_CombineArgmaxOp : Ark_AnchorOp<"combine_argmax"> {
+  let summary = "The index that pieces of an argmax give together, as i32";
+  let description = [{
+    The operand is the result of `ark.partial_argmax`; dimension `axis`, that of the pieces, is dropped.
+
+    - (combine_argmax_c1) `axis` is a dimension of the operand, of positive extent.
+
+    ```mlir
+    %1 = ark.partial_argmax %0 axis = 2 : (tensor<1x128x1002xf32>) -> tensor<1x128xi64>
+    %2 = ark.combine_argmax %1 axis = 1 : (tensor<1x128xi64>) -> tensor<1xi32>
+    ```
+  }];
+  let arguments = (ins Ark_I64Tensor:$operand, I64Attr:$axis);
+  let assemblyFormat = [{
+    $operand `axis` `=` $axis attr-dict `:` functional-type(operands, results)
+  }];
+}
+
 def Ark_SoftmaxOp : Ark_AnchorOp<"softmax"> {
   let summary = "exp(x - max) / sum(exp(x - max)) along one dimension";
   let description = [{

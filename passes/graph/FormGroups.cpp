@@ -64,7 +64,8 @@ static SmallVector<Value> getPrologueOperands(Operation *anchor) {
   if (auto update = dyn_cast<UpdateOp>(anchor))
     return {update.getValue()};
   if (isa<ReduceSumOp, ReduceMeanOp, ReduceMaxOp, ReduceMinOp, ArgmaxOp,
-          SoftmaxOp, LayernormOp, RmsnormOp, RopeOp>(anchor))
+          PartialArgmaxOp, CombineArgmaxOp, SoftmaxOp, LayernormOp, RmsnormOp,
+          RopeOp>(anchor))
     return {anchor->getOperand(0)};
   return {};
 }

@@ -154,6 +154,37 @@ def NormalizeGraphPass : Pass<"ark-normalize-graph", "::mlir::ark::ProgramOp"> {
   ];
 }
 
+def SplitArgmaxPass : Pass<"ark-split-argmax", "::mlir::ark::ProgramOp"> {
+  let summary = "Cuts a long dimension of an argmax into pieces for idle SMs";
+  let description = [{
+    The argmax of few rows is a vCTA for each of them, such as one for the next token of a
+    decoder. Here the dimension becomes `P` pieces of neighbours, and a small op finds the
+    largest of what they found: the same index as before, also where values are equal or NaN.
+
+    `P` divides the extent, and there are at most as many pieces of all rows as SMs. The cost
+    model chooses among these, or none: where the dimension is short, where there are many rows
+    or few SMs. An argmax whose tile is in the user's plan is left alone, and one of 64-bit
+    elements, whose value and index are more than one word.
+
+    ```mlir
+    %1 = ark.argmax %0 axis = 1 : (tensor<1x128256xf32>) -> tensor<1xi32>
+    ```
+    becomes
+    ```mlir
+    %1 = ark.reshape %0 shape = [1, 128, 1002] : (tensor<1x128256xf32>) -> tensor<1x128x1002xf32>
+    %2 = ark.partial_argmax %1 axis = 2 : (tensor<1x128x1002xf32>) -> tensor<1x128xi64>
+    %3 = ark.combine_argmax %2 axis = 1 : (tensor<1x128xi64>) -> tensor<1xi32>
+    ```
+  }];
+  let options = [
+    Option<"pieces", "pieces", "int64_t", "0",
+           "Pieces, wherever they divide the extent; 0: by the cost model">,
+  ];
+  let statistics = [
+    Statistic<"numSplit", "split-argmaxes", "Argmaxes that were cut">,
+  ];
+}
+
 def SplitAttentionPass : Pass<"ark-split-attention", "::mlir::ark::ProgramOp"> {
   let summary = "Cuts attention over long keys into pieces for idle SMs";
   let description = [{

@@ -23,6 +23,7 @@ void ark::buildGraphPipeline(OpPassManager &pm, StringRef collectives) {
   // Views that normalisation composed are often equal.
   program.addPass(createCSEPass());
   // When views have their final form, and before ops are grouped.
+  program.addPass(createSplitArgmaxPass());
   program.addPass(createSplitAttentionPass());
   // After CSE, which would merge the copies that this inserts.
   program.addPass(createIsolateResultsPass());

@@ -32,6 +32,7 @@ namespace {
 struct DecomposePass : ark::impl::DecomposePassBase<DecomposePass> {
   LogicalResult initialize(MLIRContext *context) override {
     RewritePatternSet set(context);
+    populateDecomposeArgmax(converter, set);
     populateDecomposeAttention(converter, set);
     populateDecomposeCombination(converter, set);
     populateDecomposeElementwise(converter, set);

@@ -17,6 +17,8 @@ namespace mlir::ark {
 // Patterns
 //===----------------------------------------------------------------------===//
 
+void populateDecomposeArgmax(const TypeConverter &converter,
+                             RewritePatternSet &patterns);
 void populateDecomposeAttention(const TypeConverter &converter,
                                 RewritePatternSet &patterns);
 void populateDecomposeCombination(const TypeConverter &converter,

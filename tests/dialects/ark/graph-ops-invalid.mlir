@@ -169,6 +169,60 @@ func.func @argmax_c1(%x: tensor<3x0xf32>) {
 
 // -----
 
+func.func @partial_argmax_c1(%x: tensor<3x8xf32>) {
+  // expected-error @below {{there are no pieces before dimension 0 (partial_argmax_c1)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.partial_argmax %x axis = 0 : (tensor<3x8xf32>) -> tensor<8xi64>
+  return
+}
+
+// -----
+
+func.func @partial_argmax_c1_empty(%x: tensor<3x0xf32>) {
+  // expected-error @below {{argmax of an empty dimension (partial_argmax_c1)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.partial_argmax %x axis = 1 : (tensor<3x0xf32>) -> tensor<3xi64>
+  return
+}
+
+// -----
+
+func.func @partial_argmax_c2(%x: tensor<3x8xi64>) {
+  // expected-error @below {{elements of 'i64' have more than 32 bits (partial_argmax_c2)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.partial_argmax %x axis = 1 : (tensor<3x8xi64>) -> tensor<3xi64>
+  return
+}
+
+// -----
+
+func.func @partial_argmax_c3(%x: tensor<65536x32768xi8>) {
+  // expected-error @below {{indices of 65536 pieces of 32768 elements do not fit i32 (partial_argmax_c3)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.partial_argmax %x axis = 1 : (tensor<65536x32768xi8>) -> tensor<65536xi64>
+  return
+}
+
+// -----
+
+func.func @combine_argmax_c1(%x: tensor<3x8xi64>) {
+  // expected-error @below {{axis 2 is not a dimension of shape [3, 8] (combine_argmax_c1)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.combine_argmax %x axis = 2 : (tensor<3x8xi64>) -> tensor<3xi32>
+  return
+}
+
+// -----
+
+func.func @combine_argmax_c1_empty(%x: tensor<3x0xi64>) {
+  // expected-error @below {{argmax of an empty dimension (combine_argmax_c1)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.combine_argmax %x axis = 1 : (tensor<3x0xi64>) -> tensor<3xi32>
+  return
+}
+
+// -----
+
 func.func @top_threshold_c1(%x: tensor<3x0xf32>, %k: tensor<i32>, %p: tensor<f32>) {
   // expected-error @below {{shape [3, 0] has no last dimension of positive extent (top_threshold_c1)}}
   // expected-error @below {{failed to infer returned types}}

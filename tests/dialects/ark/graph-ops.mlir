@@ -105,6 +105,17 @@ ark.program @piecesOfAnAttentionAreCombined(
   ark.return %1 : tensor<4x1x48xf32>
 }
 
+// CHECK-LABEL: ark.program @argmaxInPieces
+ark.program @argmaxInPieces(
+    %x: tensor<2x4x16xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<2xi32> {ark.name = "y"}) {
+  // CHECK: ark.partial_argmax %{{.+}} axis = 2 : (tensor<2x4x16xbf16>) -> tensor<2x4xi64>
+  %0 = ark.partial_argmax %x axis = 2 : (tensor<2x4x16xbf16>) -> tensor<2x4xi64>
+  // CHECK: ark.combine_argmax %{{.+}} axis = 1 : (tensor<2x4xi64>) -> tensor<2xi32>
+  %1 = ark.combine_argmax %0 axis = 1 : (tensor<2x4xi64>) -> tensor<2xi32>
+  ark.return %1 : tensor<2xi32>
+}
+
 // CHECK-LABEL: ark.program @collectivesKeepTheirWorld
 ark.program @collectivesKeepTheirWorld(
     %x: tensor<8x4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})

@@ -62,6 +62,14 @@ def extremes(dtype: DType, shape: Shape, seed: int) -> Array:
     return values
 
 
+def late_extremes(dtype: DType, shape: Shape, seed: int) -> Array:
+    """Those at the end instead, and some of them elsewhere, too."""
+    values = extremes(dtype, shape, seed)
+    flat = values.reshape(-1)[::-1].copy()
+    flat[flat.size // 2 :: flat.size // 7] = flat[-3]
+    return flat.reshape(shape)
+
+
 def special_values(dtype: DType) -> Array:
     if dtype.kind == "bool":
         return np.array([], dtype.numpy)
@@ -253,6 +261,12 @@ CASES: dict[str, Case] = {
         lambda x: [ark.reduce_max(x, -1), ark.reduce_min(x, 0)], (X,), NUMBERS, extremes
     ),
     "argmax": Case(lambda x: [ark.argmax(x, -1), ark.argmax(x, 0)], (X,), NUMBERS, extremes),
+    "argmax in pieces": Case(
+        lambda x, y: [ark.argmax(x, -1), ark.argmax(y, 0)], ((1, 98304), (98304, 2)), NUMBERS
+    ),
+    "argmax in pieces of extremes": Case(
+        lambda x: [ark.argmax(x, -1)], ((1, 98304),), NUMBERS, late_extremes
+    ),
     "softmax": Case(lambda x: [ark.softmax(x), ark.softmax(x, 0)], (X,), FLOATS),
     "philox": Case(
         lambda i, counter: [

@@ -1,4 +1,4 @@
-"""Attention that is cut into pieces means what it meant before."""
+"""Attention and argmax that are cut into pieces mean what they meant before."""
 
 from __future__ import annotations
 
@@ -60,3 +60,33 @@ def test_pieces(
         for name, expected in before.items():
             np.testing.assert_allclose(after.outputs[name], expected, rtol=1e-9, atol=1e-12)
             assert 0 < after.bounds[name].max() < 1e-3
+
+
+@pytest.mark.parametrize("pieces", [2, 3, 24])
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize(
+    "dtype", [ark.fp32, ark.bf16, ark.int8, ark.int32, ark.uint8, ark.uint32], ids=str
+)
+def test_pieces_of_an_argmax(ark_opt: str, dtype: Any, axis: int, pieces: int) -> None:
+    with ark.Program("argmax") as program:
+        x = ark.input("x", (24, 48), dtype)
+        ark.output("y", ark.argmax(x, axis))
+    done = subprocess.run(
+        [ark_opt, f"--ark-split-argmax=pieces={pieces}"],
+        input=program.mlir, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "ark.argmax" not in done.stdout
+    rng = np.random.default_rng(pieces)
+    if dtype.is_integer:
+        low, high = dtype.integer_range
+        values = rng.integers(low, high, (24, 48), dtype.numpy, endpoint=True)
+    else:
+        values = rng.integers(-2, 1, (24, 48)).astype(np.float32)
+        values[values == 0] *= rng.choice([-1, 1], (values == 0).sum())
+        values[3, ::5] = np.nan
+    values[7::9, 1::7] = values[7, 1]
+    inputs = {"x": values.astype(dtype.numpy)}
+    before = ark.reference.evaluate(program, inputs, bound=True)
+    after = ark.reference.evaluate(done.stdout, inputs, bound=True)
+    np.testing.assert_array_equal(after.outputs["y"], before.outputs["y"])
+    np.testing.assert_array_equal(after.bounds["y"], before.bounds["y"])

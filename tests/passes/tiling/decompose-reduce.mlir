@@ -160,3 +160,85 @@ ark.program @argmaxOfUnsignedIntegers(
   }
   ark.return %0 : tensor<8xi32>
 }
+
+// Of every piece the same, and both in one word: the value above, as a number that orders like it, and below it the
+// complement of the index in the whole.
+// CHECK-LABEL: ark.program @partialArgmaxOfFloats
+ark.program @partialArgmaxOfFloats(
+    %x: tensor<4x3x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<4x3xi64> {ark.name = "y"}) {
+  // CHECK: %[[BEST:.+]] = linalg.generic {{.*}}iterator_types = ["parallel", "parallel", "reduction"]} ins(%{{.+}} : tensor<4x3x8xf32>) outs(%{{.+}} : tensor<4x3xf32>)
+  // CHECK: %[[WHERE:.+]] = linalg.generic {{.*}}iterator_types = ["parallel", "parallel", "reduction"]} ins(%{{.+}}, %[[BEST]] : tensor<4x3x8xf32>, tensor<4x3xf32>) outs(%{{.+}} : tensor<4x3xi32>)
+  // CHECK: %[[PACKED:.+]] = linalg.generic {{.*}}iterator_types = ["parallel", "parallel"]} ins(%[[BEST]], %[[WHERE]] : tensor<4x3xf32>, tensor<4x3xi32>) outs(%{{.+}} : tensor<4x3xi64>)
+  // CHECK-NEXT: ^bb0(%[[X:.+]]: f32, %[[I:.+]]: i32, %{{.+}}: i64):
+  // CHECK: %[[PIECE:.+]] = linalg.index 1
+  // CHECK: %[[P:.+]] = arith.index_cast %[[PIECE]] : index to i32
+  // CHECK: %[[EIGHT:.+]] = arith.constant 8 : i32
+  // CHECK: %[[FIRST:.+]] = arith.muli %[[P]], %[[EIGHT]]
+  // CHECK: %[[MOST:.+]] = arith.constant 2147483647 : i32
+  // CHECK: %[[BITS:.+]] = arith.bitcast %[[X]] : f32 to i32
+  // CHECK: %[[ZERO:.+]] = arith.cmpf oeq, %[[X]],
+  // CHECK: arith.select %[[ZERO]]
+  // CHECK: arith.cmpi slt
+  // CHECK: arith.xori
+  // CHECK: %[[NAN:.+]] = arith.cmpf uno, %[[X]], %[[X]]
+  // CHECK: %[[ORDER:.+]] = arith.select %[[NAN]], %[[MOST]]
+  // CHECK: %[[INDEX:.+]] = arith.addi %[[FIRST]], %[[I]]
+  // CHECK: arith.extsi %[[ORDER]] : i32 to i64
+  // CHECK: %[[UPPER:.+]] = arith.shli
+  // CHECK: arith.xori %[[INDEX]]
+  // CHECK: %[[LOWER:.+]] = arith.extui %{{.+}} : i32 to i64
+  // CHECK: arith.ori %[[UPPER]], %[[LOWER]]
+  // CHECK: ark.yield %[[PACKED]]
+  %0 = ark.group "g" (%a = %x)
+      : (tensor<4x3x8xf32>) -> tensor<4x3xi64> {
+    %r = ark.partial_argmax %a axis = 2 : (tensor<4x3x8xf32>) -> tensor<4x3xi64>
+    ark.yield %r : tensor<4x3xi64>
+  }
+  ark.return %0 : tensor<4x3xi64>
+}
+
+// CHECK-LABEL: ark.program @partialArgmaxOfIntegers
+ark.program @partialArgmaxOfIntegers(
+    %x: tensor<3x8xui8> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %s: tensor<3x8xi8> {ark.kind = #ark.kind<input>, ark.name = "s"},
+    %u: tensor<3x8xui32> {ark.kind = #ark.kind<input>, ark.name = "u"})
+    -> (tensor<3xi64> {ark.name = "y0"}, tensor<3xi64> {ark.name = "y1"}, tensor<3xi64> {ark.name = "y2"}) {
+  // CHECK: ark.group "bytes"
+  // CHECK: arith.extui %{{.+}} : i8 to i32
+  %0 = ark.group "bytes" (%a = %x) : (tensor<3x8xui8>) -> tensor<3xi64> {
+    %r = ark.partial_argmax %a axis = 1 : (tensor<3x8xui8>) -> tensor<3xi64>
+    ark.yield %r : tensor<3xi64>
+  }
+  // CHECK: ark.group "signed"
+  // CHECK: arith.extsi %{{.+}} : i8 to i32
+  %1 = ark.group "signed" (%a = %s) : (tensor<3x8xi8>) -> tensor<3xi64> {
+    %r = ark.partial_argmax %a axis = 1 : (tensor<3x8xi8>) -> tensor<3xi64>
+    ark.yield %r : tensor<3xi64>
+  }
+  // The sign bit turned, so that words order as signed ones.
+  // CHECK: ark.group "words"
+  // CHECK: %[[SIGN:.+]] = arith.constant -2147483648 : i32
+  // CHECK: arith.xori %{{.+}}, %[[SIGN]] : i32
+  %2 = ark.group "words" (%a = %u) : (tensor<3x8xui32>) -> tensor<3xi64> {
+    %r = ark.partial_argmax %a axis = 1 : (tensor<3x8xui32>) -> tensor<3xi64>
+    ark.yield %r : tensor<3xi64>
+  }
+  ark.return %0, %1, %2 : tensor<3xi64>, tensor<3xi64>, tensor<3xi64>
+}
+
+// CHECK-LABEL: ark.program @combineArgmax
+ark.program @combineArgmax(
+    %x: tensor<4x3xi64> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<4xi32> {ark.name = "y"}) {
+  // CHECK: %[[BEST:.+]] = linalg.generic {{.*}}iterator_types = ["parallel", "reduction"]} ins(%{{.+}} : tensor<4x3xi64>) outs(%{{.+}} : tensor<4xi64>)
+  // CHECK: arith.maxsi
+  // CHECK: linalg.generic {{.*}}iterator_types = ["parallel"]} ins(%[[BEST]] : tensor<4xi64>) outs(%{{.+}} : tensor<4xi32>)
+  // CHECK: arith.trunci %{{.+}} : i64 to i32
+  // CHECK: arith.xori
+  %0 = ark.group "g" (%a = %x) : (tensor<4x3xi64>) -> tensor<4xi32> {
+    %r = ark.combine_argmax %a axis = 1 : (tensor<4x3xi64>) -> tensor<4xi32>
+    ark.yield %r : tensor<4xi32>
+  }
+  ark.return %0 : tensor<4xi32>
+}

@@ -1,0 +1,108 @@
+//===- SplitArgmax.cpp - Long argmaxes in pieces for idle SMs -------------===//
+
+#include "lib/analysis/CostModel.h"
+#include "passes/graph/GraphUtils.h"
+#include "passes/graph/Passes.h"
+
+#include "mlir/IR/PatternMatch.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_SPLITARGMAXPASS
+#include "passes/graph/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// Splitting has to shorten an argmax by this part at least: what is estimated
+/// so coarsely should decide clear cases only.
+static constexpr double kWorthSplitting = 0.05;
+
+//===----------------------------------------------------------------------===//
+// What it is worth
+//===----------------------------------------------------------------------===//
+
+/// When `results` have been reduced from `bytes` each, by a vCTA for each. One
+/// waits too often to use what bandwidth idle SMs leave.
+static double predictReduction(TargetAttr target, int64_t results,
+                               double bytes) {
+  return llvm::divideCeil(results, target.getSms()) *
+             predictVCTANs(target, target.getSms(), bytes, /*flops=*/0) +
+         predictHandoffNs(target, std::min(results, target.getSms()));
+}
+
+/// One where the dimension is better left whole.
+static int64_t choosePieces(TargetAttr target, int64_t rows, int64_t extent,
+                            double bytesOfElement) {
+  constexpr int64_t kPackedBytes = 8;
+  double best = predictReduction(target, rows, extent * bytesOfElement) *
+                (1 - kWorthSplitting);
+  int64_t chosen = 1;
+  for (int64_t pieces = 2; pieces * rows <= target.getSms(); ++pieces) {
+    if (extent % pieces != 0)
+      continue;
+    double predicted = predictReduction(target, rows * pieces,
+                                        extent / pieces * bytesOfElement) +
+                       predictReduction(target, rows, pieces * kPackedBytes);
+    if (predicted < best) {
+      best = predicted;
+      chosen = pieces;
+    }
+  }
+  return chosen;
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+static void split(RewriterBase &rewriter, ArgmaxOp op, int64_t pieces) {
+  rewriter.setInsertionPoint(op);
+  Location loc = op.getLoc();
+  int64_t axis = op.getAxis();
+  SmallVector<int64_t> shape(getTensorType(op.getOperand()).getShape());
+  shape[axis] /= pieces;
+  shape.insert(shape.begin() + axis, pieces);
+  Value cut = ReshapeOp::create(rewriter, loc, op.getOperand(), shape);
+  auto partial = PartialArgmaxOp::create(rewriter, loc, cut, axis + 1);
+  auto combined = CombineArgmaxOp::create(rewriter, loc, partial, axis);
+  for (Operation *made : {partial.getOperation(), combined.getOperation()})
+    made->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  rewriter.replaceOp(op, combined);
+}
+
+namespace {
+struct SplitArgmaxPass : ark::impl::SplitArgmaxPassBase<SplitArgmaxPass> {
+  using SplitArgmaxPassBase::SplitArgmaxPassBase;
+
+  int64_t getPieces(ArgmaxOp op) {
+    auto plan = op->getAttrOfType<DictionaryAttr>(ArkDialect::kPlanAttr.str());
+    RankedTensorType type = getTensorType(op.getOperand());
+    int64_t rows = getTensorType(op.getResult()).getNumElements();
+    int64_t extent = type.getDimSize(op.getAxis());
+    constexpr int64_t kMostIndices = std::numeric_limits<int32_t>::max();
+    if ((plan && plan.contains("tile")) || rows == 0 || extent > kMostIndices ||
+        type.getElementTypeBitWidth() > 32)
+      return 1;
+    if (pieces > 0)
+      return extent % pieces == 0 ? pieces : 1;
+    TargetAttr target = findTarget(op);
+    return target ? choosePieces(target, rows, extent,
+                                 type.getElementTypeBitWidth() / 8.0)
+                  : 1;
+  }
+
+  void runOnOperation() override {
+    IRRewriter rewriter(&getContext());
+    for (auto op : llvm::make_early_inc_range(
+             getOperation().getBody().getOps<ArgmaxOp>())) {
+      int64_t count = getPieces(op);
+      if (count == 1)
+        continue;
+      split(rewriter, op, count);
+      ++numSplit;
+    }
+  }
+};
+} // namespace
