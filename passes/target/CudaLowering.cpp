@@ -42,6 +42,8 @@ static void addLoops(OpPassManager &pm, int64_t threads) {
   pm.addPass(ark::createHoistInvariantsPass());
   pm.addPass(ark::createUseTensorCoresPass({threads}));
   pm.addPass(ark::createStreamParametersPass());
+  // What is streamed has made its row by itself.
+  pm.addPass(ark::createWarpRowsPass({threads}));
   pm.addPass(ark::createBodiesToLoopsPass());
   pm.addNestedPass<func::FuncOp>(createConvertLinalgToParallelLoopsPass());
   pm.addPass(ark::createMergeVctasPass());

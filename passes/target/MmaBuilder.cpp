@@ -116,13 +116,18 @@ Value MmaBuilder::load(Value buffer, Value row, Value k) {
   return arith::SelectOp::create(builder, isThere, loaded, zeros);
 }
 
+SmallVector<Value> MmaBuilder::loadRows(Value k) {
+  return llvm::map_to_vector(
+      rowsOf, [&](Value row) { return load(products.front().left, row, k); });
+}
+
 MmaBuilder::Piece MmaBuilder::loadPiece(Value k) {
   Piece piece;
   for (auto [product, columns] : llvm::zip(products, columnsOf))
     for (Value column : columns)
       piece.push_back(load(product.right, column, k));
-  for (Value row : rowsOf)
-    piece.push_back(load(products.front().left, row, k));
+  if (!products.front().hasNearRows())
+    llvm::append_range(piece, loadRows(k));
   return piece;
 }
 
@@ -159,26 +164,34 @@ void MmaBuilder::createMma(ArrayRef<Value> columns, ArrayRef<Value> rows,
     sums[i] = LLVM::ExtractValueOp::create(builder, mma.getRes(), i);
 }
 
-/// Adds the products of one piece to `sums`: four for every chain of every
-/// block of every unit of every product.
-void MmaBuilder::multiply(const Piece &piece, SmallVectorImpl<Value> &sums) {
+/// Adds the products of one piece, which begins at `k`, to `sums`.
+void MmaBuilder::multiplyPiece(const Piece &piece, Value k,
+                               SmallVectorImpl<Value> &sums) {
+  if (products.front().hasNearRows())
+    return multiply(piece, loadRows(k), sums);
+  ArrayRef<Value> all = piece;
+  multiply(all.drop_back(shape.blocks), all.take_back(shape.blocks), sums);
+}
+
+/// Four sums for every chain of every block of every unit of every product.
+void MmaBuilder::multiply(ArrayRef<Value> columns, ArrayRef<Value> rows,
+                          SmallVectorImpl<Value> &sums) {
   int64_t chains = getChains();
-  ArrayRef<Value> rows = ArrayRef(piece).take_back(shape.blocks);
   for (int64_t step = 0; step < 2; ++step) {
-    ArrayRef<Value> rest = piece;
+    ArrayRef<Value> rest = columns;
     MutableArrayRef<Value> ownSums = sums;
     for (const TensorProduct &product : products)
       for (int64_t unit = 0; unit < shape.units; ++unit) {
-        SmallVector<Value> columns = getWords(rest.front(), step);
+        SmallVector<Value> words = getWords(rest.front(), step);
         if (product.getLoads() == 2)
-          llvm::append_range(columns, getWords(rest[1], step));
+          llvm::append_range(words, getWords(rest[1], step));
         else
-          columns.append(
+          words.append(
               2, arith::ConstantOp::create(
-                     builder, builder.getZeroAttr(columns.front().getType())));
+                     builder, builder.getZeroAttr(words.front().getType())));
         rest = rest.drop_front(product.getLoads());
         for (Value row : rows) {
-          createMma(columns, getWords(row, step),
+          createMma(words, getWords(row, step),
                     ownSums.slice(4 * (step % chains), 4));
           ownSums = ownSums.drop_front(4 * chains);
         }
@@ -204,12 +217,14 @@ SmallVector<Value> MmaBuilder::addUp() {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToEnd(loop.getBody());
     Value k = arith::AddIOp::create(builder, begin, loop.getInductionVar());
+    Value here = arith::SubIOp::create(builder, k, constant(ahead));
     ValueRange carried = loop.getRegionIterArgs();
     SmallVector<Value> next(carried.take_front(sums.size()));
     ValueRange loaded = carried.drop_front(sums.size());
     SmallVector<Value> yielded;
     for (auto [i, piece] : llvm::enumerate(pieces)) {
-      multiply(Piece(loaded.slice(i * piece.size(), piece.size())), next);
+      multiplyPiece(Piece(loaded.slice(i * piece.size(), piece.size())),
+                    add(here, i * kPieceElements), next);
       llvm::append_range(yielded, loadPiece(add(k, i * kPieceElements)));
     }
     llvm::append_range(next, yielded);
@@ -220,8 +235,9 @@ SmallVector<Value> MmaBuilder::addUp() {
     for (auto [i, piece] : llvm::enumerate(pieces))
       piece = Piece(results.slice(i * piece.size(), piece.size()));
   }
-  for (const Piece &piece : pieces)
-    multiply(piece, sums);
+  int64_t first = shape.pieces - shape.inFlight;
+  for (auto [i, piece] : llvm::enumerate(pieces))
+    multiplyPiece(piece, add(begin, (first + i) * kPieceElements), sums);
   return sums;
 }
 
@@ -332,7 +348,7 @@ SmallVector<Value> MmaBuilder::addUpStaged(MmaStages &stages, int64_t count) {
     stages.commit();
     SmallVector<Value> sums(carried.take_front(numSums));
     for (int64_t piece = 0; piece < MmaStages::kPieces; ++piece)
-      multiply(loadStaged(stages, stage, piece), sums);
+      multiplyPiece(loadStaged(stages, stage, piece), Value(), sums);
     Value after = add(stage, bytes);
     Value isLast = arith::CmpIOp::create(builder, arith::CmpIPredicate::eq,
                                          after, constant(count * bytes));

@@ -25,7 +25,7 @@ public:
 
 private:
   /// What a thread has loaded of one piece: of every product's columns, then of
-  /// every block of rows.
+  /// every block of rows, unless these are near.
   using Piece = SmallVector<Value>;
 
   Value constant(int64_t number);
@@ -34,13 +34,16 @@ private:
   void findRows();
   Value clampRow(Value row, Value buffer, int64_t count);
   Value load(Value buffer, Value row, Value k);
+  SmallVector<Value> loadRows(Value k);
   Piece loadPiece(Value k);
   SmallVector<Value> getWords(Value loaded, int64_t step);
   void createMma(ArrayRef<Value> columns, ArrayRef<Value> rows,
                  MutableArrayRef<Value> sums);
   void store(Value sum, const TensorProduct &product, Value buffer, Value m,
              Value n);
-  void multiply(const Piece &piece, SmallVectorImpl<Value> &sums);
+  void multiply(ArrayRef<Value> columns, ArrayRef<Value> rows,
+                SmallVectorImpl<Value> &sums);
+  void multiplyPiece(const Piece &piece, Value k, SmallVectorImpl<Value> &sums);
   SmallVector<Value> addUp();
   Piece loadStaged(MmaStages &stages, Value stage, int64_t piece);
   SmallVector<Value> addUpStaged(MmaStages &stages, int64_t count);

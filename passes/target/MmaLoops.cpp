@@ -87,7 +87,7 @@ MmaShape::MmaShape(ArrayRef<TensorProduct> products, int64_t threads,
   chooseTile(products);
   int64_t depth = products.front().depth;
   pieces = llvm::divideCeil(depth, parts * kPieceElements);
-  int64_t loads = blocks;
+  int64_t loads = products.front().hasNearRows() ? 0 : blocks;
   for (const TensorProduct &product : products)
     loads += units * product.getLoads();
   int64_t fitting = std::clamp<int64_t>(

@@ -336,6 +336,46 @@ def StreamParametersPass
   ];
 }
 
+def WarpRowsPass : Pass<"ark-warp-rows", "::mlir::ModuleOp"> {
+  let summary = "Have each warp make rows that the vCTAs of a run share";
+  let description = [{
+    What is done once for a run, before its loop over vCTAs, ends in a barrier for each of its
+    ops, and the rows that a norm reads are loaded as often. Where ops like these make rows
+    of the body's arguments, `memref<MxK>`, one or several warps make each row instead, with all
+    loads at once: all of them add up the whole row, and each writes its part. Before that they ask
+    the L2 for the beginning of the large tiles that the first vCTA reads.
+
+    Rows stay as they are where there are more than warps, where they are no multiple of what
+    the threads of a warp load at once, or longer than their registers hold.
+
+    ```mlir
+    linalg.generic ... ins(%x : memref<8x2048xbf16>) outs(%sum : memref<8xf32>)
+    linalg.generic ... outs(%sum : memref<8xf32>)
+    linalg.generic ... ins(%x, %sum, %g : ...) outs(%row : memref<8x2048xbf16>)
+    scf.for %v = %begin to %end step %c1 { ... %row ... }
+    // =>
+    scf.forall (%thread) in (512) {
+      llvm.inline_asm "prefetch.global.L2 [$0];" %first_tile_of_w
+      ... vector.load %x[%warp / 2, ...] ... gpu.shuffle xor ...
+      vector.store %part, %row[%warp / 2, ...]
+    } {mapping = [#gpu.thread<linear_dim_0>]}
+    scf.for %v = %begin to %end step %c1 { ... %row ... }
+    ```
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", /*default=*/"512",
+           "Threads of a CTA">,
+  ];
+  let statistics = [
+    Statistic<"numRows", "rows", "Rows that warps make">,
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"
+  ];
+}
+
 def BodiesToLoopsPass : Pass<"ark-bodies-to-loops", "::mlir::ModuleOp"> {
   let summary = "Write structured ops as parallel loops that threads can share";
   let description = [{

@@ -1,4 +1,4 @@
-//===- RowPrologue.cpp - What makes a row before it is multiplied ---------===//
+//===- RowPrologue.cpp - What makes rows before they are multiplied -------===//
 
 #include "passes/target/RowPrologue.h"
 
@@ -57,11 +57,8 @@ static bool isPlain(linalg::GenericOp op) {
                       });
 }
 
-/// One number that all of a row share.
-static bool isNumber(Value value) {
-  auto type = dyn_cast<MemRefType>(value.getType());
-  return type && type.getRank() == 1 && type.getDimSize(0) == 1 &&
-         value.getDefiningOp<memref::AllocaOp>();
+static int64_t getDim(Value buffer, int64_t dim) {
+  return cast<MemRefType>(buffer.getType()).getDimSize(dim);
 }
 
 /// `number = f(number, ...)`, without the row.
@@ -83,9 +80,9 @@ static Operation *getCombiner(linalg::GenericOp op) {
   return combiner;
 }
 
-RowPrologue::RowPrologue(Value row, ArrayRef<Operation *> users,
+RowPrologue::RowPrologue(Value rows, ArrayRef<Operation *> users,
                          scf::ForOp vctas)
-    : row(row) {
+    : rows(rows) {
   if (match(users, vctas)) {
     llvm::sort(ops, [](linalg::GenericOp a, linalg::GenericOp b) {
       return a->isBeforeInBlock(b);
@@ -93,18 +90,25 @@ RowPrologue::RowPrologue(Value row, ArrayRef<Operation *> users,
     return;
   }
   ops.clear();
-  inputs.assign({row});
+  inputs.assign({rows});
 }
 
-/// A row of the body's arguments, or a row that is the same for all rows.
+/// One number that all of a row share, for every row.
+bool RowPrologue::isNumber(Value value) const {
+  auto type = dyn_cast<MemRefType>(value.getType());
+  return type && type.getRank() == 1 && type.getDimSize(0) == getDim(rows, 0) &&
+         value.getDefiningOp<memref::AllocaOp>();
+}
+
+/// Rows of the body's arguments, or a row that is the same for all rows.
 bool RowPrologue::addInput(Value input, AffineMap map) {
   auto type = dyn_cast<MemRefType>(input.getType());
-  int64_t size = cast<MemRefType>(row.getType()).getDimSize(1);
+  int64_t size = getDim(rows, 1);
   if (!type || !type.getLayout().isIdentity() || !isAlignedArgument(input) ||
       !type.getElementType().isIntOrFloat())
     return false;
   AffineExpr column = getAffineDimExpr(1, map.getContext());
-  bool isRow = type.getRank() == 2 && type.getDimSize(0) == 1 &&
+  bool isRow = type.getRank() == 2 && type.getDimSize(0) == getDim(rows, 0) &&
                type.getDimSize(1) == size && map.isIdentity();
   bool isShared = type.getRank() == 1 && type.getDimSize(0) == size &&
                   map.getNumResults() == 1 && map.getResult(0) == column;
@@ -119,17 +123,22 @@ bool RowPrologue::addInput(Value input, AffineMap map) {
 bool RowPrologue::matchNumber(Value number, scf::ForOp vctas) {
   for (Operation *user : number.getUsers()) {
     auto op = dyn_cast<linalg::GenericOp>(user);
-    if (op && llvm::is_contained(ops, op))
+    if (op && (llvm::is_contained(ops, op) ||
+               !llvm::is_contained(op.getDpsInits(), number)))
       continue;
     if (!op || !isPlain(op) || op->getBlock() != vctas->getBlock() ||
-        !op->isBeforeInBlock(vctas) || op.getDpsInits()[0] != number ||
-        (!isNumberOp(op) && !getCombiner(op)))
+        !op->isBeforeInBlock(vctas) || (!isNumberOp(op) && !getCombiner(op)))
       return false;
     ops.push_back(op);
     for (OpOperand *operand : op.getDpsInputOperands()) {
-      AffineMap map = op.getMatchingIndexingMap(operand);
-      bool isScalar = !isa<ShapedType>(operand->get().getType());
-      if (!isScalar && (isNumberOp(op) || !addInput(operand->get(), map)))
+      Value value = operand->get();
+      if (!isa<ShapedType>(value.getType()))
+        continue;
+      // A reduction may subtract what another one gave.
+      if (isNumberOp(op) ||
+          (isNumber(value)
+               ? !matchNumber(value, vctas)
+               : !addInput(value, op.getMatchingIndexingMap(operand))))
         return false;
     }
   }
@@ -137,14 +146,14 @@ bool RowPrologue::matchNumber(Value number, scf::ForOp vctas) {
 }
 
 bool RowPrologue::match(ArrayRef<Operation *> users, scf::ForOp vctas) {
-  if (!row.getDefiningOp<memref::AllocaOp>())
+  if (!rows.getDefiningOp<memref::AllocaOp>())
     return false;
   linalg::GenericOp maker;
-  for (Operation *user : row.getUsers()) {
+  for (Operation *user : rows.getUsers()) {
     if (llvm::is_contained(users, user))
       continue;
     auto op = dyn_cast<linalg::GenericOp>(user);
-    if (maker || !op || !isPlain(op) || op.getDpsInits()[0] != row)
+    if (maker || !op || !isPlain(op) || op.getDpsInits()[0] != rows)
       return false;
     maker = op;
   }
@@ -162,7 +171,13 @@ bool RowPrologue::match(ArrayRef<Operation *> users, scf::ForOp vctas) {
             : isa<ShapedType>(value.getType()) && !addInput(value, map))
       return false;
   }
-  return true;
+  // Others do not read the numbers.
+  return llvm::all_of(ops, [&](linalg::GenericOp op) {
+    Value number = op.getDpsInits()[0];
+    return number == rows || llvm::all_of(number.getUsers(), [&](auto *user) {
+             return llvm::is_contained(ops, user);
+           });
+  });
 }
 
 void RowPrologue::erase() {
@@ -183,13 +198,26 @@ void RowPrologue::erase() {
 // Building
 //===----------------------------------------------------------------------===//
 
+int64_t RowShares::getStep() const { return kWarpSize * width; }
+
+Value RowShares::getFirst(ImplicitLocOpBuilder &builder, Value part,
+                          Value lane) const {
+  auto times = [&](Value value, int64_t factor) -> Value {
+    return arith::MulIOp::create(
+        builder, value, arith::ConstantIndexOp::create(builder, factor));
+  };
+  return arith::AddIOp::create(builder, times(part, loads * getStep()),
+                               times(lane, width));
+}
+
 namespace {
-/// Computes a prologue with the threads of one warp.
+/// Computes the prologue of one row with the threads of one warp.
 class RowBuilder {
 public:
   RowBuilder(ImplicitLocOpBuilder &builder, ArrayRef<Value> inputs,
-             ValueRange arguments, Value lane, const RowShares &shares)
-      : builder(builder), lane(lane), shares(shares) {
+             ValueRange arguments, Value row, Value lane,
+             const RowShares &shares)
+      : builder(builder), row(row), lane(lane), shares(shares) {
     for (auto [input, argument] : llvm::zip(inputs, arguments))
       buffers[input] = argument;
   }
@@ -211,7 +239,7 @@ private:
   Value combine(Operation *combiner, Value a, Value b);
 
   ImplicitLocOpBuilder &builder;
-  Value lane;
+  Value row, lane;
   RowShares shares;
   llvm::DenseMap<Value, Value> buffers, numbers, constants;
   llvm::DenseMap<std::pair<Value, Value>, SmallVector<Value>> loaded;
@@ -223,15 +251,11 @@ ArrayRef<Value> RowBuilder::load(Value input, Value part) {
   if (!values.empty())
     return values;
   auto type = cast<MemRefType>(input.getType());
-  int64_t step = kWarpSize * shares.width;
-  Value first =
-      arith::MulIOp::create(builder, part, index(shares.loads * step));
-  first = arith::AddIOp::create(
-      builder, first,
-      arith::MulIOp::create(builder, lane, index(shares.width)));
+  Value first = shares.getFirst(builder, part, lane);
   for (int64_t load = 0; load < shares.loads; ++load) {
-    SmallVector<Value> place(type.getRank() - 1, index(0));
-    place.push_back(arith::AddIOp::create(builder, first, index(load * step)));
+    SmallVector<Value> place(type.getRank() - 1, row);
+    place.push_back(
+        arith::AddIOp::create(builder, first, index(load * shares.getStep())));
     values.push_back(vector::LoadOp::create(
         builder, VectorType::get(shares.width, type.getElementType()),
         buffers.lookup(input), place, /*nontemporal=*/false,
@@ -348,10 +372,10 @@ SmallVector<Value> RowBuilder::buildRow(linalg::GenericOp op, Value part) {
 }
 
 SmallVector<Value> RowPrologue::build(ImplicitLocOpBuilder &builder,
-                                      ValueRange arguments, Value lane,
-                                      Value part,
+                                      ValueRange arguments, Value number,
+                                      Value lane, Value part,
                                       const RowShares &shares) const {
-  RowBuilder row(builder, inputs, arguments, lane, shares);
+  RowBuilder row(builder, inputs, arguments, number, lane, shares);
   // All loads first. Those of the own part serve the row, too.
   bool reduces = llvm::any_of(
       ops, [](linalg::GenericOp op) { return op.getNumReductionLoops() != 0; });
@@ -368,7 +392,7 @@ SmallVector<Value> RowPrologue::build(ImplicitLocOpBuilder &builder,
     if (op.getNumReductionLoops() != 0)
       for (Value input : op.getInputs())
         for (Value other : parts)
-          if (isa<ShapedType>(input.getType()))
+          if (llvm::is_contained(inputs, input))
             (void)row.load(input, other);
   if (ops.empty())
     return SmallVector<Value>(row.load(inputs.front(), part));

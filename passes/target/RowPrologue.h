@@ -1,4 +1,4 @@
-//===- RowPrologue.h - What makes a row before it is multiplied -*- C++ -*-===//
+//===- RowPrologue.h - What makes rows before a product -*- C++ -*-===//
 
 #ifndef ARK_PASSES_TARGET_ROWPROLOGUE_H
 #define ARK_PASSES_TARGET_ROWPROLOGUE_H
@@ -14,34 +14,42 @@ namespace mlir::ark {
 /// many elements for each thread. Neighbouring threads load neighbours.
 struct RowShares {
   int64_t parts = 0, loads = 0, width = 0;
+
+  /// Elements of all threads from one load of a thread to its next one.
+  int64_t getStep() const;
+  /// The first element of thread `lane` in part `part`.
+  Value getFirst(ImplicitLocOpBuilder &builder, Value part, Value lane) const;
 };
 
-/// The ops before the loop over vCTAs that make a row, `memref<1xK>`, of
-/// arguments of the body: none, or a norm, say. A warp computes them by itself:
-/// all that it loads is asked for at once, and it waits for no other.
+/// The ops before the loop over vCTAs that make rows, `memref<MxK>`, of
+/// arguments of the body: none, or a norm, say. A warp computes one of them by
+/// itself: all that it loads is asked for at once, and it waits for no other.
 class RowPrologue {
 public:
-  /// Of a row that only `users` read.
-  RowPrologue(Value row, ArrayRef<Operation *> users, scf::ForOp vctas);
+  /// Of rows that only `users` read.
+  RowPrologue(Value rows, ArrayRef<Operation *> users, scf::ForOp vctas);
 
-  /// What the row is made of.
+  /// What the rows are made of.
   ArrayRef<Value> getInputs() const { return inputs; }
-  /// The elements of part `part` that thread `lane` of a warp has, a vector for
-  /// each load; `arguments` stand for the inputs.
+  /// Whether ops make them: else they are an input.
+  bool isComputed() const { return !ops.empty(); }
+  /// The elements of part `part` of row `row` that thread `lane` of a warp has,
+  /// a vector for each load; `arguments` stand for the inputs.
   SmallVector<Value> build(ImplicitLocOpBuilder &builder, ValueRange arguments,
-                           Value lane, Value part,
+                           Value row, Value lane, Value part,
                            const RowShares &shares) const;
-  /// Erases the ops; nobody reads the row any more.
+  /// Erases the ops, and the rows if nobody reads them any more.
   void erase();
 
 private:
   bool match(ArrayRef<Operation *> users, scf::ForOp vctas);
   bool matchNumber(Value number, scf::ForOp vctas);
   bool addInput(Value input, AffineMap map);
+  bool isNumber(Value value) const;
 
-  Value row;
+  Value rows;
   SmallVector<Value> inputs;
-  /// In their order; the last one makes the row. None: it is an input.
+  /// In their order; the last one makes the rows. None: they are an input.
   SmallVector<linalg::GenericOp> ops;
 };
 

@@ -242,7 +242,8 @@ func::FuncOp StreamReader::createFunction() {
   Value warp = arith::DivUIOp::create(builder, thread, index(kWarpSize));
   Value part = arith::RemUIOp::create(builder, warp, index(shares.parts));
   auto elements = askEarly(sources);
-  SmallVector<Value> row = prologue.build(builder, inputs, lane, part, shares);
+  SmallVector<Value> row =
+      prologue.build(builder, inputs, index(0), lane, part, shares);
   keepEarly(elements, copies);
   for (auto [stream, result] : llvm::zip(streams, results))
     buildLoop(stream, row, part, result);

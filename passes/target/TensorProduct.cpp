@@ -7,6 +7,7 @@
 
 #include "lib/support/BufferView.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/ValueBoundsOpInterface.h"
 
 using namespace mlir;
@@ -100,4 +101,8 @@ std::optional<TensorProduct> TensorProduct::match(linalg::LinalgOp op) {
 
 Type TensorProduct::getElementType() const {
   return getElementTypeOrSelf(left);
+}
+
+bool TensorProduct::hasNearRows() const {
+  return isSkinny() && left.getDefiningOp<memref::AllocaOp>();
 }

@@ -33,6 +33,9 @@ struct TensorProduct {
 
   /// Whether one warp has sums for all rows.
   bool isSkinny() const { return rows <= 2 * kMmaRows; }
+  /// Whether the rows lie in memory so close that warps read them when they are
+  /// needed.
+  bool hasNearRows() const;
   /// 16-byte loads of a thread for its share of one piece of 16 columns: eight
   /// do with one.
   int64_t getLoads() const {

@@ -2,17 +2,30 @@
 //
 // What attention reads of its queries and of a cache is made by small tasks.
 // Cut as attention is, every vCTA of theirs works for one of attention alone,
-// and the tasks can become one.
+// and the tasks can become one. So can a norm of few rows, where one vCTA makes
+// all of them: every vCTA of the products that read it repeats that.
 //
 //===----------------------------------------------------------------------===//
 
 #include "passes/tiling/TileShape.h"
 
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 using namespace mlir::ark;
 
+static RankedTensorType getTensorType(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
 static ArrayRef<int64_t> getShape(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
+  return getTensorType(value).getShape();
+}
+
+static int64_t getBytes(Value value) {
+  RankedTensorType type = getTensorType(value);
+  return llvm::divideCeil(type.getNumElements() * type.getElementTypeBitWidth(),
+                          8);
 }
 
 /// The operand of a group that a value in its body is.
@@ -98,10 +111,47 @@ static void alignWithPieces(GroupOp group, PartialAttentionOp attention,
   }
 }
 
-void ark::alignTiles(GroupOp group, const Movable &movable) {
+/// Whether a tile of `reader` needs all rows of `rows`, as its left side.
+static bool multipliesAll(GroupOp reader, Value rows) {
+  auto matmul = dyn_cast_or_null<MatmulOp>(getTileAnchor(reader));
+  if (!matmul || matmul.getTransposeInput() ||
+      getOperand(reader, matmul.getLhs()) != rows)
+    return false;
+  ArrayRef<int64_t> tile = *reader.getTile();
+  return tile.drop_back() == getDomain(reader, matmul).drop_back() &&
+         tile.size() == getShape(rows).size();
+}
+
+/// One vCTA for all rows of a norm, if a warp has no more than one of them,
+/// they fit an SM's memory, and the products that read them are cut alike.
+static void alignWithMatmul(GroupOp group, MatmulOp matmul,
+                            const Movable &movable, TargetAttr target) {
+  Value rows = getOperand(group, matmul.getLhs());
+  auto producer = rows ? rows.getDefiningOp<GroupOp>() : GroupOp();
+  if (!target.isGpu() || !producer || !movable.contains(producer) ||
+      !isa_and_nonnull<LayernormOp, RmsnormOp>(getTileAnchor(producer)) ||
+      getTensorType(rows).getNumElements() / getShape(rows).back() >
+          target.getWarps() ||
+      getBytes(rows) * kRowsShare > target.getSharedMemory())
+    return;
+  auto countTilesOf = [](GroupOp reader) {
+    return countTiles(getDomain(reader, getTileAnchor(reader)),
+                      *reader.getTile());
+  };
+  if (llvm::all_of(rows.getUsers(), [&](Operation *user) {
+        auto reader = dyn_cast<GroupOp>(user);
+        return reader && multipliesAll(reader, rows) &&
+               countTilesOf(reader) == countTilesOf(group);
+      }))
+    producer.setTile(legalize(producer, Tile(getShape(rows))));
+}
+
+void ark::alignTiles(GroupOp group, const Movable &movable, TargetAttr target) {
   Operation *anchor = getTileAnchor(group);
   if (auto attention = dyn_cast_or_null<AttentionOp>(anchor))
     alignWithAttention(group, attention, movable);
   else if (auto attention = dyn_cast_or_null<PartialAttentionOp>(anchor))
     alignWithPieces(group, attention, movable);
+  else if (auto matmul = dyn_cast_or_null<MatmulOp>(anchor))
+    alignWithMatmul(group, matmul, movable, target);
 }

@@ -6,6 +6,7 @@
 #include "lib/analysis/Regions.h"
 #include "passes/tiling/MergeTasks.h"
 #include "passes/tiling/Passes.h"
+#include "passes/tiling/TileShape.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -24,7 +25,8 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// The part of an SM's memory that results which stay inside may take.
+/// The part of an SM's memory that results which stay inside may take; those
+/// that are repeated may take that of rows.
 static constexpr int64_t kMemoryShare = 8;
 
 static Value getViewBase(Value value) {
@@ -246,8 +248,9 @@ bool TaskFuser::isWorth(TaskOp first, TaskOp second, MergeKind kind) {
     // Side by side, two small tasks take as long as the longer one.
     return 2 * count > sms ||
            std::min(firstNs, getVCTANs(second, count)) <= saved;
+  int64_t share = kind == MergeKind::Repeated ? kRowsShare : kMemoryShare;
   if (!isOnlyReader(second, first) ||
-      getTemporaryBytes(first) * kMemoryShare > target.getSharedMemory() ||
+      getTemporaryBytes(first) * share > target.getSharedMemory() ||
       (waitsForOthers(first, second) && firstNs > saved))
     return false;
   return kind == MergeKind::Pairwise || getRepeatingNs(first, count) <= saved;

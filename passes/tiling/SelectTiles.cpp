@@ -39,7 +39,7 @@ static constexpr double kImbalance = 0.02;
 /// large tiles of the other side.
 static constexpr int64_t kLeastMatrixRows = 2;
 /// Shares of such a task may differ by more.
-static constexpr double kMatrixImbalance = 0.06;
+static constexpr double kMatrixImbalance = 0.04;
 /// One of so many SMs may have no tile of a product with more rows: tiles of
 /// half the size would read everything twice.
 static constexpr int64_t kIdleShare = 16;
@@ -428,7 +428,7 @@ struct SelectTilesPass : ark::impl::SelectTilesPassBase<SelectTilesPass> {
       movable.insert(group);
     }
     for (auto group : getOperation().getBody().getOps<GroupOp>())
-      alignTiles(group, movable);
+      alignTiles(group, movable, target);
   }
 };
 } // namespace

@@ -66,10 +66,16 @@ Tile legalize(GroupOp group, Tile tile);
 /// and the cost model expects the task to end earlier.
 Tile cutForIdleSMs(GroupOp group, Tile tile, TargetAttr target);
 
+/// The part of an SM's memory that rows may take which every vCTA of their
+/// reader makes by itself.
+constexpr int64_t kRowsShare = 3;
+
 /// Cuts those of `movable` groups that make what `group` alone reads such that
-/// every tile of theirs is read by one tile of `group`.
+/// every tile of theirs is read by one tile of `group`; norms of few rows such
+/// that they are one tile.
 void alignTiles(GroupOp group,
-                const llvm::SmallPtrSetImpl<Operation *> &movable);
+                const llvm::SmallPtrSetImpl<Operation *> &movable,
+                TargetAttr target);
 
 } // namespace mlir::ark
 

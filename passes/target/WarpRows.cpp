@@ -1,0 +1,270 @@
+//===- WarpRows.cpp - Rows that a run of vCTAs shares, by warps -----------===//
+
+#include "passes/target/Bodies.h"
+#include "passes/target/Lowerings.h"
+#include "passes/target/Passes.h"
+#include "passes/target/RowPrologue.h"
+#include "passes/target/WideLoad.h"
+
+#include "lib/support/BufferView.h"
+#include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Arith/Utils/Utils.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/bit.h"
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_WARPROWSPASS
+#include "passes/target/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// Loads of one row that a thread has registers for.
+static constexpr int64_t kMostLoads = 16;
+/// The banks of shared memory, once around.
+static constexpr int64_t kBankBytes = 128;
+/// Of a tile of so many bytes, at least, as many lines are asked for early.
+static constexpr int64_t kLeastBytesAsked = 128 * 1024;
+static constexpr int64_t kLinesAsked = 256;
+static constexpr int64_t kLineBytes = 128;
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+/// How so many warps share the rows of a buffer, if they can.
+static std::optional<RowShares> getShares(MemRefType type, int64_t warps) {
+  int64_t count = type.getDimSize(0), size = type.getDimSize(1);
+  RowShares shares;
+  shares.width = kLoadBytes / getElementBytes(type.getElementType());
+  int64_t loads = size / shares.getStep();
+  if (count == 0 || count > warps || size % shares.getStep() != 0 ||
+      loads == 0 || loads > kMostLoads)
+    return std::nullopt;
+  shares.parts =
+      llvm::bit_floor(static_cast<uint64_t>(std::min(warps / count, loads)));
+  while (loads % shares.parts != 0)
+    shares.parts /= 2;
+  shares.loads = loads / shares.parts;
+  return shares;
+}
+
+/// Temporaries of rows that ops before the loop over vCTAs write.
+static SmallVector<Value> findRows(scf::ForOp vctas) {
+  llvm::SetVector<Value> rows;
+  for (auto op : vctas->getBlock()->getOps<linalg::GenericOp>()) {
+    if (!op->isBeforeInBlock(vctas) || op.getNumDpsInits() != 1)
+      continue;
+    Value out = op.getDpsInits()[0];
+    auto type = dyn_cast<MemRefType>(out.getType());
+    if (type && type.getRank() == 2 && type.hasStaticShape() &&
+        type.getLayout().isIdentity() && type.getElementType().isIntOrFloat() &&
+        out.getDefiningOp<memref::AllocaOp>())
+      rows.insert(out);
+  }
+  return rows.takeVector();
+}
+
+/// Those that do not stand beside the loop.
+static SmallVector<Operation *> getReaders(Value rows, scf::ForOp vctas) {
+  SmallVector<Operation *> readers;
+  for (Operation *user : rows.getUsers())
+    if (vctas->isProperAncestor(user))
+      readers.push_back(user);
+  return readers;
+}
+
+/// What a thread does. Warps without a row have nothing to do.
+static void buildThread(ImplicitLocOpBuilder &builder, Value thread,
+                        int64_t warps, Value rows, const RowPrologue &prologue,
+                        const RowShares &shares) {
+  auto constant = [&](int64_t number) -> Value {
+    return arith::ConstantIndexOp::create(builder, number);
+  };
+  Value warp = arith::DivUIOp::create(builder, thread, constant(kWarpSize));
+  Value lane = arith::RemUIOp::create(builder, thread, constant(kWarpSize));
+  Value parts = constant(shares.parts);
+  Value row = arith::DivUIOp::create(builder, warp, parts);
+  Value part = arith::RemUIOp::create(builder, warp, parts);
+  int64_t count = cast<MemRefType>(rows.getType()).getDimSize(0);
+  if (count * shares.parts < warps) {
+    Value isThere = arith::CmpIOp::create(builder, arith::CmpIPredicate::ult,
+                                          row, constant(count));
+    auto branch = scf::IfOp::create(builder, isThere, /*withElseRegion=*/false);
+    builder.setInsertionPoint(branch.thenBlock()->getTerminator());
+  }
+  SmallVector<Value> vectors =
+      prologue.build(builder, prologue.getInputs(), row, lane, part, shares);
+  Value first = shares.getFirst(builder, part, lane);
+  for (auto [load, vector] : llvm::enumerate(vectors)) {
+    Value place = arith::AddIOp::create(
+        builder, first,
+        constant(static_cast<int64_t>(load) * shares.getStep()));
+    vector::StoreOp::create(builder, vector, rows, ValueRange{row, place},
+                            /*nontemporal=*/false,
+                            llvm::MaybeAlign(kLoadBytes));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// What comes of the loop over vCTAs
+//===----------------------------------------------------------------------===//
+
+/// Gives rows more room: neighbours begin in different halves of the banks, for
+/// loads of 64 bytes of each of eight rows at once. Others than such loads may
+/// not know what to do with it.
+static void padRows(Value rows, ArrayRef<Operation *> readers) {
+  auto type = cast<MemRefType>(rows.getType());
+  int64_t bytes = getElementBytes(type.getElementType());
+  auto isLoad = [](Operation *reader) {
+    auto dim = dyn_cast<memref::DimOp>(reader);
+    return isa<vector::LoadOp>(reader) || (dim && dim.getConstantIndex() == 0);
+  };
+  if (type.getDimSize(1) * bytes % kBankBytes != 0 ||
+      !llvm::all_of(readers, isLoad))
+    return;
+  auto old = rows.getDefiningOp<memref::AllocaOp>();
+  OpBuilder builder(old);
+  SmallVector<int64_t> shape(type.getShape());
+  shape[1] += kBankBytes / 2 / bytes;
+  auto padded = memref::AllocaOp::create(
+      builder, old.getLoc(), MemRefType::get(shape, type.getElementType()),
+      old.getAlignmentAttr());
+  old.replaceAllUsesWith(padded.getResult());
+  old.erase();
+}
+
+namespace {
+/// Neighbouring rows of an argument, from one on that the vCTA's number tells.
+struct TileOfRows {
+  memref::SubViewOp view;
+  int64_t rows, rowBytes;
+
+  static std::optional<TileOfRows> match(memref::SubViewOp view);
+};
+} // namespace
+
+std::optional<TileOfRows> TileOfRows::match(memref::SubViewOp view) {
+  MemRefType type = view.getType(), whole = view.getSourceType();
+  if (!isa<BlockArgument>(view.getSource()) || whole.getRank() != 2 ||
+      type.getRank() != 2 || !type.hasStaticShape() ||
+      !whole.getLayout().isIdentity() || !view.hasUnitStride() ||
+      type.getDimSize(1) != whole.getDimSize(1))
+    return std::nullopt;
+  return TileOfRows{view, type.getDimSize(0),
+                    type.getDimSize(1) *
+                        getElementBytes(type.getElementType())};
+}
+
+/// A value of the loop over vCTAs as it is for the first one.
+static Value cloneForFirst(OpBuilder &builder, Value value, scf::ForOp vctas) {
+  IRMapping mapping;
+  mapping.map(vctas.getInductionVar(), vctas.getLowerBound());
+  SetVector<Operation *> slice;
+  BackwardSliceOptions options;
+  options.inclusive = true;
+  options.filter = [&](Operation *op) { return vctas->isProperAncestor(op); };
+  (void)getBackwardSlice(value, &slice, options);
+  for (Operation *op : slice)
+    builder.clone(*op, mapping);
+  return mapping.lookupOrDefault(value);
+}
+
+/// Asks the L2 for lines of the first vCTA's tile, from all over its rows,
+/// where warps will begin to read: one of each thread.
+static void askForTile(ImplicitLocOpBuilder &builder, TileOfRows tile,
+                       Value thread, scf::ForOp vctas) {
+  auto constant = [&](int64_t number) -> Value {
+    return arith::ConstantIndexOp::create(builder, number);
+  };
+  auto plus = [&](Value a, Value b, int64_t factor) -> Value {
+    return arith::AddIOp::create(
+        builder, a, arith::MulIOp::create(builder, b, constant(factor)));
+  };
+  int64_t places =
+      std::min(kLinesAsked / tile.rows, tile.rowBytes / kLineBytes);
+  Value first = cloneForFirst(
+      builder,
+      getValueOrCreateConstantIndexOp(builder, builder.getLoc(),
+                                      tile.view.getMixedOffsets()[0]),
+      vctas);
+  Value row = arith::RemUIOp::create(builder, thread, constant(tile.rows));
+  Value place = arith::DivUIOp::create(builder, thread, constant(tile.rows));
+  Value isThere = arith::CmpIOp::create(builder, arith::CmpIPredicate::ult,
+                                        place, constant(places));
+  auto branch = scf::IfOp::create(builder, isThere, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(branch.thenBlock()->getTerminator());
+  Value address = memref::ExtractAlignedPointerAsIndexOp::create(
+      builder, tile.view.getSource());
+  address =
+      plus(address, arith::AddIOp::create(builder, first, row), tile.rowBytes);
+  address = plus(address, place, tile.rowBytes / places);
+  LLVM::InlineAsmOp::create(builder, TypeRange(),
+                            ValueRange{arith::IndexCastOp::create(
+                                builder, builder.getI64Type(), address)},
+                            "prefetch.global.L2 [$0];", "l",
+                            /*has_side_effects=*/true,
+                            /*is_align_stack=*/false, LLVM::TailCallKind::None,
+                            LLVM::AsmDialectAttr(), ArrayAttr());
+}
+
+/// Large tiles: while the rows are made, memory would have nothing to do. What
+/// is small comes soon enough, and the rows would have to wait for it.
+static void askForTiles(ImplicitLocOpBuilder &builder, Value thread,
+                        scf::ForOp vctas) {
+  for (auto view : vctas.getBody()->getOps<memref::SubViewOp>()) {
+    std::optional<TileOfRows> tile = TileOfRows::match(view);
+    if (tile && tile->rows <= kLinesAsked &&
+        tile->rows * tile->rowBytes >= kLeastBytesAsked)
+      askForTile(builder, *tile, thread, vctas);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+/// Returns how many rows are made like that.
+static int64_t makeByWarps(Value rows, scf::ForOp vctas, int64_t threads) {
+  int64_t warps = threads / kWarpSize;
+  auto type = cast<MemRefType>(rows.getType());
+  std::optional<RowShares> shares = getShares(type, warps);
+  RowPrologue prologue(rows, getReaders(rows, vctas), vctas);
+  if (!shares || !prologue.isComputed())
+    return 0;
+  ImplicitLocOpBuilder builder(vctas.getLoc(), vctas);
+  auto mapping = builder.getArrayAttr(gpu::GPUThreadMappingAttr::get(
+      builder.getContext(), gpu::MappingId::LinearDim0));
+  SmallVector<OpFoldResult> extents = {builder.getIndexAttr(threads)};
+  auto loop = scf::ForallOp::create(builder, extents, /*outputs=*/ValueRange(),
+                                    mapping);
+  builder.setInsertionPoint(loop.getBody()->getTerminator());
+  Value thread = loop.getInductionVars().front();
+  askForTiles(builder, thread, vctas);
+  buildThread(builder, thread, warps, rows, prologue, *shares);
+  prologue.erase();
+  padRows(rows, getReaders(rows, vctas));
+  return type.getDimSize(0);
+}
+
+namespace {
+struct WarpRowsPass : ark::impl::WarpRowsPassBase<WarpRowsPass> {
+  using WarpRowsPassBase::WarpRowsPassBase;
+
+  void runOnOperation() override {
+    for (func::FuncOp body : getBodies(getOperation()))
+      if (scf::ForOp vctas = getVctaLoop(body))
+        for (Value rows : findRows(vctas))
+          numRows += makeByWarps(rows, vctas, threads);
+  }
+};
+} // namespace

@@ -1,0 +1,96 @@
+// RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-use-tensor-cores,ark-stream-parameters,ark-warp-rows)' | FileCheck %s
+
+// Sixteen warps, eight rows: two warps make a row, which is two loads for each thread of both. Rows lie 64 bytes
+// further apart than they are long.
+// CHECK-LABEL: func.func private @body_rmsnorm_matmul(
+// CHECK-SAME: %[[X:[^:]+]]: memref<8x1024xbf16> {{{[^}]+}}}, %[[G:[^:]+]]: memref<1024xbf16>
+// CHECK-NOT: linalg.generic
+// CHECK: %[[ROWS:.+]] = memref.alloca() {alignment = 64 : i64} : memref<8x1056xbf16>
+// CHECK: scf.forall (%[[THREAD:.+]]) in (512) {
+// What a vCTA reads is small.
+// CHECK-NOT: prefetch
+// CHECK: %[[WARP:.+]] = arith.divui %[[THREAD]], %c32
+// CHECK: %[[LANE:.+]] = arith.remui %[[THREAD]], %c32
+// CHECK: %[[ROW:.+]] = arith.divui %[[WARP]], %c2
+// CHECK: %[[PART:.+]] = arith.remui %[[WARP]], %c2
+// All loads first: of the own part, of the weights, of the other part.
+// CHECK-COUNT-2: vector.load %[[X]][%[[ROW]], %{{.+}}] {alignment = 16 : i64} : memref<8x1024xbf16>, vector<8xbf16>
+// CHECK-COUNT-2: vector.load %[[G]][%{{.+}}]
+// CHECK-COUNT-2: vector.load %[[X]][%[[ROW]], %{{.+}}]
+// CHECK-NOT: vector.load
+// CHECK-COUNT-5: gpu.shuffle xor
+// CHECK-NOT: gpu.shuffle
+// CHECK: math.rsqrt
+// CHECK-COUNT-2: vector.store %{{.+}}, %[[ROWS]][%[[ROW]], %{{.+}}] {alignment = 16 : i64} : memref<8x1056xbf16>, vector<8xbf16>
+// CHECK: {mapping = [#gpu.thread<linear_dim_0>]}
+// CHECK: scf.for
+// CHECK: vector.load %[[ROWS]]
+// CHECK: nvvm.mma.sync
+ark.program @eightRows(%x: tensor<8x1024xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %g: tensor<1024xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "g"},
+    %w: tensor<2048x1024xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<8x2048xbf16> {ark.name = "y"}) {
+  %0 = ark.rmsnorm %x weight %g eps = 1.0e-5 : (tensor<8x1024xbf16>, tensor<1024xbf16>) -> tensor<8x1024xbf16>
+  %1 = ark.matmul %0, %w {transpose_other} : (tensor<8x1024xbf16>, tensor<2048x1024xbf16>) -> tensor<8x2048xbf16>
+  ark.return %1 : tensor<8x2048xbf16>
+}
+
+// -----
+
+// Three rows have four warps each, and four warps have none. The mean is subtracted before squares are added up.
+// Tiles of 64 rows by 4096 bytes are asked for, a line of each of four places of a row.
+// CHECK-LABEL: func.func private @body_layernorm_matmul(
+// CHECK-SAME: %[[BEGIN:[^:]+]]: index
+// CHECK: memref.alloca() {{.*}} : memref<3x2080xf16>
+// CHECK: scf.forall (%[[THREAD:.+]]) in (512) {
+// CHECK: %[[FIRST:.+]] = affine.apply #{{.+}}(%[[BEGIN]])
+// CHECK: %[[ROW:.+]] = arith.remui %[[THREAD]], %c64
+// CHECK: %[[PLACE:.+]] = arith.divui %[[THREAD]], %c64
+// CHECK: %[[THERE:.+]] = arith.cmpi ult, %[[PLACE]], %c4
+// CHECK: scf.if %[[THERE]] {
+// CHECK: memref.extract_aligned_pointer_as_index
+// CHECK: %[[OWN:.+]] = arith.addi %[[FIRST]], %[[ROW]]
+// CHECK: arith.muli %[[OWN]], %c4096
+// CHECK: arith.muli %[[PLACE]], %c1024
+// CHECK: llvm.inline_asm has_side_effects {{.*}}"prefetch.global.L2 [$0];"
+// CHECK: %[[OF:.+]] = arith.divui %{{.+}}, %c4
+// CHECK: %[[IS:.+]] = arith.cmpi ult, %[[OF]], %c3
+// CHECK: scf.if %[[IS]] {
+// CHECK-COUNT-10: gpu.shuffle xor
+// CHECK-NOT: gpu.shuffle
+// CHECK-COUNT-2: vector.store
+// CHECK: scf.for
+ark.program @threeRows(%x: tensor<3x2048xf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %g: tensor<2048xf16> {ark.kind = #ark.kind<parameter>, ark.name = "g"},
+    %w: tensor<8192x2048xf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<3x8192xf16> {ark.name = "y"}) {
+  %0 = ark.layernorm %x weight %g eps = 1.0e-5 : (tensor<3x2048xf16>, tensor<2048xf16>) -> tensor<3x2048xf16>
+  %1 = ark.matmul %0, %w {transpose_other} : (tensor<3x2048xf16>, tensor<8192x2048xf16>) -> tensor<3x8192xf16>
+  ark.return %1 : tensor<3x8192xf16>
+}
+
+// -----
+
+// Rows that do not divide into loads of a whole warp, ...
+// CHECK-LABEL: func.func private @body_rmsnorm_matmul(
+// CHECK-NOT: gpu.shuffle
+// CHECK: linalg.generic {{.*}}"reduction"{{.*}} outs(%{{.+}} : memref<8xf32>)
+// CHECK: scf.for
+ark.program @ragged(%x: tensor<8x1000xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<2048x1000xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<8x2048xbf16> {ark.name = "y"}) {
+  %0 = ark.rmsnorm %x eps = 1.0e-5 : (tensor<8x1000xbf16>) -> tensor<8x1000xbf16>
+  %1 = ark.matmul %0, %w {transpose_other} : (tensor<8x1000xbf16>, tensor<2048x1000xbf16>) -> tensor<8x2048xbf16>
+  ark.return %1 : tensor<8x2048xbf16>
+}
+
+// -----
+
+// ... are longer than registers hold, ...
+// CHECK-LABEL: func.func private @body_rmsnorm_matmul(
+// CHECK-NOT: gpu.shuffle
+// CHECK: linalg.generic {{.*}}"reduction"{{.*}} outs(%{{.+}} : memref<2xf32>)
+// CHECK: scf.for
+ark.program @long(%x: tensor<2x8192xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<2048x8192xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<2x2048xbf16> {ark.name = "y"}) {
+  %0 = ark.rmsnorm %x eps = 1.0e-5 : (tensor<2x8192xbf16>) -> tensor<2x8192xbf16>
+  %1 = ark.matmul %0, %w {transpose_other} : (tensor<2x8192xbf16>, tensor<2048x8192xbf16>) -> tensor<2x2048xbf16>
+  ark.return %1 : tensor<2x2048xbf16>
+}

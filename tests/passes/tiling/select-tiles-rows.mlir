@@ -1,0 +1,98 @@
+// RUN: ark-opt %s --ark-assign-target=target=cuda:sm_90a --ark-select-tiles | FileCheck %s
+// RUN: ark-opt %s --ark-assign-target=target=cpu:16 --ark-select-tiles | FileCheck %s --check-prefix=CPU
+
+// One vCTA makes all rows, which those of both products will repeat; a core would do it for nobody else.
+// CHECK-LABEL: ark.program @fewRows
+// CHECK: ark.group "norm"{{.*}}tile = array<i64: 8, 2048>
+// CPU-LABEL: ark.program @fewRows
+// CPU: ark.group "norm"{{.*}}tile = array<i64: 1, 2048>
+ark.program @fewRows(
+    %x: tensor<8x2048xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<8192x2048xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"},
+    %v: tensor<8192x2048xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "v"})
+    -> (tensor<8x8192xbf16> {ark.name = "y0"}, tensor<8x8192xbf16> {ark.name = "y1"}) {
+  %0 = ark.group "norm" (%a = %x) : (tensor<8x2048xbf16>) -> tensor<8x2048xbf16> {
+    %r = ark.rmsnorm %a eps = 1.0e-5 : (tensor<8x2048xbf16>) -> tensor<8x2048xbf16>
+    ark.yield %r : tensor<8x2048xbf16>
+  }
+  %1 = ark.group "gate" (%a = %0, %b = %w) : (tensor<8x2048xbf16>, tensor<8192x2048xbf16>) -> tensor<8x8192xbf16> {
+    %r = ark.matmul %a, %b {transpose_other} : (tensor<8x2048xbf16>, tensor<8192x2048xbf16>) -> tensor<8x8192xbf16>
+    ark.yield %r : tensor<8x8192xbf16>
+  }
+  %2 = ark.group "up" (%a = %0, %b = %v) : (tensor<8x2048xbf16>, tensor<8192x2048xbf16>) -> tensor<8x8192xbf16> {
+    %r = ark.matmul %a, %b {transpose_other} : (tensor<8x2048xbf16>, tensor<8192x2048xbf16>) -> tensor<8x8192xbf16>
+    ark.yield %r : tensor<8x8192xbf16>
+  }
+  ark.return %1, %2 : tensor<8x8192xbf16>, tensor<8x8192xbf16>
+}
+
+// There are more rows than warps; they are too long for the memory of an SM; one of the readers is no product; products
+// are cut in different ways; the user says how the norm is cut.
+// CHECK-LABEL: ark.program @leftAlone
+// CHECK: ark.group "many"{{.*}}tile = array<i64: 1, 512>
+// CHECK: ark.group "long"{{.*}}tile = array<i64: 1, 8192>
+// CHECK: ark.group "read"{{.*}}tile = array<i64: 1, 2048>
+// CHECK: ark.group "uneven"{{.*}}tile = array<i64: 1, 2048>
+// CHECK: ark.group "planned"{{.*}}tile = array<i64: 2, 2048>
+ark.program @leftAlone(
+    %x: tensor<8x2048xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %x20: tensor<20x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "x20"},
+    %x8k: tensor<8x8192xbf16> {ark.kind = #ark.kind<input>, ark.name = "x8k"},
+    %w: tensor<8192x2048xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"},
+    %v: tensor<8192x512xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "v"},
+    %u: tensor<2048x8192xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "u"},
+    %small: tensor<48x2048xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "small"})
+    -> (tensor<20x8192xbf16> {ark.name = "y0"}, tensor<8x2048xbf16> {ark.name = "y1"},
+        tensor<8x8192xbf16> {ark.name = "y2"}, tensor<8xbf16> {ark.name = "y3"},
+        tensor<8x8192xbf16> {ark.name = "y4"}, tensor<8x48xbf16> {ark.name = "y5"},
+        tensor<8x8192xbf16> {ark.name = "y6"}) {
+  %0 = ark.group "many" (%a = %x20) : (tensor<20x512xbf16>) -> tensor<20x512xbf16> {
+    %r = ark.rmsnorm %a eps = 1.0e-5 : (tensor<20x512xbf16>) -> tensor<20x512xbf16>
+    ark.yield %r : tensor<20x512xbf16>
+  }
+  %1 = ark.group "p0" (%a = %0, %b = %v) : (tensor<20x512xbf16>, tensor<8192x512xbf16>) -> tensor<20x8192xbf16> {
+    %r = ark.matmul %a, %b {transpose_other} : (tensor<20x512xbf16>, tensor<8192x512xbf16>) -> tensor<20x8192xbf16>
+    ark.yield %r : tensor<20x8192xbf16>
+  }
+  %2 = ark.group "long" (%a = %x8k) : (tensor<8x8192xbf16>) -> tensor<8x8192xbf16> {
+    %r = ark.rmsnorm %a eps = 1.0e-5 : (tensor<8x8192xbf16>) -> tensor<8x8192xbf16>
+    ark.yield %r : tensor<8x8192xbf16>
+  }
+  %3 = ark.group "p1" (%a = %2, %b = %u) : (tensor<8x8192xbf16>, tensor<2048x8192xbf16>) -> tensor<8x2048xbf16> {
+    %r = ark.matmul %a, %b {transpose_other} : (tensor<8x8192xbf16>, tensor<2048x8192xbf16>) -> tensor<8x2048xbf16>
+    ark.yield %r : tensor<8x2048xbf16>
+  }
+  %4 = ark.group "read" (%a = %x) : (tensor<8x2048xbf16>) -> tensor<8x2048xbf16> {
+    %r = ark.rmsnorm %a eps = 1.0e-5 : (tensor<8x2048xbf16>) -> tensor<8x2048xbf16>
+    ark.yield %r : tensor<8x2048xbf16>
+  }
+  %5 = ark.group "p2" (%a = %4, %b = %w) : (tensor<8x2048xbf16>, tensor<8192x2048xbf16>) -> tensor<8x8192xbf16> {
+    %r = ark.matmul %a, %b {transpose_other} : (tensor<8x2048xbf16>, tensor<8192x2048xbf16>) -> tensor<8x8192xbf16>
+    ark.yield %r : tensor<8x8192xbf16>
+  }
+  %6 = ark.group "sum" (%a = %4) : (tensor<8x2048xbf16>) -> tensor<8xbf16> {
+    %r = ark.reduce_sum %a axes = [1] keepdims = false : (tensor<8x2048xbf16>) -> tensor<8xbf16>
+    ark.yield %r : tensor<8xbf16>
+  }
+  %7 = ark.group "uneven" (%a = %x) : (tensor<8x2048xbf16>) -> tensor<8x2048xbf16> {
+    %r = ark.rmsnorm %a eps = 1.0e-5 : (tensor<8x2048xbf16>) -> tensor<8x2048xbf16>
+    ark.yield %r : tensor<8x2048xbf16>
+  }
+  %8 = ark.group "p3" (%a = %7, %b = %w) : (tensor<8x2048xbf16>, tensor<8192x2048xbf16>) -> tensor<8x8192xbf16> {
+    %r = ark.matmul %a, %b {transpose_other} : (tensor<8x2048xbf16>, tensor<8192x2048xbf16>) -> tensor<8x8192xbf16>
+    ark.yield %r : tensor<8x8192xbf16>
+  }
+  %9 = ark.group "p4" (%a = %7, %b = %small) : (tensor<8x2048xbf16>, tensor<48x2048xbf16>) -> tensor<8x48xbf16> {
+    %r = ark.matmul %a, %b {transpose_other} : (tensor<8x2048xbf16>, tensor<48x2048xbf16>) -> tensor<8x48xbf16>
+    ark.yield %r : tensor<8x48xbf16>
+  }
+  %10 = ark.group "planned" (%a = %x) attributes {plan = {tile = [2, 2048]}} : (tensor<8x2048xbf16>) -> tensor<8x2048xbf16> {
+    %r = ark.rmsnorm %a eps = 1.0e-5 : (tensor<8x2048xbf16>) -> tensor<8x2048xbf16>
+    ark.yield %r : tensor<8x2048xbf16>
+  }
+  %11 = ark.group "p5" (%a = %10, %b = %w) : (tensor<8x2048xbf16>, tensor<8192x2048xbf16>) -> tensor<8x8192xbf16> {
+    %r = ark.matmul %a, %b {transpose_other} : (tensor<8x2048xbf16>, tensor<8192x2048xbf16>) -> tensor<8x8192xbf16>
+    ark.yield %r : tensor<8x8192xbf16>
+  }
+  ark.return %1, %3, %5, %6, %8, %9, %11 : tensor<20x8192xbf16>, tensor<8x2048xbf16>, tensor<8x8192xbf16>, tensor<8xbf16>, tensor<8x8192xbf16>, tensor<8x48xbf16>, tensor<8x8192xbf16>
+}
