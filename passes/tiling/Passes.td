@@ -27,8 +27,10 @@ def SelectTilesPass : Pass<"ark-select-tiles", "::mlir::ark::ProgramOp"> {
       the heads of a long cache go to SMs of their own.
     - attention in pieces: one piece, and all heads of a key head as long as the scores fit.
     - row ops: whole rows, `row-bytes` of them.
-    - in any case `tiles-per-sm` tiles for every SM where the work permits; of a
-      matmul on cuda and hip, one.
+    - in any case `tiles-per-sm` tiles for every SM where the work permits; on cuda
+      and hip, one.
+    - norms of no more rows than an SM has warps, which products alone read that need all
+      of them: all rows (cuda, hip), so that the products can repeat them.
     - the rotation of queries and keys and the update of a cache, where attention
       alone reads them: as attention is cut, so that vCTAs of the two go together. Where
       attention has pieces of a cache, so does the update of one row: in the dimension of

@@ -361,9 +361,11 @@ Tile TileSelector::selectRows(GroupOp group, Operation *anchor,
     if (tile[dim] < domain[dim])
       break;
   }
-  // Smaller tiles where SMs would idle, but none that is not worth starting.
+  // Smaller tiles where SMs would idle, but none that is not worth starting. The
+  // threads of a GPU's CTA wait for a large tile as long as for a small one.
+  int64_t wantedTiles = isCPU() ? getWantedTiles() : target.getSms();
   for (int64_t dim = 0; dim < rank; ++dim)
-    while (countTiles(domain, tile) < getWantedTiles() &&
+    while (countTiles(domain, tile) < wantedTiles &&
            tile[dim] > (dim == rank - 1 ? leastLast : 1) &&
            !llvm::is_contained(wholeDims, dim) && bytes > rowBytes / 16) {
       bytes /= 2;

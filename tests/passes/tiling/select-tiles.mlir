@@ -192,7 +192,7 @@ ark.program @rowOpsTakeWholeRows(
     %x: tensor<1024x768xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<1024x768xf32> {ark.name = "y"}) {
   // CPU: tile = array<i64: 4, 768>
-  // CUDA: tile = array<i64: 1, 768>
+  // CUDA: tile = array<i64: 4, 768>
   %0 = ark.group "g" (%a = %x)
       : (tensor<1024x768xf32>) -> tensor<1024x768xf32> {
     %1 = ark.softmax %a axis = 1 : (tensor<1024x768xf32>) -> tensor<1024x768xf32>
@@ -234,7 +234,7 @@ ark.program @elementwiseTilesMayCutRows(
     %x: tensor<4x65536xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<4x65536xf32> {ark.name = "y"}) {
   // CPU: tile = array<i64: 1, 4096>
-  // CUDA: tile = array<i64: 1, 256>
+  // CUDA: tile = array<i64: 1, 1024>
   %0 = ark.group "g" (%a = %x)
       : (tensor<4x65536xf32>) -> tensor<4x65536xf32> {
     %1 = ark.exp %a : (tensor<4x65536xf32>) -> tensor<4x65536xf32>
@@ -249,7 +249,7 @@ ark.program @reductionsCutTheirResult(
     %x: tensor<1024x768xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<1024xf32> {ark.name = "y"}) {
   // CPU: tile = array<i64: 8>
-  // CUDA: tile = array<i64: 1>
+  // CUDA: tile = array<i64: 4>
   %0 = ark.group "g" (%a = %x)
       : (tensor<1024x768xf32>) -> tensor<1024xf32> {
     %1 = ark.reduce_sum %a axes = [1] keepdims = false : (tensor<1024x768xf32>) -> tensor<1024xf32>
