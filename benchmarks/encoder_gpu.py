@@ -100,9 +100,7 @@ def make_encoder(weights: dict[str, Any], dtype: Any) -> Callable[[Any], Any]:
     def layer(x: Any, name: str) -> Any:
         batch, length, _ = x.shape
         q, k, v = (
-            dense(x, f"{name}.attention.self.{part}")
-            .view(batch, length, HEADS, -1)
-            .transpose(1, 2)
+            dense(x, f"{name}.attention.self.{part}").view(batch, length, HEADS, -1).transpose(1, 2)
             for part in ("query", "key", "value")
         )
         mixed = F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(x.shape)

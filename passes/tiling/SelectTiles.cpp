@@ -361,8 +361,9 @@ Tile TileSelector::selectRows(GroupOp group, Operation *anchor,
     if (tile[dim] < domain[dim])
       break;
   }
-  // Smaller tiles where SMs would idle, but none that is not worth starting. The
-  // threads of a GPU's CTA wait for a large tile as long as for a small one.
+  // Smaller tiles where SMs would idle, but none that is not worth starting.
+  // The threads of a GPU's CTA wait for a large tile as long as for a small
+  // one.
   int64_t wantedTiles = isCPU() ? getWantedTiles() : target.getSms();
   for (int64_t dim = 0; dim < rank; ++dim)
     while (countTiles(domain, tile) < wantedTiles &&
