@@ -40,6 +40,7 @@ static void addLoops(OpPassManager &pm, int64_t threads) {
   pm.addNestedPass<func::FuncOp>(createLinalgGeneralizeNamedOpsPass());
   pm.addNestedPass<func::FuncOp>(ark::createRelaxReductionsPass());
   pm.addPass(ark::createHoistInvariantsPass());
+  pm.addPass(ark::createFlashAttentionPass({threads}));
   pm.addPass(ark::createUseTensorCoresPass({threads}));
   pm.addPass(ark::createStreamParametersPass());
   // What is streamed has made its row by itself.

@@ -61,6 +61,18 @@ SmallVector<SmallVector<LaneRun>> ark::getLaneRuns(KernelOp kernel) {
   return all;
 }
 
+int64_t ark::getLongestRun(KernelOp kernel, func::FuncOp body) {
+  int64_t longest = 0;
+  for (ArrayRef<LaneRun> lane : getLaneRuns(kernel))
+    for (const LaneRun &run : lane) {
+      auto entry = cast<DictionaryAttr>(kernel.getBodies()[run.body]);
+      if (entry.getAs<FlatSymbolRefAttr>("function").getValue() ==
+          StringRef(body.getSymName()))
+        longest = std::max(longest, run.end - run.begin);
+    }
+  return longest;
+}
+
 OperandPlace ark::getOperandPlace(KernelOp kernel, int64_t row) {
   auto values = kernel.getOperandsAttr().getValues<int64_t>();
   return {values[row * kOperandFields], values[row * kOperandFields + 1]};

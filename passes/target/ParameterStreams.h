@@ -49,6 +49,8 @@ struct LaneRun {
 
 /// Every lane's, in their order.
 SmallVector<SmallVector<LaneRun>> getLaneRuns(KernelOp kernel);
+/// The most vCTAs that a lane runs of a body at once; 0 where it never does.
+int64_t getLongestRun(KernelOp kernel, func::FuncOp body);
 OperandPlace getOperandPlace(KernelOp kernel, int64_t row);
 
 } // namespace mlir::ark

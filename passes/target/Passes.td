@@ -206,6 +206,58 @@ def SetLinkagePass : Pass<"ark-set-linkage", "::mlir::ModuleOp"> {
   }];
 }
 
+def FlashAttentionPass : Pass<"ark-flash-attention", "::mlir::ModuleOp"> {
+  let summary = "Compute attention of few rows in one pass over the keys";
+  let description = [{
+    Scores, their softmax and the sum of values, for up to 8 rows of queries that share
+    keys, of bf16 or f16, as `ark.attention` and `ark.partial_attention` leave them in a
+    body. Each of those ops is a loop of its own, with a barrier and a trip to shared memory
+    behind it. Instead, a warp takes 16 keys a step, every n-th step, and carries the largest
+    score of each row, and the sums of powers and of values relative to it, in registers.
+    Tensor cores multiply. The first product has queries by keys, the second one values by
+    queries, so that a lane has powers of those keys that it needs; they enter as sums of
+    numbers of the values' type that are exact. A second loop puts together what the
+    warps have, always in the same order, and does the elementwise ops behind.
+
+    A key beyond the length counts for nothing, whatever it holds. Masks, and what becomes
+    of rows without any key, are the ops' own; numbers differ from theirs by rounding.
+
+    Ops that are not in such an order stay, as do more rows, depths of more than 128, and
+    rows that are not aligned to 16 bytes.
+
+    ```mlir
+    linalg.generic ... ins(%q, %k : memref<4x64xbf16>, memref<?x64xbf16, ...>) outs(%s : memref<4x?xf32, ...>)
+    ... // mask, maximum, exp, sum
+    linalg.generic ... ins(%s, %v : ...) outs(%t : memref<4x64xf32>)
+    linalg.generic ... ins(%r, %t : memref<4xf32>, memref<4x64xf32>) outs(%y : memref<4x64xbf16, ...>)
+    // =>
+    scf.forall (%thread) in (512) {
+      scf.for %key = ... { ... vector.load %k ... nvvm.mma.sync ... math.exp ... nvvm.mma.sync ... }
+      memref.store ..., %maxima[...] ... %sums[...] ... vector.store ..., %products[...]
+    } {mapping = [#gpu.thread<linear_dim_0>]}
+    scf.forall (%thread) in (512) { ... memref.store ..., %y[...] }
+    ```
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", /*default=*/"512",
+           "Threads of a CTA">,
+  ];
+  let statistics = [
+    Statistic<"numAttentions", "attentions", "Attentions done in one pass">,
+  ];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect",
+    "::mlir::gpu::GPUDialect",
+    "::mlir::LLVM::LLVMDialect",
+    "::mlir::NVVM::NVVMDialect",
+    "::mlir::math::MathDialect",
+    "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect",
+  ];
+}
+
 def HoistInvariantsPass : Pass<"ark-hoist-invariants", "::mlir::ModuleOp"> {
   let summary = "Do once for a run of vCTAs what all of them share";
   let description = [{

@@ -310,18 +310,6 @@ SmallVector<StreamedBody> StreamParametersPass::findBodies(KernelOp kernel) {
   return bodies;
 }
 
-static int64_t getLongestRun(KernelOp kernel, func::FuncOp body) {
-  int64_t longest = 0;
-  for (ArrayRef<LaneRun> lane : getLaneRuns(kernel))
-    for (const LaneRun &run : lane) {
-      auto entry = cast<DictionaryAttr>(kernel.getBodies()[run.body]);
-      if (entry.getAs<FlatSymbolRefAttr>("function").getValue() ==
-          StringRef(body.getSymName()))
-        longest = std::max(longest, run.end - run.begin);
-    }
-  return longest;
-}
-
 /// Of any body, at most; with the sums of those that are streamed.
 int64_t StreamParametersPass::getTemporaryBytes(ArrayRef<StreamedBody> bodies,
                                                 ArrayRef<int64_t> longestRuns) {

@@ -168,16 +168,29 @@ def attentions(q: ark.Tensor, k: ark.Tensor, v: ark.Tensor, mask: ark.Tensor) ->
     ]
 
 
+def length(keys: int) -> ark.Tensor:
+    """A number that only a run knows."""
+    return ark.constant(np.array(keys - 1, np.int32)) + ark.constant(np.array(1, np.int32))
+
+
 def caches(q: ark.Tensor, k: ark.Tensor, v: ark.Tensor, mask: ark.Tensor) -> list[ark.Tensor]:
     """As many keys as are known at run time: one, an odd number, all."""
-
-    def length(keys: int) -> ark.Tensor:
-        return ark.constant(np.array(keys - 1, np.int32)) + ark.constant(np.array(1, np.int32))
 
     most = k.shape[-2]
     return [
         *(ark.attention(q, k, v, kv_length=length(n), causal=True) for n in (1, 37, most - 1)),
         ark.attention(q, k, v, mask=mask, kv_length=length(most)),
+    ]
+
+
+def steps(q: ark.Tensor, k: ark.Tensor, v: ark.Tensor, mask: ark.Tensor) -> list[ark.Tensor]:
+    """No key, one, and what warps share with and without a rest; masks, one of which leaves none."""
+    lengths = (0, 1, 63, 64, 65, k.shape[-2])
+    return [
+        *(ark.attention(q, k, v, kv_length=length(keys)) for keys in lengths),
+        ark.attention(q, k, v, mask=mask, kv_length=length(65), causal=True),
+        ark.attention(q, k, v, mask=mask > 0.5),
+        ark.attention(q, k, v, mask=mask > 100),
     ]
 
 
@@ -327,6 +340,21 @@ CASES: dict[str, Case] = {
     ),
     "attention of several queries and a cache": Case(
         caches, ((1, 4, 3, 16), (1, 2, 131, 16), (1, 2, 131, 16), (3, 131)), FLOATS
+    ),
+    "attention of a step": Case(
+        steps, ((2, 8, 1, 64), (2, 2, 160, 64), (2, 2, 160, 64), (8, 1, 160)), FLOATS
+    ),
+    "attention of a step for every head": Case(
+        steps, ((1, 2, 1, 128), (1, 2, 160, 128), (1, 2, 160, 128), (2, 1, 160)), FLOATS
+    ),
+    "attention of a step and eight heads": Case(
+        steps, ((1, 8, 1, 80), (1, 1, 160, 80), (1, 1, 160, 80), (8, 1, 160)), FLOATS
+    ),
+    "attention of a step of two queries": Case(
+        steps, ((1, 6, 2, 64), (1, 2, 160, 64), (1, 2, 160, 64), (2, 160)), FLOATS
+    ),
+    "attention of anything": Case(
+        steps, ((1, 4, 1, 64), (1, 1, 160, 64), (1, 1, 160, 64), (1, 160)), FLOATS, extremes
     ),
     "rope": Case(
         lambda x, cos, sin: [ark.rope(x, cos, sin, interleaved=which) for which in (False, True)],

@@ -1,0 +1,129 @@
+//===- AttentionRows.cpp - What the streams of an attention make ----------===//
+
+#include "passes/target/AttentionBuilder.h"
+#include "passes/target/Lowerings.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+namespace {
+/// A warp has a row and as many columns as lanes. A lane finds out what one
+/// warp counts for; then each adds up a column of all warps.
+class RowBuilder : public AttentionBuilder {
+public:
+  using AttentionBuilder::AttentionBuilder;
+  void build(Value thread);
+
+private:
+  void addWarps(Value row, Value column);
+  Value getValue(const RowOperand &operand);
+  void buildRowOp(const RowOp &rowOp, ValueRange place, Value column);
+
+  llvm::SmallDenseMap<RowValue, Value, 4> values;
+  SmallVector<Value> made;
+};
+} // namespace
+
+void RowBuilder::addWarps(Value row, Value column) {
+  SmallVector<int64_t> distances;
+  for (int64_t distance = shape.warps / 2; distance > 0; distance /= 2)
+    distances.push_back(distance);
+  Value other = rem(lane, shape.warps);
+  SmallVector<Value> products;
+  for (int64_t number = 0; number < shape.warps; ++number)
+    products.push_back(memref::LoadOp::create(
+        builder, buffers.products, ValueRange{index(number), row, column}));
+  Value own =
+      memref::LoadOp::create(builder, buffers.maxima, ValueRange{other, row});
+  Value sum =
+      memref::LoadOp::create(builder, buffers.sums, ValueRange{other, row});
+  Value maximum = combine<arith::MaximumFOp>(own, distances);
+  Value finite = getFinite(maximum);
+  Value weight = getPower(finite, own);
+  sum = arith::MulFOp::create(builder, sum, weight);
+  Value product;
+  for (auto [number, of] : llvm::enumerate(products)) {
+    Value factor = fetch(weight, index(number));
+    product =
+        product ? math::FmaOp::create(builder, of, factor, product).getResult()
+                : arith::MulFOp::create(builder, of, factor).getResult();
+  }
+  values[RowValue::Maximum] = maximum;
+  values[RowValue::Finite] = finite;
+  values[RowValue::Sum] = combine<arith::AddFOp>(sum, distances);
+  values[RowValue::Product] = product;
+}
+
+Value RowBuilder::getValue(const RowOperand &operand) {
+  return operand.source == RowOperand::Number ? values.lookup(operand.value)
+                                              : made[operand.earlier];
+}
+
+void RowBuilder::buildRowOp(const RowOp &rowOp, ValueRange place,
+                            Value column) {
+  linalg::LinalgOp op = rowOp.op;
+  SmallVector<Value> indices(place);
+  int64_t columns = 1;
+  if (op.getNumLoops() > place.size()) {
+    columns = op.getStaticLoopRanges().back();
+    indices.push_back(columns == 1 ? index(0) : column);
+  }
+  SmallVector<Value> elements;
+  for (auto [operand, from] : llvm::zip(op->getOpOperands(), rowOp.operands)) {
+    BlockArgument argument = op.getMatchingBlockArgument(&operand);
+    if (from.source != RowOperand::Memory)
+      elements.push_back(getValue(from));
+    else if (!argument.use_empty())
+      elements.push_back(load(op, operand, indices));
+    else
+      elements.push_back(arith::ConstantOp::create(
+          builder, builder.getZeroAttr(argument.getType())));
+  }
+  Value result = inlineBody(op, elements, indices);
+  made.push_back(result);
+  if (!rowOp.isStored)
+    return;
+  Value end = index(columns);
+  auto branch =
+      scf::IfOp::create(builder, isLess(column, end), /*withElse=*/false);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  SmallVector<Value> to;
+  for (AffineExpr expr : op.getIndexingMapsArray().back().getResults())
+    to.push_back(indices[cast<AffineDimExpr>(expr).getPosition()]);
+  memref::StoreOp::create(builder, result, op.getDpsInits()[0], to);
+}
+
+void RowBuilder::build(Value thread) {
+  warp = div(thread, kWarpSize);
+  lane = rem(thread, kWarpSize);
+  int64_t across = llvm::divideCeil(attention.depth, kWarpSize);
+  auto loop = scf::ForOp::create(builder, warp, index(shape.rows * across),
+                                 index(shape.warps));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  Value row = div(loop.getInductionVar(), across);
+  Value column = add(mul(rem(loop.getInductionVar(), across), kWarpSize), lane);
+  // Lanes beyond the last column do that one again, and store nothing.
+  Value clamped =
+      attention.depth % kWarpSize == 0
+          ? column
+          : arith::MinSIOp::create(builder, column, index(attention.depth - 1));
+  addWarps(row, clamped);
+  SmallVector<Value> place = getPlace(row);
+  for (const RowOp &rowOp : attention.rowOps)
+    buildRowOp(rowOp, place, column);
+}
+
+void ark::buildAttentionRows(ImplicitLocOpBuilder &builder,
+                             const AttentionOps &attention,
+                             const AttentionShape &shape,
+                             const AttentionBuffers &buffers, Value thread) {
+  RowBuilder(builder, attention, shape, buffers).build(thread);
+}
