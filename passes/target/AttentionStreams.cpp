@@ -38,12 +38,12 @@ namespace {
 /// largest score and sums of powers and of values that are relative to it,
 /// changes with every step.
 ///
-/// Instructions multiply 16 rows by 8 columns. The scores are those of the
-/// queries, half of the rows of which are none, by keys; of values, columns are
-/// the rows, and queries the columns. A lane has powers
-/// of the same keys in both: the exchange that attention otherwise needs
-/// between its two products is none. As for the depth, which is summed over,
-/// both sides take it in the order in which a lane has loaded it.
+/// Instructions multiply 16 rows by 8 columns. Scores are products of the
+/// queries, whose upper 8 rows are zero, by keys; sums of values those of
+/// values, with their columns as rows, by powers. So a lane has the scores of
+/// the keys whose powers it needs, and lanes exchange nothing between the two.
+/// The depth, over which the first is summed, is in the order in which lanes
+/// have loaded it, the same on both sides.
 class StreamBuilder : public AttentionBuilder {
 public:
   using AttentionBuilder::AttentionBuilder;

@@ -66,8 +66,8 @@ int64_t ark::getLongestRun(KernelOp kernel, func::FuncOp body) {
   for (ArrayRef<LaneRun> lane : getLaneRuns(kernel))
     for (const LaneRun &run : lane) {
       auto entry = cast<DictionaryAttr>(kernel.getBodies()[run.body]);
-      if (entry.getAs<FlatSymbolRefAttr>("function").getValue() ==
-          StringRef(body.getSymName()))
+      auto name = entry.getAs<FlatSymbolRefAttr>("function");
+      if (name && name.getValue() == StringRef(body.getSymName()))
         longest = std::max(longest, run.end - run.begin);
     }
   return longest;

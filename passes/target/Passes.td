@@ -222,8 +222,9 @@ def FlashAttentionPass : Pass<"ark-flash-attention", "::mlir::ModuleOp"> {
     A key beyond the length counts for nothing, whatever it holds. Masks, and what becomes
     of rows without any key, are the ops' own; numbers differ from theirs by rounding.
 
-    Ops that are not in such an order stay, as do more rows, depths of more than 128, and
-    rows that are not aligned to 16 bytes.
+    Ops that are not in such an order stay, as do more rows, depths of more than 128,
+    rows that are not aligned to 16 bytes, and what would take more than 40 KB of shared
+    memory. Where no lane runs two such vCTAs at once, the loop over them goes.
 
     ```mlir
     linalg.generic ... ins(%q, %k : memref<4x64xbf16>, memref<?x64xbf16, ...>) outs(%s : memref<4x?xf32, ...>)
