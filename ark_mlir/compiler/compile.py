@@ -133,7 +133,7 @@ def _make_bundle(
 
 def _emit(module: ir.Operation, backend: Backend, options: CompileOptions) -> Code:
     try:
-        return backend.emit(module, options.cpu, options.opt_level)
+        return backend.emit(module, options.cpu, options.opt_level, options.line_info)
     except ir.MLIRError as error:
         raise to_error(CompileError, error, "machine code") from None
 

@@ -51,8 +51,11 @@ class Backend(Protocol):
         """Whatever `emit` depends on besides the module and its options: processor and tools."""
         ...
 
-    def emit(self, module: ir.Operation, cpu: str, opt_level: int) -> Code:
-        """The binary of a module at the stage `target`, without its ``ark.kernel``."""
+    def emit(self, module: ir.Operation, cpu: str, opt_level: int, line_info: bool) -> Code:
+        """The binary of a module at the stage `target`, without its ``ark.kernel``.
+
+        With `line_info` it says of GPU code which op and which line of Python that is of.
+        """
         ...
 
 

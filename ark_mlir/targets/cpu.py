@@ -87,8 +87,9 @@ class _Cpu:
         """The processor that code is generated for, whatever its name, and the linker."""
         return f"{_processor(cpu)} {hash_files([Path(find_linker())])}"
 
-    def emit(self, module: ir.Operation, cpu: str, opt_level: int) -> Code:
+    def emit(self, module: ir.Operation, cpu: str, opt_level: int, line_info: bool) -> Code:
         """A shared object that exports the entry and needs the C and maths library only."""
+        del line_info
         processor = _processor(cpu)
         # Passes ran on an operation, and the translation takes a Module; bytecode keeps places.
         bytecode = io.BytesIO()

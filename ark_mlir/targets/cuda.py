@@ -12,10 +12,14 @@ from ..dialects import gpu
 from ..errors import CompileError, UnsupportedError
 from ..passmanager import PassManager
 from .backend import Backend, Code
+from .cubin import empty_section
+from .cuda_lines import name_lines, take_places
 from .cuda_toolkit import Toolkit, assemble, find_toolkit
 from .fingerprints import hash_files
 from .target import Target, resolve
 
+# The PTX, which ptxas keeps beside lines: most of the file, and of no use to who reads lines.
+_SOURCE = b".nv_debug_ptx_txt"
 # Architectures with features of their own, which code has to ask for by this name.
 _SPECIFIC = {(9, 0): "sm_90a", (10, 0): "sm_100a"}
 
@@ -74,13 +78,19 @@ class _Cuda:
         del cpu
         return _toolkit_fingerprint(find_toolkit())
 
-    def emit(self, module: ir.Operation, cpu: str, opt_level: int) -> Code:
+    def emit(self, module: ir.Operation, cpu: str, opt_level: int, line_info: bool) -> Code:
         """A cubin for one architecture."""
         del cpu
         target = Target.parse(str(module.attributes["ark.target"]))
-        assembled = assemble(_to_ptx(module), target.arch, opt_level)
+        if line_info:
+            _run(module, "gpu.module(ark-number-lines)")
+            places = take_places(_find(module, "gpu.module"))
+            ptx = name_lines(_to_ptx(module), places)
+        else:
+            ptx = _to_ptx(module)
+        assembled = assemble(ptx, target.arch, opt_level)
         figures = {"registers": assembled.registers, "spill_bytes": assembled.spill_bytes}
-        return Code(assembled.image, target.arch, (), figures)
+        return Code(empty_section(assembled.image, _SOURCE), target.arch, (), figures)
 
 
 @functools.cache
@@ -88,19 +98,26 @@ def _toolkit_fingerprint(toolkit: Toolkit) -> str:
     return hash_files([toolkit.ptxas, *sorted((toolkit.root / "nvvm" / "libdevice").iterdir())])
 
 
+def _run(module: ir.Operation, passes: str) -> None:
+    with module.context:
+        manager = PassManager.parse(f"builtin.module({passes})")
+    manager.run(module)  # pyright: ignore[reportUnknownMemberType]
+
+
 def _to_ptx(module: ir.Operation) -> str:
     """The PTX of the module's gpu.module, which becomes a gpu.binary."""
     toolkit = find_toolkit().root
-    passes = f"builtin.module(gpu-module-to-binary{{format=isa toolkit='{toolkit}'}})"
-    with module.context:
-        manager = PassManager.parse(passes)
-    manager.run(module)  # pyright: ignore[reportUnknownMemberType]
+    _run(module, f"gpu-module-to-binary{{format=isa toolkit='{toolkit}'}}")
+    objects = ir.ArrayAttr(_find(module, "gpu.binary").attributes["objects"])
+    code: bytes = cast("Any", gpu).ObjectAttr(objects[0]).object
+    return code.decode().rstrip("\0")
+
+
+def _find(module: ir.Operation, name: str) -> ir.Operation:
     for op in module.regions[0].blocks[0]:
-        if op.operation.name == "gpu.binary":
-            objects = ir.ArrayAttr(op.operation.attributes["objects"])
-            code: bytes = cast("Any", gpu).ObjectAttr(objects[0]).object
-            return code.decode().rstrip("\0")
-    raise CompileError("the module holds no gpu.module")
+        if op.operation.name == name:
+            return op.operation
+    raise CompileError(f"the module holds no {name}")
 
 
 def make_backend() -> Backend:

@@ -37,9 +37,9 @@ class Gpu:
         del cpu
         return self.name
 
-    def emit(self, module: ir.Operation, cpu: str, opt_level: int) -> Code:
+    def emit(self, module: ir.Operation, cpu: str, opt_level: int, line_info: bool) -> Code:
         """Raises UnsupportedError."""
-        del module, cpu, opt_level
+        del module, cpu, opt_level, line_info
         raise UnsupportedError(
             f"this version makes kernels for cpu and cuda; for {self.name} it schedules and "
             "proves a program (ark check, ark-opt --ark-compile-to=synchronization)"

@@ -685,6 +685,29 @@ def BuildGpuModulePass : Pass<"ark-build-gpu-module", "::mlir::ModuleOp"> {
   ];
 }
 
+def NumberLinesPass : Pass<"ark-number-lines", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Give code of a GPU lines, and say which op each of them stands for";
+  let description = [{
+    Line information of PTX has room for a file, a line and a column, but many ops are
+    made by one line of Python. So every place gets a number, which LLVM takes for
+    a line, and the module a table of them: an op's name, or else the function's, with
+    file, line and column. The backend writes them into the PTX. Code of functions that
+    bodies call is that of the op which calls.
+
+    ```mlir
+    llvm.func @body_matmul_add(...) { ... loc("fc1"("mlp.py":7:9)) ... }
+    // =>
+    gpu.module @ark_gpu attributes {
+        places = [["body_matmul_add", "mlp.py", 7, 9], ["fc1", "mlp.py", 7, 9], ...]} ...
+    llvm.func @body_matmul_add(...) { ... loc("ark-places":2:0) ... }
+    ```
+
+    Scopes are of the kind `DebugDirectivesOnly`, which leaves the code as it is.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+  let statistics = [Statistic<"numPlaces", "places", "Rows of the table">];
+}
+
 def VerifyTargetPass : Pass<"ark-verify-target", "::mlir::ModuleOp"> {
   let summary = "Check that the output of the target stage can become code";
   let description = [{

@@ -1,0 +1,49 @@
+"""Cubins, which are ELF files: leaving a section's bytes out."""
+
+from __future__ import annotations
+
+import struct
+
+# Fields of the header of an ELF file of 64 bits, and of a row of its table of sections.
+_TABLES = struct.Struct("<32xQQ")
+_COUNTS = struct.Struct("<58xHHH")
+_SEGMENT = struct.Struct("<8xQ")
+_SECTION = struct.Struct("<I20xQQ16x8x")
+_SEGMENT_COUNT = struct.Struct("<54xHH")
+# Sections stay as aligned as they are: whole blocks go.
+_BLOCK = 128
+
+
+def empty_section(image: bytes, name: bytes) -> bytes:
+    """An ELF file with a section's bytes cut out; as it is, if it has no such section."""
+    segments, sections = _TABLES.unpack_from(image)
+    entry, count, names_at = _COUNTS.unpack_from(image)
+    rows = [sections + entry * index for index in range(count)]
+    _, strings, _ = _SECTION.unpack_from(image, rows[names_at])
+    for row in rows:
+        start, offset, size = _SECTION.unpack_from(image, row)
+        end = image.index(b"\0", strings + start)
+        if image[strings + start : end] == name:
+            return _cut(image, row, offset, size // _BLOCK * _BLOCK, segments, sections)
+    return image
+
+
+def _cut(image: bytes, emptied: int, offset: int, size: int, segments: int, sections: int) -> bytes:
+    """The file without `size` bytes from `offset` on, and all that lies behind them moved."""
+    result = bytearray(image)
+
+    def moved(place: int) -> int:
+        return place - size if place >= offset + size else place
+
+    entry, count, _ = _COUNTS.unpack_from(image)
+    for row in range(sections, sections + entry * count, entry):
+        at = struct.unpack_from("<Q", image, row + 24)[0]
+        struct.pack_into("<Q", result, row + 24, moved(at))
+    struct.pack_into("<Q", result, emptied + 32, 0)
+    segment_entry, segment_count = _SEGMENT_COUNT.unpack_from(image)
+    for row in range(segments, segments + segment_entry * segment_count, segment_entry):
+        (at,) = _SEGMENT.unpack_from(image, row)
+        struct.pack_into("<Q", result, row + 8, moved(at))
+    struct.pack_into("<QQ", result, 32, moved(segments), moved(sections))
+    del result[offset : offset + size]
+    return bytes(result)
