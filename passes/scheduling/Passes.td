@@ -23,12 +23,14 @@ def SchedulePass : Ark_SchedulerPass<"ark-schedule"> {
     `list` is the default; an unknown name is an error that lists the known ones.
     `profile` is `list` on costs that were measured: a task's `ark.measured_ns` is what
     one of its vCTAs took, in ns, and the cost model of all stages goes by it.
+    `alone` is for measuring: one task after the other, each on the first SM that
+    it may use.
     A task's `plan` may pin `sms = [begin, end)` and `warps = [begin, end)`, and
     with them `shared_memory`; every scheduler honours it.
   }];
   let options = [
     Option<"scheduler", "scheduler", "std::string", /*default=*/"\"list\"",
-           "list, profile or round-robin">,
+           "list, profile, round-robin or alone">,
   ];
 }
 

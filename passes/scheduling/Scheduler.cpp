@@ -14,7 +14,8 @@ Scheduler::~Scheduler() = default;
 
 static ArrayRef<const Scheduler *> getSchedulers() {
   static const Scheduler *const schedulers[] = {
-      &getListScheduler(), &getProfileScheduler(), &getRoundRobinScheduler()};
+      &getListScheduler(), &getProfileScheduler(), &getRoundRobinScheduler(),
+      &getAloneScheduler()};
   return schedulers;
 }
 

@@ -106,6 +106,7 @@ ScheduleOp emitSchedule(OpBuilder &builder, StringRef scheduler,
                         const ScheduledLanes &lanes);
 
 // Defined beside their algorithms.
+const Scheduler &getAloneScheduler();
 const Scheduler &getListScheduler();
 const Scheduler &getProfileScheduler();
 const Scheduler &getRoundRobinScheduler();
