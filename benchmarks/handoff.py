@@ -180,7 +180,9 @@ def make_weights(buffer: Any, products: int, backend: str) -> tuple[Any, dict[st
         weights: Any = torch.randn(shape, device="cuda", dtype=torch.bfloat16) * scale
     else:
         weights = np.zeros(buffer.shape, buffer.dtype.numpy)
-    return weights, {f"w{step}": weights[step * rows : (step + 1) * rows] for step in range(products)}
+    return weights, {
+        f"w{step}": weights[step * rows : (step + 1) * rows] for step in range(products)
+    }
 
 
 def measure(options: argparse.Namespace) -> list[Pair]:

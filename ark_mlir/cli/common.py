@@ -157,7 +157,11 @@ def load_programs(path: str, options: argparse.Namespace) -> tuple[dict[str, Any
         raise InvalidUsageError("no such file or folder", location=path)
     settings = unique(options.settings, "--set")
     settings.update(
-        {name: value for name in ("dump_dir", "trace") if (value := getattr(options, name, None))}
+        {
+            name: value
+            for name in ("dump_dir", "trace", "profile")
+            if (value := getattr(options, name, None))
+        }
     )
     if not source.is_dir():
         return {source.stem: source}, settings

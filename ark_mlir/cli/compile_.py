@@ -23,6 +23,9 @@ def add(commands: Commands) -> None:
     )
     parser.add_argument("--dump-dir", metavar="DIR", help="write the IR after every stage there")
     parser.add_argument("--trace", action="store_true", help="let the kernel record times")
+    parser.add_argument(
+        "--profile", metavar="COSTS.json", help="what tasks take: a file of ark tune or ark profile"
+    )
     parser.add_argument("--report", action="store_true", help="print what was made")
     add_compile_options(parser)
 

@@ -12,9 +12,9 @@ from typing import NoReturn
 
 from .. import knobs
 from ..errors import ArkError
-from . import bench, check, compile_, env, generate, profile, run, schedule, show
+from . import bench, check, compile_, env, generate, profile, run, schedule, show, tune
 
-COMMANDS = (compile_, run, generate, check, schedule, show, bench, profile, env)
+COMMANDS = (compile_, run, generate, check, schedule, show, bench, profile, tune, env)
 
 EPILOG = """\
 exit status: 0 on success, 1 on an error, 2 on wrong usage.

@@ -11,7 +11,7 @@ import os
 import statistics
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -29,10 +29,14 @@ class TaskCost:
     Attributes:
         vctas: how many vCTAs the task had; the cost is of no use to a task cut otherwise.
         ns: one vCTA, in ns: the median over the runs of all tasks of its kind.
+        kind: what tasks of one code are called.
+        alone_ns: the same where nothing else ran, as far as that was measured.
     """
 
     vctas: int
     ns: float
+    kind: str = ""
+    alone_ns: float | None = None
 
 
 @dataclass(frozen=True)
@@ -42,10 +46,13 @@ class Costs:
     Attributes:
         program: its name.
         tasks: the cost of each task.
+        lanes: how fast each lane was, in the order of the lanes, where 1 is the median; of tasks
+            that most lanes have a part of. Empty where no task is.
     """
 
     program: str
     tasks: Mapping[str, TaskCost]
+    lanes: tuple[float, ...] = ()
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Costs:
@@ -77,19 +84,36 @@ class Costs:
         return cls(
             first.program,
             {
-                name: TaskCost(cost.vctas, statistics.median(c.tasks[name].ns for c in several))
+                name: replace(cost, ns=statistics.median(c.tasks[name].ns for c in several))
                 for name, cost in first.tasks.items()
             },
+            tuple(
+                statistics.median(speeds)
+                for speeds in zip(*(costs.lanes for costs in several), strict=True)
+            ),
         )
+
+    def beside(self, alone: Costs) -> Costs:
+        """These costs, with those of the same tasks where each had the machine to itself.
+
+        Raises:
+            InvalidUsageError: `alone` is of another program.
+        """
+        if alone.tasks.keys() != self.tasks.keys():
+            raise InvalidUsageError(
+                f"the tasks of {alone.program!r}, measured alone, are not those of "
+                f"{self.program!r}: compile both with the same target and tiles"
+            )
+        tasks = {n: replace(c, alone_ns=alone.tasks[n].ns) for n, c in self.tasks.items()}
+        return replace(self, tasks=tasks)
 
     def write(self, path: str | os.PathLike[str]) -> None:
         """Writes the costs as JSON; raises OSError where the file cannot be written."""
         content = {
             "format": _FORMAT,
             "program": self.program,
-            "tasks": {
-                name: {"vctas": cost.vctas, "ns": cost.ns} for name, cost in self.tasks.items()
-            },
+            "tasks": {name: _as_json(cost) for name, cost in self.tasks.items()},
+            **({"lanes": self.lanes} if self.lanes else {}),
         }
         with replacing(as_path(path, "the costs to write")) as file:
             file.write(json.dumps(content, indent=1).encode() + b"\n")
@@ -99,16 +123,33 @@ def _from_json(content: Any) -> Costs:
     if content["format"] != _FORMAT:
         raise ValueError(content["format"])
     tasks = cast("dict[str, dict[str, Any]]", content["tasks"])
-    return Costs(
-        str(content["program"]),
-        {name: _checked(int(cost["vctas"]), float(cost["ns"])) for name, cost in tasks.items()},
+    lanes = tuple(float(speed) for speed in content.get("lanes", ()))
+    return Costs(str(content["program"]), {n: _task(cost) for n, cost in tasks.items()}, lanes)
+
+
+def _as_json(cost: TaskCost) -> dict[str, Any]:
+    return {name: value for name, value in asdict(cost).items() if value not in ("", None)}
+
+
+def _task(cost: dict[str, Any]) -> TaskCost:
+    alone = cost.get("alone_ns")
+    if alone is not None:
+        alone = _checked(float(alone))
+    return TaskCost(
+        _counted(int(cost["vctas"])), _checked(float(cost["ns"])), str(cost.get("kind", "")), alone
     )
 
 
-def _checked(vctas: int, ns: float) -> TaskCost:
-    if vctas < 1 or not 0 <= ns < float("inf"):
-        raise ValueError(vctas, ns)
-    return TaskCost(vctas, ns)
+def _counted(vctas: int) -> int:
+    if vctas < 1:
+        raise ValueError(vctas)
+    return vctas
+
+
+def _checked(ns: float) -> float:
+    if not 0 <= ns < float("inf"):
+        raise ValueError(ns)
+    return ns
 
 
 def _from_trace(content: Any) -> Costs:
@@ -120,8 +161,14 @@ def _from_trace(content: Any) -> Costs:
     samples: dict[str, list[float]] = defaultdict(list)
     kind_of: dict[str, str] = {}
     vctas: dict[str, int] = defaultdict(int)
+    # Time and vCTAs of each lane, by kind.
+    lanes: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(lambda: [0.0, 0]))
+    count_of_lanes = 0
     for event in content["traceEvents"]:
-        if event["ph"] != "X" or event["cat"] != "run":
+        if event["ph"] != "X":
+            continue
+        count_of_lanes = max(count_of_lanes, event["tid"] + 1)
+        if event["cat"] != "run":
             continue
         name, arguments = str(event["name"]), event["args"]
         begin, end = json.loads(arguments["vctas"].replace(")", "]"))
@@ -131,8 +178,36 @@ def _from_trace(content: Any) -> Costs:
         kind_of[name] = arguments["kind"]
         vctas[name] += count
         samples[arguments["kind"]] += [1000 * event["dur"] / count] * count
+        share = lanes[arguments["kind"]][event["tid"]]
+        share[0] += 1000 * event["dur"]
+        share[1] += count
     median = {kind: statistics.median(values) for kind, values in samples.items()}
     return Costs(
         str(content["otherData"]["program"]),
-        {name: _checked(vctas[name], round(median[kind], 1)) for name, kind in kind_of.items()},
+        {
+            name: TaskCost(vctas[name], _checked(round(median[kind], 1)), kind)
+            for name, kind in kind_of.items()
+        },
+        _speeds(lanes, count_of_lanes),
+    )
+
+
+def _speeds(kinds: Mapping[str, Mapping[int, Sequence[float]]], lanes: int) -> tuple[float, ...]:
+    """How fast each lane was, by the kinds that most lanes have a part of.
+
+    The longer a kind takes, the more it counts.
+    """
+    expected, taken = [0.0] * lanes, [0.0] * lanes
+    for shares in kinds.values():
+        usual = statistics.median(time / count for time, count in shares.values())
+        if 2 * len(shares) < lanes or usual <= 0:
+            continue
+        for lane, (time, count) in shares.items():
+            expected[lane] += usual * count
+            taken[lane] += time
+    if not any(expected):
+        return ()
+    return tuple(
+        round(usual / time, 4) if time > 0 else 1.0
+        for usual, time in zip(expected, taken, strict=True)
     )

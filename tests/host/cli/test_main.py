@@ -19,7 +19,18 @@ from ark_mlir.cli.common import progress
 from ark_mlir.cli.main import COMMANDS, make_parser
 
 Ark = Callable[..., Any]
-NAMES = ("compile", "run", "generate", "check", "show", "bench", "profile", "schedule", "env")
+NAMES = (
+    "compile",
+    "run",
+    "generate",
+    "check",
+    "show",
+    "bench",
+    "profile",
+    "tune",
+    "schedule",
+    "env",
+)
 
 
 def test_every_command_has_help(ark: Ark) -> None:
