@@ -144,6 +144,9 @@ class _Candidate:
     inputs: dict[str, Any]
     seconds: list[float]
 
+    def run(self) -> None:
+        self.executable.run(self.inputs)
+
     @property
     def median(self) -> float:
         return statistics.median(self.seconds)
@@ -205,7 +208,7 @@ def _compare(candidates: Sequence[_Candidate], runs: int) -> _Candidate:
     with progress("comparing schedules"):
         for number in range(runs + 1):
             for candidate in candidates:
-                seconds = timed(lambda c=candidate: c.executable.run(c.inputs))
+                seconds = timed(candidate.run)
                 if number:
                     candidate.seconds.append(seconds)
     first = candidates[0]
