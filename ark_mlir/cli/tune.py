@@ -163,6 +163,7 @@ def _tune(options: argparse.Namespace) -> int:
     with build(trace=True, scheduler="alone") as executable:
         alone = _measure(executable, options)
     candidates = [_candidate("as it was", build(), options)]
+    candidates.append(_candidate("round-robin", build(scheduler="round-robin"), options))
     costs: Costs | None = None
     for number in range(options.rounds):
         more = {} if costs is None else {"profile": costs}
