@@ -451,10 +451,15 @@ const Scheduler &mlir::ark::getListScheduler() {
 }
 
 namespace {
-/// The same, where tasks were measured: the cost model is then what they took.
+/// The same, where tasks were measured: the cost model is then what they took,
+/// and tells which of two ways to schedule is better.
 class ProfileScheduler : public ListScheduler {
 public:
   StringRef getName() const override { return "profile"; }
+
+  SmallVector<const Scheduler *> getCandidates() const override {
+    return {this, &getRoundRobinScheduler()};
+  }
 
   LogicalResult check(const SchedulerInput &input) const override {
     ArrayRef<TaskOp> tasks = input.dependences.getTasks();

@@ -21,8 +21,9 @@ def SchedulePass : Ark_SchedulerPass<"ark-schedule"> {
     written, or edited, by hand.
 
     `list` is the default; an unknown name is an error that lists the known ones.
-    `profile` is `list` on costs that were measured: a task's `ark.measured_ns` is what
-    one of its vCTAs took, in ns, and the cost model of all stages goes by it.
+    `profile` goes by costs that were measured: a task's `ark.measured_ns` is what one of
+    its vCTAs took, in ns, and the cost model of all stages goes by it. It is `list`, or
+    `round-robin` where that is predicted to take less.
     `alone` is for measuring: one task after the other, each on the first SM that
     it may use.
     A task's `plan` may pin `sms = [begin, end)` and `warps = [begin, end)`, and

@@ -75,14 +75,24 @@ FailureOr<ScheduleOp> mlir::ark::scheduleProgram(ProgramOp program,
   if (schedule && (schedule.getPredictedNs() || isSynchronized(schedule)))
     return schedule;
   auto emit = [&](const SchedulerInput &input) -> LogicalResult {
-    if (!schedule) {
-      if (failed(scheduler.check(input)))
+    if (schedule)
+      return predict(schedule, input.dependences, input.costs);
+    if (failed(scheduler.check(input)))
+      return failure();
+    OpBuilder builder(program.getBody().front().getTerminator());
+    for (const Scheduler *candidate : scheduler.getCandidates()) {
+      ScheduleOp made = emitSchedule(builder, candidate->getName(), input,
+                                     candidate->schedule(input));
+      if (failed(predict(made, input.dependences, input.costs)))
         return failure();
-      OpBuilder builder(program.getBody().front().getTerminator());
-      schedule = emitSchedule(builder, scheduler.getName(), input,
-                              scheduler.schedule(input));
+      bool isBest =
+          !schedule || *made.getPredictedNs() < *schedule.getPredictedNs();
+      ScheduleOp worse = isBest ? schedule : made;
+      schedule = isBest ? made : schedule;
+      if (worse)
+        worse.erase();
     }
-    return predict(schedule, input.dependences, input.costs);
+    return success();
   };
   if (failed(withSchedulerInput(program, emit)))
     return failure();

@@ -68,6 +68,11 @@ public:
   virtual LogicalResult check(const SchedulerInput &) const {
     return success();
   }
+  /// Those whose schedules are tried: the one that is predicted to take least
+  /// is kept, of equal ones the first.
+  virtual SmallVector<const Scheduler *> getCandidates() const {
+    return {this};
+  }
   /// Every task must come after those that it depends on, in every lane.
   virtual ScheduledLanes schedule(const SchedulerInput &input) const = 0;
 };

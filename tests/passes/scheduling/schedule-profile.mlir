@@ -26,4 +26,33 @@ ark.program @measured() {
   }
   ark.return
 }
+
+// The longest first would take 7000: another way is better, and is taken.
+// CHECK-LABEL: ark.program @better_by_turns
+// CHECK: ark.schedule "round-robin" sms = 2 predicted_ns = 6000 {
+// CHECK-NEXT: ark.lane sms = [0, 2]
+// CHECK-NOT: ark.schedule
+ark.program @better_by_turns() {
+  ark.task "a" grid [1] ins() outs() attributes {ark.measured_ns = 3000.0} {
+  ^bb0(%i: index):
+    ark.yield
+  }
+  ark.task "b" grid [1] ins() outs() attributes {ark.measured_ns = 2000.0} {
+  ^bb0(%i: index):
+    ark.yield
+  }
+  ark.task "c" grid [1] ins() outs() attributes {ark.measured_ns = 2000.0} {
+  ^bb0(%i: index):
+    ark.yield
+  }
+  ark.task "d" grid [1] ins() outs() attributes {ark.measured_ns = 3000.0} {
+  ^bb0(%i: index):
+    ark.yield
+  }
+  ark.task "e" grid [1] ins() outs() attributes {ark.measured_ns = 2000.0} {
+  ^bb0(%i: index):
+    ark.yield
+  }
+  ark.return
+}
 }
