@@ -202,8 +202,26 @@ uint32_t CellPartition::countBoxes(const Layout &layout) const {
   return count;
 }
 
+/// Where no dimension tells places apart, all vCTAs that touch anything touch
+/// the same. A buffer without elements has such a layout, too: its strides are
+/// zero.
+void CellPartition::cutSinglePlace(Layout &layout, Accesses accesses) {
+  bool isTouched = false;
+  for (unsigned number : layout.accesses) {
+    AccessBoxes &boxes = accessBoxes[number];
+    boxes.rank = 1;
+    forEachRegion(*accesses[number], [&](int64_t, ArrayRef<Bounds> box) {
+      isTouched |= !isEmpty(box);
+      boxes.ranges.push_back({0u, isEmpty(box) ? 0u : 1u});
+    });
+  }
+  layout.cuts.assign(1, std::vector<int64_t>(isTouched ? 2 : 1));
+}
+
 /// Finds the cuts of a layout, and every vCTA's boxes between them.
 void CellPartition::cutGrid(Layout &layout, Accesses accesses) {
+  if (layout.dims.empty())
+    return cutSinglePlace(layout, accesses);
   layout.cuts.resize(layout.dims.size());
   for (unsigned number : layout.accesses)
     forEachRegion(*accesses[number], [&](int64_t, ArrayRef<Bounds> box) {
@@ -352,6 +370,8 @@ struct PieceWalk {
 
 void CellPartition::addEvents(const Layout &layout,
                               std::vector<Event> &events) const {
+  if (countBoxes(layout) == 0)
+    return;
   if (!layout.listed.empty()) {
     for (auto [box, pieces] : llvm::enumerate(layout.listed))
       for (auto [begin, end] : pieces) {

@@ -139,6 +139,17 @@ def test_zero_elements_beside_others() -> None:
     agree(build(body), {"x": random(0, 8), "z": random(3, 8)})
 
 
+def test_zero_elements_on_several_lanes() -> None:
+    """What has no bytes is no hazard, however many lanes write it."""
+    with ark.Program("empty") as program:
+        a, b = ark.input("a", (3, 3, 33, 1)), ark.input("b", (3, 3, 1, 0))
+        ark.output("y", ark.matmul(a, b))
+    executable = ark.compile(program, target="cpu:2", scheduler="round-robin")
+    assert executable.report().lanes == 2
+    arrays = {"a": np.ones((3, 3, 33, 1), np.float32), "b": np.ones((3, 3, 1, 0), np.float32)}
+    assert executable.run(arrays)["y"].shape == (3, 3, 33, 0)
+
+
 def test_nothing_to_do(tmp_path: Path) -> None:
     """A program of which no task is left compiles, runs, and keeps its states."""
 
