@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 # A schedule has to be better by this part to be taken instead of the usual one: less is noise.
 _NOTICEABLE = 0.005
+# Beside the usual choice between them, which goes by a prediction.
+_SCHEDULERS = ("list", "round-robin")
 # A lane that differs by so much from the median is worth a word.
 _UNLIKE = 0.05
 
@@ -163,7 +165,7 @@ def _tune(options: argparse.Namespace) -> int:
     with build(trace=True, scheduler="alone") as executable:
         alone = _measure(executable, options)
     candidates = [_candidate("as it was", build(), options)]
-    candidates.append(_candidate("round-robin", build(scheduler="round-robin"), options))
+    candidates += [_candidate(name, build(scheduler=name), options) for name in _SCHEDULERS]
     costs: Costs | None = None
     for number in range(options.rounds):
         more = {} if costs is None else {"profile": costs}

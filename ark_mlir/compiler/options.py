@@ -18,11 +18,11 @@ class CompileOptions:
     """How to compile; every field is also a keyword of :func:`ark_mlir.compile`.
 
     Attributes:
-        scheduler: ``list``, ``round-robin``, ``profile`` (needs `profile`), ``cp-sat`` (exact, for
-            small graphs; needs OR-tools); None takes ``profile`` where there is one, else ``list``.
+        scheduler: ``auto``, ``list``, ``round-robin``, ``profile`` (needs `profile`), ``alone`` (for
+            measuring), ``cp-sat`` (exact, for small graphs; needs OR-tools); None takes ``profile``
+            where there is one, else ``auto``.
         profile: what tasks were measured to take: the path of a trace of a run, or of a file of
             `ark profile`, or the costs themselves. It is read at once.
-        scheduler: a scheduler by name; None takes the compiler's choice.
         collectives: how ranks exchange tensors: ``one-shot``, ``two-shot`` or ``ring``, or
             ``auto``, as None, which goes by size.
         tile: tile shape of the result, by the name of a group or of an op in it:

@@ -20,7 +20,8 @@ def SchedulePass : Ark_SchedulerPass<"ark-schedule"> {
     keeps it, and gets a `predicted_ns` where it has none: this is how schedules are
     written, or edited, by hand.
 
-    `list` is the default; an unknown name is an error that lists the known ones.
+    `auto`, the default, is `list`, or `round-robin` where that is predicted to take
+    less. An unknown name is an error that lists the known ones.
     `profile` goes by costs that were measured: a task's `ark.measured_ns` is what one of
     its vCTAs took, in ns, and the cost model of all stages goes by it. It is `list`, or
     `round-robin` where that is predicted to take less.
@@ -30,8 +31,8 @@ def SchedulePass : Ark_SchedulerPass<"ark-schedule"> {
     with them `shared_memory`; every scheduler honours it.
   }];
   let options = [
-    Option<"scheduler", "scheduler", "std::string", /*default=*/"\"list\"",
-           "list, profile, round-robin or alone">,
+    Option<"scheduler", "scheduler", "std::string", /*default=*/"\"auto\"",
+           "auto, list, profile, round-robin or alone">,
   ];
 }
 

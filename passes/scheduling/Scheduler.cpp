@@ -14,8 +14,8 @@ Scheduler::~Scheduler() = default;
 
 static ArrayRef<const Scheduler *> getSchedulers() {
   static const Scheduler *const schedulers[] = {
-      &getListScheduler(), &getProfileScheduler(), &getRoundRobinScheduler(),
-      &getAloneScheduler()};
+      &getAutoScheduler(), &getListScheduler(), &getProfileScheduler(),
+      &getRoundRobinScheduler(), &getAloneScheduler()};
   return schedulers;
 }
 

@@ -112,6 +112,7 @@ ScheduleOp emitSchedule(OpBuilder &builder, StringRef scheduler,
 
 // Defined beside their algorithms.
 const Scheduler &getAloneScheduler();
+const Scheduler &getAutoScheduler();
 const Scheduler &getListScheduler();
 const Scheduler &getProfileScheduler();
 const Scheduler &getRoundRobinScheduler();

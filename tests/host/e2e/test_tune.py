@@ -45,7 +45,7 @@ def test_in_one_step(command: Command) -> None:
     arguments = ("--target", "cpu:2", "--runs", 2, "--record", "costs.json", "-o", "mlp.arkbin")
     status, out, err = command("tune", "mlp.mlir", *arguments)
     assert (status, err) == (0, "")
-    for line in ("as it was: ", "round-robin: ", "round 1: ", "round 2: ", "kept: ", "2 lanes: speed "):
+    for line in ("as it was: ", "list: ", "round-robin: ", "round 1: ", "round 2: ", "kept: ", "2 lanes: speed "):
         assert line in out
     assert ", alone " in out
     assert not read_bundle("mlp.arkbin").manifest.traced
