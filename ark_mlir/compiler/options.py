@@ -18,9 +18,9 @@ class CompileOptions:
     """How to compile; every field is also a keyword of :func:`ark_mlir.compile`.
 
     Attributes:
-        scheduler: ``auto``, ``list``, ``round-robin``, ``profile`` (needs `profile`), ``alone`` (for
-            measuring), ``cp-sat`` (exact, for small graphs; needs OR-tools); None takes ``profile``
-            where there is one, else ``auto``.
+        scheduler: ``auto``, ``list``, ``round-robin``, ``profile`` (needs `profile`), ``alone``
+            (for measuring), ``cp-sat`` (exact, for small graphs; needs OR-tools); None takes
+            ``profile`` where there is one, else ``auto``.
         profile: what tasks were measured to take: the path of a trace of a run, or of a file of
             `ark profile`, or the costs themselves. It is read at once.
         collectives: how ranks exchange tensors: ``one-shot``, ``two-shot`` or ``ring``, or
@@ -35,7 +35,7 @@ class CompileOptions:
             such as ``x86-64-v3``.
         opt_level: LLVM's optimisation level, 0 to 3.
         line_info: say in the code of a GPU which op and which line of Python it is of, for
-            profilers. It costs some 8 % of the kernel's size, and no speed.
+            profilers. It costs some 9 % of the kernel's size, and no speed.
         cache: whether to take the bundle from the cache of bundles where it was made before, and to
             keep it there else; or the cache's folder. None asks ARK_CACHE and ARK_CACHE_DIR.
             Compilations with `dump_dir` leave the cache alone.

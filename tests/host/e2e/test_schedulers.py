@@ -160,7 +160,10 @@ def test_files_that_are_no_costs(tmp_path: Path, text: str) -> None:
         ({"profile": "/nowhere/costs.json"}, "/nowhere/costs.json: cannot be read"),
         ({"profile": 3}, "expected a trace, a file of costs, or costs"),
         ({"scheduler": "profile"}, "needs profile="),
-        ({"scheduler": "fastest"}, "expected one of auto, list, profile, round-robin, alone, cp-sat"),
+        (
+            {"scheduler": "fastest"},
+            "expected one of auto, list, profile, round-robin, alone, cp-sat",
+        ),
         ({"profile": Costs("other", {"fc": TaskCost(1, 1.0)})}, "of program 'other' and name no"),
     ],
 )

@@ -45,7 +45,8 @@ def test_in_one_step(command: Command) -> None:
     arguments = ("--target", "cpu:2", "--runs", 2, "--record", "costs.json", "-o", "mlp.arkbin")
     status, out, err = command("tune", "mlp.mlir", *arguments)
     assert (status, err) == (0, "")
-    for line in ("as it was: ", "list: ", "round-robin: ", "round 1: ", "round 2: ", "kept: ", "2 lanes: speed "):
+    tried = ("as it was: ", "list: ", "round-robin: ", "round 1: ", "round 2: ")
+    for line in (*tried, "kept: ", "2 lanes: speed "):
         assert line in out
     assert ", alone " in out
     assert not read_bundle("mlp.arkbin").manifest.traced
