@@ -326,17 +326,25 @@ struct UseTensorCoresPass
 private:
   void run(func::FuncOp body, Block &block);
   int64_t getRoom(func::FuncOp body, int64_t memory);
+  int64_t getSpareBytes();
 };
 } // namespace
 
-/// Bytes of shared memory that tables and the temporaries of a body leave.
+/// Bytes of shared memory that the most tables and the temporaries of a body
+/// leave.
 int64_t UseTensorCoresPass::getRoom(func::FuncOp body, int64_t memory) {
-  int64_t room = memory;
-  for (auto kernel : getOperation().getOps<KernelOp>())
-    room -= std::min(getTableBytes(kernel), kMostTableBytes);
+  int64_t room = memory - kMostTableBytes;
   body.walk(
       [&](memref::AllocaOp temporary) { room -= ::getSharedBytes(temporary); });
   return room;
+}
+
+/// Of what tables get at most, the part that these do not need.
+int64_t UseTensorCoresPass::getSpareBytes() {
+  int64_t spare = kMostTableBytes;
+  for (auto kernel : getOperation().getOps<KernelOp>())
+    spare -= getTableBytes(kernel);
+  return std::max<int64_t>(spare, 0);
 }
 
 void UseTensorCoresPass::run(func::FuncOp body, Block &block) {
@@ -344,10 +352,10 @@ void UseTensorCoresPass::run(func::FuncOp body, Block &block) {
       getOperation()->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
   Units units{threads, target && target.hasWarpgroupProducts(),
               target ? target.getSharedMemory() : 0};
-  int64_t room = getRoom(body, units.memory);
+  int64_t room = getRoom(body, units.memory), spare = getSpareBytes();
   for (const ProductGroup &group : findGroups(block, units)) {
     int64_t replaced = getReplacedBytes(group);
-    if (auto shape = units.choose(group.products, room + replaced)) {
+    if (auto shape = units.choose(group.products, room + replaced + spare)) {
       replace(group, block, threads, *shape);
       room += replaced - shape->getBytes();
       numProducts += group.products.size();
