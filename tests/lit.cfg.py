@@ -38,7 +38,8 @@ ark_opt = ToolSubst(
 llvm_config.add_tool_substitutions([ark_opt], [config.ark_tools_dir])
 config.substitutions.append(("%PYTHON%", config.python_executable))
 llvm_config.add_tool_substitutions(
-    ["count", "mlir-translate", "not", "split-file", "FileCheck"], [config.llvm_tools_dir]
+    ["FileCheck", "count", "llvm-objdump", "llvm-readobj", "mlir-translate", "not", "split-file"],
+    [config.llvm_tools_dir],
 )
 
 

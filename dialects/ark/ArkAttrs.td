@@ -67,6 +67,10 @@ def Ark_TargetAttr : Ark_Attr<"Target", "target"> {
     bool hasWarpgroupProducts() const {
       return getBackend() == Backend::CUDA && getArch() == "sm_90a";
     }
+    /// Threads that run in step: 64 of the AMD GPUs that ark knows.
+    int64_t getWarpSize() const {
+      return getBackend() == Backend::HIP ? 64 : isGpu() ? 32 : 1;
+    }
   }];
 }
 

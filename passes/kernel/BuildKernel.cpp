@@ -12,6 +12,7 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/TargetParser/Host.h"
@@ -43,6 +44,10 @@ static constexpr KernelText kGpuKernel = {
 static constexpr KernelText kGpuResident = {
     "GpuResident.mlir",
 #include "passes/kernel/GpuResident.mlir.inc"
+};
+static constexpr KernelText kHipKernel = {
+    "HipKernel.mlir",
+#include "passes/kernel/HipKernel.mlir.inc"
 };
 static constexpr KernelText kCudaKernel = {
     "CudaKernel.mlir",
@@ -241,10 +246,7 @@ struct BuildKernelPass : ark::impl::BuildKernelPassBase<BuildKernelPass> {
     auto kernels = module.getOps<KernelOp>();
     if (kernels.empty())
       return;
-    FailureOr<SmallVector<KernelText>> texts = getTexts(*kernels.begin());
-    if (failed(texts))
-      return signalPassFailure();
-    for (KernelText text : *texts)
+    for (KernelText text : getTexts())
       if (failed(addKernelText(module, text)))
         return signalPassFailure();
 
@@ -258,19 +260,16 @@ struct BuildKernelPass : ark::impl::BuildKernelPassBase<BuildKernelPass> {
     buildTraced(symbols.lookup<func::FuncOp>("ark_traced"), trace);
   }
 
-  FailureOr<SmallVector<KernelText>> getTexts(KernelOp kernel) {
+  SmallVector<KernelText> getTexts() {
     auto target =
         getOperation()->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
     switch (target ? target.getBackend() : Backend::CPU) {
     case Backend::CPU:
-      return SmallVector<KernelText>{kCpuKernel};
+      return {kCpuKernel};
     case Backend::CUDA:
-      return SmallVector<KernelText>{kGpuResident, kGpuKernel, kCudaStream,
-                                     kCudaRing, kCudaKernel};
+      return {kGpuResident, kGpuKernel, kCudaStream, kCudaRing, kCudaKernel};
     case Backend::HIP:
-      return kernel.emitOpError("cannot be built for hip: this version makes "
-                                "kernels for cpu and cuda; compile to stage "
-                                "'synchronization'");
+      return {kGpuResident, kGpuKernel, kHipKernel};
     }
     llvm_unreachable("not a backend");
   }

@@ -54,6 +54,15 @@ func.func private @ark_now() -> i64 {
   return %now : i64
 }
 
+func.func private @ark_gather() {
+  gpu.barrier
+  return
+}
+
+func.func private @ark_back_off() {
+  return
+}
+
 func.func private @ark_any(%predicate: i1) -> i1 {
   %zero = arith.constant 0 : i32
   %value = arith.extui %predicate : i1 to i32

@@ -41,6 +41,11 @@ func.func private @ark_add_release(%word: !llvm.ptr)
 func.func private @ark_claim(%word: !llvm.ptr, %code: i64) -> i1
 // Nanoseconds of a clock that all SMs share.
 func.func private @ark_now() -> i64
+// A barrier of the CTA, after which what the leader releases includes what the
+// other threads wrote.
+func.func private @ark_gather()
+// The leader: what it waits for is not there yet.
+func.func private @ark_back_off()
 // A barrier of the CTA: whether the predicate holds in any of its threads.
 func.func private @ark_any(%predicate: i1) -> i1
 
@@ -191,10 +196,10 @@ func.func private @ark_counter(%context: !llvm.ptr, %semaphore: i64) -> !llvm.pt
   return %counter : !llvm.ptr
 }
 
-// The barrier gives the leader what the other threads wrote, and its release
-// gives that to whoever acquires.
+// The leader has what the other threads wrote, and its release gives that to
+// whoever acquires.
 func.func private @ark_signal(%context: !llvm.ptr, %semaphore: i64) {
-  gpu.barrier
+  func.call @ark_gather() : () -> ()
   %leads = func.call @ark_is_leader() : () -> i1
   cf.cond_br %leads, ^add, ^finish
 
@@ -245,6 +250,7 @@ func.func private @ark_wait(%context: !llvm.ptr, %lane: i64, %instruction: i64, 
   cf.cond_br %arrived, ^ended(%good : i32), ^again
 
 ^again:
+  func.call @ark_back_off() : () -> ()
   %more = arith.addi %tries, %one : i64
   %tired = arith.cmpi uge, %more, %many : i64
   cf.cond_br %tired, ^look, ^try(%more : i64)

@@ -6,6 +6,8 @@
 
 func.func private @ark_add_release(%word: !llvm.ptr)
 func.func private @ark_any(%predicate: i1) -> i1
+func.func private @ark_back_off()
+func.func private @ark_gather()
 func.func private @ark_is_leader() -> i1
 func.func private @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32
 func.func private @ark_load_acquire(%word: !llvm.ptr) -> i64
@@ -99,6 +101,7 @@ func.func private @ark_await_ring(%context: !llvm.ptr, %doorbell: !llvm.ptr, %la
   cf.cond_br %rung, ^pass(%ring, %yes : i64, i1), ^look
 
 ^look:
+  func.call @ark_back_off() : () -> ()
   %abort = func.call @ark_load_relaxed(%report) : (!llvm.ptr) -> i64
   %aborted = arith.cmpi ne, %abort, %zero : i64
   cf.cond_br %aborted, ^pass(%leave, %no : i64, i1), ^deadline
@@ -120,7 +123,11 @@ func.func private @ark_await_ring(%context: !llvm.ptr, %doorbell: !llvm.ptr, %la
 
 ^compare:
   %came = arith.cmpi uge, %passed, %ring : i64
-  cf.cond_br %came, ^join(%yes : i1), ^poll
+  cf.cond_br %came, ^join(%yes : i1), ^again
+
+^again:
+  func.call @ark_back_off() : () -> ()
+  cf.br ^poll
 
 ^join(%mine: i1):
   %result = func.call @ark_any(%mine) : (i1) -> i1
@@ -131,7 +138,7 @@ func.func private @ark_await_ring(%context: !llvm.ptr, %doorbell: !llvm.ptr, %la
 // lane 0 tells the host.
 func.func private @ark_answer(%context: !llvm.ptr, %doorbell: !llvm.ptr, %lane: i64, %ring: i64) {
   %zero = arith.constant 0 : i64
-  gpu.barrier
+  func.call @ark_gather() : () -> ()
   %leads = func.call @ark_is_leader() : () -> i1
   cf.cond_br %leads, ^add, ^finish
 
@@ -158,6 +165,7 @@ func.func private @ark_answer(%context: !llvm.ptr, %doorbell: !llvm.ptr, %lane: 
 
 // A lane that gave up does not answer.
 ^look:
+  func.call @ark_back_off() : () -> ()
   %abort = func.call @ark_load_relaxed(%report) : (!llvm.ptr) -> i64
   %aborted = arith.cmpi ne, %abort, %zero : i64
   cf.cond_br %aborted, ^finish, ^poll

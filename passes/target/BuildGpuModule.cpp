@@ -9,7 +9,9 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "passes/kernel/KernelAbi.h"
+#include "passes/target/SharedMemory.h"
 
 namespace mlir::ark {
 #define GEN_PASS_DEF_BUILDGPUMODULEPASS
@@ -34,17 +36,67 @@ static StringRef getPtxFeature(StringRef arch) {
   return arch.starts_with("sm_9") ? "+ptx86" : "+ptx80";
 }
 
+/// Of 64-bit code for NVIDIA GPUs. Without it numbers of 64 bits count as
+/// aligned to 32, and take two loads each.
+static constexpr llvm::StringLiteral kCudaDataLayout =
+    "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64";
+
+/// The version of AMD's code objects, which drivers from ROCm 5 on load.
+static constexpr int32_t kCodeObjectVersion = 500;
+
+static void describeCuda(gpu::GPUModuleOp gpuModule, TargetAttr target) {
+  Builder builder(gpuModule.getContext());
+  auto nvvm = NVVM::NVVMTargetAttr::get(gpuModule.getContext(), /*optLevel=*/3,
+                                        "nvptx64-nvidia-cuda", target.getArch(),
+                                        getPtxFeature(target.getArch()));
+  gpuModule.setTargetsAttr(builder.getArrayAttr({nvvm}));
+  gpuModule->setAttr(LLVM::LLVMDialect::getDataLayoutAttrName(),
+                     builder.getStringAttr(kCudaDataLayout));
+}
+
+/// The conversion to ROCDL adds the data layout.
+static void describeHip(gpu::GPUModuleOp gpuModule, TargetAttr target) {
+  OpBuilder builder = OpBuilder::atBlockBegin(gpuModule.getBody());
+  auto rocdl = ROCDL::ROCDLTargetAttr::get(
+      gpuModule.getContext(), /*optLevel=*/3, "amdgcn-amd-amdhsa",
+      target.getArch(), /*features=*/"", std::to_string(kCodeObjectVersion));
+  gpuModule.setTargetsAttr(builder.getArrayAttr({rocdl}));
+  auto version = LLVM::ModuleFlagAttr::get(
+      gpuModule.getContext(), LLVM::ModFlagBehavior::Error,
+      builder.getStringAttr("amdhsa_code_object_version"),
+      builder.getI32IntegerAttr(kCodeObjectVersion));
+  LLVM::ModuleFlagsOp::create(builder, gpuModule.getLoc(),
+                              builder.getArrayAttr({version}));
+}
+
 static gpu::GPUModuleOp createGpuModule(ModuleOp module, TargetAttr target) {
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   auto gpuModule =
       gpu::GPUModuleOp::create(builder, module.getLoc(), kGpuModule);
-  auto nvvm = NVVM::NVVMTargetAttr::get(module.getContext(), /*optLevel=*/3,
-                                        "nvptx64-nvidia-cuda", target.getArch(),
-                                        getPtxFeature(target.getArch()));
-  gpuModule.setTargetsAttr(builder.getArrayAttr({nvvm}));
+  if (target.getBackend() == Backend::HIP)
+    describeHip(gpuModule, target);
+  else
+    describeCuda(gpuModule, target);
   module->setAttr(gpu::GPUDialect::getContainerModuleAttrName(),
                   builder.getUnitAttr());
   return gpuModule;
+}
+
+/// On AMD GPUs the size of shared memory is a field of the code object.
+static void fixSharedMemory(ModuleOp module, KernelOp kernel) {
+  LLVM::GlobalOp memory = getSharedMemory(module);
+  Builder builder(module.getContext());
+  memory.setGlobalType(LLVM::LLVMArrayType::get(
+      builder.getI8Type(), std::max<int64_t>(getSharedBytes(kernel), 1)));
+  memory.setLinkage(LLVM::Linkage::Internal);
+}
+
+/// What meets at barriers must not be moved into a branch. LLVM knows it of the
+/// instructions, and of functions that say so.
+static void setConvergent(gpu::GPUModuleOp gpuModule) {
+  auto unit = UnitAttr::get(gpuModule.getContext());
+  for (auto function : gpuModule.getOps<func::FuncOp>())
+    function->setAttr("convergent", unit);
 }
 
 /// Moves functions and globals; the tables of `ark.kernel` stay. Functions are
@@ -62,11 +114,6 @@ static void moveSymbols(ModuleOp module, gpu::GPUModuleOp gpuModule) {
       function->setAttr("llvm.linkage", internal);
   }
 }
-
-/// Of 64-bit code for NVIDIA GPUs. Without it numbers of 64 bits count as
-/// aligned to 32, and take two loads each.
-static constexpr llvm::StringLiteral kDataLayout =
-    "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64";
 
 namespace {
 struct BuildGpuModulePass
@@ -86,29 +133,38 @@ struct BuildGpuModulePass
           << kernel.getEntry() << "'";
       return signalPassFailure();
     }
+    bool isHip = target.getBackend() == Backend::HIP;
+    if (isHip)
+      fixSharedMemory(module, kernel);
     gpu::GPUModuleOp gpuModule = createGpuModule(module, target);
-    gpuModule->setAttr(LLVM::LLVMDialect::getDataLayoutAttrName(),
-                       StringAttr::get(&getContext(), kDataLayout));
     moveSymbols(module, gpuModule);
+    if (isHip)
+      setConvergent(gpuModule);
     auto stay = SymbolTable(gpuModule).lookup<func::FuncOp>(kStay);
     if (failed(SymbolTable::replaceAllSymbolUses(
             walk, StringAttr::get(&getContext(), kWalk), gpuModule)))
       return signalPassFailure();
     walk.setSymName(kWalk);
     walk.setPrivate();
-    createEntry(gpuModule, kernel.getEntry(), stay ? stay : walk);
+    gpu::GPUFuncOp entry =
+        createEntry(gpuModule, kernel.getEntry(), stay ? stay : walk);
+    // One CTA has all of an SM's registers; ptxas would leave room for two.
+    if (!isHip)
+      entry->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                     IntegerAttr::get(IntegerType::get(&getContext(), 32), 1));
   }
 
 private:
-  void createEntry(gpu::GPUModuleOp gpuModule, StringRef name,
-                   func::FuncOp work);
+  gpu::GPUFuncOp createEntry(gpu::GPUModuleOp gpuModule, StringRef name,
+                             func::FuncOp work);
 };
 } // namespace
 
 /// The kernel that is launched: CTA `i` runs lane `i`, and its leader leaves
 /// the code for the host.
-void BuildGpuModulePass::createEntry(gpu::GPUModuleOp gpuModule, StringRef name,
-                                     func::FuncOp work) {
+gpu::GPUFuncOp BuildGpuModulePass::createEntry(gpu::GPUModuleOp gpuModule,
+                                               StringRef name,
+                                               func::FuncOp work) {
   Location loc = work.getLoc();
   OpBuilder builder = OpBuilder::atBlockEnd(gpuModule.getBody());
   auto pointer = LLVM::LLVMPointerType::get(builder.getContext());
@@ -116,9 +172,6 @@ void BuildGpuModulePass::createEntry(gpu::GPUModuleOp gpuModule, StringRef name,
                                       builder.getFunctionType({pointer}, {}));
   entry->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
                  builder.getUnitAttr());
-  // One CTA has all of an SM's registers; ptxas would leave room for two.
-  entry->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                 builder.getI32IntegerAttr(1));
   entry.setKnownBlockSize(
       ArrayRef<int32_t>{static_cast<int32_t>(threads), 1, 1});
 
@@ -148,4 +201,5 @@ void BuildGpuModulePass::createEntry(gpu::GPUModuleOp gpuModule, StringRef name,
                                     codes, ArrayRef<LLVM::GEPArg>{lane});
   LLVM::StoreOp::create(builder, loc, code, place);
   cf::BranchOp::create(builder, loc, end);
+  return entry;
 }

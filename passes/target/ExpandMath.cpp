@@ -8,8 +8,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "passes/target/LibraryMath.h"
 #include "passes/target/Passes.h"
-#include "passes/target/ScalarMath.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -149,6 +149,19 @@ struct Expand : OpRewritePattern<Op> {
   Formula formula;
 };
 
+struct ExpandPow : OpRewritePattern<math::PowFOp> {
+  using OpRewritePattern<math::PowFOp>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::PowFOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!getElementTypeOrSelf(op.getType()).isF32())
+      return rewriter.notifyMatchFailure(op, "is not on f32");
+    ScalarMath math{rewriter, op.getLoc(), op.getType()};
+    rewriter.replaceOp(op, emitPow(math, op.getLhs(), op.getRhs()));
+    return success();
+  }
+};
+
 /// Without the instruction, fma is a slow call; the formulas lose a bit or two
 /// by rounding twice.
 template <typename Op>
@@ -174,6 +187,11 @@ struct ExpandMathPass : ark::impl::ExpandMathPassBase<ExpandMathPass> {
     patterns.add<Expand<math::TanhOp>>(&getContext(), emitTanh);
     patterns.add<Expand<math::ErfOp>>(&getContext(), emitErf);
     patterns.add<Expand<math::LogOp>>(&getContext(), emitLog);
+    if (!library) {
+      patterns.add<Expand<math::SinOp>>(&getContext(), emitSin);
+      patterns.add<Expand<math::CosOp>>(&getContext(), emitCos);
+      patterns.add<ExpandPow>(&getContext());
+    }
     if (!fma)
       patterns.add<SplitFma<math::FmaOp>, SplitFma<vector::FMAOp>>(
           &getContext());

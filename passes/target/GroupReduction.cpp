@@ -3,7 +3,6 @@
 #include "passes/target/GroupReduction.h"
 
 #include "passes/target/IterationSpace.h"
-#include "passes/target/Lowerings.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -17,8 +16,8 @@ using namespace mlir::ark;
 /// Where the number of values is only known at run time.
 static constexpr int64_t kDefaultLanes = 8;
 
-std::optional<GroupReduction> GroupReduction::match(scf::ParallelOp loop,
-                                                    int64_t threads) {
+std::optional<GroupReduction>
+GroupReduction::match(scf::ParallelOp loop, int64_t threads, int64_t warpSize) {
   SmallVector<LaneReduction> reductions;
   bool writes = false;
   for (Operation &op : loop.getBody()->without_terminator()) {
@@ -32,27 +31,28 @@ std::optional<GroupReduction> GroupReduction::match(scf::ParallelOp loop,
       return std::nullopt;
     reductions.push_back(std::move(*reduction));
   }
-  return GroupReduction(loop, std::move(reductions), threads);
+  return GroupReduction(loop, std::move(reductions), threads, warpSize);
 }
 
 GroupReduction::GroupReduction(scf::ParallelOp loop,
                                SmallVector<LaneReduction> reductions,
-                               int64_t threads)
-    : loop(loop), reductions(std::move(reductions)), threads(threads) {
+                               int64_t threads, int64_t warpSize)
+    : loop(loop), reductions(std::move(reductions)), threads(threads),
+      warpSize(warpSize) {
   lanes = chooseLanes();
 }
 
 /// As many threads as there are for each result, and pieces for each of them.
 int64_t GroupReduction::chooseLanes() const {
   std::optional<int64_t> results = getSizeBound(loop);
-  int64_t most = results ? threads / std::max<int64_t>(*results, 1) : kWarpSize;
+  int64_t most = results ? threads / std::max<int64_t>(*results, 1) : warpSize;
   int64_t pieces = 1;
   for (const LaneReduction &reduction : reductions)
     pieces = std::max(pieces, reduction.getNumPieces().value_or(
                                   results ? most : kDefaultLanes));
   // Several warps meet at a barrier: all of them have to be there.
-  if (most < 2 * kWarpSize)
-    most = std::min(most, kWarpSize);
+  if (most < 2 * warpSize)
+    most = std::min(most, warpSize);
   int64_t wanted = std::clamp<int64_t>(std::min(most, pieces), 1, threads);
   return llvm::bit_floor(static_cast<uint64_t>(wanted));
 }
@@ -62,15 +62,15 @@ void GroupReduction::exchange(OpBuilder &builder,
                               const LaneReduction &reduction,
                               MutableArrayRef<Value> values) {
   Location loc = loop.getLoc();
-  for (int64_t distance = std::min(lanes, kWarpSize) / 2; distance > 0;
+  for (int64_t distance = std::min(lanes, warpSize) / 2; distance > 0;
        distance /= 2)
     for (auto [result, value] : llvm::enumerate(values)) {
       Value other = gpu::ShuffleOp::create(builder, loc, value, distance,
-                                           kWarpSize, gpu::ShuffleMode::XOR)
+                                           warpSize, gpu::ShuffleMode::XOR)
                         .getShuffleResult();
       value = reduction.combine(builder, result, value, other);
     }
-  if (lanes > kWarpSize)
+  if (lanes > warpSize)
     exchangeWarps(builder, reduction, values);
 }
 
@@ -92,11 +92,11 @@ void GroupReduction::exchangeWarps(OpBuilder &builder,
   auto constant = [&](int64_t number) -> Value {
     return arith::ConstantIndexOp::create(builder, loc, number);
   };
-  Value words = createWords(builder, loop, threads / kWarpSize,
+  Value words = createWords(builder, loop, threads / warpSize,
                             values.front().getType(), values.size());
-  Value warpSize = constant(kWarpSize);
-  Value warp = arith::DivUIOp::create(builder, loc, thread, warpSize);
-  Value lane = arith::RemUIOp::create(builder, loc, thread, warpSize);
+  Value size = constant(warpSize);
+  Value warp = arith::DivUIOp::create(builder, loc, thread, size);
+  Value lane = arith::RemUIOp::create(builder, loc, thread, size);
   Value leads = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
                                       lane, constant(0));
   auto branch = scf::IfOp::create(builder, loc, leads, /*hasElse=*/false);
@@ -108,7 +108,7 @@ void GroupReduction::exchangeWarps(OpBuilder &builder,
                               ValueRange{constant(result), warp});
   }
   gpu::BarrierOp::create(builder, loc);
-  int64_t warps = lanes / kWarpSize;
+  int64_t warps = lanes / warpSize;
   Value group = arith::DivUIOp::create(builder, loc, thread, constant(lanes));
   Value first = arith::MulIOp::create(builder, loc, group, constant(warps));
   for (auto [result, value] : llvm::enumerate(values)) {
@@ -145,7 +145,7 @@ void GroupReduction::map(OpBuilder &builder, Value thread) {
   // have several. Those beyond the last result do it once more, and leave it
   // there.
   Value wanted = arith::MulIOp::create(builder, loc, space.size, groupSize);
-  Value together = constant(lanes > kWarpSize ? threads : kWarpSize);
+  Value together = constant(lanes > warpSize ? threads : warpSize);
   Value rounds = arith::CeilDivUIOp::create(builder, loc, wanted, together);
   Value end = arith::MulIOp::create(builder, loc, rounds, together);
   Value last = arith::SubIOp::create(builder, loc, space.size, one);

@@ -17,14 +17,14 @@ public:
   /// Nothing, if a reduction does not begin with its neutral element, or
   /// something is written before the last one.
   static std::optional<GroupReduction> match(scf::ParallelOp loop,
-                                             int64_t threads);
+                                             int64_t threads, int64_t warpSize);
 
   /// Writes the loop of one thread before the parallel one, whose body moves.
   void map(OpBuilder &builder, Value thread);
 
 private:
   GroupReduction(scf::ParallelOp loop, SmallVector<LaneReduction> reductions,
-                 int64_t threads);
+                 int64_t threads, int64_t warpSize);
 
   int64_t chooseLanes() const;
   void exchange(OpBuilder &builder, const LaneReduction &reduction,
@@ -35,7 +35,7 @@ private:
 
   scf::ParallelOp loop;
   SmallVector<LaneReduction> reductions;
-  int64_t threads;
+  int64_t threads, warpSize;
   /// Threads of a group, a power of two.
   int64_t lanes;
   /// The number of the thread that runs this.

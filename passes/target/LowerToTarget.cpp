@@ -1,5 +1,6 @@
 //===- LowerToTarget.cpp - The lowering of the module's target ------------===//
 
+#include "passes/target/GpuLowering.h"
 #include "passes/target/Lowerings.h"
 #include "passes/target/Passes.h"
 
@@ -21,7 +22,9 @@ struct LowerToTargetPass : ark::impl::LowerToTargetPassBase<LowerToTargetPass> {
     OpPassManager all(ModuleOp::getOperationName());
     buildCpuLowering(all, vectorLanes);
     buildCudaLowering(all, kWarpSize);
+    buildHipLowering(all, /*arch=*/"gfx942", /*threads=*/64, /*warpSize=*/64);
     all.getDependentDialects(registry);
+    registerGpuLowering(registry);
     registerCudaLowering(registry);
   }
 
@@ -34,12 +37,19 @@ struct LowerToTargetPass : ark::impl::LowerToTargetPassBase<LowerToTargetPass> {
       buildCpuLowering(lowering, vectorLanes);
       break;
     case Backend::CUDA:
-      buildCudaLowering(lowering, target.getWarps() * kWarpSize);
+      buildCudaLowering(lowering, target.getWarps() * target.getWarpSize());
       break;
     case Backend::HIP:
-      getOperation().emitError("has the target hip: this version makes code "
-                               "for cpu and cuda");
-      return signalPassFailure();
+      // What comes before knows warps of 64 threads, and counts as gfx9 does.
+      if (!target.getArch().starts_with("gfx9")) {
+        getOperation().emitError("has the architecture '")
+            << target.getArch() << "'; kernels for hip are made for gfx9";
+        return signalPassFailure();
+      }
+      buildHipLowering(lowering, target.getArch(),
+                       target.getWarps() * target.getWarpSize(),
+                       target.getWarpSize());
+      break;
     }
     if (failed(runPipeline(lowering, getOperation())))
       signalPassFailure();

@@ -18,8 +18,13 @@ void buildCpuLowering(OpPassManager &pm, int64_t vectorLanes);
 /// CTAs of `threads` threads.
 void buildCudaLowering(OpPassManager &pm, int64_t threads);
 
-/// What `buildCudaLowering` expects of the context.
+/// What `buildCudaLowering` expects of the context, beside what all GPUs do.
 void registerCudaLowering(DialectRegistry &registry);
+
+/// Kernel and bodies become a `gpu.module` in the LLVM and ROCDL dialects, for
+/// CTAs of `threads` threads in warps of `warpSize`.
+void buildHipLowering(OpPassManager &pm, StringRef arch, int64_t threads,
+                      int64_t warpSize);
 
 } // namespace mlir::ark
 

@@ -4,7 +4,6 @@
 #include "passes/target/Bodies.h"
 #include "passes/target/GroupReduction.h"
 #include "passes/target/IterationSpace.h"
-#include "passes/target/Lowerings.h"
 #include "passes/target/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -68,8 +67,9 @@ namespace {
 /// between the two.
 class ThreadMapper {
 public:
-  ThreadMapper(func::FuncOp function, int64_t threads)
-      : function(function), builder(function.getContext()), threads(threads) {}
+  ThreadMapper(func::FuncOp function, int64_t threads, int64_t warpSize)
+      : function(function), builder(function.getContext()), threads(threads),
+        warpSize(warpSize) {}
 
   LogicalResult run();
 
@@ -88,7 +88,7 @@ private:
 
   func::FuncOp function;
   OpBuilder builder;
-  int64_t threads;
+  int64_t threads, warpSize;
   Value thread;
   /// What was touched since the last barrier, by all threads and by the one
   /// that other writes are left to.
@@ -132,7 +132,7 @@ void ThreadMapper::separate(Operation &op, ArrayRef<Access> accesses,
 /// of its own, so that they wait for memory at the same time.
 Value ThreadMapper::getFirstThread(Location loc, int64_t size) {
   int64_t begin = busy;
-  busy = llvm::alignTo(busy + size, kWarpSize);
+  busy = llvm::alignTo(busy + size, warpSize);
   if (begin == 0)
     return thread;
   if (busy > threads) {
@@ -172,7 +172,8 @@ LogicalResult ThreadMapper::divide(scf::ParallelOp loop) {
 /// Where there are fewer iterations than threads, a group of threads shares
 /// what each of them reduces.
 LogicalResult ThreadMapper::divideAmongGroups(scf::ParallelOp loop) {
-  std::optional<GroupReduction> group = GroupReduction::match(loop, threads);
+  std::optional<GroupReduction> group =
+      GroupReduction::match(loop, threads, warpSize);
   if (!group)
     return loop.emitOpError(
         "cannot be divided among threads: a reduction in it does not begin "
@@ -379,7 +380,7 @@ struct MapToThreadsPass : ark::impl::MapToThreadsPassBase<MapToThreadsPass> {
 
   void runOnOperation() override {
     for (func::FuncOp body : getBodies(getOperation()))
-      if (failed(ThreadMapper(body, threads).run()))
+      if (failed(ThreadMapper(body, threads, warpSize).run()))
         return signalPassFailure();
   }
 };

@@ -5,7 +5,6 @@
 #include "passes/target/Bodies.h"
 #include "passes/target/IterationSpace.h"
 #include "passes/target/LaneReduction.h"
-#include "passes/target/Lowerings.h"
 #include "passes/target/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -42,18 +41,18 @@ static bool writesTemporary(Operation *op) {
 
 /// Whether one result alone has work for all threads of a CTA. Merged, only a
 /// warp would share it.
-static bool hasLongReduction(scf::ParallelOp loop) {
+static bool hasLongReduction(scf::ParallelOp loop, int64_t warpSize) {
   return llvm::any_of(
-      loop.getBody()->getOps<scf::ParallelOp>(), [](scf::ParallelOp inner) {
+      loop.getBody()->getOps<scf::ParallelOp>(), [=](scf::ParallelOp inner) {
         std::optional<LaneReduction> reduction = LaneReduction::match(inner);
         return reduction &&
-               reduction->getNumPieces().value_or(0) > kMaxPieces * kWarpSize;
+               reduction->getNumPieces().value_or(0) > kMaxPieces * warpSize;
       });
 }
 
 /// The one parallel loop that a loop over vCTAs consists of, if nothing else in
 /// it touches memory.
-static scf::ParallelOp getOnlyLoop(scf::ForOp vctas) {
+static scf::ParallelOp getOnlyLoop(scf::ForOp vctas, int64_t warpSize) {
   scf::ParallelOp only;
   for (Operation &op : vctas.getBody()->without_terminator()) {
     auto loop = dyn_cast<scf::ParallelOp>(op);
@@ -62,7 +61,8 @@ static scf::ParallelOp getOnlyLoop(scf::ForOp vctas) {
     else if (loop || !isMemoryEffectFree(&op))
       return {};
   }
-  bool fits = only && !writesTemporary(only) && !hasLongReduction(only);
+  bool fits =
+      only && !writesTemporary(only) && !hasLongReduction(only, warpSize);
   return fits ? only : scf::ParallelOp();
 }
 
@@ -213,8 +213,8 @@ private:
     return !run || run.getInt() > 1;
   }
 
-  static void mergeInto(scf::ForOp vctas) {
-    scf::ParallelOp loop = getOnlyLoop(vctas);
+  void mergeInto(scf::ForOp vctas) {
+    scf::ParallelOp loop = getOnlyLoop(vctas, warpSize);
     if (!loop)
       return;
     Merger merger(vctas, loop);

@@ -1,7 +1,7 @@
 //===- Passes.td - Passes of the target stage --------------*- tablegen -*-===//
 //
 // What the stage runs, first to last, with the passes of the lowering for cpu
-// before those of the one for cuda.
+// before those of the ones for GPUs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,7 +14,7 @@ def LowerToTargetPass : Pass<"ark-lower-to-target", "::mlir::ModuleOp"> {
   let summary = "Run the passes below that make code for the module's target";
   let description = [{
     For `cpu`, functions in the LLVM dialect; for `cuda`, a `gpu.module` in the
-    LLVM and NVVM dialects. Which passes run is data, the `ark.target` of the
+    LLVM and NVVM dialects; for `hip`, one in the LLVM and ROCDL dialects. Which passes run is data, the `ark.target` of the
     module, so that a file of an earlier stage needs no flag to go on.
 
     ```mlir
@@ -96,7 +96,8 @@ def ExpandMathPass : Pass<"ark-expand-math", "::mlir::func::FuncOp"> {
   let summary = "Write functions as arithmetic that vectorises";
   let description = [{
     `exp`, `tanh`, `erf` and `log` on f32 become polynomials, accurate to two
-    units in the last place; what is left calls the maths library later.
+    units in the last place; what is left calls the maths library later. Where
+    there is none, `sin`, `cos` and `powf` are computed in f64.
 
     ```mlir
     %1 = math.exp %0 : f32
@@ -109,6 +110,8 @@ def ExpandMathPass : Pass<"ark-expand-math", "::mlir::func::FuncOp"> {
   let options = [
     Option<"fma", "fma", "bool", /*default=*/"true",
            "Whether the processor can multiply and add in one instruction">,
+    Option<"library", "library", "bool", /*default=*/"true",
+           "Whether there is a maths library for what is left">,
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
@@ -482,6 +485,10 @@ def MergeVctasPass : Pass<"ark-merge-vctas", "::mlir::ModuleOp"> {
     }
     ```
   }];
+  let options = [
+    Option<"warpSize", "warp-size", "int64_t", /*default=*/"32",
+           "Threads of a warp">,
+  ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect",
     "::mlir::scf::SCFDialect",
@@ -516,6 +523,8 @@ def SplitReductionsPass : Pass<"ark-split-reductions", "::mlir::ModuleOp"> {
   let options = [
     Option<"threads", "threads", "int64_t", /*default=*/"512",
            "Threads of a CTA">,
+    Option<"warpSize", "warp-size", "int64_t", /*default=*/"32",
+           "Threads of a warp">,
   ];
   let statistics = [
     Statistic<"numSplit", "split", "Reductions done in parts">,
@@ -593,6 +602,8 @@ def MapToThreadsPass : Pass<"ark-map-to-threads", "::mlir::ModuleOp"> {
   let options = [
     Option<"threads", "threads", "int64_t", /*default=*/"512",
            "Threads of a CTA">,
+    Option<"warpSize", "warp-size", "int64_t", /*default=*/"32",
+           "Threads of a warp">,
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect",
@@ -602,6 +613,30 @@ def MapToThreadsPass : Pass<"ark-map-to-threads", "::mlir::ModuleOp"> {
     "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect",
     "::mlir::vector::VectorDialect",
+  ];
+}
+
+def PlaceVotesPass : Pass<"ark-place-votes", "::mlir::ModuleOp"> {
+  let summary = "Give the warps of a CTA memory to vote in";
+  let description = [{
+    An AMD GPU has no barrier that tells whether something holds in any thread.
+    Where a kernel declares `@ark_votes`, shared memory begins with a word for every
+    warp, and `@ark_warps` says how many there are.
+
+    ```mlir
+    func.func private @ark_votes() -> !llvm.ptr<3>
+    // =>
+    func.func private @ark_votes() -> !llvm.ptr<3> {
+      %0 = llvm.mlir.addressof @ark_shared_memory : !llvm.ptr<3>
+      ...
+      return %1 : !llvm.ptr<3>
+    }
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect",
+    "::mlir::func::FuncDialect",
+    "::mlir::LLVM::LLVMDialect",
   ];
 }
 
@@ -661,7 +696,8 @@ def BuildGpuModulePass : Pass<"ark-build-gpu-module", "::mlir::ModuleOp"> {
   let description = [{
     Functions move to a `gpu.module` for the target's architecture. CTA `i` of
     the kernel runs lane `i`; its thread 0 writes what the lane returned to the
-    context's `codes`.
+    context's `codes`. For hip the shared memory gets its size here: it is part of
+    the code object.
 
     ```mlir
     func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 { ... }
@@ -682,6 +718,7 @@ def BuildGpuModulePass : Pass<"ark-build-gpu-module", "::mlir::ModuleOp"> {
     "::mlir::gpu::GPUDialect",
     "::mlir::LLVM::LLVMDialect",
     "::mlir::NVVM::NVVMDialect",
+    "::mlir::ROCDL::ROCDLDialect",
   ];
 }
 
@@ -713,10 +750,12 @@ def VerifyTargetPass : Pass<"ark-verify-target", "::mlir::ModuleOp"> {
   let description = [{
     Changes nothing. Of a module with an `ark.kernel`:
 
-    - (target_c1) beside it there are ops of the LLVM and NVVM dialects only.
+    - (target_c1) beside it there are ops of the LLVM dialect only, and for cuda
+      of NVVM, for hip of ROCDL.
     - (target_c2) for a GPU they are in one `gpu.module`, which names its target.
     - (target_c3) the entry has code, the type of docs/bundle.md, and is visible.
     - (target_c4) every body has code.
+    - (target_c5) for hip every function that is called has code.
   }];
 }
 

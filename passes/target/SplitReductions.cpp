@@ -2,7 +2,6 @@
 
 #include "passes/target/Bodies.h"
 #include "passes/target/IterationSpace.h"
-#include "passes/target/Lowerings.h"
 #include "passes/target/Passes.h"
 #include "passes/target/WideLoad.h"
 
@@ -51,8 +50,8 @@ static scf::ParallelOp getReduction(scf::ParallelOp loop) {
 
 /// The extents of a loop whose results are at least a warp's, and no more than
 /// there are threads.
-static std::optional<SmallVector<int64_t>> getExtents(scf::ParallelOp loop,
-                                                      int64_t threads) {
+static std::optional<SmallVector<int64_t>>
+getExtents(scf::ParallelOp loop, int64_t threads, int64_t warpSize) {
   SmallVector<int64_t> extents;
   int64_t results = 1;
   for (Value end : loop.getUpperBound()) {
@@ -62,7 +61,7 @@ static std::optional<SmallVector<int64_t>> getExtents(scf::ParallelOp loop,
     extents.push_back(*extent);
     results *= *extent;
   }
-  if (!isPlain(loop) || results < kWarpSize || results > threads)
+  if (!isPlain(loop) || results < warpSize || results > threads)
     return std::nullopt;
   return extents;
 }
@@ -222,10 +221,10 @@ struct SplitReductionsPass
 private:
   void split(scf::ParallelOp loop) {
     scf::ParallelOp reduction = getReduction(loop);
-    auto extents = getExtents(loop, threads);
+    auto extents = getExtents(loop, threads, warpSize);
     if (!reduction || !extents || !isLongAndApart(loop, reduction))
       return;
-    Splitter(loop, reduction, *extents, threads / kWarpSize).run();
+    Splitter(loop, reduction, *extents, threads / warpSize).run();
     ++numSplit;
   }
 };

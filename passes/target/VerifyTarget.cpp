@@ -6,6 +6,7 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 
 namespace mlir::ark {
 #define GEN_PASS_DEF_VERIFYTARGETPASS
@@ -15,16 +16,20 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Whether code can be made of an op as it is.
-static bool isCode(Operation *op) {
-  return isa_and_present<LLVM::LLVMDialect, NVVM::NVVMDialect>(
-      op->getDialect());
+/// Whether code of the backend can be made of an op as it is.
+static bool isCode(Operation *op, Backend backend) {
+  Dialect *dialect = op->getDialect();
+  return isa_and_present<LLVM::LLVMDialect>(dialect) ||
+         (backend == Backend::CUDA &&
+          isa_and_present<NVVM::NVVMDialect>(dialect)) ||
+         (backend == Backend::HIP &&
+          isa_and_present<ROCDL::ROCDLDialect>(dialect));
 }
 
 /// Beside code, the tables, and the module that a GPU is given.
-static LogicalResult verifyOps(Operation *container) {
+static LogicalResult verifyOps(Operation *container, Backend backend) {
   WalkResult walk = container->walk<WalkOrder::PreOrder>([&](Operation *op) {
-    if (op == container || isCode(op) || isa<gpu::GPUModuleOp>(op))
+    if (op == container || isCode(op, backend) || isa<gpu::GPUModuleOp>(op))
       return WalkResult::advance();
     if (isa<KernelOp>(op))
       return WalkResult::skip();
@@ -84,6 +89,15 @@ static LogicalResult verifyBodies(KernelOp kernel, Operation *container) {
   return success();
 }
 
+/// No library comes with the kernel of an AMD GPU.
+static LogicalResult verifyCalls(Operation *container) {
+  for (auto function : container->getRegion(0).getOps<LLVM::LLVMFuncOp>())
+    if (function.isExternal())
+      return function.emitOpError(
+          "is called, and hip has no library that it could be in (target_c5)");
+  return success();
+}
+
 namespace {
 struct VerifyTargetPass : ark::impl::VerifyTargetPassBase<VerifyTargetPass> {
   using VerifyTargetPassBase::VerifyTargetPassBase;
@@ -91,16 +105,19 @@ struct VerifyTargetPass : ark::impl::VerifyTargetPassBase<VerifyTargetPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto target = module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
-    bool isGpu = target && target.isGpu();
+    Backend backend = target ? target.getBackend() : Backend::CPU;
+    bool isGpu = backend != Backend::CPU;
     if (module.getOps<KernelOp>().empty())
       return;
     FailureOr<Operation *> container = getContainer(module, isGpu);
-    if (failed(container) || failed(verifyOps(module)))
+    if (failed(container) || failed(verifyOps(module, backend)))
       return signalPassFailure();
     for (auto kernel : module.getOps<KernelOp>())
       if (failed(verifyEntry(kernel, *container, isGpu)) ||
           failed(verifyBodies(kernel, *container)))
         return signalPassFailure();
+    if (backend == Backend::HIP && failed(verifyCalls(*container)))
+      signalPassFailure();
   }
 };
 } // namespace

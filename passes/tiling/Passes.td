@@ -16,21 +16,20 @@ def SelectTilesPass : Pass<"ark-select-tiles", "::mlir::ark::ProgramOp"> {
     divide the result, whose last tiles are smaller then.
 
     - matmul: panels of both sides fit into the caches (cpu) or the tile is a
-      square of 64 or 128 (cuda, hip). On sm_90a it is 256 by 128 or 128 by 256 for 16-bit
+      square of 64 or 128 (GPUs). Where four warps multiply together it is 256 by 128 or 128 by 256 for 16-bit
       floats, where such tiles divide the result and give work to all SMs. With few rows, where the time goes into
       reading weights, columns are cut so finely that the SMs get shares that
-      differ by no more than 2 %, as far as their number permits (cuda, hip); a
+      differ by no more than 2 %, as far as their number permits (GPUs); a
       core gets one tile of them (cpu).
     - attention: one head and up to 64 query rows; all heads of a key head
-      together, where these are few rows. On cuda and hip the scores fit into an
+      together, where these are few rows. On GPUs the scores fit into an
       SM's memory, and those of several heads take no more than an eighth of it:
       the heads of a long cache go to SMs of their own.
     - attention in pieces: one piece, and all heads of a key head as long as the scores fit.
     - row ops: whole rows, `row-bytes` of them.
-    - in any case `tiles-per-sm` tiles for every SM where the work permits; on cuda
-      and hip, one.
+    - in any case `tiles-per-sm` tiles for every SM where the work permits; on GPUs, one.
     - norms of no more rows than an SM has warps, which products alone read that need all
-      of them: all rows (cuda, hip), so that the products can repeat them.
+      of them: all rows (GPUs), so that the products can repeat them.
     - the rotation of queries and keys and the update of a cache, where attention
       alone reads them: as attention is cut, so that vCTAs of the two go together. Where
       attention has pieces of a cache, so does the update of one row: in the dimension of

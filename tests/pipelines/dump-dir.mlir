@@ -21,9 +21,10 @@
 // REST-NEXT: 06-kernel.mlir
 
 // A failure leaves the dumps of the stages before it.
-// RUN: not ark-opt %s --ark-target=hip:gfx942 --ark-compile-to=kernel --ark-dump-dir=%t/d -o /dev/null
+// RUN: not ark-opt %s --ark-compile-to=target --ark-dump-dir=%t/d -o /dev/null \
+// RUN:     '--ark-target=#ark.target<backend = hip, arch = "host", sms = 2, warps = 1, shared_memory = 262144, bandwidth = 20, flops = 160, handoff = 200, barrier = 400, overhead = 50>'
 // RUN: ls %t/d | FileCheck %s --check-prefix=FAILED
-// FAILED: 05-synchronization.mlir
+// FAILED: 06-kernel.mlir
 // FAILED-NOT: {{.}}
 
 // A pass of its own, and a folder that cannot be one.

@@ -13,12 +13,13 @@
 // RUN: ark-opt --run-reproducer %t/working.mlir | FileCheck %s --check-prefix=WORKS
 
 // With a local reproducer the file begins at the pass that failed.
-// RUN: not ark-opt %s --ark-compile-to=target --ark-target=hip:gfx942 -o /dev/null --mlir-disable-threading \
+// RUN: not ark-opt %s --ark-compile-to=target -o /dev/null --mlir-disable-threading \
+// RUN:     '--ark-target=#ark.target<backend = hip, arch = "host", sms = 2, warps = 1, shared_memory = 262144, bandwidth = 20, flops = 160, handoff = 200, barrier = 400, overhead = 50>' \
 // RUN:     --mlir-pass-pipeline-crash-reproducer=%t/local.mlir --mlir-pass-pipeline-local-reproducer
 // RUN: FileCheck %s --check-prefix=LOCAL --input-file=%t/local.mlir
 // RUN: not ark-opt --run-reproducer %t/local.mlir -o /dev/null 2>&1 | FileCheck %s --check-prefix=ERROR
 
-// ERROR: error: 'ark.kernel' op cannot be built for hip: this version makes kernels for cpu and cuda
+// ERROR: error: has the architecture 'host'; kernels for hip are made for gfx9
 // The file holds the input and every pass with its options.
 // FILE: ark.program @layer
 // FILE: ark.matmul
@@ -27,12 +28,12 @@
 // FILE-SAME: ark-end-stage{dump-dir={{[{].+}}with space} stage=graph}
 // FILE-SAME: ark-end-stage{dump-dir={{[{].+}}with space} stage=target}
 // DUMPS: 01-graph.mlir
-// DUMPS: 05-synchronization.mlir
+// DUMPS: 06-kernel.mlir
 // WORKS: ark.stage = "target"
 // WORKS: ark.kernel @layer
 // WORKS: llvm.func @ark_kernel(
 // LOCAL: ark.kernel @layer
-// LOCAL: pipeline: "builtin.module(ark-build-kernel{trace=false})"
+// LOCAL: pipeline: "builtin.module(ark-lower-to-target{vector-lanes=0})"
 ark.program @layer(
     %x: tensor<64x32xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<32x32xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})

@@ -20,13 +20,13 @@
 // CHECK: call @ark_load_acquire
 // CHECK: call @ark_any
 // CHECK-LABEL: func.func private @ark_answer
-// CHECK: gpu.barrier
+// CHECK: call @ark_gather
 // CHECK: call @ark_add_release
 // CHECK: call @ark_store_host
 // CHECK-LABEL: func.func @ark_kernel(%{{.+}}: !llvm.ptr, %{{.+}}: i64) -> i32
 // CHECK-LABEL: func.func private @ark_signal
 // What all threads wrote comes before the leader's release.
-// CHECK: gpu.barrier
+// CHECK: call @ark_gather
 // CHECK: cf.cond_br
 // CHECK: call @ark_add_release
 // CHECK-LABEL: func.func private @ark_wait
@@ -46,6 +46,9 @@
 // CHECK: llvm.inline_asm has_side_effects "ld.acquire.sys.u64 $0, [$1];", "=l,l,~{memory}"
 // CHECK-LABEL: func.func private @ark_store_host
 // CHECK: llvm.inline_asm has_side_effects "st.release.sys.u64 [$0], $1;", "l,l,~{memory}"
+// CHECK-LABEL: func.func private @ark_gather
+// CHECK-NEXT: gpu.barrier
+// CHECK-NEXT: return
 // CHECK-LABEL: func.func private @ark_any
 // CHECK: nvvm.barrier #nvvm.reduction<or>
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,

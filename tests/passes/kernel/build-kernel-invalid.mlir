@@ -1,17 +1,5 @@
 // RUN: ark-opt %s --split-input-file --ark-build-kernel --verify-diagnostics -o /dev/null
 
-module attributes {ark.target = #ark.target<backend = hip, arch = "gfx942", sms = 132, warps = 16,
-    shared_memory = 0, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
-  // expected-error @below {{cannot be built for hip: this version makes kernels for cpu and cuda; compile to stage 'synchronization'}}
-  ark.kernel @otherBackend {
-      entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [], buffers = [], tasks = [],
-      operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
-      instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
-      semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-}
-
-// -----
-
 // expected-error @below {{has no function for body {function = @body, operands = 0 : i64}}}
 ark.kernel @bodyThatIsNotThere {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],

@@ -55,3 +55,27 @@ func.func private @ark_stay(%context: !llvm.ptr, %lane: i64) -> i32 {
   return %code : i32
 }
 }
+
+// -----
+
+// For AMD GPUs the code object holds the size of shared memory, here 256 bytes.
+// CHECK-LABEL: ark.kernel @hip
+// CHECK: gpu.module @ark_gpu [#rocdl.target<O = 3, chip = "gfx942", abi = "500">] {
+// CHECK: llvm.module_flags [#llvm.mlir.module_flag<error, "amdhsa_code_object_version", 500 : i32>]
+// CHECK: llvm.mlir.global internal @ark_shared_memory() {addr_space = 3 : i32} : !llvm.array<256 x i8>
+// CHECK: func.func private @ark_walk({{.*}}) -> i32 attributes {convergent, {{.*}}} {
+// CHECK: gpu.func @ark_kernel(%{{.+}}: !llvm.ptr) kernel attributes {known_block_size = array<i32: 512, 1, 1>} {
+// CHECK-NOT: nvvm
+module attributes {ark.target = #ark.target<backend = hip, arch = "gfx942", sms = 304, warps = 8,
+    shared_memory = 65536, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
+ark.kernel @hip {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], shared_memory = 256 : i64, timeline = dense<> : tensor<0x2xi64>}
+llvm.mlir.global external @ark_shared_memory() {addr_space = 3 : i32} : !llvm.array<0 x i8>
+func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
+  %good = arith.constant 0 : i32
+  return %good : i32
+}
+}

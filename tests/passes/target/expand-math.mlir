@@ -1,4 +1,5 @@
 // RUN: ark-opt %s --pass-pipeline='builtin.module(func.func(ark-expand-math))' | FileCheck %s
+// RUN: ark-opt %s --pass-pipeline='builtin.module(func.func(ark-expand-math{library=false}))' | FileCheck %s --check-prefix=ALONE
 // RUN: ark-opt %s --pass-pipeline='builtin.module(func.func(ark-expand-math{fma=false}))' | FileCheck %s --check-prefix=SPLIT
 
 // Straight-line arithmetic: no branch, no call, no table. Rounding to an integer
@@ -117,4 +118,31 @@ func.func @otherTypesStay(%x: f64, %y: f16) -> (f64, f16) {
 func.func @fmaOfVectors(%a: vector<4xf32>, %b: vector<4xf32>, %c: vector<4xf32>) -> vector<4xf32> {
   %0 = vector.fma %a, %b, %c : vector<4xf32>
   return %0 : vector<4xf32>
+}
+
+// Where there is no library, in f64 and without branches.
+// CHECK-LABEL: func.func @rareFunctions
+// CHECK: math.sin
+// CHECK: math.cos
+// CHECK: math.powf
+// ALONE-LABEL: func.func @rareFunctions
+// ALONE-NOT: {{math.sin|math.cos|math.powf|scf|cf\.|fptosi}}
+// ALONE: math.roundeven %{{.+}} : f64
+// ALONE-NOT: {{math.sin|math.cos|math.powf|scf|cf\.|fptosi}}
+// ALONE: return
+func.func @rareFunctions(%x: f32, %y: f32) -> (f32, f32, f32) {
+  %0 = math.sin %x : f32
+  %1 = math.cos %x : f32
+  %2 = math.powf %x, %y : f32
+  return %0, %1, %2 : f32, f32, f32
+}
+
+// A number of another type has no formula, and stays for the verifier to find.
+// ALONE-LABEL: func.func @rareFunctionsOnOtherTypes
+// ALONE: math.sin %{{.+}} : f64
+// ALONE: math.powf %{{.+}} : f64
+func.func @rareFunctionsOnOtherTypes(%x: f64) -> (f64, f64) {
+  %0 = math.sin %x : f64
+  %1 = math.powf %x, %x : f64
+  return %0, %1 : f64, f64
 }

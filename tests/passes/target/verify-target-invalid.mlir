@@ -105,3 +105,67 @@ llvm.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   llvm.return %good : i32
 }
 llvm.func @body()
+
+// -----
+
+// An instruction of the other GPUs.
+module attributes {gpu.container_module, ark.target = #ark.target<backend = hip, arch = "gfx942", sms = 304, warps = 8,
+    shared_memory = 65536, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+gpu.module @ark_gpu [#rocdl.target<chip = "gfx942">] {
+llvm.func @ark_kernel(%context: !llvm.ptr) {
+  // expected-error @below {{'nvvm.barrier0' op is left over: no code is made of it (target_c1)}}
+  nvvm.barrier0
+  llvm.return
+}
+llvm.func internal @body() {
+  llvm.return
+}
+}
+}
+
+// -----
+
+module attributes {gpu.container_module, ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 304, warps = 8,
+    shared_memory = 65536, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+gpu.module @ark_gpu [#nvvm.target<chip = "sm_90a">] {
+llvm.func @ark_kernel(%context: !llvm.ptr) {
+  // expected-error @below {{'rocdl.barrier' op is left over: no code is made of it (target_c1)}}
+  rocdl.barrier
+  llvm.return
+}
+llvm.func internal @body() {
+  llvm.return
+}
+}
+}
+
+// -----
+
+module attributes {gpu.container_module, ark.target = #ark.target<backend = hip, arch = "gfx942", sms = 304, warps = 8,
+    shared_memory = 65536, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+gpu.module @ark_gpu [#rocdl.target<chip = "gfx942">] {
+llvm.func @ark_kernel(%context: !llvm.ptr) {
+  llvm.return
+}
+llvm.func internal @body() {
+  llvm.return
+}
+// expected-error @below {{is called, and hip has no library that it could be in (target_c5)}}
+llvm.func @__ocml_tan_f32(f32) -> f32
+}
+}

@@ -40,6 +40,28 @@ llvm.func internal @body() {
 
 // -----
 
+// CHECK: ark.kernel
+// CHECK: gpu.module
+module attributes {gpu.container_module, ark.target = #ark.target<backend = hip, arch = "gfx942", sms = 304, warps = 8,
+    shared_memory = 65536, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+gpu.module @ark_gpu [#rocdl.target<chip = "gfx942">] {
+llvm.func @ark_kernel(%context: !llvm.ptr) {
+  rocdl.barrier
+  llvm.return
+}
+llvm.func internal @body() {
+  llvm.return
+}
+}
+}
+
+// -----
+
 // A module without a kernel is nobody's.
 // CHECK: func.func private @other
 func.func private @other()

@@ -1,0 +1,69 @@
+//===- GpuLowering.cpp - What lowerings for GPUs share --------------------===//
+
+#include "passes/target/GpuLowering.h"
+#include "passes/target/Passes.h"
+
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/FuncToLLVM/ConvertFuncToLLVM.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/MemRefToLLVM/MemRefToLLVM.h"
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Conversion/UBToLLVM/UBToLLVM.h"
+#include "mlir/Conversion/VectorToLLVM/ConvertVectorToLLVM.h"
+#include "mlir/Dialect/Affine/Transforms/Passes.h"
+#include "mlir/Dialect/Arith/Transforms/Passes.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Dialect/MemRef/Transforms/Passes.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+void ark::registerGpuLowering(DialectRegistry &registry) {
+  arith::registerConvertArithToLLVMInterface(registry);
+  cf::registerConvertControlFlowToLLVMInterface(registry);
+  registerConvertFuncToLLVMInterface(registry);
+  registerConvertMathToLLVMInterface(registry);
+  registerConvertMemRefToLLVMInterface(registry);
+  ub::registerConvertUBToLLVMInterface(registry);
+  vector::registerConvertVectorToLLVMInterface(registry);
+}
+
+/// Bodies become loops over scalars that the threads of a CTA share.
+static void addLoops(OpPassManager &pm,
+                     const ark::GpuLoweringOptions &options) {
+  int64_t threads = options.threads, warpSize = options.warpSize;
+  // The sums of a contraction have flags to set only once it is a generic.
+  pm.addNestedPass<func::FuncOp>(createLinalgGeneralizeNamedOpsPass());
+  pm.addNestedPass<func::FuncOp>(ark::createRelaxReductionsPass());
+  pm.addPass(ark::createHoistInvariantsPass());
+  if (options.addProducts)
+    options.addProducts(pm);
+  pm.addPass(ark::createBodiesToLoopsPass());
+  pm.addNestedPass<func::FuncOp>(createConvertLinalgToParallelLoopsPass());
+  pm.addPass(ark::createMergeVctasPass({warpSize}));
+  pm.addPass(ark::createSplitReductionsPass({threads, warpSize}));
+  pm.addPass(ark::createJamResultsPass());
+  pm.addPass(ark::createMapToThreadsPass({threads, warpSize}));
+  pm.addPass(ark::createPlaceInSharedMemoryPass());
+  ark::CacheTablesPassOptions cache;
+  cache.threads = threads;
+  pm.addPass(ark::createCacheTablesPass(cache));
+  OpPassManager &functions = pm.nest<func::FuncOp>();
+  functions.addPass(ark::createExpandFloatsPass({/*halves=*/false}));
+  functions.addPass(ark::createExpandMathPass({/*fma=*/true, options.library}));
+  functions.addPass(arith::createArithExpandOpsPass());
+  functions.addPass(createCanonicalizerPass());
+  functions.addPass(createCSEPass());
+}
+
+void ark::addGpuLowering(OpPassManager &pm, const GpuLoweringOptions &options) {
+  addLoops(pm, options);
+  pm.addPass(memref::createExpandStridedMetadataPass());
+  pm.addPass(affine::createAffineExpandIndexOpsPass());
+  pm.addPass(createLowerAffinePass());
+  pm.addPass(arith::createArithExpandOpsPass());
+  pm.addPass(createSCFToControlFlowPass());
+  pm.addPass(createBuildGpuModulePass({options.threads}));
+}

@@ -1,0 +1,29 @@
+//===- HipLowering.cpp - From kernel to code of an AMD GPU ----------------===//
+
+#include "passes/target/GpuLowering.h"
+#include "passes/target/Lowerings.h"
+#include "passes/target/Passes.h"
+
+#include "mlir/Conversion/GPUToROCDL/GPUToROCDLPass.h"
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+void ark::buildHipLowering(OpPassManager &pm, StringRef arch, int64_t threads,
+                           int64_t warpSize) {
+  pm.addPass(createPlaceVotesPass());
+  addGpuLowering(pm, {threads, warpSize, /*library=*/false});
+  OpPassManager &gpuModule = pm.nest<gpu::GPUModuleOp>();
+  // Instructions first: what GPUToROCDL finds calls AMD's device library.
+  gpuModule.addPass(createConvertMathToLLVMPass());
+  ConvertGpuOpsToROCDLOpsOptions options;
+  options.chipset = arch.str();
+  // Operands have static layouts, so that a body takes bare pointers.
+  options.useBarePtrCallConv = true;
+  gpuModule.addPass(createConvertGpuOpsToROCDLOps(options));
+  gpuModule.addPass(createReconcileUnrealizedCastsPass());
+  gpuModule.addPass(createCanonicalizerPass());
+  gpuModule.addPass(createCSEPass());
+}
