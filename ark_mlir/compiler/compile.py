@@ -119,9 +119,6 @@ def _make_bundle(
 ) -> Bundle:
     with Progress("compiling") as progress:
         kept = lower(module, machine, backend, options, "target", progress)
-        if backend.last_stage != stages()[-1]:
-            _emit(module, backend, options)
-            raise UnsupportedError(f"no kernels are made for {machine}")
         parts = take_kernel(module, machine, options)
         progress.step("machine code")
         start = time.perf_counter()
@@ -160,14 +157,13 @@ def lower(
     last: str,
     progress: Progress,
 ) -> str | None:
-    """Runs the stages that `module` has not been through, as far as the backend goes.
+    """Runs the stages that `module` has not been through, up to and including `last`.
 
     Returns the text of the module at the stage `synchronization`, where `options` keep it.
     """
     names = stages()
     reached = reached_stage(module)
     first = names[names.index(reached) + 1 :][:1] if reached in names else names[:1]
-    last = names[min(names.index(last), names.index(backend.last_stage))]
     to_run = stages_between(first[0], last) if first else ()
     _check_scheduler(module, machine, options, to_run)
     kept: str | None = None

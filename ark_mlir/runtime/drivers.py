@@ -26,12 +26,22 @@ def _cuda() -> Driver:
     return CudaDriver()
 
 
+def _hip() -> Driver:
+    from .hip import make_driver
+
+    return make_driver()
+
+
 # Made on use: a machine needs the libraries only of the backends that it runs.
-DRIVERS: DriverTable = {"cpu": _cpu, "cuda": _cuda}
+DRIVERS: DriverTable = {"cpu": _cpu, "cuda": _cuda, "hip": _hip}
 
 
 def make_driver(bundle: Bundle, table: DriverTable = DRIVERS) -> Driver:
-    """The driver for a bundle's backend, not yet loaded; raises UnsupportedError without one."""
+    """The driver for a bundle's backend, not yet loaded.
+
+    Raises UnsupportedError, which names the bundle, where there is none or the machine lacks what
+    it needs.
+    """
     target = bundle.manifest.target
     factory = table.get(target.backend)
     if factory is None:
@@ -40,4 +50,8 @@ def make_driver(bundle: Bundle, table: DriverTable = DRIVERS) -> Driver:
             f"this runtime runs bundles for {', '.join(sorted(table))}",
             location=bundle.where,
         )
-    return factory()
+    try:
+        return factory()
+    except UnsupportedError as error:
+        error.location = error.location or bundle.where
+        raise

@@ -31,6 +31,7 @@ class Report:
         registers, spill_bytes, shared_bytes: of a GPU's kernel: registers of a thread, bytes that
             a thread moves to and from memory for lack of them, shared memory of a CTA; None
             where nothing says so.
+        scalar_registers: of an AMD GPU's kernel: those that the threads of a warp share.
         flops, traffic_bytes: work of one iteration, as the tasks declare it.
         predicted_ns: predicted time of one iteration.
         bound_in_place, bound_copied: bytes of parameters used where they were, or copied.
@@ -64,6 +65,7 @@ class Report:
     traffic_bytes: int
     predicted_ns: int
     registers: int | None = None
+    scalar_registers: int | None = None
     spill_bytes: int | None = None
     shared_bytes: int | None = None
     bound_in_place: int = 0
@@ -112,6 +114,7 @@ class Report:
             text
             for value, text in (
                 (self.registers, f"{self.registers} registers"),
+                (self.scalar_registers, f"{self.scalar_registers} scalar ones"),
                 (self.spill_bytes, f"{size(self.spill_bytes or 0)} spilled"),
                 (self.shared_bytes, f"{size(self.shared_bytes or 0)} of shared memory"),
             )
@@ -165,6 +168,7 @@ def make_report(bundle: Bundle, in_place: int = 0, copied: int = 0) -> Report:
         traffic_bytes=sum(task.bytes for task in manifest.tasks),
         predicted_ns=predicted_ns(bundle),
         registers=resource("registers"),
+        scalar_registers=resource("scalar_registers"),
         spill_bytes=resource("spill_bytes"),
         shared_bytes=None if target.backend == "cpu" else target.shared_memory,
         bound_in_place=in_place,

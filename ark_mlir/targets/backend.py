@@ -34,11 +34,6 @@ class Code:
 class Backend(Protocol):
     """A family of machines."""
 
-    @property
-    def last_stage(self) -> str:
-        """The last stage that can be reached for this backend."""
-        ...
-
     def detect(self) -> Target:
         """The machine present; raises UnsupportedError where there is none."""
         ...
@@ -63,8 +58,8 @@ def backend_of(name: str) -> Backend:
     """The backend of that name; raises InvalidUsageError when there is none.
 
     Example:
-        >>> backend_of("cpu").last_stage
-        'target'
+        >>> backend_of("cpu").detect().backend
+        'cpu'
     """
     if name not in _BACKENDS:
         raise InvalidUsageError(f"no such backend: {name!r}; there are {', '.join(_BACKENDS)}")

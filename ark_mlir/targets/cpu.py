@@ -73,8 +73,6 @@ def _processor(cpu: str) -> _Processor:
 class _Cpu:
     """See :class:`ark_mlir.targets.Backend`."""
 
-    last_stage = "target"
-
     def detect(self) -> Target:
         """One worker per core of this machine."""
         return resolve("cpu")

@@ -62,8 +62,6 @@ def _call(result: tuple[Any, ...]) -> Any:
 class _Cuda:
     """See :class:`ark_mlir.targets.Backend`."""
 
-    last_stage = "target"
-
     def detect(self) -> Target:
         """The first GPU of this machine."""
         return _detect()

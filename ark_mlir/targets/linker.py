@@ -21,8 +21,8 @@ _FLAGS = (
 _BUNDLED = Path(__file__).parents[1] / "_mlir_libs" / "ld.lld"
 
 
-def link(code: bytes) -> bytes:
-    """The shared object made of one relocatable object.
+def link(code: bytes, *flags: str) -> bytes:
+    """The shared object made of one relocatable object, with further flags for the linker.
 
     Symbols of the C and maths library stay open: the process that loads it has them.
 
@@ -34,7 +34,7 @@ def link(code: bytes) -> bytes:
     with tempfile.TemporaryDirectory(prefix="ark-") as folder:
         source, result = Path(folder, "kernel.o"), Path(folder, "kernel.so")
         source.write_bytes(code)
-        command = [linker, *_FLAGS, "-o", str(result), str(source)]
+        command = [linker, *_FLAGS, *flags, "-o", str(result), str(source)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             reason = (done.stderr or done.stdout).strip().splitlines()
@@ -57,7 +57,7 @@ def find_linker() -> str:
         if found := shutil.which(name):
             return found
     raise UnsupportedError(
-        "no linker: compiling for cpu needs LLVM's ld.lld (Debian: apt install lld-22)"
+        "no linker: compiling for cpu and hip needs LLVM's ld.lld (Debian: apt install lld-22)"
     )
 
 

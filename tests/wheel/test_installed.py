@@ -78,6 +78,11 @@ def test_a_program_compiles_for_cuda(arch: str) -> None:
     assert bytes(executable.bundle.sections["kernel"])[:4] == ELF
 
 
+def test_a_program_compiles_for_hip() -> None:
+    executable = ark.compile(mlp(), target="hip:gfx942")
+    assert bytes(executable.bundle.sections["kernel"])[:4] == ELF
+
+
 def test_ark_opt_runs(tmp_path: Path) -> None:
     source = tmp_path / "mlp.mlir"
     source.write_text(mlp().mlir)

@@ -1,0 +1,35 @@
+"""What a machine lacks to run bundles for hip.
+
+Bundles for hip are made and inspected anywhere. This version has no driver that launches them.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any, NoReturn
+
+from ..errors import UnsupportedError
+
+
+def make_driver(hip: Any = None) -> NoReturn:
+    """Raises UnsupportedError, which says what is missing: the package, a GPU, or the driver.
+
+    Args:
+        hip: the module ``hip.hip``, or what stands in for it in tests.
+    """
+    hip = _import_hip() if hip is None else hip
+    try:
+        code, count = hip.hipGetDeviceCount()
+    except RuntimeError as error:  # the package is there, and no ROCm
+        raise UnsupportedError(f"a program for hip needs a GPU of AMD: {error}") from None
+    if int(code) or not count:
+        reason = getattr(code, "name", code) if int(code) else "there is none"
+        raise UnsupportedError(f"a program for hip needs a GPU of AMD: {reason}")
+    raise UnsupportedError("this version compiles programs for hip, and does not launch them")
+
+
+def _import_hip() -> Any:
+    try:
+        return importlib.import_module("hip.hip")
+    except ImportError:
+        raise UnsupportedError("a program for hip needs the package hip-python to run") from None

@@ -1,0 +1,149 @@
+"""Programs become code objects on a machine without an AMD GPU. None of those that wrote this had
+one: that the code computes what it should is not tested anywhere."""
+
+from __future__ import annotations
+
+import re
+import runpy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
+
+import ark_mlir as ark
+from ark_mlir.cli.main import main
+from ark_mlir.dtypes import DType
+from ark_mlir.targets.code_object import read_metadata, read_resources
+
+ELF = b"\x7fELF"
+MACHINE_AMDGPU = 224
+OPS = runpy.run_path(str(Path(__file__).parent / "test_ops.py"))
+
+
+def layer() -> ark.Program:
+    with ark.Program("layer") as program:
+        x = ark.input("x", (5, 64), ark.bf16)
+        w = ark.parameter("w", (96, 64), ark.bf16)
+        h = ark.gelu(ark.matmul(x, w, transpose_other=True))
+        ark.output("y", ark.softmax(ark.sin(ark.cast(h, ark.fp32))))
+    return program
+
+
+def matmul(m: int, n: int, k: int, dtype: DType, transposed: bool = True) -> ark.Program:
+    with ark.Program("matmul") as program:
+        x = ark.input("x", (m, k), dtype)
+        w = ark.parameter("w", (n, k) if transposed else (k, n), dtype)
+        ark.output("y", ark.matmul(x, w, transpose_other=transposed))
+    return program
+
+
+def compile_to(target: str, program: ark.Program) -> bytes:
+    """The code object, of which what has to hold of all is checked."""
+    executable = ark.compile(program, target=target)
+    image = bytes(executable.bundle.sections["kernel"])
+    assert image[:4] == ELF
+    assert int.from_bytes(image[18:20], "little") == MACHINE_AMDGPU
+    metadata = read_metadata(image)
+    assert metadata["amdhsa.target"] == f"amdgcn-amd-amdhsa--{target.removeprefix('hip:')}"
+    (kernel,) = metadata["amdhsa.kernels"]
+    assert (kernel[".name"], kernel[".wavefront_size"]) == ("ark_kernel", 64)
+    machine = executable.bundle.manifest.target
+    assert kernel[".max_flat_workgroup_size"] == machine.warps * 64
+    assert kernel[".group_segment_fixed_size"] == machine.shared_memory <= 160 * 1024
+    # Eight warps on four SIMDs of 512 registers each.
+    assert 0 < kernel[".vgpr_count"] <= 256
+    return image
+
+
+@pytest.mark.parametrize("arch", ["gfx90a", "gfx942", "gfx950"])
+def test_every_architecture(arch: str) -> None:
+    compile_to(f"hip:{arch}", layer())
+
+
+CASES = [
+    pytest.param(case, dtype, id=f"{name}-{dtype.name}")
+    for name, case in OPS["CASES"].items()
+    for dtype in case.dtypes
+]
+
+
+@pytest.mark.parametrize(("case", "dtype"), CASES)
+def test_every_op(case: Any, dtype: DType) -> None:
+    compile_to("hip:gfx942", OPS["build"](case, dtype))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: matmul(1, 2048, 2048, ark.bf16),
+        lambda: matmul(8, 8192, 2048, ark.bf16),
+        lambda: matmul(1024, 1024, 1024, ark.fp32),
+        lambda: matmul(256, 256, 512, ark.fp16, transposed=False),
+    ],
+    ids=["row", "few-rows", "fp32", "untransposed"],
+)
+def test_products_are_sums_of_products(make: Callable[[], ark.Program]) -> None:
+    """Without the instructions for matrices."""
+    image = compile_to("hip:gfx942", make())
+    assert read_resources(image)["spill_bytes"] == 0
+
+
+def test_the_report_says_what_the_kernel_takes(tmp_path: Path) -> None:
+    executable = ark.compile(layer(), target="hip:gfx942")
+    resources = read_resources(bytes(executable.bundle.sections["kernel"]))
+    report = executable.report()
+    assert (report.registers, report.scalar_registers) == (
+        resources["registers"],
+        resources["scalar_registers"],
+    )
+    assert (report.spill_bytes, report.shared_bytes) == (0, resources["shared_bytes"])
+    words = f"{report.registers} registers, {report.scalar_registers} scalar ones, 0 B spilled, "
+    assert words in str(report)
+    executable.save(tmp_path / "layer.arkbin")
+
+
+def test_ark_compile_and_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, bundle = tmp_path / "layer.mlir", tmp_path / "layer.arkbin"
+    source.write_text(layer().mlir)
+    command = ["compile", str(source), "-o", str(bundle), "--target", "hip:gfx942", "--report"]
+    assert main(command) == 0
+    assert re.search(r"kernel +\S+ KiB \(\d+ registers, \d+ scalar ones, ", capsys.readouterr().out)
+    assert main(["run", str(bundle)]) == 1
+    assert f"{bundle}: a program for hip needs" in capsys.readouterr().err
+    assert main(["compile", str(source), "-o", str(bundle), "--target", "hip:gfx000"]) == 1
+    assert "target 'hip:gfx000' is not known: expected one of gfx90a" in capsys.readouterr().err
+
+
+def test_equal_programs_give_equal_bundles(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        ark.compile(layer(), target="hip:gfx942", cache=False).save(tmp_path / name)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_an_architecture_that_lies_about_its_name() -> None:
+    from ark_mlir.targets import Target, resolve
+
+    good = resolve("hip:gfx942")
+    for arch, message in (("gfx1100", "made for gfx9"), ("gfx9zork", "gfx9zork")):
+        machine = Target.parse(good.mlir.replace("gfx942", arch))
+        with pytest.raises(ark.CompileError, match=message):
+            ark.compile(layer(), target=machine)
+
+
+@pytest.mark.parametrize("damage", ["machine", "note", "end", "tag"])
+def test_what_is_no_code_object(damage: str) -> None:
+    image = bytearray(compile_to("hip:gfx942", layer()))
+    note = image.index(b"AMDGPU\0") + 8
+    if damage == "machine":
+        image[18] = 62
+    elif damage == "note":
+        image[note - 12 : note - 8] = bytes(4)
+    elif damage == "end":
+        image[note] = 0x8F
+    else:
+        image[note] = 0xC1
+    with pytest.raises(ark.CompileError, match=r"code object"):
+        read_resources(bytes(image))
