@@ -59,6 +59,10 @@ func.func private @ark_gather() {
   return
 }
 
+func.func private @ark_uniform(%number: i32) -> i32 {
+  return %number : i32
+}
+
 func.func private @ark_back_off() {
   return
 }

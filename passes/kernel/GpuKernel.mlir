@@ -44,6 +44,8 @@ func.func private @ark_now() -> i64
 // A barrier of the CTA, after which what the leader releases includes what the
 // other threads wrote.
 func.func private @ark_gather()
+// A number that is the same for all threads of a warp, and known to be.
+func.func private @ark_uniform(%number: i32) -> i32
 // The leader: what it waits for is not there yet.
 func.func private @ark_back_off()
 // A barrier of the CTA: whether the predicate holds in any of its threads.
@@ -76,10 +78,12 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   %lane_offset = arith.muli %lane, %lane_fields : i64
   %lane_row = llvm.getelementptr %lanes[%lane_offset] : (!llvm.ptr, i64) -> !llvm.ptr, i32
   %first_field = llvm.getelementptr %lane_row[1] : (!llvm.ptr) -> !llvm.ptr, i32
-  %first_i32 = llvm.load %first_field : !llvm.ptr -> i32
+  %first_loaded = llvm.load %first_field : !llvm.ptr -> i32
+  %first_i32 = func.call @ark_uniform(%first_loaded) : (i32) -> i32
   %first = arith.extsi %first_i32 : i32 to i64
   %last_field = llvm.getelementptr %lane_row[2] : (!llvm.ptr) -> !llvm.ptr, i32
-  %last_i32 = llvm.load %last_field : !llvm.ptr -> i32
+  %last_loaded = llvm.load %last_field : !llvm.ptr -> i32
+  %last_i32 = func.call @ark_uniform(%last_loaded) : (i32) -> i32
   %last = arith.extsi %last_i32 : i32 to i64
   func.call @ark_begin_stream(%context, %lane, %iterations) : (!llvm.ptr, i64, i64) -> ()
   cf.br ^iteration(%zero : i64)
@@ -121,12 +125,16 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   %row_offset = arith.muli %index, %instruction_fields : i64
   %row = llvm.getelementptr %instructions[%row_offset] : (!llvm.ptr, i64) -> !llvm.ptr, i32
   %fields = llvm.load %row {alignment = 16 : i64} : !llvm.ptr -> vector<4xi32>
-  %opcode = vector.extract %fields[0] : i32 from vector<4xi32>
-  %a_i32 = vector.extract %fields[1] : i32 from vector<4xi32>
+  %field_0 = vector.extract %fields[0] : i32 from vector<4xi32>
+  %opcode = func.call @ark_uniform(%field_0) : (i32) -> i32
+  %field_1 = vector.extract %fields[1] : i32 from vector<4xi32>
+  %a_i32 = func.call @ark_uniform(%field_1) : (i32) -> i32
   %a = arith.extsi %a_i32 : i32 to i64
-  %b_i32 = vector.extract %fields[2] : i32 from vector<4xi32>
+  %field_2 = vector.extract %fields[2] : i32 from vector<4xi32>
+  %b_i32 = func.call @ark_uniform(%field_2) : (i32) -> i32
   %b = arith.extsi %b_i32 : i32 to i64
-  %c_i32 = vector.extract %fields[3] : i32 from vector<4xi32>
+  %field_3 = vector.extract %fields[3] : i32 from vector<4xi32>
+  %c_i32 = func.call @ark_uniform(%field_3) : (i32) -> i32
   %c = arith.extsi %c_i32 : i32 to i64
   %begin_stamp = arith.muli %index, %two : i64
   func.call @ark_stamp(%context, %record, %begin_stamp) : (!llvm.ptr, i1, i64) -> ()

@@ -83,6 +83,13 @@ func.func private @ark_gather() {
   return
 }
 
+// In a scalar register: what depends on it are scalars and branches, instead of
+// masks of threads.
+func.func private @ark_uniform(%number: i32) -> i32 {
+  %result = rocdl.readfirstlane %number : i32
+  return %result : i32
+}
+
 // 64 clocks in which others have the CU's ports to memory.
 func.func private @ark_back_off() {
   rocdl.s.sleep 1
