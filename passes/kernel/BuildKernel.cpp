@@ -66,6 +66,9 @@ static constexpr KernelText kCudaStream = {
 // What is the same for every program
 //===----------------------------------------------------------------------===//
 
+/// Of texts whose backend has instructions for global memory.
+static constexpr llvm::StringLiteral kMarkGlobal = "ark_mark_global";
+
 static bool isDeclaration(Operation *op) {
   auto function = dyn_cast_or_null<FunctionOpInterface>(op);
   return function && function.isExternal();
@@ -131,8 +134,9 @@ namespace {
 /// that are made of the rows of the table of operands.
 class DispatchBuilder {
 public:
-  DispatchBuilder(func::FuncOp run)
-      : run(run), loc(run.getLoc()), builder(run.getContext()),
+  /// `mark`, if there is one, hands addresses on to bodies.
+  DispatchBuilder(func::FuncOp run, func::FuncOp mark)
+      : run(run), mark(mark), loc(run.getLoc()), builder(run.getContext()),
         converter(run.getContext()),
         pointer(LLVM::LLVMPointerType::get(run.getContext())) {}
 
@@ -145,7 +149,7 @@ private:
   Value makeMemRef(MemRefType type, Value address);
   void buildCase(func::FuncOp body, Block *end);
 
-  func::FuncOp run;
+  func::FuncOp run, mark;
   Location loc;
   OpBuilder builder;
   LLVMTypeConverter converter;
@@ -179,6 +183,8 @@ Value DispatchBuilder::toIndex(Value value) {
 /// A memref on raw memory. Its descriptor disappears again when bodies take
 /// bare pointers.
 Value DispatchBuilder::makeMemRef(MemRefType type, Value address) {
+  if (mark)
+    address = func::CallOp::create(builder, loc, mark, address).getResult(0);
   Value descriptor =
       MemRefDescriptor::fromStaticShape(builder, loc, converter, type, address);
   return UnrealizedConversionCastOp::create(builder, loc, type, descriptor)
@@ -254,7 +260,9 @@ struct BuildKernelPass : ark::impl::BuildKernelPassBase<BuildKernelPass> {
     SmallVector<func::FuncOp> bodies;
     if (failed(lookUpBodies(*kernels.begin(), symbols, bodies)))
       return signalPassFailure();
-    DispatchBuilder(symbols.lookup<func::FuncOp>(abi::kRun)).build(bodies);
+    DispatchBuilder(symbols.lookup<func::FuncOp>(abi::kRun),
+                    symbols.lookup<func::FuncOp>(kMarkGlobal))
+        .build(bodies);
     if (auto pause = symbols.lookup<func::FuncOp>("ark_pause"))
       buildPause(pause);
     buildTraced(symbols.lookup<func::FuncOp>("ark_traced"), trace);

@@ -90,6 +90,18 @@ func.func private @ark_uniform(%number: i32) -> i32 {
   return %result : i32
 }
 
+// The address of a buffer, which ark-build-kernel hands to bodies by way of this:
+// the same for all threads, and in global memory, so that a load has it in
+// scalar registers and need not find out what kind of memory it is.
+func.func private @ark_mark_global(%address: !llvm.ptr) -> !llvm.ptr {
+  // As a number: LLVM would see through a cast there and back.
+  %number = llvm.ptrtoint %address : !llvm.ptr to i64
+  %uniform = rocdl.readfirstlane %number : i64
+  %global = llvm.inttoptr %uniform : i64 to !llvm.ptr<1>
+  %result = llvm.addrspacecast %global : !llvm.ptr<1> to !llvm.ptr
+  return %result : !llvm.ptr
+}
+
 // 64 clocks in which others have the CU's ports to memory.
 func.func private @ark_back_off() {
   rocdl.s.sleep 1

@@ -3,6 +3,7 @@
 # RUN: llvm-readobj --file-header --dyn-syms --notes %t.co | FileCheck %s --check-prefix=OBJECT
 # RUN: llvm-objdump --disassemble --no-show-raw-insn --no-leading-addr %t.co \
 # RUN:   | FileCheck %s --check-prefix=CODE
+# RUN: llvm-objdump --disassemble %t.co | FileCheck %s --check-prefix=SCALARS
 """What could go wrong: atomics whose scope is one CU, a release that does not wait for what it
 releases, code that a driver refuses, or more than one kernel."""
 
@@ -56,3 +57,10 @@ Path(sys.argv[1]).write_bytes(executable.bundle.sections["kernel"])
 # CODE: load_dwordx2 {{.+}} sc1{{.*[[:space:]]+}}s_waitcnt vmcnt(0){{.*[[:space:]]+}}buffer_inv sc1
 # CODE: s_sleep
 # CODE: s_memrealtime
+
+# Only the context's address and its doorbell come by way of the cache of scalars, which no wait
+# empties: nothing changes these while the kernel runs.
+# SCALARS: s_load_dwordx2 s[{{.+}}], s[0:1], 0x0
+# SCALARS: s_load_dwordx2 s[{{.+}}], s[{{.+}}], 0x68
+# SCALARS-NOT: s_load
+# SCALARS-NOT: s_buffer_load

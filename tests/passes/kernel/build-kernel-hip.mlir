@@ -2,7 +2,13 @@
 
 // What all GPUs share is the same text; the leader's primitives say the order and
 // the scope that hand-offs between CUs need.
+// CHECK-LABEL: func.func private @ark_run(
+// CHECK: call @ark_mark_global(
+// CHECK: call @body(
 // CHECK-LABEL: func.func @ark_kernel(%{{.+}}: !llvm.ptr, %{{.+}}: i64) -> i32
+// CHECK: %[[FIELD:.+]] = vector.extract %{{.+}}[0]
+// CHECK-NEXT: %[[OPCODE:.+]] = call @ark_uniform(%[[FIELD]])
+// CHECK: cf.switch %[[OPCODE]]
 // CHECK-LABEL: func.func private @ark_signal
 // CHECK: call @ark_gather
 // CHECK: call @ark_add_release
@@ -37,6 +43,13 @@
 // CHECK-LABEL: func.func private @ark_gather
 // CHECK-NEXT: rocdl.s.waitcnt 3952
 // CHECK-NEXT: gpu.barrier
+// CHECK-LABEL: func.func private @ark_uniform
+// CHECK: rocdl.readfirstlane %{{.+}} : i32
+// What bodies read lies in global memory, at an address for all threads.
+// CHECK-LABEL: func.func private @ark_mark_global
+// CHECK: %[[NUMBER:.+]] = rocdl.readfirstlane %{{.+}} : i64
+// CHECK-NEXT: %[[GLOBAL:.+]] = llvm.inttoptr %[[NUMBER]] : i64 to !llvm.ptr<1>
+// CHECK-NEXT: llvm.addrspacecast %[[GLOBAL]] : !llvm.ptr<1> to !llvm.ptr
 // CHECK-LABEL: func.func private @ark_back_off
 // CHECK: rocdl.s.sleep
 // CHECK-LABEL: func.func private @ark_any
