@@ -184,7 +184,7 @@ def caches(q: ark.Tensor, k: ark.Tensor, v: ark.Tensor, mask: ark.Tensor) -> lis
 
 
 def steps(q: ark.Tensor, k: ark.Tensor, v: ark.Tensor, mask: ark.Tensor) -> list[ark.Tensor]:
-    """No key, one, and what warps share with and without a rest; masks, one of which leaves none."""
+    """No key, one, what warps share with and without a rest; masks, one of which leaves none."""
     lengths = (0, 1, 63, 64, 65, k.shape[-2])
     return [
         *(ark.attention(q, k, v, kv_length=length(keys)) for keys in lengths),
