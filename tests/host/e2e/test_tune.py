@@ -14,7 +14,7 @@ pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
 import ark_mlir as ark
 from ark_mlir.bundle import Opcode, read_bundle
-from ark_mlir.cli import main
+from ark_mlir.cli.main import main
 from ark_mlir.cli.tune import describe
 from ark_mlir.runtime.costs import Costs, TaskCost
 
