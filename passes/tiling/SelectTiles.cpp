@@ -38,8 +38,10 @@ static constexpr double kImbalance = 0.02;
 /// So many rows of 16-bit floats are multiplied by matrix units, which want
 /// large tiles of the other side.
 static constexpr int64_t kLeastMatrixRows = 2;
-/// Shares of such a task may differ by more.
-static constexpr double kMatrixImbalance = 0.04;
+/// Shares of such a task may differ by more; not by as much where tiles are as
+/// wide as the units all the same.
+static constexpr double kMatrixImbalance = 0.06, kWideImbalance = 0.04;
+static constexpr int64_t kLeastWideColumns = 16;
 /// One of so many SMs may have no tile of a product with more rows: tiles of
 /// half the size would read everything twice.
 static constexpr int64_t kIdleShare = 16;
@@ -260,10 +262,11 @@ Tile TileSelector::selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const {
   if (isCPU() && rowsOfTile <= kDotRows) {
     n = selectDotColumns(batches, columns);
   } else if (!isCPU() && rowsOfTile <= kStreamingRows) {
+    bool isMatrix = hasMatrixUnits(lhs.getElementType(), rowsOfTile);
     n = selectStreamingColumns(batches, columns,
-                               hasMatrixUnits(lhs.getElementType(), rowsOfTile)
-                                   ? kMatrixImbalance
-                                   : kImbalance);
+                               isMatrix ? kWideImbalance : kImbalance);
+    if (isMatrix && n < kLeastWideColumns)
+      n = selectStreamingColumns(batches, columns, kMatrixImbalance);
   } else {
     // A tile that is too small rereads its panels too often. On a GPU, whose
     // SMs share the bandwidth, that costs more than SMs that end unevenly,

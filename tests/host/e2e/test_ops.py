@@ -443,8 +443,10 @@ def test_every_op_has_a_case() -> None:
     collectives = {
         "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "send", "recv"
     }  # fmt: skip
-    # test_split_attention.py
-    elsewhere = {"partial_attention", "combine_attention"}
+    # test_split_attention.py, test_split_argmax.py
+    elsewhere = {
+        f"{half}_{op}" for half in ("partial", "combine") for op in ("attention", "argmax")
+    }
     ops = {name.removeprefix("ark.") for name in HANDLERS}
     assert ops - covered - collectives == elsewhere
 

@@ -1,5 +1,6 @@
 // RUN: ark-opt %s --ark-assign-target=target=cuda:sm_90a --ark-select-tiles | FileCheck %s
 // RUN: ark-opt %s --ark-assign-target=target=cpu:16 --ark-select-tiles | FileCheck %s --check-prefix=CPU
+// RUN: ark-opt %s --ark-assign-target=target=cuda:sm_80 --ark-select-tiles | FileCheck %s --check-prefix=A100
 
 // One vCTA makes all rows, which those of both products will repeat; a core would do it for nobody else.
 // CHECK-LABEL: ark.program @fewRows
@@ -95,4 +96,27 @@ ark.program @leftAlone(
     ark.yield %r : tensor<8x8192xbf16>
   }
   ark.return %1, %3, %5, %6, %8, %9, %11 : tensor<20x8192xbf16>, tensor<8x2048xbf16>, tensor<8x8192xbf16>, tensor<8xbf16>, tensor<8x8192xbf16>, tensor<8x48xbf16>, tensor<8x8192xbf16>
+}
+
+// On 132 SMs, tiles of 48 columns have shares that differ by 4 %, and those of 64 by 5 %. On 108, 2048 columns have
+// such shares only in tiles that matrix units would do little with.
+// CHECK-LABEL: ark.program @shares
+// CHECK: ark.group "head"{{.*}}tile = array<i64: 8, 48>
+// CHECK: ark.group "small"{{.*}}tile = array<i64: 8, 16>
+// A100-LABEL: ark.program @shares
+// A100: ark.group "small"{{.*}}tile = array<i64: 8, 4>
+ark.program @shares(
+    %x: tensor<8x2048xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<128256x2048xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"},
+    %v: tensor<2048x2048xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "v"})
+    -> (tensor<8x128256xbf16> {ark.name = "y0"}, tensor<8x2048xbf16> {ark.name = "y1"}) {
+  %0 = ark.group "head" (%a = %x, %b = %w) : (tensor<8x2048xbf16>, tensor<128256x2048xbf16>) -> tensor<8x128256xbf16> {
+    %r = ark.matmul %a, %b {transpose_other} : (tensor<8x2048xbf16>, tensor<128256x2048xbf16>) -> tensor<8x128256xbf16>
+    ark.yield %r : tensor<8x128256xbf16>
+  }
+  %1 = ark.group "small" (%a = %x, %b = %v) : (tensor<8x2048xbf16>, tensor<2048x2048xbf16>) -> tensor<8x2048xbf16> {
+    %r = ark.matmul %a, %b {transpose_other} : (tensor<8x2048xbf16>, tensor<2048x2048xbf16>) -> tensor<8x2048xbf16>
+    ark.yield %r : tensor<8x2048xbf16>
+  }
+  ark.return %0, %1 : tensor<8x128256xbf16>, tensor<8x2048xbf16>
 }
