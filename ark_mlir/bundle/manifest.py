@@ -112,6 +112,8 @@ class Manifest:
     `sections` is None in a program that was just compiled: only a file has offsets.
     `ranks` share the SMs equally, in order; where there are several, the name of a buffer or
     task says its rank: ``rank0/x``.
+    `packets`: bytes of what tasks hand over without a semaphore, the slot after the last buffer's
+    where there are any; zeroed with the semaphores.
     """
 
     producer: str
@@ -124,6 +126,7 @@ class Manifest:
     bodies: tuple[Body, ...]
     semaphores: tuple[Semaphore, ...]
     ranks: int = 1
+    packets: int = 0
     statistics: Mapping[str, int | float] = field(default_factory=dict[str, "int | float"])
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     sections: tuple[Section, ...] | None = None
@@ -178,6 +181,7 @@ class Manifest:
             "bodies": [_members(body) for body in self.bodies],
             "semaphores": [_members(semaphore) for semaphore in self.semaphores],
             **({"ranks": self.ranks} if self.ranks > 1 else {}),
+            **({"packets": self.packets} if self.packets else {}),
             "statistics": _sorted(self.statistics),
             "options": _sorted(self.options),
         }

@@ -76,7 +76,7 @@ def parse_manifest(source: bytes | Mapping[str, Any], where: str) -> Manifest:
 
 
 def _manifest(node: Node) -> Manifest:
-    node.keys(_REQUIRED, frozenset({"ranks", "sections"}))
+    node.keys(_REQUIRED, frozenset({"ranks", "packets", "sections"}))
     node["format"].integer(VERSION, VERSION)
     slots = enumerate(node["buffers"].items(), start=1)
     buffers = tuple(_buffer(item, slot) for slot, item in slots)
@@ -96,6 +96,7 @@ def _manifest(node: Node) -> Manifest:
         bodies=bodies,
         semaphores=node["semaphores"].each(_semaphore),
         ranks=_ranks(node["ranks"], target, buffers) if "ranks" in node else 1,
+        packets=_packets(node["packets"], target) if "packets" in node else 0,
         statistics=_statistics(node["statistics"]),
         options=_options(node["options"]),
         sections=_sections(node["sections"]) if "sections" in node else None,
@@ -112,6 +113,12 @@ def _target(node: Node) -> Target:
         warps=node["warps"].integer(1, INT32_MAX),
         shared_memory=node["shared_memory"].integer(),
     )
+
+
+def _packets(node: Node, target: Target) -> int:
+    if target.backend != "cuda":
+        raise node.error(f"a kernel for {target.backend} has no packets")
+    return node.integer(1, MAX_BYTES)
 
 
 def _entry(node: Node) -> str:

@@ -179,8 +179,10 @@ class _Checks:
         )
 
     def operands(self) -> None:
+        manifest = self._manifest
+        packets = [manifest.packets] if manifest.packets else []
         sizes = np.array(
-            [self._manifest.arena, *(buffer.bytes for buffer in self._manifest.buffers)], np.int64
+            [manifest.arena, *(buffer.bytes for buffer in manifest.buffers), *packets], np.int64
         )
         rows = self._tables.operands
         slots, offsets = rows[:, 0], rows[:, 1]

@@ -223,6 +223,8 @@ def _stage_options(
         result["dump-dir"] = os.path.abspath(dump)
     if stage == "graph" and options.collectives is not None:
         result["collectives"] = options.collectives
+    if stage == "memory" and options.packets:
+        result["packets"] = "true"
     if stage == "scheduling" and (scheduler := _scheduler(options)) is not None:
         result["scheduler"] = scheduler
     if stage == "synchronization" and not options.verify:

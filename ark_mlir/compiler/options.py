@@ -27,6 +27,8 @@ class CompileOptions:
             ``auto``, as None, which goes by size.
         tile: tile shape of the result, by the name of a group or of an op in it:
             ``{"fc1": (32, 64), "matmul": (64, 64)}``; a group's own name goes first.
+        packets: on cuda, hand small activations over as words that carry the iteration, which
+            readers poll, instead of by semaphores.
         trace: make a kernel that can record when each task ran.
         verify: prove the schedule. Off, a wrong schedule is found by wrong results only.
         dump_dir: folder for ``NN-<stage>.mlir`` after each stage; None asks ARK_DUMP_DIR.
@@ -52,6 +54,7 @@ class CompileOptions:
     profile: str | os.PathLike[str] | Costs | None = None
     collectives: str | None = None
     tile: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, "tuple[int, ...]"])
+    packets: bool = False
     trace: bool = False
     verify: bool = True
     # Fields that make no other bundle are not part of its key in the cache.
@@ -67,7 +70,7 @@ class CompileOptions:
     )
 
     def __post_init__(self) -> None:
-        for name in ("trace", "verify", "keep_mlir", "line_info"):
+        for name in ("packets", "trace", "verify", "keep_mlir", "line_info"):
             if not isinstance(getattr(self, name), bool):
                 raise _invalid(name, getattr(self, name), "True or False")
         if not isinstance(self.scheduler, str | None):  # pyright: ignore[reportUnnecessaryIsInstance]

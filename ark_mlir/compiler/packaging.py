@@ -79,7 +79,11 @@ def take_kernel(module: ir.Operation, target: Target, options: CompileOptions) -
         "tasks": [_dictionary(item) for item in _array(kernel, "tasks")],
         "bodies": [_body(item) for item in _array(kernel, "bodies")],
         "semaphores": [_dictionary(item) for item in _array(kernel, "semaphores")],
-        **({"ranks": _plain(kernel.attributes["ranks"])} if "ranks" in kernel.attributes else {}),
+        **{
+            name: _plain(kernel.attributes[name])
+            for name in ("ranks", "packets")
+            if name in kernel.attributes
+        },
         "statistics": _dictionary(kernel.attributes["statistics"]),
         "options": _options(options),
     }
@@ -122,6 +126,8 @@ def _options(options: CompileOptions) -> dict[str, Any]:
         result["scheduler"] = options.scheduler
     if options.collectives is not None:
         result["collectives"] = options.collectives
+    if options.packets:
+        result["packets"] = True
     return result
 
 

@@ -10,6 +10,8 @@ from enum import IntEnum
 
 # One counter per cache line: lanes poll one while others write the next.
 SEMAPHORE_STRIDE = 64
+# A packet of a GPU carries the number of its iteration, counted from one, modulo this.
+PACKET_EPOCHS = 1 << 16
 
 
 class Abort(IntEnum):

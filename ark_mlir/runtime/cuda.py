@@ -207,7 +207,7 @@ class CudaDriver:
         spare.launch = launch
         self._captured.append(spare)
         record, layout = spare.record, kernel.layout
-        record.slots[1:] = launch.addresses
+        record.slots[record.layout.bound] = launch.addresses
         for slot, offset in layout.inputs.items():
             if record.slots[slot] == self.record.device.address + offset:
                 record.slots[slot] = record.device.address + offset
@@ -267,7 +267,7 @@ class CudaDriver:
             self.epoch = 0
         # From here until a good end, whatever happens leaves counters that mean nothing.
         self._dirty = True
-        record.slots[1:] = launch.addresses
+        record.slots[record.layout.bound] = launch.addresses
         trace = 0
         if launch.trace:
             kernel.trace.clear(stream)
@@ -290,7 +290,7 @@ class CudaDriver:
             resident.dismiss(record, _GRACE_SECONDS)
             clear, self.epoch = kernel.semaphores, 0
         self._dirty = True
-        record.slots[1:] = launch.addresses
+        record.slots[record.layout.bound] = launch.addresses
         trace = 0
         if launch.trace:
             # From the host: to zero it on the device would take an SM.

@@ -83,8 +83,12 @@ class CudaKernel:
         return memory
 
     def make_semaphores(self) -> CudaMemory:
-        """A set of semaphores at zero."""
-        return self.memory(max(len(self.bundle.manifest.semaphores), 1) * abi.SEMAPHORE_STRIDE)
+        """A set of semaphores at zero, and packets of no iteration behind them."""
+        return self.memory(self._packets_begin + self.bundle.manifest.packets)
+
+    @property
+    def _packets_begin(self) -> int:
+        return max(len(self.bundle.manifest.semaphores), 1) * abi.SEMAPHORE_STRIDE
 
     def make_record(self, semaphores: CudaMemory) -> LaunchRecord:
         """A launch record that knows all but the run."""
@@ -92,6 +96,8 @@ class CudaKernel:
         self._resources.callback(record.free)
         record.slots[0] = self._arena.address
         record.set(semaphores=semaphores.address)
+        if self.bundle.manifest.packets:
+            record.slots[record.layout.bound.stop] = semaphores.address + self._packets_begin
         record.set(**{name: table.address for name, table in self._tables.items()})
         return record
 

@@ -49,7 +49,9 @@ class RecordLayout:
     def __init__(self, manifest: Manifest, lanes: int) -> None:
         self._end = 0
         self.lanes = lanes
-        self.slot_count = 1 + len(manifest.buffers)
+        # Those that a launch sets, after the arena's and before that of packets.
+        self.bound = slice(1, 1 + len(manifest.buffers))
+        self.slot_count = self.bound.stop + bool(manifest.packets)
         self.context = self._take(ctypes.sizeof(ArkContext))
         self.slots = self._take(8 * self.slot_count)
         self.inputs = self._places(manifest.inputs, _SMALL_INPUT)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..bundle import Opcode
 from ..errors import ArkError, DeviceError, HangError, InvalidUsageError
-from .abi import Abort
+from .abi import PACKET_EPOCHS, Abort
 
 if TYPE_CHECKING:
     from ..bundle import Bundle, Task
@@ -34,8 +34,8 @@ class LaneHangError(HangError):
     def __init__(self, diagnosis: Diagnosis, timeout_ns: int) -> None:
         waiter = diagnosis.waiter
         super().__init__(
-            f"{waiter.place.what} waited more than {timeout_ns / 1e9:g} s for semaphore "
-            f"{waiter.semaphore_name!r}: saw {waiter.seen}, expected {waiter.expected}",
+            f"{waiter.place.what} waited more than {timeout_ns / 1e9:g} s for "
+            f"{waiter.what}: saw {waiter.seen}, expected {waiter.expected}",
             location=waiter.place.location or None,
             op=waiter.place.op or None,
             notes=diagnosis.notes(),
@@ -77,14 +77,25 @@ class Place:
 
 @dataclass(frozen=True)
 class Blocked:
-    """A wait, at `place`, that its semaphore does not satisfy."""
+    """A wait, at `place`, that its semaphore does not satisfy.
+
+    A run that polls for packets is one too. Its `semaphore` is None, its `sender` the task that
+    sends them, and what it saw and expected are their epochs.
+    """
 
     place: Place
     iteration: int
-    semaphore: int
+    semaphore: int | None
     semaphore_name: str
     seen: int
     expected: int
+    sender: int | None = None
+
+    @property
+    def what(self) -> str:
+        """What it waits for, in words."""
+        kind = "semaphore" if self.sender is None else "packets of task"
+        return f"{kind} {self.semaphore_name!r}"
 
 
 @dataclass(frozen=True)
@@ -116,7 +127,7 @@ class Diagnosis:
         others = [other for other in self.blocked if other.place.lane != self.waiter.place.lane]
         for other in others[:_MAX_LANES]:
             notes.append(
-                f"also waiting: {other.place.where}, for {other.semaphore_name!r}: "
+                f"also waiting: {other.place.where}, for {other.what}: "
                 f"saw {other.seen}, expected {other.expected}"
             )
         if len(others) > _MAX_LANES:
@@ -157,7 +168,28 @@ def _plausible(bundle: Bundle, outcome: Outcome) -> bool:
     if not (stop.lane < len(tables.lanes) and stop.instruction < len(tables.instructions)):
         return False
     _, first, last = tables.lanes[stop.lane].tolist()
-    return first <= stop.instruction < last and bool(tables.waits[stop.instruction])
+    if not first <= stop.instruction < last:
+        return False
+    return bool(tables.waits[stop.instruction]) or _sender(bundle, stop.instruction) is not None
+
+
+def _sender(bundle: Bundle, instruction: int) -> int | None:
+    """The first task whose packets a run receives, or None."""
+    tables, manifest = bundle.tables, bundle.manifest
+    code, task, *_ = tables.instructions[instruction].tolist()
+    if code != Opcode.RUN or not manifest.packets:
+        return None
+    slot = 1 + len(manifest.buffers)
+
+    def packets_of(task: int) -> set[int]:
+        begin = int(tables.tasks[task, 1])
+        count = manifest.bodies[manifest.tasks[task].body].operands
+        rows = tables.operands[begin : begin + count].tolist()
+        return {offset for at, offset in rows if at == slot}
+
+    received = packets_of(task)
+    # Who sends is the first to have them as an operand.
+    return next((other for other in range(task) if received & packets_of(other)), None)
 
 
 def diagnose(bundle: Bundle, outcome: Outcome) -> Diagnosis:
@@ -171,9 +203,13 @@ class _Inspector:
         self._tables = bundle.tables
         self._outcome = outcome
         stop = outcome.stop
-        arrivals = int(self._tables.instructions[stop.instruction, 2])
         # Iterations are counted from the first launch on, as the semaphores are.
-        self._iteration = max(stop.expected // arrivals - 1, 0)
+        if self._tables.waits[stop.instruction]:
+            arrivals = int(self._tables.instructions[stop.instruction, 2])
+            self._iteration = max(stop.expected // arrivals - 1, 0)
+        else:
+            ahead = (stop.expected - (outcome.epoch + 1)) % PACKET_EPOCHS
+            self._iteration = outcome.epoch + ahead
 
     def diagnosis(self) -> Diagnosis:
         stop = self._outcome.stop
@@ -184,7 +220,7 @@ class _Inspector:
         chain, cycle, cause = self._root(waiter, positions)
         return Diagnosis(
             waiter,
-            producers=tuple(self._place(index) for index in self._signals_of(waiter.semaphore)),
+            producers=tuple(self._place(index) for index in self._releases_of(waiter)),
             missing=tuple(self._missing(waiter, positions)),
             blocked=tuple(filter(None, positions)),
             chain=tuple(chain),
@@ -195,6 +231,9 @@ class _Inspector:
     # -- places ------------------------------------------------------------------------------
 
     def _blocked_at(self, index: int, iteration: int, seen: int, expected: int) -> Blocked:
+        if (sender := _sender(self._bundle, index)) is not None:
+            name = self._bundle.manifest.tasks[sender].name
+            return Blocked(self._place(index), iteration, None, name, seen, expected, sender)
         semaphore = int(self._tables.instructions[index, 1])
         return Blocked(
             self._place(index),
@@ -227,6 +266,8 @@ class _Inspector:
         after, before = range(index + 1, last), range(index - 1, first - 1, -1)
         order = (*after, *before) if self._tables.waits[index] else (*before, *after)
         codes = self._tables.instructions[:, 0]
+        if codes[index] == Opcode.RUN:
+            return index
         return next((near for near in order if codes[near] == Opcode.RUN), None)
 
     # -- what stood where --------------------------------------------------------------------
@@ -246,15 +287,20 @@ class _Inspector:
                     return self._blocked_at(index, iteration, seen, expected)
         return None
 
-    def _signals_of(self, semaphore: int) -> Iterator[int]:
+    def _releases_of(self, waiter: Blocked) -> Iterator[int]:
+        """The signals that it waits for, or the runs that send what it polls for."""
         rows = self._tables.instructions
-        yield from np.flatnonzero(self._tables.signals & (rows[:, 1] == semaphore)).tolist()
+        if waiter.sender is None:
+            releases = self._tables.signals & (rows[:, 1] == waiter.semaphore)
+        else:
+            releases = (rows[:, 0] == Opcode.RUN) & (rows[:, 1] == waiter.sender)
+        yield from np.flatnonzero(releases).tolist()
 
     def _missing(self, waiter: Blocked, positions: list[Blocked | None]) -> Iterator[Place]:
-        """The signals for `waiter` that have certainly, or else possibly, not been given."""
+        """What `waiter` wants and has certainly, or else possibly, not happened."""
         unsure: list[Place] = []
         found = False
-        for index in self._signals_of(waiter.semaphore):
+        for index in self._releases_of(waiter):
             place = self._place(index)
             at = positions[place.lane]
             if at is None:
@@ -277,18 +323,11 @@ class _Inspector:
                 return chain, False, problem
             missing = next(self._missing(last, positions), None)
             if missing is None:
-                name = repr(last.semaphore_name)
-                return (
-                    chain,
-                    False,
-                    (
-                        f"every lane that signals {name} has passed its signal, and not all "
-                        "arrived: one was lost, or the counter was overwritten"
-                    ),
-                )
+                return chain, False, _lost(last)
             behind = positions[missing.lane]
             if behind is None:
-                return chain, False, f"{missing.where} had not ended, and so not signalled"
+                did = "sent them" if last.sender is not None else "signalled"
+                return chain, False, f"{missing.where} had not ended, and so not {did}"
             if behind in chain:
                 lanes = [str(link.place.lane) for link in chain[chain.index(behind) :]]
                 cycle = " → lane ".join([*lanes, lanes[0]])
@@ -296,14 +335,30 @@ class _Inspector:
             chain.append(behind)
 
     def _unsatisfiable(self, blocked: Blocked) -> str | None:
+        signals = sum(1 for _ in self._releases_of(blocked))
+        if blocked.sender is not None:
+            name = repr(blocked.semaphore_name)
+            return None if signals else f"no lane runs task {name}, which would send packets"
         arrivals = int(self._tables.instructions[blocked.place.instruction, 2])
-        signals = sum(1 for _ in self._signals_of(blocked.semaphore))
         if arrivals <= signals:
             return None
         return (
             f"{blocked.place.where} waits for {arrivals} arrivals at {blocked.semaphore_name!r} "
             f"in each iteration, and the schedule has {signals}"
         )
+
+
+def _lost(blocked: Blocked) -> str:
+    """Why a wait did not end although all has happened that would end it."""
+    if blocked.sender is not None:
+        return (
+            f"every lane that runs task {blocked.semaphore_name!r} has done so, and not all packets "
+            "arrived: one was lost or overwritten"
+        )
+    return (
+        f"every lane that signals {blocked.semaphore_name!r} has passed its signal, and not all "
+        "arrived: one was lost, or the counter was overwritten"
+    )
 
 
 def _op(task: Task | None) -> str:

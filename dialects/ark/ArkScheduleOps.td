@@ -169,6 +169,7 @@ def Ark_KernelOp : Ark_Op<"kernel"> {
     - `lanes`: SM, first and last instruction of every lane, `tensor<Lx3xi32>`.
     - `semaphores`: a dictionary each (`name`, `arrivals`, `handoff`).
     - `ranks`: how many ranks share the SMs equally, where there are several.
+    - `packets`: bytes of packets, the slot after those of `buffers`, if the program has any.
     - `timeline`: predicted start and duration of every instruction in ns, `tensor<Ix2xi64>`.
   }];
   // `program` and not `sym_name`: a kernel is named after its program, whose
@@ -179,7 +180,7 @@ def Ark_KernelOp : Ark_Op<"kernel"> {
                        ElementsAttr:$instructions, ElementsAttr:$lanes,
                        ArrayAttr:$semaphores, ElementsAttr:$timeline,
                        OptionalAttr<DictionaryAttr>:$statistics,
-                       OptionalAttr<I64Attr>:$ranks);
+                       OptionalAttr<I64Attr>:$ranks, OptionalAttr<I64Attr>:$packets);
   let assemblyFormat = "$program attr-dict";
 }
 

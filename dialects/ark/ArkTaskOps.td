@@ -246,6 +246,42 @@ def Ark_ArenaOp : Ark_Op<"arena", [Pure, HasParent<"ProgramOp">]> {
   let hasVerifier = 1;
 }
 
+def Ark_PacketsOp : Ark_Op<"packets", [Pure, HasParent<"ProgramOp">]> {
+  let summary = "The buffer of what is handed over as packets";
+  let description = [{
+    A packet of this kind is a word of 32 bits: a value of 16, and above it the lower half of the
+    epoch in which it was written. Who wants the value polls the word until it has the epoch of
+    its own iteration, and needs no semaphore. In turn it learns nothing else of the sender.
+    Packets are `memref.view`s of this buffer at constant offsets.
+
+    - (packets_c1) it takes at most 2^47 bytes.
+
+    ```mlir
+    %packets = ark.packets : memref<8192xi8>
+    %x = memref.view %packets[%c0][] : memref<8192xi8> to memref<1x2048xi32>
+    ```
+  }];
+  let results = (outs StaticShapeMemRefOf<[I8]>:$result);
+  let assemblyFormat = "attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def Ark_ReceivePacketsOp : Ark_Op<"receive_packets", [
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "Waits for packets of this iteration and stores their values";
+  let description = [{
+    - (receive_packets_c1) both buffers have one shape, which is static; packets have 32 bits,
+      and values 16.
+
+    ```mlir
+    ark.receive_packets %x to %values : memref<1x2048xi32> to memref<1x2048xbf16>
+    ```
+  }];
+  let arguments = (ins MemRefOf<[I32]>:$packets, MemRefOf<[BF16, F16]>:$values);
+  let assemblyFormat = "$packets `to` $values attr-dict `:` type($packets) `to` type($values)";
+  let hasVerifier = 1;
+}
+
 def Ark_CheckIndexOp : Ark_Op<"check_index"> {
   let summary = "An index inside of [0, bound), or an error that the run reports";
   let description = [{

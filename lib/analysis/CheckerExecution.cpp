@@ -8,7 +8,7 @@ using namespace mlir;
 using namespace mlir::ark;
 using namespace mlir::ark::checker;
 
-Execution::Execution(ScheduleOp schedule) {
+Execution::Execution(ScheduleOp schedule) : schedule(schedule) {
   for (auto semaphore : schedule.getBody().getOps<SemaphoreOp>()) {
     semaphoreNumbers.try_emplace(semaphore.getSymName(), semaphores.size());
     semaphores.push_back(
@@ -89,8 +89,20 @@ void Execution::acquire(unsigned lane, const Semaphore &semaphore) {
   epochs[lane].push_back({next[lane], number});
 }
 
+/// A run that has not happened and sends packets to the one at which a lane is.
+std::optional<ItemRef> Execution::findMissingSender(unsigned lane) const {
+  return senders.findMissing(
+      {lane, next[lane]}, [&](ItemRef sender) { return hasHappened(sender); });
+}
+
 /// Takes one item; false where the lane has to wait.
 bool Execution::step(unsigned lane) {
+  if (isa<RunOp>(lanes[lane].items[next[lane]])) {
+    std::optional<ItemRef> missing = findMissingSender(lane);
+    if (missing)
+      receivers[*missing].push_back(lane);
+    return !missing;
+  }
   bool signals, waits;
   Semaphore *semaphore =
       getSemaphore(lanes[lane].items[next[lane]], signals, waits);
@@ -111,12 +123,19 @@ bool Execution::step(unsigned lane) {
 }
 
 LogicalResult Execution::run() {
+  FailureOr<PacketSenders> found =
+      PacketSenders::compute(ExpandedSchedule(schedule));
+  if (failed(found))
+    return failure();
+  senders = std::move(*found);
   for (unsigned lane = 0; lane < lanes.size(); ++lane)
     ready.push_back(lane);
   while (!ready.empty()) {
     unsigned lane = ready.pop_back_val();
     while (isStuck(lane) && step(lane))
-      ++next[lane];
+      if (auto waiting = receivers.find({lane, next[lane]++});
+          waiting != receivers.end())
+        ready.append(waiting->second);
   }
   for (unsigned lane = 0; lane < lanes.size(); ++lane)
     if (isStuck(lane))
@@ -128,9 +147,8 @@ LogicalResult Execution::run() {
 // Deadlocks
 //===----------------------------------------------------------------------===//
 
-/// The lane and item of a signal that has not been given.
-std::optional<std::pair<unsigned, unsigned>>
-Execution::findMissingSignal(StringRef semaphore) const {
+/// A signal that has not been given.
+std::optional<ItemRef> Execution::findMissingSignal(StringRef semaphore) const {
   for (unsigned lane = 0; lane < lanes.size(); ++lane)
     for (unsigned item = next[lane]; item < lanes[lane].items.size(); ++item) {
       Operation *op = lanes[lane].items[item];
@@ -139,7 +157,7 @@ Execution::findMissingSignal(StringRef semaphore) const {
       bool given = item == next[lane] && arrived[lane];
       if ((signal && signal.getSemaphore() == semaphore) ||
           (barrier && barrier.getSemaphore() == semaphore && !given))
-        return std::make_pair(lane, item);
+        return ItemRef{lane, item};
     }
   return std::nullopt;
 }
@@ -148,59 +166,79 @@ static StringRef getSemaphoreName(Operation *item) {
   return cast<FlatSymbolRefAttr>(item->getAttr("semaphore")).getValue();
 }
 
+static std::string describeVctas(RunOp run, int64_t sm) {
+  auto [begin, end] = run.getRangeOn(sm);
+  return ("vCTAs [" + Twine(begin) + ", " + Twine(end) + ") of '" +
+          run.getTask() + "'")
+      .str();
+}
+
 /// The run of a lane next to an item, in text; before it or after it.
 static std::string describeRun(const Lane &lane, unsigned item, bool after) {
   for (int64_t i = item; i >= 0 && i < int64_t(lane.items.size());
        i += after ? 1 : -1)
-    if (auto run = dyn_cast<RunOp>(lane.items[i])) {
-      auto [begin, end] = run.getRangeOn(lane.sm);
-      return (Twine(after ? "before" : "after") + " it runs vCTAs [" +
-              Twine(begin) + ", " + Twine(end) + ") of '" + run.getTask() + "'")
+    if (auto run = dyn_cast<RunOp>(lane.items[i]))
+      return (Twine(after ? "before" : "after") + " it runs " +
+              describeVctas(run, lane.sm))
           .str();
-    }
   return after ? "at its end" : "at its start";
+}
+
+/// What a stuck lane waits for, in text.
+std::string Execution::describeWait(unsigned lane) const {
+  Operation *item = lanes[lane].items[next[lane]];
+  std::string what = isa<RunOp>(item)
+                         ? "packets"
+                         : ("'@" + getSemaphoreName(item) + "'").str();
+  return ("SM " + Twine(lanes[lane].sm) + " waits for " + what + " " +
+          describeRun(lanes[lane], next[lane], /*after=*/true))
+      .str();
+}
+
+/// How a lane would end the wait of another one, in text.
+static std::string describeRelease(const Lane &lane, unsigned item) {
+  Operation *op = lane.items[item];
+  std::string sm = ("SM " + Twine(lane.sm)).str();
+  if (auto run = dyn_cast<RunOp>(op))
+    return sm + " sends them when it runs " + describeVctas(run, lane.sm);
+  return (sm + " signals '@" + getSemaphoreName(op) + "' " +
+          describeRun(lane, item, /*after=*/false))
+      .str();
 }
 
 /// Follows what stuck lanes wait for until a lane comes up again.
 LogicalResult Execution::reportDeadlock() {
   struct Wait {
-    unsigned lane, signalLane, signalItem;
+    unsigned lane;
+    ItemRef release;
   };
   SmallVector<Wait> path;
   unsigned lane = 0;
   while (!isStuck(lane))
     ++lane;
   while (llvm::none_of(path, [&](Wait wait) { return wait.lane == lane; })) {
-    StringRef name = getSemaphoreName(lanes[lane].items[next[lane]]);
-    auto missing = findMissingSignal(name);
+    Operation *item = lanes[lane].items[next[lane]];
+    auto missing = isa<RunOp>(item) ? findMissingSender(lane)
+                                    : findMissingSignal(getSemaphoreName(item));
     if (!missing)
-      return lanes[lane].items[next[lane]]->emitOpError("waits for '@")
-             << name << "', which lacks arrivals that no lane gives (deadlock)";
-    path.push_back({lane, missing->first, missing->second});
-    lane = missing->first;
+      return item->emitOpError("waits for '@")
+             << getSemaphoreName(item)
+             << "', which lacks arrivals that no lane gives (deadlock)";
+    path.push_back({lane, *missing});
+    lane = missing->lane;
   }
   path.erase(path.begin(),
              llvm::find_if(path, [&](Wait wait) { return wait.lane == lane; }));
 
-  auto describeWait = [&](unsigned lane) {
-    return ("SM " + Twine(lanes[lane].sm) + " waits for '@" +
-            getSemaphoreName(lanes[lane].items[next[lane]]) + "' " +
-            describeRun(lanes[lane], next[lane], /*after=*/true))
-        .str();
-  };
   Operation *first = lanes[path.front().lane].items[next[path.front().lane]];
   InFlightDiagnostic diagnostic = first->emitOpError("never ends (deadlock): ")
                                   << describeWait(path.front().lane);
   for (Wait wait : path) {
-    Operation *item = lanes[wait.signalLane].items[wait.signalItem];
-    diagnostic.attachNote(item->getLoc())
-        << "SM " << lanes[wait.signalLane].sm << " signals '@"
-        << getSemaphoreName(item) << "' "
-        << describeRun(lanes[wait.signalLane], wait.signalItem,
-                       /*after=*/false);
-    Operation *blocked = lanes[wait.signalLane].items[next[wait.signalLane]];
-    diagnostic.attachNote(blocked->getLoc())
-        << "but before that, " << describeWait(wait.signalLane);
+    const Lane &releasing = lanes[wait.release.lane];
+    diagnostic.attachNote(releasing.items[wait.release.item]->getLoc())
+        << describeRelease(releasing, wait.release.item);
+    diagnostic.attachNote(releasing.items[next[wait.release.lane]]->getLoc())
+        << "but before that, " << describeWait(wait.release.lane);
   }
   return diagnostic;
 }

@@ -7,7 +7,9 @@
 #ifndef ARK_LIB_ANALYSIS_CHECKEREXECUTION_H
 #define ARK_LIB_ANALYSIS_CHECKEREXECUTION_H
 
-#include "dialects/ark/ArkOps.h"
+#include "lib/analysis/PacketSenders.h"
+
+#include <map>
 
 namespace mlir::ark::checker {
 
@@ -26,9 +28,10 @@ struct Place {
 };
 
 /// One iteration of a schedule under all-join semantics: a wait goes on when
-/// all signals of its semaphore were given. As no wait ever un-becomes ready,
-/// all interleavings get equally far and one of them tells of all; and what a
-/// lane knows at an item is the same in all of them.
+/// all signals of its semaphore were given, and a run that receives packets
+/// when all runs that send them have happened. As no wait ever un-becomes
+/// ready, all interleavings get equally far and one of them tells of all; and
+/// what a lane knows at an item is the same in all of them.
 class Execution {
 public:
   explicit Execution(ScheduleOp schedule);
@@ -59,16 +62,20 @@ private:
   };
 
   Semaphore *getSemaphore(Operation *item, bool &signals, bool &waits);
+  bool hasHappened(ItemRef item) const { return next[item.lane] > item.item; }
+  std::optional<ItemRef> findMissingSender(unsigned lane) const;
   bool step(unsigned lane);
   void signal(unsigned lane, Semaphore &semaphore);
   void acquire(unsigned lane, const Semaphore &semaphore);
   bool isStuck(unsigned lane) const {
     return next[lane] < lanes[lane].items.size();
   }
-  std::optional<std::pair<unsigned, unsigned>>
-  findMissingSignal(StringRef semaphore) const;
+  std::optional<ItemRef> findMissingSignal(StringRef semaphore) const;
+  std::string describeWait(unsigned lane) const;
   LogicalResult reportDeadlock();
 
+  ScheduleOp schedule;
+  PacketSenders senders;
   std::vector<std::vector<Operation *>> itemsOfOp;
   std::vector<Lane> lanes;
   std::vector<Semaphore> semaphores;
@@ -80,6 +87,8 @@ private:
   /// Lanes that have signalled at the barrier at which they stand.
   std::vector<bool> arrived;
   SmallVector<unsigned> ready;
+  /// Lanes that want packets which an item sends.
+  std::map<ItemRef, SmallVector<unsigned>> receivers;
 };
 
 } // namespace mlir::ark::checker

@@ -189,6 +189,10 @@ double CostModel::getHandoffNs(int64_t arrivals) const {
   return predictHandoffNs(target, arrivals);
 }
 
+/// One store and one load, where a signal comes after what it tells of and
+/// before it is read.
+double CostModel::getPacketNs() const { return target.getHandoff() / 2.0; }
+
 double CostModel::getSignalNs() const {
   // The lane does not wait for its signal to be seen, only for it to leave.
   return target.getHandoff() / 4.0;

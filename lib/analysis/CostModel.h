@@ -49,6 +49,8 @@ public:
 
   /// From the last of `arrivals` signals until a waiter goes on.
   double getHandoffNs(int64_t arrivals) const;
+  /// From the end of a run to the beginning of one that receives its packets.
+  double getPacketNs() const;
   /// What one signal costs the lane that gives it.
   double getSignalNs() const;
   double getBarrierNs() const { return target.getBarrier(); }

@@ -144,7 +144,8 @@ void DependenceBuilder::add(unsigned producer, unsigned consumer, Hazard hazard,
         << result.tasks[from.task].getName()
         << "' is not exact: the regions have too many pieces";
   result.dependences.push_back({from.task, to.task, from.operand, to.operand,
-                                hazard, std::move(relation)});
+                                hazard, isPackets(from.view.root),
+                                std::move(relation)});
 }
 
 /// Dependences between vCTAs of one task, which is rare: regions of a task that

@@ -42,6 +42,8 @@ struct Dependence {
   unsigned producer, consumer;
   unsigned producerOperand, consumerOperand;
   Hazard hazard;
+  /// Whether what is read tells by itself that it is there.
+  bool byPackets;
   /// Shared by all pairs of operands with the same structure.
   std::shared_ptr<const Relation> relation;
 };

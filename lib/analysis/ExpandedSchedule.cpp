@@ -62,7 +62,8 @@ ExpandedSchedule::ExpandedSchedule(ScheduleOp schedule) : op(schedule) {
 //===----------------------------------------------------------------------===//
 
 RunDependences::RunDependences(const ExpandedSchedule &schedule,
-                               const Dependences &dependences) {
+                               const Dependences &dependences, Carrier carrier)
+    : carrier(carrier) {
   collectRuns(schedule, dependences.getTasks().size());
   for (const Dependence &dependence : dependences.getAll())
     itemsOfSet.emplace_back(dependence.relation->sets.size(), -1);
@@ -140,6 +141,9 @@ void RunDependences::addNeeds(ItemRef run, const LaneItem &item,
   SmallVectorImpl<Need> &ofRun = needs[run.lane][run.item];
   ArrayRef<Dependence> incoming = dependences.getIncoming(item.index);
   for (const Dependence &dependence : incoming) {
+    if (carrier != Carrier::Any &&
+        dependence.byPackets != (carrier == Carrier::Packets))
+      continue;
     std::vector<int64_t> &known =
         itemsOfSet[&dependence - dependences.getAll().data()];
     // Neighbouring vCTAs mostly need the same producers.

@@ -67,8 +67,12 @@ public:
     unsigned producer, items;
   };
 
+  /// All dependences, or those that packets carry, or the others.
+  enum class Carrier { Any, Packets, Semaphores };
+
   RunDependences(const ExpandedSchedule &schedule,
-                 const Dependences &dependences);
+                 const Dependences &dependences,
+                 Carrier carrier = Carrier::Any);
 
   /// Needs of a run, by ascending producer.
   ArrayRef<Need> getNeeds(ItemRef run) const {
@@ -91,6 +95,7 @@ private:
   void addNeeds(ItemRef run, const LaneItem &item,
                 const Dependences &dependences);
 
+  Carrier carrier;
   std::vector<std::vector<SmallVector<Need, 2>>> needs;
   std::vector<SmallVector<ItemRef, 0>> items;
   /// By ascending vCTA.

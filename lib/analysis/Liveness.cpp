@@ -72,6 +72,10 @@ FailureOr<Liveness> Liveness::compute(ProgramOp program) {
       FailureOr<BufferView> view = resolveBufferView(operand);
       if (failed(view))
         return failure();
+      // Packets have bytes of their own, and who received one knows nothing
+      // of what else its sender did.
+      if (isPackets(view->root))
+        continue;
       Access access = getAccess(index, task, position, *view);
       accesses[view->buffer].push_back(access);
     }

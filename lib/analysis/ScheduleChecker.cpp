@@ -92,7 +92,8 @@ private:
   LogicalResult reportHazard(StringRef hazard, const Buffer &buffer,
                              const CellPartition &partition, uint32_t cell,
                              Visit before, Visit after);
-  LogicalResult reportUnwritten(const CellPartition &partition, uint32_t cell,
+  LogicalResult reportUnwritten(const Buffer &buffer,
+                                const CellPartition &partition, uint32_t cell,
                                 Visit visit);
 
   ScheduleOp schedule;
@@ -177,7 +178,8 @@ FailureOr<ScheduleProof> RaceChecker::run() {
   proof.vctas = places.size();
   for (auto &[root, buffer] : buffers)
     // Nobody writes parameters: nothing to order.
-    if ((buffer.isWritten || isArena(root)) && failed(checkBuffer(buffer)))
+    if ((buffer.isWritten || isArena(root) || isPackets(root)) &&
+        failed(checkBuffer(buffer)))
       return failure();
   return proof;
 }
@@ -248,9 +250,12 @@ LogicalResult RaceChecker::read(const Buffer &buffer,
                                 const CellPartition &partition, uint32_t number,
                                 Visit visit) {
   Cell &cell = cells[number];
+  // That packets are there when they are read is a matter of the execution.
+  if (isPackets(buffer.root) && cell.lastWrite.vcta != kNone)
+    return success();
   if (cell.lastWrite.vcta == kNone) {
-    if (isArena(buffer.root))
-      return reportUnwritten(partition, number, visit);
+    if (isArena(buffer.root) || isPackets(buffer.root))
+      return reportUnwritten(buffer, partition, number, visit);
   } else if (!isOrdered(cell.lastWrite.vcta, visit.vcta)) {
     return reportHazard("RAW", buffer, partition, number, cell.lastWrite,
                         visit);
@@ -279,6 +284,9 @@ LogicalResult RaceChecker::write(const Buffer &buffer,
                                  const CellPartition &partition,
                                  uint32_t number, Visit visit) {
   Cell &cell = cells[number];
+  if (isPackets(buffer.root) && cell.lastWrite.vcta != kNone)
+    return reportHazard("WAW", buffer, partition, number, cell.lastWrite,
+                        visit);
   for (Visit read : cell.reads)
     if (!isOrdered(read.vcta, visit.vcta))
       return reportHazard("WAR", buffer, partition, number, read, visit);
@@ -287,7 +295,7 @@ LogicalResult RaceChecker::write(const Buffer &buffer,
       return reportHazard("WAW", buffer, partition, number, cell.lastWrite,
                           visit);
   } else if (isArena(buffer.root) && isUpdate(visit)) {
-    return reportUnwritten(partition, number, visit);
+    return reportUnwritten(buffer, partition, number, visit);
   }
   cell.lastWrite = visit;
   cell.reads.clear();
@@ -314,7 +322,7 @@ std::string RaceChecker::describe(Visit visit) const {
 static std::string describeRoot(Value root) {
   auto argument = dyn_cast<BlockArgument>(root);
   if (!argument)
-    return "the arena";
+    return isPackets(root) ? "the packets" : "the arena";
   auto program = cast<ProgramOp>(argument.getOwner()->getParentOp());
   return ("'" + program.getArgumentName(argument.getArgNumber()) + "'").str();
 }
@@ -357,7 +365,8 @@ LogicalResult RaceChecker::reportHazard(StringRef hazard, const Buffer &buffer,
   return diagnostic;
 }
 
-LogicalResult RaceChecker::reportUnwritten(const CellPartition &partition,
+LogicalResult RaceChecker::reportUnwritten(const Buffer &buffer,
+                                           const CellPartition &partition,
                                            uint32_t cell, Visit visit) {
   const Place &place = places[visit.vcta];
   Operation *run = execution.getLanes()[place.lane].items[place.item];
@@ -365,7 +374,8 @@ LogicalResult RaceChecker::reportUnwritten(const CellPartition &partition,
   InFlightDiagnostic diagnostic = run->emitOpError()
                                   << describe(visit) << " reads "
                                   << describeBytes(partition.getBytes(cell))
-                                  << " of the arena, which no task has written";
+                                  << " of " << describeRoot(buffer.root)
+                                  << ", which no task has written";
   diagnostic.attachNote(task.getLoc())
       << "operand " << visit.operand << " of '" << task.getName()
       << "', region " << task.getRegion(visit.operand);

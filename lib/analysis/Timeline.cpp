@@ -1,8 +1,11 @@
 //===- Timeline.cpp - When every item of a schedule runs ------------------===//
 
 #include "lib/analysis/Timeline.h"
+#include "lib/analysis/PacketSenders.h"
 
 #include "llvm/ADT/STLExtras.h"
+
+#include <map>
 
 using namespace mlir;
 using namespace mlir::ark;
@@ -35,11 +38,14 @@ static Timeline makeTimeline(const ExpandedSchedule &schedule) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Runs every lane until it waits, and on when the semaphore is complete.
+/// Runs every lane until it waits, and on when the semaphore is complete or the
+/// packets are there.
 class SemaphoreSimulation {
 public:
-  SemaphoreSimulation(const ExpandedSchedule &schedule, const CostModel &costs)
-      : schedule(schedule), costs(costs), timeline(makeTimeline(schedule)),
+  SemaphoreSimulation(const ExpandedSchedule &schedule,
+                      const PacketSenders &senders, const CostModel &costs)
+      : schedule(schedule), senders(senders), costs(costs),
+        timeline(makeTimeline(schedule)),
         semaphores(schedule.semaphores.size()), lanes(schedule.lanes.size()) {}
 
   FailureOr<Timeline> run() {
@@ -48,8 +54,11 @@ public:
     while (!ready.empty()) {
       unsigned lane = ready.pop_back_val();
       ArrayRef<LaneItem> items = schedule.lanes[lane].items;
-      while (lanes[lane].next < items.size() && step(lane, items))
-        ++lanes[lane].next;
+      while (lanes[lane].next < items.size() && step(lane, items)) {
+        ItemRef done = {lane, lanes[lane].next++};
+        if (auto found = receivers.find(done); found != receivers.end())
+          ready.append(found->second);
+      }
     }
     for (auto [lane, state] : llvm::zip(schedule.lanes, lanes))
       if (state.next < lane.items.size())
@@ -73,16 +82,38 @@ private:
   };
 
   bool step(unsigned lane, ArrayRef<LaneItem> items);
+  bool receive(ItemRef run);
   void enter(const LaneItem &item, ItemRef ref, Timeline::Item &times);
 
   const ExpandedSchedule &schedule;
+  const PacketSenders &senders;
   const CostModel &costs;
   Timeline timeline;
   std::vector<Semaphore> semaphores;
   std::vector<Lane> lanes;
+  /// Lanes that want packets which an item sends.
+  std::map<ItemRef, SmallVector<unsigned>> receivers;
   SmallVector<unsigned> ready;
 };
 } // namespace
+
+/// False when packets of a run are missing. When they are not, the lane is at
+/// the time at which they are there.
+bool SemaphoreSimulation::receive(ItemRef run) {
+  if (std::optional<ItemRef> missing =
+          senders.findMissing(run, [&](ItemRef sender) {
+            return lanes[sender.lane].next > sender.item;
+          })) {
+    receivers[*missing].push_back(run.lane);
+    return false;
+  }
+  double &now = lanes[run.lane].now;
+  senders.forEach(run, [&](ItemRef sender) {
+    if (sender.lane != run.lane)
+      now = std::max(now, timeline.at(sender).getEnd() + costs.getPacketNs());
+  });
+  return true;
+}
 
 void SemaphoreSimulation::enter(const LaneItem &item, ItemRef ref,
                                 Timeline::Item &times) {
@@ -109,6 +140,8 @@ bool SemaphoreSimulation::step(unsigned lane, ArrayRef<LaneItem> items) {
   Lane &state = lanes[lane];
   const LaneItem &item = items[state.next];
   Timeline::Item &times = timeline.lanes[lane][state.next];
+  if (item.isRun() && !receive({lane, state.next}))
+    return false;
   if (!state.entered)
     enter(item, {lane, state.next}, times);
   state.entered = true;
@@ -132,7 +165,10 @@ FailureOr<Timeline> mlir::ark::computeTimeline(ScheduleOp schedule) {
   auto program = cast<ProgramOp>(schedule->getParentOp());
   CostModel costs(program, schedule.getSms());
   ExpandedSchedule expanded(schedule);
-  return SemaphoreSimulation(expanded, costs).run();
+  FailureOr<PacketSenders> senders = PacketSenders::compute(expanded);
+  if (failed(senders))
+    return failure();
+  return SemaphoreSimulation(expanded, *senders, costs).run();
 }
 
 //===----------------------------------------------------------------------===//

@@ -108,7 +108,11 @@ static Value getViewedOperand(Operation *op) {
 static bool isRoot(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value))
     return isa<ProgramOp>(argument.getOwner()->getParentOp());
-  return isa<ArenaOp, memref::AllocOp>(value.getDefiningOp());
+  return isa<ArenaOp, PacketsOp, memref::AllocOp>(value.getDefiningOp());
+}
+
+bool mlir::ark::isPackets(Value root) {
+  return isa_and_nonnull<PacketsOp>(root.getDefiningOp());
 }
 
 /// What a `memref.view` adds to the address of its source, in bytes.

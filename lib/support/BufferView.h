@@ -55,6 +55,9 @@ LogicalResult getStridesAndOffset(MemRefType type,
                                   SmallVectorImpl<int64_t> &strides,
                                   int64_t &offset);
 
+/// Whether a root is the buffer of packets, which order nothing but themselves.
+bool isPackets(Value root);
+
 /// Follows a memref to its root, through `memref.view` at constant offset and
 /// `memref.reinterpret_cast`, `subview`, `expand_shape`, `collapse_shape`,
 /// `transpose` and `cast` of static layout. Where it cannot, fails with an

@@ -53,6 +53,10 @@ static constexpr KernelText kCudaKernel = {
     "CudaKernel.mlir",
 #include "passes/kernel/CudaKernel.mlir.inc"
 };
+static constexpr KernelText kCudaPackets = {
+    "CudaPackets.mlir",
+#include "passes/kernel/CudaPackets.mlir.inc"
+};
 static constexpr KernelText kCudaRing = {
     "CudaRing.mlir",
 #include "passes/kernel/CudaRing.mlir.inc"
@@ -275,7 +279,8 @@ struct BuildKernelPass : ark::impl::BuildKernelPassBase<BuildKernelPass> {
     case Backend::CPU:
       return {kCpuKernel};
     case Backend::CUDA:
-      return {kGpuResident, kGpuKernel, kCudaStream, kCudaRing, kCudaKernel};
+      return {kGpuResident, kCudaPackets, kGpuKernel,
+              kCudaStream,  kCudaRing,    kCudaKernel};
     case Backend::HIP:
       return {kGpuResident, kGpuKernel, kHipKernel};
     }

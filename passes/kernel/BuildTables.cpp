@@ -51,6 +51,7 @@ private:
   DictionaryAttr getStatistics();
   IntegerAttr getRanks();
   int64_t getArenaBytes();
+  IntegerAttr getPacketBytes();
 
   template <typename T>
   DenseElementsAttr getTable(ArrayRef<T> values, int64_t columns) {
@@ -105,7 +106,7 @@ static DenseElementsAttr getBytes(DenseElementsAttr value) {
   return DenseElementsAttr::get(type, ArrayRef<int8_t>(bytes));
 }
 
-/// Slots 1 and up: the arguments in order.
+/// Slots 1 and up: the arguments in order, then the packets.
 void TableBuilder::addBuffers() {
   for (auto arena : program.getBody().getOps<ArenaOp>())
     slots[arena] = kArenaSlot;
@@ -134,6 +135,8 @@ void TableBuilder::addBuffers() {
       entry.push_back(builder.getNamedAttr("data", getBytes(value)));
     buffers.push_back(builder.getDictionaryAttr(entry));
   }
+  for (auto packets : program.getBody().getOps<PacketsOp>())
+    slots[packets] = buffers.size() + 1;
 }
 
 /// Finds the last task that writes the state with `ark.stop`. It has one vCTA,
@@ -214,7 +217,7 @@ LogicalResult TableBuilder::addTask(TaskOp task) {
     auto slot = slots.find(view->root);
     if (slot == slots.end())
       return task.emitOpError("works on a buffer that is neither an argument "
-                              "nor part of the arena");
+                              "nor part of the arena or the packets");
     operands.push_back(slot->second);
     operands.push_back(view->byteOffset);
   }
@@ -408,6 +411,12 @@ IntegerAttr TableBuilder::getRanks() {
   return ranks > 1 ? builder.getI64IntegerAttr(ranks) : IntegerAttr();
 }
 
+IntegerAttr TableBuilder::getPacketBytes() {
+  for (auto packets : program.getBody().getOps<PacketsOp>())
+    return builder.getI64IntegerAttr(getBufferBytes(packets.getType()));
+  return IntegerAttr();
+}
+
 FailureOr<KernelOp> TableBuilder::build() {
   addBuffers();
   if (failed(findStop()) || failed(addTasks()))
@@ -427,7 +436,7 @@ FailureOr<KernelOp> TableBuilder::build() {
       getTable<int64_t>(operands, 2), getTable<int32_t>(taskTable, 2),
       getTable<int32_t>(instructions, 4), getTable<int32_t>(lanes, 3),
       builder.getArrayAttr(semaphores), getTable<int64_t>(timeline, 2),
-      getStatistics(), getRanks());
+      getStatistics(), getRanks(), getPacketBytes());
 }
 
 namespace {

@@ -25,6 +25,7 @@
 //   8  waits of the lane that have begun
 //   9  iterations that it asks for, beyond the present one
 //  10  bytes of the next piece; 12 and 13, its address
+//  14  clock when it asked last while it polled for packets
 
 // Of the rings in shared memory: what warps know, the barrier of every slot,
 // the lane's segments, slots.

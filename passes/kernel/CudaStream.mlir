@@ -193,6 +193,12 @@ func.func private @ark_stream_close(%read: i32, %asked: i32, %ask_row: i32, %ahe
 
 ^leave:
   func.call @ark_stream_leave() : () -> ()
+  // Memory would be idle until the next wait.
+  %can = func.call @ark_stream_can_ask() : () -> i1
+  cf.cond_br %can, ^ask, ^finish
+
+^ask:
+  func.call @ark_stream_ask() : () -> ()
   cf.br ^finish
 
 ^finish:
@@ -386,6 +392,29 @@ func.func private @ark_stream_idle() {
   func.call @ark_stream_ask() : () -> ()
   %next_due = arith.addi %due, %round : i32
   cf.br ^look(%next_due : i32)
+
+^finish:
+  return
+}
+
+// By the first thread of a warp that polls for packets: as above.
+func.func private @ark_stream_poll() {
+  %warps = arith.constant 16 : i32
+  %last_field = arith.constant 14 : i32
+  %now = nvvm.read.ptx.sreg.clock : i32
+  %last = func.call @ark_stream_get(%last_field) : (i32) -> i32
+  %passed = arith.subi %now, %last : i32
+  %pace = func.call @ark_stream_pace() : () -> i32
+  %round = arith.muli %pace, %warps : i32
+  %is_due = arith.cmpi uge, %passed, %round : i32
+  %can = func.call @ark_stream_can_ask() : () -> i1
+  %asks = arith.andi %is_due, %can : i1
+  cf.cond_br %asks, ^ask, ^finish
+
+^ask:
+  func.call @ark_stream_ask() : () -> ()
+  func.call @ark_stream_set(%last_field, %now) : (i32, i32) -> ()
+  cf.br ^finish
 
 ^finish:
   return

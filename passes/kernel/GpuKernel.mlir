@@ -28,6 +28,15 @@ func.func private @ark_idle() {
   return
 }
 
+// Hooks of what polls by itself, by all threads: an iteration begins, before a
+// barrier; a run begins.
+func.func private @ark_begin_iteration(%context: !llvm.ptr, %lane: i64, %round: i64) {
+  return
+}
+func.func private @ark_begin_run(%instruction: i64) {
+  return
+}
+
 // Runs vCTAs [begin, end) of a task.
 func.func private @ark_run(%context: !llvm.ptr, %task: i64, %begin: i64, %end: i64)
 // Whether this kernel can record when its instructions ran.
@@ -103,6 +112,9 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   cf.cond_br %goes_on, ^check, ^finish(%good : i32)
 
 ^check:
+  // Arrivals of a semaphore by the end of this iteration, per arrival.
+  %round = arith.addi %epoch, %next_iteration : i64
+  func.call @ark_begin_iteration(%context, %lane, %round) : (!llvm.ptr, i64, i64) -> ()
   // Threads may see different words here, and must go the same way.
   %abort = func.call @ark_load_relaxed(%report) : (!llvm.ptr) -> i64
   %sees_abort = arith.cmpi ne, %abort, %zero : i64
@@ -111,8 +123,6 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   cf.cond_br %aborted, ^finish(%abort_code : i32), ^begin
 
 ^begin:
-  // Arrivals of a semaphore by the end of this iteration, per arrival.
-  %round = arith.addi %epoch, %next_iteration : i64
   // Every iteration writes over what the one before recorded: any may be the last.
   %record = func.call @ark_traced() : () -> i1
   cf.br ^instruction(%first : i64)
@@ -149,6 +159,7 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   ]
 
 ^run:
+  func.call @ark_begin_run(%index) : (i64) -> ()
   func.call @ark_run(%context, %a, %b, %c) : (!llvm.ptr, i64, i64, i64) -> ()
   cf.br ^step
 

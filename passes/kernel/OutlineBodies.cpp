@@ -116,6 +116,9 @@ func::FuncOp Outliner::createFunction() {
     if (isNoAlias(views, i, task.getInputs().size()))
       function.setArgAttr(argument, LLVM::LLVMDialect::getNoAliasAttrName(),
                           builder.getUnitAttr());
+    if (isPackets(view.root))
+      function.setArgAttr(argument, ArkDialect::kPacketsAttr,
+                          builder.getUnitAttr());
     // A GPU loads several elements at once only where it is known to be
     // allowed.
     if (isForGpu)

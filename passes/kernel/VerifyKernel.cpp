@@ -66,7 +66,7 @@ private:
   SymbolTable &symbols;
   SmallVector<func::FuncOp> bodies;
   SmallVector<int64_t> bodyOperands;
-  /// Bytes of every slot, the arena's first.
+  /// Bytes of every slot, the arena's first and that of packets last.
   SmallVector<int64_t> slotBytes;
 };
 } // namespace
@@ -160,7 +160,8 @@ LogicalResult KernelVerifier::verifyTasks() {
       return kernel.emitOpError("task ")
              << task << " has " << getNumVctas(task) << " vCTAs";
   }
-  int64_t slots = kernel.getBuffers().size() + 1;
+  int64_t slots =
+      kernel.getBuffers().size() + 1 + kernel.getPackets().has_value();
   for (int64_t row = 0; row < numRows; ++row)
     if (operands[2 * row] < 0 || operands[2 * row] >= slots ||
         operands[2 * row + 1] < 0)
@@ -256,6 +257,8 @@ LogicalResult KernelVerifier::collectBufferSizes() {
       return kernel.emitOpError("buffer ") << index << " has no size in bytes";
     slotBytes.push_back(*bytes);
   }
+  if (std::optional<uint64_t> packets = kernel.getPackets())
+    slotBytes.push_back(*packets);
   if (slotBytes.front() < 0)
     return kernel.emitOpError("has an arena of ")
            << slotBytes.front() << " bytes";
@@ -394,7 +397,9 @@ struct VerifyKernelPass : ark::impl::VerifyKernelPassBase<VerifyKernelPass> {
       return kernels[1].emitOpError("is the second kernel of its module");
     // Parents first: a whole program is named, and not the last op in it.
     WalkResult walk = module.walk<WalkOrder::PreOrder>([&](Operation *op) {
-      if (!isa<ArkDialect>(op->getDialect()) || isa<KernelOp>(op))
+      // What packets are on a machine is a matter of the target.
+      if (!isa<ArkDialect>(op->getDialect()) ||
+          isa<KernelOp, EpochOp, ReceivePacketsOp>(op))
         return WalkResult::advance();
       op->emitOpError("does not belong to the output of the kernel stage");
       return WalkResult::interrupt();

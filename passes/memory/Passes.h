@@ -15,7 +15,12 @@ namespace mlir::ark {
 #include "passes/memory/Passes.h.inc"
 
 /// The stage: tasks on tensors become tasks on buffers of one arena.
-void buildMemoryPipeline(OpPassManager &pm);
+struct MemoryPipelineOptions {
+  /// Whether small activations are handed over as packets where that can be.
+  bool packets = false;
+};
+void buildMemoryPipeline(OpPassManager &pm,
+                         const MemoryPipelineOptions &options = {});
 
 } // namespace mlir::ark
 

@@ -120,6 +120,55 @@ def BufferizeBodiesPass : Pass<"ark-bufferize-bodies", "::mlir::ark::TaskOp"> {
                            "::mlir::memref::MemRefDialect"];
 }
 
+def HandOverPacketsPass : Pass<"ark-hand-over-packets", "::mlir::ark::ProgramOp"> {
+  let summary = "Let small activations tell by themselves that they are there";
+  let description = [{
+    Where every vCTA of a task for many SMs reads all of a small intermediate of 16-bit floats,
+    that is handed over as packets: words with a value and the epoch. The task
+    that makes it writes words, and tasks that read all of it receive them into a temporary.
+    Others read it from the arena, where it then is as well.
+
+    ```mlir
+    %x = memref.alloc() : memref<1x2048xbf16>
+    ark.task "a" ... outs(%x[...]) {
+      linalg.generic ... outs(%tile : memref<1x16xbf16, ...>) { ... linalg.yield %v : bf16 }
+    }
+    ark.task "b" ... ins(%x[all of it], ...) {
+      ...
+    }
+    ```
+    becomes
+    ```mlir
+    %packets = ark.packets : memref<8192xi8>
+    %x = memref.view %packets[%c0][] : memref<8192xi8> to memref<1x2048xi32>
+    ark.task "a" ... outs(%x[...]) {
+      %epoch = ark.epoch : i32
+      %tag = arith.shli %epoch, %c16 : i32
+      linalg.generic ... outs(%tile : memref<1x16xi32, ...>) {
+        %word = arith.ori %bits, %tag : i32
+        linalg.yield %word : i32
+      }
+    }
+    ark.task "b" ... ins(%x[all of it], ...) {
+      %values = memref.alloc() : memref<1x2048xbf16>
+      ark.receive_packets %tile to %values : memref<1x2048xi32, ...> to memref<1x2048xbf16>
+      ...
+    }
+    ```
+
+    Programs of one rank for cuda only: elsewhere a semaphore costs less.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+                           "::mlir::memref::MemRefDialect"];
+  let options = [
+    Option<"maxElements", "max-elements", "int64_t", "8192",
+           "Of an intermediate that is handed over as packets; none with 0">,
+  ];
+  let statistics = [
+    Statistic<"numHandOvers", "hand-overs", "Intermediates that are packets">,
+  ];
+}
+
 def PlaceTemporariesPass : Pass<"ark-place-temporaries", "::mlir::ark::TaskOp"> {
   let summary = "Put the temporaries of tasks on the stack of the vCTA";
   let description = [{

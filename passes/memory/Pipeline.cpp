@@ -10,7 +10,8 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-void mlir::ark::buildMemoryPipeline(OpPassManager &pm) {
+void mlir::ark::buildMemoryPipeline(OpPassManager &pm,
+                                     const MemoryPipelineOptions &options) {
   OpPassManager &program = pm.nest<ProgramOp>();
   // Tensors can still be copied where a view has no strides; buffers cannot.
   program.addPass(createResolveViewsPass());
@@ -28,6 +29,8 @@ void mlir::ark::buildMemoryPipeline(OpPassManager &pm) {
   // on tasks: a dialect conversion sets the operands of the op that it runs on,
   // even if to what they were, and tasks at once would race on their use lists.
   program.addPass(createLowerAffinePass());
+  if (options.packets)
+    program.addPass(createHandOverPacketsPass());
   // Last in the body: folded-away temporaries need no bytes.
   program.nest<TaskOp>().addPass(createPlaceTemporariesPass());
 

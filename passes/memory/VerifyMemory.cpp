@@ -48,9 +48,10 @@ static LogicalResult checkArgument(ProgramOp program, unsigned index) {
   return success();
 }
 
-/// The arena, and what may lie between tasks.
+/// The arena, packets, and what may lie between tasks.
 static LogicalResult checkBlock(ProgramOp program) {
   ArenaOp arena;
+  PacketsOp packets;
   for (Operation &op : program.getBody().front()) {
     if (isa<TaskOp, ReturnOp, arith::ConstantOp>(op))
       continue;
@@ -60,9 +61,17 @@ static LogicalResult checkBlock(ProgramOp program) {
       arena = next;
       continue;
     }
+    if (auto next = dyn_cast<PacketsOp>(op)) {
+      if (packets)
+        return next.emitError("are the second packets of their program");
+      packets = next;
+      continue;
+    }
     if (auto view = dyn_cast<memref::ViewOp>(op)) {
-      if (!view.getSource().getDefiningOp<ArenaOp>())
-        return view.emitError("takes bytes of something other than the arena");
+      if (!isa_and_nonnull<ArenaOp, PacketsOp>(
+              view.getSource().getDefiningOp()))
+        return view.emitError(
+            "takes bytes of something other than the arena or packets");
       continue;
     }
     if (!isa<memref::MemRefDialect>(op.getDialect()) ||
@@ -222,7 +231,8 @@ static bool isAllowedInBody(Operation *op) {
   if (isa<memref::AllocOp, memref::ReallocOp, memref::DeallocOp,
           memref::CopyOp>(op))
     return false;
-  return isa<CheckIndexOp, EpochOp, YieldOp>(op) || isSignChange(op) ||
+  return isa<CheckIndexOp, EpochOp, ReceivePacketsOp, YieldOp>(op) ||
+         isSignChange(op) ||
          isa<arith::ArithDialect, linalg::LinalgDialect, math::MathDialect,
              memref::MemRefDialect, scf::SCFDialect, vector::VectorDialect>(
              op->getDialect());

@@ -32,8 +32,9 @@ static void buildTiling(OpPassManager &pm, const CompilePipelineOptions &) {
   buildTilingPipeline(pm);
 }
 
-static void buildMemory(OpPassManager &pm, const CompilePipelineOptions &) {
-  buildMemoryPipeline(pm);
+static void buildMemory(OpPassManager &pm,
+                        const CompilePipelineOptions &options) {
+  buildMemoryPipeline(pm, {options.packets});
 }
 
 static void buildScheduling(OpPassManager &pm,
@@ -149,6 +150,9 @@ struct CompileFlags {
       "ark-dump-dir",
       llvm::cl::desc("Folder for NN-<stage>.mlir after every stage"),
       llvm::cl::value_desc("folder")};
+  llvm::cl::opt<bool> packets{
+      "ark-packets",
+      llvm::cl::desc("Hand small activations over as packets, on cuda")};
   llvm::cl::opt<bool> trace{
       "ark-trace",
       llvm::cl::desc("Make a kernel that records when its instructions ran")};
@@ -174,6 +178,7 @@ buildFromFlags(OpPassManager &pm, StringRef to,
   options.collectives = flags.collectives;
   options.scheduler = flags.scheduler;
   options.dumpDir = flags.dumpDir;
+  options.packets = flags.packets;
   options.trace = flags.trace;
   options.verify = flags.verify;
   return buildCompilePipeline(pm, options, error);

@@ -56,6 +56,10 @@ struct CompilePipelineOptions
       llvm::cl::init("")};
   Option<bool> verify{*this, "verify", llvm::cl::desc("Prove the schedule"),
                       llvm::cl::init(true)};
+  Option<bool> packets{
+      *this, "packets",
+      llvm::cl::desc("Hand small activations over as packets, on cuda"),
+      llvm::cl::init(false)};
   Option<bool> trace{
       *this, "trace",
       llvm::cl::desc("Make a kernel that records when its instructions ran"),

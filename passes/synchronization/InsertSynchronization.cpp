@@ -41,11 +41,12 @@ LogicalResult InsertSynchronizationPass::synchronize(ScheduleOp schedule) {
     return failure();
   CostModel costs(getOperation(), schedule.getSms());
   ExpandedSchedule expanded(schedule);
-  RunDependences runDependences(expanded, *dependences);
   FailureOr<Timeline> timeline = computeUnsynchronizedTimeline(
-      expanded, *dependences, runDependences, costs);
+      expanded, *dependences, RunDependences(expanded, *dependences), costs);
   if (failed(timeline))
     return failure();
+  RunDependences runDependences(expanded, *dependences,
+                                RunDependences::Carrier::Semaphores);
   SemaphorePlan plan = planSemaphores({expanded, *dependences, runDependences,
                                        costs, *timeline, maxSemaphores});
   SynchronizationCounts counts =

@@ -18,6 +18,7 @@ void ark::registerCudaLowering(DialectRegistry &registry) {
 
 void ark::buildCudaLowering(OpPassManager &pm, int64_t threads) {
   auto addProducts = [threads](OpPassManager &pm) {
+    pm.addPass(createReceivePacketsPass({threads}));
     pm.addPass(createFlashAttentionPass({threads}));
     pm.addPass(createUseTensorCoresPass({threads}));
     pm.addPass(createStreamParametersPass());

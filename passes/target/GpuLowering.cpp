@@ -46,6 +46,7 @@ static void addLoops(OpPassManager &pm,
   pm.addPass(ark::createSplitReductionsPass({threads, warpSize}));
   pm.addPass(ark::createJamResultsPass());
   pm.addPass(ark::createMapToThreadsPass({threads, warpSize}));
+  pm.addPass(ark::createSendPacketsPass());
   pm.addPass(ark::createPlaceInSharedMemoryPass());
   ark::CacheTablesPassOptions cache;
   cache.threads = threads;

@@ -4,9 +4,12 @@
 #include "passes/target/Bodies.h"
 #include "passes/target/Passes.h"
 
+#include "dialects/ark/ArkOps.h"
+
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Transforms/LoopInvariantCodeMotionUtils.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/MapVector.h"
 
@@ -72,7 +75,11 @@ void InvariantFinder::collect() {
       continue;
     accesses[&op] = std::move(touched);
     auto structured = dyn_cast<linalg::LinalgOp>(op);
-    if (structured && isCandidate(structured, vctas))
+    bool receives = isa<ReceivePacketsOp>(op) &&
+                    llvm::all_of(op.getOperands(), [&](Value operand) {
+                      return vctas.isDefinedOutsideOfLoop(operand);
+                    });
+    if (receives || (structured && isCandidate(structured, vctas)))
       moving.insert(&op);
     else
       staying.push_back(&op);
@@ -109,11 +116,14 @@ struct HoistInvariantsPass
 
   void runOnOperation() override {
     for (func::FuncOp body : getBodies(getOperation()))
-      if (scf::ForOp vctas = getVctaLoop(body))
+      if (scf::ForOp vctas = getVctaLoop(body)) {
+        // Views first: what they are operands of can then move.
+        moveLoopInvariantCode(vctas);
         for (Operation *op : InvariantFinder(vctas).find()) {
           op->moveBefore(vctas);
           ++numHoisted;
         }
+      }
   }
 };
 } // namespace

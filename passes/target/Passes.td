@@ -286,6 +286,61 @@ def HoistInvariantsPass : Pass<"ark-hoist-invariants", "::mlir::ModuleOp"> {
   ];
 }
 
+def ReceivePacketsPass : Pass<"ark-receive-packets", "::mlir::ModuleOp"> {
+  let summary = "Poll for packets with all threads of a CTA";
+  let description = [{
+    Each thread loads four packets at once, and again until all have the epoch of this
+    iteration; meanwhile the first thread of every warp asks for parameters to come, and
+    looks now and then whether it took too long. The values end up in a temporary.
+
+    ```mlir
+    ark.receive_packets %x to %values : memref<1x2048xi32> to memref<1x2048xbf16>
+    // =>
+    call @ark_receive_2048_bf16(%x, %values) {cooperative = 1}
+    ```
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", /*default=*/"512",
+           "Threads of a CTA">,
+  ];
+  let statistics = [
+    Statistic<"numReceived", "received", "Places at which packets are received">,
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect",
+    "::mlir::func::FuncDialect",
+    "::mlir::gpu::GPUDialect",
+    "::mlir::LLVM::LLVMDialect",
+    "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect",
+  ];
+}
+
+def SendPacketsPass : Pass<"ark-send-packets", "::mlir::ModuleOp"> {
+  let summary = "Store packets so that others see them as a whole and at once";
+  let description = [{
+    Stores to buffers of packets become relaxed ones at the scope of the GPU, and the epoch
+    is read from where the walk over instructions puts it.
+
+    ```mlir
+    %epoch = ark.epoch : i32
+    memref.store %packet, %x[%i] : memref<2048xi32>
+    // =>
+    %epoch = call @ark_packet_epoch() : () -> i32
+    call @ark_send_packet(%place, %packet) : (!llvm.ptr, i32) -> ()
+    ```
+  }];
+  let statistics = [
+    Statistic<"numStores", "stores", "Stores of packets">,
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect",
+    "::mlir::func::FuncDialect",
+    "::mlir::LLVM::LLVMDialect",
+    "::mlir::memref::MemRefDialect",
+  ];
+}
+
 def UseTensorCoresPass : Pass<"ark-use-tensor-cores", "::mlir::ModuleOp"> {
   let summary = "Multiply matrices by tensor cores";
   let description = [{

@@ -104,7 +104,9 @@ bool RowPrologue::isNumber(Value value) const {
 bool RowPrologue::addInput(Value input, AffineMap map) {
   auto type = dyn_cast<MemRefType>(input.getType());
   int64_t size = getDim(rows, 1);
-  if (!type || !type.getLayout().isIdentity() || !isAlignedArgument(input) ||
+  bool isAligned =
+      isAlignedArgument(input) || input.getDefiningOp<memref::AllocaOp>();
+  if (!type || !type.getLayout().isIdentity() || !isAligned ||
       !type.getElementType().isIntOrFloat())
     return false;
   AffineExpr column = getAffineDimExpr(1, map.getContext());

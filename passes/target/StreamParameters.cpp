@@ -373,6 +373,7 @@ void StreamParametersPass::complete(const RingLayout &layout,
   completer.setHook("ark_begin_wait", "ark_stream_hurry");
   completer.setHook("ark_end_wait", "ark_stream_wake");
   completer.setHook("ark_idle", "ark_stream_idle");
+  completer.setHook("ark_poll", "ark_stream_poll");
 }
 
 void StreamParametersPass::stream(KernelOp kernel, int64_t sharedMemory) {

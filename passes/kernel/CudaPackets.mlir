@@ -1,0 +1,199 @@
+// Packets: words with a value and, in the upper half, the epoch that wrote it.
+// Who receives one polls the word itself, so that a hand-off is one store and
+// one load.
+
+// What bodies know of the walk; the leader writes it: the epoch, the lane and the
+// instruction in words of 32 bits, and, from word 4 on, the context.
+llvm.mlir.global internal @ark_packet_state() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<3 x i64>
+
+func.func private @ark_is_leader() -> i1
+func.func private @ark_load_relaxed(%word: !llvm.ptr) -> i64
+func.func private @ark_now() -> i64
+func.func private @ark_report_hang(%report: !llvm.ptr, %lane: i64, %instruction: i64,
+                                   %semaphore: i64, %seen: i64, %expected: i64) -> i32
+
+func.func private @ark_packet_field(%field: i32) -> !llvm.ptr<3> {
+  %state = llvm.mlir.addressof @ark_packet_state : !llvm.ptr<3>
+  %place = llvm.getelementptr %state[%field] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i32
+  return %place : !llvm.ptr<3>
+}
+
+// By all threads, before a barrier: an iteration begins. Words that nobody wrote
+// have epoch 0, which is none of the first; by the time that a half of it comes
+// again, all words have been written since.
+func.func private @ark_packets_begin(%context: !llvm.ptr, %lane: i64, %round: i64) {
+  %leads = func.call @ark_is_leader() : () -> i1
+  cf.cond_br %leads, ^store, ^finish
+
+^store:
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %four = arith.constant 4 : i32
+  %epoch = arith.trunci %round : i64 to i32
+  %epoch_place = func.call @ark_packet_field(%zero) : (i32) -> !llvm.ptr<3>
+  llvm.store %epoch, %epoch_place : i32, !llvm.ptr<3>
+  %lane_place = func.call @ark_packet_field(%one) : (i32) -> !llvm.ptr<3>
+  %lane_i32 = arith.trunci %lane : i64 to i32
+  llvm.store %lane_i32, %lane_place : i32, !llvm.ptr<3>
+  %context_place = func.call @ark_packet_field(%four) : (i32) -> !llvm.ptr<3>
+  llvm.store %context, %context_place : !llvm.ptr, !llvm.ptr<3>
+  cf.br ^finish
+
+^finish:
+  return
+}
+
+// By all threads: a run begins.
+func.func private @ark_packets_run(%instruction: i64) {
+  %leads = func.call @ark_is_leader() : () -> i1
+  cf.cond_br %leads, ^store, ^finish
+
+^store:
+  %two = arith.constant 2 : i32
+  %place = func.call @ark_packet_field(%two) : (i32) -> !llvm.ptr<3>
+  %number = arith.trunci %instruction : i64 to i32
+  llvm.store %number, %place : i32, !llvm.ptr<3>
+  cf.br ^finish
+
+^finish:
+  return
+}
+
+func.func private @ark_packet_epoch() -> i32 {
+  %zero = arith.constant 0 : i32
+  %place = func.call @ark_packet_field(%zero) : (i32) -> !llvm.ptr<3>
+  %epoch = llvm.load %place : !llvm.ptr<3> -> i32
+  return %epoch : i32
+}
+
+// What the upper half of a packet of this epoch is.
+func.func private @ark_packet_tag() -> i32 {
+  %half = arith.constant 16 : i32
+  %epoch = func.call @ark_packet_epoch() : () -> i32
+  %tag = arith.shli %epoch, %half : i32
+  return %tag : i32
+}
+
+func.func private @ark_send_packet(%word: !llvm.ptr, %packet: i32) {
+  llvm.inline_asm has_side_effects "st.relaxed.gpu.global.u32 [$0], $1;", "l,r,~{memory}" %word, %packet
+      : (!llvm.ptr, i32) -> ()
+  return
+}
+
+// Four packets, and whether one of them has another tag.
+func.func private @ark_load_packets(%words: !llvm.ptr, %tag: i32) -> (i32, i32, i32, i32, i1) {
+  %all = llvm.inline_asm has_side_effects "ld.relaxed.gpu.global.v4.u32 {$0, $1, $2, $3}, [$4];",
+      "=r,=r,=r,=r,l,~{memory}" %words : (!llvm.ptr) -> !llvm.struct<(i32, i32, i32, i32)>
+  %a = llvm.extractvalue %all[0] : !llvm.struct<(i32, i32, i32, i32)>
+  %b = llvm.extractvalue %all[1] : !llvm.struct<(i32, i32, i32, i32)>
+  %c = llvm.extractvalue %all[2] : !llvm.struct<(i32, i32, i32, i32)>
+  %d = llvm.extractvalue %all[3] : !llvm.struct<(i32, i32, i32, i32)>
+  %half = arith.constant 65536 : i32
+  %xa = arith.xori %a, %tag : i32
+  %xb = arith.xori %b, %tag : i32
+  %xc = arith.xori %c, %tag : i32
+  %xd = arith.xori %d, %tag : i32
+  %ab = arith.ori %xa, %xb : i32
+  %cd = arith.ori %xc, %xd : i32
+  %any = arith.ori %ab, %cd : i32
+  %other = arith.cmpi uge, %any, %half : i32
+  return %a, %b, %c, %d, %other : i32, i32, i32, i32, i1
+}
+
+// By the first thread of a warp that has polled so often: whether to give up, as
+// another lane has, or because it took too long since `begin`.
+func.func private @ark_packets_look(%tries: i32, %begin: i64, %seen: i32) -> i1 {
+  %no = arith.constant false
+  %yes = arith.constant true
+  %often = arith.constant 31 : i32
+  %zero_i32 = arith.constant 0 : i32
+  %rest = arith.andi %tries, %often : i32
+  %looks = arith.cmpi eq, %rest, %often : i32
+  cf.cond_br %looks, ^look, ^finish(%no : i1)
+
+^look:
+  %zero = arith.constant 0 : i64
+  %four = arith.constant 4 : i32
+  %context_place = func.call @ark_packet_field(%four) : (i32) -> !llvm.ptr<3>
+  %context = llvm.load %context_place : !llvm.ptr<3> -> !llvm.ptr
+  %report_field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64
+  %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
+  %abort = func.call @ark_load_relaxed(%report) : (!llvm.ptr) -> i64
+  %aborted = arith.cmpi ne, %abort, %zero : i64
+  cf.cond_br %aborted, ^finish(%yes : i1), ^deadline
+
+^deadline:
+  %timeout_field = llvm.getelementptr %context[9] : (!llvm.ptr) -> !llvm.ptr, i64
+  %timeout = llvm.load %timeout_field : !llvm.ptr -> i64
+  %now = func.call @ark_now() : () -> i64
+  %waited = arith.subi %now, %begin : i64
+  %late = arith.cmpi ugt, %waited, %timeout : i64
+  cf.cond_br %late, ^hang, ^finish(%no : i1)
+
+^hang:
+  %one = arith.constant 1 : i32
+  %two = arith.constant 2 : i32
+  %none = arith.constant -1 : i64
+  %lane_place = func.call @ark_packet_field(%one) : (i32) -> !llvm.ptr<3>
+  %lane_i32 = llvm.load %lane_place : !llvm.ptr<3> -> i32
+  %lane = arith.extui %lane_i32 : i32 to i64
+  %instruction_place = func.call @ark_packet_field(%two) : (i32) -> !llvm.ptr<3>
+  %instruction_i32 = llvm.load %instruction_place : !llvm.ptr<3> -> i32
+  %instruction = arith.extui %instruction_i32 : i32 to i64
+  %tag = func.call @ark_packet_tag() : () -> i32
+  %half = arith.constant 16 : i32
+  %expected_i32 = arith.shrui %tag, %half : i32
+  %seen_i32 = arith.shrui %seen, %half : i32
+  %expected = arith.extui %expected_i32 : i32 to i64
+  %seen_i64 = arith.extui %seen_i32 : i32 to i64
+  %code = func.call @ark_report_hang(%report, %lane, %instruction, %none, %seen_i64, %expected)
+      : (!llvm.ptr, i64, i64, i64, i64, i64) -> i32
+  cf.br ^finish(%yes : i1)
+
+^finish(%gives_up: i1):
+  return %gives_up : i1
+}
+
+// By the first thread of a warp, whenever it polls in vain.
+func.func private @ark_poll() {
+  return
+}
+
+func.func private @ark_any_of_warp(%predicate: i1) -> i1 {
+  %zero = arith.constant 0 : i32
+  %value = arith.extui %predicate : i1 to i32
+  %any = llvm.inline_asm has_side_effects
+      "{ .reg .pred p; setp.ne.u32 p, $1, 0; vote.sync.any.pred p, p, 0xffffffff; selp.u32 $0, 1, 0, p; }",
+      "=r,r,~{memory}" %value : (i32) -> i32
+  %result = arith.cmpi ne, %any, %zero : i32
+  return %result : i1
+}
+
+// By all threads of a warp, some of which miss packets: whether to poll again.
+func.func private @ark_packets_wait(%missing: i1, %tries: i32, %begin: i64, %seen: i32) -> i1 {
+  %no = arith.constant false
+  %any = func.call @ark_any_of_warp(%missing) : (i1) -> i1
+  cf.cond_br %any, ^wait, ^finish(%no : i1)
+
+^wait:
+  %size = arith.constant 32 : index
+  %zero = arith.constant 0 : index
+  %thread = gpu.thread_id x
+  %rank = arith.remui %thread, %size : index
+  %leads = arith.cmpi eq, %rank, %zero : index
+  cf.cond_br %leads, ^look, ^agree(%no : i1)
+
+^look:
+  func.call @ark_poll() : () -> ()
+  %gives_up = func.call @ark_packets_look(%tries, %begin, %seen) : (i32, i64, i32) -> i1
+  cf.br ^agree(%gives_up : i1)
+
+^agree(%wants: i1):
+  %ends = func.call @ark_any_of_warp(%wants) : (i1) -> i1
+  %yes = arith.constant true
+  %again = arith.xori %ends, %yes : i1
+  cf.br ^finish(%again : i1)
+
+^finish(%result: i1):
+  return %result : i1
+}

@@ -1,0 +1,87 @@
+//===- SendPackets.cpp - Stores of packets --------------------------------===//
+
+#include "passes/target/Aliasing.h"
+#include "passes/target/Bodies.h"
+#include "passes/target/KernelCompleter.h"
+#include "passes/target/Passes.h"
+
+#include "dialects/ark/ArkOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_SENDPACKETSPASS
+#include "passes/target/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// Whether a buffer is packets of another task.
+static bool arePackets(Value buffer) {
+  auto argument = dyn_cast<BlockArgument>(getRoot(buffer));
+  auto body = argument
+                  ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp())
+                  : nullptr;
+  return body &&
+         body.getArgAttr(argument.getArgNumber(), ArkDialect::kPacketsAttr);
+}
+
+/// An ordinary store may come late, and in two parts.
+static void send(memref::StoreOp store) {
+  OpBuilder outer(store);
+  ImplicitLocOpBuilder builder(store.getLoc(), outer);
+  auto metadata =
+      memref::ExtractStridedMetadataOp::create(builder, store.getMemRef());
+  Value element = metadata.getOffset();
+  for (auto [place, stride] :
+       llvm::zip(store.getIndices(), metadata.getStrides()))
+    element = arith::AddIOp::create(
+        builder, element, arith::MulIOp::create(builder, place, stride));
+  Value bytes = arith::MulIOp::create(
+      builder, element, arith::ConstantIndexOp::create(builder, 4));
+  Value base = memref::ExtractAlignedPointerAsIndexOp::create(
+      builder, metadata.getBaseBuffer());
+  Value address =
+      arith::IndexCastOp::create(builder, builder.getI64Type(),
+                                 arith::AddIOp::create(builder, base, bytes));
+  Value place = LLVM::IntToPtrOp::create(
+      builder, LLVM::LLVMPointerType::get(builder.getContext()), address);
+  func::CallOp::create(builder, "ark_send_packet", TypeRange(),
+                       ValueRange{place, store.getValueToStore()});
+  store.erase();
+}
+
+namespace {
+struct SendPacketsPass : ark::impl::SendPacketsPassBase<SendPacketsPass> {
+  using SendPacketsPassBase::SendPacketsPassBase;
+
+  void runOnOperation() override {
+    bool any = false;
+    for (func::FuncOp body : getBodies(getOperation())) {
+      body.walk([&](EpochOp epoch) {
+        OpBuilder builder(epoch);
+        epoch.replaceAllUsesWith(func::CallOp::create(builder, epoch.getLoc(),
+                                                      "ark_packet_epoch",
+                                                      epoch->getResultTypes())
+                                     .getResult(0));
+        epoch.erase();
+        any = true;
+      });
+      body.walk([&](memref::StoreOp store) {
+        if (!arePackets(store.getMemRef()))
+          return;
+        send(store);
+        ++numStores;
+      });
+    }
+    if (!any)
+      return;
+    KernelCompleter completer(getOperation());
+    completer.setHook("ark_begin_iteration", "ark_packets_begin");
+    completer.setHook("ark_begin_run", "ark_packets_run");
+  }
+};
+} // namespace
