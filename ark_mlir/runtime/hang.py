@@ -35,7 +35,7 @@ class LaneHangError(HangError):
         waiter = diagnosis.waiter
         super().__init__(
             f"{waiter.place.what} waited more than {timeout_ns / 1e9:g} s for "
-            f"{waiter.what}: saw {waiter.seen}, expected {waiter.expected}",
+            f"{waiter.what}: {waiter.difference}",
             location=waiter.place.location or None,
             op=waiter.place.op or None,
             notes=diagnosis.notes(),
@@ -97,6 +97,13 @@ class Blocked:
         kind = "semaphore" if self.sender is None else "packets of task"
         return f"{kind} {self.semaphore_name!r}"
 
+    @property
+    def difference(self) -> str:
+        """What it saw and what it expected, in words. A run that polls tells of one packet."""
+        if self.sender is None:
+            return f"saw {self.seen}, expected {self.expected}"
+        return f"saw epoch {self.seen} in one of them, expected {self.expected} in all"
+
 
 @dataclass(frozen=True)
 class Diagnosis:
@@ -127,8 +134,7 @@ class Diagnosis:
         others = [other for other in self.blocked if other.place.lane != self.waiter.place.lane]
         for other in others[:_MAX_LANES]:
             notes.append(
-                f"also waiting: {other.place.where}, for {other.what}: "
-                f"saw {other.seen}, expected {other.expected}"
+                f"also waiting: {other.place.where}, for {other.what}: {other.difference}"
             )
         if len(others) > _MAX_LANES:
             notes.append(f"and {len(others) - _MAX_LANES} more lanes")
@@ -352,8 +358,8 @@ def _lost(blocked: Blocked) -> str:
     """Why a wait did not end although all has happened that would end it."""
     if blocked.sender is not None:
         return (
-            f"every lane that runs task {blocked.semaphore_name!r} has done so, and not all packets "
-            "arrived: one was lost or overwritten"
+            f"no lane is known to stand before its run of task {blocked.semaphore_name!r}: it polls "
+            "for packets itself, or some of these were lost or overwritten"
         )
     return (
         f"every lane that signals {blocked.semaphore_name!r} has passed its signal, and not all "

@@ -137,9 +137,9 @@ class ToyProgram:
         return len(self._lanes) - 1
 
     def parts(
-        self, kernel: bytes = b"no kernel", trace: bool = False
+        self, kernel: bytes = b"no kernel", trace: bool = False, packets: int = 0
     ) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """Manifest and sections."""
+        """Manifest and sections. Bytes of packets are of the slot after the last buffer's."""
         rows = [row for _, lane in self._lanes for row in lane]
         manifest: dict[str, Any] = {
             "format": 1,
@@ -159,6 +159,7 @@ class ToyProgram:
             "tasks": self._tasks,
             "bodies": [{"name": name, "operands": count} for name, count in BODIES],
             "semaphores": self._semaphores,
+            **({"packets": packets} if packets else {}),
             "statistics": self._statistics(rows),
             "options": {"trace": trace},
         }

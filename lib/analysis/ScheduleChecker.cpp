@@ -95,6 +95,10 @@ private:
   LogicalResult reportUnwritten(const Buffer &buffer,
                                 const CellPartition &partition, uint32_t cell,
                                 Visit visit);
+  LogicalResult reportSecondPacket(const CellPartition &partition,
+                                   uint32_t cell, Visit first, Visit second);
+  Operation *getRun(Visit visit) const;
+  void attachOperand(InFlightDiagnostic &diagnostic, Visit visit) const;
 
   ScheduleOp schedule;
   const Execution &execution;
@@ -284,9 +288,9 @@ LogicalResult RaceChecker::write(const Buffer &buffer,
                                  const CellPartition &partition,
                                  uint32_t number, Visit visit) {
   Cell &cell = cells[number];
+  // Whoever polls cannot tell two of one iteration apart, in whatever order.
   if (isPackets(buffer.root) && cell.lastWrite.vcta != kNone)
-    return reportHazard("WAW", buffer, partition, number, cell.lastWrite,
-                        visit);
+    return reportSecondPacket(partition, number, cell.lastWrite, visit);
   for (Visit read : cell.reads)
     if (!isOrdered(read.vcta, visit.vcta))
       return reportHazard("WAR", buffer, partition, number, read, visit);
@@ -332,15 +336,26 @@ static std::string describeBytes(std::pair<int64_t, int64_t> bytes) {
       .str();
 }
 
+Operation *RaceChecker::getRun(Visit visit) const {
+  const Place &place = places[visit.vcta];
+  return execution.getLanes()[place.lane].items[place.item];
+}
+
+void RaceChecker::attachOperand(InFlightDiagnostic &diagnostic,
+                                Visit visit) const {
+  TaskOp task = tasks[getTask(visit.vcta)];
+  diagnostic.attachNote(task.getLoc())
+      << "operand " << visit.operand << " of '" << task.getName()
+      << "', region " << task.getRegion(visit.operand);
+}
+
 LogicalResult RaceChecker::reportHazard(StringRef hazard, const Buffer &buffer,
                                         const CellPartition &partition,
                                         uint32_t cell, Visit before,
                                         Visit after) {
-  const Place &place = places[after.vcta];
-  Operation *run = execution.getLanes()[place.lane].items[place.item];
   bool reversed = isOrdered(after.vcta, before.vcta);
   InFlightDiagnostic diagnostic =
-      run->emitOpError(hazard)
+      getRun(after)->emitOpError(hazard)
       << " hazard: " << describe(after)
       << (hazard == "RAW" ? " reads " : " writes ")
       << describeBytes(partition.getBytes(cell)) << " of "
@@ -348,16 +363,10 @@ LogicalResult RaceChecker::reportHazard(StringRef hazard, const Buffer &buffer,
       << (reversed ? " before " : " without waiting for ") << describe(before)
       << (hazard == "WAR" ? ", which reads them" : ", which writes them")
       << (reversed ? " and comes first in the program" : "");
-  auto attach = [&](Visit visit) {
-    TaskOp task = tasks[getTask(visit.vcta)];
-    diagnostic.attachNote(task.getLoc())
-        << "operand " << visit.operand << " of '" << task.getName()
-        << "', region " << task.getRegion(visit.operand);
-  };
-  attach(before);
+  attachOperand(diagnostic, before);
   if (getTask(before.vcta) != getTask(after.vcta) ||
       before.operand != after.operand)
-    attach(after);
+    attachOperand(diagnostic, after);
   if (!partition.isExact())
     diagnostic.attachNote(buffer.root.getLoc())
         << "regions of this buffer are too scattered to be compared byte by "
@@ -368,17 +377,24 @@ LogicalResult RaceChecker::reportHazard(StringRef hazard, const Buffer &buffer,
 LogicalResult RaceChecker::reportUnwritten(const Buffer &buffer,
                                            const CellPartition &partition,
                                            uint32_t cell, Visit visit) {
-  const Place &place = places[visit.vcta];
-  Operation *run = execution.getLanes()[place.lane].items[place.item];
-  TaskOp task = tasks[getTask(visit.vcta)];
-  InFlightDiagnostic diagnostic = run->emitOpError()
-                                  << describe(visit) << " reads "
-                                  << describeBytes(partition.getBytes(cell))
-                                  << " of " << describeRoot(buffer.root)
-                                  << ", which no task has written";
-  diagnostic.attachNote(task.getLoc())
-      << "operand " << visit.operand << " of '" << task.getName()
-      << "', region " << task.getRegion(visit.operand);
+  InFlightDiagnostic diagnostic =
+      getRun(visit)->emitOpError()
+      << describe(visit) << " reads " << describeBytes(partition.getBytes(cell))
+      << " of " << describeRoot(buffer.root) << ", which no task has written";
+  attachOperand(diagnostic, visit);
+  return diagnostic;
+}
+
+LogicalResult RaceChecker::reportSecondPacket(const CellPartition &partition,
+                                              uint32_t cell, Visit first,
+                                              Visit second) {
+  InFlightDiagnostic diagnostic =
+      getRun(second)->emitOpError()
+      << describe(second) << " writes "
+      << describeBytes(partition.getBytes(cell)) << " of the packets, which "
+      << describe(first) << " writes in the same iteration";
+  attachOperand(diagnostic, first);
+  attachOperand(diagnostic, second);
   return diagnostic;
 }
 

@@ -160,13 +160,9 @@ func.func private @ark_poll() {
 }
 
 func.func private @ark_any_of_warp(%predicate: i1) -> i1 {
-  %zero = arith.constant 0 : i32
-  %value = arith.extui %predicate : i1 to i32
-  %any = llvm.inline_asm has_side_effects
-      "{ .reg .pred p; setp.ne.u32 p, $1, 0; vote.sync.any.pred p, p, 0xffffffff; selp.u32 $0, 1, 0, p; }",
-      "=r,r,~{memory}" %value : (i32) -> i32
-  %result = arith.cmpi ne, %any, %zero : i32
-  return %result : i1
+  %all = arith.constant -1 : i32
+  %any = nvvm.vote.sync any %all, %predicate -> i1
+  return %any : i1
 }
 
 // By all threads of a warp, some of which miss packets: whether to poll again.

@@ -30,3 +30,22 @@ module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms
     return %0 : i32
   }
 }
+
+// -----
+
+// Who polls for packets learns the epoch in a way of its own, which the target adds.
+// CHECK-LABEL: func.func private @body(
+// CHECK-NEXT: ark.epoch : i32
+// CHECK-NOT: ark_epoch(
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
+    shared_memory = 232448, bandwidth = 4800, flops = 60000, handoff = 1000, barrier = 1600, overhead = 300>} {
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>, packets = 256 : i64}
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>) -> i32 {
+  %0 = ark.epoch : i32
+  return %0 : i32
+}
+}

@@ -69,7 +69,7 @@ ark.program @twoArenas(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name
 
 ark.program @viewOfAnArgument(%b: memref<64xi8> {ark.kind = #ark.kind<input>, ark.name = "b"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   %c0 = arith.constant 0 : index
-  // expected-error @below {{takes bytes of something other than the arena}}
+  // expected-error @below {{takes bytes of something other than the arena or packets}}
   %0 = memref.view %b[%c0][] : memref<64xi8> to memref<16xf32>
   ark.task "t" grid [1] ins(%0[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
   ^bb0(%i: index, %t0: memref<16xf32, strided<[1], offset: ?>>, %t1: memref<16xf32, strided<[1], offset: ?>>):
@@ -374,6 +374,19 @@ ark.program @uncountedTemporary(%x: memref<16xf32> {ark.kind = #ark.kind<input>,
   ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
   ^bb0(%i: index, %t0: memref<16xf32, strided<[1], offset: ?>>, %t1: memref<16xf32, strided<[1], offset: ?>>):
     %0 = memref.alloca() : memref<16xf32>
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @twoPackets(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  %0 = ark.packets : memref<64xi8>
+  // expected-error @below {{are the second packets of their program}}
+  %1 = ark.packets : memref<64xi8>
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %t0: memref<16xf32, strided<[1], offset: ?>>, %t1: memref<16xf32, strided<[1], offset: ?>>):
     ark.yield
   }
   ark.return

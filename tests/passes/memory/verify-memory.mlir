@@ -16,3 +16,29 @@ ark.program @changesOfSign(%x: memref<16xui8> {ark.kind = #ark.kind<input>, ark.
   }
   ark.return
 }
+
+// -----
+
+// Packets lie beside the arena; bodies send and receive them.
+// CHECK-LABEL: ark.program @packets
+// CHECK: ark.epoch : i32
+// CHECK: ark.receive_packets
+ark.program @packets(%y: memref<16xbf16> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  %packets = ark.packets : memref<64xi8>
+  %c0 = arith.constant 0 : index
+  %p = memref.view %packets[%c0][] : memref<64xi8> to memref<16xi32>
+  ark.task "a" grid [1] ins() outs(%p[#ark.region<(d0) -> (0), [16]>] : memref<16xi32>) {
+  ^bb0(%i: index, %t0: memref<16xi32, strided<[1], offset: ?>>):
+    %e = ark.epoch : i32
+    linalg.fill ins(%e : i32) outs(%t0 : memref<16xi32, strided<[1], offset: ?>>)
+    ark.yield
+  }
+  ark.task "b" grid [1] ins(%p[#ark.region<(d0) -> (0), [16]>] : memref<16xi32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xbf16>) attributes {shared_memory = 64 : i64} {
+  ^bb0(%i: index, %t0: memref<16xi32, strided<[1], offset: ?>>, %t1: memref<16xbf16, strided<[1], offset: ?>>):
+    %values = memref.alloca() {alignment = 64 : i64} : memref<16xbf16>
+    ark.receive_packets %t0 to %values : memref<16xi32, strided<[1], offset: ?>> to memref<16xbf16>
+    linalg.copy ins(%values : memref<16xbf16>) outs(%t1 : memref<16xbf16, strided<[1], offset: ?>>)
+    ark.yield
+  }
+  ark.return
+}

@@ -1,0 +1,39 @@
+// RUN: ark-opt %s --split-input-file --verify-diagnostics
+
+ark.program @packets_c1() {
+  // expected-error @below {{takes more than 2^47 bytes (packets_c1)}}
+  %0 = ark.packets : memref<140737488355329xi8>
+  ark.return
+}
+
+// -----
+
+func.func @elsewhere() {
+  // expected-error @below {{expects parent op 'ark.program'}}
+  %0 = ark.packets : memref<64xi8>
+  return
+}
+
+// -----
+
+func.func @receive_packets_c1_shapes(%p: memref<1x16xi32>, %v: memref<16xbf16>) {
+  // expected-error @below {{needs packets and values of one static shape (receive_packets_c1)}}
+  ark.receive_packets %p to %v : memref<1x16xi32> to memref<16xbf16>
+  return
+}
+
+// -----
+
+func.func @receive_packets_c1_dynamic(%p: memref<?xi32>, %v: memref<?xbf16>) {
+  // expected-error @below {{needs packets and values of one static shape (receive_packets_c1)}}
+  ark.receive_packets %p to %v : memref<?xi32> to memref<?xbf16>
+  return
+}
+
+// -----
+
+func.func @valuesOf32Bits(%p: memref<16xi32>, %v: memref<16xf32>) {
+  // expected-error @below {{operand #1 must be memref of bfloat16 type or 16-bit float values}}
+  ark.receive_packets %p to %v : memref<16xi32> to memref<16xf32>
+  return
+}

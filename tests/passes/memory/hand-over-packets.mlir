@@ -1,0 +1,218 @@
+// RUN: ark-opt %s --split-input-file --pass-pipeline='builtin.module(ark.program(ark-hand-over-packets))' | FileCheck %s
+
+// Every vCTA of a task for more than half of the SMs reads all of it, and nobody
+// else: words take the place of the values.
+// CHECK-LABEL: ark.program @wholeRows(
+// CHECK: %[[PACKETS:.+]] = ark.packets : memref<256xi8>
+// CHECK: %[[X:.+]] = memref.view %[[PACKETS]][%{{.+}}][] : memref<256xi8> to memref<1x64xi32>
+// CHECK-NOT: memref.alloc() : memref<1x64xbf16>
+// CHECK: ark.task "a"
+// CHECK-SAME: outs(%[[X]][#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x64xi32>)
+// CHECK: ^bb0(%{{.+}}: index, %[[IN:.+]]: memref<1x16xf32, {{.+}}>, %[[WORDS:.+]]: memref<1x16xi32, {{.+}}>):
+// CHECK: %[[EPOCH:.+]] = ark.epoch : i32
+// CHECK: %[[HALF:.+]] = arith.constant 16 : i32
+// CHECK: %[[TAG:.+]] = arith.shli %[[EPOCH]], %[[HALF]] : i32
+// CHECK: linalg.generic {{.+}} ins(%[[IN]] {{.+}} outs(%[[WORDS]]
+// CHECK:   %[[VALUE:.+]] = arith.truncf
+// CHECK:   %[[BITS:.+]] = arith.bitcast %[[VALUE]] : bf16 to i16
+// CHECK:   %[[LOW:.+]] = arith.extui %[[BITS]] : i16 to i32
+// CHECK:   %[[WORD:.+]] = arith.ori %[[LOW]], %[[TAG]] : i32
+// CHECK:   linalg.yield %[[WORD]] : i32
+// CHECK-NOT: linalg.generic
+// CHECK: ark.task "b"
+// CHECK-SAME: ins(%[[X]][#ark.region<(d0) -> (0, 0), [1, 64]>] : memref<1x64xi32>)
+// CHECK: ^bb0(%{{.+}}: index, %[[TILE:.+]]: memref<1x64xi32, {{.+}}>, %{{.+}}: memref<1x16xf32, {{.+}}>):
+// CHECK: %[[VALUES:.+]] = memref.alloc() : memref<1x64xbf16>
+// CHECK: ark.receive_packets %[[TILE]] to %[[VALUES]] : memref<1x64xi32, {{.+}}> to memref<1x64xbf16>
+// CHECK: linalg.generic
+#id = affine_map<(d0, d1) -> (d0, d1)>
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 4,
+    shared_memory = 232448, bandwidth = 4800, flops = 60000, handoff = 1000, barrier = 1600, overhead = 300>} {
+ark.program @wholeRows(
+    %x: memref<1x64xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %y: memref<1x64xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  %h = memref.alloc() : memref<1x64xbf16>
+  ark.task "a" grid [4]
+      ins(%x[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x64xf32>)
+      outs(%h[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x64xbf16>) {
+  ^bb0(%i: index, %a: memref<1x16xf32, strided<[64, 1], offset: ?>>, %b: memref<1x16xbf16, strided<[64, 1], offset: ?>>):
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+        ins(%a : memref<1x16xf32, strided<[64, 1], offset: ?>>) outs(%b : memref<1x16xbf16, strided<[64, 1], offset: ?>>) {
+    ^bb0(%in: f32, %out: bf16):
+      %v = arith.truncf %in : f32 to bf16
+      linalg.yield %v : bf16
+    }
+    ark.yield
+  }
+  ark.task "b" grid [4]
+      ins(%h[#ark.region<(d0) -> (0, 0), [1, 64]>] : memref<1x64xbf16>)
+      outs(%y[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x64xf32>) {
+  ^bb0(%i: index, %a: memref<1x64xbf16, strided<[64, 1], offset: ?>>, %b: memref<1x16xf32, strided<[64, 1], offset: ?>>):
+    %p = memref.subview %a[0, 0] [1, 16] [1, 1] : memref<1x64xbf16, strided<[64, 1], offset: ?>> to memref<1x16xbf16, strided<[64, 1], offset: ?>>
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+        ins(%p : memref<1x16xbf16, strided<[64, 1], offset: ?>>) outs(%b : memref<1x16xf32, strided<[64, 1], offset: ?>>) {
+    ^bb0(%in: bf16, %out: f32):
+      %v = arith.extf %in : bf16 to f32
+      linalg.yield %v : f32
+    }
+    ark.yield
+  }
+  ark.return
+}
+}
+
+// -----
+
+// Who reads a part of it waits for a semaphore, and finds it where it was.
+// CHECK-LABEL: ark.program @otherReaders(
+// CHECK: %[[X:.+]] = memref.view {{.+}} to memref<1x64xi32>
+// CHECK: %[[H:.+]] = memref.alloc() : memref<1x64xbf16>
+// CHECK: ark.task "a"
+// CHECK-SAME: outs(%[[H]][#[[REGION:.+]]] : memref<1x64xbf16>, %[[X]][#[[REGION]]] : memref<1x64xi32>)
+// CHECK: linalg.generic {{.+}} outs(%{{.+}} : memref<1x16xi32,
+// CHECK: linalg.generic {{.+}} outs(%{{.+}} : memref<1x16xbf16,
+// CHECK: ark.task "b"
+// CHECK: ark.receive_packets
+// CHECK: ark.task "c"
+// CHECK-SAME: ins(%[[H]]
+// CHECK-NOT: ark.receive_packets
+#id = affine_map<(d0, d1) -> (d0, d1)>
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 4,
+    shared_memory = 232448, bandwidth = 4800, flops = 60000, handoff = 1000, barrier = 1600, overhead = 300>} {
+ark.program @otherReaders(
+    %x: memref<1x64xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %y: memref<1x64xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  %h = memref.alloc() : memref<1x64xbf16>
+  ark.task "a" grid [4]
+      ins(%x[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x64xf32>)
+      outs(%h[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x64xbf16>) {
+  ^bb0(%i: index, %a: memref<1x16xf32, strided<[64, 1], offset: ?>>, %b: memref<1x16xbf16, strided<[64, 1], offset: ?>>):
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+        ins(%a : memref<1x16xf32, strided<[64, 1], offset: ?>>) outs(%b : memref<1x16xbf16, strided<[64, 1], offset: ?>>) {
+    ^bb0(%in: f32, %out: bf16):
+      %v = arith.truncf %in : f32 to bf16
+      linalg.yield %v : bf16
+    }
+    ark.yield
+  }
+  ark.task "b" grid [4]
+      ins(%h[#ark.region<(d0) -> (0, 0), [1, 64]>] : memref<1x64xbf16>)
+      outs(%y[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x64xf32>) {
+  ^bb0(%i: index, %a: memref<1x64xbf16, strided<[64, 1], offset: ?>>, %b: memref<1x16xf32, strided<[64, 1], offset: ?>>):
+    %p = memref.subview %a[0, 0] [1, 16] [1, 1] : memref<1x64xbf16, strided<[64, 1], offset: ?>> to memref<1x16xbf16, strided<[64, 1], offset: ?>>
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+        ins(%p : memref<1x16xbf16, strided<[64, 1], offset: ?>>) outs(%b : memref<1x16xf32, strided<[64, 1], offset: ?>>) {
+    ^bb0(%in: bf16, %out: f32):
+      %v = arith.extf %in : bf16 to f32
+      linalg.yield %v : f32
+    }
+    ark.yield
+  }
+  ark.task "c" grid [4]
+      ins(%h[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x64xbf16>)
+      outs(%y[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x64xf32>) {
+  ^bb0(%i: index, %a: memref<1x16xbf16, strided<[64, 1], offset: ?>>, %b: memref<1x16xf32, strided<[64, 1], offset: ?>>):
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+        ins(%a : memref<1x16xbf16, strided<[64, 1], offset: ?>>) outs(%b : memref<1x16xf32, strided<[64, 1], offset: ?>>) {
+    ^bb0(%in: bf16, %out: f32):
+      %v = arith.extf %in : bf16 to f32
+      linalg.yield %v : f32
+    }
+    ark.yield
+  }
+  ark.return
+}
+}
+
+// -----
+
+// Tiles are clipped; their extents are those of the words. What is copied is
+// made by the copy.
+// CHECK-LABEL: ark.program @raggedCopies(
+// CHECK: ark.packets : memref<256xi8>
+// CHECK: ark.task "a"
+// CHECK: ^bb0(%{{.+}}: index, %{{.+}}: memref<1x?xbf16, {{.+}}>, %[[WORDS:.+]]: memref<1x?xi32, {{.+}}>):
+// CHECK: memref.dim %[[WORDS]], %{{.+}} : memref<1x?xi32,
+// CHECK: linalg.generic {{.+}} outs(%[[WORDS]] : memref<1x?xi32,
+// CHECK-NOT: linalg.copy
+// CHECK: ark.task "b"
+// CHECK: ark.receive_packets
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 4,
+    shared_memory = 232448, bandwidth = 4800, flops = 60000, handoff = 1000, barrier = 1600, overhead = 300>} {
+ark.program @raggedCopies(
+    %x: memref<1x60xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %y: memref<1x60xbf16> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  %h = memref.alloc() : memref<1x60xbf16>
+  ark.task "a" grid [4]
+      ins(%x[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x60xbf16>)
+      outs(%h[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x60xbf16>) {
+  ^bb0(%i: index, %a: memref<1x?xbf16, strided<[60, 1], offset: ?>>, %b: memref<1x?xbf16, strided<[60, 1], offset: ?>>):
+    %c1 = arith.constant 1 : index
+    %n = memref.dim %b, %c1 : memref<1x?xbf16, strided<[60, 1], offset: ?>>
+    %p = memref.subview %a[0, 0] [1, %n] [1, 1] : memref<1x?xbf16, strided<[60, 1], offset: ?>> to memref<1x?xbf16, strided<[60, 1], offset: ?>>
+    linalg.copy ins(%p : memref<1x?xbf16, strided<[60, 1], offset: ?>>) outs(%b : memref<1x?xbf16, strided<[60, 1], offset: ?>>)
+    ark.yield
+  }
+  ark.task "b" grid [4]
+      ins(%h[#ark.region<(d0) -> (0, 0), [1, 60]>] : memref<1x60xbf16>)
+      outs(%y[#ark.region<(d0) -> (0, d0 * 15), [1, 15]>] : memref<1x60xbf16>) {
+  ^bb0(%i: index, %a: memref<1x60xbf16, strided<[60, 1], offset: ?>>, %b: memref<1x15xbf16, strided<[60, 1], offset: ?>>):
+    %p = memref.subview %a[0, 0] [1, 15] [1, 1] : memref<1x60xbf16, strided<[60, 1], offset: ?>> to memref<1x15xbf16, strided<[60, 1], offset: ?>>
+    linalg.copy ins(%p : memref<1x15xbf16, strided<[60, 1], offset: ?>>) outs(%b : memref<1x15xbf16, strided<[60, 1], offset: ?>>)
+    ark.yield
+  }
+  ark.return
+}
+}
+
+// -----
+
+// As of attention: the writer sees heads, and writes through views of its tile;
+// readers see rows. All of them view the same words.
+// CHECK-LABEL: ark.program @viewsOfTiles(
+// CHECK: %[[X:.+]] = memref.view {{.+}} to memref<1x4x16xi32>
+// CHECK: ark.task "a"
+// CHECK-SAME: outs(%[[X]][{{.+}}] : memref<1x4x16xi32>)
+// CHECK: ^bb0(%{{.+}}: index, %{{.+}}: memref<1x16xf32, {{.+}}>, %[[WORDS:.+]]: memref<1x1x16xi32, {{.+}}>):
+// CHECK: %[[HEAD:.+]] = memref.subview %[[WORDS]][0, 0, 0] [1, 1, 16] [1, 1, 1] : memref<1x1x16xi32, {{.+}}> to memref<1x16xi32,
+// CHECK: linalg.generic {{.+}} outs(%[[HEAD]]
+// CHECK: ark.task "b"
+// CHECK-SAME: ins(%[[ROWS:.+]][#ark.region<(d0) -> (0, 0), [1, 64]>] : memref<1x64xi32>)
+// CHECK: ark.receive_packets %{{.+}} to %{{.+}} : memref<1x64xi32, {{.+}}> to memref<1x64xbf16>
+#id = affine_map<(d0, d1) -> (d0, d1)>
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 4,
+    shared_memory = 232448, bandwidth = 4800, flops = 60000, handoff = 1000, barrier = 1600, overhead = 300>} {
+ark.program @viewsOfTiles(
+    %x: memref<1x64xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %y: memref<1x64xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  %heads = memref.alloc() : memref<1x4x16xbf16>
+  ark.task "a" grid [4]
+      ins(%x[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x64xf32>)
+      outs(%heads[#ark.region<(d0) -> (0, d0, 0), [1, 1, 16]>] : memref<1x4x16xbf16>) {
+  ^bb0(%i: index, %a: memref<1x16xf32, strided<[64, 1], offset: ?>>, %b: memref<1x1x16xbf16, strided<[64, 16, 1], offset: ?>>):
+    %head = memref.subview %b[0, 0, 0] [1, 1, 16] [1, 1, 1] : memref<1x1x16xbf16, strided<[64, 16, 1], offset: ?>> to memref<1x16xbf16, strided<[64, 1], offset: ?>>
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+        ins(%a : memref<1x16xf32, strided<[64, 1], offset: ?>>) outs(%head : memref<1x16xbf16, strided<[64, 1], offset: ?>>) {
+    ^bb0(%in: f32, %out: bf16):
+      %v = arith.truncf %in : f32 to bf16
+      linalg.yield %v : bf16
+    }
+    ark.yield
+  }
+  %h = memref.collapse_shape %heads [[0], [1, 2]] : memref<1x4x16xbf16> into memref<1x64xbf16>
+  ark.task "b" grid [4]
+      ins(%h[#ark.region<(d0) -> (0, 0), [1, 64]>] : memref<1x64xbf16>)
+      outs(%y[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x64xf32>) {
+  ^bb0(%i: index, %a: memref<1x64xbf16, strided<[64, 1], offset: ?>>, %b: memref<1x16xf32, strided<[64, 1], offset: ?>>):
+    %p = memref.subview %a[0, 0] [1, 16] [1, 1] : memref<1x64xbf16, strided<[64, 1], offset: ?>> to memref<1x16xbf16, strided<[64, 1], offset: ?>>
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+        ins(%p : memref<1x16xbf16, strided<[64, 1], offset: ?>>) outs(%b : memref<1x16xf32, strided<[64, 1], offset: ?>>) {
+    ^bb0(%in: bf16, %out: f32):
+      %v = arith.extf %in : bf16 to f32
+      linalg.yield %v : f32
+    }
+    ark.yield
+  }
+  ark.return
+}
+}

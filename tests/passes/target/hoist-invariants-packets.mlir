@@ -1,0 +1,71 @@
+// RUN: ark-opt %s --split-input-file --ark-hoist-invariants | FileCheck %s
+
+// Packets come once for all vCTAs of a run, and through views of what these share.
+// CHECK-LABEL: func.func private @body(
+// CHECK: %[[ROW:.+]] = memref.subview
+// CHECK: ark.receive_packets %[[ROW]] to %{{.+}} :
+// CHECK: scf.for
+// CHECK-NOT: ark.receive_packets
+// CHECK: linalg.copy
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 2 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>, packets = 256 : i64}
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %p: memref<4x16xi32> {ark.packets, llvm.noalias}, %y: memref<4x16xbf16> {llvm.noalias}) {
+  %c1 = arith.constant 1 : index
+  %t = memref.alloca() : memref<1x16xbf16>
+  scf.for %v = %begin to %end step %c1 {
+    %row = memref.subview %p[0, 0] [1, 16] [1, 1] : memref<4x16xi32> to memref<1x16xi32, strided<[16, 1]>>
+    ark.receive_packets %row to %t : memref<1x16xi32, strided<[16, 1]>> to memref<1x16xbf16>
+    %ys = memref.subview %y[%v, 0] [1, 16] [1, 1] : memref<4x16xbf16> to memref<1x16xbf16, strided<[16, 1], offset: ?>>
+    linalg.copy ins(%t : memref<1x16xbf16>) outs(%ys : memref<1x16xbf16, strided<[16, 1], offset: ?>>)
+  }
+  return
+}
+
+// -----
+
+// Each vCTA has packets of its own.
+// CHECK-LABEL: func.func private @body(
+// CHECK: scf.for
+// CHECK: ark.receive_packets
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 2 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>, packets = 256 : i64}
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %p: memref<4x16xi32> {ark.packets, llvm.noalias}, %y: memref<4x16xbf16> {llvm.noalias}) {
+  %c1 = arith.constant 1 : index
+  %t = memref.alloca() : memref<1x16xbf16>
+  scf.for %v = %begin to %end step %c1 {
+    %row = memref.subview %p[%v, 0] [1, 16] [1, 1] : memref<4x16xi32> to memref<1x16xi32, strided<[16, 1], offset: ?>>
+    ark.receive_packets %row to %t : memref<1x16xi32, strided<[16, 1], offset: ?>> to memref<1x16xbf16>
+    %ys = memref.subview %y[%v, 0] [1, 16] [1, 1] : memref<4x16xbf16> to memref<1x16xbf16, strided<[16, 1], offset: ?>>
+    linalg.copy ins(%t : memref<1x16xbf16>) outs(%ys : memref<1x16xbf16, strided<[16, 1], offset: ?>>)
+  }
+  return
+}
+
+// -----
+
+// What the vCTA writes over is received again.
+// CHECK-LABEL: func.func private @body(
+// CHECK: scf.for
+// CHECK: ark.receive_packets
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 2 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>, packets = 256 : i64}
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %p: memref<1x16xi32> {ark.packets, llvm.noalias}, %y: memref<4x16xbf16> {llvm.noalias}) {
+  %c1 = arith.constant 1 : index
+  %t = memref.alloca() : memref<1x16xbf16>
+  scf.for %v = %begin to %end step %c1 {
+    ark.receive_packets %p to %t : memref<1x16xi32> to memref<1x16xbf16>
+    %ys = memref.subview %y[%v, 0] [1, 16] [1, 1] : memref<4x16xbf16> to memref<1x16xbf16, strided<[16, 1], offset: ?>>
+    linalg.exp ins(%t : memref<1x16xbf16>) outs(%t : memref<1x16xbf16>)
+    linalg.copy ins(%t : memref<1x16xbf16>) outs(%ys : memref<1x16xbf16, strided<[16, 1], offset: ?>>)
+  }
+  return
+}

@@ -1,0 +1,66 @@
+// RUN: ark-opt %s --split-input-file --ark-receive-packets=threads=8 | FileCheck %s
+
+// Threads take four packets at a time, again and again until all of them are of this iteration;
+// here each has two loads, and the last ones of the second round are nobody's.
+// CHECK-LABEL: func.func private @body(
+// CHECK-SAME: %[[P:[^:]+]]: memref<2x24xi32, strided<[24, 1], offset: ?>> {ark.packets}
+// CHECK-DAG: %[[WORDS:.+]] = memref.reinterpret_cast %[[P]] to offset: [0], sizes: [48], strides: [1]
+// CHECK-DAG: %[[VALUES:.+]] = memref.reinterpret_cast %{{.+}} to offset: [0], sizes: [48], strides: [1]
+// CHECK: call @ark_receive_48_bf16(%[[WORDS]], %[[VALUES]]) {cooperative = 1 : i64}
+// The same function for all packets of that number and type.
+// CHECK: call @ark_receive_48_bf16(
+// CHECK: call @ark_receive_48_f16(
+// CHECK-NOT: ark.receive_packets
+// CHECK-LABEL: func.func private @ark_receive_48_bf16(
+// CHECK: %[[THREAD:.+]] = gpu.thread_id x
+// CHECK: %[[LAST:.+]] = arith.constant 11 : index
+// CHECK: arith.minui %{{.+}}, %[[LAST]]
+// CHECK: %[[TAG:.+]] = call @ark_packet_tag()
+// CHECK: %[[BEGIN:.+]] = call @ark_now()
+// CHECK: scf.while (%[[TRIES:.+]] = %{{.+}})
+// CHECK: %[[FIRST:.+]]:5 = func.call @ark_load_packets(%{{.+}}, %[[TAG]])
+// CHECK: %[[SECOND:.+]]:5 = func.call @ark_load_packets(%{{.+}}, %[[TAG]])
+// CHECK: %[[MISSING:.+]] = arith.ori %{{.+}}, %[[SECOND]]#4
+// CHECK: %[[AGAIN:.+]] = func.call @ark_packets_wait(%[[MISSING]], %[[TRIES]], %[[BEGIN]], %[[FIRST]]#0)
+// CHECK: scf.condition(%[[AGAIN]])
+// CHECK: } do {
+// CHECK: scf.yield
+// CHECK: scf.if
+// CHECK:   llvm.store %{{.+}} : i64, !llvm.ptr
+// CHECK: scf.if
+// CHECK:   llvm.store %{{.+}} : i64, !llvm.ptr
+// CHECK-LABEL: func.func private @ark_receive_48_f16(
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 2 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>, packets = 256 : i64}
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>,
+    %p: memref<2x24xi32, strided<[24, 1], offset: ?>> {ark.packets}, %q: memref<2x24xi32, strided<[24, 1], offset: ?>> {ark.packets}) {
+  %v = memref.alloca() : memref<2x24xbf16>
+  %w = memref.alloca() : memref<2x24xbf16>
+  %h = memref.alloca() : memref<2x24xf16>
+  ark.receive_packets %p to %v : memref<2x24xi32, strided<[24, 1], offset: ?>> to memref<2x24xbf16>
+  ark.receive_packets %q to %w : memref<2x24xi32, strided<[24, 1], offset: ?>> to memref<2x24xbf16>
+  ark.receive_packets %q to %h : memref<2x24xi32, strided<[24, 1], offset: ?>> to memref<2x24xf16>
+  return
+}
+func.func private @ark_packet_tag() -> i32
+func.func private @ark_now() -> i64
+func.func private @ark_load_packets(%words: !llvm.ptr, %tag: i32) -> (i32, i32, i32, i32, i1)
+func.func private @ark_packets_wait(%missing: i1, %tries: i32, %begin: i64, %seen: i32) -> i1
+
+// -----
+
+// Nothing else changes.
+// CHECK-LABEL: func.func private @body(
+// CHECK-NEXT: return
+// CHECK-NOT: func.func private @ark_receive
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>) {
+  return
+}

@@ -1,0 +1,70 @@
+// RUN: ark-opt %s --split-input-file --ark-send-packets | FileCheck %s
+
+// Words of packets leave at once and whole, the others as before. The walk over
+// instructions tells what iteration it is.
+// CHECK-LABEL: func.func private @body(
+// CHECK-SAME: %[[P:[^:]+]]: memref<4x16xi32, strided<[16, 1], offset: ?>> {ark.packets}, %[[X:[^:]+]]: memref<16xi32>
+// CHECK: %[[EPOCH:.+]] = {{.*}}call @ark_packet_epoch() : () -> i32
+// CHECK: memref.extract_strided_metadata
+// CHECK: %[[BYTES:.+]] = arith.muli %{{.+}}, %c4
+// CHECK: %[[PLACE:.+]] = llvm.inttoptr
+// CHECK: call @ark_send_packet(%[[PLACE]], %[[EPOCH]]) : (!llvm.ptr, i32) -> ()
+// CHECK-NOT: memref.store %{{.+}}, %[[P]]
+// CHECK: memref.store %[[EPOCH]], %[[X]]
+// CHECK: func.func private @ark_begin_iteration(%[[CONTEXT:.+]]: !llvm.ptr, %[[LANE:.+]]: i64, %[[ROUND:.+]]: i64)
+// CHECK-NEXT: call @ark_packets_begin(%[[CONTEXT]], %[[LANE]], %[[ROUND]])
+// CHECK: func.func private @ark_begin_run(%[[INSTRUCTION:.+]]: i64)
+// CHECK-NEXT: call @ark_packets_run(%[[INSTRUCTION]])
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 2 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>, packets = 256 : i64}
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>,
+    %p: memref<4x16xi32, strided<[16, 1], offset: ?>> {ark.packets}, %x: memref<16xi32>) {
+  %c0 = arith.constant 0 : index
+  %e = ark.epoch : i32
+  %row = memref.subview %p[%begin, 0] [1, 16] [1, 1] : memref<4x16xi32, strided<[16, 1], offset: ?>> to memref<1x16xi32, strided<[16, 1], offset: ?>>
+  memref.store %e, %row[%c0, %begin] : memref<1x16xi32, strided<[16, 1], offset: ?>>
+  memref.store %e, %x[%begin] : memref<16xi32>
+  return
+}
+func.func private @ark_begin_iteration(%context: !llvm.ptr, %lane: i64, %round: i64) {
+  return
+}
+func.func private @ark_begin_run(%instruction: i64) {
+  return
+}
+func.func private @ark_packets_begin(%context: !llvm.ptr, %lane: i64, %round: i64)
+func.func private @ark_packets_run(%instruction: i64)
+func.func private @ark_packet_epoch() -> i32
+func.func private @ark_send_packet(%word: !llvm.ptr, %packet: i32)
+
+// -----
+
+// Without packets nothing hooks into the walk.
+// CHECK-LABEL: func.func private @body(
+// CHECK: memref.store
+// CHECK: func.func private @ark_begin_iteration(
+// CHECK-NEXT: return
+// CHECK: func.func private @ark_begin_run(
+// CHECK-NEXT: return
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 1 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<16xindex>) {
+  memref.store %begin, %x[%begin] : memref<16xindex>
+  return
+}
+func.func private @ark_begin_iteration(%context: !llvm.ptr, %lane: i64, %round: i64) {
+  return
+}
+func.func private @ark_begin_run(%instruction: i64) {
+  return
+}
+func.func private @ark_packets_begin(%context: !llvm.ptr, %lane: i64, %round: i64)
+func.func private @ark_packets_run(%instruction: i64)
+func.func private @ark_packet_epoch() -> i32
+func.func private @ark_send_packet(%word: !llvm.ptr, %packet: i32)
