@@ -198,7 +198,8 @@ bool KernelVerifier::isToldByPackets(abi::Opcode opcode, int64_t semaphore,
   for (int64_t row = c; row < c + 2 * arrivals; row += 2) {
     int64_t first = rows[2 * row + 1], last = rows[2 * row + 3];
     if (rows[2 * row] != 0 || rows[2 * row + 2] != 0 || first % 8 != 0 ||
-        last % 8 != 0 || first > last || last + 8 > kernel.getArena())
+        last % 8 != 0 || first > last ||
+        last + 8 > static_cast<int64_t>(kernel.getArena()))
       return false;
   }
   return true;

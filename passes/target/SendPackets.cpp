@@ -76,6 +76,9 @@ struct SendPacketsPass : ark::impl::SendPacketsPassBase<SendPacketsPass> {
         send(store);
         ++numStores;
       });
+      // It has told what it is there for.
+      for (unsigned index = 0; index < body.getNumArguments(); ++index)
+        body.removeArgAttr(index, ArkDialect::kPacketsAttr);
     }
     if (!any)
       return;

@@ -2,7 +2,7 @@
 // RUN: ark-opt %s --ark-target=cuda:sm_90a --ark-packets --ark-compile-to=synchronization | FileCheck %s
 // RUN: ark-opt %s '--ark-compile=target=cuda:sm_90a to=synchronization packets=true' | FileCheck %s
 // RUN: ark-opt %s --ark-target=cuda:sm_90a --ark-packets --ark-compile-to=kernel | FileCheck %s --check-prefix=KERNEL
-// RUN: ark-opt %s --ark-target=cuda:sm_90a --ark-packets --ark-compile-to=target | FileCheck %s --check-prefix=TARGET
+// RUN: ark-opt %s --ark-target=cuda:sm_90a --ark-packets --ark-compile-to=target | FileCheck %s --check-prefixes=TARGET,RINGS
 // Without rings of parameters.
 // RUN: ark-opt %s --ark-target=cuda:sm_80 --ark-packets --ark-compile-to=target | FileCheck %s --check-prefix=TARGET
 
@@ -11,7 +11,7 @@
 // RUN: ark-opt %s --ark-target=cuda:sm_90a --ark-compile-to=target | FileCheck %s --check-prefix=OFF
 // RUN: ark-opt %s --ark-target=cpu:2 --ark-packets --ark-compile-to=synchronization | FileCheck %s --check-prefix=OFF
 
-// One wait less than there are tasks, each of them for the residual alone.
+// What is left are residuals, whose tiles stay on their SM: lanes meet only at the end.
 // CHECK: ark.packets : memref<{{[0-9]+}}xi8>
 // CHECK: ark.task "rmsnorm+matmul+matmul_2"
 // CHECK: ark.epoch : i32
@@ -22,6 +22,10 @@
 // CHECK: ark.task "matmul_6"
 // CHECK: ark.receive_packets
 // CHECK: ark.schedule
+// CHECK-NEXT: ark.semaphore @end
+// CHECK-NOT: ark.semaphore
+// CHECK-NOT: ark.wait
+// CHECK: ark.return
 
 // KERNEL: ark.kernel
 // KERNEL-SAME: packets = {{[0-9]+}} : i64
@@ -30,14 +34,24 @@
 // KERNEL: ark.receive_packets
 
 // TARGET-NOT: ark.packets
-// TARGET: st.relaxed.gpu.global.u32
-// TARGET: ld.relaxed.gpu.global.v4.u32
 // TARGET-NOT: ark.epoch
+// TARGET: llvm.call @ark_packet_epoch
+// TARGET: llvm.call @ark_send_packet
+// TARGET-COUNT-3: llvm.call @ark_receive_512_bf16
+// Who polls also asks for parameters.
+// RINGS: llvm.func internal @ark_poll
+// RINGS-NEXT: llvm.call @ark_stream_poll
+// TARGET: llvm.func internal @ark_begin_iteration
+// TARGET-NEXT: llvm.call @ark_packets_begin
+// TARGET: llvm.func internal @ark_begin_run
+// TARGET-NEXT: llvm.call @ark_packets_run
+// TARGET: llvm.func internal @ark_receive_512_bf16
 
 // OFF-NOT: ark.packets
 // OFF-NOT: ark.receive_packets
 // OFF-NOT: packets =
-// OFF-NOT: relaxed.gpu.global.v4.u32
+// OFF-NOT: call @ark_receive
+// OFF-NOT: call @ark_packets_begin
 ark.program @block(
     %arg0: tensor<1x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %arg1: tensor<512xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "g0"},

@@ -60,12 +60,14 @@ ark.kernel @k {
     semaphores = [], timeline = dense<> : tensor<0x2xi64>, packets = 256 : i64}
 func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %p: memref<1x16xi32> {ark.packets, llvm.noalias}, %y: memref<4x16xbf16> {llvm.noalias}) {
   %c1 = arith.constant 1 : index
+  %f = arith.constant 1.0 : bf16
   %t = memref.alloca() : memref<1x16xbf16>
   scf.for %v = %begin to %end step %c1 {
     ark.receive_packets %p to %t : memref<1x16xi32> to memref<1x16xbf16>
     %ys = memref.subview %y[%v, 0] [1, 16] [1, 1] : memref<4x16xbf16> to memref<1x16xbf16, strided<[16, 1], offset: ?>>
-    linalg.exp ins(%t : memref<1x16xbf16>) outs(%t : memref<1x16xbf16>)
     linalg.copy ins(%t : memref<1x16xbf16>) outs(%ys : memref<1x16xbf16, strided<[16, 1], offset: ?>>)
+    %ts = memref.subview %t[0, %v] [1, 1] [1, 1] : memref<1x16xbf16> to memref<1x1xbf16, strided<[16, 1], offset: ?>>
+    linalg.fill ins(%f : bf16) outs(%ts : memref<1x1xbf16, strided<[16, 1], offset: ?>>)
   }
   return
 }
