@@ -133,9 +133,7 @@ class Diagnosis:
         notes += [f"produced by {place.where}" for place in self.producers[:_MAX_LANES]]
         others = [other for other in self.blocked if other.place.lane != self.waiter.place.lane]
         for other in others[:_MAX_LANES]:
-            notes.append(
-                f"also waiting: {other.place.where}, for {other.what}: {other.difference}"
-            )
+            notes.append(f"also waiting: {other.place.where}, for {other.what}: {other.difference}")
         if len(others) > _MAX_LANES:
             notes.append(f"and {len(others) - _MAX_LANES} more lanes")
         return notes

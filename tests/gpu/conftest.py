@@ -32,7 +32,7 @@ def torch() -> Any:
     return module
 
 
-def read_arrays(name: str) -> dict[str, Any]:
+def _read_arrays(name: str) -> dict[str, Any]:
     """Inputs, parameters, outputs and bounds of a program, by `input.x` and so on."""
     executable = ark.load(FOLDER / f"{name}.arkbin")
     buffers = executable.inputs + executable.parameters
@@ -48,15 +48,21 @@ def read_arrays(name: str) -> dict[str, Any]:
 
 
 @pytest.fixture
+def read_arrays() -> Callable[[str], dict[str, Any]]:
+    """``read_arrays(name)``: those of a program."""
+    return _read_arrays
+
+
+@pytest.fixture
 def arrays() -> dict[str, Any]:
     """Of the program `weights`."""
-    return read_arrays("weights")
+    return _read_arrays("weights")
 
 
 @pytest.fixture
 def block() -> dict[str, Any]:
     """Of the program `streams`."""
-    return read_arrays("streams")
+    return _read_arrays("streams")
 
 
 @pytest.fixture

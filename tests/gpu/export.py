@@ -19,7 +19,7 @@ import ark_mlir as ark
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("bundle", "runtime", "testing")
-WAIT = 2
+RUN, WAIT = 0, 2
 
 
 def copy_runtime(folder: Path) -> None:
@@ -96,6 +96,37 @@ def export_streams(path: Path, target: str) -> None:
     arrays = {n: a.astype(ark.bf16.numpy) for n, a in arrays.items()}
     executable = write(program, arrays, path / "streams", target)
     spoil(executable).save(path / "streams-hang.arkbin")
+
+
+def export_packets(path: Path, target: str) -> None:
+    """Programs with and without packets between their tasks: blocks of a decoder, whose parameters
+    pass through shared memory meanwhile, and shares of sums; and the latter with packets that a lane
+    would have to send itself before it could go on."""
+    tests = runpy.run_path(str(ROOT / "tests/host/e2e/test_hand_over.py"))
+    random = np.random.default_rng(0)
+    for name in ("blocks", "shares"):
+        program, options = tests[name](), tests["OPTIONS"][name]
+        executable = ark.compile(program, target=target, **options)
+        executable.save(path / f"{name}.arkbin")
+        arrays = {
+            b.name: (random.standard_normal(b.shape) * 0.05).astype(ark.bf16.numpy)
+            for b in executable.inputs + executable.parameters
+        }
+        executable = write(
+            program, arrays, path / f"{name}-packets", target, packets=True, **options
+        )
+    turn_round(executable).save(path / "shares-hang.arkbin")
+
+
+def turn_round(executable: ark.Executable) -> ark.Executable:
+    """The first lane runs its first two tasks in the other order: the second one receives what
+    the first one sends."""
+    bundle = executable.bundle
+    instructions = np.frombuffer(bundle.sections["instructions"], np.int32).reshape(-1, 4).copy()
+    first, second = np.flatnonzero(instructions[:, 0] == RUN)[:2]
+    instructions[[first, second]] = instructions[[second, first]]
+    sections = {**bundle.sections, "instructions": instructions.tobytes()}
+    return ark.Executable.from_parts(bundle.manifest, sections)
 
 
 def export_stop(path: Path, target: str) -> None:
@@ -197,6 +228,7 @@ def main(folder: str, target: str = "cuda:sm_90a") -> None:
     export_stop(root, target)
     export_arrays(root, target)
     export_streams(root, target)
+    export_packets(root, target)
     print(f"{len(pairs)} bundles for {target} in {root}")
 
 

@@ -67,7 +67,9 @@ def test_the_task_whose_packets_were_awaited_is_named() -> None:
 def test_a_sender_that_never_ends_is_the_root() -> None:
     stuck = bundle([run(SENDER, 0, 1)], [run(READER, 0, 1)])
     error = hang(stuck, (1, 2), polling(1, 0, 1))
-    assert "task 'sender' vCTAs [0, 1) at net.py:3 had not ended, and so not sent them" in str(error)
+    assert "task 'sender' vCTAs [0, 1) at net.py:3 had not ended, and so not sent them" in str(
+        error
+    )
     assert not error.diagnosis.cycle
 
 
@@ -86,7 +88,14 @@ def test_another_lane_at_a_semaphore_is_blamed() -> None:
 
 @pytest.mark.parametrize(
     ("epoch", "expected", "iteration"),
-    [(0, 1, 0), (0, 3, 2), (7, 10, 9), (65534, 0, 65535), (65535, 1, 65536), (200000, 3395, 200002)],
+    [
+        (0, 1, 0),
+        (0, 3, 2),
+        (7, 10, 9),
+        (65534, 0, 65535),
+        (65535, 1, 65536),
+        (200000, 3395, 200002),
+    ],
 )
 def test_the_iteration_is_counted_on(epoch: int, expected: int, iteration: int) -> None:
     """A packet has the lower half of it; the launch's first one has the rest."""
