@@ -100,8 +100,8 @@ def export_streams(path: Path, target: str) -> None:
 
 def export_packets(path: Path, target: str) -> None:
     """Programs with and without packets between their tasks: blocks of a decoder, whose parameters
-    pass through shared memory meanwhile, and shares of sums; and the latter with packets that a lane
-    would have to send itself before it could go on."""
+    pass through shared memory meanwhile, and shares of sums; and the latter with packets that a
+    lane would have to send itself before it could go on."""
     tests = runpy.run_path(str(ROOT / "tests/host/e2e/test_hand_over.py"))
     random = np.random.default_rng(0)
     for name in ("blocks", "shares"):

@@ -90,5 +90,5 @@ def test_they_are_part_of_the_key(tmp_path: Any) -> None:
 
 @pytest.mark.parametrize("value", [1, "true", None])
 def test_other_values_are_refused(value: Any) -> None:
-    with pytest.raises(ark.InvalidUsageError, match="option packets=.*: expected True or False"):
+    with pytest.raises(ark.InvalidUsageError, match=r"option packets=.*: expected True or False"):
         ark.CompileOptions(packets=value)
