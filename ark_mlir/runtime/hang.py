@@ -356,8 +356,8 @@ def _lost(blocked: Blocked) -> str:
     """Why a wait did not end although all has happened that would end it."""
     if blocked.sender is not None:
         return (
-            f"no lane is known to stand before its run of task {blocked.semaphore_name!r}: it polls "
-            "for packets itself, or some of these were lost or overwritten"
+            f"no lane is known to stand before its run of task {blocked.semaphore_name!r}: it "
+            "polls for packets itself, or some of these were lost or overwritten"
         )
     return (
         f"every lane that signals {blocked.semaphore_name!r} has passed its signal, and not all "

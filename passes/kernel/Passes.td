@@ -165,8 +165,9 @@ def LowerCheckIndexPass : Pass<"ark-lower-check-index", "::mlir::ModuleOp"> {
 def LowerEpochPass : Pass<"ark-lower-epoch", "::mlir::ModuleOp"> {
   let summary = "Read the number of the iteration where packets are put";
   let description = [{
-    On `cpu` it lies behind the body's `%status`. On a GPU packets are handed over by a
-    counter, and their epoch is a constant.
+    On `cpu` it lies behind the body's `%status`. On a GPU packets of ranks are handed over by
+    a counter, and their epoch is a constant. Where tasks hand packets over to each other,
+    `ark-send-packets` reads it instead.
 
     ```mlir
     %epoch = ark.epoch : i32

@@ -11,7 +11,7 @@ using namespace mlir;
 using namespace mlir::ark;
 
 void mlir::ark::buildMemoryPipeline(OpPassManager &pm,
-                                     const MemoryPipelineOptions &options) {
+                                    const MemoryPipelineOptions &options) {
   OpPassManager &program = pm.nest<ProgramOp>();
   // Tensors can still be copied where a view has no strides; buffers cannot.
   program.addPass(createResolveViewsPass());

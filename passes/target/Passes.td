@@ -267,7 +267,8 @@ def HoistInvariantsPass : Pass<"ark-hoist-invariants", "::mlir::ModuleOp"> {
   let description = [{
     A `linalg` op whose operands do not depend on the vCTA, and whose result is a
     temporary that nothing else writes, moves before the loop over vCTAs: a norm
-    of the row that all of them multiply with their weights, for one.
+    of the row that all of them multiply with their weights, for one. So do views of
+    what all of them share, and packets that all of them receive.
 
     ```mlir
     scf.for %v = %begin to %end step %c1 {
