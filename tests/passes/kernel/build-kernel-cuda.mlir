@@ -23,7 +23,20 @@
 // CHECK: call @ark_gather
 // CHECK: call @ark_add_release
 // CHECK: call @ark_store_host
+// Packets are single words, stored and loaded as such, and read again until all are of this epoch.
+// CHECK-LABEL: func.func private @ark_send_packet
+// CHECK: llvm.inline_asm has_side_effects "st.relaxed.gpu.global.u32 [$0], $1;", "l,r,~{memory}"
+// CHECK-LABEL: func.func private @ark_load_packets
+// CHECK: llvm.inline_asm has_side_effects "ld.relaxed.gpu.global.v4.u32 {$0, $1, $2, $3}, [$4];"
+// CHECK-LABEL: func.func private @ark_packets_look
+// CHECK: call @ark_report_hang
+// All threads of a warp go the same way.
+// CHECK-LABEL: func.func private @ark_any_of_warp
+// CHECK: nvvm.vote.sync any
 // CHECK-LABEL: func.func @ark_kernel(%{{.+}}: !llvm.ptr, %{{.+}}: i64) -> i32
+// CHECK: call @ark_begin_iteration
+// CHECK: call @ark_begin_run
+// CHECK-NEXT: call @ark_run
 // CHECK-LABEL: func.func private @ark_signal
 // What all threads wrote comes before the leader's release.
 // CHECK: call @ark_gather
@@ -38,6 +51,12 @@
 // CHECK: gpu.barrier
 // CHECK: llvm.load %{{.+}} : !llvm.ptr -> i32
 // CHECK: call @ark_claim
+// A warp that has read its share asks for a piece of the next run at once.
+// CHECK-LABEL: func.func private @ark_stream_close
+// CHECK: call @ark_stream_leave
+// CHECK: %[[CAN:.+]] = call @ark_stream_can_ask
+// CHECK: cf.cond_br %[[CAN]]
+// CHECK: call @ark_stream_ask
 // CHECK-LABEL: func.func private @ark_load_acquire
 // CHECK: llvm.inline_asm has_side_effects "ld.acquire.gpu.u64 $0, [$1];", "=l,l,~{memory}"
 // CHECK-LABEL: func.func private @ark_add_release

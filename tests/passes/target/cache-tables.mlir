@@ -112,3 +112,27 @@ module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms
     return
   }
 }
+
+// -----
+
+// Packets have a slot as well: the arena's, one argument's and theirs.
+// CHECK-LABEL: ark.kernel @packets
+// CHECK: func.func @ark_kernel(%[[CONTEXT:.+]]: !llvm.ptr, %{{.+}}: i64)
+// CHECK: llvm.getelementptr %[[CONTEXT]][0]
+// CHECK: llvm.getelementptr %{{.+}}[256]
+// CHECK-NEXT: llvm.addrspacecast
+// CHECK-NEXT: arith.constant 3 : index
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 2,
+    shared_memory = 4096, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
+  ark.kernel @packets {
+      entry = @ark_kernel, sms = 2 : i64, arena = 0 : i64, bodies = [], buffers = [{name = "x"}], tasks = [{name = "t"}],
+      operands = dense<[[1, 0], [2, 64]]> : tensor<2x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+      instructions = dense<0> : tensor<3x4xi32>, lanes = dense<[[0, 0, 1], [1, 1, 3]]> : tensor<2x3xi32>,
+      semaphores = [], timeline = dense<0> : tensor<3x2xi64>, packets = 128 : i64, shared_memory = 100 : i64}
+  func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
+    %field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64
+    %report = llvm.load %field : !llvm.ptr -> i64
+    %code = arith.trunci %report : i64 to i32
+    return %code : i32
+  }
+}
