@@ -2,10 +2,9 @@
 // Who receives one polls the word itself, so that a hand-off is one store and
 // one load.
 
-// What bodies know of the walk; the leader writes it: the epoch, the lane and the
-// instruction in words of 32 bits, and, from word 4 on, the context.
-llvm.mlir.global internal @ark_packet_state() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<3 x i64>
-
+// What bodies know of the walk, in shared memory; the leader writes it: the epoch, the
+// lane and the instruction in words of 32 bits, and, from word 4 on, the context.
+func.func private @ark_packet_state() -> !llvm.ptr<3>
 func.func private @ark_is_leader() -> i1
 func.func private @ark_load_relaxed(%word: !llvm.ptr) -> i64
 func.func private @ark_now() -> i64
@@ -13,7 +12,7 @@ func.func private @ark_report_hang(%report: !llvm.ptr, %lane: i64, %instruction:
                                    %semaphore: i64, %seen: i64, %expected: i64) -> i32
 
 func.func private @ark_packet_field(%field: i32) -> !llvm.ptr<3> {
-  %state = llvm.mlir.addressof @ark_packet_state : !llvm.ptr<3>
+  %state = func.call @ark_packet_state() : () -> !llvm.ptr<3>
   %place = llvm.getelementptr %state[%field] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i32
   return %place : !llvm.ptr<3>
 }

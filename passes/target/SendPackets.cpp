@@ -4,6 +4,7 @@
 #include "passes/target/Bodies.h"
 #include "passes/target/KernelCompleter.h"
 #include "passes/target/Passes.h"
+#include "passes/target/SharedMemory.h"
 
 #include "dialects/ark/ArkOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -18,6 +19,9 @@ namespace mlir::ark {
 
 using namespace mlir;
 using namespace mlir::ark;
+
+/// Of what bodies know of the walk; see CudaPackets.mlir.
+static constexpr int64_t kStateBytes = 24;
 
 /// Whether a buffer is packets of another task.
 static bool arePackets(Value buffer) {
@@ -80,11 +84,25 @@ struct SendPacketsPass : ark::impl::SendPacketsPassBase<SendPacketsPass> {
       for (unsigned index = 0; index < body.getNumArguments(); ++index)
         body.removeArgAttr(index, ArkDialect::kPacketsAttr);
     }
-    if (!any)
-      return;
-    KernelCompleter completer(getOperation());
-    completer.setHook("ark_begin_iteration", "ark_packets_begin");
-    completer.setHook("ark_begin_run", "ark_packets_run");
+    if (any)
+      complete();
   }
+
+private:
+  void complete();
 };
 } // namespace
+
+/// Connects bodies to the walk, and gives what these share its place behind
+/// what lies in shared memory so far.
+void SendPacketsPass::complete() {
+  ModuleOp module = getOperation();
+  KernelCompleter completer(module);
+  completer.setHook("ark_begin_iteration", "ark_packets_begin");
+  completer.setHook("ark_begin_run", "ark_packets_run");
+  for (auto kernel : module.getOps<KernelOp>()) {
+    int64_t begin = llvm::alignTo(getSharedBytes(kernel), kSharedAlignment);
+    completer.setAddress("ark_packet_state", getSharedMemory(module), begin);
+    setSharedBytes(kernel, begin + kStateBytes);
+  }
+}

@@ -2,6 +2,8 @@
 
 // Words of packets leave at once and whole, the others as before. The walk over
 // instructions tells what iteration it is.
+// CHECK-LABEL: ark.kernel @k
+// CHECK-SAME: shared_memory = 280 : i64
 // CHECK-LABEL: func.func private @body(
 // CHECK-SAME: %[[P:[^:]+]]: memref<4x16xi32, strided<[16, 1], offset: ?>>, %[[X:[^:]+]]: memref<16xi32>
 // CHECK: %[[EPOCH:.+]] = {{.*}}call @ark_packet_epoch() : () -> i32
@@ -15,11 +17,14 @@
 // CHECK-NEXT: call @ark_packets_begin(%[[CONTEXT]], %[[LANE]], %[[ROUND]])
 // CHECK: func.func private @ark_begin_run(%[[INSTRUCTION:.+]]: i64)
 // CHECK-NEXT: call @ark_packets_run(%[[INSTRUCTION]])
+// What it tells lies behind what lies in shared memory so far.
+// CHECK: func.func private @ark_packet_state() -> !llvm.ptr<3> {
+// CHECK: llvm.getelementptr %{{.+}}[256]
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 2 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
-    semaphores = [], timeline = dense<> : tensor<0x2xi64>, packets = 256 : i64}
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>, packets = 256 : i64, shared_memory = 200 : i64}
 func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>,
     %p: memref<4x16xi32, strided<[16, 1], offset: ?>> {ark.packets}, %x: memref<16xi32>) {
   %c0 = arith.constant 0 : index
@@ -38,6 +43,7 @@ func.func private @ark_begin_run(%instruction: i64) {
 func.func private @ark_packets_begin(%context: !llvm.ptr, %lane: i64, %round: i64)
 func.func private @ark_packets_run(%instruction: i64)
 func.func private @ark_packet_epoch() -> i32
+func.func private @ark_packet_state() -> !llvm.ptr<3>
 func.func private @ark_send_packet(%word: !llvm.ptr, %packet: i32)
 
 // -----
@@ -67,4 +73,5 @@ func.func private @ark_begin_run(%instruction: i64) {
 func.func private @ark_packets_begin(%context: !llvm.ptr, %lane: i64, %round: i64)
 func.func private @ark_packets_run(%instruction: i64)
 func.func private @ark_packet_epoch() -> i32
+func.func private @ark_packet_state() -> !llvm.ptr<3>
 func.func private @ark_send_packet(%word: !llvm.ptr, %packet: i32)
