@@ -1,20 +1,5 @@
 // RUN: ark-opt %s --split-input-file --ark-verify-kernel --verify-diagnostics -o /dev/null
 
-ark.kernel @packets {
-    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
-    buffers = [{name = "x", bytes = 16 : i64}], tasks = [{name = "t", vctas = 4 : i64}],
-    operands = dense<[[2, 16]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
-    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
-    semaphores = [], timeline = dense<0> : tensor<1x2xi64>, packets = 32 : i64}
-func.func @ark_kernel() {
-  return
-}
-func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xi32>) {
-  return
-}
-
-// -----
-
 // expected-error @below {{operand 0 of task 0 takes 16 bytes at offset 20 of a buffer of 32}}
 ark.kernel @behindThePackets {
     entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
