@@ -67,6 +67,8 @@ def Ark_TargetAttr : Ark_Attr<"Target", "target"> {
     bool hasWarpgroupProducts() const {
       return getBackend() == Backend::CUDA && getArch() == "sm_90a";
     }
+    /// Whether a run polls the packets that it reads: see ark-hand-over-packets.
+    bool hasPolledPackets() const { return getBackend() == Backend::CUDA; }
     /// Threads that run in step: 64 of the AMD GPUs that ark knows.
     int64_t getWarpSize() const {
       return getBackend() == Backend::HIP ? 64 : isGpu() ? 32 : 1;

@@ -352,8 +352,7 @@ std::optional<HandOver> HandOverPacketsPass::match(memref::AllocOp buffer,
 void HandOverPacketsPass::runOnOperation() {
   ProgramOp program = getOperation();
   TargetAttr target = findTarget(program);
-  if (!target || target.getBackend() != Backend::CUDA ||
-      program.getNumRanks() > 1)
+  if (!target || !target.hasPolledPackets() || program.getNumRanks() > 1)
     return;
   SmallVector<HandOver> handOvers;
   int64_t bytes = 0;

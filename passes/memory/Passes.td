@@ -156,7 +156,7 @@ def HandOverPacketsPass : Pass<"ark-hand-over-packets", "::mlir::ark::ProgramOp"
     }
     ```
 
-    Programs of one rank for cuda only: elsewhere a semaphore costs less.
+    Programs of one rank only, for targets whose kernels poll packets.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::memref::MemRefDialect"];

@@ -18,7 +18,9 @@ static int64_t getInstructionWords(KernelOp kernel) {
 
 SmallVector<KernelTable> ark::getTables(KernelOp kernel) {
   int64_t rows = kernel.getOperandsAttr().getShapedType().getDimSize(0);
-  return {{abi::kBuffers, static_cast<int64_t>(kernel.getBuffers().size()) + 1},
+  int64_t slots =
+      kernel.getBuffers().size() + 1 + kernel.getPackets().has_value();
+  return {{abi::kBuffers, slots},
           {abi::kTasks, static_cast<int64_t>(kernel.getTasks().size())},
           {abi::kInstructions, getInstructionWords(kernel)},
           {abi::kOperands, rows * kOperandWords}};
