@@ -15,6 +15,7 @@
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Parser/Parser.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
 
@@ -36,6 +37,10 @@ struct KernelText {
 static constexpr KernelText kCpuKernel = {
     "CpuKernel.mlir",
 #include "passes/kernel/CpuKernel.mlir.inc"
+};
+static constexpr KernelText kCpuPackets = {
+    "CpuPackets.mlir",
+#include "passes/kernel/CpuPackets.mlir.inc"
 };
 static constexpr KernelText kGpuKernel = {
     "GpuKernel.mlir",
@@ -80,7 +85,8 @@ static bool isDeclaration(Operation *op) {
 
 /// Moves the functions of a text to the module. Those that another text only
 /// declared get their bodies.
-static LogicalResult addKernelText(ModuleOp module, KernelText kernel) {
+static LogicalResult addKernelText(ModuleOp module, KernelText kernel,
+                                   llvm::StringSet<> &added) {
   OwningOpRef<ModuleOp> text = parseSourceString<ModuleOp>(
       kernel.text, ParserConfig(module.getContext()), kernel.name);
   if (!text)
@@ -89,8 +95,9 @@ static LogicalResult addKernelText(ModuleOp module, KernelText kernel) {
   for (Operation &op : llvm::make_early_inc_range(text->getOps())) {
     StringAttr name = SymbolTable::getSymbolName(&op);
     if (Operation *other = symbols.lookup(name)) {
-      // Two texts may need the same of a third.
-      if (isDeclaration(other) && isDeclaration(&op))
+      // Texts may need the same of a third, and something of each other.
+      if (isDeclaration(&op) &&
+          (isDeclaration(other) || added.contains(name.getValue())))
         continue;
       if (!isDeclaration(other) || isDeclaration(&op))
         return other->emitOpError(
@@ -100,6 +107,7 @@ static LogicalResult addKernelText(ModuleOp module, KernelText kernel) {
     }
     op.remove();
     symbols.insert(&op);
+    added.insert(name.getValue());
   }
   return success();
 }
@@ -256,8 +264,9 @@ struct BuildKernelPass : ark::impl::BuildKernelPassBase<BuildKernelPass> {
     auto kernels = module.getOps<KernelOp>();
     if (kernels.empty())
       return;
+    llvm::StringSet<> added;
     for (KernelText text : getTexts())
-      if (failed(addKernelText(module, text)))
+      if (failed(addKernelText(module, text, added)))
         return signalPassFailure();
 
     SymbolTable symbols(module);
@@ -277,7 +286,7 @@ struct BuildKernelPass : ark::impl::BuildKernelPassBase<BuildKernelPass> {
         getOperation()->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
     switch (target ? target.getBackend() : Backend::CPU) {
     case Backend::CPU:
-      return {kCpuKernel};
+      return {kCpuKernel, kCpuPackets};
     case Backend::CUDA:
       return {kGpuResident, kCudaPackets, kGpuKernel,
               kCudaStream,  kCudaRing,    kCudaKernel};

@@ -5,15 +5,14 @@
 #include "passes/target/Alignment.h"
 #include "passes/target/AttentionBuilder.h"
 #include "passes/target/Lowerings.h"
+#include "passes/target/MappedLoop.h"
 #include "passes/target/SharedMemory.h"
 #include "passes/target/WideLoad.h"
 
 #include "lib/support/BufferView.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -80,16 +79,6 @@ int64_t AttentionShape::getBytes() const {
 // Loops
 //===----------------------------------------------------------------------===//
 
-static Value createBuffer(ImplicitLocOpBuilder &builder, MemRefType type) {
-  OpBuilder::InsertionGuard guard(builder);
-  auto function = builder.getInsertionBlock()
-                      ->getParentOp()
-                      ->getParentOfType<func::FuncOp>();
-  builder.setInsertionPointToStart(&function.getBody().front());
-  return memref::AllocaOp::create(builder, type,
-                                  builder.getI64IntegerAttr(kSharedAlignment));
-}
-
 /// The thread's own number, from itself. What depends on it is computed here: a
 /// compiler would do that before the loop over vCTAs, and have no registers
 /// left for what lies between.
@@ -104,27 +93,17 @@ static Value pin(ImplicitLocOpBuilder &builder, Value thread) {
                                       shuffle.getShuffleResult());
 }
 
-/// A loop with an iteration for each thread; the builder goes inside.
-static Value createLoop(ImplicitLocOpBuilder &builder, int64_t threads) {
-  auto mapping = builder.getArrayAttr(gpu::GPUThreadMappingAttr::get(
-      builder.getContext(), gpu::MappingId::LinearDim0));
-  SmallVector<OpFoldResult> extents = {builder.getIndexAttr(threads)};
-  auto loop = scf::ForallOp::create(builder, extents, /*outputs=*/ValueRange(),
-                                    mapping);
-  builder.setInsertionPoint(loop.getBody()->getTerminator());
-  return loop.getInductionVars().front();
-}
-
 void ark::createAttentionLoops(ImplicitLocOpBuilder &builder,
                                const AttentionOps &attention,
                                const AttentionShape &shape) {
   SmallVector<Value> memory;
   for (MemRefType type : getBufferTypes(builder.getContext(), shape))
-    memory.push_back(createBuffer(builder, type));
+    memory.push_back(createTemporary(builder, type, kSharedAlignment));
   AttentionBuffers buffers{memory[0], memory[1], memory[2]};
   for (auto *build : {buildAttentionStreams, buildAttentionRows}) {
     OpBuilder::InsertionGuard guard(builder);
-    Value thread = pin(builder, createLoop(builder, shape.warps * kWarpSize));
+    Value thread =
+        pin(builder, createMappedLoop(builder, shape.warps * kWarpSize));
     build(builder, attention, shape, buffers, thread);
   }
 }

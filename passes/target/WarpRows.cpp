@@ -2,6 +2,7 @@
 
 #include "passes/target/Bodies.h"
 #include "passes/target/Lowerings.h"
+#include "passes/target/MappedLoop.h"
 #include "passes/target/Passes.h"
 #include "passes/target/RowPrologue.h"
 #include "passes/target/WideLoad.h"
@@ -242,13 +243,7 @@ static int64_t makeByWarps(Value rows, scf::ForOp vctas, int64_t threads) {
   if (!shares || !prologue.isComputed())
     return 0;
   ImplicitLocOpBuilder builder(vctas.getLoc(), vctas);
-  auto mapping = builder.getArrayAttr(gpu::GPUThreadMappingAttr::get(
-      builder.getContext(), gpu::MappingId::LinearDim0));
-  SmallVector<OpFoldResult> extents = {builder.getIndexAttr(threads)};
-  auto loop = scf::ForallOp::create(builder, extents, /*outputs=*/ValueRange(),
-                                    mapping);
-  builder.setInsertionPoint(loop.getBody()->getTerminator());
-  Value thread = loop.getInductionVars().front();
+  Value thread = createMappedLoop(builder, threads);
   askForTiles(builder, thread, vctas);
   buildThread(builder, thread, warps, rows, prologue, *shares);
   prologue.erase();
