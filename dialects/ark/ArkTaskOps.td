@@ -252,6 +252,7 @@ def Ark_PacketsOp : Ark_Op<"packets", [Pure, HasParent<"ProgramOp">]> {
     A packet of this kind is a word of 32 bits: a value of 16, and above it the lower half of the
     epoch in which it was written. Who wants the value polls the word until it has the epoch of
     its own iteration, and needs no semaphore. In turn it learns nothing else of the sender.
+    (Packets between ranks, those of `ark.pack_packet`, lie in the arena, and a wait polls them.)
     Packets are `memref.view`s of this buffer at constant offsets.
 
     - (packets_c1) it takes at most 2^47 bytes.

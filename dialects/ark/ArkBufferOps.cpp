@@ -1,0 +1,44 @@
+//===- ArkBufferOps.cpp - What programs on buffers have -------------------===//
+
+#include "dialects/ark/ArkLimits.h"
+#include "dialects/ark/ArkOps.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+//===----------------------------------------------------------------------===//
+// ArenaOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult ArenaOp::verify() {
+  // arena_c1
+  if (isAddressable(getType()))
+    return success();
+  return emitOpError("takes more than 2^47 bytes (arena_c1)");
+}
+
+//===----------------------------------------------------------------------===//
+// Packets
+//===----------------------------------------------------------------------===//
+
+LogicalResult PacketsOp::verify() {
+  // packets_c1
+  if (isAddressable(getType()))
+    return success();
+  return emitOpError("takes more than 2^47 bytes (packets_c1)");
+}
+
+LogicalResult ReceivePacketsOp::verify() {
+  // receive_packets_c1
+  if (getPackets().getType().getShape() == getValues().getType().getShape() &&
+      getPackets().getType().hasStaticShape())
+    return success();
+  return emitOpError("needs packets and values of one static shape "
+                     "(receive_packets_c1)");
+}
+
+void ReceivePacketsOp::getEffects(
+    SmallVectorImpl<MemoryEffects::EffectInstance> &effects) {
+  effects.emplace_back(MemoryEffects::Read::get(), &getPacketsMutable());
+  effects.emplace_back(MemoryEffects::Write::get(), &getValuesMutable());
+}
