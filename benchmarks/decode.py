@@ -37,6 +37,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from bundle_options import bundle_parser
 from decode_arms import ArkArm, Arm, DeviceClock, TorchArm, error_of, load_ark
 from decode_settings import FIGURES, SETTINGS, Setting
 from table import table
@@ -68,16 +69,10 @@ def main() -> int:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--compile", type=Path, metavar="FOLDER", help="make the bundles there")
-    what.add_argument("--bundles", type=Path, metavar="FOLDER", help="measure those that lie there")
+    parser = bundle_parser(__doc__)
     parser.add_argument(
         "--settings", type=names(SETTINGS), default=FIGURES, help=f"of {', '.join(SETTINGS)}"
     )
-    parser.add_argument("--target", default="cuda:sm_90a", help="of --compile")
     parser.add_argument(
         "--arms", type=names((*ARMS, "eager")), default=ARMS, help="some of those above"
     )
@@ -90,7 +85,6 @@ def parse() -> argparse.Namespace:
         default=150,
         help="seconds; what torch.compile would not finish by then is left out, and said",
     )
-    parser.add_argument("--output", type=Path, help="a Markdown file for the table")
     return parser.parse_args()
 
 

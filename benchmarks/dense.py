@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from bundle_options import bundle_parser
 from decode_arms import error_of
 from table import table
 
@@ -62,18 +63,11 @@ def main() -> int:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--compile", type=Path, metavar="FOLDER", help="make the bundles there")
-    what.add_argument("--bundles", type=Path, metavar="FOLDER", help="measure those that lie there")
-    parser.add_argument("--target", default="cuda:sm_90a", help="of --compile")
+    parser = bundle_parser(__doc__)
     parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=FIGURES, help="of --compile")
     parser.add_argument("--dtype", choices=DTYPES, default="bf16", help="of --compile")
     parser.add_argument("--products", type=int, default=20, help="of one sample")
     parser.add_argument("--samples", type=int, default=15)
-    parser.add_argument("--output", type=Path, help="a Markdown file for the table")
     return parser.parse_args()
 
 

@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from bundle_options import bundle_parser
 from decode_arms import DeviceClock
 from table import table
 
@@ -60,13 +61,7 @@ def size(text: str) -> Size:
 
 
 def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--compile", type=Path, metavar="FOLDER", help="make the bundles there")
-    what.add_argument("--bundles", type=Path, metavar="FOLDER", help="measure those that lie there")
-    parser.add_argument("--target", default="cuda:sm_90a", help="of --compile")
+    parser = bundle_parser(__doc__)
     parser.add_argument(
         "--sizes", type=size, nargs="+", default=(Size(16, 2048), Size(32, 4096)),
         metavar="ROWSxCOLUMNS", help="rows of weights of an SM, and their length",
@@ -74,7 +69,6 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--products", type=int, default=32, help="of a chain")
     parser.add_argument("--iterations", type=int, default=8, help="of a launch")
     parser.add_argument("--samples", type=int, default=9)
-    parser.add_argument("--output", type=Path, help="a Markdown file for the table")
     return parser.parse_args()
 
 

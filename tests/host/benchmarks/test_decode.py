@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +14,11 @@ pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 import numpy as np
 import torch
 
-FOLDER = Path(__file__).parents[3] / "benchmarks"
+from .conftest import FOLDER, run_benchmark
 
 
 def benchmark(*arguments: object, prelude: str = "") -> subprocess.CompletedProcess[str]:
-    """Runs the script in a process of its own, on one thread, after some statements."""
-    script = f"import sys; sys.path.insert(0, {str(FOLDER)!r}); import decode\n{prelude}\n"
-    return subprocess.run(
-        [sys.executable, "-c", f"{script}sys.exit(decode.main())", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=500,
-        check=False,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
+    return run_benchmark("decode", *arguments, prelude=prelude)
 
 
 @pytest.fixture(scope="module")

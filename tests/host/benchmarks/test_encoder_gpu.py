@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,22 +10,13 @@ import pytest
 pytest.importorskip("torch", reason="PyTorch is not installed")
 pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
-FOLDER = Path(__file__).parents[3] / "benchmarks"
+from .conftest import run_benchmark
+
 SIZES = ("--batch", "2", "--length", "16")
 
 
 def benchmark(*arguments: object, prelude: str = "") -> subprocess.CompletedProcess[str]:
-    """Runs the script in a process of its own, on one thread, after some statements."""
-    script = f"import sys; sys.path.insert(0, {str(FOLDER)!r}); import encoder_gpu\n"
-    script += f"encoder_gpu.RUNS = 1\n{prelude}\n"
-    return subprocess.run(
-        [sys.executable, "-c", f"{script}sys.exit(encoder_gpu.main())", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        timeout=500,
-        check=False,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
+    return run_benchmark("encoder_gpu", *arguments, prelude=f"encoder_gpu.RUNS = 1\n{prelude}")
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import shutil
 import struct
 import subprocess
 from pathlib import Path
@@ -70,7 +69,6 @@ def test_a_kernel_names_its_ops_and_their_file() -> None:
     assert Path(__file__).name.encode() in found[".debug_line"]
 
 
-@pytest.mark.skipif(shutil.which("readelf") is None, reason="needs readelf, of binutils")
 def test_its_lines_are_those_of_the_program(tmp_path: Path) -> None:
     program, line = make_program()
     exe = ark.compile(program, target="cuda:sm_90a", cache=False)

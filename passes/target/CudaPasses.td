@@ -1,0 +1,241 @@
+//===- CudaPasses.td - Passes for NVIDIA GPUs alone --------*- tablegen -*-===//
+//
+// First to last: `addProducts` of CudaLowering.cpp. Passes.td includes them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ARK_PASSES_TARGET_CUDAPASSES_TD
+#define ARK_PASSES_TARGET_CUDAPASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def FlashAttentionPass : Pass<"ark-flash-attention", "::mlir::ModuleOp"> {
+  let summary = "Compute attention of few rows in one pass over the keys";
+  let description = [{
+    Scores, their softmax and the sum of values, for up to 8 rows of queries that share
+    keys, of bf16 or f16, as `ark.attention` and `ark.partial_attention` leave them in a
+    body. Each of those ops is a loop of its own, with a barrier and a trip to shared memory
+    behind it. Instead, a warp takes 16 keys a step, every n-th step, and carries the largest
+    score of each row, and the sums of powers and of values relative to it, in registers.
+    Tensor cores multiply. The first product has queries by keys, the second one values by
+    queries, so that a lane has powers of those keys that it needs; they enter as sums of
+    numbers of the values' type that are exact. A second loop puts together what the
+    warps have, always in the same order, and does the elementwise ops behind.
+
+    A key beyond the length counts for nothing, whatever it holds. Masks, and what becomes
+    of rows without any key, are the ops' own; numbers differ from theirs by rounding.
+
+    Ops that are not in such an order stay, as do more rows, depths of more than 128,
+    rows that are not aligned to 16 bytes, and what would take more than 40 KB of shared
+    memory. Where no lane runs two such vCTAs at once, the loop over them goes.
+
+    ```mlir
+    linalg.generic ... ins(%q, %k : memref<4x64xbf16>, memref<?x64xbf16, ...>) outs(%s : memref<4x?xf32, ...>)
+    ... // mask, maximum, exp, sum
+    linalg.generic ... ins(%s, %v : ...) outs(%t : memref<4x64xf32>)
+    linalg.generic ... ins(%r, %t : memref<4xf32>, memref<4x64xf32>) outs(%y : memref<4x64xbf16, ...>)
+    // =>
+    scf.forall (%thread) in (512) {
+      scf.for %key = ... { ... vector.load %k ... nvvm.mma.sync ... math.exp ... nvvm.mma.sync ... }
+      memref.store ..., %maxima[...] ... %sums[...] ... vector.store ..., %products[...]
+    } {mapping = [#gpu.thread<linear_dim_0>]}
+    scf.forall (%thread) in (512) { ... memref.store ..., %y[...] }
+    ```
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", /*default=*/"512",
+           "Threads of a CTA">,
+  ];
+  let statistics = [
+    Statistic<"numAttentions", "attentions", "Attentions done in one pass">,
+  ];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect",
+    "::mlir::gpu::GPUDialect",
+    "::mlir::LLVM::LLVMDialect",
+    "::mlir::NVVM::NVVMDialect",
+    "::mlir::math::MathDialect",
+    "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect",
+  ];
+}
+
+def ReceivePacketsPass : Pass<"ark-receive-packets", "::mlir::ModuleOp"> {
+  let summary = "Poll for packets with all threads of a CTA";
+  let description = [{
+    Each thread loads four packets at once, and again until all have the epoch of this
+    iteration; meanwhile the first thread of every warp asks for parameters to come, and
+    looks now and then whether it took too long. The values end up in a temporary.
+
+    ```mlir
+    ark.receive_packets %x to %values : memref<1x2048xi32> to memref<1x2048xbf16>
+    // =>
+    call @ark_receive_2048_bf16(%x, %values) {cooperative = 1}
+    ```
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", /*default=*/"512",
+           "Threads of a CTA">,
+  ];
+  let statistics = [
+    Statistic<"numReceived", "received", "Places at which packets are received">,
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect",
+    "::mlir::func::FuncDialect",
+    "::mlir::gpu::GPUDialect",
+    "::mlir::LLVM::LLVMDialect",
+    "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect",
+  ];
+}
+
+def UseTensorCoresPass : Pass<"ark-use-tensor-cores", "::mlir::ModuleOp"> {
+  let summary = "Multiply matrices by tensor cores";
+  let description = [{
+    A product of a tile of activations, 2 to 128 rows, with up to 128 rows of a
+    weight, both of bf16 or f16 and contiguous in what is summed over, with sums in
+    f32. A thread loads 16 bytes of a row at once, which serve two instructions: these
+    want other elements, but both operands agree about their order. As soon as what
+    was loaded is used, a thread asks for what comes some steps later.
+
+    Of up to 16 rows a warp has all, with 16 rows of weights and a part of the
+    depth; products of the same activations in one vCTA are one loop. Of more rows a
+    warp has 32, with 32 rows of weights or 16 rows of two, or fewer where there are
+    memory and warps for it. Such tiles go through shared memory, if they are whole: the
+    threads copy what comes next while the warps multiply. Where warps have parts of the
+    depth, a reduction adds them up, always in the same order; without memory for
+    them there is one part, which is added to the result.
+
+    On sm_90a, whole tiles of 64 rows and more are multiplied by warpgroups, four
+    warps together, straight from shared memory (`wgmma`): up to 128 by 256 or 256 by
+    128, or two products of half of it, with the depth a multiple of 64. The threads copy
+    stages of 64 elements a row, in the layout that the instructions read, two stages
+    ahead. The sums go to the same memory in the end; they take the place of the
+    temporary that was to hold the product.
+
+    Rows beyond the end read the last one again; what is beyond the end of the
+    depth is zero. Products with unaligned rows stay, and those of other types.
+
+    ```mlir
+    linalg.generic ... ins(%x, %w : memref<8x2048xbf16>, memref<16x2048xbf16, strided<...>>) outs(%t : memref<8x16xf32>)
+    // =>
+    %parts = memref.alloca() : memref<16x8x20xf32>
+    scf.forall (%thread) in (512) {
+      ... vector.load %w ... vector.load %x ...
+      nvvm.mma.sync A[...] B[...] C[...] ...
+      memref.store %sum, %parts[%part, %m, %n]
+    } {mapping = [#gpu.thread<linear_dim_0>]}
+    linalg.generic ... ins(%parts_view : memref<16x8x16xf32, strided<...>>) outs(%t : memref<8x16xf32>)
+    ```
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", /*default=*/"512",
+           "Threads of a CTA">,
+  ];
+  let statistics = [
+    Statistic<"numProducts", "products", "Products done by tensor cores">,
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect",
+    "::mlir::gpu::GPUDialect",
+    "::mlir::LLVM::LLVMDialect",
+    "::mlir::NVVM::NVVMDialect",
+    "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect",
+  ];
+}
+
+def StreamParametersPass
+    : Pass<"ark-stream-parameters", "::mlir::ModuleOp"> {
+  let summary = "Copy parameters to shared memory before the runs that read them";
+  let description = [{
+    A product of one row with rows of a parameter, of which every vCTA has its
+    own, reads each byte once, and what a lane will read is known when it starts.
+    From sm_90 on, every warp has a ring of slots in shared memory and asks for
+    pieces of parameters in the order in which it reads them, across tasks, with
+    copies that run by themselves. So memory stays busy while lanes wait for each
+    other. A function for each product adds up all rows of a run; the loop over
+    vCTAs reads the sums. `CudaStream.mlir` has what is the same for all products.
+
+    ```mlir
+    scf.for %v = %begin to %end step %c1 {
+      %w = memref.subview %arg5[%v * 16, 0] [16, 2048] [1, 1] : ...
+      linalg.generic ... ins(%x, %w : memref<1x2048xbf16>, memref<16x2048xbf16, ...>) outs(%t : memref<1x16xf32>)
+    }
+    // =>
+    func.call @ark_stream_run(%c1_i32) : (i32) -> ()
+    func.call @body_stream(%begin, %end, %x, %sums) {cooperative = 1 : i64} : (index, index, memref<1x2048xbf16>, memref<2x16xf32>) -> ()
+    scf.for %v = %begin to %end step %c1 {
+      %s0 = memref.subview %sums[0, (%v - %begin) * 16] [1, 16] [1, 1] : ...
+      %s1 = memref.subview %sums[1, (%v - %begin) * 16] [1, 16] [1, 1] : ...
+      linalg.generic ... ins(%s0, %s1 : memref<1x16xf32, ...>, memref<1x16xf32, ...>) outs(%t : memref<1x16xf32>)
+    }
+    ```
+
+    Where a norm or the like makes the row, each warp computes it by itself; what
+    ops after the product read of arguments is asked for before it.
+  }];
+  let options = [
+    Option<"maxDepth", "max-depth", "int64_t", /*default=*/"5",
+           "Slots of a warp, at most; 0: do not stream">,
+    Option<"pace", "pace", "int64_t", /*default=*/"130",
+           "Clocks between two pieces that an SM asks for ahead of their run">,
+    Option<"tableBytes", "table-bytes", "int64_t", /*default=*/"16384",
+           "Shared memory that is left to the kernel's tables">,
+  ];
+  let statistics = [
+    Statistic<"numProducts", "products", "Products whose parameters are streamed">,
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+    "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
+  ];
+}
+
+def WarpRowsPass : Pass<"ark-warp-rows", "::mlir::ModuleOp"> {
+  let summary = "Have each warp make rows that the vCTAs of a run share";
+  let description = [{
+    What is done once for a run, before its loop over vCTAs, ends in a barrier for each of its
+    ops, and the rows that a norm reads are loaded as often. Where ops like these make rows
+    of the body's arguments, `memref<MxK>`, one or several warps make each row instead, with all
+    loads at once: all of them add up the whole row, and each writes its part. Before that they ask
+    the L2 for the beginning of the large tiles that the first vCTA reads.
+
+    Rows stay as they are where there are more than warps, where they are no multiple of what
+    the threads of a warp load at once, or longer than their registers hold.
+
+    ```mlir
+    linalg.generic ... ins(%x : memref<8x2048xbf16>) outs(%sum : memref<8xf32>)
+    linalg.generic ... outs(%sum : memref<8xf32>)
+    linalg.generic ... ins(%x, %sum, %g : ...) outs(%row : memref<8x2048xbf16>)
+    scf.for %v = %begin to %end step %c1 { ... %row ... }
+    // =>
+    scf.forall (%thread) in (512) {
+      llvm.inline_asm "prefetch.global.L2 [$0];" %first_tile_of_w
+      ... vector.load %x[%warp / 2, ...] ... gpu.shuffle xor ...
+      vector.store %part, %row[%warp / 2, ...]
+    } {mapping = [#gpu.thread<linear_dim_0>]}
+    scf.for %v = %begin to %end step %c1 { ... %row ... }
+    ```
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", /*default=*/"512",
+           "Threads of a CTA">,
+  ];
+  let statistics = [
+    Statistic<"numRows", "rows", "Rows that warps make">,
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"
+  ];
+}
+
+#endif // ARK_PASSES_TARGET_CUDAPASSES_TD
