@@ -1,7 +1,6 @@
 """Random programs and schedules, checked by brute force.
 
-The oracle knows nothing of boxes, cells or clocks: it lists the bytes that
-every vCTA touches, runs the lanes one item at a time, and compares all pairs.
+Half of the programs hand some of their values over as packets.
 """
 
 from __future__ import annotations
@@ -11,65 +10,18 @@ import random
 import re
 import subprocess
 import sys
-from dataclasses import dataclass, field
+from dataclasses import replace
 
-BYTES = {"f32": 4, "f16": 2, "i8": 1}
+from brute_force import BYTES, PACKETS, Operand, Program, Task, is_correct
 
-
-@dataclass
-class Operand:
-    root: int
-    offset: int  # bytes
-    dtype: str
-    shape: list[int]
-    strides: list[int]
-    offsets: list[tuple[str, object]]  # text, function of the grid index
-    sizes: list[int]
-    writes: bool
-
-    def touched(self, index: tuple[int, ...]) -> frozenset[int]:
-        size = BYTES[self.dtype]
-        ranges = []
-        for (_, function), extent, count in zip(self.offsets, self.shape, self.sizes, strict=True):
-            begin = function(index)
-            ranges.append(range(begin, min(begin + count, extent)))
-        result = set()
-        for point in itertools.product(*ranges):
-            first = self.offset + size * sum(
-                p * s for p, s in zip(point, self.strides, strict=True)
-            )
-            result.update(range(first, first + size))
-        return frozenset(result)
-
-
-@dataclass
-class Task:
-    name: str
-    grid: list[int]
-    operands: list[Operand]
-    in_place: bool
-
-    def indices(self) -> list[tuple[int, ...]]:
-        return list(itertools.product(*(range(extent) for extent in self.grid)))
-
-
-@dataclass
-class Program:
-    """`lanes` holds items: ("run", task, begin, end), ("wait", semaphore), ..."""
-
-    tasks: list[Task]
-    lanes: list[list[tuple]] = field(default_factory=list)
-    semaphores: list[str] = field(default_factory=list)
-
-
-ROOTS = 2
 ROOT_BYTES = 64
+VALUES = ("f32", "f16", "i8")
 
 
 def random_operand(rng: random.Random, grid: list[int], writes: bool) -> Operand:
     """A part of a root in some layout; retried until it fits."""
     while True:
-        dtype = rng.choice(list(BYTES))
+        dtype = rng.choice(VALUES)
         size = BYTES[dtype]
         rank = rng.choice([1, 1, 2, 2, 3])
         shape = [rng.choice([1, 2, 3, 4, 6]) for _ in range(rank)]
@@ -94,7 +46,9 @@ def random_operand(rng: random.Random, grid: list[int], writes: bool) -> Operand
         for extent in shape:
             offsets.append(random_offset(rng, grid, extent))
             sizes.append(rng.choice([1, 1, 2, 3, extent]))
-        return Operand(rng.randrange(ROOTS), offset, dtype, shape, strides, offsets, sizes, writes)
+        return Operand(
+            rng.randrange(PACKETS), offset, dtype, shape, strides, offsets, sizes, writes
+        )
 
 
 def random_offset(rng: random.Random, grid: list[int], extent: int) -> tuple[str, object]:
@@ -126,6 +80,39 @@ def random_tasks(rng: random.Random) -> list[Task]:
     return tasks
 
 
+def random_packets(rng: random.Random, tasks: list[Task]) -> None:
+    """Adds senders, each of words of its own, and readers of what is sent before them."""
+    place = 0
+    for number, task in enumerate(tasks[:-1]):
+        count = task.grid[0]
+        each = rng.randint(1, 3)
+        words = count * each
+        if len(task.grid) != 1 or rng.random() < 0.4 or place + 4 * words > ROOT_BYTES:
+            continue
+        shape, strides = [words], [1]
+        offsets = [(f"d0 * {each}", lambda i, n=each: i[0] * n)]
+        sizes = [each]
+        if rng.random() < 0.3:  # words of a vCTA are as far apart as can be
+            shape, strides, sizes = [each, count], [count, 1], [each, 1]
+            offsets = [("0", lambda _: 0), ("d0", lambda i: i[0])]
+        task.operands.append(Operand(PACKETS, place, "i32", shape, strides, offsets, sizes, True))
+        for reader in rng.sample(tasks[number + 1 :], rng.randint(1, len(tasks) - number - 1)):
+            begin = rng.choice([0, 0, rng.randrange(words)])
+            part = Operand(PACKETS, place + 4 * begin, "i32", [words - begin], [1], [], [], False)
+            reader.operands.append(random_part(rng, reader.grid, part))
+        place += 4 * words
+
+
+def random_part(rng: random.Random, grid: list[int], operand: Operand) -> Operand:
+    """The same buffer, by other regions; often all of it."""
+    if rng.random() < 0.5:
+        offsets: list[tuple[str, object]] = [("0", lambda _: 0) for _ in operand.shape]
+        return replace(operand, offsets=offsets, sizes=list(operand.shape))
+    offsets = [random_offset(rng, grid, extent) for extent in operand.shape]
+    sizes = [rng.choice([1, 2, extent]) for extent in operand.shape]
+    return replace(operand, offsets=offsets, sizes=sizes)
+
+
 def random_lanes(rng: random.Random, tasks: list[Task], sms: int) -> list[list[tuple]]:
     """Runs in program order, which every dependence allows; seldom shuffled."""
     lanes: list[list[tuple]] = [[] for _ in range(sms)]
@@ -148,17 +135,21 @@ def to_mlir(program: Program, sms: int) -> str:
         f" sms = {sms}, warps = 1, shared_memory = 0, bandwidth = 10, flops = 10,"
         " handoff = 100, barrier = 300, overhead = 50>} {"
     ]
+    sends = has_packets(program)
     arguments = ", ".join(
         f'%r{r}: memref<{ROOT_BYTES}xi8> {{ark.kind = #ark.kind<state>, ark.name = "r{r}"}}'
-        for r in range(ROOTS)
+        for r in range(PACKETS)
     )
     lines.append(f"ark.program @p({arguments}) {{")
+    if sends:
+        lines.append(f"  %r{PACKETS} = ark.packets : memref<{ROOT_BYTES}xi8>")
     number = 0
     for task in program.tasks:
         texts: dict[bool, list[str]] = {False: [], True: []}
         tiles = []
         dims = ", ".join(f"d{i}" for i in range(len(task.grid)))
-        for operand in task.operands:
+        # A task has its inputs first.
+        for operand in sorted(task.operands, key=lambda operand: operand.writes):
             size = BYTES[operand.dtype]
             base = f"%v{number}"
             shape = "x".join(map(str, operand.shape))
@@ -200,6 +191,18 @@ def to_mlir(program: Program, sms: int) -> str:
     lines.append(schedule_text(program, sms))
     lines.append("  ark.return\n}\n}")
     return "\n".join(lines)
+
+
+def has_packets(program: Program) -> bool:
+    return any(operand.root == PACKETS for task in program.tasks for operand in task.operands)
+
+
+def without_packets(program: Program) -> Program:
+    tasks = [
+        replace(task, operands=[o for o in task.operands if o.root != PACKETS])
+        for task in program.tasks
+    ]
+    return replace(program, tasks=tasks)
 
 
 def schedule_text(program: Program, sms: int) -> str:
@@ -252,80 +255,34 @@ def read_schedule(text: str, tasks: list[Task], sms: int) -> Program:
 
 
 # ----------------------------------------------------------------------------
-# The oracle
-# ----------------------------------------------------------------------------
-
-
-def is_correct(program: Program) -> bool:
-    lanes = [lane for lane in program.lanes if lane]
-    arrivals: dict[str, int] = {}
-    for lane in lanes:
-        for item in lane:
-            if item[0] in ("signal", "barrier"):
-                arrivals[item[1]] = arrivals.get(item[1], 0) + 1
-    # Ends.
-    position = [0] * len(lanes)
-    given: dict[str, int] = dict.fromkeys(arrivals, 0)
-    before: dict[tuple[int, int], set] = {}
-    released: dict[str, set] = {name: set() for name in arrivals}
-    past: list[set] = [set() for _ in lanes]
-    arrived = [False] * len(lanes)
-    progress = True
-    while progress:
-        progress = False
-        for number, lane in enumerate(lanes):
-            while position[number] < len(lane):
-                item = lane[position[number]]
-                if item[0] in ("signal", "barrier") and not arrived[number]:
-                    given[item[1]] += 1
-                    released[item[1]] |= past[number]
-                    progress = True
-                if item[0] in ("wait", "barrier"):
-                    arrived[number] = item[0] == "barrier"
-                    if given.get(item[1], 0) < arrivals.get(item[1], 1 << 30):
-                        break
-                    arrived[number] = False
-                    past[number] |= released[item[1]]
-                if item[0] == "run":
-                    for vcta in range(item[2], item[3]):
-                        before[(item[1], vcta)] = set(past[number])
-                        past[number].add((item[1], vcta))
-                position[number] += 1
-                progress = True
-    if any(position[number] < len(lane) for number, lane in enumerate(lanes)):
-        return False
-    # Iterations are separated by one barrier.
-    last = {lane[-1] for lane in lanes}
-    if len(last) != 1 or next(iter(last))[0] != "barrier":
-        return False
-    # All pairs, in program order.
-    touched = []
-    for number, task in enumerate(program.tasks):
-        for vcta, index in enumerate(task.indices()):
-            sets: dict[tuple[int, bool], set[int]] = {}
-            for operand in task.operands:
-                sets.setdefault((operand.root, operand.writes), set()).update(
-                    operand.touched(index)
-                )
-            touched.append(((number, vcta), sets))
-    for (a, of_a), (b, of_b) in itertools.combinations(touched, 2):
-        conflict = any(
-            root_a == root_b and (writes_a or writes_b) and not bytes_a.isdisjoint(bytes_b)
-            for (root_a, writes_a), bytes_a in of_a.items()
-            for (root_b, writes_b), bytes_b in of_b.items()
-        )
-        if conflict and a not in before[b]:
-            return False
-    return True
-
-
-# ----------------------------------------------------------------------------
 # Mutations
 # ----------------------------------------------------------------------------
 
 
+def mutate_packets(rng: random.Random, program: Program) -> Program:
+    """What is sent or received is another part, perhaps of what somebody else sends."""
+    tasks = [replace(task, operands=list(task.operands)) for task in program.tasks]
+    places = [
+        (task, number)
+        for task in tasks
+        for number, operand in enumerate(task.operands)
+        if operand.root == PACKETS
+    ]
+    if not places:
+        return program
+    task, number = rng.choice(places)
+    operand = random_part(rng, task.grid, task.operands[number])
+    span = 4 * (1 + sum((n - 1) * s for n, s in zip(operand.shape, operand.strides, strict=True)))
+    if rng.random() < 0.5:
+        operand = replace(operand, offset=4 * rng.randrange((ROOT_BYTES - span) // 4 + 1))
+    task.operands[number] = operand
+    return replace(program, tasks=tasks)
+
+
 def mutate(rng: random.Random, program: Program) -> Program:
     """Changes one thing; the structure stays valid."""
+    if rng.random() < 0.2:
+        return mutate_packets(rng, program)
     lanes = [list(lane) for lane in program.lanes]
     mutant = Program(program.tasks, lanes, list(program.semaphores))
     places = [(row, i) for row, lane in enumerate(lanes) for i in range(len(lane))]
@@ -400,6 +357,8 @@ def main() -> None:
     programs = []
     for _ in range(count):
         tasks, sms = random_tasks(rng), rng.randint(1, 4)
+        if rng.random() < 0.5:
+            random_packets(rng, tasks)
         programs.append((Program(tasks, random_lanes(rng, tasks, sms)), sms))
     modules = [to_mlir(program, sms) for program, sms in programs]
     outputs, failed, errors = run_ark_opt(
@@ -439,14 +398,19 @@ def main() -> None:
             mutants.append((mutant, sms))
     modules = [to_mlir(program, sms) for program, sms in mutants]
     _, failed, errors = run_ark_opt(ark_opt, modules, "--ark-verify-synchronization")
-    wrong = 0
+    wrong = wrong_by_packets = 0
     for number, (mutant, _) in enumerate(mutants):
         expected = is_correct(mutant)
         wrong += not expected
+        wrong_by_packets += not expected and is_correct(without_packets(mutant))
         if expected == (number in failed):
             verdict = "falsely rejected" if expected else "falsely accepted"
             sys.exit(f"{verdict}:\n{modules[number]}\n{errors if expected else ''}")
-    print(f"{count} programs, {waits} waits, {len(mutants)} mutants, {wrong} of them wrong: agree")
+    sending = sum(has_packets(program) for program, _ in programs)
+    print(
+        f"{count} programs, {sending} with packets, {waits} waits, {len(mutants)} mutants, "
+        f"{wrong} of them wrong, {wrong_by_packets} by packets alone: agree"
+    )
 
 
 if __name__ == "__main__":

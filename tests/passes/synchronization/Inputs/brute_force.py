@@ -1,0 +1,196 @@
+"""What a schedule must keep, by brute force.
+
+It knows nothing of boxes, cells or clocks: it lists the bytes that every vCTA touches, runs the
+lanes one item at a time, and compares all pairs.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+BYTES = {"f32": 4, "i32": 4, "f16": 2, "i8": 1}
+# The root of what is handed over as packets; others come before it.
+PACKETS = 2
+
+
+@dataclass
+class Operand:
+    root: int
+    offset: int  # bytes
+    dtype: str
+    shape: list[int]
+    strides: list[int]
+    offsets: list[tuple[str, object]]  # text, function of the grid index
+    sizes: list[int]
+    writes: bool
+
+    def touched(self, index: tuple[int, ...]) -> frozenset[int]:
+        size = BYTES[self.dtype]
+        ranges = []
+        for (_, function), extent, count in zip(self.offsets, self.shape, self.sizes, strict=True):
+            begin = function(index)
+            ranges.append(range(begin, min(begin + count, extent)))
+        result = set()
+        for point in itertools.product(*ranges):
+            first = self.offset + size * sum(
+                p * s for p, s in zip(point, self.strides, strict=True)
+            )
+            result.update(range(first, first + size))
+        return frozenset(result)
+
+
+@dataclass
+class Task:
+    name: str
+    grid: list[int]
+    operands: list[Operand]
+    in_place: bool
+
+    def indices(self) -> list[tuple[int, ...]]:
+        return list(itertools.product(*(range(extent) for extent in self.grid)))
+
+
+@dataclass
+class Program:
+    """`lanes` holds items: ("run", task, begin, end), ("wait", semaphore), ..."""
+
+    tasks: list[Task]
+    lanes: list[list[tuple]] = field(default_factory=list)
+    semaphores: list[str] = field(default_factory=list)
+
+
+Vcta = tuple[int, int]
+
+
+@dataclass
+class Access:
+    """What one vCTA touches through one operand."""
+
+    vcta: Vcta
+    root: int
+    writes: bool
+    touched: frozenset[int]
+
+
+def accesses(program: Program) -> Iterator[Access]:
+    """All of them in program order; a vCTA reads before it writes."""
+    for number, task in enumerate(program.tasks):
+        operands = sorted(task.operands, key=lambda operand: operand.writes)
+        for vcta, index in enumerate(task.indices()):
+            for operand in operands:
+                touched = operand.touched(index)
+                yield Access((number, vcta), operand.root, operand.writes, touched)
+
+
+def is_correct(program: Program) -> bool:
+    before = execute(program)
+    if before is None:
+        return False
+    # Iterations are separated by one barrier.
+    last = {lane[-1] for lane in program.lanes if lane}
+    if len(last) != 1 or next(iter(last))[0] != "barrier":
+        return False
+    return are_packets_whole(program) and is_free_of_races(program, before)
+
+
+def execute(program: Program) -> dict[Vcta, set[Vcta]] | None:
+    """What has happened for certain before every vCTA; None where a lane is stuck.
+
+    A run goes on when all packets that its vCTAs read have been sent, and learns nothing by that.
+    """
+    lanes = [lane for lane in program.lanes if lane]
+    arrivals: dict[str, int] = {}
+    for lane in lanes:
+        for item in lane:
+            if item[0] in ("signal", "barrier"):
+                arrivals[item[1]] = arrivals.get(item[1], 0) + 1
+    senders = find_senders(program)
+    position = [0] * len(lanes)
+    given: dict[str, int] = dict.fromkeys(arrivals, 0)
+    before: dict[Vcta, set[Vcta]] = {}
+    released: dict[str, set] = {name: set() for name in arrivals}
+    past: list[set] = [set() for _ in lanes]
+    arrived = [False] * len(lanes)
+    progress = True
+    while progress:
+        progress = False
+        for number, lane in enumerate(lanes):
+            while position[number] < len(lane):
+                item = lane[position[number]]
+                if item[0] in ("signal", "barrier") and not arrived[number]:
+                    given[item[1]] += 1
+                    released[item[1]] |= past[number]
+                    progress = True
+                if item[0] in ("wait", "barrier"):
+                    arrived[number] = item[0] == "barrier"
+                    if given.get(item[1], 0) < arrivals.get(item[1], 1 << 30):
+                        break
+                    arrived[number] = False
+                    past[number] |= released[item[1]]
+                if item[0] == "run":
+                    run = [(item[1], vcta) for vcta in range(item[2], item[3])]
+                    needed = set().union(*(senders[vcta] for vcta in run))
+                    if not needed <= before.keys() | run:
+                        break
+                    for vcta in run:
+                        before[vcta] = set(past[number])
+                        past[number].add(vcta)
+                position[number] += 1
+                progress = True
+    if any(position[number] < len(lane) for number, lane in enumerate(lanes)):
+        return None
+    return before
+
+
+def find_senders(program: Program) -> dict[Vcta, set[Vcta]]:
+    """Of every vCTA, those before it in the program that write packets it reads."""
+    senders: dict[Vcta, set[Vcta]] = {}
+    written: dict[int, set[Vcta]] = {}
+    for access in accesses(program):
+        of_this = senders.setdefault(access.vcta, set())
+        if access.root != PACKETS:
+            continue
+        for byte in access.touched:
+            if access.writes:
+                written.setdefault(byte, set()).add(access.vcta)
+            else:
+                of_this |= written.get(byte, set()) - {access.vcta}
+    for number, task in enumerate(program.tasks):
+        for vcta in range(len(task.indices())):
+            senders.setdefault((number, vcta), set())
+    return senders
+
+
+def are_packets_whole(program: Program) -> bool:
+    """Whether each is written once at most, and before anybody reads it."""
+    written: set[int] = set()
+    for access in accesses(program):
+        if access.root != PACKETS:
+            continue
+        if access.writes:
+            if written & access.touched:
+                return False
+            written |= access.touched
+        elif access.touched - written:
+            return False
+    return True
+
+
+def is_free_of_races(program: Program, before: dict[Vcta, set[Vcta]]) -> bool:
+    """Whether what conflicts is ordered as in the program."""
+    touched: dict[Vcta, dict[tuple[int, bool], set[int]]] = {}
+    for access in accesses(program):
+        if access.root != PACKETS:
+            sets = touched.setdefault(access.vcta, {})
+            sets.setdefault((access.root, access.writes), set()).update(access.touched)
+    for (a, of_a), (b, of_b) in itertools.combinations(touched.items(), 2):
+        conflict = any(
+            root_a == root_b and (writes_a or writes_b) and not bytes_a.isdisjoint(bytes_b)
+            for (root_a, writes_a), bytes_a in of_a.items()
+            for (root_b, writes_b), bytes_b in of_b.items()
+        )
+        if conflict and a not in before[b]:
+            return False
+    return True
