@@ -42,7 +42,7 @@ LogicalResult ArkDialect::verifyOperationAttribute(Operation *op,
              << name << "' must be an #ark.target";
     return success();
   }
-  if (name == kStageAttr) {
+  if (name == kStageAttr || name == kNameAttr) {
     if (!isa<StringAttr>(attribute.getValue()))
       return op->emitOpError("attribute '") << name << "' must be a string";
     return success();

@@ -20,6 +20,24 @@ def VerifyInputPass : Pass<"ark-verify-input", "::mlir::ark::ProgramOp"> {
   }];
 }
 
+def NameLocationsPass : Pass<"ark-name-locations", "::mlir::ark::ProgramOp"> {
+  let summary = "Makes the names that ops were given part of their locations";
+  let description = [{
+    Errors, reports and traces call an op by the name in its location, and groups and tasks
+    after it. The Python builder puts names there; text has no locations, so that the builder
+    also leaves a name as `ark.name` where it is not that of the op. Here the attribute goes:
+    equal ops of other names are equal.
+
+    ```mlir
+    %1 = ark.relu %0 {ark.name = "gate"} : (tensor<4xf32>) -> tensor<4xf32>            // before
+    %1 = ark.relu %0 : (tensor<4xf32>) -> tensor<4xf32> loc("gate"("program.mlir":7:3))  // after
+    ```
+  }];
+  let statistics = [
+    Statistic<"numNamed", "num-named", "Ops whose location had another name or none">,
+  ];
+}
+
 def VerifyRanksPass : Pass<"ark-verify-ranks", "::mlir::ModuleOp"> {
   let summary = "Checks that the programs of all ranks fit together";
   let description = [{

@@ -9,6 +9,8 @@ using namespace mlir;
 using namespace mlir::ark;
 
 void ark::buildGraphPipeline(OpPassManager &pm, StringRef collectives) {
+  // First, for errors to have the names.
+  pm.addNestedPass<ProgramOp>(createNameLocationsPass());
   // What cannot run is said before anything changes the user's ops.
   pm.addNestedPass<ProgramOp>(createVerifyInputPass());
   pm.addPass(createVerifyRanksPass());
