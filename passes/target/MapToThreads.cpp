@@ -232,9 +232,11 @@ LogicalResult ThreadMapper::leaveToOne(Operation &op) {
 
 /// Keeps the read of a number where it is. Compilers would move it out of the
 /// loop over vCTAs, and all that is computed from it, which then has to wait
-/// for it before anything else is asked for.
+/// for it before anything else is asked for. What a body computes itself stays
+/// put, and lies in shared memory, where such a pointer would not lead.
 static void pinNumber(OpBuilder &builder, memref::LoadOp load) {
   if (!load.getIndices().empty() ||
+      load.getMemRef().getDefiningOp<memref::AllocaOp>() ||
       !load.getMemRefType().getLayout().isIdentity() ||
       !(load.getType().isSignlessInteger(32) ||
         load.getType().isSignlessInteger(64)))

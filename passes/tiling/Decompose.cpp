@@ -41,7 +41,6 @@ struct DecomposePass : ark::impl::DecomposePassBase<DecomposePass> {
     populateDecomposeNorm(converter, set);
     populateDecomposeReduce(converter, set);
     populateDecomposeRope(converter, set);
-    populateDecomposeSampling(converter, set);
     patterns = std::move(set);
     return success();
   }
@@ -52,8 +51,9 @@ struct DecomposePass : ark::impl::DecomposePassBase<DecomposePass> {
     target.addLegalDialect<affine::AffineDialect, arith::ArithDialect,
                            linalg::LinalgDialect, math::MathDialect,
                            tensor::TensorDialect>();
-    target.addLegalOp<CheckIndexOp, EpochOp, GroupOp, TileOffsetOp, YieldOp,
-                      UnrealizedConversionCastOp>();
+    // A search over a row is a loop: it is written where a row is at hand.
+    target.addLegalOp<CheckIndexOp, EpochOp, GroupOp, TileOffsetOp,
+                      TopThresholdOp, YieldOp, UnrealizedConversionCastOp>();
     for (auto group : getOperation().getBody().getOps<GroupOp>()) {
       recordOps(group);
       if (failed(applyPartialConversion(group, target, patterns)))

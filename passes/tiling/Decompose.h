@@ -35,8 +35,6 @@ void populateDecomposeReduce(const TypeConverter &converter,
                              RewritePatternSet &patterns);
 void populateDecomposeRope(const TypeConverter &converter,
                            RewritePatternSet &patterns);
-void populateDecomposeSampling(const TypeConverter &converter,
-                               RewritePatternSet &patterns);
 
 //===----------------------------------------------------------------------===//
 // Types and scalars

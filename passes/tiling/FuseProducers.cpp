@@ -177,6 +177,8 @@ static FailureOr<Value> computeSlice(RewriterBase &rewriter,
     return Value(tensor::EmptyOp::create(rewriter, slice.getLoc(),
                                          slice.getMixedSizes(),
                                          empty.getType().getElementType()));
+  if (auto threshold = dyn_cast<TopThresholdOp>(producer))
+    return findThreshold(rewriter, slice, threshold);
   if (!isa<TilingInterface>(producer))
     return failure();
   FailureOr<TilingResult> tiled = tensor::replaceExtractSliceWithTiledProducer(

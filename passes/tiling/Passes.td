@@ -64,7 +64,7 @@ def DecomposePass : Pass<"ark-decompose", "::mlir::ark::ProgramOp"> {
   let summary = "Lowers the ark ops inside of groups to structured ops";
   let description = [{
     Bodies become `linalg`, `tensor`, `arith` and `math` on whole tensors, which
-    the next passes fuse and tile.
+    the next passes fuse and tile. `ark.top_threshold` stays: its loops are written for a row.
 
     Inside of a body, 16-bit and 8-bit floats are f32 and unsigned integers are
     signless: values are converted where they enter and where they leave, so
@@ -128,6 +128,9 @@ def TileGroupsPass : Pass<"ark-tile-groups", "::mlir::ark::ProgramOp"> {
     writes, the state is cut into pieces of every `P`-th row: the task sees it with `P` as a
     dimension, and a vCTA writes the row if its piece has it.
 
+    `ark.top_threshold`, of which a tile is one row, becomes two loops around a reduction of the row:
+    bit by bit, they find the threshold.
+
     ```mlir
     %0 = ark.group "act" (%a = %x) attributes {ops = ["relu"], tile = array<i64: 16>}
         : (tensor<32xf32>) -> tensor<32xf32> {
@@ -153,7 +156,7 @@ def TileGroupsPass : Pass<"ark-tile-groups", "::mlir::ark::ProgramOp"> {
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
-    "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::scf::SCFDialect", "::mlir::tensor::TensorDialect",
   ];
 }
 

@@ -14,6 +14,9 @@
 
 namespace mlir {
 class RewriterBase;
+namespace tensor {
+class ExtractSliceOp;
+} // namespace tensor
 } // namespace mlir
 
 namespace mlir::ark {
@@ -23,6 +26,11 @@ namespace mlir::ark {
 /// arguments only.
 LogicalResult fuseProducersIntoTask(RewriterBase &rewriter, GroupOp group,
                                     TaskOp task);
+
+/// The threshold of the one row that `slice` is of, found by loops that are
+/// written here. Fails where it is of several.
+FailureOr<Value> findThreshold(RewriterBase &rewriter,
+                               tensor::ExtractSliceOp slice, TopThresholdOp op);
 
 /// Makes the group's arguments, as far as `task`'s body refers to them, inputs
 /// of the task, and the slices of them regions.

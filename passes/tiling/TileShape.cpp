@@ -137,6 +137,9 @@ Tile ark::legalize(GroupOp group, Tile tile) {
   // A vCTA has the keys of one piece.
   if (isa_and_nonnull<PartialAttentionOp>(anchor))
     tile[rank - 2] = 1;
+  // Each row is searched by a loop of its own.
+  if (isa_and_nonnull<TopThresholdOp>(anchor))
+    tile.assign(rank, 1);
   std::optional<HeadDims> headDims = getHeadDims(anchor);
   if (!headDims)
     return tile;

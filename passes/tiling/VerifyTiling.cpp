@@ -10,6 +10,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
@@ -66,7 +67,7 @@ static LogicalResult verifyBody(TaskOp task) {
         isa<linalg::LinalgDialect, tensor::TensorDialect, arith::ArithDialect,
             math::MathDialect>(op->getDialect()) ||
         isa<affine::AffineApplyOp, affine::AffineMinOp, CheckIndexOp, EpochOp,
-            YieldOp, UnrealizedConversionCastOp>(op);
+            YieldOp, UnrealizedConversionCastOp, scf::ForOp, scf::YieldOp>(op);
     bool onBuffers =
         llvm::any_of(op->getOperandTypes(), llvm::IsaPred<BaseMemRefType>);
     if (known && !onBuffers)

@@ -221,7 +221,7 @@ def constants(x: ark.Tensor) -> list[ark.Tensor]:
 def thresholds(x: ark.Tensor) -> list[ark.Tensor]:
     """All or some by count, by sum and by both; more than there are, and less than one.
 
-    Limits are elements of one tensor: what is known would make a body of 62 reductions for each.
+    Limits are elements of one tensor: what is known would make a body for each.
     """
     ks = ark.constant(np.array([0, 1, 5, 99, 0, 9, 3, 0]), ark.int32)
     ps = ark.constant(np.array([1, 1, 1, 1, 0.5, 0.7, 0, 2]), ark.fp32)

@@ -689,6 +689,47 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
+// A scalar that a body computes in a loop lies in shared memory: there it is read as it is, after all
+// threads have done their part and before the next iteration writes it.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK: %[[T:.+]] = memref.alloca() : memref<i32>
+// CHECK: scf.for {{.*}} iter_args(%[[FOUND:.+]] = %{{.+}}) -> (i32)
+// CHECK: memref.store %[[FOUND]], %[[T]][]
+// CHECK: gpu.barrier
+// CHECK-NEXT: %[[NEXT:.+]] = memref.load %[[T]][]
+// CHECK-NEXT: gpu.barrier
+// CHECK-NEXT: scf.yield %[[NEXT]]
+// CHECK-NOT: volatile
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %y: memref<i32> {llvm.noalias}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c31 = arith.constant 31 : index
+  %none = arith.constant 0 : i32
+  %t = memref.alloca() : memref<i32>
+  scf.for %vcta = %begin to %end step %c1 {
+    %last = scf.for %bit = %c0 to %c31 step %c1 iter_args(%found = %none) -> (i32) {
+      scf.parallel (%i) = (%c0) to (%c1) step (%c1) {
+        memref.store %found, %t[] : memref<i32>
+        scf.reduce
+      }
+      %next = memref.load %t[] : memref<i32>
+      scf.yield %next : i32
+    }
+    scf.parallel (%i) = (%c0) to (%c1) step (%c1) {
+      memref.store %last, %y[] : memref<i32>
+      scf.reduce
+    }
+  }
+  return
+}
+
+// -----
+
 // A loop with an iteration for every thread is what each of them does.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
