@@ -59,10 +59,10 @@ _DTYPES = (
 _FRONTEND = (
     # building
     "Module", "ModuleList", "Program", "Tensor", "input", "output", "parameter", "placeholder",
-    "planner", "scalar", "state", "stop_when",
+    "planner", "scalar", "state", "stop_when", "tensor",
     # create and view
-    "arange", "broadcast_to", "concat", "constant", "full", "identity", "ones", "reshape",
-    "sharding", "slice", "split", "squeeze", "transpose", "unsqueeze", "zeros",
+    "arange", "bitcast", "broadcast_to", "concat", "constant", "full", "identity", "noop", "ones",
+    "reshape", "sharding", "slice", "split", "squeeze", "transpose", "unsqueeze", "zeros",
     # unary
     "abs", "cast", "copy", "cos", "erf", "exp", "gelu", "log", "logical_not", "neg",
     "reciprocal", "relu", "rsqrt", "sigmoid", "silu", "sin", "sqrt", "tanh",
@@ -70,7 +70,7 @@ _FRONTEND = (
     "add", "div", "equal", "greater", "greater_equal", "less", "less_equal", "logical_and",
     "logical_or", "maximum", "minimum", "mul", "not_equal", "pow", "sub", "where",
     # reduce, normalise, linear, attention, position, index
-    "argmax", "attention", "embedding", "gather", "layernorm", "matmul", "reduce_max",
+    "argmax", "attention", "embedding", "gather", "layernorm", "matmul", "mean", "reduce_max",
     "reduce_mean", "reduce_min", "reduce_sum", "rmsnorm", "rope", "softmax", "update",
     # sample
     "philox", "top_threshold",

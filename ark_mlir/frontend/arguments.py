@@ -10,13 +10,13 @@ from .locations import user_frames
 from .module import constructing
 from .operands import as_tensor
 from .program import Argument, Output, current
-from .shapes import as_dtype, as_int, as_name, as_shape, invalid
+from .shapes import as_dtype, as_int, as_ints, as_name, as_shape, invalid
 from .tensor import Tensor
 
 # As docs/bundle.md has it; no machine's memory comes near.
 _MAX_BYTES = 1 << 47
 
-__all__ = ["input", "output", "parameter", "placeholder", "scalar", "state", "stop_when"]
+__all__ = ["input", "output", "parameter", "placeholder", "scalar", "state", "stop_when", "tensor"]
 
 
 def input(name: str, shape: object, dtype: DType | str = fp32) -> Tensor:
@@ -77,6 +77,58 @@ def state(name: str, shape: object, dtype: DType | str = fp32, init: float = 0) 
     return _argument("state", name, shape, dtype, init=init)
 
 
+def tensor(
+    shape: object,
+    dtype: DType | str = fp32,
+    strides: object = None,
+    offsets: object = None,
+    padded_shape: object = None,
+    rank: int = -1,
+    name: str | None = None,
+) -> Tensor:
+    """A part of a padded buffer that is bound at every run; alone, without padding, an input.
+
+    Args:
+        shape: extents of the part.
+        strides: extents of the buffer; by default `shape`. As in ARK, they count elements along
+            each dimension, and not the distance between two.
+        offsets: where the part begins; by default in the first element.
+        padded_shape: extents from `offsets` on that must lie in the buffer; by default `shape`.
+            Nothing is ever written to what lies around the part.
+        rank: whose memory it is: -1 or the program's own. What another rank has comes by
+            ``ark.recv``.
+        name: the keyword to bind an array of extents `strides` by; by default "tensor", or
+            "tensor_1", "tensor_2", ... where that is taken.
+
+    No data moves: ops read through the view. A buffer that stays on the device and is written is
+    an ``ark.state``. Raises InvalidUsageError where the part or its padding is not inside.
+
+    Example:
+        >>> x = ark.tensor((3, 5), ark.fp16, strides=(4, 8), offsets=(0, 2), name="x")
+    """
+    program = current("ark.tensor")
+    if rank not in (-1, 0 if program.rank is None else program.rank):
+        raise invalid(f"is on rank {rank}; what another rank has comes by ark.recv", "ark.tensor")
+    extents = as_shape(shape, "ark.tensor")
+    whole = extents if strides is None else as_shape(strides, "ark.tensor")
+    starts = [0] * len(extents) if offsets is None else as_ints(offsets, "offsets", "ark.tensor")
+    padded = extents if padded_shape is None else as_shape(padded_shape, "ark.tensor")
+    if not len(extents) == len(whole) == len(starts) == len(padded):
+        raise invalid("shape, strides, offsets and padded_shape differ in rank", "ark.tensor")
+    for extent, total, start, room in zip(extents, whole, starts, padded, strict=True):
+        if not (start >= 0 and extent <= room and start + room <= total):
+            raise invalid(
+                f"shape {extents} at offsets {starts}, padded to {padded}, is not inside of a "
+                f"buffer of {whole}",
+                "ark.tensor",
+            )
+    label = program.free_name("tensor") if name is None else name
+    buffer = _argument("input", label, whole, dtype, op="ark.tensor")
+    if extents == whole:
+        return buffer
+    return buffer[tuple(slice(b, b + e) for b, e in zip(starts, extents, strict=True))]
+
+
 def stop_when(flag: Tensor) -> None:
     """Ends a launch of several iterations after the one that leaves `flag` other than zero.
 
@@ -126,8 +178,9 @@ def _argument(
     *,
     init: float = 0,
     max: int | None = None,
+    op: str | None = None,
 ) -> Tensor:
-    op = f"ark.{kind}"
+    op = op or f"ark.{kind}"
     program = current(op)
     argument = Argument(
         kind,

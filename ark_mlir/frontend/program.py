@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Generator
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
@@ -274,6 +275,12 @@ class Program:
         self._arguments.append(argument)
         location = to_location(argument.given, user_frames(), self.context)
         return self._block.add_argument(self.tensor_type(argument.shape, argument.dtype), location)
+
+    def free_name(self, stem: str) -> str:
+        """`stem`, with a number where an argument has that name."""
+        taken = {argument.name for argument in self._arguments}
+        names = itertools.chain([stem], (f"{stem}_{number}" for number in itertools.count(1)))
+        return next(name for name in names if name not in taken)
 
     def add_output(self, output: Output, tensor: Tensor) -> None:
         """Records a result; a name in use raises."""

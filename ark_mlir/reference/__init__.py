@@ -93,7 +93,7 @@ def evaluate(
     stops = [argument.name for argument in arguments if argument.stops]
     machine = Machine(bound=bound, round_to_dtype=round_to_dtype, rank=rank, noise=noise)
     for _ in range(iterations):
-        machine.run(op, arrays)
+        machine.run(op, arrays, inputs)
         arrays.update({name: value.data for name, value in machine.states.items()})
         if any(machine.states[name].data.any() for name in stops):
             break

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -68,11 +68,15 @@ class Machine:
         """The same for an operand that may be absent."""
         return None if value is None else self._values[value]
 
-    def run(self, program: Any, arrays: Mapping[str, Array]) -> None:
-        """Interprets an ``ark.program`` on arrays by argument name."""
+    def run(
+        self, program: Any, arrays: Mapping[str, Array], given: Mapping[str, Any] | None = None
+    ) -> None:
+        """Interprets an ``ark.program`` on arrays by argument name; `given` are as users have
+        them, whose bits may be of interest."""
         block = program.operation.regions[0].blocks[0]
         for value, argument in zip(block.arguments, signature(program), strict=True):
-            self._values[value] = self._argument(argument, arrays)
+            bits = _bits(argument, given or {})
+            self._values[value] = replace(self._argument(argument, arrays), bits=bits)
         results = self._block(block)
         for name, value in zip(_result_names(program), results, strict=True):
             self.outputs[name] = value
@@ -105,6 +109,8 @@ class Machine:
                 location=describe(op.operation.location),
                 op=name,
             )
+        if not op.operation.results:
+            return
         with np.errstate(all="ignore"):
             value = self.finish(op, handler(op, self))
         self._values[op.operation.results[0]] = value
@@ -139,6 +145,12 @@ def _moved(result: Bounded, noise: np.random.Generator) -> Bounded:
     step = np.where(known, error, 0) * noise.uniform(-1, 1, error.shape)
     # What may be anything stays so.
     return Bounded(result.value + step, np.where(known, 0.0, np.inf))
+
+
+def _bits(argument: Argument, given: Mapping[str, Any]) -> Array | None:
+    array: Any = given.get(argument.name) if argument.kind != "state" else None
+    # A state changes from iteration to iteration.
+    return array if getattr(array, "dtype", None) == argument.dtype.numpy else None
 
 
 def find_program(module: ir.Module) -> Any:

@@ -34,12 +34,15 @@ class Value:
         error: bound of the error by element, or None where bounds are not tracked. An
             integer or bool that might come out differently has infinity.
         state: the name of the state that the tensor is, where it is one.
+        bits: the elements in the dtype's numpy type, of what is known bit by bit: float64 lacks
+            what a NaN carries.
     """
 
     data: Array
     dtype: DType
     error: Array | None = None
     state: str | None = None
+    bits: Array | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -53,12 +56,13 @@ class Value:
 
     def with_data(self, data: Array, error: Array | None) -> Value:
         """Other data of the same dtype."""
-        return replace(self, data=data, error=error, state=None)
+        return replace(self, data=data, error=error, state=None, bits=None)
 
     def view(self, function: Callable[[Array], Array]) -> Value:
-        """`function`, which moves elements and computes nothing, on data and error."""
+        """`function`, which moves elements and computes nothing, on data, error and bits."""
         error = None if self.error is None else function(self.error)
-        return self.with_data(function(self.data), error)
+        bits = None if self.bits is None else function(self.bits)
+        return replace(self.with_data(function(self.data), error), bits=bits)
 
 
 # A handler gets the op and the machine, which knows the operands, and returns the result:

@@ -21,9 +21,9 @@ __all__: list[str] = []
 def constant(op: Any, machine: Machine) -> Value:
     """The attribute's elements."""
     dtype = result_type(op)[1]
-    data = to_array(op.value)
-    data = data.astype(np.float64) if dtype.is_float else data
-    return Value(data, dtype, np.zeros(data.shape) if machine.bound else None)
+    bits = to_array(op.value)
+    data = bits.astype(np.float64) if dtype.is_float else bits
+    return Value(data, dtype, np.zeros(data.shape) if machine.bound else None, bits=bits)
 
 
 @handles("reshape")
@@ -53,6 +53,29 @@ def broadcast_to(op: Any, machine: Machine) -> Value:
     """As numpy."""
     shape = result_type(op)[0]
     return machine.read(op.source).view(lambda a: np.broadcast_to(a, shape))
+
+
+@handles("bitcast")
+def bitcast(op: Any, machine: Machine) -> Value:
+    """The bytes as numpy has them; what is off by anything may be any value."""
+    shape, dtype = result_type(op)
+    source = machine.read(op.source)
+    held = source.data.astype(source.dtype.numpy) if source.bits is None else source.bits
+    bits = np.array(held, order="C").view(dtype.numpy).reshape(shape)
+    data = bits.astype(np.float64) if dtype.is_float else bits
+    if source.error is None:
+        return Value(data, dtype, bits=bits)
+    doubt = np.array(source.error > 0, order="C")
+    if source.dtype.itemsize != dtype.itemsize:
+        doubt = np.repeat(doubt, source.dtype.itemsize, -1)
+        doubt = doubt.reshape(*shape, dtype.itemsize).any(-1)
+    return Value(data, dtype, np.where(doubt, np.inf, 0.0), bits=bits)
+
+
+@handles("noop")
+def noop(op: Any, machine: Machine) -> Value:
+    """All is computed here anyway."""
+    return machine.read(op.source)
 
 
 @handles("identity")

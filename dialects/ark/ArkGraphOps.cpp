@@ -7,6 +7,7 @@
 #include "dialects/ark/ArkInference.h"
 #include "mlir/Dialect/Traits.h"
 #include "llvm/ADT/SmallBitVector.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::ark;
@@ -64,6 +65,32 @@ LogicalResult ReshapeOp::inferReturnTypes(MLIRContext *, Loc loc,
                              toString(source.getShape()), " to ",
                              toString(shape), " (reshape_c1)");
   return infer(types, shape, source.getElementType());
+}
+
+/// Bytes of one element in memory.
+static int64_t getItemSize(Type type) {
+  return llvm::divideCeil(type.getIntOrFloatBitWidth(), 8);
+}
+
+LogicalResult BitcastOp::inferReturnTypes(MLIRContext *, Loc loc,
+                                          Adaptor adaptor, Types &types) {
+  RankedTensorType source = tensorType(adaptor.getSource());
+  Type from = source.getElementType(), to = adaptor.getDtype();
+  // bitcast_c1
+  if (!to.isIntOrFloat() || (to.isInteger(1) && from != to))
+    return emitOptionalError(loc, "the bytes of ", from,
+                             " may be no values of ", to, " (bitcast_c1)");
+  int64_t fromSize = getItemSize(from), toSize = getItemSize(to);
+  SmallVector<int64_t> shape(source.getShape());
+  if (fromSize == toSize)
+    return infer(types, shape, to);
+  // bitcast_c2
+  if (shape.empty() || shape.back() * fromSize % toSize != 0)
+    return emitOptionalError(loc, "the last dimension of ", source,
+                             " does not fill elements of ", to,
+                             " (bitcast_c2)");
+  shape.back() = shape.back() * fromSize / toSize;
+  return infer(types, shape, to);
 }
 
 LogicalResult TransposeOp::inferReturnTypes(MLIRContext *, Loc loc,
@@ -137,6 +164,7 @@ Value ReshapeOp::getViewSource() { return getSource(); }
 Value TransposeOp::getViewSource() { return getSource(); }
 Value SliceOp::getViewSource() { return getSource(); }
 Value BroadcastToOp::getViewSource() { return getSource(); }
+Value BitcastOp::getViewSource() { return getSource(); }
 Value IdentityOp::getViewSource() { return getSource(); }
 
 LogicalResult ConcatOp::inferReturnTypes(MLIRContext *, Loc loc,

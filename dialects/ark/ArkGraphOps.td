@@ -111,6 +111,26 @@ def Ark_BroadcastToOp : Ark_ViewOp<"broadcast_to"> {
   let hasFolder = 1;
 }
 
+def Ark_BitcastOp : Ark_ViewOp<"bitcast"> {
+  let summary = "The same bytes as elements of another type (numpy's `view`)";
+  let description = [{
+    Bytes are those of the elements in row-major order, the lowest first; a bool is a byte of 0 or
+    1. The last extent changes by the ratio of the item sizes.
+
+    - (bitcast_c1) the result is no tensor of bool, unless `source` is one: a byte may be neither.
+    - (bitcast_c2) item sizes agree, or the bytes of the last dimension are a multiple of the new size.
+
+    ```mlir
+    %1 = ark.bitcast %0 to f16 : (tensor<4x8xf32>) -> tensor<4x16xf16>
+    ```
+  }];
+  let arguments = (ins Ark_Tensor:$source, TypeAttr:$dtype);
+  let assemblyFormat = [{
+    $source `to` $dtype attr-dict `:` functional-type(operands, results)
+  }];
+  let hasFolder = 1;
+}
+
 def Ark_IdentityOp : Ark_ViewOp<"identity"> {
   let summary = "The same tensor, available only after other tensors are";
   let description = [{
@@ -121,6 +141,19 @@ def Ark_IdentityOp : Ark_ViewOp<"identity"> {
   let assemblyFormat = [{
     $source (`after` $deps^)? attr-dict `:` functional-type(operands, results)
   }];
+}
+
+def Ark_NoopOp : Ark_Op<"noop", [MemoryEffects<[MemWrite]>]> {
+  let summary = "Keeps a tensor: it is computed though nothing reads it";
+  let description = [{
+    It becomes no task and nothing waits for it; what makes the tensor runs in every iteration.
+
+    ```mlir
+    ark.noop %0 : tensor<4x8xf32>
+    ```
+  }];
+  let arguments = (ins Ark_Tensor:$source);
+  let assemblyFormat = "$source attr-dict `:` type($source)";
 }
 
 def Ark_ConcatOp : Ark_GraphOp<"concat"> {

@@ -14,6 +14,7 @@ include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/FunctionInterfaces.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "mlir/Interfaces/ValueBoundsOpInterface.td"
+include "mlir/Interfaces/ViewLikeInterface.td"
 
 //===----------------------------------------------------------------------===//
 // Program
@@ -244,6 +245,22 @@ def Ark_ArenaOp : Ark_Op<"arena", [Pure, HasParent<"ProgramOp">]> {
   let results = (outs StaticShapeMemRefOf<[I8]>:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
   let hasVerifier = 1;
+}
+
+def Ark_BufferCastOp
+    : Ark_Op<"buffer_cast", [Pure, DeclareOpInterfaceMethods<ViewLikeOpInterface>]> {
+  let summary = "The bytes of a buffer as elements of another type";
+  let description = [{
+    The result begins where the source does; its type has the offset and the strides, in elements
+    of the result.
+
+    ```mlir
+    %1 = ark.buffer_cast %0 : memref<4x8xf32> to memref<4x4xf16, strided<[16, 1], offset: 2>>
+    ```
+  }];
+  let arguments = (ins StaticShapeMemRefOf<[Ark_Element]>:$source);
+  let results = (outs StaticShapeMemRefOf<[Ark_Element]>:$result);
+  let assemblyFormat = "$source attr-dict `:` type($source) `to` type($result)";
 }
 
 def Ark_PacketsOp : Ark_Op<"packets", [Pure, HasParent<"ProgramOp">]> {

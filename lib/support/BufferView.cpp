@@ -97,8 +97,8 @@ bool BufferView::operator==(const BufferView &other) const {
 /// for other ops.
 static Value getViewedOperand(Operation *op) {
   return llvm::TypeSwitch<Operation *, Value>(op)
-      .Case<memref::ReinterpretCastOp, memref::SubViewOp, memref::CastOp>(
-          [](auto view) { return view.getSource(); })
+      .Case<BufferCastOp, memref::ReinterpretCastOp, memref::SubViewOp,
+            memref::CastOp>([](auto view) { return view.getSource(); })
       .Case<memref::ExpandShapeOp, memref::CollapseShapeOp>(
           [](auto view) { return view.getSrc(); })
       .Case<memref::TransposeOp>([](auto view) { return view.getIn(); })

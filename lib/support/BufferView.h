@@ -59,9 +59,9 @@ LogicalResult getStridesAndOffset(MemRefType type,
 bool isPackets(Value root);
 
 /// Follows a memref to its root, through `memref.view` at constant offset and
-/// `memref.reinterpret_cast`, `subview`, `expand_shape`, `collapse_shape`,
-/// `transpose` and `cast` of static layout. Where it cannot, fails with an
-/// error at the op that stands in the way.
+/// `ark.buffer_cast`, `memref.reinterpret_cast`, `subview`, `expand_shape`,
+/// `collapse_shape`, `transpose` and `cast` of static layout. Where it cannot,
+/// fails with an error at the op that stands in the way.
 FailureOr<BufferView> resolveBufferView(Value memref);
 
 } // namespace mlir::ark

@@ -27,10 +27,39 @@ struct ViewOfSplat : OpInterfaceRewritePattern<ViewOpInterface> {
   LogicalResult matchAndRewrite(ViewOpInterface op,
                                 PatternRewriter &rewriter) const override {
     SplatElementsAttr splat = getSplat(op.getViewSource());
-    if (!splat || isa<IdentityOp>(op))
+    if (!splat || isa<BitcastOp, IdentityOp>(op))
       return failure();
     rewriter.replaceOpWithNewOp<ConstantOp>(
         op, splat.resizeSplat(getTensorType(op->getResult(0))));
+    return success();
+  }
+};
+
+/// One value everywhere, if all parts of its bytes are equal where elements
+/// become smaller.
+struct BitcastOfSplat : OpRewritePattern<BitcastOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(BitcastOp op,
+                                PatternRewriter &rewriter) const override {
+    SplatElementsAttr splat = getSplat(op.getSource());
+    if (!splat)
+      return failure();
+    SmallVector<char> bytes;
+    if (splat.getElementType().isInteger(1))
+      bytes.push_back(splat.getSplatValue<bool>());
+    else
+      llvm::append_range(bytes, cast<DenseElementsAttr>(splat).getRawData());
+    RankedTensorType type = getTensorType(op);
+    size_t size = type.getElementTypeBitWidth() / 8, known = bytes.size();
+    for (size_t i = 0; i < std::max(known, size); ++i) {
+      if (i >= known)
+        bytes.push_back(bytes[i - known]);
+      if (bytes[i] != bytes[i % size])
+        return failure();
+    }
+    bytes.resize(size);
+    rewriter.replaceOpWithNewOp<ConstantOp>(
+        op, DenseElementsAttr::getFromRawBuffer(type, bytes));
     return success();
   }
 };
@@ -425,6 +454,24 @@ static unsigned copyOverwrittenStates(ProgramOp program) {
 }
 
 //===----------------------------------------------------------------------===//
+// What is kept
+//===----------------------------------------------------------------------===//
+
+/// What is there anyway needs nobody who keeps it: arguments, constants, and
+/// the results of updates. A view is kept by what it is a view of.
+static void simplifyNoops(ProgramOp program) {
+  for (auto noop :
+       llvm::make_early_inc_range(program.getBody().getOps<NoopOp>())) {
+    Value base = getViewBase(noop.getSource());
+    Operation *op = base.getDefiningOp();
+    if (!op || isa<ConstantOp>(op) || isState(base))
+      noop.erase();
+    else
+      noop.getSourceMutable().assign(base);
+  }
+}
+
+//===----------------------------------------------------------------------===//
 // The pass
 //===----------------------------------------------------------------------===//
 
@@ -433,21 +480,24 @@ struct NormalizeGraphPass
     : ark::impl::NormalizeGraphPassBase<NormalizeGraphPass> {
   LogicalResult initialize(MLIRContext *context) override {
     RewritePatternSet set(context);
-    set.add<BroadcastAfterUnary, BroadcastIntoElementwise, BroadcastIntoMask,
-            BroadcastIntoMatmul, BroadcastOfBroadcast, EmptyOperand,
-            EmptyResult, EmptyUpdate, SimplifyConcat, SimplifyIdentity,
-            SliceOfSlice, TransposeIntoMatmul, TransposeOfUnits, ViewOfSplat>(
-        context);
+    set.add<BitcastOfSplat, BroadcastAfterUnary, BroadcastIntoElementwise,
+            BroadcastIntoMask, BroadcastIntoMatmul, BroadcastOfBroadcast,
+            EmptyOperand, EmptyResult, EmptyUpdate, SimplifyConcat,
+            SimplifyIdentity, SliceOfSlice, TransposeIntoMatmul,
+            TransposeOfUnits, ViewOfSplat>(context);
     patterns = std::move(set);
     return success();
   }
 
   void runOnOperation() override {
+    // A view that is kept would count as a read.
+    simplifyNoops(getOperation());
     // Copies first: patterns move reads, and a read must not move over an
     // update of what it reads.
     numStateCopies += copyOverwrittenStates(getOperation());
     if (failed(applyPatternsGreedily(getOperation(), patterns)))
-      signalPassFailure();
+      return signalPassFailure();
+    simplifyNoops(getOperation());
   }
 
   FrozenRewritePatternSet patterns;

@@ -305,7 +305,7 @@ def FormGroupsPass : Pass<"ark-form-groups", "::mlir::ark::ProgramOp"> {
 def VerifyGraphPass : Pass<"ark-verify-graph", "::mlir::ark::ProgramOp"> {
   let summary = "Checks that a program is what the tiling stage accepts";
   let description = [{
-    - (graph_c1) the body holds groups, views, constants and `ark.return` only.
+    - (graph_c1) the body holds groups, views, constants, `ark.noop` and `ark.return` only.
     - (graph_c2) a group has one result, one anchor at most, and graph ops other
       than views; its constants are splats.
     - (graph_c3) every result of the program is the result of a group that gives
@@ -313,6 +313,7 @@ def VerifyGraphPass : Pass<"ark-verify-graph", "::mlir::ark::ProgramOp"> {
     - (graph_c4) no group reads a state after the group that updates it.
     - (graph_c5) groups have distinct names.
     - (graph_c6) an `ark.identity` has no `deps`: its readers' groups carry them.
+    - (graph_c7) an `ark.noop` keeps the result of a group.
 
     Changes nothing.
   }];

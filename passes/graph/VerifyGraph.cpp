@@ -82,8 +82,12 @@ struct VerifyGraphPass : ark::impl::VerifyGraphPassBase<VerifyGraphPass> {
     Block &block = program.getBody().front();
     for (Operation &op : block.without_terminator()) {
       // graph_c1
-      if (!isa<GroupOp, ViewOpInterface, ConstantOp>(op))
+      if (!isa<GroupOp, ViewOpInterface, ConstantOp, NoopOp>(op))
         return op.emitOpError("is not part of a group (graph_c1)");
+      // graph_c7
+      if (auto noop = dyn_cast<NoopOp>(op);
+          noop && !noop.getSource().getDefiningOp<GroupOp>())
+        return op.emitOpError("keeps what is no result of a group (graph_c7)");
       // graph_c6
       if (auto identity = dyn_cast<IdentityOp>(op);
           identity && !identity.getDeps().empty())

@@ -56,7 +56,7 @@ static LogicalResult checkOp(ProgramOp program, Operation &op) {
            << op.getName() << "' needs a program with rank and world_size";
   }
   if (isa<ViewOpInterface, ElementwiseOpInterface, AnchorOpInterface,
-          ConstantOp, ConcatOp, GroupOp, ReturnOp>(op))
+          ConstantOp, ConcatOp, GroupOp, NoopOp, ReturnOp>(op))
     return failure(failed(checkSizes(op)) || failed(checkExtents(op)));
   return op.emitError("'") << op.getName()
                            << "' is not an op of a tensor program; the graph "

@@ -106,6 +106,18 @@ static DenseElementsAttr getBytes(DenseElementsAttr value) {
   return DenseElementsAttr::get(type, ArrayRef<int8_t>(bytes));
 }
 
+/// Bytes of the largest element that tasks see in an argument, where they see
+/// it as of another type than its own.
+static int64_t getLargestElement(BlockArgument argument) {
+  int64_t largest = 0;
+  for (Operation *user : argument.getUsers())
+    if (auto view = dyn_cast<BufferCastOp>(user))
+      largest = std::max(
+          largest,
+          getElementBytes(cast<MemRefType>(view.getType()).getElementType()));
+  return largest;
+}
+
 /// Slots 1 and up: the arguments in order, then the packets.
 void TableBuilder::addBuffers() {
   for (auto arena : program.getBody().getOps<ArenaOp>())
@@ -126,6 +138,10 @@ void TableBuilder::addBuffers() {
     if (TargetAttr target = findTarget(program); target && target.isGpu())
       entry.push_back(builder.getNamedAttr(
           "alignment", builder.getI64IntegerAttr(abi::kGpuBufferAlignment)));
+    else if (int64_t largest = getLargestElement(argument);
+             largest > getElementBytes(type.getElementType()))
+      entry.push_back(builder.getNamedAttr("alignment",
+                                           builder.getI64IntegerAttr(largest)));
     if (Attribute init = program.getArgAttr(index, ArkDialect::kInitAttr))
       entry.push_back(builder.getNamedAttr("init", init));
     if (Attribute max = program.getArgAttr(index, ArkDialect::kMaxAttr))

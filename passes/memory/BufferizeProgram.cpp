@@ -81,7 +81,8 @@ static LogicalResult checkProgram(ProgramOp program) {
         return failure();
       continue;
     }
-    if (!isa<ViewOpInterface, ConstantOp, tensor::EmptyOp, ReturnOp>(op))
+    if (!isa<ViewOpInterface, ConstantOp, NoopOp, tensor::EmptyOp, ReturnOp>(
+            op))
       return op.emitError("has no place between tasks: only views, constants "
                           "and tensor.empty do");
   }
@@ -267,9 +268,10 @@ Value ProgramBufferizer::getOperand(Value tensor) {
   const TensorLayout &layout = placement.layout;
   Value buffer = getBuffer(placement.base);
   auto bufferType = cast<MemRefType>(buffer.getType());
-  Type elementType = bufferType.getElementType();
+  Type elementType = cast<RankedTensorType>(tensor.getType()).getElementType();
+  bool isCast = elementType != bufferType.getElementType();
 
-  if (layout.isWhole() && layout.shape == bufferType.getShape())
+  if (!isCast && layout.isWhole() && layout.shape == bufferType.getShape())
     return buffer;
   // Upstream does not see the strides of an empty dense type.
   bool isEmpty = ShapedType::getNumElements(layout.shape) == 0;
@@ -280,7 +282,9 @@ Value ProgramBufferizer::getOperand(Value tensor) {
                                                            layout.offset,
                                                            layout.strides));
   Value &view = views[{buffer, type}];
-  if (!view)
+  if (!view && isCast)
+    view = BufferCastOp::create(builder, tensor.getLoc(), type, buffer);
+  else if (!view)
     view = memref::ReinterpretCastOp::create(builder, tensor.getLoc(), type,
                                              buffer, layout.offset,
                                              layout.shape, layout.strides);
@@ -316,7 +320,7 @@ void ProgramBufferizer::finish() {
   block.getTerminator()->setOperands({});
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
     auto task = dyn_cast<TaskOp>(op);
-    if (isa<ViewOpInterface, ConstantOp, tensor::EmptyOp>(op) ||
+    if (isa<ViewOpInterface, ConstantOp, NoopOp, tensor::EmptyOp>(op) ||
         (task && task.getNumResults() != 0))
       op.erase();
   }

@@ -135,22 +135,50 @@ static TensorLayout broadcastLayout(const TensorLayout &source,
   return result;
 }
 
+/// Elements grow by joining neighbours and shrink by becoming several.
+static std::optional<TensorLayout> bitcastLayout(const TensorLayout &source,
+                                                 BitcastOp bitcast) {
+  RankedTensorType type = bitcast.getType();
+  int64_t from =
+              getElementBytes(bitcast.getSource().getType().getElementType()),
+          to = getElementBytes(type.getElementType());
+  if (from == to)
+    return source;
+  if (type.getNumElements() == 0)
+    return TensorLayout::getDense(type.getShape());
+  size_t last = source.shape.size() - 1;
+  if (source.shape[last] != 1 && source.strides[last] != 1)
+    return std::nullopt;
+  TensorLayout result = source;
+  result.shape[last] = type.getDimSize(last);
+  result.strides[last] = 1;
+  bool fits = source.offset * from % to == 0;
+  result.offset = source.offset * from / to;
+  for (size_t dim = 0; dim < last; ++dim) {
+    fits &= source.shape[dim] == 1 || source.strides[dim] * from % to == 0;
+    result.strides[dim] = source.strides[dim] * from / to;
+  }
+  return fits ? std::optional(result) : std::nullopt;
+}
+
 std::optional<TensorLayout> mlir::ark::viewLayout(ViewOpInterface view,
                                                   const TensorLayout &source) {
-  auto layout = llvm::TypeSwitch<Operation *, std::optional<TensorLayout>>(
-                    view.getOperation())
-                    .Case([&](ReshapeOp op) {
-                      return reshapeLayout(source, op.getShape());
-                    })
-                    .Case([&](TransposeOp op) {
-                      return transposeLayout(source, op.getPermutation());
-                    })
-                    .Case([&](SliceOp op) { return sliceLayout(source, op); })
-                    .Case([&](BroadcastToOp op) {
-                      return broadcastLayout(source, op.getShape());
-                    })
-                    .Case([&](IdentityOp) { return source; })
-                    .Default(std::nullopt);
+  auto layout =
+      llvm::TypeSwitch<Operation *, std::optional<TensorLayout>>(
+          view.getOperation())
+          .Case([&](ReshapeOp op) {
+            return reshapeLayout(source, op.getShape());
+          })
+          .Case([&](TransposeOp op) {
+            return transposeLayout(source, op.getPermutation());
+          })
+          .Case([&](SliceOp op) { return sliceLayout(source, op); })
+          .Case([&](BroadcastToOp op) {
+            return broadcastLayout(source, op.getShape());
+          })
+          .Case([&](BitcastOp op) { return bitcastLayout(source, op); })
+          .Case([&](IdentityOp) { return source; })
+          .Default(std::nullopt);
   if (layout)
     return normalized(*layout);
   return std::nullopt;

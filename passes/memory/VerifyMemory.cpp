@@ -53,7 +53,7 @@ static LogicalResult checkBlock(ProgramOp program) {
   ArenaOp arena;
   PacketsOp packets;
   for (Operation &op : program.getBody().front()) {
-    if (isa<TaskOp, ReturnOp, arith::ConstantOp>(op))
+    if (isa<TaskOp, ReturnOp, BufferCastOp, arith::ConstantOp>(op))
       continue;
     if (auto next = dyn_cast<ArenaOp>(op)) {
       if (arena)

@@ -211,14 +211,14 @@ def FuseTasksPass : Pass<"ark-fuse-tasks", "::mlir::ark::ProgramOp"> {
 def VerifyTilingPass : Pass<"ark-verify-tiling", "::mlir::ark::ProgramOp"> {
   let summary = "Checks that a program is what the memory stage accepts";
   let description = [{
-    - (tiling_c1) the program holds tasks, views, constants, `tensor.empty` and
+    - (tiling_c1) the program holds tasks, views, constants, `ark.noop`, `tensor.empty` and
       `ark.return` only.
     - (tiling_c2) an out is a `tensor.empty` of its own or, where the task updates it,
       a state.
     - (tiling_c3) every result of the program is a result of its own of a task, and
       no state.
     - (tiling_c4) bodies hold `linalg`, `tensor`, `arith`, `math`, `affine.apply`,
-      `affine.min`, `ark.check_index` and `ark.epoch` only, on tensors.
+      `affine.min`, `scf.for`, `ark.check_index` and `ark.epoch` only, on tensors.
     - (tiling_c5) no task reads a state after the task that updates it.
 
     Changes nothing.

@@ -134,7 +134,8 @@ struct VerifyTilingPass : ark::impl::VerifyTilingPassBase<VerifyTilingPass> {
     Block &block = program.getBody().front();
     for (Operation &op : block.without_terminator()) {
       // tiling_c1
-      if (!isa<TaskOp, ViewOpInterface, ConstantOp, tensor::EmptyOp>(op))
+      if (!isa<TaskOp, ViewOpInterface, ConstantOp, NoopOp, tensor::EmptyOp>(
+              op))
         return op.emitOpError("is not a task, view or constant (tiling_c1)");
       auto task = dyn_cast<TaskOp>(op);
       if (task && (failed(verifyOuts(program, task)) ||

@@ -88,3 +88,23 @@ ark.program @rootThatIsNoBuffer(%x: memref<8xf32> {ark.kind = #ark.kind<input>, 
   }
   ark.return
 }
+
+// -----
+
+// Offsets and strides are in elements of the last type; bytes are counted from where the buffer begins.
+// CHECK: cast 0: argument 0 bytes [8, 152) shape [3, 8] strides [32, 1] of f16{{$}}
+// CHECK: cast 1: ark.arena bytes [64, 128) shape [64] strides [1] of ui8 dense{{$}}
+ark.program @castOfABuffer(%x: memref<6x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}) {
+  %arena = ark.arena : memref<256xi8>
+  %c64 = arith.constant 64 : index
+  %t = memref.view %arena[%c64][] : memref<256xi8> to memref<16xf32>
+  %0 = ark.buffer_cast %x : memref<6x8xf32> to memref<3x8xf16, strided<[32, 1], offset: 4>>
+  %1 = ark.buffer_cast %t : memref<16xf32> to memref<64xui8>
+  ark.task "cast" grid [1]
+      ins(%0[#ark.region<(d0) -> (0, 0), [3, 8]>] : memref<3x8xf16, strided<[32, 1], offset: 4>>,
+          %1[#ark.region<(d0) -> (0), [64]>] : memref<64xui8>) outs() {
+  ^bb0(%i: index, %a: memref<3x8xf16, strided<[32, 1], offset: ?>>, %b: memref<64xui8, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  ark.return
+}

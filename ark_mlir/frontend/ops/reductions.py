@@ -13,8 +13,8 @@ from .common import emit
 from .elementwise import cast
 
 __all__ = [
-    "argmax", "layernorm", "reduce_max", "reduce_mean", "reduce_min", "reduce_sum", "rmsnorm",
-    "softmax",
+    "argmax", "layernorm", "mean", "reduce_max", "reduce_mean", "reduce_min", "reduce_sum",
+    "rmsnorm", "softmax",
 ]  # fmt: skip
 
 
@@ -61,6 +61,15 @@ def reduce_mean(
     if not source.dtype.is_float:
         x = cast(source, fp32)
     return _reduce("reduce_mean", dialect.ReduceMeanOp, x, axis, keepdims, name)
+
+
+def mean(x: Tensor, axis: object = None, keepdims: bool = True, name: str | None = None) -> Tensor:
+    """Another name of :func:`reduce_mean`.
+
+    Example:
+        >>> centre = ark.mean(x, axis=-1)
+    """
+    return reduce_mean(x, axis, keepdims, name)
 
 
 def reduce_max(

@@ -15,15 +15,16 @@ from typing import Any
 import numpy as np
 
 from ...dialects import ark as dialect
-from ...dtypes import int32
+from ...dtypes import DType, int32
+from ..builder import append_op
 from ..operands import as_tensor, check_size, constant_tensor
-from ..shapes import MAX_ENTRIES, as_axis, as_int, as_ints, as_shape, invalid
+from ..shapes import MAX_ENTRIES, as_axis, as_dtype, as_int, as_ints, as_shape, invalid
 from ..tensor import Tensor
 from .common import emit
 
 __all__ = [
-    "broadcast_to", "concat", "identity", "reshape", "sharding", "slice", "split",
-    "squeeze", "transpose", "unsqueeze",
+    "bitcast", "broadcast_to", "concat", "identity", "noop", "reshape", "sharding", "slice",
+    "split", "squeeze", "transpose", "unsqueeze",
 ]  # fmt: skip
 
 
@@ -57,6 +58,27 @@ def _without_wildcard(source: Tensor, extents: list[int]) -> list[int]:
             "ark.reshape",
         )
     return [source.size // known if e == -1 else e for e in extents]
+
+
+def bitcast(x: Tensor, dtype: DType | str, name: str | None = None) -> Tensor:
+    """The bytes of `x` as elements of another type, as numpy's ``x.view(dtype)``.
+
+    Args:
+        dtype: where its item size is another one, the last extent changes by their ratio. To
+            ``bool`` only from ``bool``: a byte may be neither true nor false.
+
+    The bytes are those of the elements in row-major order, the lowest first. No data moves where
+    strides can say it: of a transposed `x`, a copy is made first. ``cast`` converts values.
+
+    Raises InvalidUsageError where the last dimension does not fill elements of `dtype`, and for
+    a single element of another size.
+
+    Example:
+        >>> halves = ark.bitcast(ark.input("packed", (4, 64), ark.uint8), ark.fp16)  # (4, 32)
+    """
+    source = as_tensor(x, "bitcast")
+    kind = as_dtype(dtype, "ark.bitcast")
+    return emit("bitcast", dialect.BitcastOp, name, source=source, dtype=kind)
 
 
 def transpose(x: Tensor, perm: object = None, name: str | None = None) -> Tensor:
@@ -262,6 +284,18 @@ def identity(x: Tensor, deps: Sequence[Tensor] = (), name: str | None = None) ->
     source = as_tensor(x, "identity")
     others = _tensors(deps, "identity")
     return emit("identity", dialect.IdentityOp, name, source=source, deps=others)
+
+
+def noop(x: Tensor, name: str | None = None) -> None:
+    """Keeps `x`: it is computed in every run, though nothing may read it.
+
+    Nothing waits for it. Without this, what no output and no state depends on is left out.
+
+    Example:
+        >>> ark.noop(ark.exp(x))
+    """
+    source = as_tensor(x, "noop")
+    append_op(lambda **place: dialect.NoopOp(source.value, **place), "noop", (source,), name)
 
 
 # ---------------------------------------------------------------- x[...]

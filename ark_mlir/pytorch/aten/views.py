@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Sequence
 
 from ... import frontend as ark
-from ...dtypes import DType
+from ...dtypes import DType, bool_
 from .table import Out, aten, unsupported
 from .values import Operand, as_axes, axis_of, lower_triangle, shaped, tensor, to
 
@@ -20,6 +20,14 @@ _RESHAPES = (
 @aten(*_RESHAPES, view=True)
 def _reshape(out: Out, x: Operand, *_: object) -> ark.Tensor:
     return shaped(tensor(x), out.shape)
+
+
+@aten("view.dtype", view=True)
+def _bitcast(out: Out, x: Operand, dtype: object) -> ark.Tensor:
+    source = tensor(x)
+    if out.dtype is bool_ and source.dtype is not bool_:
+        raise unsupported("a byte may be neither true nor false")
+    return ark.bitcast(source, out.dtype)
 
 
 @aten("permute.default", view=True)

@@ -71,3 +71,24 @@ func.func @updatesAreNeverDropped(%s: tensor<8xf32>, %x: tensor<2xf32>) {
   %0 = ark.update %x into %s [0] : (tensor<8xf32>, tensor<2xf32>) -> tensor<8xf32>
   return
 }
+
+// -----
+
+// CHECK-LABEL: @bitcastThereAndBack
+// CHECK-NEXT: return %arg0
+func.func @bitcastThereAndBack(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %0 = ark.bitcast %x to f16 : (tensor<4x8xf32>) -> tensor<4x16xf16>
+  %1 = ark.bitcast %0 to f32 : (tensor<4x16xf16>) -> tensor<4x8xf32>
+  return %1 : tensor<4x8xf32>
+}
+
+// -----
+
+// CHECK-LABEL: @lastOfSeveralBitcasts
+// CHECK-NEXT: %[[Y:.+]] = ark.bitcast %arg0 to i64 : (tensor<4x8xf16>) -> tensor<4x2xi64>
+// CHECK-NEXT: return %[[Y]]
+func.func @lastOfSeveralBitcasts(%x: tensor<4x8xf16>) -> tensor<4x2xi64> {
+  %0 = ark.bitcast %x to ui8 : (tensor<4x8xf16>) -> tensor<4x16xui8>
+  %1 = ark.bitcast %0 to i64 : (tensor<4x16xui8>) -> tensor<4x2xi64>
+  return %1 : tensor<4x2xi64>
+}

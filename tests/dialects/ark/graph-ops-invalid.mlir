@@ -448,3 +448,55 @@ ark.program @update_c4(%s: tensor<8xf32> {ark.kind = #ark.kind<state>, ark.name 
   %0 = ark.update %x into %s [5] : (tensor<8xf32>, tensor<4xf32>) -> tensor<8xf32>
   ark.return
 }
+
+// -----
+
+func.func @bitcast_c1(%x: tensor<4xui8>) {
+  // expected-error @below {{the bytes of 'ui8' may be no values of 'i1' (bitcast_c1)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.bitcast %x to i1 : (tensor<4xui8>) -> tensor<4xi1>
+  return
+}
+
+// -----
+
+func.func @bitcast_to_an_index(%x: tensor<4xi64>) {
+  // expected-error @below {{result #0 must be statically shaped tensor of element values}}
+  %0 = ark.bitcast %x to index : (tensor<4xi64>) -> tensor<4xindex>
+  return
+}
+
+// -----
+
+func.func @bitcast_c2(%x: tensor<8x3xf16>) {
+  // expected-error @below {{the last dimension of 'tensor<8x3xf16>' does not fill elements of 'f32' (bitcast_c2)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.bitcast %x to f32 : (tensor<8x3xf16>) -> tensor<12xf32>
+  return
+}
+
+// -----
+
+func.func @bitcast_c2_rank(%x: tensor<f32>) {
+  // expected-error @below {{the last dimension of 'tensor<f32>' does not fill elements of 'f16' (bitcast_c2)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.bitcast %x to f16 : (tensor<f32>) -> tensor<2xf16>
+  return
+}
+
+// -----
+
+// Of half a byte there is none.
+func.func @bitcast_element(%x: tensor<8xi8>) {
+  // expected-error @below {{result #0 must be statically shaped tensor of element values}}
+  %0 = ark.bitcast %x to i4 : (tensor<8xi8>) -> tensor<8xi4>
+  return
+}
+
+// -----
+
+func.func @name_of_an_op(%x: tensor<8xi8>) {
+  // expected-error @below {{attribute 'ark.name' must be a string}}
+  %0 = ark.neg %x {ark.name = 1} : (tensor<8xi8>) -> tensor<8xi8>
+  return
+}

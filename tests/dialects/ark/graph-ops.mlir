@@ -137,3 +137,24 @@ ark.program @collectivesKeepTheirWorld(
   %7 = ark.add %5, %6 : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<8x4xf32>
   ark.return %7 : tensor<8x4xf32>
 }
+
+// CHECK-LABEL: ark.program @bitcastsKeepBytes
+ark.program @bitcastsKeepBytes(
+    %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %b: tensor<4xi1> {ark.kind = #ark.kind<input>, ark.name = "b"},
+    %s: tensor<i32> {ark.kind = #ark.kind<scalar>, ark.name = "s"})
+    -> (tensor<4x8xui32> {ark.name = "y"}) {
+  // CHECK: ark.bitcast %{{.+}} to ui8 : (tensor<4x8xf32>) -> tensor<4x32xui8>
+  %0 = ark.bitcast %x to ui8 : (tensor<4x8xf32>) -> tensor<4x32xui8>
+  // CHECK: ark.bitcast %{{.+}} to i64 : (tensor<4x32xui8>) -> tensor<4x4xi64>
+  %1 = ark.bitcast %0 to i64 : (tensor<4x32xui8>) -> tensor<4x4xi64>
+  // CHECK: ark.bitcast %{{.+}} to f8E5M2 : (tensor<4xi1>) -> tensor<4xf8E5M2>
+  %2 = ark.bitcast %b to f8E5M2 : (tensor<4xi1>) -> tensor<4xf8E5M2>
+  // CHECK: ark.bitcast %{{.+}} to f32 : (tensor<i32>) -> tensor<f32>
+  %3 = ark.bitcast %s to f32 : (tensor<i32>) -> tensor<f32>
+  // CHECK: ark.noop %{{.+}} : tensor<f32>
+  ark.noop %3 : tensor<f32>
+  // CHECK: ark.bitcast %{{.+}} to ui32 {ark.name = "words"}
+  %4 = ark.bitcast %x to ui32 {ark.name = "words"} : (tensor<4x8xf32>) -> tensor<4x8xui32>
+  ark.return %4 : tensor<4x8xui32>
+}

@@ -57,6 +57,8 @@ ark.program @taskOnBuffersHasNoResult(
     %y: memref<32xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   // CHECK: ark.arena : memref<64xi8>
   %arena = ark.arena : memref<64xi8>
+  // CHECK: ark.buffer_cast %{{.+}} : memref<32xf32> to memref<4x8xf16, strided<[16, 1], offset: 2>>
+  %c = ark.buffer_cast %y : memref<32xf32> to memref<4x8xf16, strided<[16, 1], offset: 2>>
   // CHECK: ark.task "fill" grid [2] ins() outs(%{{[a-z0-9]+}}[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<32xf32>)
   ark.task "fill" grid [2] ins() outs(%y[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<32xf32>) {
   ^bb0(%i: index, %b: memref<16xf32, strided<[1], offset: ?>>):

@@ -188,6 +188,12 @@ def test_matmul(data: st.DataObject) -> None:
     check(draw, make)
 
 
+def can_bitcast(x: ark.Tensor, dtype: DType) -> bool:
+    if dtype is ark.bool or x.dtype.itemsize == dtype.itemsize:
+        return x.dtype is dtype or dtype is not ark.bool
+    return x.ndim > 0 and x.shape[-1] * x.dtype.itemsize % dtype.itemsize == 0
+
+
 @drawn
 @given(st.data())
 def test_views(data: st.DataObject) -> None:
@@ -196,7 +202,11 @@ def test_views(data: st.DataObject) -> None:
     shape = draw(SHAPES)
 
     def next_view(x: ark.Tensor) -> ark.Tensor:
-        kind = draw(st.sampled_from(["transpose", "slice", "reshape", "unsqueeze", "split"]))
+        kind = draw(
+            st.sampled_from(["transpose", "slice", "reshape", "unsqueeze", "split", "bitcast"])
+        )
+        if kind == "bitcast":
+            return ark.bitcast(x, draw(st.sampled_from([d for d in EVERY if can_bitcast(x, d)])))
         if kind == "unsqueeze" and x.ndim < 6:
             return ark.unsqueeze(x, draw(st.integers(0, x.ndim)))
         if not x.ndim:

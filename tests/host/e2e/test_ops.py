@@ -203,6 +203,23 @@ def views(x: ark.Tensor) -> list[ark.Tensor]:
     ]  # fmt: skip
 
 
+def bitcasts(x: ark.Tensor) -> list[ark.Tensor]:
+    """To every type, of an argument, of a part of it, and of what a task made; and read through."""
+    targets = [dtype for dtype in EVERY if dtype.kind != "bool" or x.dtype.kind == "bool"]
+    whole = [ark.bitcast(x, dtype) for dtype in targets]
+    parts = [ark.bitcast(x[::2, 8:], dtype) for dtype in (ark.uint8, ark.int64)]
+    made = ark.bitcast(ark.copy(x), ark.int32) + 1
+    return [*whole, *parts, made, ark.bitcast(ark.transpose(x), ark.uint8)]
+
+
+def kept(x: ark.Tensor) -> ark.Tensor:
+    """What nobody reads, and what somebody reads as well."""
+    ark.noop(ark.exp(x))
+    y = ark.abs(x)
+    ark.noop(ark.transpose(y))
+    return -y
+
+
 def updates(x: ark.Tensor, y: ark.Tensor) -> ark.Tensor:
     """A slice at a place known now, and one at a place known later."""
     state = ark.state("state", (4, 5), x.dtype)
@@ -370,6 +387,8 @@ CASES: dict[str, Case] = {
     ),
     "constants": Case(constants, (X,), EVERY, extremes),
     "views": Case(views, ((2, 3, 5),), EVERY, extremes),
+    "bitcast": Case(bitcasts, ((4, 16),), EVERY, extremes),
+    "noop": Case(kept, (X,), FLOATS),
 }  # fmt: skip
 
 

@@ -32,8 +32,11 @@ def everything(rank: int, size: int, dtype: DType) -> ark.Program:
         sent = ark.send(x[1:4], (rank + 1) % size, tag=3)
         received = ark.recv((3, SHAPE[1]), dtype, (rank - 1) % size, tag=3)
         ark.output("received", ark.identity(received, deps=[sent]))
+        ark.output("bytes", ark.bitcast(received, ark.uint8))
+        ark.noop(ark.copy(received))
         if number:
             total = ark.all_reduce(x)
+            ark.noop(ark.all_reduce(x[:1], "max"))
             ark.output("total", total)
             ark.output("twice", ark.all_reduce(total))
             ark.output("largest", ark.all_reduce(x, "max"))

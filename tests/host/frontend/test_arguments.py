@@ -82,3 +82,52 @@ def test_outputs(program: Any, refuses: Refuses) -> None:
     refuses(lambda: ark.output("z", 3), "an output must be a tensor, not int 3")  # type: ignore[arg-type]
     refuses(lambda: ark.output("z", None), "an output must be a tensor, not None")  # type: ignore[arg-type]
     refuses(lambda: ark.output("z", np.ones(3)), "must be a tensor, not ndarray")  # type: ignore[arg-type]
+
+
+def test_a_tensor_is_an_input(program: Any) -> None:
+    x = ark.tensor((3, 5), ark.fp16)
+    y, z = ark.tensor((2,)), ark.tensor((2,), name="given")
+    assert (x.shape, x.dtype, x.name) == ((3, 5), ark.fp16, "tensor")
+    assert (y.dtype, y.name, z.name) == (ark.fp32, "tensor_1", "given")
+    ark.output("y", ark.copy(x))
+
+
+def test_a_tensor_is_a_part_of_a_padded_buffer() -> None:
+    with ark.Program("p") as program:
+        x = ark.tensor(
+            (3, 5), ark.fp32, strides=(4, 8), offsets=(1, 2), padded_shape=(3, 6), name="x"
+        )
+        ark.output("y", ark.copy(x))
+    assert x.shape == (3, 5)
+    assert program.inputs["x"].shape == (4, 8)
+    array = np.arange(32, dtype=np.float32).reshape(4, 8)
+    got = ark.reference.run(program, {"x": array})["y"]
+    np.testing.assert_array_equal(got, array[1:4, 2:7])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"strides": (3, 8)}, "shape [4, 5] at offsets [0, 0], padded to [4, 5], is not inside"),
+        ({"strides": (8, 8), "offsets": (5, 0)}, "is not inside of a buffer of [8, 8]"),
+        ({"strides": (8, 8), "offsets": (-1, 0)}, "at offsets [-1, 0]"),
+        ({"strides": (8, 8), "padded_shape": (4, 4)}, "padded to [4, 4], is not inside"),
+        ({"padded_shape": (8, 8)}, "is not inside of a buffer of [4, 5]"),
+        ({"strides": (8,)}, "differ in rank"),
+        ({"offsets": "ab"}, "offsets must be integers"),
+        ({"rank": 1}, "is on rank 1; what another rank has comes by ark.recv"),
+        ({"dtype": "fp99"}, "fp99"),
+    ],
+)
+def test_tensors_that_cannot_be(
+    program: Any, refuses: Refuses, arguments: dict[str, Any], message: str
+) -> None:
+    refuses(lambda: ark.tensor((4, 5), **arguments), message, "ark.tensor")
+
+
+def test_a_tensor_of_a_rank() -> None:
+    with ark.Program("p", rank=1, world_size=2):
+        assert ark.tensor((4,), rank=1).shape == (4,)
+        with pytest.raises(ark.InvalidUsageError, match="is on rank 0"):
+            ark.tensor((4,), rank=0)
+        ark.output("y", ark.ones((4,)))

@@ -274,3 +274,27 @@ def test_a_model_of_many_ops_is_built_quickly() -> None:
             x = x @ ark.parameter(f"w{layer}", (4, 4)) + 1
         ark.output("y", x)
     assert len(program.parameters) == 1000
+
+
+def test_mean_is_another_name_of_reduce_mean() -> None:
+    def text(op: Callable[..., ark.Tensor]) -> str:
+        with ark.Program("p") as program:
+            ark.output("y", op(ark.input("x", (3, 4), ark.int32), axis=-1, keepdims=False))
+        return program.mlir
+
+    assert text(ark.mean) == text(ark.reduce_mean)
+
+
+def test_noop_gives_nothing_and_needs_a_tensor() -> None:
+    with ark.Program("p") as program:
+        x = ark.input("x", (3,))
+        assert ark.noop(ark.exp(x)) is None
+        with pytest.raises(ark.InvalidUsageError, match=r"ark\.noop"):
+            ark.noop("x")  # type: ignore[arg-type]
+        ark.output("y", x + 1)
+    assert program.mlir.count("ark.noop") == 1
+
+
+def test_only_a_noop_is_no_program() -> None:
+    with pytest.raises(ark.InvalidUsageError, match="has no output"), ark.Program("p"):
+        ark.noop(ark.input("x", (3,)))

@@ -65,7 +65,7 @@ class Caller:
         except ark.InvalidUsageError as error:
             refused = error
         assert refused is None or __file__ in str(refused.location), refused
-        results = result if isinstance(result, list) else [result]
+        results = result if isinstance(result, list) else [] if result is None else [result]
         self.tensors += results[: max(0, 50 - len(self.tensors))]
 
 

@@ -539,3 +539,25 @@ ark.program @deadOpsDisappear(
   %2 = ark.exp %0 : (tensor<4x8xf32>) -> tensor<4x8xf32>
   ark.return %2 : tensor<4x8xf32>
 }
+
+// -----
+
+// What is kept is a group of its own, though its only reader could take it in.
+// CHECK-LABEL: ark.program @keptByANoop
+// CHECK: %[[EXP:.+]] = ark.group "exp"
+// CHECK: ark.noop %[[EXP]]
+// CHECK: ark.group "neg"
+// CHECK: %[[DEAD:.+]] = ark.group "relu"
+// CHECK: ark.noop %[[DEAD]]
+// CHECK-NOT: ark.abs
+ark.program @keptByANoop(
+    %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<4xf32> {ark.name = "y"}) {
+  %0 = ark.exp %x : (tensor<4xf32>) -> tensor<4xf32>
+  ark.noop %0 : tensor<4xf32>
+  %1 = ark.neg %0 : (tensor<4xf32>) -> tensor<4xf32>
+  %2 = ark.relu %x : (tensor<4xf32>) -> tensor<4xf32>
+  ark.noop %2 : tensor<4xf32>
+  %3 = ark.abs %x : (tensor<4xf32>) -> tensor<4xf32>
+  ark.return %1 : tensor<4xf32>
+}

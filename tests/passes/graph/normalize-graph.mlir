@@ -440,3 +440,50 @@ ark.program @dependenceOnAStateNeedsNoCopy(
   %5 = ark.tanh %1 : (tensor<4xf32>) -> tensor<4xf32>
   ark.return %4, %5 : tensor<4xf32>, tensor<4xf32>
 }
+
+// -----
+
+// One value everywhere stays so where elements grow, and where all of their parts are equal.
+// CHECK-LABEL: ark.program @bitcastOfOneValue
+ark.program @bitcastOfOneValue() -> (tensor<2xi32> {ark.name = "a"}, tensor<8xi8> {ark.name = "b"}, tensor<8xui8> {ark.name = "c"}, tensor<4xui8> {ark.name = "d"}) {
+  // CHECK-DAG: %[[A:.+]] = ark.constant dense<33686018> : tensor<2xi32>
+  // CHECK-DAG: %[[B:.+]] = ark.constant dense<-1> : tensor<8xi8>
+  // CHECK-DAG: %[[ONE:.+]] = ark.constant dense<1.000000e+00> : tensor<2xf32>
+  // CHECK-DAG: %[[C:.+]] = ark.bitcast %[[ONE]] to ui8
+  // CHECK-DAG: %[[D:.+]] = ark.constant dense<1> : tensor<4xui8>
+  // CHECK: ark.return %[[A]], %[[B]], %[[C]], %[[D]]
+  %bytes = ark.constant dense<2> : tensor<8xi8>
+  %0 = ark.bitcast %bytes to i32 : (tensor<8xi8>) -> tensor<2xi32>
+  %words = ark.constant dense<-1> : tensor<2xi32>
+  %1 = ark.bitcast %words to i8 : (tensor<2xi32>) -> tensor<8xi8>
+  %one = ark.constant dense<1.0> : tensor<2xf32>
+  %2 = ark.bitcast %one to ui8 : (tensor<2xf32>) -> tensor<8xui8>
+  %true = ark.constant dense<true> : tensor<4xi1>
+  %3 = ark.bitcast %true to ui8 : (tensor<4xi1>) -> tensor<4xui8>
+  ark.return %0, %1, %2, %3 : tensor<2xi32>, tensor<8xi8>, tensor<8xui8>, tensor<4xui8>
+}
+
+// -----
+
+// What is there anyway needs nobody who keeps it; of a view, its base is kept.
+// CHECK-LABEL: ark.program @noopsKeepWhatIsMade
+ark.program @noopsKeepWhatIsMade(
+    %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %s: tensor<4xf32> {ark.kind = #ark.kind<state>, ark.name = "s"})
+    -> (tensor<4xf32> {ark.name = "y"}) {
+  // CHECK: %[[EXP:.+]] = ark.exp
+  // CHECK-NEXT: ark.noop %[[EXP]] : tensor<4xf32>
+  // CHECK-NOT: ark.noop
+  // CHECK-NOT: ark.copy
+  %0 = ark.exp %x : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = ark.reshape %0 shape = [2, 2] : (tensor<4xf32>) -> tensor<2x2xf32>
+  ark.noop %1 : tensor<2x2xf32>
+  ark.noop %x : tensor<4xf32>
+  %c = ark.constant dense<1.0> : tensor<4xf32>
+  ark.noop %c : tensor<4xf32>
+  %2 = ark.update %x into %s [0] : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  ark.noop %s : tensor<4xf32>
+  ark.noop %2 : tensor<4xf32>
+  %3 = ark.neg %x : (tensor<4xf32>) -> tensor<4xf32>
+  ark.return %3 : tensor<4xf32>
+}

@@ -172,3 +172,17 @@ ark.program @identityWithDependences(
   %2 = ark.identity %x after %0 : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xf32>
   ark.return %0 : tensor<4xf32>
 }
+
+// -----
+
+ark.program @noopOfAnArgument(
+    %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<4xf32> {ark.name = "y"}) {
+  // expected-error @below {{'ark.noop' op keeps what is no result of a group (graph_c7)}}
+  ark.noop %x : tensor<4xf32>
+  %0 = ark.group "act" (%a = %x) : (tensor<4xf32>) -> tensor<4xf32> {
+    %1 = ark.exp %a : (tensor<4xf32>) -> tensor<4xf32>
+    ark.yield %1 : tensor<4xf32>
+  }
+  ark.return %0 : tensor<4xf32>
+}

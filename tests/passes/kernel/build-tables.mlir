@@ -194,6 +194,26 @@ module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms
 
 // -----
 
+// Bodies of a cpu assume an element's own alignment, and that of what they see in its place.
+// CHECK-LABEL: ark.kernel @bytesOfAnotherType
+// CHECK-SAME: buffers = [{alignment = 4 : i64, bytes = 16 : i64, kind = "input", name = "x", type = memref<16xi8>},
+// CHECK-SAME:            {bytes = 16 : i64, kind = "input", name = "w", type = memref<4xf32>}]
+module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 2, warps = 1,
+    shared_memory = 0, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
+  ark.program @bytesOfAnotherType(
+      %x: memref<16xi8> {ark.kind = #ark.kind<input>, ark.name = "x"},
+      %w: memref<4xf32> {ark.kind = #ark.kind<input>, ark.name = "w"}) {
+    %0 = ark.buffer_cast %x : memref<16xi8> to memref<8xf16>
+    %1 = ark.buffer_cast %x : memref<16xi8> to memref<4xf32>
+    %2 = ark.buffer_cast %w : memref<4xf32> to memref<16xui8>
+    ark.schedule "hand" sms = 2 {
+    }
+    ark.return
+  }
+}
+
+// -----
+
 // The kernel of a module that has none stays away.
 // CHECK-LABEL: module @noProgram
 // CHECK-NEXT: }

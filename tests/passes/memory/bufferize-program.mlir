@@ -189,3 +189,30 @@ ark.program @readsAndUpdates(%s: tensor<8xf32> {ark.kind = #ark.kind<state>, ark
   } : tensor<8xf32>
   ark.return
 }
+
+// -----
+
+// The offset and the strides are in elements of the view; of a kept tensor only its task is left.
+// CHECK-LABEL: ark.program @bytesOfAnotherType(
+// CHECK-SAME:    %[[X:[^:]+]]: memref<6x8xf32>
+// CHECK:       %[[PART:.+]] = ark.buffer_cast %[[X]] : memref<6x8xf32> to memref<3x8xf16, strided<[32, 1], offset: 4>>
+// CHECK-NEXT:  %[[WORDS:.+]] = ark.buffer_cast %[[X]] : memref<6x8xf32> to memref<6x8xi32>
+// CHECK-NEXT:  ark.task "t" grid [1]
+// CHECK-SAME:    ins(%[[PART]][{{.+}}] : memref<3x8xf16, strided<[32, 1], offset: 4>>, %[[WORDS]][{{.+}}] : memref<6x8xi32>)
+// CHECK-NEXT:  ^bb0(%{{.+}}: index, %{{.+}}: memref<3x8xf16, strided<[32, 1], offset: ?>>, %{{.+}}: memref<6x8xi32, strided<[8, 1], offset: ?>>
+// CHECK-NOT:   ark.noop
+ark.program @bytesOfAnotherType(%x: tensor<6x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<3x8xf16> {ark.name = "y"}) {
+  %0 = ark.slice %x starts = [0, 2] stops = [6, 6] steps = [2, 1] : (tensor<6x8xf32>) -> tensor<3x4xf32>
+  %1 = ark.bitcast %0 to f16 : (tensor<3x4xf32>) -> tensor<3x8xf16>
+  %2 = ark.bitcast %x to i32 : (tensor<6x8xf32>) -> tensor<6x8xi32>
+  %e = tensor.empty() : tensor<3x8xf16>
+  %3 = ark.task "t" grid [1] ins(%1[#ark.region<(d0) -> (0, 0), [3, 8]>] : tensor<3x8xf16>,
+                                 %2[#ark.region<(d0) -> (0, 0), [6, 8]>] : tensor<6x8xi32>)
+      outs(%e[#ark.region<(d0) -> (0, 0), [3, 8]>] : tensor<3x8xf16>) {
+  ^bb0(%i: index, %a: tensor<3x8xf16>, %b: tensor<6x8xi32>, %o: tensor<3x8xf16>):
+    ark.yield %a : tensor<3x8xf16>
+  } : tensor<3x8xf16>
+  ark.noop %3 : tensor<3x8xf16>
+  ark.return %3 : tensor<3x8xf16>
+}

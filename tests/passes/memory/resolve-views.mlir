@@ -202,3 +202,53 @@ ark.program @deadViews(%x: tensor<4x6xf32> {ark.kind = #ark.kind<input>, ark.nam
   %1 = ark.reshape %0 shape = [24] : (tensor<6x4xf32>) -> tensor<24xf32>
   ark.return
 }
+
+// -----
+
+// Bytes that lie side by side become elements of another size; rows may be apart.
+// CHECK-LABEL: ark.program @bitcastsByStrides
+// CHECK-NOT: "copy"
+ark.program @bitcastsByStrides(%x: tensor<6x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+                               %b: tensor<4x32xi8> {ark.kind = #ark.kind<input>, ark.name = "b"})
+    -> (tensor<3x8xf16> {ark.name = "y"}) {
+  %0 = ark.slice %x starts = [0, 2] stops = [6, 6] steps = [2, 1] : (tensor<6x8xf32>) -> tensor<3x4xf32>
+  %1 = ark.bitcast %0 to f16 : (tensor<3x4xf32>) -> tensor<3x8xf16>
+  %2 = ark.slice %b starts = [1, 16] stops = [4, 32] steps = [1, 1] : (tensor<4x32xi8>) -> tensor<3x16xi8>
+  %3 = ark.bitcast %2 to f16 : (tensor<3x16xi8>) -> tensor<3x8xf16>
+  %e = tensor.empty() : tensor<3x8xf16>
+  %4 = ark.task "t" grid [1] ins(%1[#ark.region<(d0) -> (0, 0), [3, 8]>] : tensor<3x8xf16>,
+                                 %3[#ark.region<(d0) -> (0, 0), [3, 8]>] : tensor<3x8xf16>)
+      outs(%e[#ark.region<(d0) -> (0, 0), [3, 8]>] : tensor<3x8xf16>) {
+  ^bb0(%i: index, %a: tensor<3x8xf16>, %c: tensor<3x8xf16>, %o: tensor<3x8xf16>):
+    ark.yield %a : tensor<3x8xf16>
+  } : tensor<3x8xf16>
+  ark.return %4 : tensor<3x8xf16>
+}
+
+// -----
+
+// Bytes of one element that lie apart; a place, and a distance of rows, that are no multiples of an element's bytes.
+// CHECK-LABEL: ark.program @bitcastsThatNeedCopies
+// CHECK-COUNT-3: ark.task "copy
+ark.program @bitcastsThatNeedCopies(%x: tensor<8x6xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+                                    %b: tensor<4x33xi8> {ark.kind = #ark.kind<input>, ark.name = "b"})
+    -> (tensor<6x16xf16> {ark.name = "y"}) {
+  %0 = ark.transpose %x perm = [1, 0] : (tensor<8x6xf32>) -> tensor<6x8xf32>
+  // expected-remark @below {{no strides express this view of 'tensor<6x8xf32>'}}
+  %1 = ark.bitcast %0 to f16 : (tensor<6x8xf32>) -> tensor<6x16xf16>
+  %2 = ark.slice %b starts = [0, 1] stops = [1, 33] steps = [1, 1] : (tensor<4x33xi8>) -> tensor<1x32xi8>
+  // expected-remark @below {{no strides express this view of 'tensor<1x32xi8>'}}
+  %3 = ark.bitcast %2 to f16 : (tensor<1x32xi8>) -> tensor<1x16xf16>
+  %4 = ark.slice %b starts = [0, 0] stops = [4, 32] steps = [1, 1] : (tensor<4x33xi8>) -> tensor<4x32xi8>
+  // expected-remark @below {{no strides express this view of 'tensor<4x32xi8>'}}
+  %5 = ark.bitcast %4 to f16 : (tensor<4x32xi8>) -> tensor<4x16xf16>
+  %e = tensor.empty() : tensor<6x16xf16>
+  %6 = ark.task "t" grid [1] ins(%1[#ark.region<(d0) -> (0, 0), [6, 16]>] : tensor<6x16xf16>,
+                                 %3[#ark.region<(d0) -> (0, 0), [1, 16]>] : tensor<1x16xf16>,
+                                 %5[#ark.region<(d0) -> (0, 0), [4, 16]>] : tensor<4x16xf16>)
+      outs(%e[#ark.region<(d0) -> (0, 0), [6, 16]>] : tensor<6x16xf16>) {
+  ^bb0(%i: index, %a: tensor<6x16xf16>, %c: tensor<1x16xf16>, %d: tensor<4x16xf16>, %o: tensor<6x16xf16>):
+    ark.yield %a : tensor<6x16xf16>
+  } : tensor<6x16xf16>
+  ark.return %6 : tensor<6x16xf16>
+}

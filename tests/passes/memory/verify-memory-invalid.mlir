@@ -391,3 +391,15 @@ ark.program @twoPackets(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.nam
   }
   ark.return
 }
+
+// -----
+
+ark.program @castOutsideOfItsBuffer(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf16> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  %0 = ark.buffer_cast %x : memref<16xf32> to memref<16xf16, strided<[2], offset: 2>>
+  // expected-error @below {{operand 0 reaches outside of its buffer}}
+  ark.task "t" grid [1] ins(%0[#ark.region<(d0) -> (0), [16]>] : memref<16xf16, strided<[2], offset: 2>>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf16>) {
+  ^bb0(%i: index, %t0: memref<16xf16, strided<[2], offset: ?>>, %t1: memref<16xf16, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  ark.return
+}
