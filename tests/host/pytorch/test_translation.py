@@ -69,6 +69,7 @@ def test_one_missing_op_is_one_line(graph: Graph) -> None:
         ("aten.view.default", Described((7,)), ([7],), "ark.reshape: "),
         ("aten.relu.default", Described((3, 2)), (), r"ark gives fp32\[2, 3\], torch fp32\[3, 2\]"),
         ("aten.bitwise_and.Tensor", Described((2, 3), "int64"), (1,), "bits of integers"),
+        ("aten.view.dtype", Described((2, 3), "bool"), (ark.bool,), "neither true nor false"),
         ("aten.var.correction", Described((2, 1)), ([1],), None),
     ],
 )
