@@ -1,11 +1,13 @@
-"""Makes what a machine with a GPU needs to run the op tests, where there is no compiler.
+"""Makes what a machine with a GPU needs to run the tests beside this file, where there is no
+compiler.
 
-Usage: export.py <folder> [<target>]. The folder gets the runtime half of the package, and for
-every case of tests/host/e2e/test_ops.py a bundle with inputs, expected outputs and bounds.
+Usage: export.py <folder> [<target>]. The folder gets the runtime half of the package, for every
+case of tests/host/e2e/test_ops.py a bundle with inputs, expected outputs and bounds, and models.
 """
 
 from __future__ import annotations
 
+import math
 import runpy
 import shutil
 import sys
@@ -14,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from export_models import as_bytes, export_models, rounded_up
 
 import ark_mlir as ark
 
@@ -47,12 +50,11 @@ def write(
     expected = ark.reference.evaluate(program, inputs, bound=True)
     arrays: dict[str, Any] = {}
     for name, array in inputs.items():
-        # As bytes: numpy's files know no bf16.
-        arrays[f"input.{name}"] = np.frombuffer(array.tobytes(), np.uint8)
+        arrays[f"input.{name}"] = as_bytes(array)
     for name, array in expected.outputs.items():
         arrays[f"output.{name}"] = array
-        arrays[f"bound.{name}"] = expected.bounds[name]
-    np.savez(path.with_suffix(".npz"), **arrays)
+        arrays[f"bound.{name}"] = rounded_up(expected.bounds[name])
+    np.savez_compressed(path.with_suffix(".npz"), **arrays)
     return executable
 
 
@@ -92,10 +94,15 @@ def export_streams(path: Path, target: str) -> None:
         )
         ark.output("mixed", ark.matmul(h[:, 1:2049], mix, transpose_other=True))
         ark.output("y", ark.matmul(h[:, :4096], down, transpose_other=True) + x)
-    arrays = {n: random.standard_normal(s) * 0.1 for n, s in {"x": (1, 512), **shapes}.items()}
-    arrays = {n: a.astype(ark.bf16.numpy) for n, a in arrays.items()}
+    arrays = {n: weights(random, s, ark.bf16) for n, s in {"x": (1, 512), **shapes}.items()}
     executable = write(program, arrays, path / "streams", target)
     spoil(executable).save(path / "streams-hang.arkbin")
+
+
+def weights(random: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> Any:
+    """Small numbers; of large arrays those of a prime number over and over, which take no place."""
+    values = random.standard_normal(min(math.prod(shape), 4093)) * 0.1
+    return np.resize(values.astype(dtype.numpy), shape)
 
 
 def export_packets(path: Path, target: str) -> None:
@@ -210,6 +217,33 @@ def export_warpgroups(path: Path, target: str) -> None:
         write(program, arrays, path / f"matmul by warpgroups-{dtype}", target)
 
 
+def export_states(folder: Path, target: str) -> None:
+    """Programs with states: what they give over several runs, of one iteration and of more."""
+    folder.mkdir()
+    tests = runpy.run_path(str(ROOT / "tests/host/e2e/test_states.py"))
+    for name, (body, shape) in tests["BODIES"].items():
+        with ark.Program(name) as program:
+            body()
+        with ark.compile(program, target=target) as executable:
+            executable.save(folder / f"{name}.arkbin")
+        arrays: dict[str, Any] = {}
+        states: dict[str, Any] = {}
+        for run, iterations in enumerate((1, 1, 3, 2)):
+            x = tests["random"](*shape) + np.float32(run)
+            expected = ark.reference.evaluate(program, {"x": x}, states, iterations=iterations)
+            states = dict(expected.states)
+            arrays |= {f"{run}.input.x": x, f"{run}.iterations": np.array(iterations)}
+            arrays |= {f"{run}.output.{n}": array for n, array in expected.outputs.items()}
+            arrays |= {f"{run}.state.{n}": array for n, array in states.items()}
+        np.savez_compressed(folder / f"{name}.npz", **arrays)
+
+
+def say(text: str) -> None:
+    """How far it is, where somebody looks on."""
+    if sys.stderr.isatty():
+        print(f"\r{text}\x1b[K", end="", file=sys.stderr)
+
+
 def main(folder: str, target: str = "cuda:sm_90a") -> None:
     root = Path(folder)
     shutil.rmtree(root, ignore_errors=True)
@@ -219,9 +253,9 @@ def main(folder: str, target: str = "cuda:sm_90a") -> None:
     tests = runpy.run_path(str(ROOT / "tests/host/e2e/test_ops.py"))
     pairs = [(name, case, dtype) for name, case in tests["CASES"].items() for dtype in case.dtypes]
     for number, (name, case, dtype) in enumerate(pairs, start=1):
-        if sys.stderr.isatty():
-            print(f"\r{number}/{len(pairs)} {name} {dtype}\x1b[K", end="", file=sys.stderr)
+        say(f"{number}/{len(pairs)} {name} {dtype}")
         export(case, dtype, cases / f"{name}-{dtype}", target, tests)
+    export_states(root / "states", target)
     export_tiles(cases, target)
     export_warpgroups(cases, target)
     export_hang(root, target)
@@ -229,7 +263,11 @@ def main(folder: str, target: str = "cuda:sm_90a") -> None:
     export_arrays(root, target)
     export_streams(root, target)
     export_packets(root, target)
-    print(f"{len(pairs)} bundles for {target} in {root}")
+    models = export_models(root / "models", target, say)
+    size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
+    print(
+        f"{len(pairs)} ops and {models} models for {target} in {root}: {size / 2**20:.0f} MiB",
+    )
 
 
 if __name__ == "__main__":

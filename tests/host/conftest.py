@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,21 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
-def pytest_configure() -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--ark-target",
+        metavar="TARGET",
+        help="compiles what tests of ops and models compile for this target instead of cpu, and "
+        "runs it there: cuda, cuda:sm_90a",
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
     # Tests compile what they test; those of the cache say which one they mean.
     os.environ["ARK_CACHE"] = "0"
-    # A lane that waits for long is not hung; tests of hangs say what is.
-    os.environ["ARK_TIMEOUT"] = "100"
+    # A lane that waits for long is not hung; tests of hangs say what is. A GPU runs one kernel at
+    # a time, whatever else the machine does.
+    os.environ["ARK_TIMEOUT"] = "10" if config.getoption("--ark-target") else "100"
     # What these tests run takes arrays in host memory; and of a GPU that is there, JAX would
     # take most for itself, where other workers use PyTorch.
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -31,6 +42,39 @@ def pytest_configure() -> None:
     # Jobs that a shell starts in the background ignore Ctrl-C, which some tests send.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if isinstance(item, pytest.Function) and "pick_target" in item.fixturenames:
+            item.add_marker("any_target")
+
+
+@pytest.fixture(scope="session")
+def pick_target(request: pytest.FixtureRequest) -> Callable[[str], str]:
+    """``pick_target("cpu:2")``: that target, or the one of ``--ark-target``.
+
+    Tests that ask for it say what every target has to do, and are marked ``any_target``; all others
+    are about one target, or about none.
+    """
+    chosen = request.config.getoption("--ark-target")
+    return lambda target: chosen or target
+
+
+@pytest.fixture(scope="session")
+def pick_splitting(pick_target: Callable[[str], str]) -> Callable[[str], Any]:
+    """The same for tests of ops in pieces: of a GPU as many SMs as the CPU has workers in these
+    tests, with hand-offs that cost nothing, so that small problems are cut there too."""
+
+    def pick(target: str) -> Any:
+        from ark_mlir.targets import resolve
+
+        machine = resolve(pick_target(target))
+        if machine.backend == "cpu":
+            return target
+        return replace(machine, sms=16, handoff=1, barrier=1, overhead=1)
+
+    return pick
 
 
 @pytest.fixture

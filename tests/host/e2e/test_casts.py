@@ -7,6 +7,7 @@ where two are; what is too large becomes infinity, or NaN where there is none.
 from __future__ import annotations
 
 import platform
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ import ark_mlir as ark
 from ark_mlir.dtypes import DType
 
 Array = np.ndarray[Any, Any]
+Pick = Callable[[str], str]
 EVERY = ark.dtypes.ALL
 IS_X86 = platform.machine() in ("x86_64", "AMD64")
 # Those that lack what this machine's may have.
@@ -80,20 +82,20 @@ def assert_equal_bits(x: Array, got: Array, want: Array) -> None:
 
 
 @pytest.mark.parametrize("source", EVERY, ids=str)
-def test_casts(source: DType) -> None:
+def test_casts(source: DType, pick_target: Pick) -> None:
     x = values_of(source)
     with ark.Program("casts") as program:
         tensor = ark.input("x", x.shape, source)
         for dtype in EVERY:
             ark.output(dtype.name, ark.cast(tensor, dtype))
-    with ark.compile(program, target="cpu:2") as executable:
+    with ark.compile(program, target=pick_target("cpu:2")) as executable:
         got = executable.run(x=x)
     for dtype in EVERY:
         assert_equal_bits(x, got[dtype.name], expected(program, x, dtype, dtype.name))
 
 
 @pytest.mark.parametrize("source", EVERY, ids=str)
-def test_casts_between_other_ops(source: DType) -> None:
+def test_casts_between_other_ops(source: DType, pick_target: Pick) -> None:
     """Fused into one body, a cast is still rounded to its own dtype."""
     x = values_of(source)[:999]
     with ark.Program("casts") as program:
@@ -101,7 +103,7 @@ def test_casts_between_other_ops(source: DType) -> None:
         for dtype in EVERY:
             there = ark.cast(tensor, dtype)
             ark.output(dtype.name, ark.cast(there, ark.fp32))
-    with ark.compile(program, target="cpu:2") as executable:
+    with ark.compile(program, target=pick_target("cpu:2")) as executable:
         got = executable.run(x=x)
     for dtype in EVERY:
         with ark.Program("cast") as one:

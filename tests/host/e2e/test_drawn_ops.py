@@ -23,6 +23,7 @@ from ark_mlir.dtypes import DType
 from ark_mlir.testing.bounds import assert_within
 
 Array = np.ndarray[Any, Any]
+Pick = Callable[[str], str]
 Shape = tuple[int, ...]
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 
@@ -83,17 +84,25 @@ class Inputs:
             return values.astype(dtype.numpy)
 
 
-def check(draw: Draw, make: Callable[[Inputs], list[ark.Tensor]]) -> None:
-    """What a program computes is what the interpreter computes."""
-    inputs = Inputs(draw)
-    with ark.Program("drawn") as program:
-        for number, tensor in enumerate(make(inputs)):
-            ark.output(f"y{number}", tensor)
-    expected = ark.reference.evaluate(program, inputs.arrays, bound=True)
-    with ark.compile(program, target="cpu:2") as executable:
-        got = executable.run(inputs.arrays)
-    for name, value in expected.outputs.items():
-        assert_within(got[name], value, expected.bounds[name], name)
+Check = Callable[[Draw, Callable[[Inputs], list[ark.Tensor]]], None]
+
+
+@pytest.fixture(scope="session")
+def check(pick_target: Pick) -> Check:
+    """``check(draw, make)``: what a program computes is what the interpreter computes."""
+
+    def agree(draw: Draw, make: Callable[[Inputs], list[ark.Tensor]]) -> None:
+        inputs = Inputs(draw)
+        with ark.Program("drawn") as program:
+            for number, tensor in enumerate(make(inputs)):
+                ark.output(f"y{number}", tensor)
+        expected = ark.reference.evaluate(program, inputs.arrays, bound=True)
+        with ark.compile(program, target=pick_target("cpu:2")) as executable:
+            got = executable.run(inputs.arrays)
+        for name, value in expected.outputs.items():
+            assert_within(got[name], value, expected.bounds[name], name)
+
+    return agree
 
 
 def broadcastable(draw: Draw, shape: Shape) -> Shape:
@@ -103,8 +112,8 @@ def broadcastable(draw: Draw, shape: Shape) -> Shape:
 
 
 @drawn
-@given(st.data())
-def test_elementwise(data: st.DataObject) -> None:
+@given(data=st.data())
+def test_elementwise(check: Check, data: st.DataObject) -> None:
     draw, shape = data.draw, data.draw(SHAPES)
     unary = {
         FLOATS: (
@@ -125,8 +134,8 @@ def test_elementwise(data: st.DataObject) -> None:
 
 
 @drawn
-@given(st.data())
-def test_binary(data: st.DataObject) -> None:
+@given(data=st.data())
+def test_binary(check: Check, data: st.DataObject) -> None:
     draw, shape = data.draw, data.draw(SHAPES)
     dtype = draw(st.sampled_from(EVERY))
     names = ["equal", "not_equal", "less", "less_equal", "greater", "greater_equal"]
@@ -146,8 +155,8 @@ def test_binary(data: st.DataObject) -> None:
 
 
 @drawn
-@given(st.data())
-def test_reductions(data: st.DataObject) -> None:
+@given(data=st.data())
+def test_reductions(check: Check, data: st.DataObject) -> None:
     draw = data.draw
     dtype = draw(st.sampled_from((*NUMBERS, ark.bool)))
     shape = draw(SHAPES.filter(lambda s: dtype in FLOATS or 0 not in s))
@@ -171,8 +180,8 @@ def test_reductions(data: st.DataObject) -> None:
 
 
 @drawn
-@given(st.data())
-def test_matmul(data: st.DataObject) -> None:
+@given(data=st.data())
+def test_matmul(check: Check, data: st.DataObject) -> None:
     draw = data.draw
     dtype = draw(st.sampled_from([dtype for dtype in EVERY if dtype is not ark.bool]))
     batch = draw(st.lists(st.sampled_from([1, 2, 3]), max_size=4).map(tuple))
@@ -195,8 +204,8 @@ def can_bitcast(x: ark.Tensor, dtype: DType) -> bool:
 
 
 @drawn
-@given(st.data())
-def test_views(data: st.DataObject) -> None:
+@given(data=st.data())
+def test_views(check: Check, data: st.DataObject) -> None:
     """Several views of views, each of them read by an op and copied to an output."""
     draw, dtype = data.draw, data.draw(st.sampled_from(EVERY))
     shape = draw(SHAPES)
@@ -236,8 +245,8 @@ def test_views(data: st.DataObject) -> None:
 
 
 @drawn
-@given(st.data())
-def test_indices(data: st.DataObject) -> None:
+@given(data=st.data())
+def test_indices(check: Check, data: st.DataObject) -> None:
     draw, dtype = data.draw, data.draw(st.sampled_from(EVERY))
     shape = draw(SHAPES.filter(lambda s: 0 < len(s) < 5))
     axis = draw(st.integers(0, len(shape) - 1))
@@ -259,8 +268,8 @@ def test_indices(data: st.DataObject) -> None:
 
 
 @drawn
-@given(st.data())
-def test_integer_powers(data: st.DataObject) -> None:
+@given(data=st.data())
+def test_integer_powers(pick_target: Pick, data: st.DataObject) -> None:
     """As numpy has them, and all of an exponent's bits in one task."""
     draw, shape = data.draw, data.draw(SHAPES)
     dtype = draw(st.sampled_from(INDICES))
@@ -273,7 +282,7 @@ def test_integer_powers(data: st.DataObject) -> None:
         y = inputs.tensor(shape, dtype, array.astype(dtype.numpy))
         ark.output("y0", ark.pow(x, y))
         ark.output("y1", x**known)
-    with ark.compile(program, target="cpu:1") as executable:
+    with ark.compile(program, target=pick_target("cpu:1")) as executable:
         got = executable.run(inputs.arrays)
         assert len(executable.bundle.manifest.tasks) <= 2
     base, exponent = inputs.arrays["x0"], inputs.arrays["x1"]

@@ -16,6 +16,7 @@ pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 import ark_mlir as ark
 
 Array = np.ndarray[Any, Any]
+Pick = Callable[[str], str]
 Arrays = dict[str, Array]
 Body = Callable[[], object]
 NAMES = ["ä x", "a.b", "a/b", "1", "日本", 'a"b', "a\\b", "%x", "self", "iterations", "a" * 500]
@@ -31,25 +32,34 @@ def random(*shape: int) -> Array:
     return np.random.default_rng(len(shape)).standard_normal(shape).astype(np.float32)
 
 
-def agree(
-    source: Any, inputs: Arrays, parameters: Arrays | None = None, target: str = "cpu:2"
-) -> None:
-    """The compiled program gives what the interpreter gives, in shape, dtype and value."""
-    expected = ark.reference.run(source, {**inputs, **(parameters or {})})
-    with ark.compile(source, target=target) as executable:
-        if parameters:
-            executable.bind(parameters)
-        got = executable.run(inputs)
-    assert got.keys() == expected.keys()
-    for name, value in expected.items():
-        assert got[name].shape == value.shape
-        np.testing.assert_allclose(got[name], value, rtol=1e-4, atol=1e-5)
+Agree = Callable[..., None]
+
+
+@pytest.fixture(scope="session")
+def agree(pick_target: Pick) -> Agree:
+    """``agree(source, inputs, parameters, target)``: the compiled program gives what the
+    interpreter gives, in shape, dtype and value."""
+
+    def check(
+        source: Any, inputs: Arrays, parameters: Arrays | None = None, target: str = "cpu:2"
+    ) -> None:
+        expected = ark.reference.run(source, {**inputs, **(parameters or {})})
+        with ark.compile(source, target=pick_target(target)) as executable:
+            if parameters:
+                executable.bind(parameters)
+            got = executable.run(inputs)
+        assert got.keys() == expected.keys()
+        for name, value in expected.items():
+            assert got[name].shape == value.shape
+            np.testing.assert_allclose(got[name], value, rtol=1e-4, atol=1e-5)
+
+    return check
 
 
 # -- shapes ---------------------------------------------------------------------------------------
 
 
-def test_rank_zero() -> None:
+def test_rank_zero(agree: Agree) -> None:
     def body() -> None:
         x = ark.input("x", (), ark.fp32)
         ark.output("y", ark.exp(x) * 2.0)
@@ -60,7 +70,7 @@ def test_rank_zero() -> None:
     agree(build(body), {"x": np.array(0.5, np.float32), "v": random(4, 8)})
 
 
-def test_rank_six() -> None:
+def test_rank_six(agree: Agree) -> None:
     shape = (2, 3, 2, 3, 2, 5)
 
     def body() -> None:
@@ -126,12 +136,12 @@ ZERO: dict[str, tuple[Body, Arrays]] = {
 
 
 @pytest.mark.parametrize("name", ZERO)
-def test_zero_elements(name: str) -> None:
+def test_zero_elements(name: str, agree: Agree) -> None:
     body, inputs = ZERO[name]
     agree(build(body), inputs)
 
 
-def test_zero_elements_beside_others() -> None:
+def test_zero_elements_beside_others(agree: Agree) -> None:
     def body() -> None:
         x = ark.input("x", (0, 8), ark.fp32)
         ark.output("y", ark.concat([x, ark.input("z", (3, 8), ark.fp32)], axis=0))
@@ -139,32 +149,34 @@ def test_zero_elements_beside_others() -> None:
     agree(build(body), {"x": random(0, 8), "z": random(3, 8)})
 
 
-def test_zero_elements_on_several_lanes() -> None:
+def test_zero_elements_on_several_lanes(pick_target: Pick) -> None:
     """What has no bytes is no hazard, however many lanes write it."""
     with ark.Program("empty") as program:
         a, b = ark.input("a", (3, 3, 33, 1)), ark.input("b", (3, 3, 1, 0))
         ark.output("y", ark.matmul(a, b))
-    executable = ark.compile(program, target="cpu:2", scheduler="round-robin")
-    assert executable.report().lanes == 2
+    executable = ark.compile(program, target=pick_target("cpu:2"), scheduler="round-robin")
+    assert executable.report().lanes >= 2
     arrays = {"a": np.ones((3, 3, 33, 1), np.float32), "b": np.ones((3, 3, 1, 0), np.float32)}
     assert executable.run(arrays)["y"].shape == (3, 3, 33, 0)
 
 
-def test_nothing_to_do(tmp_path: Path) -> None:
+def test_nothing_to_do(tmp_path: Path, pick_target: Pick) -> None:
     """A program of which no task is left compiles, runs, and keeps its states."""
 
     def body() -> None:
         state = ark.state("s", (3, 4), ark.fp32, init=2)
         ark.update(state, ark.input("x", (0, 4), ark.fp32), [0, 0])
 
-    with ark.compile(build(body), target="cpu:2") as executable:
+    with ark.compile(build(body), target=pick_target("cpu:2")) as executable:
         assert executable.run(x=random(0, 4), iterations=3) == {}
         assert (executable.states["s"] == 2).all()
         assert "tasks" in str(executable.report())
         executable.save(tmp_path / "nothing.arkbin")
     with ark.load(tmp_path / "nothing.arkbin") as executable:
         assert executable.run(x=random(0, 4)) == {}
-    with ark.compile("ark.program @nothing() { ark.return }\n", target="cpu:1") as executable:
+    with ark.compile(
+        "ark.program @nothing() { ark.return }\n", target=pick_target("cpu:1")
+    ) as executable:
         assert executable.run() == {}
 
 
@@ -198,7 +210,7 @@ def test_more_bytes_than_there_are(tmp_path: Path) -> None:
 # -- inputs and outputs ---------------------------------------------------------------------------
 
 
-def test_outputs_twice() -> None:
+def test_outputs_twice(agree: Agree) -> None:
     def body() -> None:
         x = ark.input("x", (4, 8), ark.fp32)
         y = x * 2.0
@@ -209,7 +221,7 @@ def test_outputs_twice() -> None:
     agree(build(body), {"x": random(4, 8)})
 
 
-def test_outputs_that_are_used_further() -> None:
+def test_outputs_that_are_used_further(agree: Agree) -> None:
     def body() -> None:
         x = ark.input("x", (8, 4), ark.fp32)
         h = ark.matmul(x, ark.input("w", (4, 4), ark.fp32))
@@ -220,7 +232,7 @@ def test_outputs_that_are_used_further() -> None:
     agree(build(body), {"x": random(8, 4), "w": random(4, 4)})
 
 
-def test_outputs_that_are_inputs() -> None:
+def test_outputs_that_are_inputs(agree: Agree) -> None:
     def body() -> None:
         x = ark.input("x", (4, 8), ark.fp32)
         w = ark.parameter("w", (4, 8), ark.fp32)
@@ -233,13 +245,13 @@ def test_outputs_that_are_inputs() -> None:
     agree(build(body), {"x": random(4, 8)}, {"w": random(4, 8) + 1})
 
 
-def test_an_output_that_is_a_state() -> None:
+def test_an_output_that_is_a_state(pick_target: Pick) -> None:
     program = build(lambda: ark.output("y", ark.state("s", (4,), ark.fp32, init=3)))
-    with ark.compile(program, target="cpu:1") as executable:
+    with ark.compile(program, target=pick_target("cpu:1")) as executable:
         assert executable.run()["y"].tolist() == [3, 3, 3, 3]
 
 
-def test_unused_inputs() -> None:
+def test_unused_inputs(agree: Agree) -> None:
     def body() -> None:
         x = ark.input("x", (4, 8), ark.fp32)
         ark.input("u", (3,), ark.int32)
@@ -256,7 +268,7 @@ def test_unused_inputs() -> None:
         executable.run(x=random(4, 8))
 
 
-def test_constants_only() -> None:
+def test_constants_only(agree: Agree) -> None:
     def body() -> None:
         values = np.arange(12, dtype=np.float32).reshape(3, 4)
         ark.output("product", ark.constant(values, ark.fp32) * ark.full((3, 4), 2.0, ark.fp32))
@@ -271,7 +283,7 @@ def test_constants_only() -> None:
 
 
 @pytest.mark.parametrize("op", ["elementwise", "matmul"])
-def test_deep_chains(op: str) -> None:
+def test_deep_chains(op: str, agree: Agree) -> None:
     w = np.linalg.qr(random(16, 16))[0].astype(np.float32)
 
     def body() -> None:
@@ -287,7 +299,7 @@ def test_deep_chains(op: str) -> None:
     agree(build(body), {"x": random(8, 16)}, {"w": w})
 
 
-def test_many_inputs_and_outputs() -> None:
+def test_many_inputs_and_outputs(agree: Agree) -> None:
     def body() -> None:
         total = ark.zeros((8, 16), ark.fp32)
         for i in range(60):
@@ -298,7 +310,7 @@ def test_many_inputs_and_outputs() -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 2, 7])
-def test_any_number_of_workers(workers: int) -> None:
+def test_any_number_of_workers(workers: int, agree: Agree) -> None:
     """More than there are cores, and more than there is work for, too."""
 
     def body() -> None:
@@ -315,7 +327,7 @@ def test_any_number_of_workers(workers: int) -> None:
 # -- names and files ------------------------------------------------------------------------------
 
 
-def test_odd_names(tmp_path: Path) -> None:
+def test_odd_names(tmp_path: Path, agree: Agree) -> None:
     """Of inputs, outputs, ops and programs; through text and bundles."""
 
     def body() -> None:
@@ -352,7 +364,7 @@ def test_names_that_cannot_be_shown(name: str) -> None:
         "ark_kernel", "ark_run", "ark_wait", "nanosleep",
     ],
 )  # fmt: skip
-def test_names_that_the_compiler_uses_itself(name: str) -> None:
+def test_names_that_the_compiler_uses_itself(name: str, agree: Agree) -> None:
     def body() -> None:
         x = y = ark.input(name, (4, 4), ark.fp32)
         for _ in range(3):
@@ -382,9 +394,9 @@ def test_compiling_twice_gives_the_same(program: ark.Program, tmp_path: Path) ->
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
-def test_running_before_and_after_binding(program: ark.Program) -> None:
+def test_running_before_and_after_binding(program: ark.Program, pick_target: Pick) -> None:
     x, w = random(64, 64), random(64, 64) + 1
-    with ark.compile(program, target="cpu:2") as executable:
+    with ark.compile(program, target=pick_target("cpu:2")) as executable:
         with pytest.raises(ark.InvalidUsageError, match="parameter 'w' is not bound"):
             executable.run(x=x)
         for scale in (1, 2, -1):
@@ -398,11 +410,11 @@ def test_running_before_and_after_binding(program: ark.Program) -> None:
 
 
 def test_two_executables_from_two_threads_each(
-    program: ark.Program, in_threads: Callable[..., None]
+    program: ark.Program, in_threads: Callable[..., None], pick_target: Pick
 ) -> None:
     w = random(64, 64)
-    first = ark.compile(program, target="cpu:2").bind({"w": w})
-    second = ark.compile(program, target="cpu:3").bind({"w": 2 * w})
+    first = ark.compile(program, target=pick_target("cpu:2")).bind({"w": w})
+    second = ark.compile(program, target=pick_target("cpu:3")).bind({"w": 2 * w})
 
     def use(executable: ark.Executable, scale: float) -> None:
         for i in range(10):
@@ -415,7 +427,7 @@ def test_two_executables_from_two_threads_each(
 
 
 def test_compiling_in_several_threads(
-    program: ark.Program, in_threads: Callable[..., None]
+    program: ark.Program, in_threads: Callable[..., None], agree: Agree
 ) -> None:
     """Programs of their own, and one that all share."""
 
@@ -431,14 +443,14 @@ def test_compiling_in_several_threads(
     in_threads(*[lambda width=width: work(width) for width in (16, 17, 18)])
 
 
-def test_states_scalars_and_iterations() -> None:
+def test_states_scalars_and_iterations(pick_target: Pick) -> None:
     def body() -> None:
         cache = ark.state("cache", (8, 4), ark.fp32)
         at = ark.scalar("at", max=7)
         cache = ark.update(cache, ark.input("x", (1, 4), ark.fp32), [at, 0])
         ark.output("sum", ark.reduce_sum(cache, axis=0))
 
-    with ark.compile(build(body), target="cpu:2") as executable:
+    with ark.compile(build(body), target=pick_target("cpu:2")) as executable:
         x = total = np.zeros((1, 4), np.float32)
         for at in range(8):
             x = random(1, 4) + at
@@ -466,7 +478,7 @@ def test_files_that_cannot_be_written(program: ark.Program, tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("after", ["tensor", "view"])
-def test_what_comes_after_moves_no_more(after: str) -> None:
+def test_what_comes_after_moves_no_more(after: str, agree: Agree) -> None:
     """A dependence orders tasks; its bytes are not read."""
 
     def body(depends: bool) -> None:

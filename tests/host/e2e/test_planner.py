@@ -15,6 +15,8 @@ import ark_mlir as ark
 from ark_mlir.bundle import Bundle, Opcode
 from ark_mlir.compiler import check, export_schedule
 
+Pick = Callable[[str], str]
+
 SCHEDULERS = ("list", "round-robin")
 
 
@@ -33,13 +35,13 @@ def grid_of(bundle: Bundle, task: str) -> tuple[int, ...]:
 
 
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
-def test_sms_and_tiles(scheduler: str) -> None:
+def test_sms_and_tiles(scheduler: str, pick_target: Pick) -> None:
     with ark.Program("p") as program:
         x = ark.input("x", (64, 64))
         with ark.planner(sms=(1, 3), tile=(16, 32)):
             y = ark.matmul(x, x, name="pinned")
         ark.output("y", ark.softmax(y, name="free"))
-    exe = ark.compile(program, target="cpu:4", scheduler=scheduler)
+    exe = ark.compile(program, target=pick_target("cpu:4"), scheduler=scheduler)
     assert grid_of(exe.bundle, "pinned") == (4, 2)
     assert sms_of(exe.bundle, "pinned") == {1, 2}
     assert sms_of(exe.bundle, "free") - {1, 2}
@@ -99,13 +101,13 @@ def test_without_sync_consecutive_ops_stay_where_they_are(scheduler: str) -> Non
     assert waits(sync=False) == 0
 
 
-def test_without_sync_what_the_dependences_demand_is_kept() -> None:
+def test_without_sync_what_the_dependences_demand_is_kept(pick_target: Pick) -> None:
     with ark.Program("p") as program:
         x = ark.input("x", (32, 32))
         with ark.planner(sync=False, tile=(4, 32)):
             y = ark.softmax(ark.matmul(ark.softmax(x), ark.softmax(x * 2)))
         ark.output("y", y)
-    exe = ark.compile(program, target="cpu:4")
+    exe = ark.compile(program, target=pick_target("cpu:4"))
     x = np.random.default_rng(0).standard_normal((32, 32)).astype(np.float32)
     expected = ark.reference.run(program, {"x": x})["y"]
     np.testing.assert_allclose(exe.run(x=x)["y"], expected, rtol=1e-4, atol=1e-5)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import ark_mlir as ark
 from ark_mlir.dtypes import DType
 
 Array = np.ndarray[Any, Any]
+Pick = Callable[[str], Any]
 
 # Large enough for 16 workers to be worth it: 16 pieces of one row.
 LONG = 1 << 17
@@ -48,18 +50,22 @@ def draw(shape: tuple[int, ...], dtype: DType) -> Array:
 @pytest.mark.parametrize(
     ("shape", "axis"), [((1, 4 * LONG), 1), ((4, LONG), 1), ((LONG, 3), 0), ((2, LONG, 2), 1)]
 )
-def test_drawn(shape: tuple[int, ...], axis: int, dtype: DType) -> None:
+def test_drawn(shape: tuple[int, ...], axis: int, dtype: DType, pick_splitting: Pick) -> None:
     """Of narrow dtypes, with the largest value in many places."""
-    with ark.compile(build(shape, axis, dtype), target="cpu:16", cache=False) as executable:
+    with ark.compile(
+        build(shape, axis, dtype), target=pick_splitting("cpu:16"), cache=False
+    ) as executable:
         assert is_split(executable)
         check(executable, draw(shape, dtype), axis)
         check(executable, np.full(shape, 1, dtype.numpy), axis)
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
-def test_special_values(dtype: DType) -> None:
+def test_special_values(dtype: DType, pick_splitting: Pick) -> None:
     """The first of what is equal or NaN, in whatever pieces the others are."""
-    with ark.compile(build((1, 4 * LONG), 1, dtype), target="cpu:16", cache=False) as executable:
+    with ark.compile(
+        build((1, 4 * LONG), 1, dtype), target=pick_splitting("cpu:16"), cache=False
+    ) as executable:
         assert is_split(executable)
         last = 4 * LONG - 1
         for background in (-np.inf, -1.0, -0.0):
@@ -72,8 +78,10 @@ def test_special_values(dtype: DType) -> None:
 
 
 @pytest.mark.parametrize("dtype", INTEGERS, ids=str)
-def test_ends_of_the_range(dtype: DType) -> None:
-    with ark.compile(build((1, 4 * LONG), 1, dtype), target="cpu:16", cache=False) as executable:
+def test_ends_of_the_range(dtype: DType, pick_splitting: Pick) -> None:
+    with ark.compile(
+        build((1, 4 * LONG), 1, dtype), target=pick_splitting("cpu:16"), cache=False
+    ) as executable:
         assert is_split(executable)
         low, high = dtype.integer_range
         for place in (0, LONG - 1, LONG, 4 * LONG - 1):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
@@ -15,6 +16,7 @@ from ark_mlir.dtypes import DType
 from ark_mlir.testing.bounds import assert_within
 
 Array = np.ndarray[Any, Any]
+Pick = Callable[[str], Any]
 
 HEAD = 16
 # Divisible by 16, 8 and 5, the pieces for 16 workers and one, two and three key heads.
@@ -85,11 +87,13 @@ def draw(program: ark.Program) -> dict[str, Array]:
         (3, 1, 5, 2),
     ],
 )
-def test_every_length(heads: int, kv_heads: int, queries: int, batch: int) -> None:
+def test_every_length(
+    heads: int, kv_heads: int, queries: int, batch: int, pick_splitting: Pick
+) -> None:
     """None, fewer than pieces, as many, one more, an odd number, all but one, all."""
     program = over_a_cache(heads, kv_heads, queries, batch, ark.fp32)
     inputs = draw(program)
-    with ark.compile(program, target="cpu:16", cache=False) as executable:
+    with ark.compile(program, target=pick_splitting("cpu:16"), cache=False) as executable:
         assert is_split(executable)
         for length in (0, 1, 2, 7, 8, 15, 16, 17, 137, KEYS - 1, KEYS):
             inputs["length"] = np.array(length, np.int32)
@@ -98,22 +102,22 @@ def test_every_length(heads: int, kv_heads: int, queries: int, batch: int) -> No
 
 @pytest.mark.parametrize("dtype", [ark.fp32, ark.fp16, ark.bf16], ids=str)
 @pytest.mark.parametrize("mask", ["rows", "heads", "keys"])
-def test_masks(mask: str, dtype: DType) -> None:
+def test_masks(mask: str, dtype: DType, pick_splitting: Pick) -> None:
     program = over_a_cache(4, 2, 2, 1, dtype, mask)
     inputs = draw(program)
-    with ark.compile(program, target="cpu:16", cache=False) as executable:
+    with ark.compile(program, target=pick_splitting("cpu:16"), cache=False) as executable:
         assert is_split(executable)
         for length in (2, 33, KEYS):
             inputs["length"] = np.array(length, np.int32)
             compare(program, inputs, executable)
 
 
-def test_a_mask_that_leaves_nothing_of_a_piece() -> None:
+def test_a_mask_that_leaves_nothing_of_a_piece(pick_splitting: Pick) -> None:
     """Its largest score is minus infinity: it must weigh nothing, and never be subtracted."""
     program = over_a_cache(2, 1, 1, 1, ark.fp32, "rows")
     inputs = draw(program)
     inputs["m"] = np.full((1, KEYS), -np.inf, np.float32)
-    with ark.compile(program, target="cpu:16", cache=False) as executable:
+    with ark.compile(program, target=pick_splitting("cpu:16"), cache=False) as executable:
         for valid in ([], [3], [3, 100, 239]):
             inputs["m"][:] = -np.inf
             inputs["m"][:, valid] = 1.0
@@ -121,10 +125,10 @@ def test_a_mask_that_leaves_nothing_of_a_piece() -> None:
             compare(program, inputs, executable)
 
 
-def test_what_lies_beyond_the_length_is_not_read() -> None:
+def test_what_lies_beyond_the_length_is_not_read(pick_splitting: Pick) -> None:
     program = over_a_cache(4, 1, 1, 1, ark.fp32)
     inputs = draw(program)
-    with ark.compile(program, target="cpu:16", cache=False) as executable:
+    with ark.compile(program, target=pick_splitting("cpu:16"), cache=False) as executable:
         for length in (1, 31, 100):
             inputs["length"] = np.array(length, np.int32)
             clean = executable.run(inputs)["y"].copy()
@@ -135,13 +139,13 @@ def test_what_lies_beyond_the_length_is_not_read() -> None:
 
 
 @pytest.mark.parametrize("length", [-1, KEYS + 1])
-def test_a_length_that_is_none(length: int) -> None:
+def test_a_length_that_is_none(length: int, pick_splitting: Pick) -> None:
     with ark.Program("cached") as program:
         q = ark.input("q", (1, 2, 1, HEAD), ark.fp32)
         k = ark.input("k", (1, 1, KEYS, HEAD), ark.fp32)
         n = ark.input("n", (), ark.int32)
         ark.output("y", ark.attention(q, k, k, kv_length=n))
-    with ark.compile(program, target="cpu:16", cache=False) as executable:
+    with ark.compile(program, target=pick_splitting("cpu:16"), cache=False) as executable:
         assert is_split(executable)
         inputs = {name: normal(ark.fp32, *x.shape) for name, x in program.inputs.items()}
         with pytest.raises(ark.ArkError, match=f"{length}"):
@@ -212,9 +216,16 @@ def rounding(program: ark.Program, inputs: dict[str, Array]) -> Array:
     ("heads", "kv_heads", "batch", "dtype"),
     [(4, 1, 1, ark.fp32), (6, 2, 1, ark.bf16), (2, 2, 2, ark.fp32), (3, 3, 1, ark.fp16)],
 )
-def test_a_cache(heads: int, kv_heads: int, batch: int, dtype: DType, start: int) -> None:
+def test_a_cache(
+    heads: int,
+    kv_heads: int,
+    batch: int,
+    dtype: DType,
+    start: int,
+    pick_splitting: Pick,
+) -> None:
     program = decode(heads, kv_heads, batch, dtype)
-    with ark.compile(program, target="cpu:16", cache=False) as executable:
+    with ark.compile(program, target=pick_splitting("cpu:16"), cache=False) as executable:
         assert is_split(executable)
         follow(program, executable, start, 3)
 
@@ -226,10 +237,10 @@ def test_rotation_and_update_are_part_of_the_pieces() -> None:
         assert sorted(ops) == ["partial_attention", "rope", "rope", "update", "update"]
 
 
-def test_a_cache_with_another_reader() -> None:
+def test_a_cache_with_another_reader(pick_splitting: Pick) -> None:
     """It sees the rows in their order, whatever piece wrote them."""
     program = decode(4, 1, 1, ark.fp32, kept=True)
-    with ark.compile(program, target="cpu:16", cache=False) as executable:
+    with ark.compile(program, target=pick_splitting("cpu:16"), cache=False) as executable:
         assert is_split(executable)
         follow(program, executable, 15, 4)
 

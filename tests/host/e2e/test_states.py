@@ -13,6 +13,7 @@ pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 import ark_mlir as ark
 
 Array = np.ndarray[Any, Any]
+Pick = Callable[[str], str]
 ROWS, COLUMNS = 6, 17
 
 
@@ -73,9 +74,9 @@ def random(*shape: int) -> Array:
     return np.random.default_rng(sum(shape)).standard_normal(shape).astype(np.float32)
 
 
-def check_over_runs(program: ark.Program, sms: int, shape: tuple[int, ...]) -> None:
+def check_over_runs(program: ark.Program, target: str, shape: tuple[int, ...]) -> None:
     states: dict[str, Any] = {}
-    with ark.compile(program, target=f"cpu:{sms}") as executable:
+    with ark.compile(program, target=target) as executable:
         for run in range(3):
             x = random(*shape) + run
             expected = ark.reference.evaluate(program, {"x": x}, states)
@@ -87,24 +88,23 @@ def check_over_runs(program: ark.Program, sms: int, shape: tuple[int, ...]) -> N
                 np.testing.assert_allclose(executable.states[name], value, rtol=1e-4, atol=1e-5)
 
 
+OVER_RUNS = {
+    replaced: ROWS,
+    accumulated: ROWS,
+    read_before_and_after: ROWS,
+    shifted: 1,
+    transposed_into_itself: 1,
+    gram: ROWS,
+    one_number: 1,
+}
+
+
 @pytest.mark.parametrize("sms", [1, 2, 5])
-@pytest.mark.parametrize(
-    ("body", "rows"),
-    [
-        (replaced, ROWS),
-        (accumulated, ROWS),
-        (read_before_and_after, ROWS),
-        (shifted, 1),
-        (transposed_into_itself, 1),
-        (gram, ROWS),
-        (one_number, 1),
-    ],
-    ids=lambda value: getattr(value, "__name__", ""),
-)
-def test_states_over_runs(body: Callable[[], None], rows: int, sms: int) -> None:
+@pytest.mark.parametrize(("body", "rows"), OVER_RUNS.items(), ids=[b.__name__ for b in OVER_RUNS])
+def test_states_over_runs(body: Callable[[], None], rows: int, sms: int, pick_target: Pick) -> None:
     with ark.Program("states") as program:
         body()
-    check_over_runs(program, sms, (rows, COLUMNS))
+    check_over_runs(program, pick_target(f"cpu:{sms}"), (rows, COLUMNS))
 
 
 # -- what an update computes by itself ------------------------------------------------------------
@@ -195,28 +195,33 @@ def after_itself() -> None:
     ark.output("z", new * 1.0)
 
 
-@pytest.mark.parametrize("sms", [1, 4])
-@pytest.mark.parametrize(
-    "body",
-    [
-        read_several_times,
-        same_rows,
-        next_rows,
-        same_box,
-        every_other_row,
-        transposed_and_not,
-        reshaped,
-        one_row_for_all,
-        with_its_mean,
-        one_after_the_other,
-        depended_on_before_another,
-        after_itself,
-    ],
+UPDATES = (
+    read_several_times,
+    same_rows,
+    next_rows,
+    same_box,
+    every_other_row,
+    transposed_and_not,
+    reshaped,
+    one_row_for_all,
+    with_its_mean,
+    one_after_the_other,
+    depended_on_before_another,
+    after_itself,
 )
-def test_what_goes_into_an_update(body: Callable[[], None], sms: int) -> None:
+# All of them, with the shape of their input: tests/gpu/export.py takes them from here.
+BODIES = {
+    **{body.__name__: (body, (rows, COLUMNS)) for body, rows in OVER_RUNS.items()},
+    **{body.__name__: (body, (LONG, WIDE)) for body in UPDATES},
+}
+
+
+@pytest.mark.parametrize("sms", [1, 4])
+@pytest.mark.parametrize("body", UPDATES)
+def test_what_goes_into_an_update(body: Callable[[], None], sms: int, pick_target: Pick) -> None:
     with ark.Program("updates") as program:
         body()
-    check_over_runs(program, sms, (LONG, WIDE))
+    check_over_runs(program, pick_target(f"cpu:{sms}"), (LONG, WIDE))
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import pytest
 pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
 import ark_mlir as ark
+
+Pick = Callable[[str], str]
 
 LIMITS = [1, 2, 3, 7, 100]
 
@@ -32,10 +35,10 @@ def counter(rows: int = 8, shape: tuple[int, ...] = ()) -> ark.Program:
     return program
 
 
-def compiled(program: ark.Program, lanes: int, **options: Any) -> ark.Executable:
+def compiled(program: ark.Program, target: str, **options: Any) -> ark.Executable:
     """All lanes take part."""
     spread = {"tile": {"total": (1, 16)}, "scheduler": "round-robin"}
-    return ark.compile(program, f"cpu:{lanes}", **spread, **options)
+    return ark.compile(program, target, **spread, **options)
 
 
 def completed(executable: ark.Executable) -> int:
@@ -45,8 +48,8 @@ def completed(executable: ark.Executable) -> int:
 
 @pytest.mark.parametrize("lanes", [1, 2, 5])
 @pytest.mark.parametrize("shape", [(), (1,)])
-def test_a_launch_ends_early(lanes: int, shape: tuple[int, ...]) -> None:
-    with compiled(counter(shape=shape), lanes) as executable:
+def test_a_launch_ends_early(lanes: int, shape: tuple[int, ...], pick_target: Pick) -> None:
+    with compiled(counter(shape=shape), pick_target(f"cpu:{lanes}")) as executable:
         total = 0
         for limit in LIMITS:
             result = executable.run(limit=np.full(shape, total + limit, np.int32), iterations=200)
@@ -58,8 +61,8 @@ def test_a_launch_ends_early(lanes: int, shape: tuple[int, ...]) -> None:
             assert (result["y"] == 16 * total).all()
 
 
-def test_iterations_are_the_most() -> None:
-    with compiled(counter(), 2) as executable:
+def test_iterations_are_the_most(pick_target: Pick) -> None:
+    with compiled(counter(), pick_target("cpu:2")) as executable:
         executable.run(limit=10, iterations=4)
         assert executable.states["count"] == 4
         assert executable.states["done"] == 0
@@ -71,9 +74,9 @@ def test_iterations_are_the_most() -> None:
         assert executable.states["count"] == 11
 
 
-def test_many_lanes_decide_alike() -> None:
+def test_many_lanes_decide_alike(pick_target: Pick) -> None:
     """A lane with nothing to do is slow to look, or early; it must end where the others do."""
-    with compiled(counter(rows=2), 8) as executable:
+    with compiled(counter(rows=2), pick_target("cpu:8")) as executable:
         for total in range(3, 900, 3):
             executable.run(limit=total, iterations=100)
             assert executable.states["count"] == total
@@ -93,7 +96,7 @@ def test_the_interpreter_agrees() -> None:
 
 
 def test_the_trace_is_that_of_the_last_iteration(tmp_path: Path) -> None:
-    with compiled(counter(), 2, trace=True) as executable:
+    with compiled(counter(), "cpu:2", trace=True) as executable:
         executable.run(limit=3, iterations=50, trace=tmp_path / "trace.json")
     events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     names = [event["name"] for event in events if event["ph"] == "X"]
@@ -129,11 +132,12 @@ def test_a_flag_that_nothing_sets() -> None:
         build()
 
 
-def test_states_can_be_shared() -> None:
+def test_states_can_be_shared(pick_target: Pick) -> None:
     with ark.Program("other") as other:
         count = ark.state("count", (), ark.int32)
         ark.update(count, count * 10, ())
-    owner, guest = ark.compile(counter(), "cpu:2"), ark.compile(other, "cpu:1")
+    owner = ark.compile(counter(), pick_target("cpu:2"))
+    guest = ark.compile(other, pick_target("cpu:1"))
     assert guest.share_states(owner) is guest
     owner.run(limit=4, iterations=9)
     guest.run()

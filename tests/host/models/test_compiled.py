@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,25 +14,29 @@ from ark_mlir.runtime.cpu import CpuDriver
 from ark_mlir.runtime.driver import Launch
 from ark_mlir.testing.bounds import assert_within
 
+Pick = Callable[[str], str]
+
 IDS = [[1, 5, 9, 2], [3, 3, 8, 4, 11, 2], [7]]
 PROMPT = [(7 * i + 3) % 37 for i in range(11)]
 # As in test_decoder.py.
 TOKENS = {"llama": [27, 13, 5, 5, 5, 5, 5, 5], "qwen3": [9, 25, 0, 10, 16, 10, 3, 10]}
 
 
-def test_an_encoder(tiny: Any, tmp_path: Path) -> None:
+def test_an_encoder(tiny: Any, tmp_path: Path, pick_target: Pick) -> None:
     folder = tiny.write_model(tmp_path, "bert")
     model = ark.models.load(folder, batch=2, length=8)
-    assert model.compile("cpu:2") is model
+    assert model.compile(pick_target("cpu:2")) is model
     got = model.embed(IDS)
     assert (got.dtype, got.shape) == (np.float32, (3, 16))
     np.testing.assert_allclose(got, model.embed(IDS, reference=True), atol=1e-5)
 
 
 @pytest.mark.parametrize("pooling", ["cls", "pooler", "none"])
-def test_other_poolings(tiny: Any, tmp_path: Path, pooling: str) -> None:
+def test_other_poolings(tiny: Any, tmp_path: Path, pooling: str, pick_target: Pick) -> None:
     folder = tiny.write_model(tmp_path, "bert")
-    model = ark.models.load(folder, batch=2, length=8, pooling=pooling).compile("cpu:2")
+    model = ark.models.load(folder, batch=2, length=8, pooling=pooling).compile(
+        pick_target("cpu:2")
+    )
     got, expected = model.embed(IDS), model.embed(IDS, reference=True)
     if pooling == "none":  # what padding gives is nobody's business
         got, expected = got[:, :1], expected[:, :1]
@@ -39,19 +44,19 @@ def test_other_poolings(tiny: Any, tmp_path: Path, pooling: str) -> None:
 
 
 @pytest.mark.parametrize("kind", list(TOKENS))
-def test_a_decoder(tiny: Any, tmp_path: Path, kind: str) -> None:
+def test_a_decoder(tiny: Any, tmp_path: Path, kind: str, pick_target: Pick) -> None:
     folder = tiny.write_model(tmp_path, kind)
-    model = ark.models.load(folder, max_length=24, chunk=4).compile("cpu:2")
+    model = ark.models.load(folder, max_length=24, chunk=4).compile(pick_target("cpu:2"))
     assert model.generate(PROMPT, 8) == TOKENS[kind]
     assert model.generate(PROMPT[:3], 4) == model.generate(PROMPT[:3], 4, reference=True)
     assert model.generate(PROMPT, 8) == TOKENS[kind]  # nothing is left of the run before
 
 
-def test_a_decoder_with_its_cache_in_pieces(tiny: Any, tmp_path: Path) -> None:
+def test_a_decoder_with_its_cache_in_pieces(tiny: Any, tmp_path: Path, pick_splitting: Any) -> None:
     """Workers that would be idle attend to parts of the keys; the tokens stay the same."""
     changes = {"max_position_embeddings": 192}
     folder = tiny.write_model(tmp_path, "llama", tiny.weights("llama"), changes)
-    model = ark.models.load(folder, max_length=192, chunk=4).compile("cpu:16")
+    model = ark.models.load(folder, max_length=192, chunk=4).compile(pick_splitting("cpu:16"))
     ops = {name for names, _ in model.executables["decode"].report().task_ops for name in names}
     assert "partial_attention" in ops
     assert model.generate(PROMPT, 8) == TOKENS["llama"]
@@ -72,13 +77,13 @@ SHAPES: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_other_shapes_of_decoders(tiny: Any, tmp_path: Path, shape: str) -> None:
+def test_other_shapes_of_decoders(tiny: Any, tmp_path: Path, shape: str, pick_target: Pick) -> None:
     """Logits within the interpreter's bound, over a prompt of many chunks, and its tokens."""
     changes = SHAPES[shape]
     folder = tiny.write_model(
         tmp_path, "llama", tiny.weights("llama", changes), {**changes, "eos_token_id": 3}
     )
-    model = ark.models.load(folder, max_length=48, chunk=7).compile("cpu:3")
+    model = ark.models.load(folder, max_length=48, chunk=7).compile(pick_target("cpu:3"))
     prompt = [(11 * i + 1) % changes["vocab_size"] for i in range(40)]
     assert model.generate(prompt, 8) == model.generate(prompt, 8, reference=True)
 
@@ -101,7 +106,9 @@ def first_chunk(model: Any, ids: list[int]) -> tuple[ark.Program, dict[str, Any]
 
 
 @pytest.mark.parametrize("kind", list(TOKENS))
-def test_a_layer_is_within_its_bound(tiny: Any, tmp_path: Path, kind: str) -> None:
+def test_a_layer_is_within_its_bound(
+    tiny: Any, tmp_path: Path, kind: str, pick_target: Pick
+) -> None:
     """With small weights and one layer worst cases are still near."""
     one = {"num_hidden_layers": 1}
     arrays = {
@@ -109,7 +116,7 @@ def test_a_layer_is_within_its_bound(tiny: Any, tmp_path: Path, kind: str) -> No
         for name, array in tiny.weights(kind, one).items()
     }
     folder = tiny.write_model(tmp_path, kind, arrays, one)
-    model = ark.models.load(folder, max_length=16, chunk=7).compile("cpu:2")
+    model = ark.models.load(folder, max_length=16, chunk=7).compile(pick_target("cpu:2"))
     program, inputs = first_chunk(model, PROMPT[:7])
     expected = ark.reference.evaluate(program, inputs, bound=True)
     value, bound = expected.outputs["logits"], expected.bounds["logits"]
@@ -141,10 +148,10 @@ def test_all_new_tokens_are_one_launch(
     assert driver.epoch - before == 2
 
 
-def test_positions_out_of_range(tiny: Any, tmp_path: Path) -> None:
+def test_positions_out_of_range(tiny: Any, tmp_path: Path, pick_target: Pick) -> None:
     """Nothing is touched out of bounds, and the program can be used afterwards."""
     folder = tiny.write_model(tmp_path, "llama")
-    model = ark.models.load(folder, max_length=16, chunk=4).compile("cpu:2")
+    model = ark.models.load(folder, max_length=16, chunk=4).compile(pick_target("cpu:2"))
     ends = np.full(8, -1, np.int32)
     decode, prefill = model.executables["decode"], model.executables["prefill"]
     for position in (16, -1, 2**31 - 1):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ import numpy as np
 import pytest
 
 import ark_mlir as ark
+
+Pick = Callable[[str], str]
 
 # "The cat sits outside" and "The cat plays in the garden", tokenised.
 IDS = [[101, 1996, 4937, 7719, 2648, 102], [101, 1996, 4937, 3248, 1999, 1996, 3871, 102]]
@@ -40,8 +43,8 @@ def test_the_program_holds_six_layers(model: Any) -> None:
     assert len(model.parameters) == 101
 
 
-def test_compiled_it_computes_the_same(model: Any) -> None:
-    model.compile("cpu")
+def test_compiled_it_computes_the_same(model: Any, pick_target: Pick) -> None:
+    model.compile(pick_target("cpu"))
     got = model.embed(IDS)
     assert np.abs(got - model.embed(IDS, reference=True)).max() <= 1e-4
     np.testing.assert_allclose(got[0, :4], FIRST, atol=1e-5)

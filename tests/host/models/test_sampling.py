@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,32 +14,39 @@ import ark_mlir as ark
 from ark_mlir.models.sampling import draw, sampling_inputs
 
 Array = np.ndarray[Any, Any]
+Pick = Callable[[str], str]
+Draws = Callable[..., Array]
 PROMPT = [3, 10, 17, 24]
-
 
 DRAWS = 8000
 
 
-@functools.cache
-def compiled(vocabulary: int) -> tuple[ark.Program, ark.Executable]:
-    with ark.Program("draw") as program:
-        logits = ark.input("logits", (DRAWS, vocabulary), ark.fp32)
-        ark.output("token", draw(logits, ark.scalar("place")))
-    return program, ark.compile(program, "cpu:2")
+@pytest.fixture(scope="module")
+def drawn(pick_target: Pick) -> Draws:
+    """``drawn(logits, **choice)``: tokens for one row of logits: rows of a batch differ in their
+    noise only."""
 
+    @functools.cache
+    def compiled(vocabulary: int) -> tuple[ark.Program, ark.Executable]:
+        with ark.Program("draw") as program:
+            logits = ark.input("logits", (DRAWS, vocabulary), ark.fp32)
+            ark.output("token", draw(logits, ark.scalar("place")))
+        return program, ark.compile(program, pick_target("cpu:2"))
 
-def drawn(logits: Array, **choice: Any) -> Array:
-    """Tokens for one row of logits: rows of a batch differ in their noise only."""
-    program, executable = compiled(logits.size)
-    options = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "seed": 0, **choice}
-    inputs = {
-        "logits": np.tile(logits.astype(np.float32), (DRAWS, 1)),
-        "place": 3,
-        **sampling_inputs(*(options[name] for name in ("temperature", "top_k", "top_p", "seed"))),
-    }
-    tokens = executable.run(inputs)["token"]
-    np.testing.assert_array_equal(tokens, ark.reference.run(program, inputs)["token"])
-    return tokens
+    def run(logits: Array, **choice: Any) -> Array:
+        program, executable = compiled(logits.size)
+        options = {"temperature": 1.0, "top_k": 0, "top_p": 1.0, "seed": 0, **choice}
+        names = ("temperature", "top_k", "top_p", "seed")
+        inputs = {
+            "logits": np.tile(logits.astype(np.float32), (DRAWS, 1)),
+            "place": 3,
+            **sampling_inputs(*(options[name] for name in names)),
+        }
+        tokens = executable.run(inputs)["token"]
+        np.testing.assert_array_equal(tokens, ark.reference.run(program, inputs)["token"])
+        return tokens
+
+    return run
 
 
 LOGITS = np.array([1.0, 3.0, -2.0, 2.5, 0.0, 2.0, -30.0])
@@ -50,7 +58,7 @@ def probabilities(logits: Array) -> Array:
 
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 3.0])
-def test_tokens_come_as_often_as_they_are_probable(temperature: float) -> None:
+def test_tokens_come_as_often_as_they_are_probable(drawn: Draws, temperature: float) -> None:
     counts = np.bincount(drawn(LOGITS, temperature=temperature), minlength=LOGITS.size)
     expected = probabilities(LOGITS / temperature)
     # Four standard deviations of a binomial distribution.
@@ -71,11 +79,11 @@ def test_tokens_come_as_often_as_they_are_probable(temperature: float) -> None:
         ({"temperature": 1e-9}, {1}),
     ],
 )
-def test_only_what_is_kept_is_drawn(choice: dict[str, Any], kept: set[int]) -> None:
+def test_only_what_is_kept_is_drawn(drawn: Draws, choice: dict[str, Any], kept: set[int]) -> None:
     assert set(drawn(LOGITS, **choice).tolist()) == kept
 
 
-def test_seeds_and_places_differ() -> None:
+def test_seeds_and_places_differ(drawn: Draws) -> None:
     level = np.zeros(7)
     first, second = drawn(level, seed=1), drawn(level, seed=2**62 + 1)
     assert 0.1 < (first == second).mean() < 0.2
@@ -83,12 +91,14 @@ def test_seeds_and_places_differ() -> None:
 
 
 @pytest.fixture(scope="module")
-def model(tiny: Any, tmp_path_factory: Any) -> Any:
+def model(tiny: Any, tmp_path_factory: Any, pick_target: Pick) -> Any:
     folder = tiny.write_model(tmp_path_factory.mktemp("sampling"), "llama")
-    return ark.models.load(folder, max_length=48, chunk=3, sampling=True).compile("cpu:2")
+    return ark.models.load(folder, max_length=48, chunk=3, sampling=True).compile(
+        pick_target("cpu:2")
+    )
 
 
-def test_generation_by_chance(model: Any, tiny: Any, tmp_path: Path) -> None:
+def test_generation_by_chance(model: Any, tiny: Any, tmp_path: Path, pick_target: Pick) -> None:
     choice: dict[str, Any] = {"temperature": 1.3, "top_k": 20, "top_p": 0.95, "seed": 7}
     tokens = model.generate(PROMPT, 24, **choice)
     assert tokens == model.generate(PROMPT, 24, **choice)
@@ -98,13 +108,15 @@ def test_generation_by_chance(model: Any, tiny: Any, tmp_path: Path) -> None:
     assert len(set(tokens)) > 5
     # How the prompt is cut does not matter, nor how many lanes there are.
     folder = tiny.write_model(tmp_path, "llama")
-    other = ark.models.load(folder, max_length=40, chunk=4, sampling=True).compile("cpu:3")
+    other = ark.models.load(folder, max_length=40, chunk=4, sampling=True).compile(
+        pick_target("cpu:3")
+    )
     assert tokens == other.generate(PROMPT, 24, **choice)
 
 
-def test_cold_is_greedy(model: Any, tiny: Any, tmp_path: Path) -> None:
+def test_cold_is_greedy(model: Any, tiny: Any, tmp_path: Path, pick_target: Pick) -> None:
     greedy = ark.models.load(tiny.write_model(tmp_path, "llama"), max_length=48, chunk=3)
-    tokens = greedy.compile("cpu:2").generate(PROMPT, 12)
+    tokens = greedy.compile(pick_target("cpu:2")).generate(PROMPT, 12)
     assert model.generate(PROMPT, 12) == tokens
     assert model.generate(PROMPT, 12, temperature=1.0, top_k=1) == tokens
     with pytest.raises(ark.InvalidUsageError, match="load it with sampling=True"):

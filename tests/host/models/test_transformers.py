@@ -6,8 +6,10 @@ compiled logits agree with the float64 interpreter within its bound; and tokens 
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import importlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,8 @@ from ark_mlir.testing.bounds import assert_within
 
 torch: Any = importlib.import_module("torch")
 transformers: Any = importlib.import_module("transformers")
+
+Pick = Callable[[str], str]
 
 # transformers' angles are in fp32 and its cosines of them, too.
 ANGLES = 3e-5
@@ -96,7 +100,7 @@ DECODERS = {
 
 
 @pytest.mark.parametrize("name", DECODERS)
-def test_a_decoder(name: str, tmp_path: Path) -> None:
+def test_a_decoder(name: str, tmp_path: Path, pick_target: Pick, pick_splitting: Any) -> None:
     case = DECODERS[name]
     theirs, ids, count = case.make(tmp_path), case.ids, 12
     prompt = torch.tensor([ids])
@@ -107,13 +111,17 @@ def test_a_decoder(name: str, tmp_path: Path) -> None:
         continued = theirs.generate(prompt, max_new_tokens=count, do_sample=False, **whole_prompt)
     tokens = continued[0, len(ids) :].tolist()
     limit = max(len(ids) + count, case.places)
-    model = ark.models.load(tmp_path, max_length=limit, chunk=case.chunk).compile(case.target)
+    pick = pick_splitting if case.places else pick_target
+    model = ark.models.load(tmp_path, max_length=limit, chunk=case.chunk)
+    model.compile(pick(case.target))
     tasks = model.executables["decode"].report().task_ops
     assert any("partial_attention" in ops for ops, _ in tasks) == (case.places > 0)
     assert model.generate(ids, count) == tokens
     assert model.generate(ids, count, stop=tokens[4]) == tokens[: tokens.index(tokens[4]) + 1]
 
-    whole = ark.models.load(tmp_path, max_length=limit, chunk=len(ids)).compile("cpu:2")
+    whole = ark.models.load(tmp_path, max_length=limit, chunk=len(ids)).compile(
+        pick_target("cpu:2")
+    )
     inputs: dict[str, Any] = {
         "ids": np.array([ids], np.int32),
         "begin": 0,
@@ -129,6 +137,68 @@ def test_a_decoder(name: str, tmp_path: Path) -> None:
     assert_within(got, expected, wanted.bounds["logits"], "logits")
 
 
+# -- narrow dtypes --------------------------------------------------------------------------------
+
+
+def rms(x: Any) -> float:
+    return float(np.sqrt(np.mean(np.square(x))))
+
+
+def device_of(target: str) -> str:
+    """Where PyTorch runs what ark runs on a target."""
+    return "cuda" if target.startswith("cuda") else "cpu"
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "fp16"])
+@pytest.mark.parametrize("name", ["grouped", "long prompt", "wide heads", "qwen3", "qwen3, tied"])
+def test_a_narrow_decoder_is_no_further_off_than_pytorch(
+    name: str, dtype: str, tmp_path: Path, pick_target: Pick
+) -> None:
+    """All logits of a prompt, token by token, from those of the same weights in float64."""
+    case, target = DECODERS[name], pick_target("cpu:2")
+    theirs = case.make(tmp_path).to(getattr(torch, {"bf16": "bfloat16", "fp16": "float16"}[dtype]))
+    ids = [(7 * i + 3) % case.vocabulary for i in range(64)]
+    exact, device = copy.deepcopy(theirs).double(), device_of(target)
+    with torch.no_grad():
+        wanted = exact(torch.tensor([ids])).logits[0].numpy()
+        prompt = torch.tensor([ids], device=device)
+        plain = theirs.to(device)(prompt).logits[0].double().cpu().numpy()
+    model = ark.models.load(tmp_path, max_length=64, chunk=1, dtype=dtype).compile(target)
+    inputs = {"ends": -np.ones(8, np.int32)}
+    run = model.executables["prefill"].run
+    rows = [
+        run({"ids": np.array([[token]], np.int32), "begin": place, **inputs})["logits"][0]
+        for place, token in enumerate(ids)
+    ]
+    assert rms(np.array(rows) - wanted) <= rms(plain - wanted)
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "fp16"])
+def test_a_narrow_encoder_is_no_further_off_than_pytorch(
+    dtype: str, tmp_path: Path, pick_target: Pick
+) -> None:
+    """All hidden states of a batch, from those of the same weights in float64."""
+    torch.manual_seed(4)
+    config = transformers.BertConfig(
+        vocab_size=97, hidden_size=64, num_hidden_layers=4, num_attention_heads=4,
+        intermediate_size=128, max_position_embeddings=32, initializer_range=0.1,
+    )  # fmt: skip
+    theirs = transformers.BertModel(config).eval()
+    theirs.save_pretrained(tmp_path)
+    theirs = theirs.to(getattr(torch, {"bf16": "bfloat16", "fp16": "float16"}[dtype]))
+    target = pick_target("cpu:2")
+    exact, device = copy.deepcopy(theirs).double(), device_of(target)
+    ids = np.array([[(5 * i + 11 * row) % 97 for i in range(32)] for row in range(4)])
+    with torch.no_grad():
+        wanted = exact(torch.tensor(ids)).last_hidden_state.numpy()
+        plain = theirs.to(device)(torch.tensor(ids, device=device)).last_hidden_state
+    options = {"batch": 4, "length": 32, "pooling": "none", "normalize": False, "dtype": dtype}
+    got = ark.models.load(tmp_path, **options).compile(target).embed(ids)
+    assert rms(got - wanted) <= rms(plain.double().cpu().numpy() - wanted)
+
+
+# -- encoders -------------------------------------------------------------------------------------
+
 ENCODERS: dict[str, dict[str, Any]] = {
     "gelu": {},
     "one head": {"num_attention_heads": 1, "hidden_act": "gelu_new", "type_vocab_size": 1},
@@ -139,7 +209,7 @@ PROMPTS = [[5, 9, 2, 17, 3], [4], [8, 8, 1, 30, 30, 2, 6, 11, 23], [1, 2], [7, 7
 
 
 @pytest.mark.parametrize("name", ENCODERS)
-def test_an_encoder(name: str, tmp_path: Path) -> None:
+def test_an_encoder(name: str, tmp_path: Path, pick_target: Pick) -> None:
     """Batches of unequal lengths, with types, padding and every pooling."""
     torch.manual_seed(3)
     sizes: dict[str, Any] = {
@@ -170,7 +240,7 @@ def test_an_encoder(name: str, tmp_path: Path) -> None:
             tmp_path, batch=3, length=12, pooling=pooling, normalize=pooling == "mean"
         )
         exact = model.embed(ids, mask, types, reference=True)
-        got = model.compile("cpu:2").embed(ids, mask, types)
+        got = model.compile(pick_target("cpu:2")).embed(ids, mask, types)
         if pooling == "none":
             places = mask.astype(bool)
             value, exact, got = value[places], exact[:, :longest][places], got[:, :longest][places]

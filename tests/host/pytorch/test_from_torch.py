@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,9 @@ from ark_mlir.testing.bounds import assert_within
 
 pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 torch = pytest.importorskip("torch", reason="torch is not installed")
+
+Pick = Callable[[str], str]
+Check = Callable[[Any, Any], ark.Program]
 nn = torch.nn
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
 
@@ -25,32 +29,44 @@ def arrays(tensors: dict[str, Any]) -> dict[str, Any]:
     return {name: tensor.detach().numpy() for name, tensor in tensors.items()}
 
 
-def check(module: Any, inputs: Any) -> ark.Program:
-    """The program gives what the module gives in float64; compiled, within its bound of that."""
-    program = ark.from_torch(module.eval(), inputs)
-    named = inputs if isinstance(inputs, dict) else dict(zip(program.inputs, inputs, strict=True))
-    evaluation = ark.reference.evaluate(
-        program, arrays({**program.state_dict(), **named}), bound=True
-    )
-    with ark.compile(program, target="cpu:2").bind(program.state_dict()) as executable:
-        got = executable.run(named)
-    assert list(got) == list(program.outputs)
-    for name, y in got.items():
-        assert isinstance(y, torch.Tensor)
-        assert_within(y.numpy(), evaluation.outputs[name], evaluation.bounds[name], name)
-    wide = {n: t.double() if t.is_floating_point() else t for n, t in named.items()}
-    with torch.no_grad():
-        expected = (
-            module.double()(**wide) if isinstance(inputs, dict) else module.double()(*wide.values())
+@pytest.fixture(scope="session")
+def check(pick_target: Pick) -> Check:
+    """``check(module, inputs)``: the program gives what the module gives in float64; compiled,
+    within its bound of that. Returns the program."""
+
+    def agree(module: Any, inputs: Any) -> ark.Program:
+        program = ark.from_torch(module.eval(), inputs)
+        named = (
+            inputs if isinstance(inputs, dict) else dict(zip(program.inputs, inputs, strict=True))
         )
-    module.float()
-    flat = [t for t in torch.utils._pytree.tree_leaves(expected) if isinstance(t, torch.Tensor)]
-    for y, wanted in zip(evaluation.outputs.values(), flat, strict=True):
-        np.testing.assert_allclose(y, wanted.numpy(), rtol=1e-6, atol=1e-7)
-    return program
+        evaluation = ark.reference.evaluate(
+            program, arrays({**program.state_dict(), **named}), bound=True
+        )
+        with ark.compile(program, target=pick_target("cpu:2")).bind(
+            program.state_dict()
+        ) as executable:
+            got = executable.run(named)
+        assert list(got) == list(program.outputs)
+        for name, y in got.items():
+            assert isinstance(y, torch.Tensor)
+            assert_within(y.numpy(), evaluation.outputs[name], evaluation.bounds[name], name)
+        wide = {n: t.double() if t.is_floating_point() else t for n, t in named.items()}
+        with torch.no_grad():
+            expected = (
+                module.double()(**wide)
+                if isinstance(inputs, dict)
+                else module.double()(*wide.values())
+            )
+        module.float()
+        flat = [t for t in torch.utils._pytree.tree_leaves(expected) if isinstance(t, torch.Tensor)]
+        for y, wanted in zip(evaluation.outputs.values(), flat, strict=True):
+            np.testing.assert_allclose(y, wanted.numpy(), rtol=1e-6, atol=1e-7)
+        return program
+
+    return agree
 
 
-def test_mlp() -> None:
+def test_mlp(check: Check) -> None:
     module = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.LayerNorm(16), nn.Linear(16, 4))
     program = check(module, (torch.randn(3, 8),))
     assert list(program.inputs) == ["input"]
@@ -60,25 +76,25 @@ def test_mlp() -> None:
 
 
 @pytest.mark.parametrize("activation", [nn.GELU, nn.SiLU, nn.ReLU])
-def test_activations(activation: Any) -> None:
+def test_activations(check: Check, activation: Any) -> None:
     check(nn.Sequential(nn.Linear(4, 6), activation()), (torch.randn(2, 4),))
 
 
-def test_embedding_and_softmax() -> None:
+def test_embedding_and_softmax(check: Check) -> None:
     module = nn.Sequential(nn.Embedding(11, 8), nn.Linear(8, 5), nn.Softmax(-1))
     check(module, (torch.tensor([[1, 10, 3], [0, 2, 2]]),))
 
 
 @pytest.mark.parametrize("norm_first", [False, True])
 @pytest.mark.parametrize("activation", ["relu", "gelu"])
-def test_transformer_encoder_layer(norm_first: bool, activation: str) -> None:
+def test_transformer_encoder_layer(check: Check, norm_first: bool, activation: str) -> None:
     layer = nn.TransformerEncoderLayer(
         16, 2, 32, batch_first=True, norm_first=norm_first, activation=activation
     )
     check(layer, (torch.randn(2, 5, 16),))
 
 
-def test_transformer_encoder_with_padding() -> None:
+def test_transformer_encoder_with_padding(check: Check) -> None:
     layer = nn.TransformerEncoderLayer(16, 2, 32, batch_first=True)
     encoder = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)
     padding = torch.zeros(2, 5, dtype=torch.bool)
@@ -87,14 +103,14 @@ def test_transformer_encoder_with_padding() -> None:
     assert list(program.inputs) == ["src", "src_key_padding_mask"]
 
 
-def test_transformer_decoder_layer() -> None:
+def test_transformer_decoder_layer(check: Check) -> None:
     layer = nn.TransformerDecoderLayer(16, 2, 32, batch_first=True)
     mask = nn.Transformer.generate_square_subsequent_mask(5)
     x = torch.randn(2, 5, 16)
     check(layer, {"tgt": x, "memory": torch.randn(2, 7, 16), "tgt_mask": mask})
 
 
-def test_multihead_attention_gives_weights_too() -> None:
+def test_multihead_attention_gives_weights_too(check: Check) -> None:
     module = nn.MultiheadAttention(16, 4, batch_first=True)
     q, kv = torch.randn(2, 3, 16), torch.randn(2, 5, 16)
     program = check(module, (q, kv, kv.clone()))
@@ -130,7 +146,7 @@ class Positions(nn.Module):
         return x * self.scale + spread.to(x.dtype) @ x
 
 
-def test_what_depends_on_no_input_is_constant() -> None:
+def test_what_depends_on_no_input_is_constant(check: Check) -> None:
     program = check(Positions(), (torch.randn(4, 3),))
     assert list(program.parameters) == ["scale"]
     assert "ark.constant" in program.mlir
@@ -161,7 +177,7 @@ def test_parameters_are_bound_in_place_and_seen_to_change() -> None:
     assert torch.allclose(exe.run(input=x)["output"], module(x), atol=1e-5)
 
 
-def test_tied_weights_are_one_parameter() -> None:
+def test_tied_weights_are_one_parameter(check: Check) -> None:
     class Tied(nn.Module):
         def __init__(self) -> None:
             super().__init__()

@@ -13,6 +13,8 @@ from ark_mlir.testing.bounds import assert_within
 pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 torch = pytest.importorskip("torch", reason="torch is not installed")
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+
+Pick = Callable[[str], str]
 pytestmark = [
     pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning"),
     pytest.mark.usefixtures("fresh_torch"),
@@ -57,13 +59,13 @@ def assert_as_good(got: Any, plain: Any, exact: Any) -> None:
 
 @pytest.mark.parametrize("attention", ["sdpa", "eager"])
 @pytest.mark.parametrize("build", [bert, llama, qwen3])
-def test_from_torch(build: Callable[[str], Any], attention: str) -> None:
+def test_from_torch(build: Callable[[str], Any], attention: str, pick_target: Pick) -> None:
     model = build(attention).eval()
     inputs = {"input_ids": IDS, "attention_mask": MASK}
     program = ark.from_torch(model, inputs)
     assert set(program.parameters) <= set(model.state_dict())
     state = program.state_dict()
-    with ark.compile(program, target="cpu:2").bind(state) as executable:
+    with ark.compile(program, target=pick_target("cpu:2")).bind(state) as executable:
         got = executable.run(inputs)
     arrays = {
         name: t.numpy()
@@ -84,6 +86,7 @@ def test_torch_compile(
     build: Callable[[str], Any],
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
+    pick_target: Pick,
 ) -> None:
     from ark_mlir.pytorch.backend import backend
 
@@ -95,7 +98,7 @@ def test_torch_compile(
 
     monkeypatch.setattr("ark_mlir.pytorch.backend.compile", compiling)
     model = build("sdpa").eval()
-    compiled = torch.compile(model, backend=backend, options={"target": "cpu:2"})
+    compiled = torch.compile(model, backend=backend, options={"target": pick_target("cpu:2")})
     got = compiled(input_ids=IDS, attention_mask=MASK)
     plain = model(input_ids=IDS, attention_mask=MASK)
     assert not [r for r in caplog.records if r.name == "ark.pytorch"]

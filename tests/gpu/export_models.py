@@ -1,0 +1,275 @@
+"""Makes what a machine with a GPU needs to run the model tests: small models of every kind that
+``ark.models`` loads, and what the interpreter makes of them.
+
+Of a decoder: its programs and parameters, continuations of prompts token for token, and every run
+of one prompt and of some tokens after it, each from the states that the interpreter had before.
+"""
+
+from __future__ import annotations
+
+import json
+import runpy
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import ark_mlir as ark
+
+Arrays = dict[str, Any]
+TINY = runpy.run_path(str(Path(__file__).parents[1] / "host" / "models" / "tiny.py"))
+ENDS = 8
+
+
+@dataclass(frozen=True)
+class Decoder:
+    """A decoder, and how it is loaded.
+
+    Attributes:
+        kind: its model type.
+        changes: entries of the configuration of ``tests/host/models/tiny.py`` that differ.
+        options: of ``ark.models.load``.
+        prompts: lengths of those that are continued; none where tokens may rightly differ, since
+            logits of narrow dtypes are equal often.
+        follow: the length of the prompt of which all runs are compared.
+        scale: of the weights; small ones where a model is wide or its dtype narrow.
+        choices: ways to draw tokens by chance.
+    """
+
+    kind: str
+    changes: dict[str, Any] = field(default_factory=dict[str, Any])
+    options: dict[str, Any] = field(default_factory=dict[str, Any])
+    prompts: tuple[int, ...] = ()
+    follow: int = 11
+    scale: float = 1.0
+    choices: tuple[dict[str, Any], ...] = ()
+
+
+SHORT = {"max_length": 48, "chunk": 4}
+MANY_HEADS = {"num_attention_heads": 8, "num_key_value_heads": 1, "vocab_size": 127}
+ODD = {
+    "num_attention_heads": 5, "num_key_value_heads": 5, "hidden_size": 30, "vocab_size": 41,
+    "num_hidden_layers": 1, "intermediate_size": 7, "rope_scaling": None,
+}  # fmt: skip
+LONG = {"max_position_embeddings": 512}
+WIDE = {
+    "hidden_size": 256, "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 64,
+    "intermediate_size": 512, "vocab_size": 509,
+}  # fmt: skip
+CHOICES = (
+    {"temperature": 1.3, "top_k": 20, "top_p": 0.95, "seed": 7},
+    {"temperature": 0.7, "top_k": 0, "top_p": 0.9, "seed": 2**40 + 1},
+    {"temperature": 2.0, "top_k": 5, "top_p": 1.0, "seed": 8},
+    {"temperature": 0.0, "top_k": 0, "top_p": 1.0, "seed": 0},
+)
+
+DECODERS = {
+    "llama": Decoder("llama", options=SHORT, prompts=(1, 3, 4, 5, 11, 30)),
+    "llama, untied, one key head": Decoder(
+        "llama",
+        {**MANY_HEADS, "tie_word_embeddings": False},
+        {"max_length": 48, "chunk": 7},
+        prompts=(2, 7, 8, 40),
+    ),
+    "llama, odd": Decoder("llama", ODD, {"max_length": 48, "chunk": 7}, prompts=(6, 40)),
+    "llama, long cache": Decoder(
+        "llama", LONG, {"max_length": 512, "chunk": 16}, prompts=(5, 400), follow=130
+    ),
+    "llama, drawn": Decoder(
+        "llama", options={**SHORT, "sampling": True}, prompts=(4, 13), choices=CHOICES
+    ),
+    "qwen3": Decoder("qwen3", options=SHORT, prompts=(1, 4, 11, 30)),
+    "qwen3, tied": Decoder(
+        "qwen3", {"tie_word_embeddings": True}, {"max_length": 40, "chunk": 5}, prompts=(5, 12)
+    ),
+    "qwen3, drawn": Decoder(
+        "qwen3", options={**SHORT, "sampling": True}, prompts=(9,), choices=CHOICES
+    ),
+    "llama in bf16": Decoder("llama", options={**SHORT, "dtype": "bf16"}, scale=0.3),
+    "qwen3 in fp16": Decoder("qwen3", options={**SHORT, "dtype": "fp16"}, scale=0.3),
+    "wide llama in bf16": Decoder(
+        "llama", WIDE, {"max_length": 64, "chunk": 16, "dtype": "bf16"}, follow=37, scale=0.1
+    ),
+    "wide qwen3 in bf16": Decoder(
+        "qwen3", WIDE, {"max_length": 64, "chunk": 32, "dtype": "bf16"}, follow=37, scale=0.1
+    ),
+}
+
+
+def export_models(root: Path, target: str, report: Callable[[str], None]) -> int:
+    """All of them, each in a folder of its own; returns how many there are."""
+    for name, case in DECODERS.items():
+        report(name)
+        export_decoder(root / name, case, target)
+    for name, (options, changes) in ENCODERS.items():
+        report(name)
+        export_encoder(root / name, options, changes, target)
+    return len(DECODERS) + len(ENCODERS)
+
+
+def load(kind: str, changes: Mapping[str, Any], options: Mapping[str, Any], scale: float) -> Any:
+    """A model whose arrays outlive the folder that it came from."""
+    arrays = {
+        name: array if "norm" in name.lower() else array * np.float32(scale)
+        for name, array in TINY["weights"](kind, dict(changes)).items()
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        TINY["write_model"](Path(folder), kind, arrays, dict(changes))
+        model = ark.models.load(folder, **options)
+        model.parameters = {name: np.array(array) for name, array in model.parameters.items()}
+    return model
+
+
+def as_bytes(array: Any) -> Any:
+    """numpy's files know no bf16."""
+    return np.frombuffer(np.asarray(array).tobytes(), np.uint8)
+
+
+def rounded_up(bound: Any) -> Any:
+    """A bound in half the bytes."""
+    with np.errstate(over="ignore"):
+        narrow = np.asarray(bound, np.float32)
+    return np.where(narrow < bound, np.nextafter(narrow, np.float32(np.inf)), narrow)
+
+
+def save_programs(model: Any, folder: Path, target: str) -> Arrays:
+    """The bundles; returns the arrays of their parameters."""
+    folder.mkdir(parents=True)
+    for name, program in model.programs.items():
+        with ark.compile(program, target=target) as executable:
+            executable.save(folder / f"{name}.arkbin")
+    return {f"parameter.{name}": as_bytes(array) for name, array in model.parameters.items()}
+
+
+# -- decoders -------------------------------------------------------------------------------------
+
+
+def export_decoder(folder: Path, case: Decoder, target: str) -> None:
+    model = load(case.kind, case.changes, case.options, case.scale)
+    arrays = save_programs(model, folder, target)
+    generations = [
+        continuation(model, prompt_of(model, length), choice)
+        for length in case.prompts
+        for choice in case.choices or ({},)
+    ]
+    generations += [ended(one) for one in generations if len(set(one["tokens"])) > 1]
+    steps = Steps(model)
+    choice = model._choice(**case.choices[0]) if case.choices else {}
+    steps.follow(prompt_of(model, case.follow), 4, choice)
+    contents = {"generations": generations, "steps": steps.names}
+    (folder / "cases.json").write_text(json.dumps(contents), encoding="utf-8")
+    np.savez_compressed(folder / "arrays.npz", **arrays, **steps.arrays)
+
+
+def prompt_of(model: Any, length: int) -> list[int]:
+    return [(7 * i + 3) % model.vocabulary for i in range(length)]
+
+
+def continuation(model: Any, prompt: list[int], choice: Mapping[str, Any]) -> dict[str, Any]:
+    """A prompt, and what follows it in the interpreter."""
+    count = min(24, model.max_length - len(prompt))
+    tokens = model.generate(prompt, count, stop=(), reference=True, **choice)
+    return {"prompt": prompt, "count": count, "ends": [], "choice": choice, "tokens": tokens}
+
+
+def ended(one: dict[str, Any]) -> dict[str, Any]:
+    """The same up to a token that ends it: the one that comes latest for the first time."""
+    tokens = one["tokens"]
+    last = max(tokens.index(token) for token in set(tokens))
+    # Among others that never come.
+    others = sorted({0, 1, 2, 3} - set(tokens))
+    return {**one, "ends": [*others, tokens[last]], "tokens": tokens[: last + 1]}
+
+
+class Steps:
+    """Every run of a prompt and of tokens after it, with bounds of the logits that hold in
+    practice (``ark.reference.error_spread``).
+
+    Attributes:
+        names: of the programs that ran, in order.
+        arrays: of every run, by its number: inputs, states before it, logits and their bounds.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self.names: list[str] = []
+        self.arrays: Arrays = {}
+        self._states: Arrays = {}
+
+    def follow(self, prompt: list[int], tokens: int, choice: Arrays) -> None:
+        inputs: Arrays = {"ends": np.full(ENDS, -1, np.int32), **choice}
+        self.model._prefill(np.array(prompt, np.int32), inputs, self.run)
+        for _ in range(tokens):
+            self.run("decode", inputs)
+
+    def run(self, name: str, inputs: Mapping[str, Any]) -> None:
+        program, number = self.model.programs[name], len(self.names)
+        arrays = {**self.model.parameters_of(name), **inputs}
+        states = {
+            n: self._states.get(n, np.zeros(t.shape, t.dtype.numpy))
+            for n, t in program.states.items()
+        }
+        wanted = ark.reference.error_spread(program, arrays, states)
+        logits, bound = wanted.outputs["logits"], wanted.bounds["logits"]
+        # A bound that lets anything pass would test nothing.
+        assert bound.max() < 0.5 * np.abs(logits).max(), (name, number, bound.max())
+        for kind, some in (("input", inputs), ("state", states)):
+            for n, array in some.items():
+                self.arrays[f"{number}.{kind}.{n}"] = as_bytes(array)
+        self.arrays[f"{number}.output.logits"] = logits
+        self.arrays[f"{number}.bound.logits"] = rounded_up(bound)
+        self.names.append(name)
+        # The next run begins with what can be stored.
+        self._states = {
+            n: array.astype(program.states[n].dtype.numpy) for n, array in wanted.states.items()
+        }
+
+
+# -- encoders -------------------------------------------------------------------------------------
+
+BATCH = {"batch": 3, "length": 12}
+LARGE = {
+    "hidden_size": 128, "num_attention_heads": 4, "intermediate_size": 256, "vocab_size": 211,
+    "max_position_embeddings": 64,
+}  # fmt: skip
+ENCODERS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "bert": (BATCH, {}),
+    "bert, first token": ({**BATCH, "pooling": "cls", "normalize": False}, {}),
+    "bert, pooler": ({**BATCH, "pooling": "pooler", "normalize": False}, {}),
+    "bert, all tokens": ({**BATCH, "pooling": "none", "normalize": False}, {}),
+    "bert in fp16": ({"batch": 8, "length": 32, "dtype": "fp16"}, LARGE),
+    "bert in bf16": ({"batch": 4, "length": 64, "dtype": "bf16"}, LARGE),
+}
+
+
+def export_encoder(
+    folder: Path, options: Mapping[str, Any], changes: Mapping[str, Any], target: str
+) -> None:
+    model = load("bert", changes, options, 0.2 if changes else 1.0)
+    arrays = save_programs(model, folder, target)
+    program = model.programs["embed"]
+    inputs = padded(*program.inputs["ids"].shape, model.vocabulary)
+    wanted = ark.reference.error_spread(program, {**model.parameters_of("embed"), **inputs})
+    value, bound = wanted.outputs["embedding"], wanted.bounds["embedding"]
+    if value.ndim == 3:  # what stands for padding means nothing
+        bound = np.where(inputs["mask"][..., None], bound, np.inf)
+    assert bound[np.isfinite(bound)].max() < 0.1 * np.abs(value).max()
+    arrays |= {f"input.{name}": as_bytes(array) for name, array in inputs.items()}
+    arrays |= {"output.embedding": value, "bound.embedding": rounded_up(bound)}
+    np.savez_compressed(folder / "arrays.npz", **arrays)
+
+
+def padded(batch: int, length: int, vocabulary: int) -> Arrays:
+    """Prompts of unequal lengths, from one token to all, of two sentences, one with a hole."""
+    ids, types = np.full((batch, length), vocabulary - 1, np.int32), np.zeros((batch, length), int)
+    mask = np.zeros((batch, length), np.bool_)
+    for row in range(batch):
+        used = 1 + row * (length - 1) // (batch - 1)
+        ids[row, :used] = [(5 * i + 7 * row + 1) % vocabulary for i in range(used)]
+        types[row, used // 2 : used] = 1
+        mask[row, :used] = True
+    mask[-1, length // 3] = False
+    return {"ids": ids, "mask": mask, "types": types.astype(np.int32)}
