@@ -82,7 +82,9 @@ def _numbered(names: Iterable[str]) -> dict[str, int]:
 
 
 def _quoted(name: str) -> str:
-    return name.replace("\\", "\\\\").replace('"', '\\"')
+    # PTX is ASCII without control characters; what else a name has is spelled as Python does.
+    plain = (c if " " <= c <= "~" else c.encode("unicode_escape").decode() for c in name)
+    return "".join(plain).replace("\\", "\\\\").replace('"', '\\"')
 
 
 def _bytes(text: str) -> str:

@@ -58,7 +58,18 @@ def pick_target(request: pytest.FixtureRequest) -> Callable[[str], str]:
     are about one target, or about none.
     """
     chosen = request.config.getoption("--ark-target")
+    if chosen and chosen.startswith("cuda"):
+        keep_context()
     return lambda target: chosen or target
+
+
+def keep_context() -> None:
+    """Without it the first program of every test has to make the GPU's context, which takes
+    longer than most tests."""
+    from ark_mlir.runtime.cuda_api import CudaApi
+
+    api = CudaApi()
+    api.call("cuDevicePrimaryCtxRetain", api.device)
 
 
 @pytest.fixture(scope="session")

@@ -101,6 +101,18 @@ def test_an_option_of_the_wrong_type() -> None:
         ark.CompileOptions(line_info="no")  # pyright: ignore[reportArgumentType]
 
 
+def test_files_of_any_name(tmp_path: Path) -> None:
+    """ptxas takes ASCII alone."""
+    odd = Place("op", 'größe "☃"\\\n.py', 7, 5)
+    text = name_lines(PTX, [KERNEL, odd])
+    assert text.isascii()
+    assert '\t.file\t4 "gr\\\\xf6\\\\xdfe \\"\\\\u2603\\"\\\\\\\\n.py", 0, 0' in text.splitlines()
+    path = tmp_path / "größe ☃.mlir"
+    path.write_text(make_program()[0].mlir, encoding="utf-8")
+    exe = ark.compile(path, target="cuda:sm_90a", cache=False)
+    assert exe.report().tasks > 0
+
+
 def test_numbers_become_names_and_lines() -> None:
     lines = name_lines(PTX, [KERNEL, OP]).splitlines()
     assert lines[:10] == [
