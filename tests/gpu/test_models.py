@@ -1,0 +1,152 @@
+"""Small models of every kind on a GPU: logits within bounds that hold in practice, and tokens equal
+to the interpreter's.
+
+Programs, arrays and tokens come from `make gpu-bundles` (`export_models.py`), made where the
+compiler is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ark_mlir as ark
+from ark_mlir.testing.bounds import assert_within
+
+Array = np.ndarray[Any, Any]
+Load = Callable[[str], ark.Executable]
+FOLDER = Path(os.environ.get("ARK_GPU_BUNDLES", Path(__file__).parents[2] / "build" / "gpu"))
+MODELS = FOLDER / "models"
+DECODERS = sorted(path.parent.name for path in MODELS.glob("*/decode.arkbin"))
+ENCODERS = sorted(path.parent.name for path in MODELS.glob("*/embed.arkbin"))
+ENDS = 8
+CHOICES = {
+    "temperature": np.float32, "top_p": np.float32, "top_k": np.int32, "seed": np.int64
+}  # fmt: skip
+
+pytestmark = pytest.mark.gpu
+
+
+def test_there_are_models() -> None:
+    assert len(DECODERS) > 10
+    assert len(ENCODERS) > 5
+
+
+class Model:
+    """Programs of one model with their parameters bound, its arrays and cases."""
+
+    def __init__(self, name: str, load: Load) -> None:
+        folder = MODELS / name
+        with np.load(folder / "arrays.npz") as file:
+            self.arrays = {name: file[name] for name in file.files}
+        self.programs: dict[str, ark.Executable] = {}
+        for path in sorted(folder.glob("*.arkbin")):
+            executable = load(f"models/{name}/{path.stem}")
+            executable.bind(self.read("parameter", executable.parameters))
+            self.programs[path.stem] = executable
+        cases = folder / "cases.json"
+        self.cases: Any = json.loads(cases.read_text()) if cases.exists() else None
+
+    def read(self, prefix: str, buffers: Any) -> dict[str, Array]:
+        """The arrays that some buffers take."""
+        return {
+            b.name: np.frombuffer(self.arrays[f"{prefix}.{b.name}"], b.dtype.numpy).reshape(b.shape)
+            for b in buffers
+        }
+
+
+class Decoder:
+    """Both programs of a decoder on one set of states, as `ark.models` drives them."""
+
+    def __init__(self, model: Model) -> None:
+        self.prefill, self.decode = model.programs["prefill"], model.programs["decode"]
+        self.decode.share_states(self.prefill)
+        (ids,) = (buffer for buffer in self.prefill.inputs if buffer.name == "ids")
+        self.chunk = ids.shape[1]
+
+    def generate(
+        self, prompt: list[int], count: int, ends: list[int], choice: Mapping[str, Any]
+    ) -> list[int]:
+        common: dict[str, Any] = {"ends": np.array((ends + [-1] * ENDS)[:ENDS], np.int32)}
+        common |= {name: np.array(value, CHOICES[name]) for name, value in choice.items()}
+        begin = 0
+        while begin < len(prompt):
+            begin = max(0, min(begin, len(prompt) - self.chunk))
+            part = prompt[begin : begin + self.chunk]
+            row = np.zeros((1, self.chunk), np.int32)
+            row[0, : len(part)] = part
+            self.prefill.run(common, ids=row, begin=begin, last=len(part) - 1)
+            begin += self.chunk
+        if count > 1 and not self.decode.states["done"]:
+            self.decode.run(common, iterations=count - 1)
+        made = int(self.decode.states["position"]) - len(prompt)
+        tokens = np.array(self.decode.states["tokens"])
+        return tokens[0, len(prompt) - 1 : len(prompt) + made].tolist()
+
+
+@pytest.fixture
+def open_model(load: Load) -> Callable[[str], Model]:
+    """``open_model(name)``: a model, closed after the test."""
+    return lambda name: Model(name, load)
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_every_run(open_model: Callable[[str], Model], name: str) -> None:
+    """Of a prompt in chunks and of tokens after it: each from the states that the interpreter had
+    before, so that its bounds hold however many runs there were."""
+    model = open_model(name)
+    arrays = model.arrays
+    for number, which in enumerate(model.cases["steps"]):
+        executable = model.programs[which]
+        manifest = executable.bundle.manifest
+        executable.bind(model.read(f"{number}.state", manifest.states))
+        got = executable.run(model.read(f"{number}.input", executable.inputs))
+        expected, bound = (arrays[f"{number}.{kind}.logits"] for kind in ("output", "bound"))
+        assert_within(got["logits"], expected, bound, f"run {number}: logits")
+        if "temperature" not in {buffer.name for buffer in executable.inputs}:
+            assert got["token"].tolist() == got["logits"].argmax(-1).tolist()
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_generation(open_model: Callable[[str], Model], name: str) -> None:
+    """Token for token, in one launch after the prompt, which ends with a token that ends it; drawn
+    tokens too, whose noise is the same wherever they are drawn."""
+    model = open_model(name)
+    decoder = Decoder(model)
+    driver: Any = decoder.decode._runner.driver
+    for case in model.cases["generations"]:
+        before = driver.epoch
+        assert (
+            decoder.generate(**{k: v for k, v in case.items() if k != "tokens"}) == case["tokens"]
+        ), case
+        assert driver.epoch - before == len(case["tokens"]) - 1
+
+
+def test_some_continuations_end_early() -> None:
+    """Else nothing above would have seen a launch that ends."""
+    cases = [
+        case
+        for name in DECODERS
+        for case in json.loads((MODELS / name / "cases.json").read_text())["generations"]
+    ]
+    assert sum(len(case["tokens"]) < case["count"] for case in cases) > 10
+    assert sum(bool(case["choice"]) for case in cases) > 10
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_an_encoder(open_model: Callable[[str], Model], name: str) -> None:
+    """Prompts of unequal lengths, padded, with a hole in a mask and two sentences each."""
+    model = open_model(name)
+    executable = model.programs["embed"]
+    inputs = model.read("input", executable.inputs)
+    got = executable.run(inputs)["embedding"]
+    expected, bound = (model.arrays[f"{kind}.embedding"] for kind in ("output", "bound"))
+    assert_within(got, expected, bound, "embedding")
+    for _ in range(5):
+        assert executable.run(inputs)["embedding"].tobytes() == got.tobytes()
