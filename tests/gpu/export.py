@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from export_models import as_bytes, export_models, rounded_up
+from export_models import as_bytes, compact, export_models
 
 import ark_mlir as ark
 
@@ -52,8 +52,7 @@ def write(
     for name, array in inputs.items():
         arrays[f"input.{name}"] = as_bytes(array)
     for name, array in expected.outputs.items():
-        arrays[f"output.{name}"] = array
-        arrays[f"bound.{name}"] = rounded_up(expected.bounds[name])
+        arrays[f"output.{name}"], arrays[f"bound.{name}"] = compact(array, expected.bounds[name])
     np.savez_compressed(path.with_suffix(".npz"), **arrays)
     return executable
 

@@ -128,11 +128,20 @@ def as_bytes(array: Any) -> Any:
     return np.frombuffer(np.asarray(array).tobytes(), np.uint8)
 
 
-def rounded_up(bound: Any) -> Any:
-    """A bound in half the bytes."""
+def compact(value: Any, bound: Any) -> tuple[Any, Any]:
+    """Expected values and bounds in half the bytes and less: what rounding to fp32 takes from a
+    value goes to its bound, and of bounds eight bits are enough, rounded up."""
+    if value.dtype == np.float64:
+        with np.errstate(over="ignore", invalid="ignore"):
+            narrow = value.astype(np.float32)
+            moved = np.abs(narrow - value)
+        if not (np.isinf(narrow) & np.isfinite(value)).any():
+            value, bound = narrow, bound + np.where(np.isfinite(moved), moved, 0.0)
     with np.errstate(over="ignore"):
-        narrow = np.asarray(bound, np.float32)
-    return np.where(narrow < bound, np.nextafter(narrow, np.float32(np.inf)), narrow)
+        short = np.asarray(bound, np.float32)
+    short = np.asarray(np.where(short < bound, np.nextafter(short, np.float32(np.inf)), short))
+    words = (short.view(np.uint32).astype(np.uint64) + 0xFFFF) & 0xFFFF0000
+    return value, np.asarray(words.astype(np.uint32)).view(np.float32)
 
 
 def save_programs(model: Any, folder: Path, target: str) -> Arrays:
@@ -219,8 +228,10 @@ class Steps:
         for kind, some in (("input", inputs), ("state", states)):
             for n, array in some.items():
                 self.arrays[f"{number}.{kind}.{n}"] = as_bytes(array)
-        self.arrays[f"{number}.output.logits"] = logits
-        self.arrays[f"{number}.bound.logits"] = rounded_up(bound)
+        (
+            self.arrays[f"{number}.output.logits"],
+            self.arrays[f"{number}.bound.logits"],
+        ) = compact(logits, bound)
         self.names.append(name)
         # The next run begins with what can be stored.
         self._states = {
@@ -258,7 +269,7 @@ def export_encoder(
         bound = np.where(inputs["mask"][..., None], bound, np.inf)
     assert bound[np.isfinite(bound)].max() < 0.1 * np.abs(value).max()
     arrays |= {f"input.{name}": as_bytes(array) for name, array in inputs.items()}
-    arrays |= {"output.embedding": value, "bound.embedding": rounded_up(bound)}
+    arrays["output.embedding"], arrays["bound.embedding"] = compact(value, bound)
     np.savez_compressed(folder / "arrays.npz", **arrays)
 
 
