@@ -184,6 +184,16 @@ static bool cutRow(ParameterStream &stream) {
   return false;
 }
 
+/// Whether the loop of vCTAs only reads a row: all products are computed before
+/// it, where what an iteration makes is not there yet.
+static bool isOnlyRead(Value row, scf::ForOp vctas) {
+  return llvm::all_of(row.getUses(), [&](OpOperand &use) {
+    Operation *user = use.getOwner();
+    auto op = dyn_cast<linalg::LinalgOp>(user);
+    return !vctas->isProperAncestor(user) || (op && op.isDpsInput(&use));
+  });
+}
+
 static bool isFloat(Type type) {
   return type.isBF16() || type.isF16() || type.isF32();
 }
@@ -198,7 +208,8 @@ static std::optional<ParameterStream> match(linalg::GenericOp op,
   auto row = cast<MemRefType>(stream.row.getType());
   auto tile = op.getInputs()[1].getDefiningOp<memref::SubViewOp>();
   if (!tile || !vctas.isDefinedOutsideOfLoop(stream.row) ||
-      !row.getLayout().isIdentity() || !row.hasStaticShape() ||
+      !isOnlyRead(stream.row, vctas) || !row.getLayout().isIdentity() ||
+      !row.hasStaticShape() ||
       !(stream.row.getDefiningOp<memref::AllocaOp>() ||
         isAlignedArgument(stream.row)))
     return std::nullopt;

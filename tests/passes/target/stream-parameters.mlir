@@ -115,3 +115,24 @@ ark.program @batch(%x: tensor<3x512xbf16> {ark.kind = #ark.kind<input>, ark.name
   %0 = ark.matmul %x, %w {transpose_other} : (tensor<3x512xbf16>, tensor<64x512xbf16>) -> tensor<3x64xbf16>
   ark.return %0 : tensor<3x64xbf16>
 }
+
+// -----
+
+// An index that is checked is read in the loop, and so the row is made there:
+// products before the loop would read what is no row yet.
+// CHECK-LABEL: ark.kernel @picked
+// CHECK-NOT: ark_stream_run
+// CHECK-LABEL: func.func private @body_gather_rmsnorm_matmul(
+// CHECK: scf.for
+// CHECK: call @ark_report_index
+// CHECK: math.rsqrt
+// CHECK: "reduction"
+ark.program @picked(%x: tensor<1x16x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %i: tensor<i32> {ark.kind = #ark.kind<input>, ark.name = "i"},
+    %g: tensor<512xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "g"},
+    %w: tensor<64x512xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x64xbf16> {ark.name = "y"}) {
+  %0 = ark.gather %x, %i axis = 1 : (tensor<1x16x512xbf16>, tensor<i32>) -> tensor<1x512xbf16>
+  %1 = ark.rmsnorm %0 weight %g eps = 1.0e-5 : (tensor<1x512xbf16>, tensor<512xbf16>) -> tensor<1x512xbf16>
+  %2 = ark.matmul %1, %w {transpose_other} : (tensor<1x512xbf16>, tensor<64x512xbf16>) -> tensor<1x64xbf16>
+  ark.return %2 : tensor<1x64xbf16>
+}
