@@ -124,6 +124,47 @@ struct TransposeOfUnits : OpRewritePattern<TransposeOp> {
   }
 };
 
+/// Whether a view has the rows of its source as they are, in whatever order.
+static bool keepsRows(ViewOpInterface view) {
+  RankedTensorType type = getTensorType(view->getResult(0)),
+                   source = getTensorType(view.getViewSource());
+  if (auto transpose = dyn_cast<TransposeOp>(view.getOperation()))
+    return transpose.getPermutation().back() == source.getRank() - 1;
+  return isa<ReshapeOp>(view) && type.getRank() > 0 &&
+         type.getShape().back() == source.getShape().back();
+}
+
+/// A norm of rows that views name, the heads of a projection say, comes after
+/// the views behind it: what reads it then names elements as it does, and the
+/// two can become one task. Where it reads what an op makes, that op may become
+/// its prologue, and the views stay.
+template <typename NormOp>
+struct NormAfterViews : OpRewritePattern<NormOp> {
+  using OpRewritePattern<NormOp>::OpRewritePattern;
+  LogicalResult matchAndRewrite(NormOp op,
+                                PatternRewriter &rewriter) const override {
+    auto plan =
+        op->template getAttrOfType<DictionaryAttr>(ArkDialect::kPlanAttr.str());
+    Value source = op->getOperand(0);
+    if (!op->hasOneUse() || !source.getDefiningOp<ViewOpInterface>() ||
+        (plan && plan.contains("tile")))
+      return failure();
+    auto view = dyn_cast<ViewOpInterface>(*op->user_begin());
+    if (!view || !keepsRows(view))
+      return failure();
+    // The norm stays where it is: it may read a state that is updated behind.
+    Operation *before = rewriter.clone(*view.getOperation());
+    before->setOperand(0, source);
+    rewriter.modifyOpInPlace(op, [&] {
+      op->setOperand(0, before->getResult(0));
+      op->getResult(0).setType(
+          cast<RankedTensorType>(view->getResult(0).getType()));
+    });
+    rewriter.replaceOp(view, op->getResult(0));
+    return success();
+  }
+};
+
 /// An identity without dependences is nothing; nested ones are one.
 struct SimplifyIdentity : OpRewritePattern<IdentityOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -482,9 +523,10 @@ struct NormalizeGraphPass
     RewritePatternSet set(context);
     set.add<BitcastOfSplat, BroadcastAfterUnary, BroadcastIntoElementwise,
             BroadcastIntoMask, BroadcastIntoMatmul, BroadcastOfBroadcast,
-            EmptyOperand, EmptyResult, EmptyUpdate, SimplifyConcat,
-            SimplifyIdentity, SliceOfSlice, TransposeIntoMatmul,
-            TransposeOfUnits, ViewOfSplat>(context);
+            EmptyOperand, EmptyResult, EmptyUpdate, NormAfterViews<LayernormOp>,
+            NormAfterViews<RmsnormOp>, SimplifyConcat, SimplifyIdentity,
+            SliceOfSlice, TransposeIntoMatmul, TransposeOfUnits, ViewOfSplat>(
+        context);
     patterns = std::move(set);
     return success();
   }

@@ -45,8 +45,8 @@ static Value getTiledOperand(GroupOp group) {
   Operation *anchor = getTileAnchor(group);
   if (auto update = dyn_cast_or_null<UpdateOp>(anchor))
     return update.getValue();
-  if (auto rope = dyn_cast_or_null<RopeOp>(anchor))
-    return rope->getOperand(0);
+  if (isa_and_nonnull<LayernormOp, RmsnormOp, RopeOp>(anchor))
+    return anchor->getOperand(0);
   return {};
 }
 

@@ -57,7 +57,8 @@ static bool readsWhatIsUpdatedBy(TaskOp writer, Operation *reader) {
 // What one task needs of another
 //===----------------------------------------------------------------------===//
 
-/// Whether every vCTA of `second` reads of `first` just what its partner makes.
+/// Whether every vCTA of `second` reads of `first` what its partner makes, or
+/// parts of it: the halves of a row, say.
 static bool readsOwnParts(TaskOp first, TaskOp second, MergeKind kind) {
   for (auto [index, input] : llvm::enumerate(second.getInputs())) {
     if (getProducer(input) != first)
@@ -68,12 +69,8 @@ static bool readsOwnParts(TaskOp first, TaskOp second, MergeKind kind) {
       return false;
     unsigned out = result.getResultNumber();
     unsigned operand = first.getInputs().size() + out;
-    if (second.getInputTiles()[index].getType() !=
-        first.getOutTiles()[out].getType())
-      return false;
     // vCTAs that update one state may name the same part of it.
-    if (second.getRegion(index) !=
-            getMergedRegion(first, operand, second, kind) ||
+    if (!getPlaceInPart(first, out, second, index, kind) ||
         !isDisjoint(first.getRegion(operand), first.getGrid()))
       return false;
   }

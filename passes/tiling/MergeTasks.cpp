@@ -30,15 +30,19 @@ public:
 private:
   RegionAttr getRegion(TaskOp task, unsigned operand);
   bool isKept(unsigned out);
+  void collectPlaces();
   void collectOperands();
   TaskOp createTask();
   Value createTemporary(unsigned out);
+  Value getPart(Value made, unsigned input);
   SmallVector<Value> inlineBody(TaskOp from, ValueRange arguments);
   void inlineBodies();
   void replaceResults();
 
   RewriterBase &rewriter;
   TaskOp first, second, merged;
+  /// Of the inputs of `second` that `first` makes, in what it makes.
+  llvm::SmallDenseMap<unsigned, SmallVector<int64_t>> places;
   MergeKind kind;
   llvm::SetVector<Part> inputs;
   SmallVector<Part> outs;
@@ -79,6 +83,34 @@ RegionAttr ark::getMergedRegion(TaskOp first, unsigned operand, TaskOp second,
       region.getSizes());
 }
 
+std::optional<SmallVector<int64_t>>
+ark::getPlaceInPart(TaskOp first, unsigned out, TaskOp second, unsigned input,
+                    MergeKind kind) {
+  RegionAttr part =
+      getMergedRegion(first, first.getInputs().size() + out, second, kind);
+  RegionAttr region = second.getRegion(input);
+  auto made = cast<RankedTensorType>(first.getOutTiles()[out].getType());
+  auto read = cast<RankedTensorType>(second.getInputTiles()[input].getType());
+  SmallVector<int64_t> place;
+  for (int64_t dim = 0; dim < made.getRank(); ++dim) {
+    AffineExpr distance = simplifyAffineExpr(
+        region.getOffsets().getResult(dim) - part.getOffsets().getResult(dim),
+        second.getGrid().size(), /*numSymbols=*/0);
+    auto begin = dyn_cast<AffineConstantExpr>(distance);
+    if (!begin || begin.getValue() < 0)
+      return std::nullopt;
+    // What is clipped is clipped alike.
+    int64_t end = begin.getValue() + region.getSizes()[dim];
+    bool isWhole = begin.getValue() == 0 && end == part.getSizes()[dim];
+    bool isStatic = !made.isDynamicDim(dim) && !read.isDynamicDim(dim);
+    if (isStatic ? end > made.getDimSize(dim)
+                 : !isWhole || made.getDimSize(dim) != read.getDimSize(dim))
+      return std::nullopt;
+    place.push_back(begin.getValue());
+  }
+  return place;
+}
+
 /// A region in terms of the grid of the merged task, which is that of `second`.
 RegionAttr TaskMerger::getRegion(TaskOp task, unsigned operand) {
   return task == second ? task.getRegion(operand)
@@ -91,6 +123,13 @@ bool TaskMerger::isKept(unsigned out) {
   return first.isUpdated(out) ||
          llvm::any_of(first->getResult(out).getUsers(),
                       [&](Operation *user) { return user != second; });
+}
+
+void TaskMerger::collectPlaces() {
+  for (auto [index, input] : llvm::enumerate(second.getInputs()))
+    if (input.getDefiningOp() == first)
+      places[index] = *getPlaceInPart(
+          first, cast<OpResult>(input).getResultNumber(), second, index, kind);
 }
 
 void TaskMerger::collectOperands() {
@@ -194,6 +233,23 @@ Value TaskMerger::createTemporary(unsigned out) {
   return tensor::EmptyOp::create(rewriter, loc, tile, extents);
 }
 
+/// What `second` reads as an input, of what `first` made.
+Value TaskMerger::getPart(Value made, unsigned input) {
+  auto part = cast<RankedTensorType>(second.getInputTiles()[input].getType());
+  if (made.getType() == part)
+    return made;
+  Location loc = second.getLoc();
+  SmallVector<OpFoldResult> sizes = getAsIndexOpFoldResult(
+      rewriter.getContext(), part.getShape());
+  for (int64_t dim = 0; dim < part.getRank(); ++dim)
+    if (part.isDynamicDim(dim))
+      sizes[dim] = tensor::getMixedSize(rewriter, loc, made, dim);
+  return tensor::ExtractSliceOp::create(
+      rewriter, loc, part, made,
+      getAsIndexOpFoldResult(rewriter.getContext(), places[input]), sizes,
+      SmallVector<OpFoldResult>(part.getRank(), rewriter.getIndexAttr(1)));
+}
+
 /// Moves a body to the end of the merged one; returns what it yielded.
 SmallVector<Value> TaskMerger::inlineBody(TaskOp from, ValueRange arguments) {
   Block &body = merged.getBody().front();
@@ -235,9 +291,10 @@ void TaskMerger::inlineBodies() {
   arguments.assign(merged.getGridIndices().begin(),
                    merged.getGridIndices().end());
   for (auto [index, input] : llvm::enumerate(second.getInputs()))
-    arguments.push_back(input.getDefiningOp() == first
-                            ? made[cast<OpResult>(input).getResultNumber()]
-                            : getInput(input, getRegion(second, index)));
+    arguments.push_back(
+        input.getDefiningOp() == first
+            ? getPart(made[cast<OpResult>(input).getResultNumber()], index)
+            : getInput(input, getRegion(second, index)));
   for (unsigned out = 0; out < second.getOuts().size(); ++out)
     arguments.push_back(merged.getOutTiles()[nextOut++]);
   SmallVector<Value> results;
@@ -264,6 +321,7 @@ void TaskMerger::replaceResults() {
 
 TaskOp TaskMerger::run() {
   rewriter.setInsertionPoint(second);
+  collectPlaces();
   collectOperands();
   merged = createTask();
   inlineBodies();

@@ -23,6 +23,14 @@ bool isRepeatable(TaskOp first, TaskOp second);
 RegionAttr getMergedRegion(TaskOp first, unsigned operand, TaskOp second,
                            MergeKind kind);
 
+/// Where a tile of `second` begins in what its partner among the vCTAs of
+/// `first` makes of `out`, one number for every dimension; nothing where that
+/// is not the same for all vCTAs, or the tile does not lie in it.
+std::optional<SmallVector<int64_t>> getPlaceInPart(TaskOp first, unsigned out,
+                                                   TaskOp second,
+                                                   unsigned input,
+                                                   MergeKind kind);
+
 /// Replaces two tasks by one at the place of `second`, whose vCTAs do the work
 /// of `first` and then that of `second`. What `second` reads of `first` stays
 /// inside; results of `first` that others read remain results.
