@@ -334,13 +334,18 @@ bool AttentionOps::add(linalg::LinalgOp op) {
 // All of them
 //===----------------------------------------------------------------------===//
 
-/// Whether all that touch a buffer, through views too, are among `ops`.
+/// Whether all that touch a buffer, through views too, are among `ops`, or come
+/// before them: what is left to `ops` is written by them first.
 static bool isPrivate(Value buffer, ArrayRef<linalg::LinalgOp> ops) {
   return llvm::all_of(buffer.getUsers(), [&](Operation *user) {
     if (isa<ViewLikeOpInterface>(user))
       return isPrivate(user->getResult(0), ops);
     auto op = dyn_cast<linalg::LinalgOp>(user);
-    return op && llvm::is_contained(ops, op);
+    if (op && llvm::is_contained(ops, op))
+      return true;
+    Block *block = ops.front()->getBlock();
+    Operation *before = block->findAncestorOpInBlock(*user);
+    return before && before->isBeforeInBlock(ops.front());
   });
 }
 

@@ -6,6 +6,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/PatternMatch.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace mlir::ark;
@@ -20,6 +21,46 @@ static OpOperand *getDestination(Value value) {
   return nullptr;
 }
 
+/// The use of `empty` by the slice that what `insertion` inserts into it is
+/// computed in; null without one.
+static OpOperand *getSliceOfDestination(tensor::InsertSliceOp insertion,
+                                        Value empty) {
+  Value place = insertion.getSource();
+  while (OpOperand *destination = getDestination(place))
+    place = destination->get();
+  auto slice = place.getDefiningOp<tensor::ExtractSliceOp>();
+  return slice && slice->hasOneUse() && slice.getSource() == empty &&
+                 slice.getMixedOffsets() == insertion.getMixedOffsets() &&
+                 slice.getMixedSizes() == insertion.getMixedSizes() &&
+                 slice.getMixedStrides() == insertion.getMixedStrides()
+             ? &slice.getSourceMutable()
+             : nullptr;
+}
+
+/// The uses of an init that want memory of their own, each with those that want
+/// the same: a part that is computed in its place.
+static SmallVector<SmallVector<OpOperand *, 2>> getUsers(Operation *init) {
+  llvm::SetVector<OpOperand *> uses;
+  SmallVector<SmallVector<OpOperand *, 2>> users;
+  for (OpOperand &use : init->getUses())
+    uses.insert(&use);
+  llvm::SmallPtrSet<OpOperand *, 4> slices;
+  for (OpOperand *use : uses) {
+    auto insertion = dyn_cast<tensor::InsertSliceOp>(use->getOwner());
+    if (!insertion || use != &insertion.getDestMutable())
+      continue;
+    if (OpOperand *slice =
+            getSliceOfDestination(insertion, init->getResult(0))) {
+      users.push_back({use, slice});
+      slices.insert({use, slice});
+    }
+  }
+  for (OpOperand *use : uses)
+    if (!slices.contains(use))
+      users.push_back({use});
+  return users;
+}
+
 /// Accumulators that start equal share a fill, and tensors without values an
 /// op, after CSE. Each needs memory of its own, and comes right before its use:
 /// the memory that is found for it may be part of what is only there by then.
@@ -30,11 +71,17 @@ void ark::unshareInits(RewriterBase &rewriter, Block &body) {
     if (isa<tensor::EmptyOp, linalg::FillOp>(op) && !op.use_empty())
       inits.push_back(&op);
   for (Operation *op : inits) {
-    SmallVector<OpOperand *> uses;
-    for (OpOperand &use : op->getUses())
-      uses.push_back(&use);
-    for (OpOperand *use : llvm::drop_begin(uses)) {
-      rewriter.setInsertionPoint(body.findAncestorOpInBlock(*use->getOwner()));
+    auto getFirst = [&](ArrayRef<OpOperand *> uses) {
+      SmallVector<Operation *> owners;
+      for (OpOperand *use : uses)
+        owners.push_back(body.findAncestorOpInBlock(*use->getOwner()));
+      return *llvm::min_element(owners, [](Operation *a, Operation *b) {
+        return a->isBeforeInBlock(b);
+      });
+    };
+    SmallVector<SmallVector<OpOperand *, 2>> users = getUsers(op);
+    for (ArrayRef<OpOperand *> uses : llvm::drop_begin(users)) {
+      rewriter.setInsertionPoint(getFirst(uses));
       IRMapping mapping;
       // Its uses have been split already.
       if (auto fill = dyn_cast<linalg::FillOp>(op))
@@ -42,11 +89,11 @@ void ark::unshareInits(RewriterBase &rewriter, Block &body) {
                 fill.getOutputs().front().getDefiningOp<tensor::EmptyOp>())
           rewriter.clone(*empty, mapping);
       Operation *clone = rewriter.clone(*op, mapping);
-      rewriter.modifyOpInPlace(use->getOwner(),
-                               [&] { use->set(clone->getResult(0)); });
+      for (OpOperand *use : uses)
+        rewriter.modifyOpInPlace(use->getOwner(),
+                                 [&] { use->set(clone->getResult(0)); });
     }
-    rewriter.moveOpBefore(
-        op, body.findAncestorOpInBlock(*uses.front()->getOwner()));
+    rewriter.moveOpBefore(op, getFirst(users.front()));
   }
 }
 
