@@ -9,6 +9,47 @@
 
 include "mlir/Pass/PassBase.td"
 
+def WarpChainsPass : Pass<"ark-warp-chains", "::mlir::ModuleOp"> {
+  let summary = "Have a warp do what follows each other on a row";
+  let description = [{
+    A norm before something else, such as those of query and key heads before their rotation and
+    attention, is several loops with a barrier between each two of them. Where ops of a vCTA
+    that follow each other need nothing but their own row, and something is reduced, a warp does all
+    of them for a row: lane `i` has the columns `i`, `i + 32`, ..., all loads come first, and values
+    stay in registers until others read them. A value is computed once more where other columns of
+    its row want it.
+
+    Ops stay where they are more rows than warps, rows longer than 256, or all that a vCTA does.
+
+    ```mlir
+    linalg.generic ... ins(%x : memref<2x128xbf16, ...>) outs(%sum : memref<2xf32>)
+    linalg.generic ... outs(%sum : memref<2xf32>)
+    linalg.generic ... ins(%x, %sum, %g : ...) outs(%norm : memref<2x128xbf16>)
+    linalg.generic ... ins(%left_of_norm, %right_of_norm, %cos, %sin : ...) outs(%left : memref<2x64xbf16, ...>)
+    linalg.generic ... ins(%right_of_norm, %left_of_norm, %cos, %sin : ...) outs(%right : memref<2x64xbf16, ...>)
+    // =>
+    scf.forall (%thread) in (512) {
+      ... memref.load %x ... memref.load %g ... gpu.shuffle xor ... math.rsqrt ...
+      memref.store ..., %left[%row, %lane] ... memref.store ..., %right[%row, %lane]
+    } {mapping = [#gpu.thread<linear_dim_0>]}
+    ```
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", /*default=*/"512",
+           "Threads of a CTA">,
+  ];
+  let statistics = [
+    Statistic<"numRows", "rows", "Rows that warps make">,
+  ];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect",
+    "::mlir::gpu::GPUDialect",
+    "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect",
+  ];
+}
+
 def FlashAttentionPass : Pass<"ark-flash-attention", "::mlir::ModuleOp"> {
   let summary = "Compute attention of few rows in one pass over the keys";
   let description = [{
