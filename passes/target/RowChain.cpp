@@ -404,10 +404,15 @@ std::vector<RowChain> RowChainFinder::getChains() const {
     for (unsigned number = 0; number < ops.size(); ++number)
       if (classes.isEquivalent(leader, number))
         members.push_back(number);
-    auto reduces = [&](unsigned number) {
-      return ops[number].reduction.has_value();
+    // A sum that nothing on its row wants is no more than a sum.
+    auto usesNumber = [&](unsigned number) {
+      return !ops[number].makesNumber() &&
+             llvm::any_of(ops[number].operands, [&](const auto &operand) {
+               return operand && operand->source == ChainOperand::Earlier &&
+                      ops[operand->earlier].makesNumber();
+             });
     };
-    if (members.front() == leader && llvm::any_of(members, reduces))
+    if (members.front() == leader && llvm::any_of(members, usesNumber))
       chains.push_back(getChain(members));
   }
   return chains;

@@ -61,8 +61,8 @@ private:
   SmallVector<linalg::LinalgOp> fills;
 };
 
-/// The chains of a block in which something is reduced, and which do not make
-/// up all of it.
+/// The chains of a block in which something is reduced and wanted again on the
+/// row, and which do not make up all of it.
 std::vector<RowChain> findRowChains(Block &block);
 
 } // namespace mlir::ark

@@ -54,7 +54,8 @@ private:
   Operation *endOfLoads;
   llvm::DenseMap<Part, Value> values;
   llvm::DenseMap<std::pair<int64_t, int64_t>, Value> columns;
-  llvm::DenseMap<std::pair<Value, std::pair<Attribute, int64_t>>, Value> loaded;
+  /// By buffer, map, and which column the lanes have.
+  llvm::DenseMap<std::tuple<Value, Attribute, int64_t, int64_t>, Value> loaded;
 };
 } // namespace
 
@@ -71,9 +72,14 @@ RowWarpBuilder::RowWarpBuilder(ImplicitLocOpBuilder &builder,
   endOfLoads = index(0).getDefiningOp();
 }
 
+/// The last column of a row where some lanes have none from `begin` on.
+static int64_t getLast(int64_t begin, int64_t count) {
+  return begin + kWarpSize > count ? count - 1 : -1;
+}
+
 /// Column `begin` of this lane; the last one of all where there is none.
 Value RowWarpBuilder::getColumn(int64_t begin, int64_t count) {
-  int64_t last = begin + kWarpSize > count ? count - 1 : -1;
+  int64_t last = getLast(begin, count);
   Value &column = columns[{begin, last}];
   if (!column) {
     column = arith::AddIOp::create(builder, lane, index(begin));
@@ -86,8 +92,9 @@ Value RowWarpBuilder::getColumn(int64_t begin, int64_t count) {
 /// An element of memory, once for all that want it.
 Value RowWarpBuilder::load(const ChainOperand &operand, const ChainOp &op,
                            int64_t begin) {
-  Value &value = loaded[{operand.value,
-                         {AffineMapAttr::get(operand.map), begin}}];
+  int64_t last = op.columns ? getLast(begin, *op.columns) : -1;
+  Value &value = loaded[std::make_tuple(
+      operand.value, Attribute(AffineMapAttr::get(operand.map)), begin, last)];
   if (value)
     return value;
   OpBuilder::InsertionGuard guard(builder);

@@ -487,3 +487,69 @@ ark.program @noopsKeepWhatIsMade(
   %3 = ark.neg %x : (tensor<4xf32>) -> tensor<4xf32>
   ark.return %3 : tensor<4xf32>
 }
+
+// -----
+
+//===----------------------------------------------------------------------===//
+// Views of what a norm makes
+//===----------------------------------------------------------------------===//
+
+// Heads of a projection: what reads the norm's rows names them as it does.
+// CHECK-LABEL: ark.program @viewsComeBeforeANorm
+ark.program @viewsComeBeforeANorm(
+    %x: tensor<6x64xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %g: tensor<16xf32> {ark.kind = #ark.kind<parameter>, ark.name = "g"})
+    -> (tensor<2x4x3x16xf32> {ark.name = "y"}) {
+  // CHECK: %[[HEADS:.+]] = ark.reshape %arg0 shape = [2, 3, 4, 16]
+  // CHECK: %[[ROWS:.+]] = ark.transpose %[[HEADS]] perm = [0, 2, 1, 3]
+  // CHECK: %[[NORM:.+]] = ark.rmsnorm %[[ROWS]] weight %arg1
+  // CHECK-NEXT: ark.return %[[NORM]]
+  %0 = ark.reshape %x shape = [2, 3, 4, 16] : (tensor<6x64xf32>) -> tensor<2x3x4x16xf32>
+  %1 = ark.rmsnorm %0 weight %g eps = 1.0e-6 : (tensor<2x3x4x16xf32>, tensor<16xf32>) -> tensor<2x3x4x16xf32>
+  %2 = ark.transpose %1 perm = [0, 2, 1, 3] : (tensor<2x3x4x16xf32>) -> tensor<2x4x3x16xf32>
+  ark.return %2 : tensor<2x4x3x16xf32>
+}
+
+// -----
+
+// Other rows, and what would have no prologue any more.
+// CHECK-LABEL: ark.program @viewsThatStay
+ark.program @viewsThatStay(
+    %x: tensor<6x64xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<2x3x16x4xf32> {ark.name = "y"}, tensor<24x16xf32> {ark.name = "z"}, tensor<64x6xf32> {ark.name = "w"}) {
+  // CHECK: ark.layernorm
+  // CHECK-NEXT: ark.transpose {{.*}} perm = [0, 1, 3, 2]
+  // CHECK: ark.layernorm
+  // CHECK: ark.reshape {{.*}} shape = [24, 16]
+  // CHECK: ark.exp
+  // CHECK-NEXT: ark.rmsnorm
+  // CHECK-NEXT: ark.transpose
+  %0 = ark.reshape %x shape = [2, 3, 4, 16] : (tensor<6x64xf32>) -> tensor<2x3x4x16xf32>
+  %1 = ark.layernorm %0 eps = 1.0e-6 : (tensor<2x3x4x16xf32>) -> tensor<2x3x4x16xf32>
+  %2 = ark.transpose %1 perm = [0, 1, 3, 2] : (tensor<2x3x4x16xf32>) -> tensor<2x3x16x4xf32>
+  %3 = ark.reshape %x shape = [12, 32] : (tensor<6x64xf32>) -> tensor<12x32xf32>
+  %4 = ark.layernorm %3 eps = 1.0e-6 : (tensor<12x32xf32>) -> tensor<12x32xf32>
+  %5 = ark.reshape %4 shape = [24, 16] : (tensor<12x32xf32>) -> tensor<24x16xf32>
+  %6 = ark.exp %x : (tensor<6x64xf32>) -> tensor<6x64xf32>
+  %7 = ark.rmsnorm %6 eps = 1.0e-6 : (tensor<6x64xf32>) -> tensor<6x64xf32>
+  %8 = ark.transpose %7 perm = [1, 0] : (tensor<6x64xf32>) -> tensor<64x6xf32>
+  ark.return %2, %5, %8 : tensor<2x3x16x4xf32>, tensor<24x16xf32>, tensor<64x6xf32>
+}
+
+// -----
+
+// The norm reads the state before it is updated, and stays there.
+// CHECK-LABEL: ark.program @normOfAStateBeforeItsUpdate
+ark.program @normOfAStateBeforeItsUpdate(
+    %x: tensor<4x16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %s: tensor<4x16xf32> {ark.kind = #ark.kind<state>, ark.name = "s"})
+    -> (tensor<2x2x16xf32> {ark.name = "y"}) {
+  // CHECK: ark.rmsnorm
+  // CHECK: ark.update
+  // CHECK-NEXT: ark.return
+  %0 = ark.reshape %s shape = [4, 1, 16] : (tensor<4x16xf32>) -> tensor<4x1x16xf32>
+  %1 = ark.rmsnorm %0 eps = 1.0e-6 : (tensor<4x1x16xf32>) -> tensor<4x1x16xf32>
+  %2 = ark.update %x into %s [0, 0] : (tensor<4x16xf32>, tensor<4x16xf32>) -> tensor<4x16xf32>
+  %3 = ark.reshape %1 shape = [2, 2, 16] : (tensor<4x1x16xf32>) -> tensor<2x2x16xf32>
+  ark.return %3 : tensor<2x2x16xf32>
+}

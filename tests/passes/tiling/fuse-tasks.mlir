@@ -43,6 +43,73 @@ ark.program @partners(%x: tensor<16xf32> {ark.kind = #ark.kind<input>, ark.name 
   ark.return %1 : tensor<16xf32>
 }
 
+// What a rotation reads of a norm are halves of the rows that its partner makes.
+// CHECK-LABEL: ark.program @halvesOfPartners
+// CHECK: ark.task "norm+rope" grid [2]
+// CHECK: %[[OWN:.*]] = tensor.empty() : tensor<1x8xf32>
+// CHECK: %[[NORM:.*]] = linalg.negf {{.*}} outs(%[[OWN]]
+// CHECK: %[[LEFT:.*]] = tensor.extract_slice %[[NORM]][0, 0] [1, 4] [1, 1]
+// CHECK: %[[RIGHT:.*]] = tensor.extract_slice %[[NORM]][0, 4] [1, 4] [1, 1]
+// CHECK: linalg.mul ins(%[[LEFT]], %[[RIGHT]]
+// CHECK-NOT: ark.task
+ark.program @halvesOfPartners(%x: tensor<2x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<2x4xf32> {ark.name = "y0"}) {
+  %e0 = tensor.empty() : tensor<2x8xf32>
+  %0 = ark.task "norm" grid [2]
+      ins(%x[#ark.region<(d0) -> (d0, 0), [1, 8]>] : tensor<2x8xf32>)
+      outs(%e0[#ark.region<(d0) -> (d0, 0), [1, 8]>] : tensor<2x8xf32>)
+      attributes {ops = ["rmsnorm"]} {
+  ^bb0(%i: index, %a: tensor<1x8xf32>, %o: tensor<1x8xf32>):
+    %r = linalg.negf ins(%a : tensor<1x8xf32>) outs(%o : tensor<1x8xf32>) -> tensor<1x8xf32>
+    ark.yield %r : tensor<1x8xf32>
+  } : tensor<2x8xf32>
+  %e1 = tensor.empty() : tensor<2x4xf32>
+  %1 = ark.task "rope" grid [2]
+      ins(%0[#ark.region<(d0) -> (d0, 0), [1, 4]>] : tensor<2x8xf32>,
+          %0[#ark.region<(d0) -> (d0, 4), [1, 4]>] : tensor<2x8xf32>)
+      outs(%e1[#ark.region<(d0) -> (d0, 0), [1, 4]>] : tensor<2x4xf32>)
+      attributes {ops = ["rope"]} {
+  ^bb0(%i: index, %a: tensor<1x4xf32>, %b: tensor<1x4xf32>, %o: tensor<1x4xf32>):
+    %r = linalg.mul ins(%a, %b : tensor<1x4xf32>, tensor<1x4xf32>) outs(%o : tensor<1x4xf32>) -> tensor<1x4xf32>
+    ark.yield %r : tensor<1x4xf32>
+  } : tensor<2x4xf32>
+  ark.return %1 : tensor<2x4xf32>
+}
+
+// What is computed in a part of its destination has the memory of that.
+// CHECK-LABEL: ark.program @partOfADestination
+// CHECK: ark.task "norm+rope" grid [2]
+// CHECK: %[[OWN:.*]] = tensor.empty() : tensor<1x8xf32>
+// CHECK: %[[PLACE:.*]] = tensor.extract_slice %[[OWN]][0, 0] [1, 8] [1, 1] : tensor<1x8xf32> to tensor<8xf32>
+// CHECK: %[[NORM:.*]] = linalg.negf {{.*}} outs(%[[PLACE]]
+// CHECK-NOT: tensor.empty
+// CHECK: tensor.insert_slice %[[NORM]] into %[[OWN]]
+ark.program @partOfADestination(%x: tensor<2x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<2x8xf32> {ark.name = "y0"}) {
+  %e0 = tensor.empty() : tensor<2x8xf32>
+  %0 = ark.task "norm" grid [2]
+      ins(%x[#ark.region<(d0) -> (d0, 0), [1, 8]>] : tensor<2x8xf32>)
+      outs(%e0[#ark.region<(d0) -> (d0, 0), [1, 8]>] : tensor<2x8xf32>)
+      attributes {ops = ["rmsnorm"]} {
+  ^bb0(%i: index, %a: tensor<1x8xf32>, %o: tensor<1x8xf32>):
+    %s = tensor.extract_slice %a[0, 0] [1, 8] [1, 1] : tensor<1x8xf32> to tensor<8xf32>
+    %p = tensor.extract_slice %o[0, 0] [1, 8] [1, 1] : tensor<1x8xf32> to tensor<8xf32>
+    %r = linalg.negf ins(%s : tensor<8xf32>) outs(%p : tensor<8xf32>) -> tensor<8xf32>
+    %w = tensor.insert_slice %r into %o[0, 0] [1, 8] [1, 1] : tensor<8xf32> into tensor<1x8xf32>
+    ark.yield %w : tensor<1x8xf32>
+  } : tensor<2x8xf32>
+  %e1 = tensor.empty() : tensor<2x8xf32>
+  %1 = ark.task "rope" grid [2]
+      ins(%0[#ark.region<(d0) -> (d0, 0), [1, 8]>] : tensor<2x8xf32>)
+      outs(%e1[#ark.region<(d0) -> (d0, 0), [1, 8]>] : tensor<2x8xf32>)
+      attributes {ops = ["rope"]} {
+  ^bb0(%i: index, %a: tensor<1x8xf32>, %o: tensor<1x8xf32>):
+    %r = linalg.exp ins(%a : tensor<1x8xf32>) outs(%o : tensor<1x8xf32>) -> tensor<1x8xf32>
+    ark.yield %r : tensor<1x8xf32>
+  } : tensor<2x8xf32>
+  ark.return %1 : tensor<2x8xf32>
+}
+
 // The last tile has five elements only.
 // CHECK-LABEL: ark.program @clippedPartners
 // CHECK: ark.task "gate+up" grid [2]
@@ -297,6 +364,33 @@ ark.program @partsOfOthers(%x: tensor<16xf32> {ark.kind = #ark.kind<input>, ark.
     ark.yield %r : tensor<8xf32>
   } : tensor<16xf32>
   ark.return %1 : tensor<16xf32>
+}
+
+// A part in another place for every vCTA: its partner makes more, and where is not known when compiling.
+// CHECK-LABEL: ark.program @movingParts
+// CHECK: ark.task "norm"
+// CHECK: ark.task "rope"
+ark.program @movingParts(%x: tensor<2x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<2x4xf32> {ark.name = "y0"}) {
+  %e0 = tensor.empty() : tensor<2x8xf32>
+  %0 = ark.task "norm" grid [2]
+      ins(%x[#ark.region<(d0) -> (d0, 0), [1, 8]>] : tensor<2x8xf32>)
+      outs(%e0[#ark.region<(d0) -> (d0, 0), [1, 8]>] : tensor<2x8xf32>)
+      attributes {ops = ["rmsnorm"]} {
+  ^bb0(%i: index, %a: tensor<1x8xf32>, %o: tensor<1x8xf32>):
+    %r = linalg.negf ins(%a : tensor<1x8xf32>) outs(%o : tensor<1x8xf32>) -> tensor<1x8xf32>
+    ark.yield %r : tensor<1x8xf32>
+  } : tensor<2x8xf32>
+  %e1 = tensor.empty() : tensor<2x4xf32>
+  %1 = ark.task "rope" grid [2]
+      ins(%0[#ark.region<(d0) -> (d0, d0 * 4), [1, 4]>] : tensor<2x8xf32>)
+      outs(%e1[#ark.region<(d0) -> (d0, 0), [1, 4]>] : tensor<2x4xf32>)
+      attributes {ops = ["rope"]} {
+  ^bb0(%i: index, %a: tensor<1x4xf32>, %o: tensor<1x4xf32>):
+    %r = linalg.exp ins(%a : tensor<1x4xf32>) outs(%o : tensor<1x4xf32>) -> tensor<1x4xf32>
+    ark.yield %r : tensor<1x4xf32>
+  } : tensor<2x4xf32>
+  ark.return %1 : tensor<2x4xf32>
 }
 
 // A view names elements by other indices.

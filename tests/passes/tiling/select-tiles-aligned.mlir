@@ -32,6 +32,48 @@ ark.program @asAttentionIsCut(
   ark.return %4 : tensor<1x8x1x16xf32>
 }
 
+// Norms of heads before their rotation are cut alike.
+// CHECK-LABEL: ark.program @normsOfHeads
+// CHECK: ark.group "q_norm"{{.*}}tile = array<i64: 1, 4, 1, 16>
+// CHECK: ark.group "k_norm"{{.*}}tile = array<i64: 1, 1, 1, 16>
+// CHECK: ark.group "q_rope"{{.*}}tile = array<i64: 1, 4, 1, 16>
+// CHECK: ark.group "k_rope"{{.*}}tile = array<i64: 1, 1, 1, 16>
+// CHECK: ark.group "cache"{{.*}}tile = array<i64: 1, 1, 1, 16>
+// CHECK: ark.group "attention"{{.*}}tile = array<i64: 1, 4, 1, 16>
+ark.program @normsOfHeads(
+    %q: tensor<1x8x1x16xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
+    %k: tensor<1x2x1x16xf32> {ark.kind = #ark.kind<input>, ark.name = "k"},
+    %c: tensor<1x8xf32> {ark.kind = #ark.kind<input>, ark.name = "c"},
+    %s: tensor<1x2x64x16xf32> {ark.kind = #ark.kind<state>, ark.name = "s"},
+    %p: tensor<i32> {ark.kind = #ark.kind<scalar>, ark.name = "p"})
+    -> (tensor<1x8x1x16xf32> {ark.name = "y"}) {
+  %5 = ark.group "q_norm" (%a = %q) : (tensor<1x8x1x16xf32>) -> tensor<1x8x1x16xf32> {
+    %r = ark.rmsnorm %a eps = 1.0e-6 : (tensor<1x8x1x16xf32>) -> tensor<1x8x1x16xf32>
+    ark.yield %r : tensor<1x8x1x16xf32>
+  }
+  %6 = ark.group "k_norm" (%a = %k) : (tensor<1x2x1x16xf32>) -> tensor<1x2x1x16xf32> {
+    %r = ark.layernorm %a eps = 1.0e-6 : (tensor<1x2x1x16xf32>) -> tensor<1x2x1x16xf32>
+    ark.yield %r : tensor<1x2x1x16xf32>
+  }
+  %0 = ark.group "q_rope" (%a = %5, %b = %c) : (tensor<1x8x1x16xf32>, tensor<1x8xf32>) -> tensor<1x8x1x16xf32> {
+    %r = ark.rope %a, %b, %b : (tensor<1x8x1x16xf32>, tensor<1x8xf32>, tensor<1x8xf32>) -> tensor<1x8x1x16xf32>
+    ark.yield %r : tensor<1x8x1x16xf32>
+  }
+  %1 = ark.group "k_rope" (%a = %6, %b = %c) : (tensor<1x2x1x16xf32>, tensor<1x8xf32>) -> tensor<1x2x1x16xf32> {
+    %r = ark.rope %a, %b, %b : (tensor<1x2x1x16xf32>, tensor<1x8xf32>, tensor<1x8xf32>) -> tensor<1x2x1x16xf32>
+    ark.yield %r : tensor<1x2x1x16xf32>
+  }
+  %2 = ark.group "cache" (%a = %s, %b = %1, %d = %p) : (tensor<1x2x64x16xf32>, tensor<1x2x1x16xf32>, tensor<i32>) -> tensor<1x2x64x16xf32> {
+    %r = ark.update %b into %a [0, 0, %d, 0] : (tensor<1x2x64x16xf32>, tensor<1x2x1x16xf32>, tensor<i32>) -> tensor<1x2x64x16xf32>
+    ark.yield %r : tensor<1x2x64x16xf32>
+  }
+  %4 = ark.group "attention" (%a = %0, %b = %2) : (tensor<1x8x1x16xf32>, tensor<1x2x64x16xf32>) -> tensor<1x8x1x16xf32> {
+    %r = ark.attention %a, %b, %b scale = 1.0 : (tensor<1x8x1x16xf32>, tensor<1x2x64x16xf32>, tensor<1x2x64x16xf32>) -> tensor<1x8x1x16xf32>
+    ark.yield %r : tensor<1x8x1x16xf32>
+  }
+  ark.return %4 : tensor<1x8x1x16xf32>
+}
+
 // Each head has a tile of its own, and four of them read the same keys.
 // CHECK-LABEL: ark.program @keysOfManyTiles
 // CHECK: ark.group "q_rope"{{.*}}tile = array<i64: 1, 1, 32, 16>
