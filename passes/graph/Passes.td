@@ -150,6 +150,9 @@ def NormalizeGraphPass : Pass<"ark-normalize-graph", "::mlir::ark::ProgramOp"> {
     - Views compose, and a view of a splat constant is a splat constant.
     - A broadcast that an op does by itself disappears into the op, and a
       transpose of the last two dimensions into the matmul that reads it.
+    - A norm of rows that a view names, such as heads of a projection, comes after the views
+      behind it that keep the rows: what reads it names elements as it does, and can become one
+      task with it.
     - `ark.identity` without `deps` disappears; nested ones join their `deps`.
     - A tensor without elements is a constant.
     - Reads of a state that follow its update in the block read a copy that is

@@ -166,9 +166,10 @@ def FuseTasksPass : Pass<"ark-fuse-tasks", "::mlir::ark::ProgramOp"> {
     A task less is a hand-off less: what a vCTA reads of its partner never leaves
     it. Two tasks become one where
 
-    - their grids are equal, and every vCTA of the second reads of the first just
-      what the vCTA of the same number makes: gate and up of a gated MLP, the rotation of
-      queries and keys, updates of a cache and attention, which reads them;
+    - their grids are equal, and every vCTA of the second reads of the first no more than
+      what the vCTA of the same number makes: gate and up of a gated MLP, norms of heads and
+      their rotation, which reads halves of rows, updates of a cache and attention, which
+      reads them;
     - their grids are equal, and they read the same part of a tensor but nothing of
       each other, as the projections to queries, keys and values do;
     - the first has one vCTA, whose result all vCTAs of the second read: each

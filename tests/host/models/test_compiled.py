@@ -173,12 +173,20 @@ def test_options_reach_the_compiler(tiny: Any, tmp_path: Path) -> None:
         model.compile("cpu:1", lenght=3)
 
 
-def test_a_layer_of_a_decode_step_is_few_tasks() -> None:
-    """Each task is a hand-off; what only few rows need is not worth one."""
+@pytest.mark.parametrize("qk_norm", [False, True])
+def test_a_layer_of_a_decode_step_is_few_tasks(qk_norm: bool) -> None:
+    """Each task is a hand-off; what only few rows need is not worth one, norms of heads neither."""
 
     def tasks(layers: int) -> tuple[int, set[tuple[str, ...]]]:
         config = ark.models.llama.DecoderConfig(
-            vocabulary=96, hidden=64, layers=layers, heads=4, kv_heads=2, head=16, intermediate=128
+            vocabulary=96,
+            hidden=64,
+            layers=layers,
+            heads=4,
+            kv_heads=2,
+            head=16,
+            intermediate=128,
+            qk_norm=qk_norm,
         )
         program = ark.models.llama.build_decode(config, max_length=32)
         with ark.compile(program, "cpu:2") as executable:
@@ -190,6 +198,53 @@ def test_a_layer_of_a_decode_step_is_few_tasks() -> None:
     assert ops == same
     assert {
         ("rmsnorm", "matmul", "matmul", "matmul"),
-        ("rope", "rope", "update", "update", "attention"),
+        (*["rmsnorm"] * 2 * qk_norm, "rope", "rope", "update", "update", "attention"),
         ("rmsnorm", "matmul", "matmul", "silu", "mul"),
     } <= ops
+    assert ("rmsnorm",) not in ops
+
+
+@pytest.mark.parametrize(
+    ("heads", "kv_heads", "head", "batch", "tokens"),
+    [(6, 3, 16, 1, 1), (5, 5, 12, 2, 1), (9, 3, 48, 1, 1), (3, 1, 32, 1, 7), (4, 2, 16, 3, 4)],
+)
+@pytest.mark.parametrize("target", ["cpu:2", "cpu:16"])
+def test_norms_of_heads(
+    heads: int, kv_heads: int, head: int, batch: int, tokens: int, target: str
+) -> None:
+    """Any number of heads, sequences and tokens, with the cache whole and in pieces."""
+    length, rng = 240, np.random.default_rng(heads)
+    with ark.Program("heads") as program:
+        q = ark.input("q", (batch * tokens, heads * head), ark.fp32)
+        k = ark.input("k", (batch * tokens, kv_heads * head), ark.fp32)
+        v = ark.input("v", (batch, kv_heads, tokens, head), ark.fp32)
+        cos = ark.input("cos", (tokens, head // 2), ark.fp32)
+        sin = ark.input("sin", (tokens, head // 2), ark.fp32)
+        place = ark.scalar("place", max=length - tokens)
+        rows = []
+        for x, count in ((q, heads), (k, kv_heads)):
+            weight = ark.input(f"weight{len(rows)}", (head,), ark.fp32)
+            x = ark.rmsnorm(ark.reshape(x, (batch, tokens, count, head)), weight, 1e-6)
+            rows.append(ark.rope(ark.transpose(x, (0, 2, 1, 3)), cos, sin))
+        shape = (batch, kv_heads, length, head)
+        caches = [ark.state(name, shape, ark.fp32) for name in ("keys", "values")]
+        keys, values = (
+            ark.update(state, row, (0, 0, place, 0))
+            for state, row in zip(caches, (rows[1], v), strict=True)
+        )
+        end = ark.add(place, tokens)
+        ark.output("y", ark.attention(rows[0], keys, values, causal=True, kv_length=end))
+    inputs: dict[str, Any] = {
+        name: rng.standard_normal(x.shape).astype(np.float32) for name, x in program.inputs.items()
+    }
+    with ark.compile(program, target, cache=False) as executable:
+        ops = {ops for ops, _ in executable.report().task_ops}
+        assert all("rope" in names for names in ops if "rmsnorm" in names), ops
+        # Rows of several tokens are written by a task of its own.
+        assert tokens > 1 or any(names.count("rmsnorm") == 2 for names in ops), ops
+        for start in (0, 3, length - tokens):
+            inputs["place"] = np.array(start, np.int32)
+            executable.reset()
+            expected = ark.reference.evaluate(program, inputs, bound=True)
+            got = executable.run(inputs)
+            assert_within(got["y"], expected.outputs["y"], expected.bounds["y"], "y")
