@@ -122,20 +122,21 @@ private:
 static bool isPlain(linalg::GenericOp op) {
   return op.hasPureBufferSemantics() && op.getNumDpsInits() == 1 &&
          !ShapedType::isDynamicShape(op.getStaticLoopRanges()) &&
-         llvm::all_of(
-             op.getBlock()->without_terminator(), [](Operation &inner) {
-               return isMemoryEffectFree(&inner) &&
-                      inner.getNumRegions() == 0 && !isa<linalg::IndexOp>(inner);
-             });
+         llvm::all_of(op.getBlock()->without_terminator(),
+                      [](Operation &inner) {
+                        return isMemoryEffectFree(&inner) &&
+                               inner.getNumRegions() == 0 &&
+                               !isa<linalg::IndexOp>(inner);
+                      });
 }
 
 static Value getOut(linalg::GenericOp op) { return op.getDpsInits()[0]; }
 
 /// Whether a map gives the first `count` loops as they are.
 static bool isFirstDims(AffineMap map, unsigned count) {
-  return map == AffineMap::getMultiDimIdentityMap(map.getNumDims(),
-                                                  map.getContext())
-                    .getMajorSubMap(count);
+  return map ==
+         AffineMap::getMultiDimIdentityMap(map.getNumDims(), map.getContext())
+             .getMajorSubMap(count);
 }
 
 /// Whether a map gives loops, each by itself, and zeros.
@@ -230,10 +231,10 @@ RowChainFinder::findContent(const Place &place, bool &overlaps) const {
     int64_t begin = place.offset - made.offset;
     if (dims != made.shape.size() || dims < rows ||
         !place.hasSameRows(made, rows) ||
-        (isNumber ? begin != 0
-                  : place.strides.back() != 1 || made.strides.back() != 1 ||
-                        begin < 0 ||
-                        begin + place.shape.back() > made.shape.back()))
+        (isNumber
+             ? begin != 0
+             : place.strides.back() != 1 || made.strides.back() != 1 ||
+                   begin < 0 || begin + place.shape.back() > made.shape.back()))
       return nullptr;
     return &content;
   }
@@ -249,15 +250,13 @@ bool RowChainFinder::resolveContent(const ChainOp &op, const Content &content,
     return true;
   }
   const ChainOp &made = ops[content.number];
-  bool isOwn = made.makesNumber()
-                   ? isFirstDims(operand.map, op.rowShape.size())
-                   : op.columns && operand.map.isIdentity();
+  bool isOwn = made.makesNumber() ? isFirstDims(operand.map, op.rowShape.size())
+                                  : op.columns && operand.map.isIdentity();
   if (made.rowShape != op.rowShape || !isOwn)
     return false;
   operand.source = ChainOperand::Earlier;
   operand.earlier = content.number;
-  operand.shift =
-      made.makesNumber() ? 0 : place.offset - content.place.offset;
+  operand.shift = made.makesNumber() ? 0 : place.offset - content.place.offset;
   return true;
 }
 
@@ -312,8 +311,9 @@ bool RowChainFinder::write(linalg::GenericOp op, bool isFill) {
     if (isApart(*place, content))
       continue;
     const Place &other = content.place;
-    if (isFill || (place->offset == other.offset && place->shape == other.shape &&
-                   place->strides == other.strides))
+    if (isFill ||
+        (place->offset == other.offset && place->shape == other.shape &&
+         place->strides == other.strides))
       covered.push_back(&content);
     else if (!content.isFill)
       return false;
@@ -334,9 +334,9 @@ bool RowChainFinder::add(linalg::GenericOp op) {
   ChainOp chainOp{op, std::nullopt, {}, std::nullopt, {}, true};
   readFills.clear();
   if (!setSpace(chainOp) ||
-      !llvm::all_of(op->getOpOperands(), [&](OpOperand &operand) {
-        return resolve(chainOp, operand);
-      }) ||
+      !llvm::all_of(
+          op->getOpOperands(),
+          [&](OpOperand &operand) { return resolve(chainOp, operand); }) ||
       !write(op, /*isFill=*/false))
     return false;
   unsigned number = ops.size();

@@ -65,10 +65,9 @@ RowWarpBuilder::RowWarpBuilder(ImplicitLocOpBuilder &builder,
   if (chain.getRowShape().size() == 1)
     this->row = {row};
   else if (!chain.getRowShape().empty())
-    llvm::append_range(this->row,
-                       affine::AffineDelinearizeIndexOp::create(
-                           builder, row, chain.getRowShape())
-                           .getResults());
+    llvm::append_range(this->row, affine::AffineDelinearizeIndexOp::create(
+                                      builder, row, chain.getRowShape())
+                                      .getResults());
   endOfLoads = index(0).getDefiningOp();
 }
 
@@ -113,8 +112,8 @@ Value RowWarpBuilder::load(const ChainOperand &operand, const ChainOp &op,
   return value;
 }
 
-Value RowWarpBuilder::getOperand(const ChainOperand &operand,
-                                 const ChainOp &op, int64_t begin) {
+Value RowWarpBuilder::getOperand(const ChainOperand &operand, const ChainOp &op,
+                                 int64_t begin) {
   switch (operand.source) {
   case ChainOperand::Scalar:
     return operand.value;
@@ -213,8 +212,7 @@ void RowWarpBuilder::store(unsigned number) {
     }
     SmallVector<Value> place = row;
     if (!op.makesNumber())
-      place.push_back(
-          arith::AddIOp::create(builder, lane, index(begin)));
+      place.push_back(arith::AddIOp::create(builder, lane, index(begin)));
     memref::StoreOp::create(builder, value, out, place);
   }
 }

@@ -239,8 +239,8 @@ Value TaskMerger::getPart(Value made, unsigned input) {
   if (made.getType() == part)
     return made;
   Location loc = second.getLoc();
-  SmallVector<OpFoldResult> sizes = getAsIndexOpFoldResult(
-      rewriter.getContext(), part.getShape());
+  SmallVector<OpFoldResult> sizes =
+      getAsIndexOpFoldResult(rewriter.getContext(), part.getShape());
   for (int64_t dim = 0; dim < part.getRank(); ++dim)
     if (part.isDynamicDim(dim))
       sizes[dim] = tensor::getMixedSize(rewriter, loc, made, dim);
