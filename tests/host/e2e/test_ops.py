@@ -190,6 +190,14 @@ def caches(q: ark.Tensor, k: ark.Tensor, v: ark.Tensor, mask: ark.Tensor) -> lis
     ]
 
 
+def heads(
+    q: ark.Tensor, k: ark.Tensor, v: ark.Tensor, cos: ark.Tensor, sin: ark.Tensor, w: ark.Tensor
+) -> list[ark.Tensor]:
+    """Norms of heads and their rotation, before attention."""
+    q, k = (ark.rope(ark.rmsnorm(x, w), cos, sin) for x in (q, k))
+    return [ark.attention(q, k, v), ark.attention(ark.layernorm(q, w), k, v, causal=True)]
+
+
 def steps(q: ark.Tensor, k: ark.Tensor, v: ark.Tensor, mask: ark.Tensor) -> list[ark.Tensor]:
     """No key, one, what warps share with and without a rest; masks, one of which leaves none."""
     lengths = (0, 1, 63, 64, 65, k.shape[-2])
@@ -379,6 +387,12 @@ CASES: dict[str, Case] = {
     ),
     "attention of anything": Case(
         steps, ((1, 4, 1, 64), (1, 1, 160, 64), (1, 1, 160, 64), (1, 160)), FLOATS, extremes
+    ),
+    "attention of heads with norms": Case(
+        heads, ((1, 4, 1, 128), (1, 2, 8, 128), (1, 2, 8, 128), (1, 64), (1, 64), (128,)), FLOATS
+    ),
+    "attention of odd heads with norms": Case(
+        heads, ((2, 3, 1, 96), (2, 1, 5, 96), (2, 1, 5, 96), (1, 48), (1, 48), (96,)), FLOATS
     ),
     "rope": Case(
         lambda x, cos, sin: [ark.rope(x, cos, sin, interleaved=which) for which in (False, True)],
