@@ -24,7 +24,7 @@ def folders(tiny: Any, tmp_path_factory: Any) -> dict[str, Path]:
 @pytest.mark.parametrize("dtype", ["fp32", "bf16"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_logits_are_those_of_one_rank(folders: dict[str, Path], kind: str, dtype: str) -> None:
-    """Equal in exact arithmetic; compiled, no further from it than one rank alone, twice over.
+    """Equal in exact arithmetic; compiled, no further from it than one rank alone, thrice over.
 
     The interpreter has no finite bound for a whole model.
     """
@@ -43,7 +43,7 @@ def test_logits_are_those_of_one_rank(folders: dict[str, Path], kind: str, dtype
     alone = np.abs(one.executables["prefill"].run(inputs)["logits"] - exact).max()
     got = ark.World.run(model.compile("cpu:1").executables["prefill"], inputs)
     for outputs in got:
-        assert np.abs(outputs["logits"] - exact).max() <= 2 * alone
+        assert np.abs(outputs["logits"] - exact).max() <= 3 * alone
         np.testing.assert_array_equal(outputs["logits"], got[0]["logits"])
 
 
