@@ -28,7 +28,7 @@ class CompileOptions:
         tile: tile shape of the result, by the name of a group or of an op in it:
             ``{"fc1": (32, 64), "matmul": (64, 64)}``; a group's own name goes first.
         packets: on cuda, hand small activations over as words that carry the iteration, which
-            readers poll, instead of by semaphores.
+            readers poll, instead of by semaphores. Other targets have only the latter.
         trace: make a kernel that can record when each task ran.
         verify: prove the schedule. Off, a wrong schedule is found by wrong results only.
         dump_dir: folder for ``NN-<stage>.mlir`` after each stage; None asks ARK_DUMP_DIR.
@@ -54,7 +54,7 @@ class CompileOptions:
     profile: str | os.PathLike[str] | Costs | None = None
     collectives: str | None = None
     tile: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, "tuple[int, ...]"])
-    packets: bool = False
+    packets: bool = True
     trace: bool = False
     verify: bool = True
     # Fields that make no other bundle are not part of its key in the cache.

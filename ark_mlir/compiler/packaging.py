@@ -126,8 +126,8 @@ def _options(options: CompileOptions) -> dict[str, Any]:
         result["scheduler"] = options.scheduler
     if options.collectives is not None:
         result["collectives"] = options.collectives
-    if options.packets:
-        result["packets"] = True
+    if not options.packets:
+        result["packets"] = False
     return result
 
 

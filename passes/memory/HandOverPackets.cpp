@@ -2,6 +2,7 @@
 
 #include "lib/analysis/CostModel.h"
 #include "lib/support/BufferView.h"
+#include "lib/support/PacketRows.h"
 #include "passes/memory/Passes.h"
 
 #include "dialects/ark/ArkOps.h"
@@ -21,13 +22,11 @@ using namespace mlir::ark;
 
 /// A cache line.
 static constexpr int64_t kAlignment = 64;
-/// Packets that a thread receives with one load.
-static constexpr int64_t kPacketsPerLoad = 4;
 /// Of a packet; the others are those of the epoch.
 static constexpr int64_t kValueBits = 16;
 
 namespace {
-/// An intermediate that one task writes, and tasks that read all of it.
+/// An intermediate that one task writes, and tasks that read rows of it.
 struct HandOver {
   memref::AllocOp buffer;
   OpOperand *writer = nullptr;
@@ -75,16 +74,21 @@ static bool isWhole(OpOperand *operand, memref::AllocOp buffer) {
          view->getNumElements() == buffer.getType().getNumElements();
 }
 
-/// Whether every vCTA reads all of it.
-static bool readsWhole(OpOperand *operand) {
+/// Whether threads can receive what a vCTA reads, with their loads.
+static bool readsPackets(OpOperand *operand) {
   auto task = cast<TaskOp>(operand->getOwner());
   RegionAttr region = task.getRegion(operand->getOperandNumber());
   auto type = cast<MemRefType>(operand->get().getType());
-  return region.getSizes() == type.getShape() &&
-         llvm::all_of(region.getOffsets().getResults(), [](AffineExpr offset) {
-           auto constant = dyn_cast<AffineConstantExpr>(offset);
-           return constant && constant.getValue() == 0;
-         });
+  if (!PacketRows::match(cast<MemRefType>(getTile(operand).getType())))
+    return false;
+  AffineMap offsets = region.getOffsets();
+  AffineExpr first = getAffineConstantExpr(0, type.getContext());
+  for (auto [offset, stride] :
+       llvm::zip(offsets.getResults(), getDenseStrides(type.getShape())))
+    first = first + offset * stride;
+  return simplifyAffineExpr(first, offsets.getNumDims(),
+                            offsets.getNumSymbols())
+      .isMultipleOf(kPacketsPerLoad);
 }
 
 /// The op that alone writes a tile, through subviews at most. As a task fills
@@ -147,6 +151,7 @@ private:
   Value rebuildView(Value view, BlockArgument tile, BlockArgument words);
   void send(BlockArgument tile, BlockArgument words);
   void eraseMaker(BlockArgument tile);
+  Value createValues(MemRefType type, Location loc);
   void receive(OpOperand *operand);
 
   HandOver &handOver;
@@ -256,16 +261,32 @@ void Rewriter::eraseMaker(BlockArgument tile) {
   body->eraseArgument(tile.getArgNumber());
 }
 
+/// A temporary for values that lie as those of a tile do.
+Value Rewriter::createValues(MemRefType type, Location loc) {
+  auto dense = MemRefType::get(type.getShape(), type.getElementType());
+  if (memref::CastOp::areCastCompatible(dense, type))
+    return memref::AllocOp::create(builder, loc, dense);
+  // A cast keeps strides, even those of extents of one.
+  PacketRows rows = *PacketRows::match(type);
+  Value all = memref::AllocOp::create(
+      builder, loc, MemRefType::get(rows.getSpan(), type.getElementType()));
+  auto [strides, offset] = type.getStridesAndOffset();
+  auto layout = StridedLayoutAttr::get(builder.getContext(), 0, strides);
+  return memref::ReinterpretCastOp::create(
+      builder, loc,
+      MemRefType::get(type.getShape(), type.getElementType(), layout), all,
+      /*offset=*/0, type.getShape(), strides);
+}
+
 /// Values instead of words, in a temporary.
 void Rewriter::receive(OpOperand *operand) {
   BlockArgument tile = getTile(operand);
   auto type = cast<MemRefType>(tile.getType());
   Value out = viewAs(operand);
   operand->set(out);
-  auto valueType = MemRefType::get(type.getShape(), type.getElementType());
   Location loc = tile.getLoc();
   builder.setInsertionPointToStart(tile.getOwner());
-  Value values = memref::AllocOp::create(builder, loc, valueType);
+  Value values = createValues(type, loc);
   Value same = memref::CastOp::create(builder, loc, type, values);
   tile.replaceAllUsesWith(same);
   tile.setType(getWordType(type));
@@ -336,9 +357,7 @@ std::optional<HandOver> HandOverPacketsPass::match(memref::AllocOp buffer,
       handOver.writer = use;
       continue;
     }
-    // What all SMs would wait for together.
-    bool isWide = 2 * task.getNumVCTAs() > target.getSms();
-    if (isWide && isWhole(use, buffer) && readsWhole(use))
+    if (isWhole(use, buffer) && readsPackets(use))
       handOver.receivers.push_back(use);
     else
       handOver.hasOtherReaders = true;

@@ -18,16 +18,17 @@ void ark::registerCudaLowering(DialectRegistry &registry) {
 
 void ark::buildCudaLowering(OpPassManager &pm, int64_t threads) {
   auto addProducts = [threads](OpPassManager &pm) {
-    pm.addPass(createReceivePacketsPass({threads}));
     // Loops over single vCTAs go where no reduction is left beside attention.
     pm.addPass(createWarpChainsPass({threads}));
     pm.addPass(createFlashAttentionPass({threads}));
     pm.addPass(createUseTensorCoresPass({threads}));
-    pm.addPass(createStreamParametersPass());
-    // What is streamed has made its row by itself.
+    // Rows receive their packets by themselves.
     pm.addPass(createWarpRowsPass({threads}));
+    pm.addPass(createReceivePacketsPass({threads}));
+    pm.addPass(createStreamParametersPass());
   };
-  addGpuLowering(pm, {threads, kWarpSize, /*library=*/true, addProducts});
+  addGpuLowering(pm, {threads, kWarpSize, /*library=*/true,
+                      /*roundsToBF16=*/true, addProducts});
   OpPassManager &gpuModule = pm.nest<gpu::GPUModuleOp>();
   // Operands have static layouts, so that a body takes bare pointers.
   ConvertGpuOpsToNVVMOpsOptions options;

@@ -125,12 +125,17 @@ static Value truncateFormat(ScalarMath m, Value x, const Format &format) {
 namespace {
 /// What the processor has no instruction for.
 struct Expansion {
-  bool halves;
+  bool halves, roundings;
 
   bool covers(Type type) const {
     Type element = getElementTypeOrSelf(type);
     return element.isBF16() ||
            (element.isF16() ? halves : getFormat(element).has_value());
+  }
+
+  /// Whether f32 becomes this by arithmetic.
+  bool rounds(Type type) const {
+    return covers(type) && (roundings || !getElementTypeOrSelf(type).isBF16());
   }
 };
 } // namespace
@@ -154,7 +159,7 @@ static Value widen(ScalarMath m, Value x, const Expansion &expansion) {
 static Value narrow(ScalarMath m, Value x, Type type,
                     const Expansion &expansion) {
   Type to = getElementTypeOrSelf(type);
-  if (!expansion.covers(to))
+  if (!expansion.rounds(to))
     return m.emit<arith::TruncFOp>(type, x);
   std::optional<Format> format = getFormat(to);
   Value bits = format ? truncateFormat(m, x, *format) : truncateBF16(m, x);
@@ -176,7 +181,7 @@ struct ExpandFloatToFloat : OpRewritePattern<Op> {
     Type from = op.getIn().getType(), to = op.getType();
     if (getElementTypeOrSelf(from).getIntOrFloatBitWidth() > 32 ||
         getElementTypeOrSelf(to).getIntOrFloatBitWidth() > 32 ||
-        !(expansion.covers(from) || expansion.covers(to)))
+        !(expansion.covers(from) || expansion.rounds(to)))
       return rewriter.notifyMatchFailure(op, "is left to LLVM");
     ScalarMath m{rewriter, op.getLoc(), from};
     Value wide = widen(m, op.getIn(), expansion);
@@ -236,7 +241,7 @@ struct ExpandFloatsPass : ark::impl::ExpandFloatsPassBase<ExpandFloatsPass> {
         ExpandFloatToFloat<arith::ExtFOp>, ExpandFloatToFloat<arith::TruncFOp>,
         ExpandIntToFloat<arith::SIToFPOp>, ExpandIntToFloat<arith::UIToFPOp>,
         ExpandFloatToInt<arith::FPToSIOp>, ExpandFloatToInt<arith::FPToUIOp>>(
-        &getContext(), Expansion{halves});
+        &getContext(), Expansion{halves, roundings});
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

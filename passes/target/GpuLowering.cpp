@@ -52,7 +52,8 @@ static void addLoops(OpPassManager &pm,
   cache.threads = threads;
   pm.addPass(ark::createCacheTablesPass(cache));
   OpPassManager &functions = pm.nest<func::FuncOp>();
-  functions.addPass(ark::createExpandFloatsPass({/*halves=*/false}));
+  functions.addPass(ark::createExpandFloatsPass(
+      {/*halves=*/false, /*roundings=*/!options.roundsToBF16}));
   functions.addPass(ark::createExpandMathPass({/*fma=*/true, options.library}));
   functions.addPass(arith::createArithExpandOpsPass());
   functions.addPass(createCanonicalizerPass());

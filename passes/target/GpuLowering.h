@@ -13,6 +13,8 @@ struct GpuLoweringOptions {
   int64_t threads, warpSize;
   /// Whether there is a maths library for code of this GPU.
   bool library;
+  /// Whether this GPU rounds to bf16 by itself.
+  bool roundsToBF16;
   /// Adds the passes for products that are more than loops, if there are any.
   llvm::function_ref<void(OpPassManager &)> addProducts = nullptr;
 };

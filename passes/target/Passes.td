@@ -135,6 +135,8 @@ def ExpandFloatsPass : Pass<"ark-expand-floats", "::mlir::func::FuncOp"> {
   let options = [
     Option<"halves", "halves", "bool", /*default=*/"false",
            "Expand conversions of f16 too: the processor has no instruction for them">,
+    Option<"roundings", "roundings", "bool", /*default=*/"true",
+           "Expand roundings from f32 to bf16: the processor has no instruction for them">,
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }

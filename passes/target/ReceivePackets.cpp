@@ -1,6 +1,7 @@
 //===- ReceivePackets.cpp - Polling for packets ---------------------------===//
 
 #include "passes/target/Bodies.h"
+#include "passes/target/PacketPolling.h"
 #include "passes/target/Passes.h"
 
 #include "dialects/ark/ArkOps.h"
@@ -10,6 +11,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace mlir::ark {
 #define GEN_PASS_DEF_RECEIVEPACKETSPASS
@@ -19,135 +21,108 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Packets of one load, and their bytes.
-static constexpr int64_t kPacketsPerLoad = 4;
-static constexpr int64_t kLoadBytes = 16;
 static constexpr int64_t kValueBytes = 2;
+static constexpr int64_t kPacketBytes = 4;
 
 namespace {
-/// Makes the function by which the threads of a CTA receive so many packets.
-class ReceiverBuilder {
-public:
-  ReceiverBuilder(ReceivePacketsOp op, int64_t threads)
-      : op(op), threads(threads), builder(op.getLoc(), op.getContext()) {}
-
-  func::FuncOp build(StringRef name);
-
-private:
-  Value getPointer(Value memref, Value number, int64_t bytes);
-  Value constant(int64_t value, unsigned width) {
-    return arith::ConstantIntOp::create(builder, value, width);
-  }
-  void poll(scf::WhileOp loop, ArrayRef<Value> places, Value tag, Value begin);
-  Value pack(ValueRange words);
-  void store(ValueRange words, Value place, Value number);
-
-  ReceivePacketsOp op;
-  int64_t threads;
-  ImplicitLocOpBuilder builder;
+/// What the threads of a CTA load of one buffer, and where its values go.
+struct Loads {
+  PacketRows packets, values;
+  Value to;
+  SmallVector<Value> numbers;
 };
 } // namespace
 
-/// Of the elements from `number * bytes` on.
-Value ReceiverBuilder::getPointer(Value memref, Value number, int64_t bytes) {
+/// The place of a load's elements of so many bytes, from the first one on.
+static Value getPlace(ImplicitLocOpBuilder &builder, Value pointer,
+                      const PacketRows &rows, Value load, int64_t bytes) {
+  auto index = [&](int64_t value) {
+    return arith::ConstantIndexOp::create(builder, value);
+  };
+  Value distance =
+      arith::MulIOp::create(builder, load, index(kPacketsPerLoad * bytes));
+  if (rows.count > 1) {
+    Value row = arith::DivUIOp::create(builder, load,
+                                       index(rows.size / kPacketsPerLoad));
+    Value gaps = arith::MulIOp::create(
+        builder, row, index((rows.stride - rows.size) * bytes));
+    distance = arith::AddIOp::create(builder, distance, gaps);
+  }
+  Value offset =
+      arith::IndexCastOp::create(builder, builder.getI64Type(), distance);
+  return LLVM::GEPOp::create(builder, pointer.getType(), builder.getI8Type(),
+                             pointer, ArrayRef<LLVM::GEPArg>{offset});
+}
+
+/// Stores what the thread has received of one load.
+static void store(ImplicitLocOpBuilder &builder, Value word, const Loads &loads,
+                  Value load) {
   auto pointer = LLVM::LLVMPointerType::get(builder.getContext());
-  Value address =
-      memref::ExtractAlignedPointerAsIndexOp::create(builder, memref);
-  Value distance = arith::MulIOp::create(
-      builder, number, arith::ConstantIndexOp::create(builder, bytes));
-  Value place = arith::AddIOp::create(builder, address, distance);
-  Value word = arith::IndexCastOp::create(builder, builder.getI64Type(), place);
-  return LLVM::IntToPtrOp::create(builder, pointer, word);
+  Value address = arith::IndexCastOp::create(
+      builder, builder.getI64Type(),
+      memref::ExtractAlignedPointerAsIndexOp::create(builder, loads.to));
+  Value values = LLVM::IntToPtrOp::create(builder, pointer, address);
+  LLVM::StoreOp::create(
+      builder, word,
+      getPlace(builder, values, loads.values, load, kValueBytes));
 }
 
-/// Loads all packets of a thread, again until they are those of this iteration.
-void ReceiverBuilder::poll(scf::WhileOp loop, ArrayRef<Value> places, Value tag,
-                           Value begin) {
-  Type i32 = builder.getI32Type(), i1 = builder.getI1Type();
-  Block *before =
-      builder.createBlock(&loop.getBefore(), {}, i32, builder.getLoc());
-  Value missing = constant(0, 1);
-  SmallVector<Value> words;
-  for (Value place : places) {
-    auto load = func::CallOp::create(builder, "ark_load_packets",
-                                     TypeRange{i32, i32, i32, i32, i1},
-                                     ValueRange{place, tag});
-    llvm::append_range(words, load.getResults().drop_back());
-    missing = arith::OrIOp::create(builder, missing, load.getResults().back());
-  }
-  Value again = func::CallOp::create(builder, "ark_packets_wait", i1,
-                                     ValueRange{missing, before->getArgument(0),
-                                                begin, words.front()})
-                    .getResult(0);
-  SmallVector<Value> state = {before->getArgument(0)};
-  llvm::append_range(state, words);
-  scf::ConditionOp::create(builder, again, state);
-  SmallVector<Type> types(state.size(), i32);
-  Block *after = builder.createBlock(
-      &loop.getAfter(), {}, types,
-      SmallVector<Location>(types.size(), builder.getLoc()));
-  Value more =
-      arith::AddIOp::create(builder, after->getArgument(0), constant(1, 32));
-  scf::YieldOp::create(builder, more);
-  builder.setInsertionPointAfter(loop);
+/// What holds the values of an op, from the first to the last one.
+static MemRefType getFlatType(ReceivePacketsOp op) {
+  MemRefType type = op.getValues().getType();
+  return MemRefType::get(PacketRows::match(type)->getSpan(),
+                         type.getElementType());
 }
 
-/// The values of four packets, side by side.
-Value ReceiverBuilder::pack(ValueRange words) {
-  Type i64 = builder.getI64Type();
-  Value all = constant(0, 64);
-  for (auto [number, word] : llvm::enumerate(words)) {
-    Value bits = arith::AndIOp::create(builder, word, constant(0xffff, 32));
-    Value wide = arith::ExtUIOp::create(builder, i64, bits);
-    Value shifted =
-        arith::ShLIOp::create(builder, wide, constant(16 * number, 64));
-    all = arith::OrIOp::create(builder, all, shifted);
-  }
-  return all;
-}
-
-func::FuncOp ReceiverBuilder::build(StringRef name) {
+/// The function by which the threads of a CTA receive the packets of some ops
+/// at once: where each begins, and where its values go.
+static func::FuncOp createReceiver(ArrayRef<ReceivePacketsOp> ops,
+                                   StringRef name, int64_t threads) {
+  ImplicitLocOpBuilder builder(ops.front()->getLoc(),
+                               ops.front()->getContext());
+  auto pointer = LLVM::LLVMPointerType::get(builder.getContext());
+  SmallVector<Type> types(ops.size(), pointer);
+  for (ReceivePacketsOp op : ops)
+    types.push_back(getFlatType(op));
   auto function = func::FuncOp::create(
-      builder, name,
-      builder.getFunctionType(op->getOperandTypes(), TypeRange()));
+      builder, name, builder.getFunctionType(types, TypeRange()));
   function.setPrivate();
   builder.setInsertionPointToStart(function.addEntryBlock());
   auto index = [&](int64_t value) {
     return arith::ConstantIndexOp::create(builder, value);
   };
-  Value packets = function.getArgument(0), values = function.getArgument(1);
   Value thread = gpu::ThreadIdOp::create(builder, gpu::Dimension::x);
-  int64_t loads = op.getPackets().getType().getNumElements() / kPacketsPerLoad;
-  SmallVector<Value> numbers, places;
-  for (int64_t first = 0; first < loads; first += threads) {
-    numbers.push_back(arith::AddIOp::create(builder, thread, index(first)));
-    // Threads without a load repeat the last one.
-    Value number =
-        arith::MinUIOp::create(builder, numbers.back(), index(loads - 1));
-    places.push_back(getPointer(packets, number, kLoadBytes));
+  SmallVector<Loads> all;
+  SmallVector<Value> places;
+  for (size_t number = 0; number < ops.size(); ++number) {
+    ReceivePacketsOp op = ops[number];
+    Loads loads{*PacketRows::match(op.getPackets().getType()),
+                *PacketRows::match(op.getValues().getType()),
+                function.getArgument(ops.size() + number),
+                {}};
+    int64_t count = loads.packets.getNumLoads();
+    for (int64_t first = 0; first < count; first += threads) {
+      Value own = arith::AddIOp::create(builder, thread, index(first));
+      loads.numbers.push_back(own);
+      // Threads without a load repeat the last one.
+      Value clamped = arith::MinUIOp::create(builder, own, index(count - 1));
+      places.push_back(getPlace(builder, function.getArgument(number),
+                                loads.packets, clamped, kPacketBytes));
+    }
+    all.push_back(std::move(loads));
   }
-  Value tag = func::CallOp::create(builder, "ark_packet_tag",
-                                   builder.getI32Type(), ValueRange())
-                  .getResult(0);
-  Value begin = func::CallOp::create(builder, "ark_now", builder.getI64Type(),
-                                     ValueRange())
-                    .getResult(0);
-  SmallVector<Type> types(1 + kPacketsPerLoad * places.size(),
-                          builder.getI32Type());
-  auto loop = scf::WhileOp::create(builder, types, constant(0, 32));
-  poll(loop, places, tag, begin);
-  for (auto [at, number] : llvm::enumerate(numbers)) {
-    Value isOwn = arith::CmpIOp::create(builder, arith::CmpIPredicate::ult,
-                                        number, index(loads));
-    auto guard = scf::IfOp::create(builder, isOwn, /*withElseRegion=*/false);
-    OpBuilder::InsertionGuard restore(builder);
-    builder.setInsertionPointToStart(guard.thenBlock());
-    Value all = pack(
-        loop.getResults().slice(1 + at * kPacketsPerLoad, kPacketsPerLoad));
-    LLVM::StoreOp::create(
-        builder, all,
-        getPointer(values, number, kPacketsPerLoad * kValueBytes));
-  }
+  SmallVector<Value> words = pollPackets(builder, places);
+  size_t next = 0;
+  for (const Loads &loads : all)
+    for (Value number : loads.numbers) {
+      Value isOwn =
+          arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, number,
+                                index(loads.packets.getNumLoads()));
+      auto guard = scf::IfOp::create(builder, isOwn, /*withElseRegion=*/false);
+      OpBuilder::InsertionGuard restore(builder);
+      builder.setInsertionPointToStart(guard.thenBlock());
+      store(builder, words[next++], loads, number);
+    }
   func::ReturnOp::create(builder);
   return function;
 }
@@ -159,43 +134,76 @@ struct ReceivePacketsPass
 
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
-    for (func::FuncOp body : getBodies(getOperation()))
-      body.walk([&](ReceivePacketsOp op) {
-        lower(op, symbols);
-        ++numReceived;
-      });
+    for (func::FuncOp body : getBodies(getOperation())) {
+      SmallVector<SmallVector<ReceivePacketsOp>> groups;
+      body.walk([&](Block *block) { collect(*block, groups); });
+      for (ArrayRef<ReceivePacketsOp> group : groups)
+        lower(group, symbols);
+    }
   }
 
 private:
-  void lower(ReceivePacketsOp op, SymbolTable &symbols);
+  void collect(Block &block,
+               SmallVectorImpl<SmallVector<ReceivePacketsOp>> &groups);
+  void lower(ArrayRef<ReceivePacketsOp> ops, SymbolTable &symbols);
 };
 } // namespace
 
+/// Those between which nothing is read or written are received together: it
+/// takes as long as for one.
+void ReceivePacketsPass::collect(
+    Block &block, SmallVectorImpl<SmallVector<ReceivePacketsOp>> &groups) {
+  bool isOpen = false;
+  for (Operation &op : block) {
+    if (auto received = dyn_cast<ReceivePacketsOp>(op)) {
+      if (!isOpen)
+        groups.emplace_back();
+      groups.back().push_back(received);
+      isOpen = true;
+    } else if (!isPure(&op) && !isa<memref::AllocaOp>(op)) {
+      isOpen = false;
+    }
+  }
+}
+
+/// Of the function, by what it depends on.
+static std::string getSuffix(ReceivePacketsOp op) {
+  MemRefType type = op.getValues().getType();
+  std::string suffix = type.getElementType().isBF16() ? "_bf16" : "_f16";
+  for (MemRefType buffer : {op.getPackets().getType(), type}) {
+    PacketRows rows = *PacketRows::match(buffer);
+    suffix += ("_" + Twine(rows.count * rows.size)).str();
+    if (rows.count > 1)
+      suffix += ("_" + Twine(rows.size) + "_" + Twine(rows.stride)).str();
+  }
+  return suffix;
+}
+
 /// All threads call a function that is the same for all packets of one number.
-void ReceivePacketsPass::lower(ReceivePacketsOp op, SymbolTable &symbols) {
-  OpBuilder builder(op);
-  int64_t count = op.getPackets().getType().getNumElements();
-  auto strip = [&](Value buffer) -> Value {
-    auto type = cast<MemRefType>(buffer.getType());
-    auto flat = MemRefType::get({count}, type.getElementType());
-    return memref::ReinterpretCastOp::create(
-        builder, op.getLoc(), flat, buffer, /*offset=*/0,
-        ArrayRef<int64_t>{count}, ArrayRef<int64_t>{1});
-  };
-  auto flatten = ReceivePacketsOp::create(
-      builder, op.getLoc(), strip(op.getPackets()), strip(op.getValues()));
-  Type element = op.getValues().getType().getElementType();
-  std::string name =
-      ("ark_receive_" + Twine(count) + (element.isBF16() ? "_bf16" : "_f16"))
-          .str();
+void ReceivePacketsPass::lower(ArrayRef<ReceivePacketsOp> ops,
+                               SymbolTable &symbols) {
+  // Values are there by the last one.
+  ImplicitLocOpBuilder builder(ops.back()->getLoc(), ops.back());
+  std::string name = "ark_receive";
+  SmallVector<Value> places, values;
+  for (ReceivePacketsOp op : ops) {
+    name += getSuffix(op);
+    Value zero = arith::ConstantIndexOp::create(builder, 0);
+    places.push_back(getPacketPlace(builder, op.getPackets(), zero));
+    MemRefType flat = getFlatType(op);
+    values.push_back(memref::ReinterpretCastOp::create(
+        builder, flat, op.getValues(), /*offset=*/0, flat.getShape(),
+        ArrayRef<int64_t>{1}));
+  }
   auto function = symbols.lookup<func::FuncOp>(name);
   if (!function) {
-    function = ReceiverBuilder(flatten, threads).build(name);
+    function = createReceiver(ops, name, threads);
     symbols.insert(function);
   }
-  auto call = func::CallOp::create(builder, op.getLoc(), function,
-                                   flatten->getOperands());
-  setCooperative(call, /*numWritten=*/1);
-  flatten.erase();
-  op.erase();
+  llvm::append_range(places, values);
+  auto call = func::CallOp::create(builder, function, places);
+  setCooperative(call, /*numWritten=*/values.size());
+  for (ReceivePacketsOp op : ops)
+    op.erase();
+  numReceived += ops.size();
 }

@@ -3,11 +3,14 @@
 #include "passes/target/RowPrologue.h"
 
 #include "passes/kernel/KernelAbi.h"
+#include "passes/target/MappedLoop.h"
+#include "passes/target/PacketPolling.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -182,15 +185,36 @@ bool RowPrologue::match(ArrayRef<Operation *> users, scf::ForOp vctas) {
   });
 }
 
+/// What receives an input for nobody but the ops: each thread can receive its
+/// part by itself.
+ReceivePacketsOp RowPrologue::getReceived(Value input) const {
+  ReceivePacketsOp received;
+  for (Operation *user : input.getUsers()) {
+    if (llvm::is_contained(ops, user))
+      continue;
+    auto op = dyn_cast<ReceivePacketsOp>(user);
+    if (!op || received || op->getBlock() != ops.front()->getBlock() ||
+        !op->isBeforeInBlock(ops.front()))
+      return nullptr;
+    received = op;
+  }
+  return received;
+}
+
 void RowPrologue::erase() {
-  SmallVector<Operation *> buffers;
+  SmallVector<Operation *> dead;
+  for (Value input : inputs)
+    if (ReceivePacketsOp received = getReceived(input)) {
+      dead.push_back(input.getDefiningOp());
+      received.erase();
+    }
   for (linalg::GenericOp op : llvm::reverse(ops)) {
     if (auto buffer = op.getDpsInits()[0].getDefiningOp())
-      if (!llvm::is_contained(buffers, buffer))
-        buffers.push_back(buffer);
+      if (!llvm::is_contained(dead, buffer))
+        dead.push_back(buffer);
     op.erase();
   }
-  for (Operation *buffer : buffers)
+  for (Operation *buffer : dead)
     if (buffer->use_empty())
       buffer->erase();
   ops.clear();
@@ -213,57 +237,83 @@ Value RowShares::getFirst(ImplicitLocOpBuilder &builder, Value part,
 }
 
 namespace {
-/// Computes the prologue of one row with the threads of one warp.
+/// Makes a row with the threads of some warps.
 class RowBuilder {
 public:
-  RowBuilder(ImplicitLocOpBuilder &builder, ArrayRef<Value> inputs,
-             ValueRange arguments, Value row, Value lane,
-             const RowShares &shares)
-      : builder(builder), row(row), lane(lane), shares(shares) {
-    for (auto [input, argument] : llvm::zip(inputs, arguments))
-      buffers[input] = argument;
-  }
+  RowBuilder(ImplicitLocOpBuilder &builder, const RowPlace &place,
+             const RowShares &shares, int64_t warps)
+      : builder(builder), place(place), shares(shares), warps(warps) {}
 
-  /// Of an input, the loads of a part; those of one part are made once.
-  ArrayRef<Value> load(Value input, Value part);
+  void load(Value input);
+  void receive(Value input, Value packets);
   void buildNumber(linalg::GenericOp op);
-  void buildReduction(linalg::GenericOp op, ArrayRef<Value> parts);
-  SmallVector<Value> buildRow(linalg::GenericOp op, Value part);
+  void buildReduction(linalg::GenericOp op);
+  SmallVector<Value> buildRow(linalg::GenericOp op);
 
 private:
   Value index(int64_t value) {
     return arith::ConstantIndexOp::create(builder, value);
   }
+  Value getElement(int64_t load);
   Value import(Value constant);
   Value inlineRegion(linalg::GenericOp op, ArrayRef<Value> values);
-  SmallVector<Value> getElements(linalg::GenericOp op, Value part, int64_t load,
+  SmallVector<Value> getElements(linalg::GenericOp op, int64_t load,
                                  int64_t element);
   Value combine(Operation *combiner, Value a, Value b);
+  Value combineLanes(Operation *combiner, Value value, int64_t lanes);
+  Value combineWarps(Operation *combiner, Value value);
 
   ImplicitLocOpBuilder &builder;
-  Value row, lane;
+  RowPlace place;
   RowShares shares;
-  llvm::DenseMap<Value, Value> buffers, numbers, constants;
-  llvm::DenseMap<std::pair<Value, Value>, SmallVector<Value>> loaded;
+  int64_t warps;
+  llvm::DenseMap<Value, Value> numbers, constants;
+  llvm::DenseMap<Value, SmallVector<Value>> loaded;
 };
 } // namespace
 
-ArrayRef<Value> RowBuilder::load(Value input, Value part) {
-  SmallVector<Value> &values = loaded[{input, part}];
-  if (!values.empty())
-    return values;
+/// Of a row, the first one that the thread loads at once.
+Value RowBuilder::getElement(int64_t load) {
+  return arith::AddIOp::create(builder,
+                               shares.getFirst(builder, place.part, place.lane),
+                               index(load * shares.getStep()));
+}
+
+void RowBuilder::load(Value input) {
   auto type = cast<MemRefType>(input.getType());
-  Value first = shares.getFirst(builder, part, lane);
   for (int64_t load = 0; load < shares.loads; ++load) {
-    SmallVector<Value> place(type.getRank() - 1, row);
-    place.push_back(
-        arith::AddIOp::create(builder, first, index(load * shares.getStep())));
-    values.push_back(vector::LoadOp::create(
-        builder, VectorType::get(shares.width, type.getElementType()),
-        buffers.lookup(input), place, /*nontemporal=*/false,
-        llvm::MaybeAlign(abi::kGpuBufferAlignment)));
+    SmallVector<Value> element(type.getRank() - 1, place.row);
+    element.push_back(getElement(load));
+    int64_t bytes = shares.width * type.getElementTypeBitWidth() / 8;
+    loaded[input].push_back(vector::LoadOp::create(
+        builder, VectorType::get(shares.width, type.getElementType()), input,
+        element, /*nontemporal=*/false, llvm::MaybeAlign(bytes)));
   }
-  return values;
+}
+
+void RowBuilder::receive(Value input, Value packets) {
+  Value size = index(cast<MemRefType>(input.getType()).getShape().back());
+  Value begin = arith::MulIOp::create(builder, place.row, size);
+  SmallVector<Value> places;
+  for (int64_t load = 0; load < shares.loads; ++load)
+    for (int64_t at = 0; at < shares.width; at += kPacketsPerLoad) {
+      Value element = arith::AddIOp::create(
+          builder, arith::AddIOp::create(builder, begin, getElement(load)),
+          index(at));
+      Value number =
+          arith::DivUIOp::create(builder, element, index(kPacketsPerLoad));
+      places.push_back(getPacketPlace(builder, packets, number));
+    }
+  SmallVector<Value> words = pollPackets(builder, places);
+  Type element = cast<MemRefType>(input.getType()).getElementType();
+  int64_t count = shares.width / kPacketsPerLoad;
+  for (int64_t load = 0; load < shares.loads; ++load) {
+    Value all = vector::FromElementsOp::create(
+        builder, VectorType::get(count, builder.getI64Type()),
+        ArrayRef(words).slice(load * count, count));
+    loaded[input].push_back(vector::BitCastOp::create(
+        builder, VectorType::get(shares.width, element), all));
+  }
 }
 
 /// The constant of another function.
@@ -296,8 +346,8 @@ Value RowBuilder::combine(Operation *combiner, Value a, Value b) {
 }
 
 /// Of the inputs of an op.
-SmallVector<Value> RowBuilder::getElements(linalg::GenericOp op, Value part,
-                                           int64_t load, int64_t element) {
+SmallVector<Value> RowBuilder::getElements(linalg::GenericOp op, int64_t load,
+                                           int64_t element) {
   SmallVector<Value> values;
   for (Value input : op.getInputs()) {
     if (!isa<ShapedType>(input.getType()))
@@ -305,8 +355,8 @@ SmallVector<Value> RowBuilder::getElements(linalg::GenericOp op, Value part,
     else if (Value number = numbers.lookup(input))
       values.push_back(number);
     else
-      values.push_back(vector::ExtractOp::create(
-          builder, this->load(input, part)[load], element));
+      values.push_back(
+          vector::ExtractOp::create(builder, loaded[input][load], element));
   }
   return values;
 }
@@ -326,41 +376,70 @@ void RowBuilder::buildNumber(linalg::GenericOp op) {
   numbers[out] = inlineRegion(op, values);
 }
 
-void RowBuilder::buildReduction(linalg::GenericOp op, ArrayRef<Value> parts) {
+/// All of so many neighbours, a power of two, have the result.
+Value RowBuilder::combineLanes(Operation *combiner, Value value,
+                               int64_t lanes) {
+  for (int32_t distance = lanes / 2; distance > 0; distance /= 2)
+    value = combine(combiner, value,
+                    gpu::ShuffleOp::create(builder, value, distance, kWarpSize,
+                                           gpu::ShuffleMode::XOR)
+                        .getShuffleResult());
+  return value;
+}
+
+/// What the warps of a row have, by way of shared memory.
+Value RowBuilder::combineWarps(Operation *combiner, Value value) {
+  if (shares.parts == 1)
+    return value;
+  Value all =
+      createTemporary(builder, MemRefType::get({warps}, value.getType()),
+                      abi::kGpuBufferAlignment);
+  Value leads = arith::CmpIOp::create(builder, arith::CmpIPredicate::eq,
+                                      place.lane, index(0));
+  auto guard = scf::IfOp::create(builder, leads, /*withElseRegion=*/false);
+  {
+    OpBuilder::InsertionGuard restore(builder);
+    builder.setInsertionPointToStart(guard.thenBlock());
+    memref::StoreOp::create(builder, value, all, place.warp);
+  }
+  gpu::BarrierOp::create(builder);
+  Value first = arith::MulIOp::create(builder, place.row, index(shares.parts));
+  Value part = arith::RemUIOp::create(builder, place.lane, index(shares.parts));
+  Value one = memref::LoadOp::create(
+      builder, all, ValueRange{arith::AddIOp::create(builder, first, part)});
+  return combineLanes(combiner, one, shares.parts);
+}
+
+void RowBuilder::buildReduction(linalg::GenericOp op) {
   Operation *combiner = getCombiner(op);
   Value neutral =
       arith::ConstantOp::create(builder, *arith::getNeutralElement(combiner));
   // One for each load, so that they do not wait for each other.
   SmallVector<Value> results;
-  for (Value part : parts)
-    for (int64_t load = 0; load < shares.loads; ++load) {
-      Value result = neutral;
-      for (int64_t element = 0; element < shares.width; ++element) {
-        SmallVector<Value> values = getElements(op, part, load, element);
-        values.push_back(result);
-        result = inlineRegion(op, values);
-      }
-      results.push_back(result);
+  for (int64_t load = 0; load < shares.loads; ++load) {
+    Value result = neutral;
+    for (int64_t element = 0; element < shares.width; ++element) {
+      SmallVector<Value> values = getElements(op, load, element);
+      values.push_back(result);
+      result = inlineRegion(op, values);
     }
+    results.push_back(result);
+  }
   Value result = results.front();
   for (Value other : ArrayRef(results).drop_front())
     result = combine(combiner, result, other);
-  for (int32_t distance = kWarpSize / 2; distance > 0; distance /= 2)
-    result = combine(combiner, result,
-                     gpu::ShuffleOp::create(builder, result, distance,
-                                            kWarpSize, gpu::ShuffleMode::XOR)
-                         .getShuffleResult());
+  result = combineWarps(combiner, combineLanes(combiner, result, kWarpSize));
   Value &number = numbers[op.getDpsInits()[0]];
   number = number ? combine(combiner, number, result) : result;
 }
 
-SmallVector<Value> RowBuilder::buildRow(linalg::GenericOp op, Value part) {
+SmallVector<Value> RowBuilder::buildRow(linalg::GenericOp op) {
   auto type = cast<MemRefType>(op.getDpsInits()[0].getType());
   SmallVector<Value> vectors;
   for (int64_t load = 0; load < shares.loads; ++load) {
     SmallVector<Value> elements;
     for (int64_t element = 0; element < shares.width; ++element) {
-      SmallVector<Value> values = getElements(op, part, load, element);
+      SmallVector<Value> values = getElements(op, load, element);
       // An op that makes a row does not read it.
       values.push_back(arith::ConstantOp::create(
           builder, builder.getZeroAttr(type.getElementType())));
@@ -374,35 +453,25 @@ SmallVector<Value> RowBuilder::buildRow(linalg::GenericOp op, Value part) {
 }
 
 SmallVector<Value> RowPrologue::build(ImplicitLocOpBuilder &builder,
-                                      ValueRange arguments, Value number,
-                                      Value lane, Value part,
-                                      const RowShares &shares) const {
-  RowBuilder row(builder, inputs, arguments, number, lane, shares);
-  // All loads first. Those of the own part serve the row, too.
-  bool reduces = llvm::any_of(
-      ops, [](linalg::GenericOp op) { return op.getNumReductionLoops() != 0; });
-  SmallVector<Value> parts = {part};
-  for (int64_t other = 1; reduces && other < shares.parts; ++other) {
-    Value count = arith::ConstantIndexOp::create(builder, shares.parts);
-    Value next = arith::AddIOp::create(
-        builder, part, arith::ConstantIndexOp::create(builder, other));
-    parts.push_back(arith::RemUIOp::create(builder, next, count));
+                                      const RowPlace &place,
+                                      const RowShares &shares,
+                                      int64_t warps) const {
+  RowBuilder row(builder, place, shares, warps);
+  // All that is there is asked for before anything is waited for.
+  SmallVector<std::pair<Value, ReceivePacketsOp>> received;
+  for (Value input : inputs) {
+    if (ReceivePacketsOp op = getReceived(input))
+      received.push_back({input, op});
+    else
+      row.load(input);
   }
-  for (Value input : inputs)
-    (void)row.load(input, part);
-  for (linalg::GenericOp op : ops)
-    if (op.getNumReductionLoops() != 0)
-      for (Value input : op.getInputs())
-        for (Value other : parts)
-          if (llvm::is_contained(inputs, input))
-            (void)row.load(input, other);
-  if (ops.empty())
-    return SmallVector<Value>(row.load(inputs.front(), part));
+  for (auto [input, op] : received)
+    row.receive(input, op.getPackets());
   for (linalg::GenericOp op : ArrayRef(ops).drop_back()) {
     if (op.getNumReductionLoops() != 0)
-      row.buildReduction(op, parts);
+      row.buildReduction(op);
     else
       row.buildNumber(op);
   }
-  return row.buildRow(ArrayRef(ops).back(), part);
+  return row.buildRow(ops.back());
 }

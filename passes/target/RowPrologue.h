@@ -3,6 +3,7 @@
 #ifndef ARK_PASSES_TARGET_ROWPROLOGUE_H
 #define ARK_PASSES_TARGET_ROWPROLOGUE_H
 
+#include "dialects/ark/ArkOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -10,8 +11,8 @@
 
 namespace mlir::ark {
 
-/// How the threads of a warp divide a row: into parts of so many loads of so
-/// many elements for each thread. Neighbouring threads load neighbours.
+/// How warps divide a row: a part for each, of so many loads of so many
+/// elements for each thread. Neighbouring threads load neighbours.
 struct RowShares {
   int64_t parts = 0, loads = 0, width = 0;
 
@@ -21,9 +22,15 @@ struct RowShares {
   Value getFirst(ImplicitLocOpBuilder &builder, Value part, Value lane) const;
 };
 
+/// Which part of which row the thread has, and what it is among all of a CTA.
+struct RowPlace {
+  Value row, part, warp, lane;
+};
+
 /// The ops before the loop over vCTAs that make rows, `memref<MxK>`, of
-/// arguments of the body: none, or a norm, say. A warp computes one of them by
-/// itself: all that it loads is asked for at once, and it waits for no other.
+/// arguments of the body: none, or a norm, say. Several warps make one of them
+/// together: each asks at once for all that it loads of its part, and a number
+/// that belongs to a whole row, such as a sum, is all that they exchange.
 class RowPrologue {
 public:
   /// Of rows that only `users` read.
@@ -33,12 +40,11 @@ public:
   ArrayRef<Value> getInputs() const { return inputs; }
   /// Whether ops make them: else they are an input.
   bool isComputed() const { return !ops.empty(); }
-  /// The elements of part `part` of row `row` that thread `lane` of a warp has,
-  /// a vector for each load; `arguments` stand for the inputs.
-  SmallVector<Value> build(ImplicitLocOpBuilder &builder, ValueRange arguments,
-                           Value row, Value lane, Value part,
-                           const RowShares &shares) const;
-  /// Erases the ops, and the rows if nobody reads them any more.
+  /// The elements that a thread makes of a row, a vector for each of its loads.
+  /// All threads of a CTA come here, as many warps as the last argument says.
+  SmallVector<Value> build(ImplicitLocOpBuilder &builder, const RowPlace &place,
+                           const RowShares &shares, int64_t warps) const;
+  /// Erases the ops, and what only they used.
   void erase();
 
 private:
@@ -46,6 +52,7 @@ private:
   bool matchNumber(Value number, scf::ForOp vctas);
   bool addInput(Value input, AffineMap map);
   bool isNumber(Value value) const;
+  ReceivePacketsOp getReceived(Value input) const;
 
   Value rows;
   SmallVector<Value> inputs;

@@ -4,7 +4,6 @@
 #include "passes/target/KernelCompleter.h"
 #include "passes/target/ParameterStreams.h"
 #include "passes/target/Passes.h"
-#include "passes/target/RowPrologue.h"
 #include "passes/target/SharedMemory.h"
 #include "passes/target/StreamReader.h"
 
@@ -158,26 +157,22 @@ SmallVector<EarlyRead> StreamRewriter::readEarly() {
 }
 
 void StreamRewriter::rewrite() {
-  SmallVector<Operation *> products;
   SmallVector<Value> sums;
   for (const ParameterStream &stream : streams) {
     int64_t rows =
         std::min(longestRun * stream.rowsPerVcta, stream.getNumRows());
-    products.push_back(stream.product);
     sums.push_back(createBuffer(
         MemRefType::get({stream.piecesPerRow, rows}, builder.getF32Type())));
   }
   scf::ForOp vctas = getVctaLoop(body);
-  RowPrologue prologue(streams.front().row, products, vctas);
   for (auto [stream, buffer] : llvm::zip(streams, sums))
     readSums(stream, buffer);
   SmallVector<EarlyRead> reads = readEarly();
-  StreamReader reader(body, streams, prologue, reads, sums);
+  StreamReader reader(body, streams, reads, sums);
   func::FuncOp function = reader.createFunction();
   builder.setInsertionPoint(vctas);
   auto call = func::CallOp::create(builder, function, reader.getOperands());
   setCooperative(call, reads.size() + sums.size());
-  prologue.erase();
 
   builder.setInsertionPointToStart(&body.getBody().front());
   Value count = arith::ConstantIntOp::create(builder, streams.size(), 32);

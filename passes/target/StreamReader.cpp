@@ -46,10 +46,9 @@ std::optional<EarlyRead> ark::matchEarlyRead(memref::SubViewOp tile,
 }
 
 StreamReader::StreamReader(func::FuncOp body, ArrayRef<ParameterStream> streams,
-                           const RowPrologue &prologue,
                            ArrayRef<EarlyRead> reads, ArrayRef<Value> sums)
-    : body(body), streams(streams), prologue(prologue), reads(reads),
-      sums(sums), builder(body.getLoc(), body.getContext()) {}
+    : body(body), streams(streams), reads(reads), sums(sums),
+      builder(body.getLoc(), body.getContext()) {}
 
 Value StreamReader::index(int64_t value) {
   return arith::ConstantIndexOp::create(builder, value);
@@ -77,6 +76,21 @@ SmallVector<Value> StreamReader::loadPiece(const ParameterStream &stream,
         ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
     values.push_back(LLVM::LoadOp::create(builder, getVectorType(), at,
                                           /*alignment=*/kLoadBytes));
+  }
+  return values;
+}
+
+/// What a thread multiplies with all pieces of its part.
+SmallVector<Value> StreamReader::loadRow(Value row, Value part,
+                                         const RowShares &shares) {
+  Value first = shares.getFirst(builder, part, lane);
+  SmallVector<Value> values;
+  for (int64_t load = 0; load < shares.loads; ++load) {
+    Value place =
+        arith::AddIOp::create(builder, first, index(load * shares.getStep()));
+    values.push_back(vector::LoadOp::create(
+        builder, getVectorType(), row, ValueRange{index(0), place},
+        /*nontemporal=*/false, llvm::MaybeAlign(kLoadBytes)));
   }
   return values;
 }
@@ -207,7 +221,7 @@ void StreamReader::buildLoop(const ParameterStream &stream, ArrayRef<Value> row,
 SmallVector<Value> StreamReader::getOperands() {
   SmallVector<Value> operands = {body.getArgument(abi::kBodyBegin),
                                  body.getArgument(abi::kBodyEnd)};
-  llvm::append_range(operands, prologue.getInputs());
+  operands.push_back(streams.front().row);
   for (const EarlyRead &read : reads)
     operands.push_back(read.source);
   for (const EarlyRead &read : reads)
@@ -226,10 +240,9 @@ func::FuncOp StreamReader::createFunction() {
   Block *entry = function.addEntryBlock();
   builder.setInsertionPointToStart(entry);
   ValueRange arguments = entry->getArguments().drop_front(2);
-  size_t numInputs = prologue.getInputs().size();
-  ValueRange inputs = arguments.take_front(numInputs);
-  ValueRange sources = arguments.slice(numInputs, reads.size());
-  ValueRange copies = arguments.slice(numInputs + reads.size(), reads.size());
+  Value rows = arguments.front();
+  ValueRange sources = arguments.slice(1, reads.size());
+  ValueRange copies = arguments.slice(1 + reads.size(), reads.size());
   ValueRange results = arguments.take_back(sums.size());
 
   thread = gpu::ThreadIdOp::create(builder, gpu::Dimension::x);
@@ -242,11 +255,11 @@ func::FuncOp StreamReader::createFunction() {
   Value warp = arith::DivUIOp::create(builder, thread, index(kWarpSize));
   Value part = arith::RemUIOp::create(builder, warp, index(shares.parts));
   auto elements = askEarly(sources);
-  SmallVector<Value> row =
-      prologue.build(builder, inputs, index(0), lane, part, shares);
-  keepEarly(elements, copies);
+  SmallVector<Value> row = loadRow(rows, part, shares);
   for (auto [stream, result] : llvm::zip(streams, results))
     buildLoop(stream, row, part, result);
+  // Not before: the loops would wait for them.
+  keepEarly(elements, copies);
   func::ReturnOp::create(builder);
   return function;
 }

@@ -31,11 +31,10 @@ std::optional<EarlyRead> matchEarlyRead(memref::SubViewOp tile,
 class StreamReader {
 public:
   StreamReader(func::FuncOp body, ArrayRef<ParameterStream> streams,
-               const RowPrologue &prologue, ArrayRef<EarlyRead> reads,
-               ArrayRef<Value> sums);
+               ArrayRef<EarlyRead> reads, ArrayRef<Value> sums);
 
   func::FuncOp createFunction();
-  /// What it is called with: the run, inputs of the row, what is read early;
+  /// What it is called with: the run, the row, what is read early;
   /// then what it writes, copies of that and sums.
   SmallVector<Value> getOperands();
 
@@ -44,6 +43,7 @@ private:
   VectorType getVectorType() const;
   SmallVector<std::pair<Value, Value>> askEarly(ValueRange sources);
   void keepEarly(ArrayRef<std::pair<Value, Value>> elements, ValueRange copies);
+  SmallVector<Value> loadRow(Value row, Value part, const RowShares &shares);
   void buildLoop(const ParameterStream &stream, ArrayRef<Value> row, Value part,
                  Value sums);
   SmallVector<Value> loadPiece(const ParameterStream &stream, Value place);
@@ -52,7 +52,6 @@ private:
 
   func::FuncOp body;
   ArrayRef<ParameterStream> streams;
-  const RowPrologue &prologue;
   ArrayRef<EarlyRead> reads;
   ArrayRef<Value> sums;
   func::FuncOp function;

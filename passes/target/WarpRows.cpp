@@ -44,18 +44,19 @@ static constexpr int64_t kLineBytes = 128;
 /// How so many warps share the rows of a buffer, if they can.
 static std::optional<RowShares> getShares(MemRefType type, int64_t warps) {
   int64_t count = type.getDimSize(0), size = type.getDimSize(1);
-  RowShares shares;
-  shares.width = kLoadBytes / getElementBytes(type.getElementType());
-  int64_t loads = size / shares.getStep();
-  if (count == 0 || count > warps || size % shares.getStep() != 0 ||
-      loads == 0 || loads > kMostLoads)
+  int64_t most = kLoadBytes / getElementBytes(type.getElementType());
+  if (count == 0 || count > warps)
     return std::nullopt;
-  shares.parts =
-      llvm::bit_floor(static_cast<uint64_t>(std::min(warps / count, loads)));
-  while (loads % shares.parts != 0)
-    shares.parts /= 2;
-  shares.loads = loads / shares.parts;
-  return shares;
+  RowShares shares;
+  for (shares.parts = llvm::bit_floor(static_cast<uint64_t>(warps / count));
+       shares.parts > 0; shares.parts /= 2)
+    for (shares.width = most; shares.width >= most / 2; shares.width /= 2) {
+      int64_t round = shares.parts * shares.getStep();
+      shares.loads = size / round;
+      if (size % round == 0 && shares.loads > 0 && shares.loads <= kMostLoads)
+        return shares;
+    }
+  return std::nullopt;
 }
 
 /// Temporaries of rows that ops before the loop over vCTAs write.
@@ -83,35 +84,41 @@ static SmallVector<Operation *> getReaders(Value rows, scf::ForOp vctas) {
   return readers;
 }
 
-/// What a thread does. Warps without a row have nothing to do.
+/// What a thread does. Warps without a row make the last part once more, so
+/// that all come to the barriers, and do not store it.
 static void buildThread(ImplicitLocOpBuilder &builder, Value thread,
                         int64_t warps, Value rows, const RowPrologue &prologue,
                         const RowShares &shares) {
   auto constant = [&](int64_t number) -> Value {
     return arith::ConstantIndexOp::create(builder, number);
   };
-  Value warp = arith::DivUIOp::create(builder, thread, constant(kWarpSize));
-  Value lane = arith::RemUIOp::create(builder, thread, constant(kWarpSize));
+  int64_t busy = cast<MemRefType>(rows.getType()).getDimSize(0) * shares.parts;
+  RowPlace place;
+  place.warp = arith::DivUIOp::create(builder, thread, constant(kWarpSize));
+  place.lane = arith::RemUIOp::create(builder, thread, constant(kWarpSize));
+  Value owner = place.warp;
+  if (busy < warps)
+    owner = arith::MinUIOp::create(builder, owner, constant(busy - 1));
   Value parts = constant(shares.parts);
-  Value row = arith::DivUIOp::create(builder, warp, parts);
-  Value part = arith::RemUIOp::create(builder, warp, parts);
-  int64_t count = cast<MemRefType>(rows.getType()).getDimSize(0);
-  if (count * shares.parts < warps) {
+  place.row = arith::DivUIOp::create(builder, owner, parts);
+  place.part = arith::RemUIOp::create(builder, owner, parts);
+  SmallVector<Value> vectors = prologue.build(builder, place, shares, warps);
+  if (busy < warps) {
     Value isThere = arith::CmpIOp::create(builder, arith::CmpIPredicate::ult,
-                                          row, constant(count));
+                                          place.warp, constant(busy));
     auto branch = scf::IfOp::create(builder, isThere, /*withElseRegion=*/false);
     builder.setInsertionPoint(branch.thenBlock()->getTerminator());
   }
-  SmallVector<Value> vectors =
-      prologue.build(builder, prologue.getInputs(), row, lane, part, shares);
-  Value first = shares.getFirst(builder, part, lane);
+  Value first = shares.getFirst(builder, place.part, place.lane);
+  int64_t bytes = shares.width *
+                  cast<MemRefType>(rows.getType()).getElementTypeBitWidth() / 8;
   for (auto [load, vector] : llvm::enumerate(vectors)) {
-    Value place = arith::AddIOp::create(
+    Value element = arith::AddIOp::create(
         builder, first,
         constant(static_cast<int64_t>(load) * shares.getStep()));
-    vector::StoreOp::create(builder, vector, rows, ValueRange{row, place},
-                            /*nontemporal=*/false,
-                            llvm::MaybeAlign(kLoadBytes));
+    vector::StoreOp::create(builder, vector, rows,
+                            ValueRange{place.row, element},
+                            /*nontemporal=*/false, llvm::MaybeAlign(bytes));
   }
 }
 

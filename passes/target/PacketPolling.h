@@ -1,0 +1,23 @@
+//===- PacketPolling.h - Loops that wait for packets ------------*- C++ -*-===//
+
+#ifndef ARK_PASSES_TARGET_PACKETPOLLING_H
+#define ARK_PASSES_TARGET_PACKETPOLLING_H
+
+#include "lib/support/PacketRows.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace mlir::ark {
+
+/// Where load `number` of a dense buffer of packets is, an address.
+Value getPacketPlace(ImplicitLocOpBuilder &builder, Value packets,
+                     Value number);
+
+/// Waits until all packets that the thread loads at these places are those of
+/// this iteration. Gives for each load its values of 16 bits side by side, an
+/// i64. All threads of a warp have to come here.
+SmallVector<Value> pollPackets(ImplicitLocOpBuilder &builder,
+                               ArrayRef<Value> places);
+
+} // namespace mlir::ark
+
+#endif // ARK_PASSES_TARGET_PACKETPOLLING_H
