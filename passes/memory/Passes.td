@@ -123,9 +123,9 @@ def BufferizeBodiesPass : Pass<"ark-bufferize-bodies", "::mlir::ark::TaskOp"> {
 def HandOverPacketsPass : Pass<"ark-hand-over-packets", "::mlir::ark::ProgramOp"> {
   let summary = "Let small activations tell by themselves that they are there";
   let description = [{
-    Where every vCTA of a task for many SMs reads all of a small intermediate of 16-bit floats,
-    that is handed over as packets: words with a value and the epoch. The task
-    that makes it writes words, and tasks that read all of it receive them into a temporary.
+    A small intermediate of 16-bit floats is handed over as packets: words with a value and the
+    epoch. The task that makes it writes words, and tasks whose vCTAs read rows of it that threads
+    can load four packets at once, all of it or the half of a head, receive them into a temporary.
     Others read it from the arena, where it then is as well.
 
     ```mlir

@@ -108,12 +108,13 @@ def ReceivePacketsPass : Pass<"ark-receive-packets", "::mlir::ModuleOp"> {
   let description = [{
     Each thread loads four packets at once, and again until all have the epoch of this
     iteration; meanwhile the first thread of every warp asks for parameters to come, and
-    looks now and then whether it took too long. The values end up in a temporary.
+    looks now and then whether it took too long. The values end up in a temporary. What is received
+    one after the other is received at once.
 
     ```mlir
     ark.receive_packets %x to %values : memref<1x2048xi32> to memref<1x2048xbf16>
     // =>
-    call @ark_receive_2048_bf16(%x, %values) {cooperative = 1}
+    call @ark_receive_bf16_2048_2048(%address, %values) {cooperative = 1}
     ```
   }];
   let options = [
@@ -217,8 +218,7 @@ def StreamParametersPass
     }
     ```
 
-    Where a norm or the like makes the row, each warp computes it by itself; what
-    ops after the product read of arguments is asked for before it.
+    What ops after the product read of arguments is asked for before it, and kept after it.
   }];
   let options = [
     Option<"maxDepth", "max-depth", "int64_t", /*default=*/"5",
@@ -245,8 +245,10 @@ def WarpRowsPass : Pass<"ark-warp-rows", "::mlir::ModuleOp"> {
     What is done once for a run, before its loop over vCTAs, ends in a barrier for each of its
     ops, and the rows that a norm reads are loaded as often. Where ops like these make rows
     of the body's arguments, `memref<MxK>`, one or several warps make each row instead, with all
-    loads at once: all of them add up the whole row, and each writes its part. Before that they ask
-    the L2 for the beginning of the large tiles that the first vCTA reads.
+    loads at once: each adds up and writes its part, and sums of a whole row go through shared memory,
+    with one barrier. Rows that are packets, and that nobody else reads, each thread receives by
+    itself, after it has asked for all else. Before that threads ask the L2 for the beginning of the
+    large tiles that the first vCTA reads.
 
     Rows stay as they are where there are more than warps, where they are no multiple of what
     the threads of a warp load at once, or longer than their registers hold.
@@ -260,6 +262,9 @@ def WarpRowsPass : Pass<"ark-warp-rows", "::mlir::ModuleOp"> {
     scf.forall (%thread) in (512) {
       llvm.inline_asm "prefetch.global.L2 [$0];" %first_tile_of_w
       ... vector.load %x[%warp / 2, ...] ... gpu.shuffle xor ...
+      memref.store %part_of_sum, %sums[%warp]
+      gpu.barrier
+      ... memref.load %sums[...] ... gpu.shuffle xor ...
       vector.store %part, %row[%warp / 2, ...]
     } {mapping = [#gpu.thread<linear_dim_0>]}
     scf.for %v = %begin to %end step %c1 { ... %row ... }

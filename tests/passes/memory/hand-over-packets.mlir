@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --split-input-file --pass-pipeline='builtin.module(ark.program(ark-hand-over-packets))' | FileCheck %s
 
-// Every vCTA of a task for more than half of the SMs reads all of it, and nobody
-// else: words take the place of the values.
+// Every vCTA of a task reads all of it, and nobody else: words take the place of
+// the values.
 // CHECK-LABEL: ark.program @wholeRows(
 // CHECK: %[[PACKETS:.+]] = ark.packets : memref<256xi8>
 // CHECK: %[[X:.+]] = memref.view %[[PACKETS]][%{{.+}}][] : memref<256xi8> to memref<1x64xi32>
@@ -63,7 +63,7 @@ ark.program @wholeRows(
 
 // -----
 
-// Who reads a part of it waits for a semaphore, and finds it where it was.
+// Who cannot load packets waits for a semaphore, and finds it where it was.
 // CHECK-LABEL: ark.program @otherReaders(
 // CHECK: %[[X:.+]] = memref.view {{.+}} to memref<1x64xi32>
 // CHECK: %[[H:.+]] = memref.alloc() : memref<1x64xbf16>
@@ -109,11 +109,11 @@ ark.program @otherReaders(
     ark.yield
   }
   ark.task "c" grid [4]
-      ins(%h[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x64xbf16>)
-      outs(%y[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x64xf32>) {
-  ^bb0(%i: index, %a: memref<1x16xbf16, strided<[64, 1], offset: ?>>, %b: memref<1x16xf32, strided<[64, 1], offset: ?>>):
+      ins(%h[#ark.region<(d0) -> (0, d0 * 6), [1, 6]>] : memref<1x64xbf16>)
+      outs(%y[#ark.region<(d0) -> (0, d0 * 6), [1, 6]>] : memref<1x64xf32>) {
+  ^bb0(%i: index, %a: memref<1x6xbf16, strided<[64, 1], offset: ?>>, %b: memref<1x6xf32, strided<[64, 1], offset: ?>>):
     linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
-        ins(%a : memref<1x16xbf16, strided<[64, 1], offset: ?>>) outs(%b : memref<1x16xf32, strided<[64, 1], offset: ?>>) {
+        ins(%a : memref<1x6xbf16, strided<[64, 1], offset: ?>>) outs(%b : memref<1x6xf32, strided<[64, 1], offset: ?>>) {
     ^bb0(%in: bf16, %out: f32):
       %v = arith.extf %in : bf16 to f32
       linalg.yield %v : f32
@@ -207,6 +207,94 @@ ark.program @viewsOfTiles(
     %p = memref.subview %a[0, 0] [1, 16] [1, 1] : memref<1x64xbf16, strided<[64, 1], offset: ?>> to memref<1x16xbf16, strided<[64, 1], offset: ?>>
     linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
         ins(%p : memref<1x16xbf16, strided<[64, 1], offset: ?>>) outs(%b : memref<1x16xf32, strided<[64, 1], offset: ?>>) {
+    ^bb0(%in: bf16, %out: f32):
+      %v = arith.extf %in : bf16 to f32
+      linalg.yield %v : f32
+    }
+    ark.yield
+  }
+  ark.return
+}
+}
+
+// -----
+
+// Readers of parts receive those.
+// CHECK-LABEL: ark.program @readersOfParts(
+// CHECK: ark.task "b"
+// CHECK-SAME: ins(%{{.+}}[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x64xi32>)
+// CHECK: ^bb0(%{{.+}}: index, %[[TILE:.+]]: memref<1x16xi32, strided<[64, 1], offset: ?>>,
+// CHECK: %[[ALL:.+]] = memref.alloc() : memref<16xbf16>
+// CHECK: %[[VALUES:.+]] = memref.reinterpret_cast %[[ALL]] to offset: [0], sizes: [1, 16], strides: [64, 1]
+// CHECK: ark.receive_packets %[[TILE]] to %[[VALUES]] : memref<1x16xi32, {{.+}}> to memref<1x16xbf16, strided<[64, 1]>>
+#id = affine_map<(d0, d1) -> (d0, d1)>
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 4,
+    shared_memory = 232448, bandwidth = 4800, flops = 60000, handoff = 1000, barrier = 1600, overhead = 300>} {
+ark.program @readersOfParts(
+    %x: memref<1x64xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %y: memref<1x64xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  %h = memref.alloc() : memref<1x64xbf16>
+  ark.task "a" grid [4]
+      ins(%x[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x64xf32>)
+      outs(%h[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x64xbf16>) {
+  ^bb0(%i: index, %a: memref<1x16xf32, strided<[64, 1], offset: ?>>, %b: memref<1x16xbf16, strided<[64, 1], offset: ?>>):
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+        ins(%a : memref<1x16xf32, strided<[64, 1], offset: ?>>) outs(%b : memref<1x16xbf16, strided<[64, 1], offset: ?>>) {
+    ^bb0(%in: f32, %out: bf16):
+      %v = arith.truncf %in : f32 to bf16
+      linalg.yield %v : bf16
+    }
+    ark.yield
+  }
+  ark.task "b" grid [4]
+      ins(%h[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x64xbf16>)
+      outs(%y[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x64xf32>) {
+  ^bb0(%i: index, %a: memref<1x16xbf16, strided<[64, 1], offset: ?>>, %b: memref<1x16xf32, strided<[64, 1], offset: ?>>):
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+        ins(%a : memref<1x16xbf16, strided<[64, 1], offset: ?>>) outs(%b : memref<1x16xf32, strided<[64, 1], offset: ?>>) {
+    ^bb0(%in: bf16, %out: f32):
+      %v = arith.extf %in : bf16 to f32
+      linalg.yield %v : f32
+    }
+    ark.yield
+  }
+  ark.return
+}
+}
+
+// -----
+
+// Halves of rows, as of a rotation: values lie as far apart as packets.
+// CHECK-LABEL: ark.program @halvesOfRows(
+// CHECK: ark.task "b"
+// CHECK: %[[ALL:.+]] = memref.alloc() : memref<24xbf16>
+// CHECK: memref.reinterpret_cast %[[ALL]] to offset: [0], sizes: [2, 8], strides: [16, 1]
+// CHECK: ark.receive_packets {{.+}} : memref<2x8xi32, strided<[16, 1], offset: ?>> to memref<2x8xbf16, strided<[16, 1]>>
+#id = affine_map<(d0, d1) -> (d0, d1)>
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 4,
+    shared_memory = 232448, bandwidth = 4800, flops = 60000, handoff = 1000, barrier = 1600, overhead = 300>} {
+ark.program @halvesOfRows(
+    %x: memref<4x16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %y: memref<4x8xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  %h = memref.alloc() : memref<4x16xbf16>
+  ark.task "a" grid [4]
+      ins(%x[#ark.region<(d0) -> (d0, 0), [1, 16]>] : memref<4x16xf32>)
+      outs(%h[#ark.region<(d0) -> (d0, 0), [1, 16]>] : memref<4x16xbf16>) {
+  ^bb0(%i: index, %a: memref<1x16xf32, strided<[16, 1], offset: ?>>, %b: memref<1x16xbf16, strided<[16, 1], offset: ?>>):
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+        ins(%a : memref<1x16xf32, strided<[16, 1], offset: ?>>) outs(%b : memref<1x16xbf16, strided<[16, 1], offset: ?>>) {
+    ^bb0(%in: f32, %out: bf16):
+      %v = arith.truncf %in : f32 to bf16
+      linalg.yield %v : bf16
+    }
+    ark.yield
+  }
+  ark.task "b" grid [2]
+      ins(%h[#ark.region<(d0) -> (d0 * 2, 8), [2, 8]>] : memref<4x16xbf16>)
+      outs(%y[#ark.region<(d0) -> (d0 * 2, 0), [2, 8]>] : memref<4x8xf32>) {
+  ^bb0(%i: index, %a: memref<2x8xbf16, strided<[16, 1], offset: ?>>, %b: memref<2x8xf32, strided<[8, 1], offset: ?>>):
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+        ins(%a : memref<2x8xbf16, strided<[16, 1], offset: ?>>) outs(%b : memref<2x8xf32, strided<[8, 1], offset: ?>>) {
     ^bb0(%in: bf16, %out: f32):
       %v = arith.extf %in : bf16 to f32
       linalg.yield %v : f32

@@ -1,5 +1,6 @@
 // RUN: ark-opt %s --pass-pipeline='builtin.module(func.func(ark-expand-floats))' | FileCheck %s --check-prefixes=CHECK,NATIVE
 // RUN: ark-opt %s --pass-pipeline='builtin.module(func.func(ark-expand-floats{halves=true}))' | FileCheck %s --check-prefixes=CHECK,HALVES
+// RUN: ark-opt %s --pass-pipeline='builtin.module(func.func(ark-expand-floats{roundings=false}))' | FileCheck %s --check-prefix=ROUNDS
 
 // bf16 is the upper half of f32.
 // CHECK-LABEL: func.func @extendBF16
@@ -15,6 +16,13 @@ func.func @extendBF16(%x: bf16) -> f32 {
   return %0 : f32
 }
 
+// Where the processor rounds, it does; to widen is a shift anyway.
+// ROUNDS-LABEL: func.func @extendBF16
+// ROUNDS: arith.shli
+// ROUNDS-LABEL: func.func @truncateBF16
+// ROUNDS-SAME: (%[[X:.+]]: f32)
+// ROUNDS-NEXT: %[[R:.+]] = arith.truncf %[[X]] : f32 to bf16
+// ROUNDS-NEXT: return %[[R]]
 // CHECK-LABEL: func.func @truncateBF16
 // CHECK-NOT: arith.truncf
 // CHECK: %[[BITS:.+]] = arith.trunci %{{.+}} : i32 to i16

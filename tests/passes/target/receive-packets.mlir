@@ -4,17 +4,23 @@
 // here each has two loads, and the last ones of the second round are nobody's.
 // CHECK-LABEL: func.func private @body(
 // CHECK-SAME: %[[P:[^:]+]]: memref<2x24xi32, strided<[24, 1], offset: ?>> {ark.packets}
-// CHECK-DAG: %[[WORDS:.+]] = memref.reinterpret_cast %[[P]] to offset: [0], sizes: [48], strides: [1]
-// CHECK-DAG: %[[VALUES:.+]] = memref.reinterpret_cast %{{.+}} to offset: [0], sizes: [48], strides: [1]
-// CHECK: call @ark_receive_48_bf16(%[[WORDS]], %[[VALUES]]) {cooperative = 1 : i64}
-// The same function for all packets of that number and type.
-// CHECK: call @ark_receive_48_bf16(
-// CHECK: call @ark_receive_48_f16(
+// CHECK: memref.extract_strided_metadata %[[P]]
+// CHECK: %[[WORDS:.+]] = llvm.inttoptr
+// CHECK: %[[VALUES:.+]] = memref.reinterpret_cast %{{.+}} to offset: [0], sizes: [48], strides: [1]
+// CHECK: call @ark_receive_bf16_48_48(%[[WORDS]], %[[VALUES]]) {cooperative = 1 : i64}
+// What is received one after the other is received at once; and the same function
+// does it wherever packets lie alike.
+// CHECK: memref.store
+// CHECK: call @ark_receive_bf16_48_48_f16_48_48({{.*}}) {cooperative = 2 : i64}
+// CHECK: memref.store
+// CHECK: call @ark_receive_bf16_48_48(
 // CHECK-NOT: ark.receive_packets
-// CHECK-LABEL: func.func private @ark_receive_48_bf16(
+// CHECK-LABEL: func.func private @ark_receive_bf16_48_48(
+// CHECK-SAME: %[[FROM:[^:]+]]: !llvm.ptr, %{{.+}}: memref<48xbf16>
 // CHECK: %[[THREAD:.+]] = gpu.thread_id x
 // CHECK: %[[LAST:.+]] = arith.constant 11 : index
 // CHECK: arith.minui %{{.+}}, %[[LAST]]
+// CHECK: llvm.getelementptr %[[FROM]][
 // CHECK: %[[TAG:.+]] = call @ark_packet_tag()
 // CHECK: %[[BEGIN:.+]] = call @ark_now()
 // CHECK: scf.while (%[[TRIES:.+]] = %{{.+}})
@@ -29,7 +35,7 @@
 // CHECK:   llvm.store %{{.+}} : i64, !llvm.ptr
 // CHECK: scf.if
 // CHECK:   llvm.store %{{.+}} : i64, !llvm.ptr
-// CHECK-LABEL: func.func private @ark_receive_48_f16(
+// CHECK-LABEL: func.func private @ark_receive_bf16_48_48_f16_48_48(
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 2 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -41,8 +47,42 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
   %w = memref.alloca() : memref<2x24xbf16>
   %h = memref.alloca() : memref<2x24xf16>
   ark.receive_packets %p to %v : memref<2x24xi32, strided<[24, 1], offset: ?>> to memref<2x24xbf16>
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1.0 : bf16
+  memref.store %one, %v[%zero, %zero] : memref<2x24xbf16>
   ark.receive_packets %q to %w : memref<2x24xi32, strided<[24, 1], offset: ?>> to memref<2x24xbf16>
   ark.receive_packets %q to %h : memref<2x24xi32, strided<[24, 1], offset: ?>> to memref<2x24xf16>
+  memref.store %one, %w[%zero, %zero] : memref<2x24xbf16>
+  ark.receive_packets %q to %v : memref<2x24xi32, strided<[24, 1], offset: ?>> to memref<2x24xbf16>
+  return
+}
+func.func private @ark_packet_tag() -> i32
+func.func private @ark_now() -> i64
+func.func private @ark_load_packets(%words: !llvm.ptr, %tag: i32) -> (i32, i32, i32, i32, i1)
+func.func private @ark_packets_wait(%missing: i1, %tries: i32, %begin: i64, %seen: i32) -> i1
+
+// -----
+
+// Of rows that lie apart, each thread skips what lies between; values lie so, too.
+// CHECK-LABEL: func.func private @body(
+// CHECK: memref.reinterpret_cast %{{.+}} to offset: [0], sizes: [24], strides: [1]
+// CHECK: call @ark_receive_bf16_16_8_16_16_8_16(
+// CHECK-LABEL: func.func private @ark_receive_bf16_16_8_16_16_8_16(
+// CHECK: %[[LOAD:.+]] = arith.minui
+// CHECK: %[[BYTES:.+]] = arith.muli %[[LOAD]], %c16
+// CHECK: %[[ROW:.+]] = arith.divui %[[LOAD]], %c2
+// CHECK: %[[GAPS:.+]] = arith.muli %[[ROW]], %c32
+// CHECK: arith.addi %[[BYTES]], %[[GAPS]]
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 1 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>, packets = 256 : i64}
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>,
+    %p: memref<2x8xi32, strided<[16, 1], offset: ?>> {ark.packets}) {
+  %all = memref.alloca() : memref<24xbf16>
+  %v = memref.reinterpret_cast %all to offset: [0], sizes: [2, 8], strides: [16, 1] : memref<24xbf16> to memref<2x8xbf16, strided<[16, 1]>>
+  ark.receive_packets %p to %v : memref<2x8xi32, strided<[16, 1], offset: ?>> to memref<2x8xbf16, strided<[16, 1]>>
   return
 }
 func.func private @ark_packet_tag() -> i32

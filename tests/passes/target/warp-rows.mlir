@@ -1,4 +1,4 @@
-// RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-use-tensor-cores,ark-stream-parameters,ark-warp-rows)' | FileCheck %s
+// RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-use-tensor-cores,ark-warp-rows)' | FileCheck %s
 
 // Sixteen warps, eight rows: two warps make a row, which is two loads for each thread of both. Rows lie 64 bytes
 // further apart than they are long.
@@ -13,12 +13,18 @@
 // CHECK: %[[LANE:.+]] = arith.remui %[[THREAD]], %c32
 // CHECK: %[[ROW:.+]] = arith.divui %[[WARP]], %c2
 // CHECK: %[[PART:.+]] = arith.remui %[[WARP]], %c2
-// All loads first: of the own part, of the weights, of the other part.
+// All loads first, each once.
 // CHECK-COUNT-2: vector.load %[[X]][%[[ROW]], %{{.+}}] {alignment = 16 : i64} : memref<8x1024xbf16>, vector<8xbf16>
 // CHECK-COUNT-2: vector.load %[[G]][%{{.+}}]
-// CHECK-COUNT-2: vector.load %[[X]][%[[ROW]], %{{.+}}]
 // CHECK-NOT: vector.load
 // CHECK-COUNT-5: gpu.shuffle xor
+// What a warp has added up, the other one of the row reads.
+// CHECK: memref.store %{{.+}}, %[[SUMS:.+]][%[[WARP]]] : memref<16xf32>
+// CHECK: gpu.barrier
+// CHECK: %[[FIRST:.+]] = arith.muli %[[ROW]], %c2
+// CHECK: %[[OF:.+]] = arith.addi %[[FIRST]], %{{.+}}
+// CHECK: memref.load %[[SUMS]][%[[OF]]]
+// CHECK-COUNT-1: gpu.shuffle xor
 // CHECK-NOT: gpu.shuffle
 // CHECK: math.rsqrt
 // CHECK-COUNT-2: vector.store %{{.+}}, %[[ROWS]][%[[ROW]], %{{.+}}] {alignment = 16 : i64} : memref<8x1056xbf16>, vector<8xbf16>
@@ -36,7 +42,7 @@ ark.program @eightRows(%x: tensor<8x1024xbf16> {ark.kind = #ark.kind<input>, ark
 
 // -----
 
-// Three rows have four warps each, and four warps have none. The mean is subtracted before squares are added up.
+// Three rows have four warps each, and four warps make the last part once more. The mean is subtracted before squares are added up.
 // Tiles of 64 rows by 4096 bytes are asked for, a line of each of four places of a row.
 // CHECK-LABEL: func.func private @body_layernorm_matmul(
 // CHECK-SAME: %[[BEGIN:[^:]+]]: index
@@ -52,11 +58,14 @@ ark.program @eightRows(%x: tensor<8x1024xbf16> {ark.kind = #ark.kind<input>, ark
 // CHECK: arith.muli %[[OWN]], %c4096
 // CHECK: arith.muli %[[PLACE]], %c1024
 // CHECK: llvm.inline_asm has_side_effects {{.*}}"prefetch.global.L2 [$0];"
-// CHECK: %[[OF:.+]] = arith.divui %{{.+}}, %c4
-// CHECK: %[[IS:.+]] = arith.cmpi ult, %[[OF]], %c3
-// CHECK: scf.if %[[IS]] {
-// CHECK-COUNT-10: gpu.shuffle xor
+// CHECK: %[[WARP:.+]] = arith.divui %[[THREAD]], %c32
+// CHECK: arith.minui %[[WARP]], %c11
+// CHECK-COUNT-7: gpu.shuffle xor
+// CHECK: gpu.barrier
+// CHECK-COUNT-7: gpu.shuffle xor
 // CHECK-NOT: gpu.shuffle
+// CHECK: %[[IS:.+]] = arith.cmpi ult, %[[WARP]], %c12
+// CHECK: scf.if %[[IS]] {
 // CHECK-COUNT-2: vector.store
 // CHECK: scf.for
 ark.program @threeRows(%x: tensor<3x2048xf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -93,4 +102,24 @@ ark.program @long(%x: tensor<2x8192xbf16> {ark.kind = #ark.kind<input>, ark.name
   %0 = ark.rmsnorm %x eps = 1.0e-5 : (tensor<2x8192xbf16>) -> tensor<2x8192xbf16>
   %1 = ark.matmul %0, %w {transpose_other} : (tensor<2x8192xbf16>, tensor<2048x8192xbf16>) -> tensor<2x2048xbf16>
   ark.return %1 : tensor<2x2048xbf16>
+}
+
+// -----
+
+// One row of a product that is streamed: all warps make it, eight bytes a thread.
+// CHECK-LABEL: func.func private @body_rmsnorm_matmul(
+// CHECK: memref.alloca() {{.*}} : memref<1x2048xbf16>
+// CHECK: scf.forall (%{{.+}}) in (512) {
+// CHECK-COUNT-2: vector.load {{.*}} vector<4xbf16>
+// CHECK-NOT: vector.load
+// CHECK-COUNT-5: gpu.shuffle xor
+// CHECK: gpu.barrier
+// CHECK-COUNT-4: gpu.shuffle xor
+// CHECK-COUNT-1: vector.store
+ark.program @oneRow(%x: tensor<1x2048xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %g: tensor<2048xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "g"},
+    %w: tensor<2048x2048xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x2048xbf16> {ark.name = "y"}) {
+  %0 = ark.rmsnorm %x weight %g eps = 1.0e-5 : (tensor<1x2048xbf16>, tensor<2048xbf16>) -> tensor<1x2048xbf16>
+  %1 = ark.matmul %0, %w {transpose_other} : (tensor<1x2048xbf16>, tensor<2048x2048xbf16>) -> tensor<1x2048xbf16>
+  ark.return %1 : tensor<1x2048xbf16>
 }
