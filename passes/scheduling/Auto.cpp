@@ -1,8 +1,9 @@
-//===- Auto.cpp - The better of two schedules -----------------------------===//
+//===- Auto.cpp - The best of three schedules -----------------------------===//
 //
 // Placing critical tasks first, where they end earliest, can be worse than
 // dealing every task out to all SMs: it does not see that what it places late
-// waits for a lane that was filled up early. Trying both costs little.
+// waits for a lane that was filled up early; dealing them out to as few SMs as
+// take no longer keeps together what belongs together. Trying all costs little.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,7 +18,8 @@ public:
   StringRef getName() const override { return "auto"; }
 
   SmallVector<const Scheduler *> getCandidates() const override {
-    return {&getListScheduler(), &getRoundRobinScheduler()};
+    return {&getListScheduler(), &getRoundRobinScheduler(),
+            &getRoundsScheduler()};
   }
 
   ScheduledLanes schedule(const SchedulerInput &input) const override {

@@ -15,7 +15,8 @@ Scheduler::~Scheduler() = default;
 static ArrayRef<const Scheduler *> getSchedulers() {
   static const Scheduler *const schedulers[] = {
       &getAutoScheduler(), &getListScheduler(), &getProfileScheduler(),
-      &getRoundRobinScheduler(), &getAloneScheduler()};
+      &getRoundRobinScheduler(), &getRoundsScheduler(),
+      &getAloneScheduler()};
   return schedulers;
 }
 

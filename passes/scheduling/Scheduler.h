@@ -116,6 +116,7 @@ const Scheduler &getAutoScheduler();
 const Scheduler &getListScheduler();
 const Scheduler &getProfileScheduler();
 const Scheduler &getRoundRobinScheduler();
+const Scheduler &getRoundsScheduler();
 
 } // namespace mlir::ark
 

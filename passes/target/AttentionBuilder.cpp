@@ -8,6 +8,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
@@ -118,4 +119,71 @@ Value AttentionBuilder::getFinite(Value maximum) {
 
 Value AttentionBuilder::getPower(Value finite, Value score) {
   return inlineBody(attention.powerOp, {finite, score}, {});
+}
+
+Value AttentionBuilder::pinToPlace(Value number) {
+  Type i32 = builder.getI32Type();
+  Value narrow = arith::IndexCastOp::create(builder, i32, number);
+  Value width = arith::ConstantIntOp::create(builder, kWarpSize, 32);
+  Value own = arith::IndexCastOp::create(builder, i32, lane);
+  auto shuffle = gpu::ShuffleOp::create(builder, narrow, own, width,
+                                        gpu::ShuffleMode::IDX);
+  return arith::IndexCastUIOp::create(builder, builder.getIndexType(),
+                                      shuffle.getShuffleResult());
+}
+
+//===----------------------------------------------------------------------===//
+// Ops behind
+//===----------------------------------------------------------------------===//
+
+int64_t AttentionBuilder::getRowColumns(const RowOp &rowOp) {
+  linalg::LinalgOp op = rowOp.op;
+  return op.getNumLoops() > attention.rowShape.size()
+             ? op.getStaticLoopRanges().back()
+             : 1;
+}
+
+SmallVector<Value> AttentionBuilder::buildRowOps(const RowNumbers &numbers,
+                                                 ValueRange place,
+                                                 Value column) {
+  SmallVector<Value> made;
+  for (const RowOp &rowOp : attention.rowOps) {
+    linalg::LinalgOp op = rowOp.op;
+    SmallVector<Value> indices(place);
+    if (op.getNumLoops() > place.size())
+      indices.push_back(getRowColumns(rowOp) == 1 ? index(0) : column);
+    SmallVector<Value> elements;
+    for (auto [operand, from] :
+         llvm::zip(op->getOpOperands(), rowOp.operands)) {
+      BlockArgument argument = op.getMatchingBlockArgument(&operand);
+      if (from.source == RowOperand::Number)
+        elements.push_back(numbers.lookup(from.value));
+      else if (from.source == RowOperand::Earlier)
+        elements.push_back(made[from.earlier]);
+      else if (!argument.use_empty())
+        elements.push_back(load(op, operand, indices));
+      else
+        elements.push_back(arith::ConstantOp::create(
+            builder, builder.getZeroAttr(argument.getType())));
+    }
+    made.push_back(inlineBody(op, elements, indices));
+  }
+  return made;
+}
+
+void AttentionBuilder::storeRowOp(const RowOp &rowOp, Value result,
+                                  ValueRange place, Value column) {
+  linalg::LinalgOp op = rowOp.op;
+  Value end = index(getRowColumns(rowOp));
+  auto branch =
+      scf::IfOp::create(builder, isLess(column, end), /*withElse=*/false);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  SmallVector<Value> indices(place);
+  if (op.getNumLoops() > place.size())
+    indices.push_back(getRowColumns(rowOp) == 1 ? index(0) : column);
+  SmallVector<Value> to;
+  for (AffineExpr expr : op.getIndexingMapsArray().back().getResults())
+    to.push_back(indices[cast<AffineDimExpr>(expr).getPosition()]);
+  memref::StoreOp::create(builder, result, op.getDpsInits()[0], to);
 }

@@ -13,6 +13,9 @@ struct AttentionBuffers {
   Value maxima, sums, products;
 };
 
+/// What is known of a row, and of one of its columns.
+using RowNumbers = llvm::SmallDenseMap<RowValue, Value, 4>;
+
 /// Scalars, regions and what lanes exchange.
 class AttentionBuilder {
 public:
@@ -45,6 +48,16 @@ protected:
   Value getFinite(Value maximum);
   /// exp(score - finite)
   Value getPower(Value finite, Value score);
+  /// A number as if it could be another one than before: what is computed from
+  /// it, compilers compute after this place.
+  Value pinToPlace(Value number);
+  /// What each of the ops behind makes of a column of a row.
+  SmallVector<Value> buildRowOps(const RowNumbers &numbers, ValueRange place,
+                                 Value column);
+  /// Columns that an op behind has.
+  int64_t getRowColumns(const RowOp &rowOp);
+  void storeRowOp(const RowOp &rowOp, Value result, ValueRange place,
+                  Value column);
 
   ImplicitLocOpBuilder &builder;
   const AttentionOps &attention;
@@ -53,11 +66,17 @@ protected:
   Value warp, lane;
 };
 
-/// The loop over the keys.
+/// The loop over the keys, for few rows.
 void buildAttentionStreams(ImplicitLocOpBuilder &builder,
                            const AttentionOps &attention,
                            const AttentionShape &shape,
                            const AttentionBuffers &buffers, Value thread);
+
+/// The same for blocks of 16 rows. What one warp has all of, it finishes.
+void buildAttentionBlocks(ImplicitLocOpBuilder &builder,
+                          const AttentionOps &attention,
+                          const AttentionShape &shape,
+                          const AttentionBuffers &buffers, Value thread);
 
 /// The loop that puts together what warps have, and does the ops behind.
 void buildAttentionRows(ImplicitLocOpBuilder &builder,

@@ -18,11 +18,9 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// The columns of an instruction.
-static constexpr int64_t kMostRows = 8;
 /// A lane has registers for a part of that many elements of several rows.
 static constexpr int64_t kMostDepth = 128;
-static constexpr int64_t kSumBytes = 4;
+static constexpr int64_t kSumBytes = 4, kHalfBytes = 2;
 
 //===----------------------------------------------------------------------===//
 // Shares
@@ -37,40 +35,67 @@ static bool isLoadable(Value buffer, int64_t elements) {
          strides.back() == 1 && getRowAlignment(buffer, elements) >= kLoadBytes;
 }
 
-std::optional<AttentionShape>
-AttentionShape::choose(const AttentionOps &attention, int64_t threads) {
+/// Whether loads have rows of 16-bit floats as they want them.
+static bool areLoadable(const AttentionOps &attention, int64_t width) {
   Type element = attention.getElementType();
-  bool isHalf = element.isBF16() || element.isF16();
-  for (Value buffer : {attention.query, attention.key, attention.value})
-    if (!isHalf || getElementTypeOrSelf(buffer) != element)
-      return std::nullopt;
+  return (element.isBF16() || element.isF16()) &&
+         llvm::all_of(
+             ArrayRef<Value>{attention.query, attention.key, attention.value},
+             [&](Value buffer) {
+               return getElementTypeOrSelf(buffer) == element &&
+                      isLoadable(buffer, width);
+             });
+}
+
+/// As many parts of the keys as leave no warp idle and have a step each.
+static int64_t chooseParts(const AttentionOps &attention, AttentionShape shape,
+                           int64_t room) {
+  int64_t keys = cast<MemRefType>(attention.key.getType()).getDimSize(0);
+  shape.parts = llvm::bit_floor<uint64_t>(
+      std::max<int64_t>(shape.warps / shape.getBlocks(), 1));
+  auto fits = [&] {
+    bool haveKeys = ShapedType::isDynamic(keys) ||
+                    keys > shape.parts / 2 * shape.getStepKeys();
+    return haveKeys && shape.getBytes() <= room;
+  };
+  while (shape.parts > 1 && !fits())
+    shape.parts /= 2;
+  return shape.parts;
+}
+
+std::optional<AttentionShape>
+AttentionShape::choose(const AttentionOps &attention, int64_t threads,
+                       int64_t room) {
   AttentionShape shape;
-  shape.warps = threads / kWarpSize;
+  shape.warps = shape.parts = threads / kWarpSize;
   shape.rows = attention.getNumRows();
   shape.depth = attention.depth;
-  shape.width = kLoadBytes / getElementBytes(element);
-  // In the second loop a lane has one warp's numbers.
+  shape.width = kLoadBytes / kHalfBytes;
+  // In the second loop a lane has one warp's numbers. A quad has pairs of
+  // columns of a block.
+  int64_t unit = shape.hasFewRows() ? shape.width : 2 * shape.width;
   if (threads % kWarpSize != 0 || shape.warps > kWarpSize ||
       !llvm::isPowerOf2_64(shape.warps) || shape.rows < 1 ||
-      shape.rows > kMostRows || shape.depth > kMostDepth ||
-      shape.depth % shape.width != 0)
+      shape.depth > kMostDepth || shape.depth % unit != 0 ||
+      !areLoadable(attention, shape.width))
     return std::nullopt;
-  for (Value buffer : {attention.query, attention.key, attention.value})
-    if (!isLoadable(buffer, shape.width))
-      return std::nullopt;
-  return shape;
+  if (!shape.hasFewRows())
+    shape.parts = chooseParts(attention, shape, room);
+  return shape.getBytes() <= room ? std::optional(shape) : std::nullopt;
 }
 
 static SmallVector<MemRefType> getBufferTypes(MLIRContext *context,
                                               const AttentionShape &shape) {
   Type f32 = Float32Type::get(context);
-  return {MemRefType::get({shape.warps, shape.rows}, f32),
-          MemRefType::get({shape.warps, shape.rows}, f32),
-          MemRefType::get({shape.warps, shape.rows, shape.depth}, f32)};
+  return {MemRefType::get({shape.parts, shape.rows}, f32),
+          MemRefType::get({shape.parts, shape.rows}, f32),
+          MemRefType::get({shape.parts, shape.rows, shape.depth}, f32)};
 }
 
 int64_t AttentionShape::getBytes() const {
-  int64_t numbers = warps * rows * kSumBytes;
+  if (!hasParts())
+    return 0;
+  int64_t numbers = parts * rows * kSumBytes;
   return 2 * llvm::alignTo(numbers, kSharedAlignment) +
          llvm::alignTo(numbers * depth, kSharedAlignment);
 }
@@ -96,11 +121,17 @@ static Value pin(ImplicitLocOpBuilder &builder, Value thread) {
 void ark::createAttentionLoops(ImplicitLocOpBuilder &builder,
                                const AttentionOps &attention,
                                const AttentionShape &shape) {
-  SmallVector<Value> memory;
-  for (MemRefType type : getBufferTypes(builder.getContext(), shape))
-    memory.push_back(createTemporary(builder, type, kSharedAlignment));
+  SmallVector<Value> memory(3);
+  if (shape.hasParts())
+    for (auto [buffer, type] :
+         llvm::zip(memory, getBufferTypes(builder.getContext(), shape)))
+      buffer = createTemporary(builder, type, kSharedAlignment);
   AttentionBuffers buffers{memory[0], memory[1], memory[2]};
-  for (auto *build : {buildAttentionStreams, buildAttentionRows}) {
+  SmallVector<decltype(&buildAttentionRows), 2> loops = {
+      shape.hasFewRows() ? buildAttentionStreams : buildAttentionBlocks};
+  if (shape.hasParts())
+    loops.push_back(buildAttentionRows);
+  for (auto *build : loops) {
     OpBuilder::InsertionGuard guard(builder);
     Value thread =
         pin(builder, createMappedLoop(builder, shape.warps * kWarpSize));

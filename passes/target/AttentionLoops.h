@@ -9,16 +9,29 @@
 
 namespace mlir::ark {
 
-/// How threads share an attention: warps take keys in turn, for all rows.
-struct AttentionShape {
-  /// Nothing, if threads cannot have the shares that this needs.
-  static std::optional<AttentionShape> choose(const AttentionOps &attention,
-                                              int64_t threads);
+/// Rows of queries that an instruction multiplies.
+inline constexpr int64_t kBlockRows = 16;
 
-  /// Bytes of shared memory for what the warps have.
+/// How threads share an attention. Of few rows, warps take keys in turn. More
+/// are blocks of 16, each with as many warps as there are parts of the keys.
+struct AttentionShape {
+  /// Nothing, if threads cannot have the shares that this needs, or not in that
+  /// many bytes of shared memory.
+  static std::optional<AttentionShape> choose(const AttentionOps &attention,
+                                              int64_t threads, int64_t room);
+
+  /// Bytes of shared memory for what the warps have of parts of the keys.
   int64_t getBytes() const;
 
-  int64_t warps = 0, rows = 0, depth = 0;
+  /// Whether rows are so few that they are columns of an instruction.
+  bool hasFewRows() const { return rows <= kBlockRows / 2; }
+  /// Whether a second loop puts together what warps have of a row.
+  bool hasParts() const { return parts > 1 || hasFewRows(); }
+  int64_t getBlocks() const { return (rows + kBlockRows - 1) / kBlockRows; }
+  /// Keys of a block that a warp has at once.
+  int64_t getStepKeys() const { return depth <= 32 ? 32 : 16; }
+
+  int64_t warps = 0, parts = 0, rows = 0, depth = 0;
   /// Elements of a load.
   int64_t width = 0;
 };

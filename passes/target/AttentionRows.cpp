@@ -14,7 +14,7 @@ using namespace mlir::ark;
 
 namespace {
 /// A warp has a row and as many columns as lanes. A lane finds out what one
-/// warp counts for; then each adds up a column of all warps.
+/// part of the keys counts for; then each adds up a column of all parts.
 class RowBuilder : public AttentionBuilder {
 public:
   using AttentionBuilder::AttentionBuilder;
@@ -22,21 +22,18 @@ public:
 
 private:
   void addWarps(Value row, Value column);
-  Value getValue(const RowOperand &operand);
-  void buildRowOp(const RowOp &rowOp, ValueRange place, Value column);
 
-  llvm::SmallDenseMap<RowValue, Value, 4> values;
-  SmallVector<Value> made;
+  RowNumbers values;
 };
 } // namespace
 
 void RowBuilder::addWarps(Value row, Value column) {
   SmallVector<int64_t> distances;
-  for (int64_t distance = shape.warps / 2; distance > 0; distance /= 2)
+  for (int64_t distance = shape.parts / 2; distance > 0; distance /= 2)
     distances.push_back(distance);
-  Value other = rem(lane, shape.warps);
+  Value other = rem(lane, shape.parts);
   SmallVector<Value> products;
-  for (int64_t number = 0; number < shape.warps; ++number)
+  for (int64_t number = 0; number < shape.parts; ++number)
     products.push_back(memref::LoadOp::create(
         builder, buffers.products, ValueRange{index(number), row, column}));
   Value own =
@@ -60,46 +57,6 @@ void RowBuilder::addWarps(Value row, Value column) {
   values[RowValue::Product] = product;
 }
 
-Value RowBuilder::getValue(const RowOperand &operand) {
-  return operand.source == RowOperand::Number ? values.lookup(operand.value)
-                                              : made[operand.earlier];
-}
-
-void RowBuilder::buildRowOp(const RowOp &rowOp, ValueRange place,
-                            Value column) {
-  linalg::LinalgOp op = rowOp.op;
-  SmallVector<Value> indices(place);
-  int64_t columns = 1;
-  if (op.getNumLoops() > place.size()) {
-    columns = op.getStaticLoopRanges().back();
-    indices.push_back(columns == 1 ? index(0) : column);
-  }
-  SmallVector<Value> elements;
-  for (auto [operand, from] : llvm::zip(op->getOpOperands(), rowOp.operands)) {
-    BlockArgument argument = op.getMatchingBlockArgument(&operand);
-    if (from.source != RowOperand::Memory)
-      elements.push_back(getValue(from));
-    else if (!argument.use_empty())
-      elements.push_back(load(op, operand, indices));
-    else
-      elements.push_back(arith::ConstantOp::create(
-          builder, builder.getZeroAttr(argument.getType())));
-  }
-  Value result = inlineBody(op, elements, indices);
-  made.push_back(result);
-  if (!rowOp.isStored)
-    return;
-  Value end = index(columns);
-  auto branch =
-      scf::IfOp::create(builder, isLess(column, end), /*withElse=*/false);
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToStart(branch.thenBlock());
-  SmallVector<Value> to;
-  for (AffineExpr expr : op.getIndexingMapsArray().back().getResults())
-    to.push_back(indices[cast<AffineDimExpr>(expr).getPosition()]);
-  memref::StoreOp::create(builder, result, op.getDpsInits()[0], to);
-}
-
 void RowBuilder::build(Value thread) {
   warp = div(thread, kWarpSize);
   lane = rem(thread, kWarpSize);
@@ -117,8 +74,10 @@ void RowBuilder::build(Value thread) {
           : arith::MinSIOp::create(builder, column, index(attention.depth - 1));
   addWarps(row, clamped);
   SmallVector<Value> place = getPlace(row);
-  for (const RowOp &rowOp : attention.rowOps)
-    buildRowOp(rowOp, place, column);
+  SmallVector<Value> made = buildRowOps(values, place, column);
+  for (auto [rowOp, result] : llvm::zip(attention.rowOps, made))
+    if (rowOp.isStored)
+      storeRowOp(rowOp, result, place, column);
 }
 
 void ark::buildAttentionRows(ImplicitLocOpBuilder &builder,

@@ -1,6 +1,6 @@
 //===- AttentionStreams.cpp - Keys and values, warp by warp ---------------===//
 
-#include "passes/target/AttentionBuilder.h"
+#include "passes/target/AttentionTiles.h"
 #include "passes/target/Lowerings.h"
 #include "passes/target/WideLoad.h"
 
@@ -16,17 +16,8 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Keys of one instruction, two for each lane of a quad.
-static constexpr int64_t kTileKeys = 8;
-/// Lanes of a quad: they have the same row of queries.
-static constexpr int64_t kQuad = 4;
 /// Keys of a lane in a step, two of each tile.
 static constexpr int64_t kOwnKeys = 4;
-/// Words that a load brings, of two elements each.
-static constexpr int64_t kWords = 4;
-static constexpr int64_t kWordBits = 32, kHalfBits = 16;
-/// Sums of an instruction that a lane has.
-static constexpr int64_t kSums = 4;
 /// Up to here, there are registers for keys and values at once.
 static constexpr int64_t kMostDepthAtOnce = 64;
 /// Widest store.
@@ -44,14 +35,12 @@ namespace {
 /// the keys whose powers it needs, and lanes exchange nothing between the two.
 /// The depth, over which the first is summed, is in the order in which lanes
 /// have loaded it, the same on both sides.
-class StreamBuilder : public AttentionBuilder {
+class StreamBuilder : public AttentionTiles {
 public:
-  using AttentionBuilder::AttentionBuilder;
+  using AttentionTiles::AttentionTiles;
   void build(Value thread);
 
 private:
-  using Words = SmallVector<Value, kWords>;
-
   /// What a loop carries: of the quad's row the largest score and the lane's
   /// share of the sum, and by load, word and sum what is made of values.
   struct State {
@@ -63,44 +52,19 @@ private:
   };
 
   void dealLanes(Value thread);
-  Words load(Value buffer, ArrayRef<Value> place, Value column);
   void loadQueries();
   SmallVector<Words> loadKeys(Value first);
   SmallVector<Words> loadValues();
-  Value finishScore(Value score, Value key, Value isThere);
   SmallVector<Value> getScores(ArrayRef<Words> keys);
-  SmallVector<Words> split(ArrayRef<Value> powers);
   void addValues(State &state, ArrayRef<Words> values, ArrayRef<Words> powers);
   void step(State &state, Value first);
   void store(const State &state);
   void storeProducts(const State &state);
 
-  SmallVector<Value, kSums> multiply(ArrayRef<Value> a, ArrayRef<Value> b,
-                                     ArrayRef<Value> sums);
-  Value word(uint32_t value) {
-    return arith::ConstantIntOp::create(builder, value, kWordBits);
-  }
-  Value number(float value) {
-    return arith::ConstantOp::create(builder, builder.getF32FloatAttr(value));
-  }
-  Value joinLow(Value a, Value b);
-  Value joinHigh(Value a, Value b);
-  /// Loads of 16 bytes that a quad needs for a key, and all quads for a value.
-  int64_t getKeyLoads() {
-    return llvm::divideCeil(attention.depth, kQuad * shape.width);
-  }
+  /// Loads of 16 bytes that all quads need for a value.
   int64_t getValueLoads() {
     return llvm::divideCeil(attention.depth, kTileKeys * shape.width);
   }
-  /// Whether the elements from `column` on are those of a row.
-  Value isInside(Value column) {
-    return isLess(column, index(attention.depth));
-  }
-
-  Type element;
-  Value length;
-  /// Of the lane: its quad, and its place in that.
-  Value quad, inQuad;
   /// The row of the quad; the last one again where there are fewer.
   Value row;
   SmallVector<Words> queries;
@@ -126,49 +90,23 @@ void StreamBuilder::State::assign(ValueRange all) {
 //===----------------------------------------------------------------------===//
 
 void StreamBuilder::dealLanes(Value thread) {
-  warp = div(thread, kWarpSize);
-  lane = rem(thread, kWarpSize);
-  quad = div(lane, kQuad);
-  inQuad = rem(lane, kQuad);
+  AttentionTiles::dealLanes(thread);
   row = shape.rows == kTileKeys
             ? quad
             : arith::MinSIOp::create(builder, quad, index(shape.rows - 1))
                   .getResult();
 }
 
-/// Zeros beyond the end of a row.
-StreamBuilder::Words StreamBuilder::load(Value buffer, ArrayRef<Value> place,
-                                         Value column) {
-  bool isWhole = attention.depth % (kTileKeys * shape.width) == 0;
-  Value last = index(attention.depth - shape.width);
-  SmallVector<Value> indices(place);
-  indices.push_back(
-      isWhole ? column
-              : arith::MinSIOp::create(builder, column, last).getResult());
-  Value elements = vector::LoadOp::create(
-      builder, VectorType::get(shape.width, element), buffer, indices,
-      /*nontemporal=*/false, llvm::MaybeAlign(kLoadBytes));
-  Value vector = vector::BitCastOp::create(
-      builder, VectorType::get(kWords, builder.getI32Type()), elements);
-  Words words;
-  for (int64_t number = 0; number < kWords; ++number) {
-    words.push_back(vector::ExtractOp::create(builder, vector, number));
-    if (!isWhole)
-      words.back() = arith::SelectOp::create(builder, isInside(column),
-                                             words.back(), word(0));
-  }
-  return words;
-}
-
 void StreamBuilder::loadQueries() {
   SmallVector<Value> place = getPlace(row);
   for (int64_t number = 0; number < getKeyLoads(); ++number)
     queries.push_back(load(attention.query, place,
-                           mul(add(inQuad, number * kQuad), shape.width)));
+                           mul(add(inQuad, number * kQuad), shape.width),
+                           kQuad));
 }
 
 /// A key for every quad, of two tiles; beyond the last, that one again.
-SmallVector<StreamBuilder::Words> StreamBuilder::loadKeys(Value first) {
+SmallVector<AttentionTiles::Words> StreamBuilder::loadKeys(Value first) {
   SmallVector<Words> keys;
   Value last = arith::SubIOp::create(builder, length, index(1));
   for (int64_t tile = 0; tile < 2; ++tile) {
@@ -176,19 +114,21 @@ SmallVector<StreamBuilder::Words> StreamBuilder::loadKeys(Value first) {
         builder, add(add(first, quad), tile * kTileKeys), last);
     for (int64_t number = 0; number < getKeyLoads(); ++number)
       keys.push_back(load(attention.key, key,
-                          mul(add(inQuad, number * kQuad), shape.width)));
+                          mul(add(inQuad, number * kQuad), shape.width),
+                          kQuad));
   }
   return keys;
 }
 
 /// Of the lane's keys, each with columns for every quad. What is beyond the
 /// last key may be anything, even times zero.
-SmallVector<StreamBuilder::Words> StreamBuilder::loadValues() {
+SmallVector<AttentionTiles::Words> StreamBuilder::loadValues() {
   SmallVector<Words> values;
   for (int64_t number = 0; number < getValueLoads(); ++number)
     for (auto [key, isThere] : llvm::zip(ownKeys, areThere)) {
       values.push_back(load(attention.value, key,
-                            mul(add(quad, number * kTileKeys), shape.width)));
+                            mul(add(quad, number * kTileKeys), shape.width),
+                            kTileKeys));
       for (Value &value : values.back())
         value = arith::SelectOp::create(builder, isThere, value, word(0));
     }
@@ -196,99 +136,8 @@ SmallVector<StreamBuilder::Words> StreamBuilder::loadValues() {
 }
 
 //===----------------------------------------------------------------------===//
-// Words
-//===----------------------------------------------------------------------===//
-
-/// The lower halves of two words.
-Value StreamBuilder::joinLow(Value a, Value b) {
-  Value low = arith::AndIOp::create(builder, a, word(0xffff));
-  Value high = arith::ShLIOp::create(builder, b, word(kHalfBits));
-  return arith::OrIOp::create(builder, low, high);
-}
-
-Value StreamBuilder::joinHigh(Value a, Value b) {
-  Value low = arith::ShRUIOp::create(builder, a, word(kHalfBits));
-  Value high = arith::AndIOp::create(builder, b, word(0xffff0000));
-  return arith::OrIOp::create(builder, low, high);
-}
-
-SmallVector<Value, kSums> StreamBuilder::multiply(ArrayRef<Value> a,
-                                                  ArrayRef<Value> b,
-                                                  ArrayRef<Value> sums) {
-  bool isHalf = element.isF16();
-  auto cast = [&](ArrayRef<Value> words) {
-    SmallVector<Value> operands(words);
-    for (Value &operand : operands)
-      if (isHalf)
-        operand = LLVM::BitcastOp::create(
-            builder, VectorType::get({2}, element), operand);
-    return operands;
-  };
-  auto type = isHalf ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
-  auto result = LLVM::LLVMStructType::getLiteral(
-      builder.getContext(), SmallVector<Type>(kSums, builder.getF32Type()));
-  auto mma = NVVM::MmaOp::create(
-      builder, result, cast(a), cast(b), sums, ArrayRef<int64_t>{16, 8, 16},
-      /*b1Op=*/std::nullopt, /*intOverflow=*/std::nullopt,
-      std::array{type, type},
-      std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
-  SmallVector<Value, kSums> made;
-  for (int64_t number = 0; number < kSums; ++number)
-    made.push_back(LLVM::ExtractValueOp::create(builder, mma.getRes(), number));
-  return made;
-}
-
-/// Powers as sums of numbers of the values' type, whose products are exact: of
-/// each term the words of two powers and of the two next ones.
-SmallVector<StreamBuilder::Words> StreamBuilder::split(ArrayRef<Value> powers) {
-  // 8 bits each of 24, and 11 of 22.
-  int64_t terms = element.isF16() ? 2 : 3;
-  Type i32 = builder.getI32Type(), f32 = builder.getF32Type();
-  SmallVector<Words> all;
-  SmallVector<Value> rest(powers);
-  for (int64_t term = 0; term < terms; ++term) {
-    SmallVector<Value> bits;
-    for (Value &power : rest) {
-      Value rounded;
-      if (element.isF16()) {
-        Value half = arith::TruncFOp::create(builder, element, power);
-        Value narrow = arith::BitcastOp::create(
-            builder, builder.getIntegerType(kHalfBits), half);
-        Value wide = arith::ExtUIOp::create(builder, i32, narrow);
-        bits.push_back(arith::ShLIOp::create(builder, wide, word(kHalfBits)));
-        rounded = arith::ExtFOp::create(builder, f32, half);
-      } else {
-        bits.push_back(arith::BitcastOp::create(builder, i32, power));
-        Value high =
-            arith::AndIOp::create(builder, bits.back(), word(0xffff0000));
-        rounded = arith::BitcastOp::create(builder, f32, high);
-      }
-      if (term + 1 < terms)
-        power = arith::SubFOp::create(builder, power, rounded);
-    }
-    all.push_back({joinHigh(bits[0], bits[1]), joinHigh(bits[2], bits[3])});
-  }
-  return all;
-}
-
-//===----------------------------------------------------------------------===//
 // A step
 //===----------------------------------------------------------------------===//
-
-/// What the ops in between make of a score; minus infinity beyond the end.
-Value StreamBuilder::finishScore(Value score, Value key, Value isThere) {
-  SmallVector<Value> indices = getPlace(row);
-  indices.push_back(key);
-  for (linalg::LinalgOp op : attention.scoreOps) {
-    SmallVector<Value> values;
-    for (OpOperand *operand : op.getDpsInputOperands())
-      values.push_back(AttentionBuilder::load(op, *operand, indices));
-    values.push_back(score);
-    score = inlineBody(op, values, indices);
-  }
-  Value least = number(-std::numeric_limits<float>::infinity());
-  return arith::SelectOp::create(builder, isThere, score, least);
-}
 
 /// Two of each tile, for the row of the quad.
 SmallVector<Value> StreamBuilder::getScores(ArrayRef<Words> keys) {
@@ -305,8 +154,9 @@ SmallVector<Value> StreamBuilder::getScores(ArrayRef<Words> keys) {
       }
     scores.append({sums[0], sums[1]});
   }
+  SmallVector<Value> place = getPlace(row);
   for (auto [score, key, isThere] : llvm::zip(scores, ownKeys, areThere))
-    score = finishScore(score, key, isThere);
+    score = finishScore(score, place, key, isThere);
   return scores;
 }
 
@@ -415,12 +265,9 @@ void StreamBuilder::store(const State &state) {
 
 void StreamBuilder::build(Value thread) {
   dealLanes(thread);
-  element = attention.getElementType();
-  length = getValueOrCreateConstantIndexOp(
-      builder, builder.getLoc(),
-      memref::getMixedSize(builder, builder.getLoc(), attention.key, 0));
+  findLength();
   loadQueries();
-  State state{number(-std::numeric_limits<float>::infinity()), number(0), {}};
+  State state{getLeast(), number(0), {}};
   state.products.assign(getValueLoads() * kWords * kSums, number(0));
   Value begin = mul(warp, 2 * kTileKeys);
   Value stride = index(shape.warps * 2 * kTileKeys);

@@ -1,4 +1,4 @@
-//===- FlashAttention.cpp - Attention of few rows in one pass -------------===//
+//===- FlashAttention.cpp - Attention in one pass over the keys -----------===//
 
 #include "passes/target/AttentionLoops.h"
 #include "passes/target/AttentionOps.h"
@@ -65,8 +65,8 @@ bool FlashAttentionPass::run(Block &block) {
     if (!attention)
       continue;
     std::optional<AttentionShape> shape =
-        AttentionShape::choose(*attention, threads);
-    if (shape && shape->getBytes() <= kMostBytes)
+        AttentionShape::choose(*attention, threads, kMostBytes);
+    if (shape)
       found.emplace_back(std::move(*attention), *shape);
   }
   for (auto &[attention, shape] : found)

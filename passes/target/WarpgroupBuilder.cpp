@@ -128,6 +128,15 @@ void WarpgroupBuilder::copy(Value k, Value stage) {
   int64_t rowsAtOnce = threads / kPartsPerRow, rows = 0;
   for (const Source &source : sources) {
     for (int64_t own = 0; own < source.rows; own += rowsAtOnce) {
+      OpBuilder::InsertionGuard guard(builder);
+      if (source.rows - own < rowsAtOnce) {
+        Value isThere = arith::CmpIOp::create(
+            builder, arith::CmpIPredicate::ult, copiedRow,
+            constant(source.rows - own));
+        auto branch =
+            scf::IfOp::create(builder, isThere, /*withElseRegion=*/false);
+        builder.setInsertionPoint(branch.thenBlock()->getTerminator());
+      }
       Value from = add(begin, multiply(source.stride, own / rowsAtOnce));
       Value to = add(target, constant((rows + own) * kStageRowBytes));
       NVVM::CpAsyncOp::create(builder, createOffset(builder, shared, to),

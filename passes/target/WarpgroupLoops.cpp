@@ -4,6 +4,7 @@
 
 #include "passes/target/Aliasing.h"
 #include "passes/target/Bodies.h"
+#include "passes/target/Lowerings.h"
 #include "passes/target/MappedLoop.h"
 #include "passes/target/WarpgroupBuilder.h"
 #include "passes/target/WideLoad.h"
@@ -43,12 +44,12 @@ int64_t WarpgroupShape::getBytes() const {
   return std::max(stages * getStageBytes(), numProducts * getSumsBytes(*this));
 }
 
-/// Whether all of a factor's rows are there, in global memory, and all threads
-/// copy as many.
-static bool isEven(Value buffer, int64_t rows, int64_t threads) {
+/// Whether all of a factor's rows are there, in global memory, and whole warps
+/// copy them.
+static bool isEven(Value buffer, int64_t rows) {
   bool isGlobal = !getRoot(buffer).getDefiningOp<memref::AllocaOp>();
   return isGlobal && cast<MemRefType>(buffer.getType()).getDimSize(0) == rows &&
-         rows * (kStageRowBytes / kLoadBytes) % threads == 0;
+         rows * (kStageRowBytes / kLoadBytes) % kWarpSize == 0;
 }
 
 std::optional<WarpgroupShape>
@@ -64,10 +65,10 @@ WarpgroupShape::choose(ArrayRef<TensorProduct> products, int64_t threads,
   shape.across = groups / shape.down;
   bool isWhole = shape.columns % (shape.across * kColumnUnit) == 0 &&
                  first.depth % kStageDepth == 0 &&
-                 isEven(first.left, shape.rows, threads) &&
+                 isEven(first.left, shape.rows) &&
                  llvm::all_of(products, [&](const TensorProduct &product) {
                    return product.columns == shape.columns &&
-                          isEven(product.right, shape.columns, threads);
+                          isEven(product.right, shape.columns);
                  });
   int64_t sums = shape.numProducts * shape.getOwnColumns() * kWarpgroupRows /
                  kWarpgroupThreads;

@@ -31,6 +31,8 @@ static constexpr int64_t kLeastDotColumns = 16;
 static constexpr int64_t kHeadsShare = 8;
 /// Of the same memory, what other temporaries and the kernel's tables may need.
 static constexpr int64_t kReservedBytes = 65536;
+/// Rows of queries for which matrix units read keys and values once.
+static constexpr int64_t kMatrixRows = 128;
 /// Scores are f32.
 static constexpr int64_t kScoreBytes = 4;
 /// Shares of a streaming task may differ by this part of their mean.
@@ -46,11 +48,13 @@ static constexpr int64_t kLeastWideColumns = 16;
 /// half the size would read everything twice.
 static constexpr int64_t kIdleShare = 16;
 
-/// Rows and columns of the tiles that warpgroups multiply. Smaller ones read
-/// their factors more often than the L2 can give them: of 4096 cubed, tiles of
-/// 128 by 128 take 1.55 times as long on an H200, more than uneven shares cost.
-static constexpr std::pair<int64_t, int64_t> kWarpgroupTiles[] = {{256, 128},
-                                                                  {128, 256}};
+/// Rows and columns of the tiles that warpgroups multiply.
+static constexpr std::pair<int64_t, int64_t> kWarpgroupTiles[] = {
+    {256, 128}, {128, 256}, {128, 192}, {128, 128}, {128, 96}, {128, 64}};
+/// What a tile takes on an H200, in ns: its start and end, and for each stage
+/// of the depth what the L2 needs for a row or column of its factors. Of 4096
+/// cubed, tiles of 128 by 128 take 1.55 times as long as large ones.
+static constexpr double kTileNs = 3000, kStageRowNs = 2.3;
 /// Elements of the depth that they want at once.
 static constexpr int64_t kWarpgroupDepth = 64;
 /// What memory moves at once.
@@ -220,21 +224,25 @@ bool TileSelector::hasWarpgroupProducts(MatmulOp op) const {
 /// result and gives work to all.
 std::optional<Tile>
 TileSelector::findWarpgroupTile(MatmulOp op, ArrayRef<int64_t> domain) const {
+  if (!hasWarpgroupProducts(op))
+    return std::nullopt;
   std::optional<Tile> best;
-  int64_t leastRounds = std::numeric_limits<int64_t>::max();
+  double leastNs = std::numeric_limits<double>::infinity();
+  int64_t stages = getType(op.getLhs()).getShape().back() / kWarpgroupDepth;
   for (auto [rows, columns] : kWarpgroupTiles) {
     Tile tile(domain.size() - 2, 1);
     tile.append({rows, columns});
     int64_t tiles = countTiles(domain, tile);
-    int64_t rounds = divideCeil(tiles, target.getSms());
+    double ns = divideCeil(tiles, target.getSms()) *
+                (kTileNs + stages * (rows + columns) * kStageRowNs);
     bool isWhole =
         domain[domain.size() - 2] % rows == 0 && domain.back() % columns == 0;
-    if (isWhole && tiles >= getLeastTiles() && rounds < leastRounds) {
+    if (isWhole && tiles >= getLeastTiles() && ns < leastNs) {
       best = tile;
-      leastRounds = rounds;
+      leastNs = ns;
     }
   }
-  return hasWarpgroupProducts(op) ? best : std::nullopt;
+  return best;
 }
 
 Tile TileSelector::selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const {
@@ -306,6 +314,12 @@ Tile TileSelector::selectAttention(AttentionOp op,
   tile[rank - 1] = domain[rank - 1];
   int64_t &rows = tile[rank - 2], &heads = tile[rank - 3];
   rows = divideEvenly(queries, attentionRows, 8);
+  // Matrix units read all keys for as many rows at once as there are.
+  Tile wide = tile;
+  wide[rank - 2] = divideEvenly(queries, kMatrixRows, 8);
+  if (hasMatrixUnits(getType(op.getKey()).getElementType(), wide[rank - 2]) &&
+      countTiles(domain, wide) >= getLeastTiles())
+    rows = wide[rank - 2];
   while (rows > 1 && !fitScores(rows * keys, memory - kReservedBytes))
     rows = divideCeil(rows, 2);
   // Query heads of one key head read the same keys and values.

@@ -209,6 +209,17 @@ def steps(q: ark.Tensor, k: ark.Tensor, v: ark.Tensor, mask: ark.Tensor) -> list
     ]
 
 
+def prompts(q: ark.Tensor, k: ark.Tensor, v: ark.Tensor, mask: ark.Tensor) -> list[ark.Tensor]:
+    """Many queries: each may see other keys, and some of them none."""
+    keys = k.shape[-2]
+    return [
+        ark.attention(q, k, v, causal=True),
+        ark.attention(q, k, v, mask=mask),
+        ark.attention(q, k, v, mask=mask > 1.5),
+        *(ark.attention(q, k, v, kv_length=length(n), causal=True) for n in (1, keys // 2, keys)),
+    ]
+
+
 def views(x: ark.Tensor) -> list[ark.Tensor]:
     """Each is copied to an output; the last ones are of more than one view."""
     return [
@@ -393,6 +404,24 @@ CASES: dict[str, Case] = {
     ),
     "attention of odd heads with norms": Case(
         heads, ((2, 3, 1, 96), (2, 1, 5, 96), (2, 1, 5, 96), (1, 48), (1, 48), (96,)), FLOATS
+    ),
+    "attention of a prompt": Case(
+        prompts, ((2, 4, 37, 32), (2, 2, 37, 32), (2, 2, 37, 32), (2, 1, 1, 37)), FLOATS
+    ),
+    "attention of a prompt and a cache": Case(
+        prompts, ((1, 4, 48, 64), (1, 2, 131, 64), (1, 2, 131, 64), (48, 131)), FLOATS
+    ),
+    "attention of a prompt and wide heads": Case(
+        prompts, ((1, 2, 33, 128), (1, 1, 64, 128), (1, 1, 64, 128), (2, 33, 64)), FLOATS
+    ),
+    "attention of a prompt and odd heads": Case(
+        prompts, ((1, 2, 20, 80), (1, 2, 96, 80), (1, 2, 96, 80), (20, 96)), FLOATS
+    ),
+    "attention of a long prompt": Case(
+        prompts, ((1, 3, 256, 16), (1, 3, 300, 16), (1, 3, 300, 16), (256, 300)), FLOATS
+    ),
+    "attention of a prompt of anything": Case(
+        prompts, ((1, 2, 24, 32), (1, 1, 40, 32), (1, 1, 40, 32), (24, 40)), FLOATS, extremes
     ),
     "rope": Case(
         lambda x, cos, sin: [ark.rope(x, cos, sin, interleaved=which) for which in (False, True)],
