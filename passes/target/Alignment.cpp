@@ -45,6 +45,10 @@ static uint64_t getBaseAlignment(Value buffer) {
     return temporary.getAlignment().value_or(least);
   if (auto cast = buffer.getDefiningOp<memref::CastOp>())
     return getBaseAlignment(cast.getSource());
+  if (auto cast = buffer.getDefiningOp<memref::ReinterpretCastOp>())
+    if (int64_t offset = cast.getStaticOffset(0);
+        !ShapedType::isDynamic(offset))
+      return getAlignmentAt(getBaseAlignment(cast.getSource()), offset * least);
   auto view = buffer.getDefiningOp<memref::SubViewOp>();
   if (!view)
     return least;

@@ -437,6 +437,7 @@ void BlockBuilder::buildBlock(Value block) {
 
 void BlockBuilder::build(Value thread) {
   AttentionTiles::dealLanes(thread);
+  warp = rem(warp, shape.warps);
   findLength();
   findChunks();
   part = rem(warp, getNumParts());

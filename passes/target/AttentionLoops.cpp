@@ -65,7 +65,7 @@ static int64_t chooseParts(const AttentionOps &attention, AttentionShape shape,
 
 std::optional<AttentionShape>
 AttentionShape::choose(const AttentionOps &attention, int64_t threads,
-                       int64_t room) {
+                       int64_t room, int64_t run) {
   AttentionShape shape;
   shape.warps = shape.parts = threads / kWarpSize;
   shape.rows = attention.getNumRows();
@@ -79,8 +79,17 @@ AttentionShape::choose(const AttentionOps &attention, int64_t threads,
       shape.depth > kMostDepth || shape.depth % unit != 0 ||
       !areLoadable(attention, shape.width))
     return std::nullopt;
-  if (!shape.hasFewRows())
+  if (!shape.hasFewRows()) {
     shape.parts = chooseParts(attention, shape, room);
+    // Teams need nothing of each other, parts have to be put together.
+    int64_t teams = llvm::bit_floor<uint64_t>(std::clamp<int64_t>(
+        shape.warps / shape.getBlocks(), 1, std::max<int64_t>(run, 1)));
+    if (teams > 1 && teams >= shape.parts) {
+      shape.teams = teams;
+      shape.warps /= teams;
+      shape.parts = 1;
+    }
+  }
   return shape.getBytes() <= room ? std::optional(shape) : std::nullopt;
 }
 
@@ -134,7 +143,8 @@ void ark::createAttentionLoops(ImplicitLocOpBuilder &builder,
   for (auto *build : loops) {
     OpBuilder::InsertionGuard guard(builder);
     Value thread =
-        pin(builder, createMappedLoop(builder, shape.warps * kWarpSize));
+        pin(builder,
+            createMappedLoop(builder, shape.teams * shape.warps * kWarpSize));
     build(builder, attention, shape, buffers, thread);
   }
 }

@@ -16,9 +16,11 @@ inline constexpr int64_t kBlockRows = 16;
 /// are blocks of 16, each with as many warps as there are parts of the keys.
 struct AttentionShape {
   /// Nothing, if threads cannot have the shares that this needs, or not in that
-  /// many bytes of shared memory.
+  /// many bytes of shared memory. `run` is how many of it a lane does at most,
+  /// one after the other.
   static std::optional<AttentionShape> choose(const AttentionOps &attention,
-                                              int64_t threads, int64_t room);
+                                              int64_t threads, int64_t room,
+                                              int64_t run);
 
   /// Bytes of shared memory for what the warps have of parts of the keys.
   int64_t getBytes() const;
@@ -31,7 +33,10 @@ struct AttentionShape {
   /// Keys of a block that a warp has at once.
   int64_t getStepKeys() const { return depth <= 32 ? 32 : 16; }
 
-  int64_t warps = 0, parts = 0, rows = 0, depth = 0;
+  /// Warps that share a vCTA, and groups of so many, each of which has other
+  /// vCTAs.
+  int64_t warps = 0, teams = 1;
+  int64_t parts = 0, rows = 0, depth = 0;
   /// Elements of a load.
   int64_t width = 0;
 };

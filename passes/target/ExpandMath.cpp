@@ -54,6 +54,20 @@ static Value emitExp(ScalarMath m, Value x) {
                powerOfTwo(m, m.subI(n, half)));
 }
 
+/// By an instruction for powers of two, to which what the product with log2 e
+/// lacks is added as a factor.
+static Value emitExpByInstruction(ScalarMath m, Value x) {
+  // Infinities would be subtracted from each other. NaN stays.
+  x = m.emit<arith::MaximumFOp>(x, m.number(-150));
+  x = m.emit<arith::MinimumFOp>(x, m.number(150));
+  Value log2e = m.floatOfBits(0x3fb8aa3b);
+  Value exponent = m.mul(x, log2e);
+  Value rest = m.fma(x, log2e, m.emit<arith::NegFOp>(exponent));
+  rest = m.fma(x, m.number(1.925963033500e-8), rest);
+  Value factor = m.fma(rest, m.number(0.6931471805599453), m.number(1));
+  return m.mul(m.emit<math::Exp2Op>(exponent), factor);
+}
+
 static Value copySign(ScalarMath m, Value magnitude, Value sign) {
   return m.emit<math::CopySignOp>(magnitude, sign);
 }
@@ -66,7 +80,7 @@ static Value emitTanh(ScalarMath m, Value x) {
   Value near = m.polynomial(
       square, {1.57394409e-2, -5.23025580e-2, 1.33152470e-1, -3.33327681e-1});
   near = m.fma(m.mul(near, square), x, x);
-  Value power = emitExp(m, m.add(size, size));
+  Value power = m.emit<math::ExpOp>(m.add(size, size));
   Value far = m.sub(m.number(1), m.div(m.number(2), m.add(power, m.number(1))));
   return copySign(m, m.select(m.less(size, m.number(0.55)), near, far), x);
 }
@@ -86,7 +100,7 @@ static Value emitErf(ScalarMath m, Value x) {
       bounded, {-1.72853470e-5, 3.83197126e-4, -3.88396438e-3, 2.42546219e-2,
                 -1.06777877e-1, -6.34846687e-1, -1.28717512e-1});
   exponent = m.fma(exponent, bounded, m.sub(m.number(0), bounded));
-  Value far = m.sub(m.number(1), emitExp(m, exponent));
+  Value far = m.sub(m.number(1), m.emit<math::ExpOp>(exponent));
   return m.select(m.less(size, m.number(0.927734375)), near,
                   copySign(m, far, x));
 }
@@ -183,7 +197,8 @@ struct ExpandMathPass : ark::impl::ExpandMathPassBase<ExpandMathPass> {
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<Expand<math::ExpOp>>(&getContext(), emitExp);
+    patterns.add<Expand<math::ExpOp>>(
+        &getContext(), exp2 ? emitExpByInstruction : emitExp);
     patterns.add<Expand<math::TanhOp>>(&getContext(), emitTanh);
     patterns.add<Expand<math::ErfOp>>(&getContext(), emitErf);
     patterns.add<Expand<math::LogOp>>(&getContext(), emitLog);

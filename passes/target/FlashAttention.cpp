@@ -3,6 +3,8 @@
 #include "passes/target/AttentionLoops.h"
 #include "passes/target/AttentionOps.h"
 #include "passes/target/Bodies.h"
+#include "passes/target/Lowerings.h"
+#include "passes/target/MappedLoop.h"
 #include "passes/target/ParameterStreams.h"
 #include "passes/target/Passes.h"
 
@@ -34,17 +36,25 @@ struct FlashAttentionPass
   using FlashAttentionPassBase::FlashAttentionPassBase;
 
   void runOnOperation() override {
-    for (func::FuncOp body : getBodies(getOperation()))
-      if (scf::ForOp vctas = getVctaLoop(body);
-          vctas && run(*vctas.getBody()) && hasSingleVctas(body))
+    for (func::FuncOp body : getBodies(getOperation())) {
+      scf::ForOp vctas = getVctaLoop(body);
+      if (!vctas)
+        continue;
+      int64_t longest = getLongest(body);
+      std::optional<AttentionShape> shape = run(*vctas.getBody(), longest);
+      if (shape && longest == 1)
         unwrap(vctas);
+      else if (shape && shape->teams > 1)
+        share(vctas, *shape);
+    }
   }
 
 private:
-  bool run(Block &block);
-  bool hasSingleVctas(func::FuncOp body);
+  std::optional<AttentionShape> run(Block &block, int64_t longest);
+  int64_t getLongest(func::FuncOp body);
   void replace(const AttentionOps &attention, const AttentionShape &shape);
   static void unwrap(scf::ForOp vctas);
+  static void share(scf::ForOp vctas, const AttentionShape &shape);
 };
 } // namespace
 
@@ -58,27 +68,70 @@ void FlashAttentionPass::replace(const AttentionOps &attention,
   ++numAttentions;
 }
 
-bool FlashAttentionPass::run(Block &block) {
+/// Whether the loop over vCTAs may become one of each team: there is nothing in
+/// it but one attention, and what computes its places.
+static bool isAlone(Block &block, const AttentionOps &attention) {
+  return llvm::all_of(block.without_terminator(), [&](Operation &op) {
+    auto structured = dyn_cast<linalg::LinalgOp>(op);
+    return structured ? llvm::is_contained(attention.getOps(), structured)
+                      : isMemoryEffectFree(&op) || isa<memref::LoadOp>(op);
+  });
+}
+
+/// Returns the shape of the last one.
+std::optional<AttentionShape> FlashAttentionPass::run(Block &block,
+                                                      int64_t longest) {
   std::vector<std::pair<AttentionOps, AttentionShape>> found;
   for (auto op : block.getOps<linalg::LinalgOp>()) {
     std::optional<AttentionOps> attention = AttentionOps::match(op);
     if (!attention)
       continue;
+    int64_t run = isAlone(block, *attention) ? longest : 1;
     std::optional<AttentionShape> shape =
-        AttentionShape::choose(*attention, threads, kMostBytes);
+        AttentionShape::choose(*attention, threads, kMostBytes, run);
     if (shape)
       found.emplace_back(std::move(*attention), *shape);
   }
   for (auto &[attention, shape] : found)
     replace(attention, shape);
-  return !found.empty();
+  return found.empty() ? std::nullopt : std::optional(found.back().second);
 }
 
-/// Whether no lane ever runs two vCTAs of a body at once.
-bool FlashAttentionPass::hasSingleVctas(func::FuncOp body) {
-  return llvm::all_of(getOperation().getOps<KernelOp>(), [&](KernelOp kernel) {
-    return getLongestRun(kernel, body) == 1;
-  });
+/// vCTAs of a body that a lane runs at once, at most.
+int64_t FlashAttentionPass::getLongest(func::FuncOp body) {
+  int64_t longest = 0;
+  for (auto kernel : getOperation().getOps<KernelOp>())
+    longest = std::max(longest, getLongestRun(kernel, body));
+  return longest;
+}
+
+/// Teams of warps, each of which takes vCTAs in turn: none of them needs what
+/// another one has, so that there is no barrier between two.
+void FlashAttentionPass::share(scf::ForOp vctas, const AttentionShape &shape) {
+  ImplicitLocOpBuilder builder(vctas.getLoc(), vctas);
+  int64_t threads = shape.warps * kWarpSize;
+  Value thread = createMappedLoop(builder, shape.teams * threads);
+  Value size = arith::ConstantIndexOp::create(builder, threads);
+  Value team = arith::DivUIOp::create(builder, thread, size);
+  Value distance =
+      arith::MulIOp::create(builder, team, vctas.getStep()).getResult();
+  Value begin =
+      arith::AddIOp::create(builder, vctas.getLowerBound(), distance);
+  Value step = arith::MulIOp::create(
+      builder, vctas.getStep(),
+      arith::ConstantIndexOp::create(builder, shape.teams));
+  auto own =
+      scf::ForOp::create(builder, begin, vctas.getUpperBound(), step);
+  IRRewriter rewriter(builder);
+  Block *block = vctas.getBody();
+  block->getTerminator()->erase();
+  rewriter.inlineBlockBefore(block, own.getBody()->getTerminator(),
+                             {own.getInductionVar()});
+  vctas.erase();
+  auto loop = *own.getBody()->getOps<scf::ForallOp>().begin();
+  loop.getBody()->getTerminator()->erase();
+  rewriter.inlineBlockBefore(loop.getBody(), loop, {thread});
+  loop.erase();
 }
 
 /// The loop over a single vCTA, where nothing that looks for it is left in it:

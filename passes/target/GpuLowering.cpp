@@ -45,6 +45,7 @@ static void addLoops(OpPassManager &pm,
   pm.addPass(ark::createMergeVctasPass({warpSize}));
   pm.addPass(ark::createSplitReductionsPass({threads, warpSize}));
   pm.addPass(ark::createJamResultsPass());
+  pm.addPass(ark::createWidenElementsPass({threads}));
   pm.addPass(ark::createMapToThreadsPass({threads, warpSize}));
   pm.addPass(ark::createSendPacketsPass());
   pm.addPass(ark::createPlaceInSharedMemoryPass());
@@ -54,7 +55,8 @@ static void addLoops(OpPassManager &pm,
   OpPassManager &functions = pm.nest<func::FuncOp>();
   functions.addPass(ark::createExpandFloatsPass(
       {/*halves=*/false, /*roundings=*/!options.roundsToBF16}));
-  functions.addPass(ark::createExpandMathPass({/*fma=*/true, options.library}));
+  functions.addPass(ark::createExpandMathPass(
+      {/*fma=*/true, options.library, /*exp2=*/options.library}));
   functions.addPass(arith::createArithExpandOpsPass());
   functions.addPass(createCanonicalizerPass());
   functions.addPass(createCSEPass());

@@ -194,6 +194,45 @@ def JamResultsPass : Pass<"ark-jam-results", "::mlir::ModuleOp"> {
   ];
 }
 
+def WidenElementsPass : Pass<"ark-widen-elements", "::mlir::ModuleOp"> {
+  let summary = "Let a thread do neighbouring elements at once";
+  let description = [{
+    Of a parallel loop that loads, computes and stores elements, up to eight iterations along
+    the last dimension become one, where its extent is a multiple of their number, and
+    what they load and store is side by side and aligned: one access instead of several, and
+    one computation of its place. As many as let all threads end first: of few
+    elements, each thread still has one.
+
+    ```mlir
+    scf.parallel (%m, %n) = (%c0, %c0) to (%c64, %c128) step (%c1, %c1) {
+      %0 = memref.load %x[%m, %n] : memref<64x128xf16>
+      %1 = arith.addf %0, %0 : f16
+      memref.store %1, %y[%m, %n] : memref<64x128xf16>
+    }
+    // =>
+    scf.parallel (%m, %i) = (%c0, %c0) to (%c64, %c16) step (%c1, %c1) {
+      %n = arith.muli %i, %c8 : index
+      %0 = vector.load %x[%m, %n] {alignment = 16} : memref<64x128xf16>, vector<8xf16>
+      ...
+      vector.store %9, %y[%m, %n] {alignment = 16} : memref<64x128xf16>, vector<8xf16>
+    }
+    ```
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", /*default=*/"512",
+           "Threads of a CTA">,
+  ];
+  let statistics = [
+    Statistic<"numLoops", "loops", "Loops that do several elements at once">,
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect",
+    "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect",
+  ];
+}
+
 def MapToThreadsPass : Pass<"ark-map-to-threads", "::mlir::ModuleOp"> {
   let summary = "Divide the work of a body among the threads of a CTA";
   let description = [{

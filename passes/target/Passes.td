@@ -97,7 +97,8 @@ def ExpandMathPass : Pass<"ark-expand-math", "::mlir::func::FuncOp"> {
   let description = [{
     `exp`, `tanh`, `erf` and `log` on f32 become polynomials, accurate to two
     units in the last place; what is left calls the maths library later. Where
-    there is none, `sin`, `cos` and `powf` are computed in f64.
+    there is none, `sin`, `cos` and `powf` are computed in f64. With an instruction for powers of
+    two, `exp` is one of them and a few steps more.
 
     ```mlir
     %1 = math.exp %0 : f32
@@ -112,6 +113,8 @@ def ExpandMathPass : Pass<"ark-expand-math", "::mlir::func::FuncOp"> {
            "Whether the processor can multiply and add in one instruction">,
     Option<"library", "library", "bool", /*default=*/"true",
            "Whether there is a maths library for what is left">,
+    Option<"exp2", "exp2", "bool", /*default=*/"false",
+           "Whether there is an instruction for powers of two">,
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }

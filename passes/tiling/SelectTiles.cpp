@@ -144,7 +144,7 @@ private:
   bool isCPU() const { return !target.isGpu(); }
   bool hasMatrixUnits(Type element, int64_t rows) const;
   int64_t getWantedTiles() const { return tilesPerSM * target.getSms(); }
-  /// Of a product for matrix units.
+  /// Where a tile of twice the size is worth an SM without work.
   int64_t getLeastTiles() const {
     return target.getSms() - target.getSms() / kIdleShare;
   }
@@ -380,8 +380,8 @@ Tile TileSelector::selectRows(GroupOp group, Operation *anchor,
   }
   // Smaller tiles where SMs would idle, but none that is not worth starting.
   // The threads of a GPU's CTA wait for a large tile as long as for a small
-  // one.
-  int64_t wantedTiles = isCPU() ? getWantedTiles() : target.getSms();
+  // one, and longer for two.
+  int64_t wantedTiles = isCPU() ? getWantedTiles() : getLeastTiles();
   for (int64_t dim = 0; dim < rank; ++dim)
     while (countTiles(domain, tile) < wantedTiles &&
            tile[dim] > (dim == rank - 1 ? leastLast : 1) &&

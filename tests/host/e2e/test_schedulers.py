@@ -162,7 +162,7 @@ def test_files_that_are_no_costs(tmp_path: Path, text: str) -> None:
         ({"scheduler": "profile"}, "needs profile="),
         (
             {"scheduler": "fastest"},
-            "expected one of auto, list, profile, round-robin, alone, cp-sat",
+            "expected one of auto, list, profile, round-robin, rounds, alone, cp-sat",
         ),
         ({"profile": Costs("other", {"fc": TaskCost(1, 1.0)})}, "of program 'other' and name no"),
     ],

@@ -1,6 +1,25 @@
 // RUN: ark-opt %s --pass-pipeline='builtin.module(func.func(ark-expand-math))' | FileCheck %s
 // RUN: ark-opt %s --pass-pipeline='builtin.module(func.func(ark-expand-math{library=false}))' | FileCheck %s --check-prefix=ALONE
 // RUN: ark-opt %s --pass-pipeline='builtin.module(func.func(ark-expand-math{fma=false}))' | FileCheck %s --check-prefix=SPLIT
+// RUN: ark-opt %s --pass-pipeline='builtin.module(func.func(ark-expand-math{exp2=true}))' | FileCheck %s --check-prefix=POWER
+
+// An instruction has the product, rounded, and a factor what was lost of it; no infinity is subtracted from another.
+// POWER-LABEL: func.func @exp
+// POWER-SAME: (%[[X:.+]]: f32)
+// POWER: %[[MORE:.+]] = arith.maximumf %[[X]]
+// POWER: %[[LESS:.+]] = arith.minimumf %[[MORE]]
+// POWER: %[[PRODUCT:.+]] = arith.mulf %[[LESS]], %[[LOG2E:.+]] : f32
+// POWER: %[[MINUS:.+]] = arith.negf %[[PRODUCT]]
+// POWER: %[[REST:.+]] = math.fma %[[LESS]], %[[LOG2E]], %[[MINUS]]
+// POWER: math.fma %[[LESS]], %{{.+}}, %[[REST]]
+// POWER: %[[FACTOR:.+]] = math.fma
+// POWER: %[[POWER:.+]] = math.exp2 %[[PRODUCT]]
+// POWER: arith.mulf %[[POWER]], %[[FACTOR]]
+// POWER-NEXT: return
+// POWER-LABEL: func.func @tanh
+// POWER: math.exp2
+// POWER-LABEL: func.func @erf
+// POWER: math.exp2
 
 // Straight-line arithmetic: no branch, no call, no table. Rounding to an integer
 // is an addition, since a conversion of NaN would be undefined.

@@ -1,8 +1,48 @@
 // One body, rows and depths of which are filled in. This one changes:
 // RUN: sed 's/ROWS/8/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/16/g' %s | ark-opt --ark-flash-attention | FileCheck %s --check-prefix=DONE
 // DONE: nvvm.mma.sync
-// More rows than an instruction has columns.
-// RUN: sed 's/ROWS/9/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/16/g' %s | ark-opt --ark-flash-attention | FileCheck %s
+// More rows than an instruction has columns are blocks of 16, and pairs of columns of each quad.
+// RUN: sed 's/ROWS/9/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/16/g' %s | ark-opt --ark-flash-attention | FileCheck %s --check-prefix=DONE
+// RUN: sed 's/ROWS/9/g; s/DEPTH/72/g; s/STRIDE/72/g; s/ALIGN/16/g' %s | ark-opt --ark-flash-attention | FileCheck %s
+// RUN: sed 's/ROWS/9/g; s/DEPTH/144/g; s/STRIDE/144/g; s/ALIGN/16/g' %s | ark-opt --ark-flash-attention | FileCheck %s
+// RUN: sed 's/ROWS/9/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/8/g' %s | ark-opt --ark-flash-attention | FileCheck %s
+// Of two blocks, four warps each have parts of the keys, for which there is room: a step of 16 for each.
+// RUN: sed 's/ROWS/30/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/16/g' %s | ark-opt --ark-flash-attention | FileCheck %s --check-prefix=PARTS
+// PARTS: memref.alloca() {alignment = 128 : i64} : memref<4x30x64xf32>
+// PARTS: scf.forall
+// PARTS: scf.for %{{.+}} = %{{.+}} to %c2{{.*}} step %c4
+// PARTS: scf.for %{{.+}} = %{{.+}} to %{{.+}} step %c64{{.*}} iter_args
+// PARTS-COUNT-32: nvvm.mma.sync
+// PARTS-NOT: nvvm.mma.sync
+// PARTS: scf.if
+// PARTS: vector.store {{.+}} : memref<4x30x64xf32>, vector<4xf32>
+// PARTS: scf.forall
+// PARTS-COUNT-4: memref.load {{.+}} : memref<4x30x64xf32>
+// PARTS-NOT: memref.load {{.+}} : memref<4x30x64xf32>
+// One warp has all keys of its rows, and stores what becomes of them: eight neighbours at once.
+// RUN: sed 's/ROWS/256/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/16/g' %s | ark-opt --ark-flash-attention | FileCheck %s --check-prefix=WHOLE
+// WHOLE-NOT: memref<{{.*}}x256x64xf32>
+// WHOLE: scf.forall
+// WHOLE: scf.for %{{.+}} = %{{.+}} to %{{.+}} step %c16{{.*}} iter_args
+// WHOLE-COUNT-4: vector.store {{.+}} {alignment = 16 : i64} : memref<256x64xbf16>, vector<8xbf16>
+// WHOLE-NOT: vector.store
+// WHOLE-NOT: scf.forall
+// Queries of wide heads are read again for every step, from a row that the loop does not know.
+// RUN: sed 's/ROWS/256/g; s/DEPTH/128/g; s/STRIDE/128/g; s/ALIGN/16/g' %s | ark-opt --ark-flash-attention | FileCheck %s --check-prefix=WIDE
+// WIDE: scf.for {{.+}} iter_args
+// WIDE: gpu.shuffle idx
+// WIDE: vector.load %arg4
+// WIDE: nvvm.mma.sync
+// Where a lane has runs of three vCTAs, two teams of eight warps take them in turn.
+// RUN: sed 's/ROWS/128/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/16/g; s/task_table = dense<> : tensor<0x2xi32>/task_table = dense<[[0, 0]]> : tensor<1x2xi32>/; s/instructions = dense<> : tensor<0x4xi32>, lanes = dense<.*> : tensor<1x3xi32>/instructions = dense<[[0, 0, 0, 3]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>/' %s | ark-opt --ark-flash-attention | FileCheck %s --check-prefix=TEAMS
+// TEAMS: scf.forall (%[[THREAD:.+]]) in (512) {
+// TEAMS: %[[TEAM:.+]] = arith.divui %[[THREAD]], %c256
+// TEAMS: %[[OWN:.+]] = arith.muli %[[TEAM]], %c1
+// TEAMS: %[[BEGIN:.+]] = arith.addi %arg0, %[[OWN]]
+// TEAMS: %[[STEP:.+]] = arith.muli %c1{{.*}}, %c2
+// TEAMS: scf.for %{{.+}} = %[[BEGIN]] to %arg1 step %[[STEP]] {
+// TEAMS-NOT: scf.forall
+// TEAMS: nvvm.mma.sync
 // Lanes have no registers for that many columns.
 // RUN: sed 's/ROWS/2/g; s/DEPTH/136/g; s/STRIDE/136/g; s/ALIGN/16/g' %s | ark-opt --ark-flash-attention | FileCheck %s
 // Depths are no multiple of what a lane loads.

@@ -1,0 +1,59 @@
+// RUN: ark-opt %s --split-input-file --ark-schedule=scheduler=rounds --ark-verify-scheduling | FileCheck %s
+
+module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 5, warps = 2,
+    shared_memory = 0, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
+// Four SMs take no longer for four, eight or seven vCTAs than five do: an SM has the same part of all.
+// CHECK-LABEL: ark.program @fewer
+// CHECK: ark.schedule "rounds" sms = 5 predicted_ns = 250 {
+// CHECK-NEXT: ark.lane sms = [0, 4] warps = [0, 2] {
+// CHECK-NEXT: ark.run "a" [d0, d0 + 1]
+// CHECK-NEXT: ark.run "b" [d0 * 2, d0 * 2 + 2]
+// CHECK: ark.lane sms = [4, 5] warps = [0, 2] {
+// CHECK-NEXT: ark.run "a" [4, 4]
+// CHECK-NEXT: ark.run "b" [8, 8]
+ark.program @fewer() {
+  ark.task "a" grid [4] ins() outs() {
+  ^bb0(%i: index):
+    ark.yield
+  }
+  ark.task "b" grid [8] ins() outs() {
+  ^bb0(%i: index):
+    ark.yield
+  }
+  ark.task "c" grid [7] ins() outs() {
+  ^bb0(%i: index):
+    ark.yield
+  }
+  ark.return
+}
+
+// Nine are two rounds for all of them.
+// CHECK-LABEL: ark.program @all
+// CHECK: ark.lane sms = [0, 5] warps = [0, 2] {
+// CHECK-NEXT: ark.run "a" [(d0 * 9) floordiv 5, ((d0 + 1) * 9) floordiv 5]
+ark.program @all() {
+  ark.task "a" grid [9] ins() outs() {
+  ^bb0(%i: index):
+    ark.yield
+  }
+  ark.return
+}
+
+// Nothing to do, and a pin, which is kept to.
+// CHECK-LABEL: ark.program @pinned
+// CHECK: ark.run "none" [0, 0]
+// CHECK: ark.lane sms = [2, 4]
+// CHECK-NEXT: ark.run "none" [0, 0]
+// CHECK-NEXT: ark.run "a" [d0 - 2, d0 - 1]
+ark.program @pinned() {
+  ark.task "none" grid [0] ins() outs() {
+  ^bb0(%i: index):
+    ark.yield
+  }
+  ark.task "a" grid [2] ins() outs() attributes {plan = {sms = array<i64: 2, 5>}} {
+  ^bb0(%i: index):
+    ark.yield
+  }
+  ark.return
+}
+}
