@@ -18,8 +18,8 @@ class CompileOptions:
     """How to compile; every field is also a keyword of :func:`ark_mlir.compile`.
 
     Attributes:
-        scheduler: ``auto``, ``list``, ``round-robin``, ``profile`` (needs `profile`), ``alone``
-            (for measuring), ``cp-sat`` (exact, for small graphs; needs OR-tools); None takes
+        scheduler: ``auto``, ``list``, ``round-robin``, ``rounds``, ``profile`` (needs
+            `profile`), ``alone`` (for measuring), ``cp-sat`` (exact, for small graphs; needs OR-tools); None takes
             ``profile`` where there is one, else ``auto``.
         profile: what tasks were measured to take: the path of a trace of a run, or of a file of
             `ark profile`, or the costs themselves. It is read at once.

@@ -20,8 +20,9 @@ def SchedulePass : Ark_SchedulerPass<"ark-schedule"> {
     keeps it, and gets a `predicted_ns` where it has none: this is how schedules are
     written, or edited, by hand.
 
-    `auto`, the default, is `list`, or `round-robin` where that is predicted to take
-    less. An unknown name is an error that lists the known ones.
+    `auto`, the default, is `list`, or `round-robin` or `rounds` where one is predicted to take
+    less. `rounds` deals every task out, in program order, to the fewest SMs that take as many
+    rounds for it as all would: tasks of such numbers of vCTAs keep on one SM what belongs together. An unknown name is an error that lists the known ones.
     `profile` goes by costs that were measured: a task's `ark.measured_ns` is what one of
     its vCTAs took, in ns, and the cost model of all stages goes by it. It is `list`, or
     `round-robin` where that is predicted to take less.
@@ -32,7 +33,7 @@ def SchedulePass : Ark_SchedulerPass<"ark-schedule"> {
   }];
   let options = [
     Option<"scheduler", "scheduler", "std::string", /*default=*/"\"auto\"",
-           "auto, list, profile, round-robin or alone">,
+           "auto, list, profile, round-robin, rounds or alone">,
   ];
 }
 

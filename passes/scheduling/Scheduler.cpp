@@ -14,9 +14,8 @@ Scheduler::~Scheduler() = default;
 
 static ArrayRef<const Scheduler *> getSchedulers() {
   static const Scheduler *const schedulers[] = {
-      &getAutoScheduler(), &getListScheduler(), &getProfileScheduler(),
-      &getRoundRobinScheduler(), &getRoundsScheduler(),
-      &getAloneScheduler()};
+      &getAutoScheduler(),       &getListScheduler(),   &getProfileScheduler(),
+      &getRoundRobinScheduler(), &getRoundsScheduler(), &getAloneScheduler()};
   return schedulers;
 }
 

@@ -22,7 +22,7 @@ static constexpr int64_t kOwnRows = 2;
 /// Keys of a lane in a group of 16.
 static constexpr int64_t kOwnKeys = 4;
 /// Up to here, there are registers for the queries beside all else.
-static constexpr int64_t kMostKeptDepth = 64;
+static constexpr int64_t kMostKeptDepth = 32;
 /// Widest store of sums.
 static constexpr int64_t kStoreElements = 4;
 static constexpr int64_t kSumBytes = 4;
@@ -60,11 +60,11 @@ private:
   bool isWholeStep();
   void findChunks();
   void findRows(Value block);
-  SmallVector<Words> loadQueries(Value row);
+  Words loadQueries(Value row, int64_t number);
   void findKeys(Value first);
-  SmallVector<Words> loadKeys(Value first);
+  SmallVector<Words> loadKeys(Value first, int64_t number);
   Words loadValues(Value key, Value isThere, const Chunk &chunk);
-  SmallVector<SmallVector<Value>> getScores(ArrayRef<Words> keys);
+  SmallVector<SmallVector<Value>> getScores(Value first);
   void addValues(State &state, ArrayRef<SmallVector<Value>> powers);
   void step(State &state, Value first);
   State stream();
@@ -117,8 +117,8 @@ void BlockBuilder::findChunks() {
   int64_t begin = 0;
   while (begin < attention.depth) {
     int64_t columns = std::min<int64_t>(
-        shape.width, llvm::bit_floor<uint64_t>((attention.depth - begin) /
-                                               kTileKeys));
+        shape.width,
+        llvm::bit_floor<uint64_t>((attention.depth - begin) / kTileKeys));
     chunks.push_back({begin, columns});
     begin += columns * kTileKeys;
   }
@@ -131,36 +131,33 @@ void BlockBuilder::findRows(Value block) {
   places.clear();
   queries.clear();
   for (int64_t own = 0; own < kOwnRows; ++own) {
-    numbers.push_back(
-        add(add(mul(block, kBlockRows), quad), own * kTileKeys));
+    numbers.push_back(add(add(mul(block, kBlockRows), quad), own * kTileKeys));
     rows.push_back(shape.rows % kBlockRows == 0
                        ? numbers.back()
                        : arith::MinSIOp::create(builder, numbers.back(),
                                                 index(shape.rows - 1))
                              .getResult());
     places.push_back(getPlace(rows.back()));
-    if (attention.depth <= kMostKeptDepth)
-      queries.push_back(loadQueries(rows.back()));
+    if (attention.depth > kMostKeptDepth)
+      continue;
+    SmallVector<Words> &loaded = queries.emplace_back();
+    for (int64_t number = 0; number < getKeyLoads(); ++number)
+      loaded.push_back(loadQueries(rows.back(), number));
   }
 }
 
-SmallVector<AttentionTiles::Words> BlockBuilder::loadQueries(Value row) {
-  SmallVector<Words> loaded;
-  SmallVector<Value> place = getPlace(row);
-  for (int64_t number = 0; number < getKeyLoads(); ++number)
-    loaded.push_back(load(attention.query, place,
-                          mul(add(inQuad, number * kQuad), shape.width),
-                          kQuad));
-  return loaded;
+AttentionTiles::Words BlockBuilder::loadQueries(Value row, int64_t number) {
+  return load(attention.query, getPlace(row),
+              mul(add(inQuad, number * kQuad), shape.width), kQuad);
 }
 
 void BlockBuilder::findKeys(Value first) {
   ownKeys.clear();
   areThere.clear();
   bool isWhole = isWholeStep();
-  Value last = isWhole ? Value()
-                       : arith::SubIOp::create(builder, length, index(1))
-                             .getResult();
+  Value last =
+      isWhole ? Value()
+              : arith::SubIOp::create(builder, length, index(1)).getResult();
   for (int64_t tile = 0; tile < getStepTiles(); ++tile)
     for (int64_t next = 0; next < 2; ++next) {
       Value key = add(add(first, mul(inQuad, 2)), tile * kTileKeys + next);
@@ -171,18 +168,18 @@ void BlockBuilder::findKeys(Value first) {
     }
 }
 
-/// A key for every quad, of each tile; beyond the last, that one again.
-SmallVector<AttentionTiles::Words> BlockBuilder::loadKeys(Value first) {
+/// Of a key for every quad, of each tile, what one load brings; beyond the
+/// last, of that one again.
+SmallVector<AttentionTiles::Words> BlockBuilder::loadKeys(Value first,
+                                                          int64_t number) {
   SmallVector<Words> keys;
   for (int64_t tile = 0; tile < getStepTiles(); ++tile) {
     Value key = add(add(first, quad), tile * kTileKeys);
     if (!isWholeStep())
       key = arith::MinSIOp::create(
           builder, key, arith::SubIOp::create(builder, length, index(1)));
-    for (int64_t number = 0; number < getKeyLoads(); ++number)
-      keys.push_back(load(attention.key, key,
-                          mul(add(inQuad, number * kQuad), shape.width),
-                          kQuad));
+    keys.push_back(load(attention.key, key,
+                        mul(add(inQuad, number * kQuad), shape.width), kQuad));
   }
   return keys;
 }
@@ -202,8 +199,8 @@ AttentionTiles::Words BlockBuilder::loadValues(Value key, Value isThere,
   for (int64_t number = 0; number < count; ++number) {
     words.push_back(vector::ExtractOp::create(builder, vector, number));
     if (isThere)
-      words.back() = arith::SelectOp::create(builder, isThere, words.back(),
-                                             word(0));
+      words.back() =
+          arith::SelectOp::create(builder, isThere, words.back(), word(0));
   }
   return words;
 }
@@ -212,31 +209,32 @@ AttentionTiles::Words BlockBuilder::loadValues(Value key, Value isThere,
 // A step
 //===----------------------------------------------------------------------===//
 
-/// By row, two of each tile.
-SmallVector<SmallVector<Value>>
-BlockBuilder::getScores(ArrayRef<Words> keys) {
-  SmallVector<SmallVector<Value>> scores(kOwnRows);
-  int64_t loads = getKeyLoads();
-  SmallVector<SmallVector<Words>> rowQueries = queries;
+/// By row, two of each tile. One part of the depth after the other: there are
+/// no registers for more keys.
+SmallVector<SmallVector<Value>> BlockBuilder::getScores(Value first) {
+  SmallVector<SmallVector<Value>> sums(getStepTiles(),
+                                       SmallVector<Value>(kSums, number(0)));
+  SmallVector<Value, kOwnRows> pinned;
   // Read again for every step, where there are too few registers.
-  if (rowQueries.empty())
+  if (queries.empty())
     for (Value row : rows)
-      rowQueries.push_back(loadQueries(pinToPlace(row)));
-  for (int64_t tile = 0; tile < getStepTiles(); ++tile) {
-    SmallVector<Value, kSums> sums(kSums, number(0));
-    for (int64_t load = 0; load < loads; ++load)
-      for (int64_t half = 0; half < kWords; half += 2) {
-        const Words &a = rowQueries[0][load], &b = rowQueries[1][load];
-        const Words &key = keys[tile * loads + load];
-        sums = multiply({a[half], b[half], a[half + 1], b[half + 1]},
-                        {key[half], key[half + 1]}, sums);
-      }
-    for (int64_t own = 0; own < kOwnRows; ++own)
-      scores[own].append({sums[own * 2], sums[own * 2 + 1]});
+      pinned.push_back(pinToPlace(row));
+  for (int64_t part = 0; part < getKeyLoads(); ++part) {
+    SmallVector<Words> keys = loadKeys(first, part);
+    Words a = pinned.empty() ? queries[0][part] : loadQueries(pinned[0], part);
+    Words b = pinned.empty() ? queries[1][part] : loadQueries(pinned[1], part);
+    for (auto [key, own] : llvm::zip(keys, sums))
+      for (int64_t half = 0; half < kWords; half += 2)
+        llvm::copy(multiply({a[half], b[half], a[half + 1], b[half + 1]},
+                            {key[half], key[half + 1]}, own),
+                   own.begin());
   }
+  SmallVector<SmallVector<Value>> scores(kOwnRows);
+  for (ArrayRef<Value> tile : sums)
+    for (int64_t own = 0; own < kOwnRows; ++own)
+      scores[own].append({tile[own * 2], tile[own * 2 + 1]});
   for (int64_t own = 0; own < kOwnRows; ++own)
-    for (auto [score, key, isThere] :
-         llvm::zip(scores[own], ownKeys, areThere))
+    for (auto [score, key, isThere] : llvm::zip(scores[own], ownKeys, areThere))
       score = finishScore(score, places[own], key, isThere);
   return scores;
 }
@@ -272,7 +270,7 @@ void BlockBuilder::addValues(State &state,
 
 void BlockBuilder::step(State &state, Value first) {
   findKeys(first);
-  SmallVector<SmallVector<Value>> scores = getScores(loadKeys(first));
+  SmallVector<SmallVector<Value>> scores = getScores(first);
   SmallVector<Value, kOwnRows> corrections;
   for (int64_t own = 0; own < kOwnRows; ++own) {
     Value largest = state.maxima[own];
@@ -282,8 +280,8 @@ void BlockBuilder::step(State &state, Value first) {
     Value finite = getFinite(largest);
     corrections.push_back(getPower(finite, state.maxima[own]));
     state.maxima[own] = largest;
-    Value sum = arith::MulFOp::create(builder, state.sums[own],
-                                      corrections.back());
+    Value sum =
+        arith::MulFOp::create(builder, state.sums[own], corrections.back());
     for (Value &score : scores[own]) {
       score = getPower(finite, score);
       sum = arith::AddFOp::create(builder, sum, score);
@@ -306,9 +304,8 @@ BlockBuilder::State BlockBuilder::stream() {
   state.sums.assign(kOwnRows, number(0));
   state.products.assign(attention.depth / kTileKeys * kSums, number(0));
   int64_t keys = shape.getStepKeys();
-  auto loop =
-      scf::ForOp::create(builder, mul(part, keys), length,
-                         index(getNumParts() * keys), state.flatten());
+  auto loop = scf::ForOp::create(builder, mul(part, keys), length,
+                                 index(getNumParts() * keys), state.flatten());
   {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(loop.getBody());
@@ -374,8 +371,7 @@ void BlockBuilder::finishColumns(RowNumbers numbers, int64_t own, Value first,
   SmallVector<SmallVector<Value>> results;
   for (auto [number, product] : llvm::enumerate(products)) {
     numbers[RowValue::Product] = product;
-    results.push_back(
-        buildRowOps(numbers, places[own], add(first, number)));
+    results.push_back(buildRowOps(numbers, places[own], add(first, number)));
   }
   int64_t count = products.size();
   for (auto [number, rowOp] : llvm::enumerate(attention.rowOps)) {

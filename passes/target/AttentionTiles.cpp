@@ -93,8 +93,8 @@ Value AttentionTiles::joinHigh(Value a, Value b) {
 }
 
 SmallVector<Value, kSums> AttentionTiles::multiply(ArrayRef<Value> a,
-                                                  ArrayRef<Value> b,
-                                                  ArrayRef<Value> sums) {
+                                                   ArrayRef<Value> b,
+                                                   ArrayRef<Value> sums) {
   bool isHalf = element.isF16();
   auto cast = [&](ArrayRef<Value> words) {
     SmallVector<Value> operands(words);

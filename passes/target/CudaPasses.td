@@ -51,23 +51,30 @@ def WarpChainsPass : Pass<"ark-warp-chains", "::mlir::ModuleOp"> {
 }
 
 def FlashAttentionPass : Pass<"ark-flash-attention", "::mlir::ModuleOp"> {
-  let summary = "Compute attention of few rows in one pass over the keys";
+  let summary = "Compute attention in one pass over the keys";
   let description = [{
-    Scores, their softmax and the sum of values, for up to 8 rows of queries that share
+    Scores, their softmax and the sum of values, for rows of queries that share
     keys, of bf16 or f16, as `ark.attention` and `ark.partial_attention` leave them in a
     body. Each of those ops is a loop of its own, with a barrier and a trip to shared memory
-    behind it. Instead, a warp takes 16 keys a step, every n-th step, and carries the largest
+    behind it. Instead, a warp takes 16 or 32 keys a step, and carries the largest
     score of each row, and the sums of powers and of values relative to it, in registers.
-    Tensor cores multiply. The first product has queries by keys, the second one values by
+    Tensor cores multiply.
+
+    Of up to 8 rows, all warps take steps in turn. The first product has queries by keys, the second one values by
     queries, so that a lane has powers of those keys that it needs; they enter as sums of
     numbers of the values' type that are exact. A second loop puts together what the
     warps have, always in the same order, and does the elementwise ops behind.
 
+    More rows are blocks of 16, which the first product has as its rows, and the second one again.
+    Where there are more warps than blocks, several have parts of a block's keys; or, where lanes run
+    several vCTAs one after the other, teams of warps take those in turn, without a barrier
+    between them. A warp that has all keys of its rows does the ops behind by itself.
+
     A key beyond the length counts for nothing, whatever it holds. Masks, and what becomes
     of rows without any key, are the ops' own; numbers differ from theirs by rounding.
 
-    Ops that are not in such an order stay, as do more rows, depths of more than 128,
-    rows that are not aligned to 16 bytes, and what would take more than 40 KB of shared
+    Ops that are not in such an order stay, as do depths of more than 128, of blocks those that
+    are no multiple of 16, rows that are not aligned to 16 bytes, and what would take more than 40 KB of shared
     memory. Where no lane runs two such vCTAs at once, the loop over them goes.
 
     ```mlir

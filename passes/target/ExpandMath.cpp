@@ -197,8 +197,8 @@ struct ExpandMathPass : ark::impl::ExpandMathPassBase<ExpandMathPass> {
 
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<Expand<math::ExpOp>>(
-        &getContext(), exp2 ? emitExpByInstruction : emitExp);
+    patterns.add<Expand<math::ExpOp>>(&getContext(),
+                                      exp2 ? emitExpByInstruction : emitExp);
     patterns.add<Expand<math::TanhOp>>(&getContext(), emitTanh);
     patterns.add<Expand<math::ErfOp>>(&getContext(), emitErf);
     patterns.add<Expand<math::LogOp>>(&getContext(), emitLog);

@@ -115,13 +115,11 @@ void FlashAttentionPass::share(scf::ForOp vctas, const AttentionShape &shape) {
   Value team = arith::DivUIOp::create(builder, thread, size);
   Value distance =
       arith::MulIOp::create(builder, team, vctas.getStep()).getResult();
-  Value begin =
-      arith::AddIOp::create(builder, vctas.getLowerBound(), distance);
+  Value begin = arith::AddIOp::create(builder, vctas.getLowerBound(), distance);
   Value step = arith::MulIOp::create(
       builder, vctas.getStep(),
       arith::ConstantIndexOp::create(builder, shape.teams));
-  auto own =
-      scf::ForOp::create(builder, begin, vctas.getUpperBound(), step);
+  auto own = scf::ForOp::create(builder, begin, vctas.getUpperBound(), step);
   IRRewriter rewriter(builder);
   Block *block = vctas.getBody();
   block->getTerminator()->erase();

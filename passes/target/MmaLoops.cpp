@@ -18,6 +18,8 @@ using namespace mlir::ark;
 
 /// 32-bit registers of a thread for what is on its way.
 static constexpr int64_t kRegistersInFlight = 64;
+/// The same, where sums of many rows take as many.
+static constexpr int64_t kRegistersBesideSums = 32;
 /// Of those, what one load fills.
 static constexpr int64_t kRegistersPerLoad = kLoadBytes / 4;
 static constexpr int64_t kMaxInFlight = 8;
@@ -90,8 +92,10 @@ MmaShape::MmaShape(ArrayRef<TensorProduct> products, int64_t threads,
   int64_t loads = products.front().hasNearRows() ? 0 : blocks;
   for (const TensorProduct &product : products)
     loads += units * product.getLoads();
-  int64_t fitting = std::clamp<int64_t>(
-      kRegistersInFlight / (kRegistersPerLoad * loads), 1, kMaxInFlight);
+  int64_t registers =
+      products.front().isSkinny() ? kRegistersInFlight : kRegistersBesideSums;
+  int64_t fitting = std::clamp<int64_t>(registers / (kRegistersPerLoad * loads),
+                                        1, kMaxInFlight);
   inFlight = pieces <= fitting ? pieces : chooseDivisor(pieces, fitting);
   pieces = llvm::alignTo(pieces, inFlight);
   isRagged = parts * pieces * kPieceElements != depth;

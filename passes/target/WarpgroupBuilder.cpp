@@ -130,9 +130,9 @@ void WarpgroupBuilder::copy(Value k, Value stage) {
     for (int64_t own = 0; own < source.rows; own += rowsAtOnce) {
       OpBuilder::InsertionGuard guard(builder);
       if (source.rows - own < rowsAtOnce) {
-        Value isThere = arith::CmpIOp::create(
-            builder, arith::CmpIPredicate::ult, copiedRow,
-            constant(source.rows - own));
+        Value isThere =
+            arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, copiedRow,
+                                  constant(source.rows - own));
         auto branch =
             scf::IfOp::create(builder, isThere, /*withElseRegion=*/false);
         builder.setInsertionPoint(branch.thenBlock()->getTerminator());

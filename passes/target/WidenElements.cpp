@@ -117,16 +117,15 @@ bool WideLoop::isContiguous(Value buffer, ValueRange indices,
 bool WideLoop::fits(int64_t count) {
   if (extent % count != 0)
     return false;
-  return llvm::all_of(
-      loop.getBody()->without_terminator(), [&](Operation &op) {
-        if (auto load = dyn_cast<memref::LoadOp>(op))
-          return !isDependent(load) ||
-                 isContiguous(load.getMemRef(), load.getIndices(), count);
-        auto store = dyn_cast<memref::StoreOp>(op);
-        return !store ||
-               (!arePackets(store.getMemRef()) &&
-                isContiguous(store.getMemRef(), store.getIndices(), count));
-      });
+  return llvm::all_of(loop.getBody()->without_terminator(), [&](Operation &op) {
+    if (auto load = dyn_cast<memref::LoadOp>(op))
+      return !isDependent(load) ||
+             isContiguous(load.getMemRef(), load.getIndices(), count);
+    auto store = dyn_cast<memref::StoreOp>(op);
+    return !store ||
+           (!arePackets(store.getMemRef()) &&
+            isContiguous(store.getMemRef(), store.getIndices(), count));
+  });
 }
 
 /// Rounds of all threads should be few, and whole.
@@ -177,8 +176,8 @@ void WideLoop::widenOp(Operation &op, MutableArrayRef<IRMapping> mappings) {
     return;
   }
   SmallVector<Value> indices = llvm::map_to_vector(load.getIndices(), map);
-  Value vector = createWideLoad(builder, load, map(load.getMemRef()), indices,
-                                count);
+  Value vector =
+      createWideLoad(builder, load, map(load.getMemRef()), indices, count);
   for (auto [number, mapping] : llvm::enumerate(mappings))
     mapping.map(load.getResult(), vector::ExtractOp::create(
                                       builder, load.getLoc(), vector, number));
@@ -219,8 +218,7 @@ bool WideLoop::run() {
 }
 
 namespace {
-struct WidenElementsPass
-    : ark::impl::WidenElementsPassBase<WidenElementsPass> {
+struct WidenElementsPass : ark::impl::WidenElementsPassBase<WidenElementsPass> {
   using WidenElementsPassBase::WidenElementsPassBase;
 
   void getDependentDialects(DialectRegistry &registry) const override {

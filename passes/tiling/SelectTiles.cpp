@@ -50,7 +50,7 @@ static constexpr int64_t kIdleShare = 16;
 
 /// Rows and columns of the tiles that warpgroups multiply.
 static constexpr std::pair<int64_t, int64_t> kWarpgroupTiles[] = {
-    {256, 128}, {128, 256}, {128, 192}, {128, 128}, {128, 96}, {128, 64}};
+    {256, 128}, {128, 256}, {128, 192}, {128, 128}, {128, 96}};
 /// What a tile takes on an H200, in ns: its start and end, and for each stage
 /// of the depth what the L2 needs for a row or column of its factors. Of 4096
 /// cubed, tiles of 128 by 128 take 1.55 times as long as large ones.
@@ -380,8 +380,8 @@ Tile TileSelector::selectRows(GroupOp group, Operation *anchor,
   }
   // Smaller tiles where SMs would idle, but none that is not worth starting.
   // The threads of a GPU's CTA wait for a large tile as long as for a small
-  // one, and longer for two.
-  int64_t wantedTiles = isCPU() ? getWantedTiles() : getLeastTiles();
+  // one.
+  int64_t wantedTiles = isCPU() ? getWantedTiles() : target.getSms();
   for (int64_t dim = 0; dim < rank; ++dim)
     while (countTiles(domain, tile) < wantedTiles &&
            tile[dim] > (dim == rank - 1 ? leastLast : 1) &&

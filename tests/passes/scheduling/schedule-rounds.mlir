@@ -5,12 +5,18 @@ module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 
 // Four SMs take no longer for four, eight or seven vCTAs than five do: an SM has the same part of all.
 // CHECK-LABEL: ark.program @fewer
 // CHECK: ark.schedule "rounds" sms = 5 predicted_ns = 250 {
-// CHECK-NEXT: ark.lane sms = [0, 4] warps = [0, 2] {
-// CHECK-NEXT: ark.run "a" [d0, d0 + 1]
-// CHECK-NEXT: ark.run "b" [d0 * 2, d0 * 2 + 2]
+// CHECK-NEXT: ark.lane sms = [0, 1] warps = [0, 2] {
+// CHECK-NEXT: ark.run "a" [0, 1]
+// CHECK-NEXT: ark.run "b" [0, 2]
+// CHECK-NEXT: ark.run "c" [0, 1]
+// CHECK: ark.lane sms = [3, 4] warps = [0, 2] {
+// CHECK-NEXT: ark.run "a" [3, 4]
+// CHECK-NEXT: ark.run "b" [6, 8]
+// CHECK-NEXT: ark.run "c" [5, 7]
 // CHECK: ark.lane sms = [4, 5] warps = [0, 2] {
 // CHECK-NEXT: ark.run "a" [4, 4]
 // CHECK-NEXT: ark.run "b" [8, 8]
+// CHECK-NEXT: ark.run "c" [7, 7]
 ark.program @fewer() {
   ark.task "a" grid [4] ins() outs() {
   ^bb0(%i: index):
@@ -39,17 +45,15 @@ ark.program @all() {
   ark.return
 }
 
-// Nothing to do, and a pin, which is kept to.
+// A pin is kept to.
 // CHECK-LABEL: ark.program @pinned
-// CHECK: ark.run "none" [0, 0]
-// CHECK: ark.lane sms = [2, 4]
-// CHECK-NEXT: ark.run "none" [0, 0]
-// CHECK-NEXT: ark.run "a" [d0 - 2, d0 - 1]
+// CHECK: ark.lane sms = [2, 3]
+// CHECK-NEXT: ark.run "a" [0, 1]
+// CHECK: ark.lane sms = [3, 4]
+// CHECK-NEXT: ark.run "a" [1, 2]
+// CHECK: ark.lane sms = [4, 5]
+// CHECK-NEXT: ark.run "a" [2, 2]
 ark.program @pinned() {
-  ark.task "none" grid [0] ins() outs() {
-  ^bb0(%i: index):
-    ark.yield
-  }
   ark.task "a" grid [2] ins() outs() attributes {plan = {sms = array<i64: 2, 5>}} {
   ^bb0(%i: index):
     ark.yield

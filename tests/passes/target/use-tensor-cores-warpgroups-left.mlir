@@ -107,16 +107,16 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// The threads cannot share out the copy of 96 rows.
+// Columns of two warpgroups are no multiple of eight each.
 // CHECK-LABEL: func.func private @body(
 // CHECK-NOT: nvvm.wgmma
 // CHECK: nvvm.mma.sync
 // CHECK-NOT: nvvm.wgmma
-func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<128x512xbf16> {llvm.align = 16 : i64, llvm.noalias}, %w: memref<96x512xbf16> {llvm.align = 16 : i64, llvm.noalias}, %y: memref<128x96xf32> {llvm.align = 16 : i64, llvm.noalias}) {
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<128x512xbf16> {llvm.align = 16 : i64, llvm.noalias}, %w: memref<88x512xbf16> {llvm.align = 16 : i64, llvm.noalias}, %y: memref<128x88xf32> {llvm.align = 16 : i64, llvm.noalias}) {
   %c1 = arith.constant 1 : index
   scf.for %i = %begin to %end step %c1 {
     linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
-        ins(%x, %w : memref<128x512xbf16>, memref<96x512xbf16>) outs(%y : memref<128x96xf32>) {
+        ins(%x, %w : memref<128x512xbf16>, memref<88x512xbf16>) outs(%y : memref<128x88xf32>) {
       ^bb0(%a: bf16, %b: bf16, %c: f32):
         %l = arith.extf %a : bf16 to f32
         %r = arith.extf %b : bf16 to f32

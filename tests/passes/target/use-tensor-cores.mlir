@@ -191,21 +191,19 @@ ark.kernel @k {
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
 // Of more rows each warp has four blocks of eight, and two units of columns: a piece is
-// eight loads for 16 instructions. There is a warp for every tile, and one part only.
+// eight loads for 16 instructions, and one is on its way. There is a warp for every tile, and one part only.
 // CHECK-LABEL: func.func private @body(
 // CHECK-SAME: %[[X:[a-z0-9]+]]: memref<60x256xbf16> {{{.+}}}, %[[W:[a-z0-9]+]]: memref<64x256xbf16> {{{.+}}}, %[[Y:[a-z0-9]+]]: memref<60x64xf32>
 // CHECK: %[[PARTS:.+]] = memref.alloca() {alignment = 128 : i64} : memref<1x64x68xf32>
 // CHECK: scf.forall
 // CHECK-COUNT-4: vector.load %[[W]]
 // CHECK-COUNT-4: vector.load %[[X]]
-// CHECK-COUNT-4: vector.load %[[W]]
-// CHECK-COUNT-4: vector.load %[[X]]
+// CHECK-NOT: vector.load
 // CHECK: scf.for
 // CHECK-COUNT-16: nvvm.mma.sync
-// CHECK: vector.load
-// CHECK-COUNT-16: nvvm.mma.sync
+// CHECK-COUNT-8: vector.load
 // CHECK: scf.yield
-// CHECK-COUNT-32: nvvm.mma.sync
+// CHECK-COUNT-16: nvvm.mma.sync
 // CHECK-NOT: nvvm.mma.sync
 // CHECK-COUNT-32: memref.store
 // CHECK-NOT: memref.store

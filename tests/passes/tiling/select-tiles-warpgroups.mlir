@@ -52,6 +52,30 @@ ark.program @unevenSharesCostLessThanSmallTiles(
 }
 
 
+// Two rounds of 128 by 192 take less than three of squares, and 128 tiles of 96 columns are one round.
+// CHECK-LABEL: ark.program @tilesTakeLessTogether
+ark.program @tilesTakeLessTogether(
+    %x: tensor<4096x384xf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<1536x384xf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"},
+    %v: tensor<384x384xf16> {ark.kind = #ark.kind<parameter>, ark.name = "v"})
+    -> (tensor<4096x1536xf16> {ark.name = "y"}, tensor<4096x384xf16> {ark.name = "z"}) {
+  // SM80: tile = array<i64: 128, 128>
+  // SM90: tile = array<i64: 128, 192>
+  %0 = ark.group "g" (%a = %x, %b = %w)
+      : (tensor<4096x384xf16>, tensor<1536x384xf16>) -> tensor<4096x1536xf16> {
+    %1 = ark.matmul %a, %b {transpose_other} : (tensor<4096x384xf16>, tensor<1536x384xf16>) -> tensor<4096x1536xf16>
+    ark.yield %1 : tensor<4096x1536xf16>
+  }
+  // SM80: tile = array<i64: 64, 128>
+  // SM90: tile = array<i64: 128, 96>
+  %2 = ark.group "h" (%a = %x, %b = %v)
+      : (tensor<4096x384xf16>, tensor<384x384xf16>) -> tensor<4096x384xf16> {
+    %3 = ark.matmul %a, %b {transpose_other} : (tensor<4096x384xf16>, tensor<384x384xf16>) -> tensor<4096x384xf16>
+    ark.yield %3 : tensor<4096x384xf16>
+  }
+  ark.return %0, %2 : tensor<4096x1536xf16>, tensor<4096x384xf16>
+}
+
 // CHECK-LABEL: ark.program @fewTilesAreCutAsBefore
 ark.program @fewTilesAreCutAsBefore(
     %x: tensor<128x2048xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
