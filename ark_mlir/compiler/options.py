@@ -19,8 +19,8 @@ class CompileOptions:
 
     Attributes:
         scheduler: ``auto``, ``list``, ``round-robin``, ``rounds``, ``profile`` (needs
-            `profile`), ``alone`` (for measuring), ``cp-sat`` (exact, for small graphs; needs OR-tools); None takes
-            ``profile`` where there is one, else ``auto``.
+            `profile`), ``alone`` (for measuring), ``cp-sat`` (exact, for small graphs; needs
+            OR-tools); None takes ``profile`` where there is one, else ``auto``.
         profile: what tasks were measured to take: the path of a trace of a run, or of a file of
             `ark profile`, or the costs themselves. It is read at once.
         collectives: how ranks exchange tensors: ``one-shot``, ``two-shot`` or ``ring``, or
