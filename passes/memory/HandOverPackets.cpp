@@ -26,13 +26,26 @@ static constexpr int64_t kAlignment = 64;
 static constexpr int64_t kValueBits = 16;
 
 namespace {
+/// An operand of a task, by its number: operands move when others are added.
+struct TaskUse {
+  TaskOp task;
+  unsigned number = 0;
+
+  TaskUse() = default;
+  explicit TaskUse(OpOperand *operand)
+      : task(cast<TaskOp>(operand->getOwner())),
+        number(operand->getOperandNumber()) {}
+  OpOperand *get() { return &task->getOpOperand(number); }
+  explicit operator bool() const { return static_cast<bool>(task); }
+};
+
 /// An intermediate that one task writes, and tasks that read rows of it.
 struct HandOver {
   memref::AllocOp buffer;
-  OpOperand *writer = nullptr;
+  TaskUse writer;
   /// The op of the writer's body that makes the value.
   linalg::LinalgOp maker;
-  SmallVector<OpOperand *> receivers;
+  SmallVector<TaskUse> receivers;
   bool hasOtherReaders = false;
   int64_t offset = 0;
 };
@@ -89,6 +102,37 @@ static bool readsPackets(OpOperand *operand) {
   return simplifyAffineExpr(first, offsets.getNumDims(),
                             offsets.getNumSymbols())
       .isMultipleOf(kPacketsPerLoad);
+}
+
+/// What a view is of.
+static Value getBase(Value buffer) {
+  while (auto view = buffer.getDefiningOp<ViewLikeOpInterface>())
+    buffer = view.getViewSource();
+  return buffer;
+}
+
+/// Whether a task needs another one that needs `writer`, too: what that wrote,
+/// such as a residual, has long been there, and can be read where it is.
+static bool comesLater(TaskOp reader, TaskOp writer) {
+  llvm::SmallDenseSet<Value> own, later;
+  for (Value out : writer.getOuts())
+    own.insert(getBase(out));
+  for (Operation *op = writer->getNextNode(); op; op = op->getNextNode()) {
+    auto task = dyn_cast<TaskOp>(op);
+    if (!task)
+      continue;
+    auto reads = [&](const llvm::SmallDenseSet<Value> &buffers) {
+      return llvm::any_of(task->getOperands(), [&](Value operand) {
+        return buffers.contains(getBase(operand));
+      });
+    };
+    if (task == reader)
+      return reads(later);
+    if (reads(own) || reads(later))
+      for (Value out : task.getOuts())
+        later.insert(getBase(out));
+  }
+  return false;
 }
 
 /// The op that alone writes a tile, through subviews at most. As a task fills
@@ -174,9 +218,8 @@ Value Rewriter::viewAs(OpOperand *operand) {
 
 /// One more out of the task that writes; its tile.
 BlockArgument Rewriter::addOut(Value out) {
-  OpOperand *writer = handOver.writer;
-  auto task = cast<TaskOp>(writer->getOwner());
-  unsigned number = writer->getOperandNumber() - task.getInputs().size();
+  TaskOp task = handOver.writer.task;
+  unsigned number = handOver.writer.number - task.getInputs().size();
   SmallVector<Attribute> regions(task.getOutRegions().begin(),
                                  task.getOutRegions().end());
   regions.push_back(regions[number]);
@@ -187,18 +230,15 @@ BlockArgument Rewriter::addOut(Value out) {
     fresh.push_back(regions.size() - 1);
     task.setFreshOutsAttr(builder.getDenseI64ArrayAttr(fresh));
   }
-  Type type = getWordType(getTile(writer).getType());
-  unsigned position = writer->getOperandNumber();
+  Type type = getWordType(getTile(handOver.writer.get()).getType());
   task.getOutsMutable().append(out);
-  // Operands may have moved.
-  handOver.writer = &task->getOpOperand(position);
   return task.getBody().front().addArgument(type, task.getLoc());
 }
 
 /// In place of what nobody reads any more.
 BlockArgument Rewriter::replaceOut(Value out) {
-  BlockArgument tile = getTile(handOver.writer);
-  handOver.writer->set(out);
+  BlockArgument tile = getTile(handOver.writer.get());
+  handOver.writer.get()->set(out);
   Block *body = tile.getOwner();
   return body->insertArgument(tile.getArgNumber() + 1,
                               getWordType(tile.getType()), tile.getLoc());
@@ -305,16 +345,16 @@ void Rewriter::run() {
   Value offset = arith::ConstantIndexOp::create(builder, loc, handOver.offset);
   words = memref::ViewOp::create(builder, loc, getWordType(buffer.getType()),
                                  packets, offset, /*sizes=*/ValueRange());
-  BlockArgument tile = getTile(handOver.writer);
-  Value out = viewAs(handOver.writer);
+  BlockArgument tile = getTile(handOver.writer.get());
+  Value out = viewAs(handOver.writer.get());
   if (handOver.hasOtherReaders) {
     send(tile, addOut(out));
   } else {
     send(tile, replaceOut(out));
     eraseMaker(tile);
   }
-  for (OpOperand *receiver : handOver.receivers)
-    receive(receiver);
+  for (TaskUse receiver : handOver.receivers)
+    receive(receiver.get());
   eraseUnused(buffer);
 }
 
@@ -330,12 +370,11 @@ struct HandOverPacketsPass
   void runOnOperation() override;
 
 private:
-  std::optional<HandOver> match(memref::AllocOp buffer, TargetAttr target);
+  std::optional<HandOver> match(memref::AllocOp buffer);
 };
 } // namespace
 
-std::optional<HandOver> HandOverPacketsPass::match(memref::AllocOp buffer,
-                                                   TargetAttr target) {
+std::optional<HandOver> HandOverPacketsPass::match(memref::AllocOp buffer) {
   MemRefType type = buffer.getType();
   if (!type.hasStaticShape() || !type.getLayout().isIdentity() ||
       !(type.getElementType().isBF16() || type.getElementType().isF16()) ||
@@ -348,23 +387,30 @@ std::optional<HandOver> HandOverPacketsPass::match(memref::AllocOp buffer,
     return std::nullopt;
   HandOver handOver;
   handOver.buffer = buffer;
+  SmallVector<OpOperand *> readers;
   for (OpOperand *use : *uses) {
-    auto task = cast<TaskOp>(use->getOwner());
-    if (isOut(use)) {
-      unsigned number = use->getOperandNumber() - task.getInputs().size();
-      if (handOver.writer || task.isUpdated(number) || !isWhole(use, buffer))
-        return std::nullopt;
-      handOver.writer = use;
+    if (!isOut(use)) {
+      readers.push_back(use);
       continue;
     }
-    if (isWhole(use, buffer) && readsPackets(use))
-      handOver.receivers.push_back(use);
+    auto task = cast<TaskOp>(use->getOwner());
+    unsigned number = use->getOperandNumber() - task.getInputs().size();
+    if (handOver.writer || task.isUpdated(number) || !isWhole(use, buffer))
+      return std::nullopt;
+    handOver.writer = TaskUse(use);
+  }
+  if (!handOver.writer)
+    return std::nullopt;
+  for (OpOperand *use : readers) {
+    if (isWhole(use, buffer) && readsPackets(use) &&
+        !comesLater(cast<TaskOp>(use->getOwner()), handOver.writer.task))
+      handOver.receivers.push_back(TaskUse(use));
     else
       handOver.hasOtherReaders = true;
   }
-  if (!handOver.writer || handOver.receivers.empty())
+  if (handOver.receivers.empty())
     return std::nullopt;
-  handOver.maker = findMaker(getTile(handOver.writer));
+  handOver.maker = findMaker(getTile(handOver.writer.get()));
   return handOver.maker ? std::optional(handOver) : std::nullopt;
 }
 
@@ -376,7 +422,7 @@ void HandOverPacketsPass::runOnOperation() {
   SmallVector<HandOver> handOvers;
   int64_t bytes = 0;
   for (auto buffer : program.getBody().getOps<memref::AllocOp>())
-    if (std::optional<HandOver> handOver = match(buffer, target)) {
+    if (std::optional<HandOver> handOver = match(buffer)) {
       handOver->offset = bytes;
       bytes += llvm::alignTo(4 * handOver->buffer.getType().getNumElements(),
                              kAlignment);

@@ -225,7 +225,7 @@ def StreamParametersPass
     }
     ```
 
-    What ops after the product read of arguments is asked for before it, and kept after it.
+    What ops after the product read of arguments is asked for before it.
   }];
   let options = [
     Option<"maxDepth", "max-depth", "int64_t", /*default=*/"5",

@@ -256,10 +256,9 @@ func::FuncOp StreamReader::createFunction() {
   Value part = arith::RemUIOp::create(builder, warp, index(shares.parts));
   auto elements = askEarly(sources);
   SmallVector<Value> row = loadRow(rows, part, shares);
+  keepEarly(elements, copies);
   for (auto [stream, result] : llvm::zip(streams, results))
     buildLoop(stream, row, part, result);
-  // Not before: the loops would wait for them.
-  keepEarly(elements, copies);
   func::ReturnOp::create(builder);
   return function;
 }

@@ -40,7 +40,10 @@
 // TARGET-NOT: ark.epoch
 // TARGET: llvm.call @ark_packet_epoch
 // TARGET: llvm.call @ark_send_packet
-// TARGET-COUNT-3: llvm.call @ark_receive_512_bf16
+// A norm's row is received by who makes it, others by themselves.
+// TARGET: llvm.call @ark_receive_bf16_512_512
+// TARGET: llvm.call @ark_load_packets
+// TARGET: llvm.call @ark_receive_bf16_512_512
 // Who polls also asks for parameters.
 // RINGS: llvm.func internal @ark_poll
 // RINGS-NEXT: llvm.call @ark_stream_poll
@@ -48,7 +51,7 @@
 // TARGET-NEXT: llvm.call @ark_packets_begin
 // TARGET: llvm.func internal @ark_begin_run
 // TARGET-NEXT: llvm.call @ark_packets_run
-// TARGET: llvm.func internal @ark_receive_512_bf16
+// TARGET: llvm.func internal @ark_receive_bf16_512_512
 
 // OFF-NOT: ark.packets
 // OFF-NOT: ark.receive_packets
