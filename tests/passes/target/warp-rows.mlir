@@ -1,4 +1,5 @@
 // RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-use-tensor-cores,ark-warp-rows)' | FileCheck %s
+// RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-use-tensor-cores,ark-warp-rows{threads=64})' | FileCheck %s --check-prefix=FEW
 
 // Sixteen warps, eight rows: two warps make a row, which is two loads for each thread of both. Rows lie 64 bytes
 // further apart than they are long.
@@ -94,16 +95,18 @@ ark.program @ragged(%x: tensor<8x1000xbf16> {ark.kind = #ark.kind<input>, ark.na
 
 // -----
 
-// ... are longer than registers hold, ...
+// ... or are longer than registers of few warps hold.
 // CHECK-LABEL: func.func private @body_rmsnorm_matmul(
-// CHECK-NOT: gpu.shuffle
-// CHECK: linalg.generic {{.*}}"reduction"{{.*}} outs(%{{.+}} : memref<16xf32>)
-// CHECK: scf.for
-ark.program @long(%x: tensor<16x8192xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
-    %w: tensor<2048x8192xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<16x2048xbf16> {ark.name = "y"}) {
-  %0 = ark.rmsnorm %x eps = 1.0e-5 : (tensor<16x8192xbf16>) -> tensor<16x8192xbf16>
-  %1 = ark.matmul %0, %w {transpose_other} : (tensor<16x8192xbf16>, tensor<2048x8192xbf16>) -> tensor<16x2048xbf16>
-  ark.return %1 : tensor<16x2048xbf16>
+// CHECK: gpu.shuffle
+// FEW-LABEL: ark.kernel @long
+// FEW-NOT: gpu.shuffle
+// FEW: linalg.generic {{.*}}"reduction"{{.*}} outs(%{{.+}} : memref<2xf32>)
+// FEW: scf.for
+ark.program @long(%x: tensor<2x8192xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<2048x8192xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<2x2048xbf16> {ark.name = "y"}) {
+  %0 = ark.rmsnorm %x eps = 1.0e-5 : (tensor<2x8192xbf16>) -> tensor<2x8192xbf16>
+  %1 = ark.matmul %0, %w {transpose_other} : (tensor<2x8192xbf16>, tensor<2048x8192xbf16>) -> tensor<2x2048xbf16>
+  ark.return %1 : tensor<2x2048xbf16>
 }
 
 // -----
