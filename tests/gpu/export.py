@@ -112,15 +112,13 @@ def export_packets(path: Path, target: str) -> None:
     random = np.random.default_rng(0)
     for name in ("blocks", "shares"):
         program, options = tests[name](), tests["OPTIONS"][name]
-        executable = ark.compile(program, target=target, **options)
+        executable = ark.compile(program, target=target, packets=False, **options)
         executable.save(path / f"{name}.arkbin")
         arrays = {
             b.name: (random.standard_normal(b.shape) * 0.05).astype(ark.bf16.numpy)
             for b in executable.inputs + executable.parameters
         }
-        executable = write(
-            program, arrays, path / f"{name}-packets", target, packets=True, **options
-        )
+        executable = write(program, arrays, path / f"{name}-packets", target, **options)
     turn_round(executable).save(path / "shares-hang.arkbin")
 
 

@@ -47,13 +47,13 @@ OPTIONS: dict[str, dict[str, Any]] = {"blocks": {}, "shares": {"tile": {"shares"
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "sm_100a"])
 def test_they_take_the_place_of_waits(arch: str) -> None:
-    without = ark.compile(blocks(), target=f"cuda:{arch}").bundle.manifest
-    manifest = ark.compile(blocks(), target=f"cuda:{arch}", packets=True).bundle.manifest
+    without = ark.compile(blocks(), target=f"cuda:{arch}", packets=False).bundle.manifest
+    manifest = ark.compile(blocks(), target=f"cuda:{arch}").bundle.manifest
     # Three hand-overs, each of one row.
     assert manifest.packets == 3 * 4 * WIDTH
     assert without.packets == 0
-    assert manifest.options["packets"] is True
-    assert "packets" not in without.options
+    assert without.options["packets"] is False
+    assert "packets" not in manifest.options
     before, after = (m.statistics["waits"] + m.statistics["barriers"] for m in (without, manifest))
     assert after < before
     assert manifest.statistics["registers"] <= 128  # 512 threads share 65,536
@@ -61,20 +61,18 @@ def test_they_take_the_place_of_waits(arch: str) -> None:
 
 
 def test_they_need_no_parameters_to_stream() -> None:
-    manifest = ark.compile(
-        shares(), target="cuda:sm_90a", packets=True, **OPTIONS["shares"]
-    ).bundle.manifest
+    manifest = ark.compile(shares(), target="cuda:sm_90a", **OPTIONS["shares"]).bundle.manifest
     assert manifest.packets == 4 * WIDTH
     assert manifest.statistics["waits"] == 0
 
 
 def test_where_semaphores_are_as_fast_there_are_none() -> None:
-    manifest = ark.compile(blocks(), target="cpu:2", packets=True).bundle.manifest
+    manifest = ark.compile(blocks(), target="cpu:2").bundle.manifest
     assert manifest.packets == 0
 
 
 def test_a_bundle_is_read_again(tmp_path: Any) -> None:
-    executable = ark.compile(blocks(), target="cuda:sm_90a", packets=True)
+    executable = ark.compile(blocks(), target="cuda:sm_90a")
     executable.save(tmp_path / "blocks.arkbin")
     assert read_bundle(tmp_path / "blocks.arkbin").manifest.packets == 3 * 4 * WIDTH
 
