@@ -1,6 +1,7 @@
 //===- NormalizeGraph.cpp - The form that groups are made of --------------===//
 
 #include "passes/graph/GraphUtils.h"
+#include "passes/graph/OverwrittenStates.h"
 #include "passes/graph/Passes.h"
 
 #include "mlir/Dialect/Traits.h"
@@ -431,68 +432,6 @@ struct SimplifyConcat : OpRewritePattern<ConcatOp> {
   }
 };
 } // namespace
-
-//===----------------------------------------------------------------------===//
-// States
-//===----------------------------------------------------------------------===//
-
-/// Uses of `state`, through views, by ops that read it after `update`. What an
-/// identity only comes after is not read.
-static void collectStaleUses(Value state, UpdateOp update,
-                             SmallVectorImpl<OpOperand *> &uses) {
-  for (OpOperand &use : state.getUses()) {
-    Operation *user = use.getOwner();
-    if (isa<ViewOpInterface>(user)) {
-      if (use.getOperandNumber() == 0)
-        collectStaleUses(user->getResult(0), update, uses);
-    } else if (user != update && update->isBeforeInBlock(user)) {
-      uses.push_back(&use);
-    }
-  }
-}
-
-/// Sets `use`, which names elements of `state`, to the same elements of `copy`.
-static void redirect(OpOperand *use, Value state, Value copy) {
-  SmallVector<Operation *> views;
-  for (Value value = use->get(); value != state;) {
-    views.push_back(value.getDefiningOp());
-    value = cast<ViewOpInterface>(views.back()).getViewSource();
-  }
-  // What an identity comes after stays: only the source is copied.
-  OpBuilder builder(use->getOwner());
-  Value value = copy;
-  for (Operation *view : llvm::reverse(views)) {
-    Operation *clone = builder.clone(*view);
-    clone->setOperand(0, value);
-    value = clone->getResult(0);
-  }
-  use->set(value);
-}
-
-/// The update overwrites its state, so whoever wants the old elements later
-/// needs a copy of them. Returns the number of copies made.
-static unsigned copyOverwrittenStates(ProgramOp program) {
-  unsigned copies = 0;
-  for (auto update : program.getBody().getOps<UpdateOp>()) {
-    Value state = update.getState();
-    OpBuilder builder(update);
-    // A vCTA of the update must not read what another one writes.
-    if (getViewBase(update.getValue()) == state) {
-      update.getValueMutable().assign(
-          CopyOp::create(builder, update.getLoc(), update.getValue()));
-      ++copies;
-    }
-    SmallVector<OpOperand *> stale;
-    collectStaleUses(state, update, stale);
-    if (stale.empty())
-      continue;
-    Value copy = CopyOp::create(builder, update.getLoc(), state);
-    ++copies;
-    for (OpOperand *use : stale)
-      redirect(use, state, copy);
-  }
-  return copies;
-}
 
 //===----------------------------------------------------------------------===//
 // What is kept

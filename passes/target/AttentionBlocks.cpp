@@ -19,13 +19,8 @@ using namespace mlir::ark;
 
 /// Rows of a block that a lane has: that of its quad, and one eight further on.
 static constexpr int64_t kOwnRows = 2;
-/// Keys of a lane in a group of 16.
-static constexpr int64_t kOwnKeys = 4;
 /// Up to here, there are registers for the queries beside all else.
 static constexpr int64_t kMostKeptDepth = 32;
-/// Widest store of sums.
-static constexpr int64_t kStoreElements = 4;
-static constexpr int64_t kSumBytes = 4;
 
 namespace {
 /// Online softmax of a warp for 16 rows. Scores are products of queries by

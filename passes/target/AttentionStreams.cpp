@@ -16,13 +16,8 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Keys of a lane in a step, two of each tile.
-static constexpr int64_t kOwnKeys = 4;
 /// Up to here, there are registers for keys and values at once.
 static constexpr int64_t kMostDepthAtOnce = 64;
-/// Widest store.
-static constexpr int64_t kStoreElements = 4;
-static constexpr int64_t kSumBytes = 4;
 
 namespace {
 /// Online softmax of a warp, 16 keys a step. What it knows of a row, the

@@ -17,6 +17,11 @@ inline constexpr int64_t kWords = 4;
 inline constexpr int64_t kWordBits = 32, kHalfBits = 16;
 /// Sums of an instruction that a lane has.
 inline constexpr int64_t kSums = 4;
+/// Keys of a lane of 16, two of each tile.
+inline constexpr int64_t kOwnKeys = 4;
+/// The widest store of sums, and the bytes of one.
+inline constexpr int64_t kStoreElements = 4;
+inline constexpr int64_t kSumBytes = 4;
 
 /// What both ways to stream keys and values have in common: words of two
 /// elements, and the instruction that multiplies 16 rows by 8 columns.

@@ -4,6 +4,7 @@
 
 #include "dialects/ark/ArkOps.h"
 #include "passes/kernel/KernelAbi.h"
+#include "passes/target/Aliasing.h"
 
 using namespace mlir;
 using namespace mlir::ark;
@@ -46,4 +47,13 @@ bool ark::isCrowded(Operation *loop) { return loop->hasAttr(kCrowdedAttr); }
 
 void ark::setCrowded(Operation *loop) {
   loop->setAttr(kCrowdedAttr, UnitAttr::get(loop->getContext()));
+}
+
+bool ark::arePackets(Value buffer) {
+  auto argument = dyn_cast<BlockArgument>(getRoot(buffer));
+  auto body = argument
+                  ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp())
+                  : nullptr;
+  return body &&
+         body.getArgAttr(argument.getArgNumber(), ArkDialect::kPacketsAttr);
 }

@@ -22,6 +22,10 @@ bool isCooperative(Operation *op);
 int64_t getNumWritten(Operation *cooperative);
 void setCooperative(Operation *op, int64_t numWritten);
 
+/// Whether a buffer of a body is packets of another task, which are stored and
+/// loaded one by one.
+bool arePackets(Value buffer);
+
 /// A loop over threads that needs most of their registers.
 bool isCrowded(Operation *loop);
 void setCrowded(Operation *loop);

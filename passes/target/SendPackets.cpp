@@ -23,16 +23,6 @@ using namespace mlir::ark;
 /// Of what bodies know of the walk; see CudaPackets.mlir.
 static constexpr int64_t kStateBytes = 24;
 
-/// Whether a buffer is packets of another task.
-static bool arePackets(Value buffer) {
-  auto argument = dyn_cast<BlockArgument>(getRoot(buffer));
-  auto body = argument
-                  ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp())
-                  : nullptr;
-  return body &&
-         body.getArgAttr(argument.getArgNumber(), ArkDialect::kPacketsAttr);
-}
-
 /// An ordinary store may come late, and in two parts.
 static void send(memref::StoreOp store) {
   OpBuilder outer(store);

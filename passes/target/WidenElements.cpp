@@ -62,16 +62,6 @@ private:
 };
 } // namespace
 
-/// Whether a buffer is packets of another task, which are stored one by one.
-static bool arePackets(Value buffer) {
-  auto argument = dyn_cast<BlockArgument>(getRoot(buffer));
-  auto body = argument
-                  ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp())
-                  : nullptr;
-  return body &&
-         body.getArgAttr(argument.getArgNumber(), ArkDialect::kPacketsAttr);
-}
-
 /// Nothing but loads, stores and what has no effects, over an extent that is
 /// known. Finds what depends on the last variable.
 bool WideLoop::isPlain() {
