@@ -104,11 +104,10 @@ static bool readsPackets(OpOperand *operand) {
       .isMultipleOf(kPacketsPerLoad);
 }
 
-/// What a view is of.
-static Value getBase(Value buffer) {
-  while (auto view = buffer.getDefiningOp<ViewLikeOpInterface>())
-    buffer = view.getViewSource();
-  return buffer;
+/// What an operand is a view of.
+static Value getBase(Value operand) {
+  FailureOr<BufferView> view = resolveBufferView(operand);
+  return succeeded(view) ? view->root : operand;
 }
 
 /// Whether a task needs another one that needs `writer`, too: what that wrote,

@@ -64,6 +64,7 @@ private:
   void step(State &state, Value first);
   State stream();
   void buildBlock(Value block);
+  void enterRow(int64_t own);
   void store(const State &state);
   void finish(const State &state);
   void finishRow(const RowNumbers &numbers, int64_t own,
@@ -326,15 +327,20 @@ SmallVector<Value> BlockBuilder::getColumns(ArrayRef<Value> products,
   return columns;
 }
 
+/// Goes where the lane has such a row; the last block may have fewer.
+void BlockBuilder::enterRow(int64_t own) {
+  if (shape.rows % kBlockRows == 0)
+    return;
+  auto branch = scf::IfOp::create(
+      builder, isLess(numbers[own], index(shape.rows)), /*withElse=*/false);
+  builder.setInsertionPointToStart(branch.thenBlock());
+}
+
 /// For the loop that puts together what several warps have of a row.
 void BlockBuilder::store(const State &state) {
   for (int64_t own = 0; own < kOwnRows; ++own) {
     OpBuilder::InsertionGuard guard(builder);
-    if (shape.rows % kBlockRows != 0) {
-      auto branch = scf::IfOp::create(
-          builder, isLess(numbers[own], index(shape.rows)), /*withElse=*/false);
-      builder.setInsertionPointToStart(branch.thenBlock());
-    }
+    enterRow(own);
     // All lanes of a quad have the same.
     memref::StoreOp::create(builder, state.maxima[own], buffers.maxima,
                             ValueRange{part, numbers[own]});
@@ -400,11 +406,7 @@ void BlockBuilder::finishColumns(RowNumbers numbers, int64_t own, Value first,
 void BlockBuilder::finish(const State &state) {
   for (int64_t own = 0; own < kOwnRows; ++own) {
     OpBuilder::InsertionGuard guard(builder);
-    if (shape.rows % kBlockRows != 0) {
-      auto branch = scf::IfOp::create(
-          builder, isLess(numbers[own], index(shape.rows)), /*withElse=*/false);
-      builder.setInsertionPointToStart(branch.thenBlock());
-    }
+    enterRow(own);
     RowNumbers all;
     all[RowValue::Maximum] = state.maxima[own];
     all[RowValue::Finite] = getFinite(state.maxima[own]);

@@ -93,7 +93,6 @@ RowPrologue::RowPrologue(Value rows, ArrayRef<Operation *> users,
     return;
   }
   ops.clear();
-  inputs.assign({rows});
 }
 
 /// One number that all of a row share, for every row.

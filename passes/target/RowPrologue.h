@@ -28,7 +28,7 @@ struct RowPlace {
 };
 
 /// The ops before the loop over vCTAs that make rows, `memref<MxK>`, of
-/// arguments of the body: none, or a norm, say. Several warps make one of them
+/// arguments of the body: a norm, say. Several warps make one of them
 /// together: each asks at once for all that it loads of its part, and a number
 /// that belongs to a whole row, such as a sum, is all that they exchange.
 class RowPrologue {
@@ -36,9 +36,7 @@ public:
   /// Of rows that only `users` read.
   RowPrologue(Value rows, ArrayRef<Operation *> users, scf::ForOp vctas);
 
-  /// What the rows are made of.
-  ArrayRef<Value> getInputs() const { return inputs; }
-  /// Whether ops make them: else they are an input.
+  /// Whether ops make the rows.
   bool isComputed() const { return !ops.empty(); }
   /// The elements that a thread makes of a row, a vector for each of its loads.
   /// All threads of a CTA come here, as many warps as the last argument says.
@@ -56,7 +54,8 @@ private:
 
   Value rows;
   SmallVector<Value> inputs;
-  /// In their order; the last one makes the rows. None: they are an input.
+  /// In their order; the last one makes the rows. None where they are not made
+  /// like that.
   SmallVector<linalg::GenericOp> ops;
 };
 
