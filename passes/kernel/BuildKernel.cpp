@@ -54,6 +54,10 @@ static constexpr KernelText kHipKernel = {
     "HipKernel.mlir",
 #include "passes/kernel/HipKernel.mlir.inc"
 };
+static constexpr KernelText kKernelTables = {
+    "KernelTables.mlir",
+#include "passes/kernel/KernelTables.mlir.inc"
+};
 static constexpr KernelText kCudaKernel = {
     "CudaKernel.mlir",
 #include "passes/kernel/CudaKernel.mlir.inc"
@@ -146,22 +150,27 @@ namespace {
 /// that are made of the rows of the table of operands.
 class DispatchBuilder {
 public:
-  /// `mark`, if there is one, hands addresses on to bodies.
-  DispatchBuilder(func::FuncOp run, func::FuncOp mark)
-      : run(run), mark(mark), loc(run.getLoc()), builder(run.getContext()),
+  DispatchBuilder(func::FuncOp run, SymbolTable &symbols)
+      : run(run), mark(symbols.lookup<func::FuncOp>(kMarkGlobal)),
+        readTask(symbols.lookup<func::FuncOp>(abi::kTaskFunction)),
+        findOperand(symbols.lookup<func::FuncOp>(abi::kOperandFunction)),
+        loc(run.getLoc()), builder(run.getContext()),
         converter(run.getContext()),
         pointer(LLVM::LLVMPointerType::get(run.getContext())) {}
 
   void build(ArrayRef<func::FuncOp> bodies);
 
 private:
-  Value loadField(abi::ContextField field, Type type);
-  Value loadAt(Value base, Value index, int32_t offset, Type type);
   Value toIndex(Value value);
   Value makeMemRef(MemRefType type, Value address);
+  Value loadStatus();
+  Value loadOperand(int64_t row);
   void buildCase(func::FuncOp body, Block *end);
 
-  func::FuncOp run, mark;
+  func::FuncOp run;
+  /// Hands addresses on to bodies, if there is such a function.
+  func::FuncOp mark;
+  func::FuncOp readTask, findOperand;
   Location loc;
   OpBuilder builder;
   LLVMTypeConverter converter;
@@ -169,23 +178,6 @@ private:
   Value firstOperand;
 };
 } // namespace
-
-/// Word `offset` of the record or row at `base[index]`.
-Value DispatchBuilder::loadAt(Value base, Value index, int32_t offset,
-                              Type type) {
-  Type element = isa<LLVM::LLVMPointerType>(type) ? builder.getI64Type() : type;
-  SmallVector<LLVM::GEPArg> first, second = {offset};
-  if (index)
-    base = LLVM::GEPOp::create(builder, loc, pointer, element, base,
-                               ArrayRef<LLVM::GEPArg>{index});
-  if (offset != 0)
-    base = LLVM::GEPOp::create(builder, loc, pointer, element, base, second);
-  return LLVM::LoadOp::create(builder, loc, type, base);
-}
-
-Value DispatchBuilder::loadField(abi::ContextField field, Type type) {
-  return loadAt(run.getArgument(0), nullptr, field, type);
-}
 
 Value DispatchBuilder::toIndex(Value value) {
   return arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
@@ -203,26 +195,33 @@ Value DispatchBuilder::makeMemRef(MemRefType type, Value address) {
       .getResult(0);
 }
 
+/// Where the record of data errors lies.
+Value DispatchBuilder::loadStatus() {
+  Value field = LLVM::GEPOp::create(
+      builder, loc, pointer, builder.getI64Type(), run.getArgument(0),
+      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(abi::kStatus)});
+  return LLVM::LoadOp::create(builder, loc, pointer, field);
+}
+
+/// The address of a row of the task's, counted from its first one.
+Value DispatchBuilder::loadOperand(int64_t row) {
+  Value number = arith::AddIOp::create(
+      builder, loc, firstOperand,
+      arith::ConstantIntOp::create(builder, loc, row, 64));
+  return func::CallOp::create(builder, loc, findOperand,
+                              ValueRange{run.getArgument(0), number})
+      .getResult(0);
+}
+
 void DispatchBuilder::buildCase(func::FuncOp body, Block *end) {
   SmallVector<Value> arguments = {
       toIndex(run.getArgument(2)), toIndex(run.getArgument(3)),
       toIndex(run.getArgument(1)),
       makeMemRef(cast<MemRefType>(body.getArgumentTypes()[abi::kBodyStatus]),
-                 loadField(abi::kStatus, pointer))};
-  Value buffers = loadField(abi::kBuffers, pointer);
-  Value operands = loadField(abi::kOperands, pointer);
-  Type i64 = builder.getI64Type();
-  for (auto [row, type] : llvm::enumerate(
-           body.getArgumentTypes().drop_front(abi::kBodyOperands))) {
-    // The row's slot and byte offset.
-    Value slot = loadAt(operands, firstOperand, 2 * row, i64);
-    Value offset = loadAt(operands, firstOperand, 2 * row + 1, i64);
-    Value base = loadAt(buffers, slot, 0, pointer);
-    Value address =
-        LLVM::GEPOp::create(builder, loc, pointer, builder.getI8Type(), base,
-                            ArrayRef<LLVM::GEPArg>{offset});
-    arguments.push_back(makeMemRef(cast<MemRefType>(type), address));
-  }
+                 loadStatus())};
+  for (auto [row, type] :
+       llvm::enumerate(body.getArgumentTypes().drop_front(abi::kBodyOperands)))
+    arguments.push_back(makeMemRef(cast<MemRefType>(type), loadOperand(row)));
   func::CallOp::create(builder, loc, body, arguments);
   cf::BranchOp::create(builder, loc, end);
 }
@@ -233,14 +232,14 @@ void DispatchBuilder::build(ArrayRef<func::FuncOp> bodies) {
   func::ReturnOp::create(builder, loc);
 
   builder.setInsertionPointToEnd(entry);
-  Value tasks = loadField(abi::kTasks, pointer);
-  Value two = arith::ConstantIntOp::create(builder, loc, 2, 64);
-  Value row = arith::MulIOp::create(builder, loc, run.getArgument(1), two);
-  Type i32 = builder.getI32Type();
-  Value body = loadAt(tasks, row, 0, i32);
-  Value first = arith::ExtSIOp::create(builder, loc, builder.getI64Type(),
-                                       loadAt(tasks, row, 1, i32));
-  firstOperand = arith::MulIOp::create(builder, loc, first, two);
+  Value task =
+      func::CallOp::create(builder, loc, readTask,
+                           ValueRange{run.getArgument(0), run.getArgument(1)})
+          .getResult(0);
+  Value body = vector::ExtractOp::create(builder, loc, task, 0);
+  firstOperand =
+      arith::ExtSIOp::create(builder, loc, builder.getI64Type(),
+                             vector::ExtractOp::create(builder, loc, task, 1));
 
   SmallVector<int32_t> values;
   SmallVector<Block *> cases;
@@ -273,8 +272,7 @@ struct BuildKernelPass : ark::impl::BuildKernelPassBase<BuildKernelPass> {
     SmallVector<func::FuncOp> bodies;
     if (failed(lookUpBodies(*kernels.begin(), symbols, bodies)))
       return signalPassFailure();
-    DispatchBuilder(symbols.lookup<func::FuncOp>(abi::kRun),
-                    symbols.lookup<func::FuncOp>(kMarkGlobal))
+    DispatchBuilder(symbols.lookup<func::FuncOp>(abi::kRun), symbols)
         .build(bodies);
     if (auto pause = symbols.lookup<func::FuncOp>("ark_pause"))
       buildPause(pause);
@@ -286,12 +284,12 @@ struct BuildKernelPass : ark::impl::BuildKernelPassBase<BuildKernelPass> {
         getOperation()->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
     switch (target ? target.getBackend() : Backend::CPU) {
     case Backend::CPU:
-      return {kCpuKernel, kCpuPackets};
+      return {kCpuKernel, kCpuPackets, kKernelTables};
     case Backend::CUDA:
-      return {kGpuResident, kCudaPackets, kGpuKernel,
-              kCudaStream,  kCudaRing,    kCudaKernel};
+      return {kGpuResident, kCudaPackets, kGpuKernel,   kCudaStream,
+              kCudaRing,    kCudaKernel,  kKernelTables};
     case Backend::HIP:
-      return {kGpuResident, kGpuKernel, kHipKernel};
+      return {kGpuResident, kGpuKernel, kHipKernel, kKernelTables};
     }
     llvm_unreachable("not a backend");
   }

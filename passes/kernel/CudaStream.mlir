@@ -155,6 +155,7 @@ func.func private @ark_stream_close(%read: i32, %asked: i32, %ask_row: i32, %ahe
                                     %bytes: i32, %address: i64) {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
+  %early = arith.constant 2 : i32
   %read_field = arith.constant 0 : i32
   %asked_field = arith.constant 1 : i32
   %ask_row_field = arith.constant 2 : i32
@@ -194,12 +195,18 @@ func.func private @ark_stream_close(%read: i32, %asked: i32, %ask_row: i32, %ahe
 ^leave:
   func.call @ark_stream_leave() : () -> ()
   // Memory would be idle until the next wait.
-  %can = func.call @ark_stream_can_ask() : () -> i1
-  cf.cond_br %can, ^ask, ^finish
+  cf.br ^more(%zero : i32)
 
-^ask:
+^more(%number: i32):
+  %can = func.call @ark_stream_can_ask() : () -> i1
+  %few = arith.cmpi slt, %number, %early : i32
+  %asks = arith.andi %can, %few : i1
+  cf.cond_br %asks, ^ask(%number : i32), ^finish
+
+^ask(%done: i32):
   func.call @ark_stream_ask() : () -> ()
-  cf.br ^finish
+  %next_number = arith.addi %done, %one : i32
+  cf.br ^more(%next_number : i32)
 
 ^finish:
   func.call @ark_sync_warp() : () -> ()

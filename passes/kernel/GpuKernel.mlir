@@ -69,11 +69,8 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   %one = arith.constant 1 : i64
   %two = arith.constant 2 : i64
   %lane_fields = arith.constant 3 : i64
-  %instruction_fields = arith.constant 4 : i64
   %good = arith.constant 0 : i32
 
-  %instructions_field = llvm.getelementptr %context[1] : (!llvm.ptr) -> !llvm.ptr, i64
-  %instructions = llvm.load %instructions_field : !llvm.ptr -> !llvm.ptr
   %lanes_field = llvm.getelementptr %context[2] : (!llvm.ptr) -> !llvm.ptr, i64
   %lanes = llvm.load %lanes_field : !llvm.ptr -> !llvm.ptr
   %report_field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64
@@ -132,9 +129,8 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   cf.cond_br %more_instructions, ^fetch, ^iteration(%next_iteration : i64)
 
 ^fetch:
-  %row_offset = arith.muli %index, %instruction_fields : i64
-  %row = llvm.getelementptr %instructions[%row_offset] : (!llvm.ptr, i64) -> !llvm.ptr, i32
-  %fields = llvm.load %row {alignment = 16 : i64} : !llvm.ptr -> vector<4xi32>
+  %fields = func.call @ark_instruction(%context, %first, %index)
+      : (!llvm.ptr, i64, i64) -> vector<4xi32>
   %field_0 = vector.extract %fields[0] : i32 from vector<4xi32>
   %opcode = func.call @ark_uniform(%field_0) : (i32) -> i32
   %field_1 = vector.extract %fields[1] : i32 from vector<4xi32>
@@ -199,6 +195,18 @@ func.func private @ark_is_leader() -> i1 {
   %thread = gpu.thread_id x
   %leads = arith.cmpi eq, %thread, %zero : index
   return %leads : i1
+}
+
+// An instruction of a lane whose instructions begin with `first`. As those of
+// KernelTables.mlir, this may get another body.
+func.func private @ark_instruction(%context: !llvm.ptr, %first: i64, %index: i64) -> vector<4xi32> {
+  %size = arith.constant 4 : i64
+  %field = llvm.getelementptr %context[1] : (!llvm.ptr) -> !llvm.ptr, i64
+  %instructions = llvm.load %field : !llvm.ptr -> !llvm.ptr
+  %offset = arith.muli %index, %size : i64
+  %row = llvm.getelementptr %instructions[%offset] : (!llvm.ptr, i64) -> !llvm.ptr, i32
+  %fields = llvm.load %row {alignment = 16 : i64} : !llvm.ptr -> vector<4xi32>
+  return %fields : vector<4xi32>
 }
 
 //===----------------------------------------------------------------------===//

@@ -18,6 +18,11 @@ namespace mlir::ark::abi {
 inline constexpr llvm::StringLiteral kEntry = "ark_kernel";
 /// Dispatch of a task to its body; called by the entry.
 inline constexpr llvm::StringLiteral kRun = "ark_run";
+/// Rows of tables, in kernels of GPUs: an instruction of a lane, body and first
+/// operand of a task, the address of an operand.
+inline constexpr llvm::StringLiteral kInstructionFunction = "ark_instruction";
+inline constexpr llvm::StringLiteral kTaskFunction = "ark_task";
+inline constexpr llvm::StringLiteral kOperandFunction = "ark_operand";
 /// Records an index out of range.
 inline constexpr llvm::StringLiteral kReportIndex = "ark_report_index";
 /// Gives the number of the iteration.

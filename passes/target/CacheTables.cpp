@@ -11,6 +11,7 @@
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace mlir::ark {
@@ -37,11 +38,14 @@ public:
 
 private:
   Value getShared(int64_t offset);
-  Value at(Value base, Value index, Type element);
-  Value at(Value base, int32_t index, Type element);
+  Value at(Value base, LLVM::GEPArg index, Type element);
+  void forEach(Value count, function_ref<void(Value)> build);
   void copy(Value from, Value to, Value words);
-  void cacheTable(const KernelTable &table, int64_t offset);
+  Value loadTable(abi::ContextField field);
   void cacheInstructions(int64_t offset);
+  void cacheOperands(int64_t rows, int64_t offset);
+  void readShared(func::FuncOp function, int64_t offset);
+  bool cacheTable(const KernelTable &table, int64_t offset);
 
   func::FuncOp walk;
   KernelOp kernel;
@@ -57,46 +61,39 @@ Value TableCache::getShared(int64_t offset) {
   return getSharedPointer(builder, builder.getLoc(), memory, offset);
 }
 
-Value TableCache::at(Value base, Value index, Type element) {
-  return LLVM::GEPOp::create(builder, pointer, element, base,
-                             ArrayRef<LLVM::GEPArg>{index});
+Value TableCache::at(Value base, LLVM::GEPArg index, Type element) {
+  return LLVM::GEPOp::create(builder, pointer, element, base, index);
 }
 
-Value TableCache::at(Value base, int32_t index, Type element) {
-  return LLVM::GEPOp::create(builder, pointer, element, base,
-                             ArrayRef<LLVM::GEPArg>{index});
-}
-
-/// By all threads, a word each.
-void TableCache::copy(Value from, Value to, Value words) {
+/// By all threads, an index each.
+void TableCache::forEach(Value count, function_ref<void(Value)> build) {
   Value step = arith::ConstantIndexOp::create(builder, threads);
-  auto loop = scf::ForOp::create(builder, thread, words, step);
+  auto loop = scf::ForOp::create(builder, thread, count, step);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
-  Type i64 = builder.getI64Type();
-  Value index =
-      arith::IndexCastOp::create(builder, i64, loop.getInductionVar());
-  Value word = LLVM::LoadOp::create(builder, i64, at(from, index, i64));
-  LLVM::StoreOp::create(builder, word, at(to, index, i64));
+  build(arith::IndexCastOp::create(builder, builder.getI64Type(),
+                                   loop.getInductionVar()));
 }
 
-void TableCache::cacheTable(const KernelTable &table, int64_t offset) {
+void TableCache::copy(Value from, Value to, Value words) {
   Type i64 = builder.getI64Type();
-  Value from =
-      LLVM::LoadOp::create(builder, pointer, at(context, table.field, i64));
-  Value to = getShared(offset);
-  copy(from, to, arith::ConstantIndexOp::create(builder, table.words));
-  LLVM::StoreOp::create(builder, to, at(cached, table.field, i64));
+  forEach(words, [&](Value index) {
+    Value word = LLVM::LoadOp::create(builder, i64, at(from, index, i64));
+    LLVM::StoreOp::create(builder, word, at(to, index, i64));
+  });
 }
 
-/// Of its own lane only; the kernel counts instructions from the first lane's.
+Value TableCache::loadTable(abi::ContextField field) {
+  Value place = at(context, static_cast<int32_t>(field), builder.getI64Type());
+  return LLVM::LoadOp::create(builder, pointer, place);
+}
+
+/// Of its own lane only.
 void TableCache::cacheInstructions(int64_t offset) {
   Type i64 = builder.getI64Type(), i32 = builder.getI32Type();
   Value three = arith::ConstantIntOp::create(builder, 3, 64);
   Value lane = arith::MulIOp::create(builder, walk.getArgument(1), three);
-  Value lanes =
-      LLVM::LoadOp::create(builder, pointer, at(context, abi::kLanes, i64));
-  Value row = at(lanes, lane, i32);
+  Value row = at(loadTable(abi::kLanes), lane, i32);
   auto load = [&](int32_t field) -> Value {
     Value value = LLVM::LoadOp::create(builder, i32, at(row, field, i32));
     return arith::ExtSIOp::create(builder, i64, value);
@@ -108,14 +105,62 @@ void TableCache::cacheInstructions(int64_t offset) {
       arith::IndexCastOp::create(builder, builder.getIndexType(),
                                  arith::MulIOp::create(builder, count, size));
   Value skipped = arith::MulIOp::create(builder, first, size);
-  Value all = LLVM::LoadOp::create(builder, pointer,
-                                   at(context, abi::kInstructions, i64));
+  copy(at(loadTable(abi::kInstructions), skipped, i64), getShared(offset),
+       words);
+}
+
+/// Addresses: where buffers lie does not change while a kernel runs.
+void TableCache::cacheOperands(int64_t rows, int64_t offset) {
+  Type i64 = builder.getI64Type();
+  Value buffers = loadTable(abi::kBuffers);
+  Value operands = loadTable(abi::kOperands);
   Value to = getShared(offset);
-  copy(at(all, skipped, i64), to, words);
-  Value zero = arith::ConstantIntOp::create(builder, 0, 64);
-  Value back = arith::SubIOp::create(builder, zero, skipped);
-  LLVM::StoreOp::create(builder, at(to, back, i64),
-                        at(cached, abi::kInstructions, i64));
+  forEach(arith::ConstantIndexOp::create(builder, rows), [&](Value index) {
+    Value size = arith::ConstantIntOp::create(builder, kOperandWords, 64);
+    Value row =
+        at(operands, Value(arith::MulIOp::create(builder, index, size)), i64);
+    Value slot = LLVM::LoadOp::create(builder, i64, row);
+    Value distance = LLVM::LoadOp::create(builder, i64, at(row, 1, i64));
+    Value buffer =
+        LLVM::LoadOp::create(builder, pointer, at(buffers, slot, i64));
+    Value place = at(buffer, distance, builder.getI8Type());
+    LLVM::StoreOp::create(builder, place, at(to, index, i64));
+  });
+}
+
+/// Gives the function that reads rows of a table a body that loads them from
+/// shared memory. Its last argument is the row; of three, the one before is the
+/// first row that is there.
+void TableCache::readShared(func::FuncOp function, int64_t offset) {
+  Location loc = function.getLoc();
+  function.eraseBody();
+  OpBuilder inner = OpBuilder::atBlockBegin(function.addEntryBlock());
+  Value row = function.getArguments().back();
+  if (function.getNumArguments() > 2)
+    row = arith::SubIOp::create(inner, loc, row, function.getArgument(1));
+  Type type = function.getResultTypes().front();
+  Value place = LLVM::GEPOp::create(
+      inner, loc, pointer, type, getSharedPointer(inner, loc, memory, offset),
+      ArrayRef<LLVM::GEPArg>{row});
+  Value fields = LLVM::LoadOp::create(inner, loc, type, place);
+  func::ReturnOp::create(inner, loc, fields);
+}
+
+/// Gives whether the kernel reads such a table.
+bool TableCache::cacheTable(const KernelTable &table, int64_t offset) {
+  auto function = SymbolTable(walk->getParentOfType<ModuleOp>())
+                      .lookup<func::FuncOp>(table.reader);
+  if (!function)
+    return false;
+  if (table.field == abi::kInstructions)
+    cacheInstructions(offset);
+  else if (table.field == abi::kOperands)
+    cacheOperands(table.words, offset);
+  else
+    copy(loadTable(table.field), getShared(offset),
+         arith::ConstantIndexOp::create(builder, table.words));
+  readShared(function, offset);
+  return true;
 }
 
 int64_t TableCache::cache(LLVM::GlobalOp memory, int64_t begin, int64_t end) {
@@ -137,12 +182,8 @@ int64_t TableCache::cache(LLVM::GlobalOp memory, int64_t begin, int64_t end) {
         llvm::alignTo(offset, kSharedAlignment) + table.words * kWordBytes;
     if (next > end)
       continue;
-    offset = llvm::alignTo(offset, kSharedAlignment);
-    if (table.field == abi::kInstructions)
-      cacheInstructions(offset);
-    else
-      cacheTable(table, offset);
-    offset = next;
+    if (cacheTable(table, llvm::alignTo(offset, kSharedAlignment)))
+      offset = next;
   }
   gpu::BarrierOp::create(builder);
   for (OpOperand *use : uses)

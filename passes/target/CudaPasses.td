@@ -228,7 +228,7 @@ def StreamParametersPass
     What ops after the product read of arguments is asked for before it.
   }];
   let options = [
-    Option<"maxDepth", "max-depth", "int64_t", /*default=*/"5",
+    Option<"maxDepth", "max-depth", "int64_t", /*default=*/"4",
            "Slots of a warp, at most; 0: do not stream">,
     Option<"pace", "pace", "int64_t", /*default=*/"130",
            "Clocks between two pieces that an SM asks for ahead of their run">,

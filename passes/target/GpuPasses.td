@@ -330,17 +330,29 @@ def CacheTablesPass : Pass<"ark-cache-tables", "::mlir::ModuleOp"> {
     When a CTA starts, its threads copy the context, and of the tables that it
     points to as many as there is room for; from then on the kernel uses those.
     What a lane reads between two tasks would come from the L2 otherwise, one
-    load after the other: what it acquires empties the L1.
+    load after the other: what it acquires empties the L1. The table of operands
+    becomes one of addresses. Functions of the kernel that read rows get bodies
+    that read these.
 
     ```mlir
     func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
       ... %context ...
+    }
+    func.func private @ark_operand(%context: !llvm.ptr, %operand: i64) -> !llvm.ptr {
+      ...
     // =>
     func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
       %0 = llvm.mlir.addressof @ark_shared_memory : !llvm.ptr<3>
       ...
       gpu.barrier
       ... %cached ...
+    }
+    func.func private @ark_operand(%context: !llvm.ptr, %operand: i64) -> !llvm.ptr {
+      ...
+      %place = llvm.getelementptr %addresses[%operand] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.ptr
+      %address = llvm.load %place : !llvm.ptr -> !llvm.ptr
+      return %address : !llvm.ptr
+    }
     ```
   }];
   let options = [

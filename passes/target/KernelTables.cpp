@@ -18,12 +18,11 @@ static int64_t getInstructionWords(KernelOp kernel) {
 
 SmallVector<KernelTable> ark::getTables(KernelOp kernel) {
   int64_t rows = kernel.getOperandsAttr().getShapedType().getDimSize(0);
-  int64_t slots =
-      kernel.getBuffers().size() + 1 + kernel.getPackets().has_value();
-  return {{abi::kBuffers, slots},
-          {abi::kTasks, static_cast<int64_t>(kernel.getTasks().size())},
-          {abi::kInstructions, getInstructionWords(kernel)},
-          {abi::kOperands, rows * kOperandWords}};
+  return {{abi::kTasks, abi::kTaskFunction,
+           static_cast<int64_t>(kernel.getTasks().size())},
+          {abi::kInstructions, abi::kInstructionFunction,
+           getInstructionWords(kernel)},
+          {abi::kOperands, abi::kOperandFunction, rows}};
 }
 
 int64_t ark::getTableBytes(KernelOp kernel) {

@@ -9,14 +9,17 @@
 namespace mlir::ark {
 
 inline constexpr int64_t kWordBytes = 8;
-/// Of an instruction and of an operand.
+/// Of an instruction, and of an operand's buffer and offset.
 inline constexpr int64_t kInstructionWords = 2;
 inline constexpr int64_t kOperandWords = 2;
 
-/// A table that the context points to, in 64-bit words; of instructions, those
-/// of the longest lane.
+/// A table that the context points to, and the 64-bit words of what a lane
+/// needs of it: of instructions those of the longest lane, of operands
+/// addresses.
 struct KernelTable {
   abi::ContextField field;
+  /// The function of the kernel that gives a row.
+  StringRef reader;
   int64_t words;
 };
 

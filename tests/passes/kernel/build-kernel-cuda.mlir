@@ -51,11 +51,13 @@
 // CHECK: gpu.barrier
 // CHECK: llvm.load %{{.+}} : !llvm.ptr -> i32
 // CHECK: call @ark_claim
-// A warp that has read its share asks for a piece of the next run at once.
+// A warp that has read its share asks for two pieces of the next run at once.
 // CHECK-LABEL: func.func private @ark_stream_close
+// CHECK: %[[TWO:.+]] = arith.constant 2 : i32
 // CHECK: call @ark_stream_leave
 // CHECK: %[[CAN:.+]] = call @ark_stream_can_ask
-// CHECK: cf.cond_br %[[CAN]]
+// CHECK: %[[FEW:.+]] = arith.cmpi slt, %{{.+}}, %[[TWO]]
+// CHECK: arith.andi %[[CAN]], %[[FEW]]
 // CHECK: call @ark_stream_ask
 // CHECK-LABEL: func.func private @ark_load_acquire
 // CHECK: llvm.inline_asm has_side_effects "ld.acquire.gpu.u64 $0, [$1];", "=l,l,~{memory}"

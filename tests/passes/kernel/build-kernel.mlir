@@ -5,14 +5,10 @@
 // of its operands' rows: a buffer and an offset in bytes.
 // CHECK-LABEL: ark.kernel @dispatch
 // CHECK: func.func private @ark_run(%[[CONTEXT:.+]]: !llvm.ptr, %[[TASK:.+]]: i64, %[[BEGIN:.+]]: i64, %[[END:.+]]: i64) {
-// CHECK-NEXT: %[[TASKS_FIELD:.+]] = llvm.getelementptr %[[CONTEXT]][3] : {{.+}}, i64
-// CHECK-NEXT: %[[TASKS:.+]] = llvm.load %[[TASKS_FIELD]] : !llvm.ptr -> !llvm.ptr
-// CHECK: %[[ROW:.+]] = arith.muli %[[TASK]], %{{.+}} : i64
-// CHECK-NEXT: %[[BODY_FIELD:.+]] = llvm.getelementptr %[[TASKS]][%[[ROW]]] : {{.+}}, i32
-// CHECK-NEXT: %[[BODY:.+]] = llvm.load %[[BODY_FIELD]] : !llvm.ptr -> i32
-// CHECK: %[[FIRST_I32:.+]] = llvm.load %{{.+}} : !llvm.ptr -> i32
-// CHECK-NEXT: %[[FIRST_ROW:.+]] = arith.extsi %[[FIRST_I32]] : i32 to i64
-// CHECK-NEXT: %[[FIRST:.+]] = arith.muli %[[FIRST_ROW]], %{{.+}} : i64
+// CHECK-NEXT: %[[FIELDS:.+]] = call @ark_task(%[[CONTEXT]], %[[TASK]])
+// CHECK-NEXT: %[[BODY:.+]] = vector.extract %[[FIELDS]][0]
+// CHECK-NEXT: %[[FIRST_I32:.+]] = vector.extract %[[FIELDS]][1]
+// CHECK-NEXT: %[[FIRST:.+]] = arith.extsi %[[FIRST_I32]] : i32 to i64
 // CHECK-NEXT: cf.switch %[[BODY]] : i32, [
 // CHECK-NEXT:   default: ^[[RETURN:.+]],
 // CHECK-NEXT:   0: ^[[A:bb[0-9]+]],
@@ -25,24 +21,14 @@
 // CHECK: %[[STATUS_FIELD:.+]] = llvm.getelementptr %[[CONTEXT]][11] : {{.+}}, i64
 // CHECK-NEXT: %[[STATUS_PTR:.+]] = llvm.load %[[STATUS_FIELD]] : !llvm.ptr -> !llvm.ptr
 // CHECK: %[[STATUS:.+]] = builtin.unrealized_conversion_cast %{{.+}} to memref<4xi64>
-// CHECK-NEXT: %[[BUFFERS:.+]] = llvm.load %[[CONTEXT]] : !llvm.ptr -> !llvm.ptr
-// CHECK-NEXT: %[[OPERANDS_FIELD:.+]] = llvm.getelementptr %[[CONTEXT]][4] : {{.+}}, i64
-// CHECK-NEXT: %[[OPERANDS:.+]] = llvm.load %[[OPERANDS_FIELD]] : !llvm.ptr -> !llvm.ptr
-// CHECK-NEXT: %[[SLOT_FIELD:.+]] = llvm.getelementptr %[[OPERANDS]][%[[FIRST]]] : {{.+}}, i64
-// CHECK-NEXT: %[[SLOT:.+]] = llvm.load %[[SLOT_FIELD]] : !llvm.ptr -> i64
-// CHECK-NEXT: %[[OFFSET_ROW:.+]] = llvm.getelementptr %[[OPERANDS]][%[[FIRST]]] : {{.+}}, i64
-// CHECK-NEXT: %[[OFFSET_FIELD:.+]] = llvm.getelementptr %[[OFFSET_ROW]][1] : {{.+}}, i64
-// CHECK-NEXT: %[[OFFSET:.+]] = llvm.load %[[OFFSET_FIELD]] : !llvm.ptr -> i64
-// CHECK-NEXT: %[[BUFFER_FIELD:.+]] = llvm.getelementptr %[[BUFFERS]][%[[SLOT]]] : {{.+}}, i64
-// CHECK-NEXT: %[[BUFFER:.+]] = llvm.load %[[BUFFER_FIELD]] : !llvm.ptr -> !llvm.ptr
-// CHECK-NEXT: %[[ADDRESS:.+]] = llvm.getelementptr %[[BUFFER]][%[[OFFSET]]] : {{.+}}, i8
+// CHECK: %[[OPERAND:.+]] = arith.addi %[[FIRST]], %{{.+}} : i64
+// CHECK-NEXT: %[[ADDRESS:.+]] = call @ark_operand(%[[CONTEXT]], %[[OPERAND]])
 // CHECK: llvm.insertvalue %[[ADDRESS]], %{{.+}}[1]
 // CHECK: %[[X:.+]] = builtin.unrealized_conversion_cast %{{.+}} to memref<4x2xf32, strided<[8, 2]>>
 // The second operand is the next row.
-// CHECK: %[[SECOND:.+]] = llvm.getelementptr %[[OPERANDS]][%[[FIRST]]] : {{.+}}, i64
-// CHECK-NEXT: llvm.getelementptr %[[SECOND]][2] : {{.+}}, i64
-// CHECK: %[[SECOND_OFFSET:.+]] = llvm.getelementptr %[[OPERANDS]][%[[FIRST]]] : {{.+}}, i64
-// CHECK-NEXT: llvm.getelementptr %[[SECOND_OFFSET]][3] : {{.+}}, i64
+// CHECK: %[[ONE:.+]] = arith.constant 1 : i64
+// CHECK-NEXT: %[[SECOND:.+]] = arith.addi %[[FIRST]], %[[ONE]] : i64
+// CHECK-NEXT: call @ark_operand(%[[CONTEXT]], %[[SECOND]])
 // CHECK: %[[Y:.+]] = builtin.unrealized_conversion_cast %{{.+}} to memref<8xf16>
 // CHECK-NEXT: call @body_a(%[[FROM]], %[[TO]], %[[NUMBER]], %[[STATUS]], %[[X]], %[[Y]])
 // CHECK-NEXT: cf.br ^[[RETURN]]
@@ -64,6 +50,18 @@
 // CHECK: llvm.load %[[STOP]] atomic monotonic
 // CHECK: call @ark_run(
 // CHECK: call @ark_stop(%{{.+}}, %[[STOP]], %{{.+}}, %{{.+}})
+// Rows of the tables: body and first operand of a task; a buffer and a distance.
+// CHECK-LABEL: func.func private @ark_task(
+// CHECK: llvm.getelementptr %{{.+}}[3]
+// CHECK: llvm.load %{{.+}} {alignment = 8 : i64} : !llvm.ptr -> vector<2xi32>
+// CHECK-LABEL: func.func private @ark_operand(
+// CHECK: %[[BUFFERS:.+]] = llvm.load %{{.+}} : !llvm.ptr -> !llvm.ptr
+// CHECK: llvm.getelementptr %{{.+}}[4]
+// CHECK: %[[SLOT:.+]] = llvm.load %{{.+}} : !llvm.ptr -> i64
+// CHECK: %[[OFFSET:.+]] = llvm.load %{{.+}} : !llvm.ptr -> i64
+// CHECK: %[[FIELD:.+]] = llvm.getelementptr %[[BUFFERS]][%[[SLOT]]]
+// CHECK: %[[BUFFER:.+]] = llvm.load %[[FIELD]]
+// CHECK: llvm.getelementptr %[[BUFFER]][%[[OFFSET]]] : {{.+}}, i8
 
 // TRACE-LABEL: ark.kernel @dispatch
 // TRACE: func.func private @ark_traced() -> i1 {

@@ -4,7 +4,7 @@
 // their places in it change. What the bodies use of the memory lies before.
 // CHECK: llvm.mlir.global external @ark_shared_memory() {addr_space = 3 : i32, alignment = 1024 : i64}
 // CHECK-LABEL: ark.kernel @k
-// CHECK-SAME: shared_memory = 672 : i64
+// CHECK-SAME: shared_memory = 528 : i64
 // CHECK: func.func @ark_kernel(%[[CONTEXT:.+]]: !llvm.ptr, %[[LANE:.+]]: i64)
 // CHECK: %[[PLACE:.+]] = llvm.getelementptr %{{.+}}[128]
 // CHECK: %[[CACHED:.+]] = llvm.addrspacecast %[[PLACE]]
@@ -16,31 +16,51 @@
 // CHECK: %[[TO:.+]] = llvm.getelementptr %[[CACHED]][%[[N]]]
 // CHECK: llvm.store %[[WORD]], %[[TO]]
 // CHECK: gpu.barrier
-// Buffers: the arena and one argument.
-// CHECK: llvm.getelementptr %[[CONTEXT]][0]
-// CHECK: llvm.getelementptr %{{.+}}[256]
-// CHECK: arith.constant 2 : index
-// CHECK: %[[BUFFERS:.+]] = llvm.getelementptr %[[CACHED]][0]
-// CHECK: llvm.store %{{.+}}, %[[BUFFERS]]
 // Tasks.
 // CHECK: llvm.getelementptr %[[CONTEXT]][3]
-// CHECK: llvm.getelementptr %{{.+}}[384]
-// Instructions of this lane, as if those of the lanes before were there, too.
+// CHECK: llvm.getelementptr %{{.+}}[256]
+// Instructions of this lane.
 // CHECK: arith.muli %[[LANE]]
 // CHECK: %[[FIRST:.+]] = arith.extsi
 // CHECK: %[[LAST:.+]] = arith.extsi
 // CHECK: %[[COUNT:.+]] = arith.subi %[[LAST]], %[[FIRST]]
 // CHECK: %[[SKIPPED:.+]] = arith.muli %[[FIRST]]
-// CHECK: llvm.getelementptr %{{.+}}[512]
-// CHECK: %[[BACK:.+]] = arith.subi %{{.+}}, %[[SKIPPED]]
-// CHECK: %[[INSTRUCTIONS:.+]] = llvm.getelementptr %[[CACHED]][1]
-// CHECK: llvm.store %{{.+}}, %[[INSTRUCTIONS]]
-// Operands.
+// CHECK: llvm.getelementptr %{{.+}}[%[[SKIPPED]]]
+// CHECK: llvm.getelementptr %{{.+}}[384]
+// Operands: the address of each, of two words of the table.
+// CHECK: %[[BUFFERS:.+]] = llvm.load %{{.+}} : !llvm.ptr -> !llvm.ptr
 // CHECK: llvm.getelementptr %[[CONTEXT]][4]
-// CHECK: llvm.getelementptr %{{.+}}[640]
+// CHECK: %[[OPERANDS:.+]] = llvm.load %{{.+}} : !llvm.ptr -> !llvm.ptr
+// CHECK: llvm.getelementptr %{{.+}}[512]
+// CHECK: %[[ADDRESSES:.+]] = llvm.addrspacecast
+// CHECK: %[[ROWS:.+]] = arith.constant 2 : index
+// CHECK: scf.for %{{.+}} = %{{.+}} to %[[ROWS]] step
+// CHECK: %[[ROW:.+]] = llvm.getelementptr %[[OPERANDS]][%{{.+}}]
+// CHECK: %[[SLOT:.+]] = llvm.load %[[ROW]] : !llvm.ptr -> i64
+// CHECK: %[[OFFSET:.+]] = llvm.load %{{.+}} : !llvm.ptr -> i64
+// CHECK: llvm.getelementptr %[[BUFFERS]][%[[SLOT]]]
+// CHECK: %[[BUFFER:.+]] = llvm.load %{{.+}} : !llvm.ptr -> !llvm.ptr
+// CHECK: %[[ADDRESS:.+]] = llvm.getelementptr %[[BUFFER]][%[[OFFSET]]] : {{.+}}, i8
+// CHECK: llvm.getelementptr %[[ADDRESSES]]
+// CHECK: llvm.store %[[ADDRESS]]
 // CHECK: gpu.barrier
 // CHECK-NEXT: %[[REPORT:.+]] = llvm.getelementptr %[[CACHED]][6]
 // CHECK-NEXT: llvm.load %[[REPORT]]
+// Rows come from there; those of instructions are counted from the lane's first.
+// CHECK-LABEL: func.func private @ark_instruction(
+// CHECK-SAME: %{{.+}}: !llvm.ptr, %[[BEGIN:[^:]+]]: i64, %[[INDEX:[^:]+]]: i64)
+// CHECK-NEXT: %[[OWN:.+]] = arith.subi %[[INDEX]], %[[BEGIN]]
+// CHECK: llvm.getelementptr %{{.+}}[384]
+// CHECK: %[[HERE:.+]] = llvm.getelementptr %{{.+}}[%[[OWN]]] : {{.+}}, vector<4xi32>
+// CHECK-NEXT: llvm.load %[[HERE]] : !llvm.ptr -> vector<4xi32>
+// CHECK-LABEL: func.func private @ark_task(
+// CHECK: llvm.getelementptr %{{.+}}[256]
+// CHECK: llvm.load %{{.+}} : !llvm.ptr -> vector<2xi32>
+// CHECK-LABEL: func.func private @ark_operand(
+// CHECK: llvm.getelementptr %{{.+}}[512]
+// CHECK: %[[PLACE:.+]] = llvm.getelementptr %{{.+}}[%{{.+}}] : {{.+}}, !llvm.ptr
+// CHECK-NEXT: %[[RESULT:.+]] = llvm.load %[[PLACE]] : !llvm.ptr -> !llvm.ptr
+// CHECK-NEXT: return %[[RESULT]]
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 2,
     shared_memory = 4096, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
   ark.kernel @k {
@@ -53,6 +73,18 @@ module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms
     %report = llvm.load %field : !llvm.ptr -> i64
     %code = arith.trunci %report : i64 to i32
     return %code : i32
+  }
+  func.func private @ark_instruction(%context: !llvm.ptr, %first: i64, %index: i64) -> vector<4xi32> {
+    %row = llvm.load %context : !llvm.ptr -> vector<4xi32>
+    return %row : vector<4xi32>
+  }
+  func.func private @ark_task(%context: !llvm.ptr, %task: i64) -> vector<2xi32> {
+    %row = llvm.load %context : !llvm.ptr -> vector<2xi32>
+    return %row : vector<2xi32>
+  }
+  func.func private @ark_operand(%context: !llvm.ptr, %operand: i64) -> !llvm.ptr {
+    %place = llvm.load %context : !llvm.ptr -> !llvm.ptr
+    return %place : !llvm.ptr
   }
 }
 
@@ -115,16 +147,14 @@ module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms
 
 // -----
 
-// Packets have a slot as well: the arena's, one argument's and theirs.
-// CHECK-LABEL: ark.kernel @packets
-// CHECK: func.func @ark_kernel(%[[CONTEXT:.+]]: !llvm.ptr, %{{.+}}: i64)
-// CHECK: llvm.getelementptr %[[CONTEXT]][0]
-// CHECK: llvm.getelementptr %{{.+}}[256]
-// CHECK-NEXT: llvm.addrspacecast
-// CHECK-NEXT: arith.constant 3 : index
+// Functions that nobody has keep nothing: a kernel without tables caches its context.
+// CHECK-LABEL: ark.kernel @no_readers
+// CHECK-SAME: shared_memory = 240 : i64
+// CHECK-COUNT-1: scf.for
+// CHECK-NOT: scf.for
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 2,
     shared_memory = 4096, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
-  ark.kernel @packets {
+  ark.kernel @no_readers {
       entry = @ark_kernel, sms = 2 : i64, arena = 0 : i64, bodies = [], buffers = [{name = "x"}], tasks = [{name = "t"}],
       operands = dense<[[1, 0], [2, 64]]> : tensor<2x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
       instructions = dense<0> : tensor<3x4xi32>, lanes = dense<[[0, 0, 1], [1, 1, 3]]> : tensor<2x3xi32>,

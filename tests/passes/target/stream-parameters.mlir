@@ -46,7 +46,7 @@
 // CHECK: func.func private @ark_idle()
 // CHECK-NEXT: call @ark_stream_idle
 // CHECK: func.func private @ark_stream_depth() -> i32
-// CHECK-NEXT: arith.constant 5 : i32
+// CHECK-NEXT: arith.constant 4 : i32
 ark.program @plain(%x: tensor<1x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<64x512xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x64xbf16> {ark.name = "y"}) {
   %0 = ark.matmul %x, %w {transpose_other} : (tensor<1x512xbf16>, tensor<64x512xbf16>) -> tensor<1x64xbf16>

@@ -1,0 +1,30 @@
+// Rows of the tables that tell what a task is, for every kernel. ark-cache-tables
+// gives these functions other bodies, which read shared memory.
+
+// The body of a task, and the first of its operands.
+func.func private @ark_task(%context: !llvm.ptr, %task: i64) -> vector<2xi32> {
+  %size = arith.constant 2 : i64
+  %field = llvm.getelementptr %context[3] : (!llvm.ptr) -> !llvm.ptr, i64
+  %tasks = llvm.load %field : !llvm.ptr -> !llvm.ptr
+  %offset = arith.muli %task, %size : i64
+  %row = llvm.getelementptr %tasks[%offset] : (!llvm.ptr, i64) -> !llvm.ptr, i32
+  %fields = llvm.load %row {alignment = 8 : i64} : !llvm.ptr -> vector<2xi32>
+  return %fields : vector<2xi32>
+}
+
+// Where an operand lies: so many bytes behind the begin of its buffer.
+func.func private @ark_operand(%context: !llvm.ptr, %operand: i64) -> !llvm.ptr {
+  %size = arith.constant 2 : i64
+  %buffers = llvm.load %context : !llvm.ptr -> !llvm.ptr
+  %field = llvm.getelementptr %context[4] : (!llvm.ptr) -> !llvm.ptr, i64
+  %operands = llvm.load %field : !llvm.ptr -> !llvm.ptr
+  %row_offset = arith.muli %operand, %size : i64
+  %row = llvm.getelementptr %operands[%row_offset] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+  %slot = llvm.load %row : !llvm.ptr -> i64
+  %offset_field = llvm.getelementptr %row[1] : (!llvm.ptr) -> !llvm.ptr, i64
+  %offset = llvm.load %offset_field : !llvm.ptr -> i64
+  %buffer_field = llvm.getelementptr %buffers[%slot] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.ptr
+  %buffer = llvm.load %buffer_field : !llvm.ptr -> !llvm.ptr
+  %place = llvm.getelementptr %buffer[%offset] : (!llvm.ptr, i64) -> !llvm.ptr, i8
+  return %place : !llvm.ptr
+}
