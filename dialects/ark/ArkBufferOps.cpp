@@ -35,12 +35,16 @@ LogicalResult PacketsOp::verify() {
 }
 
 LogicalResult ReceivePacketsOp::verify() {
+  MemRefType packets = getPackets().getType(), values = getValues().getType();
   // receive_packets_c1
-  if (getPackets().getType().getShape() == getValues().getType().getShape() &&
-      getPackets().getType().hasStaticShape())
-    return success();
-  return emitOpError("needs packets and values of one static shape "
-                     "(receive_packets_c1)");
+  if (packets.getShape() != values.getShape() || !packets.hasStaticShape())
+    return emitOpError("needs packets and values of one static shape "
+                       "(receive_packets_c1)");
+  // receive_packets_c2
+  if (packets.getElementTypeBitWidth() != 2 * values.getElementTypeBitWidth())
+    return emitOpError("needs packets of twice the bits of the values "
+                       "(receive_packets_c2)");
+  return success();
 }
 
 void ReceivePacketsOp::getEffects(

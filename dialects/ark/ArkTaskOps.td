@@ -266,7 +266,7 @@ def Ark_BufferCastOp
 def Ark_PacketsOp : Ark_Op<"packets", [Pure, HasParent<"ProgramOp">]> {
   let summary = "The buffer of what is handed over as packets";
   let description = [{
-    A packet of this kind is a word of 32 bits: a value of 16, and above it the lower half of the
+    A packet of this kind is a word of 32 bits, of 64 for f32: a value, and in the upper 16 bits the lower half of the
     epoch in which it was written. Who wants the value polls the word until it has the epoch of
     its own iteration, and needs no semaphore. In turn it learns nothing else of the sender.
     (Packets between ranks, those of `ark.pack_packet`, lie in the arena, and a wait polls them.)
@@ -288,14 +288,14 @@ def Ark_ReceivePacketsOp : Ark_Op<"receive_packets", [
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "Waits for packets of this iteration and stores their values";
   let description = [{
-    - (receive_packets_c1) both buffers have one shape, which is static; packets have 32 bits,
-      and values 16.
+    - (receive_packets_c1) both buffers have one shape, which is static.
+    - (receive_packets_c2) packets have twice the bits of the values.
 
     ```mlir
     ark.receive_packets %x to %values : memref<1x2048xi32> to memref<1x2048xbf16>
     ```
   }];
-  let arguments = (ins MemRefOf<[I32]>:$packets, MemRefOf<[BF16, F16]>:$values);
+  let arguments = (ins MemRefOf<[I32, I64]>:$packets, MemRefOf<[BF16, F16, F32]>:$values);
   let assemblyFormat = "$packets `to` $values attr-dict `:` type($packets) `to` type($values)";
   let hasVerifier = 1;
 }

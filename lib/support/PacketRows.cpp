@@ -5,13 +5,27 @@
 using namespace mlir;
 using namespace mlir::ark;
 
+Type mlir::ark::getPacketType(Type value) {
+  if (value.isBF16() || value.isF16() || value.isF32())
+    return IntegerType::get(value.getContext(),
+                            2 * value.getIntOrFloatBitWidth());
+  return nullptr;
+}
+
+/// Of values or packets.
+static bool isWide(Type element) {
+  return element.isF32() || element.isInteger(64);
+}
+
 std::optional<PacketRows> PacketRows::match(MemRefType type) {
   SmallVector<int64_t> strides;
   int64_t offset;
   if (!type.hasStaticShape() || type.getNumElements() == 0 ||
       failed(type.getStridesAndOffset(strides, offset)))
     return std::nullopt;
-  PacketRows rows{/*count=*/1, /*size=*/1, /*stride=*/0};
+  PacketRows rows{/*count=*/1, /*size=*/1, /*stride=*/0,
+                  isWide(type.getElementType()) ? kWidePacketsPerLoad
+                                                : kPacketsPerLoad};
   for (int64_t dim = type.getRank() - 1; dim >= 0; --dim) {
     int64_t extent = type.getDimSize(dim);
     if (extent == 1)
@@ -28,8 +42,8 @@ std::optional<PacketRows> PacketRows::match(MemRefType type) {
       return std::nullopt;
     }
   }
-  bool isWide = rows.size % kPacketsPerLoad == 0 &&
-                !ShapedType::isDynamic(rows.stride) &&
-                rows.stride % kPacketsPerLoad == 0;
-  return isWide ? std::optional(rows) : std::nullopt;
+  bool isLoadable = rows.size % rows.perLoad == 0 &&
+                    !ShapedType::isDynamic(rows.stride) &&
+                    rows.stride % rows.perLoad == 0;
+  return isLoadable ? std::optional(rows) : std::nullopt;
 }

@@ -1,4 +1,5 @@
-// Packets: words with a value and, in the upper half, the epoch that wrote it.
+// Packets: words with a value and, in the upper half, the epoch that wrote it;
+// a wide one, of 64 bits, has the same upper half as one of 32.
 // Who receives one polls the word itself, so that a hand-off is one store and
 // one load.
 
@@ -77,6 +78,29 @@ func.func private @ark_send_packet(%word: !llvm.ptr, %packet: i32) {
   llvm.inline_asm has_side_effects "st.relaxed.gpu.global.u32 [$0], $1;", "l,r,~{memory}" %word, %packet
       : (!llvm.ptr, i32) -> ()
   return
+}
+
+func.func private @ark_send_wide_packet(%word: !llvm.ptr, %packet: i64) {
+  llvm.inline_asm has_side_effects "st.relaxed.gpu.global.u64 [$0], $1;", "l,l,~{memory}" %word, %packet
+      : (!llvm.ptr, i64) -> ()
+  return
+}
+
+// Two wide packets, and whether one of them has another tag.
+func.func private @ark_load_wide_packets(%words: !llvm.ptr, %tag: i32) -> (i64, i64, i1) {
+  %all = llvm.inline_asm has_side_effects "ld.relaxed.gpu.global.v2.u64 {$0, $1}, [$2];",
+      "=l,=l,l,~{memory}" %words : (!llvm.ptr) -> !llvm.struct<(i64, i64)>
+  %a = llvm.extractvalue %all[0] : !llvm.struct<(i64, i64)>
+  %b = llvm.extractvalue %all[1] : !llvm.struct<(i64, i64)>
+  %half = arith.constant 32 : i64
+  %upper_a = arith.shrui %a, %half : i64
+  %upper_b = arith.shrui %b, %half : i64
+  %tag_a = arith.trunci %upper_a : i64 to i32
+  %tag_b = arith.trunci %upper_b : i64 to i32
+  %other_a = arith.cmpi ne, %tag_a, %tag : i32
+  %other_b = arith.cmpi ne, %tag_b, %tag : i32
+  %other = arith.ori %other_a, %other_b : i1
+  return %a, %b, %other : i64, i64, i1
 }
 
 // Four packets, and whether one of them has another tag.

@@ -3,6 +3,7 @@
 #include "lib/analysis/CostModel.h"
 #include "lib/support/BufferView.h"
 #include "lib/support/PacketRows.h"
+#include "passes/memory/PacketMatch.h"
 #include "passes/memory/Passes.h"
 
 #include "dialects/ark/ArkOps.h"
@@ -22,143 +23,8 @@ using namespace mlir::ark;
 
 /// A cache line.
 static constexpr int64_t kAlignment = 64;
-/// Of a packet; the others are those of the epoch.
-static constexpr int64_t kValueBits = 16;
-
-namespace {
-/// An operand of a task, by its number: operands move when others are added.
-struct TaskUse {
-  TaskOp task;
-  unsigned number = 0;
-
-  TaskUse() = default;
-  explicit TaskUse(OpOperand *operand)
-      : task(cast<TaskOp>(operand->getOwner())),
-        number(operand->getOperandNumber()) {}
-  OpOperand *get() { return &task->getOpOperand(number); }
-  explicit operator bool() const { return static_cast<bool>(task); }
-};
-
-/// An intermediate that one task writes, and tasks that read rows of it.
-struct HandOver {
-  memref::AllocOp buffer;
-  TaskUse writer;
-  /// The op of the writer's body that makes the value.
-  linalg::LinalgOp maker;
-  SmallVector<TaskUse> receivers;
-  bool hasOtherReaders = false;
-  int64_t offset = 0;
-};
-} // namespace
-
-static BlockArgument getTile(OpOperand *operand) {
-  auto task = cast<TaskOp>(operand->getOwner());
-  return task.getBody().front().getArgument(task.getGrid().size() +
-                                            operand->getOperandNumber());
-}
-
-static bool isOut(OpOperand *operand) {
-  auto task = cast<TaskOp>(operand->getOwner());
-  return operand->getOperandNumber() >= task.getInputs().size();
-}
-
-/// All operands of tasks that view a buffer; nothing where something else does.
-static std::optional<SmallVector<OpOperand *>> getTaskUses(Value buffer) {
-  SmallVector<OpOperand *> uses;
-  for (OpOperand &use : buffer.getUses()) {
-    if (isa<TaskOp>(use.getOwner())) {
-      uses.push_back(&use);
-      continue;
-    }
-    if (!isa<ViewLikeOpInterface>(use.getOwner()))
-      return std::nullopt;
-    auto others = getTaskUses(use.getOwner()->getResult(0));
-    if (!others)
-      return std::nullopt;
-    llvm::append_range(uses, *others);
-  }
-  return uses;
-}
-
-/// Whether an operand is a buffer from its first to its last element.
-static bool isWhole(OpOperand *operand, memref::AllocOp buffer) {
-  FailureOr<BufferView> view = resolveBufferView(operand->get());
-  return succeeded(view) && view->byteOffset == 0 && view->isDense() &&
-         view->getNumElements() == buffer.getType().getNumElements();
-}
-
-/// Whether threads can receive what a vCTA reads, with their loads.
-static bool readsPackets(OpOperand *operand) {
-  auto task = cast<TaskOp>(operand->getOwner());
-  RegionAttr region = task.getRegion(operand->getOperandNumber());
-  auto type = cast<MemRefType>(operand->get().getType());
-  if (!PacketRows::match(cast<MemRefType>(getTile(operand).getType())))
-    return false;
-  AffineMap offsets = region.getOffsets();
-  AffineExpr first = getAffineConstantExpr(0, type.getContext());
-  for (auto [offset, stride] :
-       llvm::zip(offsets.getResults(), getDenseStrides(type.getShape())))
-    first = first + offset * stride;
-  return simplifyAffineExpr(first, offsets.getNumDims(),
-                            offsets.getNumSymbols())
-      .isMultipleOf(kPacketsPerLoad);
-}
-
-/// What an operand is a view of.
-static Value getBase(Value operand) {
-  FailureOr<BufferView> view = resolveBufferView(operand);
-  return succeeded(view) ? view->root : operand;
-}
-
-/// Whether a task needs another one that needs `writer`, too: what that wrote,
-/// such as a residual, has long been there, and can be read where it is.
-static bool comesLater(TaskOp reader, TaskOp writer) {
-  llvm::SmallDenseSet<Value> own, later;
-  for (Value out : writer.getOuts())
-    own.insert(getBase(out));
-  for (Operation *op = writer->getNextNode(); op; op = op->getNextNode()) {
-    auto task = dyn_cast<TaskOp>(op);
-    if (!task)
-      continue;
-    auto reads = [&](const llvm::SmallDenseSet<Value> &buffers) {
-      return llvm::any_of(task->getOperands(), [&](Value operand) {
-        return buffers.contains(getBase(operand));
-      });
-    };
-    if (task == reader)
-      return reads(later);
-    if (reads(own) || reads(later))
-      for (Value out : task.getOuts())
-        later.insert(getBase(out));
-  }
-  return false;
-}
-
-/// The op that alone writes a tile, through subviews at most. As a task fills
-/// what it makes, that op writes every element, and each once.
-static linalg::LinalgOp findMaker(BlockArgument tile) {
-  linalg::LinalgOp maker;
-  SmallVector<Value> views = {tile};
-  while (!views.empty())
-    for (OpOperand &use : views.pop_back_val().getUses()) {
-      if (auto subview = dyn_cast<memref::SubViewOp>(use.getOwner())) {
-        views.push_back(subview);
-        continue;
-      }
-      if (isa<memref::DimOp>(use.getOwner()))
-        continue;
-      auto op = dyn_cast<linalg::LinalgOp>(use.getOwner());
-      if (!op || maker || op.getNumDpsInits() != 1 || !op.isDpsInit(&use) ||
-          op.getNumLoops() != op.getNumParallelLoops() ||
-          !isa<linalg::GenericOp, linalg::CopyOp>(op) ||
-          op->getBlock() != tile.getOwner() ||
-          !op.getMatchingIndexingMap(&use).isIdentity() ||
-          !op.getMatchingBlockArgument(&use).use_empty())
-        return nullptr;
-      maker = op;
-    }
-  return maker;
-}
+/// The upper ones of a packet.
+static constexpr int64_t kEpochBits = 16;
 
 //===----------------------------------------------------------------------===//
 // Rewriting
@@ -179,7 +45,8 @@ class Rewriter {
 public:
   Rewriter(HandOver &handOver, Value packets)
       : handOver(handOver), packets(packets),
-        builder(handOver.buffer.getContext()) {}
+        builder(handOver.buffer.getContext()),
+        word(getPacketType(handOver.buffer.getType().getElementType())) {}
 
   void run();
 
@@ -187,19 +54,21 @@ private:
   Value viewAs(OpOperand *operand);
   MemRefType getWordType(Type type) {
     return cast<MemRefType>(
-        cast<MemRefType>(type).cloneWith(std::nullopt, builder.getI32Type()));
+        cast<MemRefType>(type).cloneWith(std::nullopt, word));
   }
   BlockArgument addOut(Value words);
   BlockArgument replaceOut(Value words);
   Value rebuildView(Value view, BlockArgument tile, BlockArgument words);
-  void send(BlockArgument tile, BlockArgument words);
-  void eraseMaker(BlockArgument tile);
+  void send(linalg::LinalgOp maker, BlockArgument tile, BlockArgument words);
+  void eraseMakers(BlockArgument tile);
   Value createValues(MemRefType type, Location loc);
-  void receive(OpOperand *operand);
+  void receive(const PacketReceipt &receipt);
 
   HandOver &handOver;
   Value packets;
   OpBuilder builder;
+  /// Of a packet.
+  Type word;
   memref::ViewOp words;
 };
 } // namespace
@@ -229,14 +98,14 @@ BlockArgument Rewriter::addOut(Value out) {
     fresh.push_back(regions.size() - 1);
     task.setFreshOutsAttr(builder.getDenseI64ArrayAttr(fresh));
   }
-  Type type = getWordType(getTile(handOver.writer.get()).getType());
+  Type type = getWordType(handOver.writer.getTile().getType());
   task.getOutsMutable().append(out);
   return task.getBody().front().addArgument(type, task.getLoc());
 }
 
 /// In place of what nobody reads any more.
 BlockArgument Rewriter::replaceOut(Value out) {
-  BlockArgument tile = getTile(handOver.writer.get());
+  BlockArgument tile = handOver.writer.getTile();
   handOver.writer.get()->set(out);
   Block *body = tile.getOwner();
   return body->insertArgument(tile.getArgNumber() + 1,
@@ -261,35 +130,41 @@ Value Rewriter::rebuildView(Value view, BlockArgument tile,
 }
 
 /// An op beside the one that makes the value, which makes words of it.
-void Rewriter::send(BlockArgument tile, BlockArgument wordTile) {
-  linalg::LinalgOp maker = handOver.maker;
+void Rewriter::send(linalg::LinalgOp maker, BlockArgument tile,
+                    BlockArgument wordTile) {
   Location loc = maker.getLoc();
+  int64_t bits = word.getIntOrFloatBitWidth();
   builder.setInsertionPoint(maker);
-  Value epoch = EpochOp::create(builder, loc, builder.getI32Type());
-  Value half = arith::ConstantIntOp::create(builder, loc, kValueBits, 32);
-  Value tag = arith::ShLIOp::create(builder, loc, epoch, half);
+  Value tag = EpochOp::create(builder, loc, builder.getI32Type());
+  if (bits > 32)
+    tag = arith::ExtUIOp::create(builder, loc, word, tag);
+  Value below =
+      arith::ConstantIntOp::create(builder, loc, word, bits - kEpochBits);
+  tag = arith::ShLIOp::create(builder, loc, tag, below);
   Value out = rebuildView(maker.getDpsInits()[0], tile, wordTile);
   auto sender = cast<linalg::GenericOp>(builder.clone(*maker));
   sender.getDpsInitsMutable()[0].set(out);
   Block *body = sender.getBlock();
-  body->getArguments().back().setType(builder.getI32Type());
+  body->getArguments().back().setType(word);
   Operation *yield = body->getTerminator();
   builder.setInsertionPoint(yield);
-  Value bits = arith::BitcastOp::create(builder, loc, builder.getI16Type(),
-                                        yield->getOperand(0));
-  Value word = arith::ExtUIOp::create(builder, loc, builder.getI32Type(), bits);
-  yield->setOperand(0, arith::OrIOp::create(builder, loc, word, tag));
+  Value value = arith::BitcastOp::create(
+      builder, loc, builder.getIntegerType(bits / 2), yield->getOperand(0));
+  value = arith::ExtUIOp::create(builder, loc, word, value);
+  yield->setOperand(0, arith::OrIOp::create(builder, loc, value, tag));
 }
 
-/// Once nobody reads what it made.
-void Rewriter::eraseMaker(BlockArgument tile) {
-  Value out = handOver.maker.getDpsInits()[0];
-  handOver.maker.erase();
-  while (auto view = out.getDefiningOp<memref::SubViewOp>()) {
-    if (!view->use_empty())
-      break;
-    out = view.getSource();
-    view.erase();
+/// Once nobody reads what they made.
+void Rewriter::eraseMakers(BlockArgument tile) {
+  for (linalg::LinalgOp maker : handOver.makers) {
+    Value out = maker.getDpsInits()[0];
+    maker.erase();
+    while (auto view = out.getDefiningOp<memref::SubViewOp>()) {
+      if (!view->use_empty())
+        break;
+      out = view.getSource();
+      view.erase();
+    }
   }
   // The extents of a tile that is clipped are those of its words.
   Block *body = tile.getOwner();
@@ -317,44 +192,102 @@ Value Rewriter::createValues(MemRefType type, Location loc) {
       /*offset=*/0, type.getShape(), strides);
 }
 
-/// Values instead of words, in a temporary.
-void Rewriter::receive(OpOperand *operand) {
-  BlockArgument tile = getTile(operand);
-  auto type = cast<MemRefType>(tile.getType());
-  Value out = viewAs(operand);
-  operand->set(out);
-  Location loc = tile.getLoc();
-  builder.setInsertionPointToStart(tile.getOwner());
+/// Where a tile begins within the region that is received.
+static SmallVector<OpFoldResult> getOffsets(OpBuilder &builder,
+                                            RegionAttr region,
+                                            RegionAttr received) {
+  SmallVector<OpFoldResult> offsets;
+  for (auto [own, first] : llvm::zip(region.getOffsets().getResults(),
+                                     received.getOffsets().getResults())) {
+    AffineExpr distance =
+        simplifyAffineExpr(own - first, region.getOffsets().getNumDims(), 0);
+    offsets.push_back(builder.getIndexAttr(
+        cast<AffineConstantExpr>(distance).getValue()));
+  }
+  return offsets;
+}
+
+/// Values instead of words, in a temporary. What the first of several operands
+/// reads becomes what all do; the others are left without uses.
+void Rewriter::receive(const PacketReceipt &receipt) {
+  TaskUse first = receipt.uses.front();
+  auto operand = cast<MemRefType>(first.get()->get().getType());
+  MemRefType type = receipt.uses.size() == 1
+                        ? cast<MemRefType>(first.getTile().getType())
+                        : getTileType(operand, receipt.region);
+  Location loc = first.getTile().getLoc();
+  builder.setInsertionPointToStart(first.getTile().getOwner());
   Value values = createValues(type, loc);
-  Value same = memref::CastOp::create(builder, loc, type, values);
-  tile.replaceAllUsesWith(same);
-  tile.setType(getWordType(type));
-  builder.setInsertionPointAfterValue(same);
-  ReceivePacketsOp::create(builder, loc, tile, values);
+  auto received = ReceivePacketsOp::create(builder, loc, first.getTile(), values);
+  builder.setInsertionPoint(received);
+  for (TaskUse use : receipt.uses) {
+    BlockArgument tile = use.getTile();
+    RegionAttr region = use.task.getRegion(use.number);
+    Value own = values;
+    if (region != receipt.region)
+      own = memref::SubViewOp::create(
+          builder, loc, values, getOffsets(builder, region, receipt.region),
+          getAsIndexOpFoldResult(builder.getContext(), region.getSizes()),
+          SmallVector<OpFoldResult>(region.getSizes().size(),
+                                    builder.getIndexAttr(1)));
+    if (own.getType() != tile.getType())
+      own = memref::CastOp::create(builder, loc, tile.getType(), own);
+    tile.replaceAllUsesExcept(own, received);
+    Value out = viewAs(use.get());
+    use.get()->set(out);
+    builder.setInsertionPoint(received);
+  }
+  first.getTile().setType(getWordType(type));
+  SmallVector<Attribute> regions(first.task.getInputRegions().begin(),
+                                 first.task.getInputRegions().end());
+  regions[first.number] = receipt.region;
+  first.task.setInputRegionsAttr(builder.getArrayAttr(regions));
 }
 
 void Rewriter::run() {
   memref::AllocOp buffer = handOver.buffer;
   Location loc = buffer.getLoc();
-  if (!isa<linalg::GenericOp>(handOver.maker)) {
-    IRRewriter rewriter(handOver.maker);
-    handOver.maker = *linalg::generalizeNamedOp(rewriter, handOver.maker);
-  }
+  for (linalg::LinalgOp &maker : handOver.makers)
+    if (!isa<linalg::GenericOp>(maker)) {
+      IRRewriter rewriter(maker);
+      maker = *linalg::generalizeNamedOp(rewriter, maker);
+    }
   builder.setInsertionPoint(buffer);
   Value offset = arith::ConstantIndexOp::create(builder, loc, handOver.offset);
   words = memref::ViewOp::create(builder, loc, getWordType(buffer.getType()),
                                  packets, offset, /*sizes=*/ValueRange());
-  BlockArgument tile = getTile(handOver.writer.get());
+  BlockArgument tile = handOver.writer.getTile();
   Value out = viewAs(handOver.writer.get());
-  if (handOver.hasOtherReaders) {
-    send(tile, addOut(out));
-  } else {
-    send(tile, replaceOut(out));
-    eraseMaker(tile);
-  }
-  for (TaskUse receiver : handOver.receivers)
-    receive(receiver.get());
+  BlockArgument wordTile =
+      handOver.hasOtherReaders ? addOut(out) : replaceOut(out);
+  for (linalg::LinalgOp maker : handOver.makers)
+    send(maker, tile, wordTile);
+  if (!handOver.hasOtherReaders)
+    eraseMakers(tile);
+  for (const PacketReceipt &receipt : handOver.receipts)
+    receive(receipt);
   eraseUnused(buffer);
+}
+
+/// The operands that are part of others now. Their numbers hold until here.
+static void eraseJoined(ArrayRef<HandOver> handOvers) {
+  SmallVector<TaskUse> joined;
+  for (const HandOver &handOver : handOvers)
+    for (const PacketReceipt &receipt : handOver.receipts)
+      llvm::append_range(joined, ArrayRef(receipt.uses).drop_front());
+  llvm::sort(joined, [](const TaskUse &a, const TaskUse &b) {
+    return a.number > b.number;
+  });
+  for (TaskUse use : joined) {
+    TaskOp task = use.task;
+    SmallVector<Attribute> regions(task.getInputRegions().begin(),
+                                   task.getInputRegions().end());
+    regions.erase(regions.begin() + use.number);
+    BlockArgument tile = use.getTile();
+    tile.getOwner()->eraseArgument(tile.getArgNumber());
+    task.getInputsMutable().erase(use.number);
+    task.setInputRegionsAttr(ArrayAttr::get(task.getContext(), regions));
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -367,51 +300,8 @@ struct HandOverPacketsPass
   using HandOverPacketsPassBase::HandOverPacketsPassBase;
 
   void runOnOperation() override;
-
-private:
-  std::optional<HandOver> match(memref::AllocOp buffer);
 };
 } // namespace
-
-std::optional<HandOver> HandOverPacketsPass::match(memref::AllocOp buffer) {
-  MemRefType type = buffer.getType();
-  if (!type.hasStaticShape() || !type.getLayout().isIdentity() ||
-      !(type.getElementType().isBF16() || type.getElementType().isF16()) ||
-      type.getNumElements() > maxElements ||
-      type.getNumElements() % kPacketsPerLoad != 0 ||
-      type.getNumElements() == 0)
-    return std::nullopt;
-  std::optional<SmallVector<OpOperand *>> uses = getTaskUses(buffer);
-  if (!uses)
-    return std::nullopt;
-  HandOver handOver;
-  handOver.buffer = buffer;
-  SmallVector<OpOperand *> readers;
-  for (OpOperand *use : *uses) {
-    if (!isOut(use)) {
-      readers.push_back(use);
-      continue;
-    }
-    auto task = cast<TaskOp>(use->getOwner());
-    unsigned number = use->getOperandNumber() - task.getInputs().size();
-    if (handOver.writer || task.isUpdated(number) || !isWhole(use, buffer))
-      return std::nullopt;
-    handOver.writer = TaskUse(use);
-  }
-  if (!handOver.writer)
-    return std::nullopt;
-  for (OpOperand *use : readers) {
-    if (isWhole(use, buffer) && readsPackets(use) &&
-        !comesLater(cast<TaskOp>(use->getOwner()), handOver.writer.task))
-      handOver.receivers.push_back(TaskUse(use));
-    else
-      handOver.hasOtherReaders = true;
-  }
-  if (handOver.receivers.empty())
-    return std::nullopt;
-  handOver.maker = findMaker(getTile(handOver.writer.get()));
-  return handOver.maker ? std::optional(handOver) : std::nullopt;
-}
 
 void HandOverPacketsPass::runOnOperation() {
   ProgramOp program = getOperation();
@@ -421,9 +311,11 @@ void HandOverPacketsPass::runOnOperation() {
   SmallVector<HandOver> handOvers;
   int64_t bytes = 0;
   for (auto buffer : program.getBody().getOps<memref::AllocOp>())
-    if (std::optional<HandOver> handOver = match(buffer)) {
+    if (std::optional<HandOver> handOver =
+            HandOver::match(buffer, maxElements)) {
       handOver->offset = bytes;
-      bytes += llvm::alignTo(4 * handOver->buffer.getType().getNumElements(),
+      int64_t size = handOver->isWide() ? 8 : 4;
+      bytes += llvm::alignTo(size * buffer.getType().getNumElements(),
                              kAlignment);
       handOvers.push_back(std::move(*handOver));
     }
@@ -436,4 +328,5 @@ void HandOverPacketsPass::runOnOperation() {
     Rewriter(handOver, packets).run();
     ++numHandOvers;
   }
+  eraseJoined(handOvers);
 }

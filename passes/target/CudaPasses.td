@@ -113,7 +113,7 @@ def FlashAttentionPass : Pass<"ark-flash-attention", "::mlir::ModuleOp"> {
 def ReceivePacketsPass : Pass<"ark-receive-packets", "::mlir::ModuleOp"> {
   let summary = "Poll for packets with all threads of a CTA";
   let description = [{
-    Each thread loads four packets at once, and again until all have the epoch of this
+    Each thread loads four packets at once, or two of f32, and again until all have the epoch of this
     iteration; meanwhile the first thread of every warp asks for parameters to come, and
     looks now and then whether it took too long. The values end up in a temporary. What is received
     one after the other is received at once.

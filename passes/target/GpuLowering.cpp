@@ -40,6 +40,7 @@ static void addLoops(OpPassManager &pm,
   pm.addPass(ark::createHoistInvariantsPass());
   if (options.addProducts)
     options.addProducts(pm);
+  pm.addPass(ark::createElementChainsPass({threads}));
   pm.addPass(ark::createBodiesToLoopsPass());
   pm.addNestedPass<func::FuncOp>(createConvertLinalgToParallelLoopsPass());
   pm.addPass(ark::createMergeVctasPass({warpSize}));

@@ -34,6 +34,45 @@ def HoistInvariantsPass : Pass<"ark-hoist-invariants", "::mlir::ModuleOp"> {
   ];
 }
 
+def ElementChainsPass : Pass<"ark-element-chains", "::mlir::ModuleOp"> {
+  let summary = "Have a thread do all that an element of a small result needs";
+  let description = [{
+    Pieces of an attention are put together by several loops with a barrier between each two: the
+    largest score, what each piece counts for, their sum, the sum of products. Where the results
+    of ops that follow each other have no more elements than there are threads, and are made of a few
+    terms each, a thread computes one of them with all that it is made of, from the operands alone:
+    numbers that elements share are computed by each, and none of them is stored.
+
+    Ops stay as they are where one of them sums up more than 32 terms, where something reads
+    a temporary that they make, or where they read what they write.
+
+    ```mlir
+    linalg.generic ... ins(%m : memref<16xf32>) outs(%max : memref<f32>)             // maximum
+    linalg.generic ... ins(%m, %max : ...) outs(%w : memref<16xf32>)                 // exp(m - max)
+    linalg.generic ... ins(%w, %x : ..., memref<16x128xf32>) outs(%y : memref<128xf32>) // sums
+    // =>
+    scf.parallel (%i) = (%c0) to (%c128) step (%c1) {
+      ... memref.load %m[%c0] ... memref.load %m[%c15] ... arith.maximumf ... math.exp ...
+      ... memref.load %x[%c0, %i] ... memref.load %x[%c15, %i] ...
+      memref.store %sum, %y[%i] : memref<128xf32>
+    }
+    ```
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", /*default=*/"512",
+           "Threads of a CTA">,
+  ];
+  let statistics = [
+    Statistic<"numChains", "chains", "Chains that became one loop">,
+  ];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect",
+    "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect",
+  ];
+}
+
 def SendPacketsPass : Pass<"ark-send-packets", "::mlir::ModuleOp"> {
   let summary = "Store packets so that others see them as a whole and at once";
   let description = [{

@@ -28,77 +28,104 @@ Value ark::getPacketPlace(ImplicitLocOpBuilder &builder, Value packets,
   };
   Value address = memref::ExtractAlignedPointerAsIndexOp::create(
       builder, metadata.getBaseBuffer());
-  address = arith::AddIOp::create(
-      builder, address,
-      times(metadata.getOffset(), kLoadBytes / kPacketsPerLoad));
+  int64_t bytes =
+      cast<MemRefType>(packets.getType()).getElementTypeBitWidth() / 8;
+  address = arith::AddIOp::create(builder, address,
+                                  times(metadata.getOffset(), bytes));
   address = arith::AddIOp::create(builder, address, times(number, kLoadBytes));
   Value word =
       arith::IndexCastOp::create(builder, builder.getI64Type(), address);
   return LLVM::IntToPtrOp::create(builder, pointer, word);
 }
 
+/// What a load gives, word by word.
+static SmallVector<Type> getWordTypes(OpBuilder &builder,
+                                      const PacketLoad &load) {
+  if (load.isWide)
+    return SmallVector<Type>(kWidePacketsPerLoad, builder.getI64Type());
+  return SmallVector<Type>(kPacketsPerLoad, builder.getI32Type());
+}
+
+/// The half of a packet that has the epoch, as the upper one of 32 bits.
+static Value getUpper(ImplicitLocOpBuilder &builder, Value word) {
+  if (word.getType().isInteger(32))
+    return word;
+  Value upper =
+      arith::ShRUIOp::create(builder, word, constant(builder, 32, 64));
+  return arith::TruncIOp::create(builder, builder.getI32Type(), upper);
+}
+
 /// Loads all packets of a thread, again until they are those of this iteration.
 static void buildTry(ImplicitLocOpBuilder &builder, scf::WhileOp loop,
-                     ArrayRef<Value> places, Value tag, Value begin) {
+                     ArrayRef<PacketLoad> loads, Value tag, Value begin) {
   Type i32 = builder.getI32Type(), i1 = builder.getI1Type();
   OpBuilder::InsertionGuard restore(builder);
   Block *before =
       builder.createBlock(&loop.getBefore(), {}, i32, builder.getLoc());
   Value missing = constant(builder, 0, 1);
   SmallVector<Value> words;
-  for (Value place : places) {
-    auto load = func::CallOp::create(builder, "ark_load_packets",
-                                     TypeRange{i32, i32, i32, i32, i1},
-                                     ValueRange{place, tag});
-    llvm::append_range(words, load.getResults().drop_back());
-    missing = arith::OrIOp::create(builder, missing, load.getResults().back());
+  for (const PacketLoad &load : loads) {
+    SmallVector<Type> types = getWordTypes(builder, load);
+    types.push_back(i1);
+    auto call = func::CallOp::create(
+        builder, load.isWide ? "ark_load_wide_packets" : "ark_load_packets",
+        types, ValueRange{load.place, tag});
+    llvm::append_range(words, call.getResults().drop_back());
+    missing = arith::OrIOp::create(builder, missing, call.getResults().back());
   }
+  Value seen = getUpper(builder, words.front());
   Value again = func::CallOp::create(builder, "ark_packets_wait", i1,
                                      ValueRange{missing, before->getArgument(0),
-                                                begin, words.front()})
+                                                begin, seen})
                     .getResult(0);
   SmallVector<Value> state = {before->getArgument(0)};
   llvm::append_range(state, words);
   scf::ConditionOp::create(builder, again, state);
-  SmallVector<Type> types(state.size(), i32);
   Block *after = builder.createBlock(
-      &loop.getAfter(), {}, types,
-      SmallVector<Location>(types.size(), builder.getLoc()));
+      &loop.getAfter(), {}, loop.getResultTypes(),
+      SmallVector<Location>(state.size(), builder.getLoc()));
   Value more = arith::AddIOp::create(builder, after->getArgument(0),
                                      constant(builder, 1, 32));
   scf::YieldOp::create(builder, more);
 }
 
-/// The values of four packets, side by side.
+/// The values of what was loaded at once, side by side.
 static Value pack(ImplicitLocOpBuilder &builder, ValueRange words) {
   Type i64 = builder.getI64Type();
   Value all = constant(builder, 0, 64);
+  unsigned width = words.front().getType().getIntOrFloatBitWidth();
+  int64_t mask = (int64_t(1) << width / 2) - 1;
   for (auto [number, word] : llvm::enumerate(words)) {
-    Value bits =
-        arith::AndIOp::create(builder, word, constant(builder, 0xffff, 32));
-    Value wide = arith::ExtUIOp::create(builder, i64, bits);
-    Value shifted = arith::ShLIOp::create(builder, wide,
-                                          constant(builder, 16 * number, 64));
+    Value value =
+        arith::AndIOp::create(builder, word, constant(builder, mask, width));
+    if (width < 64)
+      value = arith::ExtUIOp::create(builder, i64, value);
+    Value shifted = arith::ShLIOp::create(
+        builder, value, constant(builder, width / 2 * number, 64));
     all = arith::OrIOp::create(builder, all, shifted);
   }
   return all;
 }
 
 SmallVector<Value> ark::pollPackets(ImplicitLocOpBuilder &builder,
-                                    ArrayRef<Value> places) {
+                                    ArrayRef<PacketLoad> loads) {
   Type i32 = builder.getI32Type();
   Value tag = func::CallOp::create(builder, "ark_packet_tag", i32, ValueRange())
                   .getResult(0);
   Value begin = func::CallOp::create(builder, "ark_now", builder.getI64Type(),
                                      ValueRange())
                     .getResult(0);
-  SmallVector<Type> types(1 + kPacketsPerLoad * places.size(), i32);
+  SmallVector<Type> types = {i32};
+  for (const PacketLoad &load : loads)
+    llvm::append_range(types, getWordTypes(builder, load));
   auto loop = scf::WhileOp::create(builder, types, constant(builder, 0, 32));
-  buildTry(builder, loop, places, tag, begin);
+  buildTry(builder, loop, loads, tag, begin);
   SmallVector<Value> values;
-  for (size_t at = 0; at < places.size(); ++at)
-    values.push_back(
-        pack(builder, loop.getResults().slice(1 + at * kPacketsPerLoad,
-                                              kPacketsPerLoad)));
+  ValueRange words = loop.getResults().drop_front();
+  for (const PacketLoad &load : loads) {
+    size_t count = getWordTypes(builder, load).size();
+    values.push_back(pack(builder, words.take_front(count)));
+    words = words.drop_front(count);
+  }
   return values;
 }

@@ -12,11 +12,17 @@ namespace mlir::ark {
 Value getPacketPlace(ImplicitLocOpBuilder &builder, Value packets,
                      Value number);
 
-/// Waits until all packets that the thread loads at these places are those of
-/// this iteration. Gives for each load its values of 16 bits side by side, an
-/// i64. All threads of a warp have to come here.
+/// 16 bytes of packets: four words, or two wide ones.
+struct PacketLoad {
+  Value place;
+  bool isWide = false;
+};
+
+/// Waits until all packets that the thread loads are those of this iteration.
+/// Gives for each load its values side by side, an i64. All threads of a warp
+/// have to come here.
 SmallVector<Value> pollPackets(ImplicitLocOpBuilder &builder,
-                               ArrayRef<Value> places);
+                               ArrayRef<PacketLoad> loads);
 
 } // namespace mlir::ark
 

@@ -21,8 +21,9 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-static constexpr int64_t kValueBytes = 2;
-static constexpr int64_t kPacketBytes = 4;
+/// What a thread loads at once, and what of it are values.
+static constexpr int64_t kLoadBytes = 16;
+static constexpr int64_t kValuesBytes = kLoadBytes / 2;
 
 namespace {
 /// What the threads of a CTA load of one buffer, and where its values go.
@@ -33,19 +34,20 @@ struct Loads {
 };
 } // namespace
 
-/// The place of a load's elements of so many bytes, from the first one on.
+/// The place of a load's elements, which take so many bytes, from the first one
+/// on.
 static Value getPlace(ImplicitLocOpBuilder &builder, Value pointer,
                       const PacketRows &rows, Value load, int64_t bytes) {
   auto index = [&](int64_t value) {
     return arith::ConstantIndexOp::create(builder, value);
   };
-  Value distance =
-      arith::MulIOp::create(builder, load, index(kPacketsPerLoad * bytes));
+  Value distance = arith::MulIOp::create(builder, load, index(bytes));
   if (rows.count > 1) {
     Value row = arith::DivUIOp::create(builder, load,
-                                       index(rows.size / kPacketsPerLoad));
+                                       index(rows.size / rows.perLoad));
     Value gaps = arith::MulIOp::create(
-        builder, row, index((rows.stride - rows.size) * bytes));
+        builder, row,
+        index((rows.stride - rows.size) * (bytes / rows.perLoad)));
     distance = arith::AddIOp::create(builder, distance, gaps);
   }
   Value offset =
@@ -64,7 +66,7 @@ static void store(ImplicitLocOpBuilder &builder, Value word, const Loads &loads,
   Value values = LLVM::IntToPtrOp::create(builder, pointer, address);
   LLVM::StoreOp::create(
       builder, word,
-      getPlace(builder, values, loads.values, load, kValueBytes));
+      getPlace(builder, values, loads.values, load, kValuesBytes));
 }
 
 /// What holds the values of an op, from the first to the last one.
@@ -93,7 +95,7 @@ static func::FuncOp createReceiver(ArrayRef<ReceivePacketsOp> ops,
   };
   Value thread = gpu::ThreadIdOp::create(builder, gpu::Dimension::x);
   SmallVector<Loads> all;
-  SmallVector<Value> places;
+  SmallVector<PacketLoad> places;
   for (size_t number = 0; number < ops.size(); ++number) {
     ReceivePacketsOp op = ops[number];
     Loads loads{*PacketRows::match(op.getPackets().getType()),
@@ -106,8 +108,9 @@ static func::FuncOp createReceiver(ArrayRef<ReceivePacketsOp> ops,
       loads.numbers.push_back(own);
       // Threads without a load repeat the last one.
       Value clamped = arith::MinUIOp::create(builder, own, index(count - 1));
-      places.push_back(getPlace(builder, function.getArgument(number),
-                                loads.packets, clamped, kPacketBytes));
+      places.push_back({getPlace(builder, function.getArgument(number),
+                                 loads.packets, clamped, kLoadBytes),
+                        loads.packets.perLoad == kWidePacketsPerLoad});
     }
     all.push_back(std::move(loads));
   }
@@ -169,7 +172,8 @@ void ReceivePacketsPass::collect(
 /// Of the function, by what it depends on.
 static std::string getSuffix(ReceivePacketsOp op) {
   MemRefType type = op.getValues().getType();
-  std::string suffix = type.getElementType().isBF16() ? "_bf16" : "_f16";
+  std::string suffix;
+  llvm::raw_string_ostream(suffix) << "_" << type.getElementType();
   for (MemRefType buffer : {op.getPackets().getType(), type}) {
     PacketRows rows = *PacketRows::match(buffer);
     suffix += ("_" + Twine(rows.count * rows.size)).str();

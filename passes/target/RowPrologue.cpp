@@ -192,7 +192,9 @@ ReceivePacketsOp RowPrologue::getReceived(Value input) const {
     if (llvm::is_contained(ops, user))
       continue;
     auto op = dyn_cast<ReceivePacketsOp>(user);
-    if (!op || received || op->getBlock() != ops.front()->getBlock() ||
+    if (!op || received ||
+        op.getPackets().getType().getElementTypeBitWidth() != 32 ||
+        op->getBlock() != ops.front()->getBlock() ||
         !op->isBeforeInBlock(ops.front()))
       return nullptr;
     received = op;
@@ -293,7 +295,7 @@ void RowBuilder::load(Value input) {
 void RowBuilder::receive(Value input, Value packets) {
   Value size = index(cast<MemRefType>(input.getType()).getShape().back());
   Value begin = arith::MulIOp::create(builder, place.row, size);
-  SmallVector<Value> places;
+  SmallVector<PacketLoad> places;
   for (int64_t load = 0; load < shares.loads; ++load)
     for (int64_t at = 0; at < shares.width; at += kPacketsPerLoad) {
       Value element = arith::AddIOp::create(
@@ -301,7 +303,7 @@ void RowBuilder::receive(Value input, Value packets) {
           index(at));
       Value number =
           arith::DivUIOp::create(builder, element, index(kPacketsPerLoad));
-      places.push_back(getPacketPlace(builder, packets, number));
+      places.push_back({getPacketPlace(builder, packets, number)});
     }
   SmallVector<Value> words = pollPackets(builder, places);
   Type element = cast<MemRefType>(input.getType()).getElementType();

@@ -34,8 +34,9 @@ static void send(memref::StoreOp store) {
        llvm::zip(store.getIndices(), metadata.getStrides()))
     element = arith::AddIOp::create(
         builder, element, arith::MulIOp::create(builder, place, stride));
+  unsigned width = store.getMemRefType().getElementTypeBitWidth();
   Value bytes = arith::MulIOp::create(
-      builder, element, arith::ConstantIndexOp::create(builder, 4));
+      builder, element, arith::ConstantIndexOp::create(builder, width / 8));
   Value base = memref::ExtractAlignedPointerAsIndexOp::create(
       builder, metadata.getBaseBuffer());
   Value address =
@@ -43,7 +44,9 @@ static void send(memref::StoreOp store) {
                                  arith::AddIOp::create(builder, base, bytes));
   Value place = LLVM::IntToPtrOp::create(
       builder, LLVM::LLVMPointerType::get(builder.getContext()), address);
-  func::CallOp::create(builder, "ark_send_packet", TypeRange(),
+  func::CallOp::create(builder,
+                       width == 64 ? "ark_send_wide_packet" : "ark_send_packet",
+                       TypeRange(),
                        ValueRange{place, store.getValueToStore()});
   store.erase();
 }

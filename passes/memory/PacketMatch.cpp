@@ -1,0 +1,312 @@
+//===- PacketMatch.cpp - What can be handed over as packets ---------------===//
+
+#include "passes/memory/PacketMatch.h"
+
+#include "lib/analysis/Regions.h"
+#include "lib/support/BufferView.h"
+#include "lib/support/PacketRows.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+BlockArgument TaskUse::getTile() const {
+  return TaskOp(task).getBody().front().getArgument(TaskOp(task).getGrid().size() + number);
+}
+
+//===----------------------------------------------------------------------===//
+// Uses
+//===----------------------------------------------------------------------===//
+
+static bool isOut(OpOperand *operand) {
+  auto task = cast<TaskOp>(operand->getOwner());
+  return operand->getOperandNumber() >= task.getInputs().size();
+}
+
+/// All operands of tasks that view a buffer; nothing where something else does.
+static std::optional<SmallVector<OpOperand *>> getTaskUses(Value buffer) {
+  SmallVector<OpOperand *> uses;
+  for (OpOperand &use : buffer.getUses()) {
+    if (isa<TaskOp>(use.getOwner())) {
+      uses.push_back(&use);
+      continue;
+    }
+    if (!isa<ViewLikeOpInterface>(use.getOwner()))
+      return std::nullopt;
+    auto others = getTaskUses(use.getOwner()->getResult(0));
+    if (!others)
+      return std::nullopt;
+    llvm::append_range(uses, *others);
+  }
+  return uses;
+}
+
+/// Whether an operand is a buffer from its first to its last element.
+static bool isWhole(OpOperand *operand, memref::AllocOp buffer) {
+  FailureOr<BufferView> view = resolveBufferView(operand->get());
+  return succeeded(view) && view->byteOffset == 0 && view->isDense() &&
+         view->getNumElements() == buffer.getType().getNumElements();
+}
+
+/// What an operand is a view of.
+static Value getBase(Value operand) {
+  FailureOr<BufferView> view = resolveBufferView(operand);
+  return succeeded(view) ? view->root : operand;
+}
+
+/// Whether a task needs another one that needs `writer`, too: what that wrote,
+/// such as a residual, has long been there, and can be read where it is.
+static bool comesLater(TaskOp reader, TaskOp writer) {
+  llvm::SmallDenseSet<Value> own, later;
+  for (Value out : writer.getOuts())
+    own.insert(getBase(out));
+  for (Operation *op = writer->getNextNode(); op; op = op->getNextNode()) {
+    auto task = dyn_cast<TaskOp>(op);
+    if (!task)
+      continue;
+    auto reads = [&](const llvm::SmallDenseSet<Value> &buffers) {
+      return llvm::any_of(task->getOperands(), [&](Value operand) {
+        return buffers.contains(getBase(operand));
+      });
+    };
+    if (task == reader)
+      return reads(later);
+    if (reads(own) || reads(later))
+      for (Value out : task.getOuts())
+        later.insert(getBase(out));
+  }
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// Who receives
+//===----------------------------------------------------------------------===//
+
+MemRefType mlir::ark::getTileType(MemRefType operand, RegionAttr region) {
+  auto layout = StridedLayoutAttr::get(operand.getContext(),
+                                       ShapedType::kDynamic,
+                                       operand.getStridesAndOffset().first);
+  return MemRefType::get(region.getSizes(), operand.getElementType(), layout);
+}
+
+/// Whether threads can receive what vCTAs read, with their loads.
+static bool isReceivable(MemRefType operand, RegionAttr region) {
+  std::optional<PacketRows> rows =
+      PacketRows::match(getTileType(operand, region));
+  if (!rows)
+    return false;
+  AffineMap offsets = region.getOffsets();
+  AffineExpr first = getAffineConstantExpr(0, operand.getContext());
+  for (auto [offset, stride] :
+       llvm::zip(offsets.getResults(), getDenseStrides(operand.getShape())))
+    first = first + offset * stride;
+  return simplifyAffineExpr(first, offsets.getNumDims(),
+                            offsets.getNumSymbols())
+      .isMultipleOf(rows->perLoad);
+}
+
+/// The box around two regions that lie at a distance that is the same for all
+/// vCTAs; null where they do not.
+static RegionAttr getHull(RegionAttr a, RegionAttr b) {
+  AffineMap map = a.getOffsets();
+  SmallVector<AffineExpr> offsets;
+  SmallVector<int64_t> sizes;
+  for (auto [of, to, size, other] :
+       llvm::zip(map.getResults(), b.getOffsets().getResults(), a.getSizes(),
+                 b.getSizes())) {
+    auto distance = dyn_cast<AffineConstantExpr>(
+        simplifyAffineExpr(to - of, map.getNumDims(), 0));
+    if (!distance)
+      return nullptr;
+    int64_t begin = std::min<int64_t>(distance.getValue(), 0);
+    offsets.push_back(simplifyAffineExpr(of + begin, map.getNumDims(), 0));
+    sizes.push_back(std::max(size, distance.getValue() + other) - begin);
+  }
+  return RegionAttr::get(
+      a.getContext(),
+      AffineMap::get(map.getNumDims(), 0, offsets, a.getContext()), sizes);
+}
+
+static MemRefType getType(TaskUse use) {
+  return cast<MemRefType>(use.get()->get().getType());
+}
+
+static bool isReceivable(TaskUse use) {
+  return cast<MemRefType>(use.getTile().getType()).hasStaticShape() &&
+         isReceivable(getType(use), use.task.getRegion(use.number));
+}
+
+/// What several operands read, as one; nothing where threads cannot receive
+/// that either.
+static std::optional<PacketReceipt> join(ArrayRef<TaskUse> uses) {
+  PacketReceipt all;
+  for (TaskUse use : uses) {
+    RegionAttr region = use.task.getRegion(use.number);
+    if (!cast<MemRefType>(use.getTile().getType()).hasStaticShape() ||
+        use.get()->get() != uses.front().get()->get())
+      return std::nullopt;
+    all.region = all.uses.empty() ? region : getHull(all.region, region);
+    if (!all.region)
+      return std::nullopt;
+    all.uses.push_back(use);
+  }
+  return isReceivable(getType(uses.front()), all.region) ? std::optional(all)
+                                                         : std::nullopt;
+}
+
+/// Each operand by itself or, where threads cannot receive all of them so, as
+/// one if that works.
+static SmallVector<PacketReceipt> getReceipts(ArrayRef<TaskUse> uses) {
+  SmallVector<PacketReceipt> receipts;
+  for (TaskUse use : uses)
+    if (isReceivable(use))
+      receipts.push_back({{use}, use.task.getRegion(use.number)});
+  if (receipts.size() < uses.size())
+    if (std::optional<PacketReceipt> all = join(uses))
+      return {*all};
+  return receipts;
+}
+
+//===----------------------------------------------------------------------===//
+// Who makes the values
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The elements of a tile that an op writes.
+struct Part {
+  linalg::LinalgOp maker;
+  SmallVector<int64_t> offsets, sizes;
+};
+} // namespace
+
+/// Whether two parts of a tile have no element in common.
+static bool areApart(const Part &a, const Part &b) {
+  for (size_t dim = 0; dim < std::min(a.offsets.size(), b.offsets.size());
+       ++dim)
+    if (a.offsets[dim] + a.sizes[dim] <= b.offsets[dim] ||
+        b.offsets[dim] + b.sizes[dim] <= a.offsets[dim])
+      return true;
+  return false;
+}
+
+/// Of what a subview of the tile itself shows.
+static Part getPart(linalg::LinalgOp maker, Value view, BlockArgument tile) {
+  Part part{maker, {}, {}};
+  memref::SubViewOp outer;
+  for (Value value = view; value != tile; value = outer.getSource())
+    outer = value.getDefiningOp<memref::SubViewOp>();
+  if (!outer || ShapedType::isDynamicShape(outer.getStaticOffsets()) ||
+      ShapedType::isDynamicShape(outer.getStaticSizes()) ||
+      llvm::any_of(outer.getStaticStrides(),
+                   [](int64_t stride) { return stride != 1; }))
+    return part;
+  part.offsets.assign(outer.getStaticOffsets().begin(),
+                      outer.getStaticOffsets().end());
+  part.sizes.assign(outer.getStaticSizes().begin(),
+                    outer.getStaticSizes().end());
+  return part;
+}
+
+/// Whether an op makes values of a tile and asks for nothing that is there.
+static bool isMaker(linalg::LinalgOp op, OpOperand &use, BlockArgument tile) {
+  return op && op.getNumDpsInits() == 1 && op.isDpsInit(&use) &&
+         op.getNumLoops() == op.getNumParallelLoops() &&
+         isa<linalg::GenericOp, linalg::CopyOp>(op) &&
+         op->getBlock() == tile.getOwner() &&
+         op.getMatchingIndexingMap(&use).isIdentity() &&
+         op.getMatchingBlockArgument(&use).use_empty();
+}
+
+/// The ops that write a tile, through subviews at most. As a task fills what it
+/// makes, they write every element, and each once: parts of several are apart.
+static SmallVector<linalg::LinalgOp> findMakers(BlockArgument tile) {
+  SmallVector<Part> parts;
+  SmallVector<Value> views = {tile};
+  while (!views.empty()) {
+    Value view = views.pop_back_val();
+    for (OpOperand &use : view.getUses()) {
+      if (auto subview = dyn_cast<memref::SubViewOp>(use.getOwner())) {
+        views.push_back(subview);
+        continue;
+      }
+      if (isa<memref::DimOp>(use.getOwner()))
+        continue;
+      auto op = dyn_cast<linalg::LinalgOp>(use.getOwner());
+      if (!isMaker(op, use, tile))
+        return {};
+      Part part = getPart(op, view, tile);
+      if (llvm::any_of(parts, [&](const Part &other) {
+            return !areApart(part, other);
+          }))
+        return {};
+      parts.push_back(std::move(part));
+    }
+  }
+  return llvm::map_to_vector(parts,
+                             [](const Part &part) { return part.maker; });
+}
+
+//===----------------------------------------------------------------------===//
+// All of it
+//===----------------------------------------------------------------------===//
+
+/// Whether words of 64 bits are worth it: only where nobody reads them twice.
+/// What all vCTAs poll would be twice as much.
+static bool isWorthWideWords(const PacketReceipt &receipt,
+                             int64_t maxElements) {
+  return isDisjoint(receipt.region, receipt.getTask().getGrid()) &&
+         llvm::product_of(receipt.region.getSizes()) <= maxElements;
+}
+
+/// What one task reads. Who reads something else waits as before.
+void HandOver::addReader(ArrayRef<TaskUse> uses, int64_t maxElements) {
+  SmallVector<TaskUse> candidates;
+  for (TaskUse use : uses)
+    if (isWhole(use.get(), buffer) && !comesLater(use.task, writer.task))
+      candidates.push_back(use);
+  size_t received = 0;
+  for (PacketReceipt &receipt : getReceipts(candidates)) {
+    if (isWide() && !isWorthWideWords(receipt, maxElements))
+      continue;
+    received += receipt.uses.size();
+    receipts.push_back(std::move(receipt));
+  }
+  hasOtherReaders |= received < uses.size();
+}
+
+bool HandOver::isWide() {
+  return buffer.getType().getElementType().isF32();
+}
+
+std::optional<HandOver> HandOver::match(memref::AllocOp buffer,
+                                        int64_t maxElements) {
+  HandOver handOver;
+  handOver.buffer = buffer;
+  MemRefType type = buffer.getType();
+  if (!type.hasStaticShape() || !type.getLayout().isIdentity() ||
+      !getPacketType(type.getElementType()) || type.getNumElements() == 0 ||
+      (!handOver.isWide() && type.getNumElements() > maxElements))
+    return std::nullopt;
+  std::optional<SmallVector<OpOperand *>> uses = getTaskUses(buffer);
+  if (!uses)
+    return std::nullopt;
+  llvm::MapVector<Operation *, SmallVector<TaskUse>> readers;
+  for (OpOperand *use : *uses) {
+    if (!isOut(use)) {
+      readers[use->getOwner()].push_back(TaskUse(use));
+      continue;
+    }
+    auto task = cast<TaskOp>(use->getOwner());
+    unsigned number = use->getOperandNumber() - task.getInputs().size();
+    if (handOver.writer || task.isUpdated(number) || !isWhole(use, buffer))
+      return std::nullopt;
+    handOver.writer = TaskUse(use);
+  }
+  if (!handOver.writer)
+    return std::nullopt;
+  for (auto &[reader, own] : readers)
+    handOver.addReader(own, maxElements);
+  if (handOver.receipts.empty())
+    return std::nullopt;
+  handOver.makers = findMakers(handOver.writer.getTile());
+  return handOver.makers.empty() ? std::nullopt : std::optional(handOver);
+}

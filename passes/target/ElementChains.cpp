@@ -1,0 +1,405 @@
+//===- ElementChains.cpp - Ops that follow each other, by the element -----===//
+
+#include "passes/target/Aliasing.h"
+#include "passes/target/Bodies.h"
+#include "passes/target/Passes.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_ELEMENTCHAINSPASS
+#include "passes/target/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// What is reduced is written out, and its values are in registers.
+static constexpr int64_t kMostTerms = 32;
+
+using linalg::GenericOp;
+
+//===----------------------------------------------------------------------===//
+// Places
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// How a view names the elements of a temporary: dimensions of one entry say
+/// nothing.
+struct Layout {
+  Value root;
+  int64_t offset = 0;
+  /// The view's dimensions with several entries, their strides and extents.
+  SmallVector<unsigned> dims;
+  SmallVector<std::pair<int64_t, int64_t>> steps;
+
+  static std::optional<Layout> get(Value view);
+  bool isSame(const Layout &other) const {
+    return root == other.root && offset == other.offset && steps == other.steps;
+  }
+};
+} // namespace
+
+std::optional<Layout> Layout::get(Value view) {
+  auto type = dyn_cast<MemRefType>(view.getType());
+  Layout layout;
+  SmallVector<int64_t> strides;
+  if (!type || !type.hasStaticShape() ||
+      failed(type.getStridesAndOffset(strides, layout.offset)) ||
+      ShapedType::isDynamic(layout.offset))
+    return std::nullopt;
+  layout.root = getRoot(view);
+  for (auto [dim, stride, extent] : llvm::enumerate(strides, type.getShape())) {
+    if (extent == 1)
+      continue;
+    layout.dims.push_back(dim);
+    layout.steps.emplace_back(stride, extent);
+  }
+  return layout;
+}
+
+static Value getOut(GenericOp op) { return op.getDpsInits()[0]; }
+
+/// Whether each element follows from some of its operands, all known when
+/// compiling but for their values.
+static bool isPlain(GenericOp op) {
+  return op.hasPureBufferSemantics() && op.getNumDpsInits() == 1 &&
+         !ShapedType::isDynamicShape(op.getStaticLoopRanges()) &&
+         llvm::all_of(op.getBlock()->without_terminator(),
+                      [](Operation &inner) {
+                        return isMemoryEffectFree(&inner) &&
+                               inner.getNumRegions() == 0;
+                      });
+}
+
+/// How many elements a result is reduced from.
+static int64_t countTerms(GenericOp op) {
+  int64_t terms = 1;
+  for (auto [extent, kind] :
+       llvm::zip(op.getStaticLoopRanges(), op.getIteratorTypesArray()))
+    if (kind == utils::IteratorType::reduction)
+      terms *= extent;
+  return terms;
+}
+
+static bool readsOut(GenericOp op) {
+  return !op.getMatchingBlockArgument(op.getDpsInitOperand(0)).use_empty();
+}
+
+/// Whether all that touch a buffer, through views too, are among `ops`.
+static bool isPrivate(Value buffer, ArrayRef<GenericOp> ops) {
+  return llvm::all_of(buffer.getUsers(), [&](Operation *user) {
+    if (isa<ViewLikeOpInterface>(user))
+      return isPrivate(user->getResult(0), ops);
+    auto op = dyn_cast<GenericOp>(user);
+    return op && llvm::is_contained(ops, op);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Chains
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Ops that follow each other, such that every element of the results can be
+/// computed by itself.
+class ElementChain {
+public:
+  static std::optional<ElementChain> match(ArrayRef<GenericOp> ops);
+
+  ArrayRef<GenericOp> getOps() const { return ops; }
+  ArrayRef<unsigned> getResults() const { return results; }
+  GenericOp getOp(unsigned number) const { return ops[number]; }
+  /// The op that made what one reads of a buffer, if it is one of the chain.
+  std::optional<unsigned> getMaker(unsigned reader, Value buffer) const;
+
+private:
+  bool areResultsAlike();
+  bool hasKnownPlaces();
+  bool isIndependent();
+
+  SmallVector<GenericOp> ops;
+  /// Those that others see, by number.
+  SmallVector<unsigned> results;
+};
+} // namespace
+
+std::optional<unsigned> ElementChain::getMaker(unsigned reader,
+                                               Value buffer) const {
+  Value root = getRoot(buffer);
+  for (unsigned number = reader; number-- > 0;)
+    if (getRoot(getOut(ops[number])) == root)
+      return number;
+  return std::nullopt;
+}
+
+/// Results are elementwise, of one space: that of the loop.
+bool ElementChain::areResultsAlike() {
+  for (unsigned number : results) {
+    GenericOp op = ops[number];
+    if (op.getNumReductionLoops() != 0 ||
+        op.getStaticLoopRanges() != ops[results[0]].getStaticLoopRanges() ||
+        !op.getMatchingIndexingMap(op.getDpsInitOperand(0)).isIdentity())
+      return false;
+  }
+  return !results.empty();
+}
+
+/// What an op reads of another one can be found there.
+bool ElementChain::hasKnownPlaces() {
+  for (auto [number, op] : llvm::enumerate(ops)) {
+    AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+    if (!map.isProjectedPermutation())
+      return false;
+    for (OpOperand &operand : op->getOpOperands()) {
+      bool isRead = !op.getMatchingBlockArgument(&operand).use_empty();
+      if (!isRead || !isa<MemRefType>(operand.get().getType()))
+        continue;
+      std::optional<unsigned> maker = getMaker(number, operand.get());
+      if (!maker)
+        continue;
+      std::optional<Layout> own = Layout::get(operand.get()),
+                            made = Layout::get(getOut(ops[*maker]));
+      if (!own || !made || !own->isSame(*made))
+        return false;
+    }
+  }
+  return true;
+}
+
+/// No element depends on what the loop writes.
+bool ElementChain::isIndependent() {
+  for (auto [number, op] : llvm::enumerate(ops))
+    for (OpOperand &operand : op->getOpOperands()) {
+      bool isRead = !op.getMatchingBlockArgument(&operand).use_empty();
+      if (!isRead || !isa<MemRefType>(operand.get().getType()) ||
+          getMaker(number, operand.get()))
+        continue;
+      if (llvm::any_of(results, [&](unsigned result) {
+            return mayAlias(operand.get(), getOut(ops[result]));
+          }))
+        return false;
+    }
+  return true;
+}
+
+std::optional<ElementChain> ElementChain::match(ArrayRef<GenericOp> ops) {
+  ElementChain chain;
+  chain.ops.assign(ops.begin(), ops.end());
+  int64_t terms = 0;
+  for (auto [number, op] : llvm::enumerate(ops)) {
+    int64_t own = countTerms(op);
+    if (own > kMostTerms)
+      return std::nullopt;
+    terms = std::max(terms, own);
+    Value root = getRoot(getOut(op));
+    if (!root.getDefiningOp<memref::AllocaOp>() || !isPrivate(root, ops))
+      chain.results.push_back(number);
+  }
+  bool isChain = terms > 1 && chain.areResultsAlike() &&
+                 chain.hasKnownPlaces() && chain.isIndependent();
+  return isChain ? std::optional(chain) : std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Computes elements of a chain, and each of them once.
+class ElementBuilder {
+public:
+  ElementBuilder(ImplicitLocOpBuilder &builder, const ElementChain &chain)
+      : builder(builder), chain(chain) {}
+
+  void build();
+
+private:
+  using Indices = SmallVector<OpFoldResult>;
+
+  Value evaluate(unsigned number, Indices parallel);
+  Value read(unsigned number, OpOperand &operand, ArrayRef<OpFoldResult> loops);
+  Value inlineBody(unsigned number, ArrayRef<OpFoldResult> loops,
+                   Value accumulator);
+  Indices getLoopsOf(unsigned maker, Value view, ArrayRef<OpFoldResult> place);
+
+  ImplicitLocOpBuilder &builder;
+  const ElementChain &chain;
+  /// By op and element.
+  std::map<std::pair<unsigned, SmallVector<void *>>, Value> known;
+};
+} // namespace
+
+/// The parallel loops of `maker` that make the element of a view of what it
+/// writes; the place of each loop in the order of all loops, others null.
+ElementBuilder::Indices
+ElementBuilder::getLoopsOf(unsigned maker, Value view,
+                           ArrayRef<OpFoldResult> place) {
+  GenericOp op = chain.getOp(maker);
+  AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+  Layout own = *Layout::get(view), made = *Layout::get(getOut(op));
+  Indices loops(op.getNumLoops());
+  // Of one iteration, unless the maker's view says otherwise.
+  for (AffineExpr result : map.getResults())
+    loops[cast<AffineDimExpr>(result).getPosition()] = builder.getIndexAttr(0);
+  for (auto [from, to] : llvm::zip(own.dims, made.dims))
+    loops[cast<AffineDimExpr>(map.getResult(to)).getPosition()] = place[from];
+  return loops;
+}
+
+Value ElementBuilder::read(unsigned number, OpOperand &operand,
+                           ArrayRef<OpFoldResult> loops) {
+  if (!isa<MemRefType>(operand.get().getType()))
+    return operand.get();
+  AffineMap map = chain.getOp(number).getMatchingIndexingMap(&operand);
+  Indices place;
+  for (unsigned dim = 0; dim < map.getNumResults(); ++dim)
+    place.push_back(affine::makeComposedFoldedAffineApply(
+        builder, builder.getLoc(), map.getSubMap({dim}), loops));
+  if (std::optional<unsigned> maker = chain.getMaker(number, operand.get()))
+    return evaluate(*maker, getLoopsOf(*maker, operand.get(), place));
+  return memref::LoadOp::create(
+      builder, operand.get(),
+      getValueOrCreateConstantIndexOp(builder, builder.getLoc(), place));
+}
+
+/// What the op makes in one iteration of its loops.
+Value ElementBuilder::inlineBody(unsigned number, ArrayRef<OpFoldResult> loops,
+                                 Value accumulator) {
+  GenericOp op = chain.getOp(number);
+  IRMapping mapping;
+  for (OpOperand *operand : op.getDpsInputOperands())
+    if (BlockArgument element = op.getMatchingBlockArgument(operand);
+        !element.use_empty())
+      mapping.map(element, read(number, *operand, loops));
+  if (accumulator)
+    mapping.map(op.getBlock()->getArguments().back(), accumulator);
+  for (Operation &inner : op.getBlock()->without_terminator()) {
+    if (auto index = dyn_cast<linalg::IndexOp>(inner))
+      mapping.map(index.getResult(), getValueOrCreateConstantIndexOp(
+                                         builder, builder.getLoc(),
+                                         loops[index.getDim()]));
+    else
+      builder.clone(inner, mapping);
+  }
+  return mapping.lookupOrDefault(
+      op.getBlock()->getTerminator()->getOperand(0));
+}
+
+/// The element that an op makes where its parallel loops are at `loops`.
+Value ElementBuilder::evaluate(unsigned number, Indices loops) {
+  GenericOp op = chain.getOp(number);
+  std::pair<unsigned, SmallVector<void *>> key{number, {}};
+  for (OpFoldResult index : loops)
+    key.second.push_back(index.getOpaqueValue());
+  if (auto found = known.find(key); found != known.end())
+    return found->second;
+  SmallVector<unsigned> reduced;
+  op.getReductionDims(reduced);
+  SmallVector<int64_t> extents = op.getStaticLoopRanges();
+  Indices first = loops;
+  for (unsigned dim : reduced)
+    first[dim] = builder.getIndexAttr(0);
+  Value value;
+  if (readsOut(op))
+    value = read(number, *op.getDpsInitOperand(0), first);
+  for (int64_t term = 0; term < countTerms(op); ++term) {
+    int64_t rest = term;
+    for (unsigned dim : llvm::reverse(reduced)) {
+      loops[dim] = builder.getIndexAttr(rest % extents[dim]);
+      rest /= extents[dim];
+    }
+    value = inlineBody(number, loops, value);
+  }
+  known[key] = value;
+  return value;
+}
+
+void ElementBuilder::build() {
+  auto index = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(builder, value);
+  };
+  SmallVector<Value> begins, ends, steps;
+  GenericOp space = chain.getOp(chain.getResults().front());
+  for (int64_t extent : space.getStaticLoopRanges()) {
+    begins.push_back(index(0));
+    ends.push_back(index(extent));
+    steps.push_back(index(1));
+  }
+  auto loop = scf::ParallelOp::create(builder, begins, ends, steps);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  Indices place = getAsOpFoldResult(loop.getInductionVars());
+  SmallVector<Value> values;
+  for (unsigned number : chain.getResults())
+    values.push_back(evaluate(number, place));
+  for (auto [number, value] : llvm::zip(chain.getResults(), values))
+    memref::StoreOp::create(builder, value, getOut(chain.getOp(number)),
+                            loop.getInductionVars());
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct ElementChainsPass : ark::impl::ElementChainsPassBase<ElementChainsPass> {
+  using ElementChainsPassBase::ElementChainsPassBase;
+
+  void runOnOperation() override {
+    for (func::FuncOp body : getBodies(getOperation())) {
+      SmallVector<Block *> blocks;
+      body.walk([&](Block *block) { blocks.push_back(block); });
+      for (Block *block : blocks)
+        run(*block);
+    }
+  }
+
+private:
+  void run(Block &block);
+  void replace(ArrayRef<GenericOp> ops);
+};
+} // namespace
+
+void ElementChainsPass::replace(ArrayRef<GenericOp> ops) {
+  std::optional<ElementChain> chain = ElementChain::match(ops);
+  if (!chain)
+    return;
+  GenericOp space = chain->getOp(chain->getResults().front());
+  int64_t elements = 1;
+  for (int64_t extent : space.getStaticLoopRanges())
+    elements *= extent;
+  // Of more, a thread would compute again what others have, one by one.
+  if (elements > threads)
+    return;
+  ImplicitLocOpBuilder builder(space.getLoc(), ops.back());
+  ElementBuilder(builder, *chain).build();
+  for (GenericOp op : ops)
+    op.erase();
+  ++numChains;
+}
+
+/// Ops with nothing in between that touches memory.
+void ElementChainsPass::run(Block &block) {
+  SmallVector<SmallVector<GenericOp>> sequences(1);
+  for (Operation &op : block) {
+    auto generic = dyn_cast<GenericOp>(op);
+    if (generic && isPlain(generic))
+      sequences.back().push_back(generic);
+    else if (!isMemoryEffectFree(&op) && !isa<memref::AllocaOp>(op))
+      sequences.emplace_back();
+  }
+  for (ArrayRef<GenericOp> ops : sequences)
+    if (ops.size() > 1)
+      replace(ops);
+}
