@@ -266,8 +266,8 @@ def Ark_BufferCastOp
 def Ark_PacketsOp : Ark_Op<"packets", [Pure, HasParent<"ProgramOp">]> {
   let summary = "The buffer of what is handed over as packets";
   let description = [{
-    A packet of this kind is a word of 32 bits, of 64 for f32: a value, and in the upper 16 bits the lower half of the
-    epoch in which it was written. Who wants the value polls the word until it has the epoch of
+    A packet of this kind is a word with twice the bits of its value: below the value, of 16 bits or
+    f32, and in the upper 16 bits the lower half of the epoch in which it was written. Who wants the value polls the word until it has the epoch of
     its own iteration, and needs no semaphore. In turn it learns nothing else of the sender.
     (Packets between ranks, those of `ark.pack_packet`, lie in the arena, and a wait polls them.)
     Packets are `memref.view`s of this buffer at constant offsets.

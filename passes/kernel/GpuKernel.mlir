@@ -86,11 +86,11 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   %first_field = llvm.getelementptr %lane_row[1] : (!llvm.ptr) -> !llvm.ptr, i32
   %first_loaded = llvm.load %first_field : !llvm.ptr -> i32
   %first_i32 = func.call @ark_uniform(%first_loaded) : (i32) -> i32
-  %first = arith.extsi %first_i32 : i32 to i64
+  %first = arith.extui %first_i32 : i32 to i64
   %last_field = llvm.getelementptr %lane_row[2] : (!llvm.ptr) -> !llvm.ptr, i32
   %last_loaded = llvm.load %last_field : !llvm.ptr -> i32
   %last_i32 = func.call @ark_uniform(%last_loaded) : (i32) -> i32
-  %last = arith.extsi %last_i32 : i32 to i64
+  %last = arith.extui %last_i32 : i32 to i64
   func.call @ark_begin_stream(%context, %lane, %iterations) : (!llvm.ptr, i64, i64) -> ()
   cf.br ^iteration(%zero : i64)
 

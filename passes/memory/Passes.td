@@ -126,7 +126,9 @@ def HandOverPacketsPass : Pass<"ark-hand-over-packets", "::mlir::ark::ProgramOp"
     A small intermediate of 16-bit floats is handed over as packets: words with a value and the
     epoch. The task that makes it writes words, and tasks whose vCTAs read rows of it that threads
     can load four packets at once, all of it or the half of a head, receive them into a temporary.
-    Others read it from the arena, where it then is as well.
+    Others read it from the arena, where it then is as well. So is one of f32, in words of 64 bits,
+    if no value is read by two vCTAs: the pieces of an attention. What several operands of a
+    task read of it is received as one where threads cannot load each by itself.
 
     ```mlir
     %x = memref.alloc() : memref<1x2048xbf16>
@@ -162,7 +164,7 @@ def HandOverPacketsPass : Pass<"ark-hand-over-packets", "::mlir::ark::ProgramOp"
                            "::mlir::memref::MemRefDialect"];
   let options = [
     Option<"maxElements", "max-elements", "int64_t", "8192",
-           "Of an intermediate that is handed over as packets; none with 0">,
+           "Of an intermediate that is handed over as packets, of f32 what a vCTA receives; none with 0">,
   ];
   let statistics = [
     Statistic<"numHandOvers", "hand-overs", "Intermediates that are packets">,

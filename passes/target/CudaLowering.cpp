@@ -18,6 +18,7 @@ void ark::registerCudaLowering(DialectRegistry &registry) {
 
 void ark::buildCudaLowering(OpPassManager &pm, int64_t threads) {
   auto addProducts = [threads](OpPassManager &pm) {
+    pm.addPass(createAskForKeysPass({threads}));
     // Loops over single vCTAs go where no reduction is left beside attention.
     pm.addPass(createWarpChainsPass({threads}));
     pm.addPass(createFlashAttentionPass({threads}));

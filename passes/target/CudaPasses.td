@@ -9,6 +9,43 @@
 
 include "mlir/Pass/PassBase.td"
 
+def AskForKeysPass : Pass<"ark-ask-for-keys", "::mlir::ModuleOp"> {
+  let summary = "Ask the L2 for keys and values before packets are polled";
+  let description = [{
+    An attention waits for its query as packets, and loads keys and values only then, one after the
+    other, from memory. But all of them that were there before this step are where they are: threads
+    ask the L2 for lines of them before they poll. What tells how many there are moves to
+    the front. Rows of which the run knows the number are taken for keys or values.
+
+    ```mlir
+    ark.receive_packets %x to %q : memref<2x128xi32, ...> to memref<2x128xbf16>
+    %keys = memref.subview %cache[0, 0] [%length, 128] [1, 1] : ...
+    linalg.generic ... ins(%q, %keys : ...)
+    // =>
+    %keys = memref.subview %cache[0, 0] [%length, 128] [1, 1] : ...
+    scf.forall (%thread) in (512) {
+      llvm.inline_asm "prefetch.global.L2 [$0];" %line_of_keys
+    } {mapping = [#gpu.thread<linear_dim_0>]}
+    ark.receive_packets %x to %q : memref<2x128xi32, ...> to memref<2x128xbf16>
+    linalg.generic ... ins(%q, %keys : ...)
+    ```
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", /*default=*/"512",
+           "Threads of a CTA">,
+  ];
+  let statistics = [
+    Statistic<"numAsked", "asked", "Keys, or values, that are asked for">,
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect",
+    "::mlir::gpu::GPUDialect",
+    "::mlir::LLVM::LLVMDialect",
+    "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect",
+  ];
+}
+
 def WarpChainsPass : Pass<"ark-warp-chains", "::mlir::ModuleOp"> {
   let summary = "Have a warp do what follows each other on a row";
   let description = [{
@@ -226,12 +263,17 @@ def StreamParametersPass
     ```
 
     What ops after the product read of arguments is asked for before it.
+
+    What is asked for before its run is paced, since signals and activations queue behind it. Where
+    runs are short, rings have to be filled between them, and memory has time for that.
   }];
   let options = [
     Option<"maxDepth", "max-depth", "int64_t", /*default=*/"4",
            "Slots of a warp, at most; 0: do not stream">,
     Option<"pace", "pace", "int64_t", /*default=*/"130",
            "Clocks between two pieces that an SM asks for ahead of their run">,
+    Option<"shortPace", "short-pace", "int64_t", /*default=*/"65",
+           "The same where runs read no more than rings hold, on the average">,
     Option<"tableBytes", "table-bytes", "int64_t", /*default=*/"16384",
            "Shared memory that is left to the kernel's tables">,
   ];

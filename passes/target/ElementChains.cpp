@@ -25,7 +25,7 @@ using namespace mlir;
 using namespace mlir::ark;
 
 /// What is reduced is written out, and its values are in registers.
-static constexpr int64_t kMostTerms = 32;
+static constexpr int64_t kMostTerms = 64;
 
 using linalg::GenericOp;
 

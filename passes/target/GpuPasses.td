@@ -43,7 +43,7 @@ def ElementChainsPass : Pass<"ark-element-chains", "::mlir::ModuleOp"> {
     terms each, a thread computes one of them with all that it is made of, from the operands alone:
     numbers that elements share are computed by each, and none of them is stored.
 
-    Ops stay as they are where one of them sums up more than 32 terms, where something reads
+    Ops stay as they are where one of them sums up more than 64 terms, where something reads
     a temporary that they make, or where they read what they write.
 
     ```mlir

@@ -79,7 +79,13 @@ void InvariantFinder::collect() {
                     llvm::all_of(op.getOperands(), [&](Value operand) {
                       return vctas.isDefinedOutsideOfLoop(operand);
                     });
-    if (receives || (structured && isCandidate(structured, vctas)))
+    // Such as the length of a cache: in the loop, it would come after what is
+    // received there.
+    bool loads = isa<memref::LoadOp>(op) &&
+                 llvm::all_of(op.getOperands(), [&](Value operand) {
+                   return vctas.isDefinedOutsideOfLoop(operand);
+                 });
+    if (receives || loads || (structured && isCandidate(structured, vctas)))
       moving.insert(&op);
     else
       staying.push_back(&op);

@@ -192,6 +192,8 @@ public:
   SegmentTable(KernelOp kernel, ArrayRef<StreamedBody> bodies);
 
   int64_t getLongestLane() const { return longest; }
+  /// On the average.
+  int64_t getPiecesOfRun() const { return runs ? allPieces / runs : 0; }
   /// Words before the first segment.
   int64_t getFirst() const { return first; }
   /// As CudaRing.mlir describes it.
@@ -202,7 +204,7 @@ private:
            ArrayRef<ParameterStream> streams);
 
   SmallVector<int64_t> begins, words;
-  int64_t longest = 0, first = 0;
+  int64_t longest = 0, first = 0, allPieces = 0, runs = 0;
 };
 } // namespace
 
@@ -220,6 +222,8 @@ void SegmentTable::add(KernelOp kernel, const LaneRun &run,
                     (dealt % kStreamWarps) << 48);
     dealt += pieces;
   }
+  allPieces += dealt;
+  ++runs;
 }
 
 SegmentTable::SegmentTable(KernelOp kernel, ArrayRef<StreamedBody> bodies) {
@@ -362,7 +366,8 @@ void StreamParametersPass::complete(const RingLayout &layout,
   completer.setNumber("ark_stream_first_segment", table.getFirst());
   completer.setNumber("ark_stream_depth", layout.depth);
   completer.setNumber("ark_stream_slot_bytes", layout.slotBytes);
-  completer.setNumber("ark_stream_pace", pace);
+  bool areShort = table.getPiecesOfRun() <= kStreamWarps * layout.depth;
+  completer.setNumber("ark_stream_pace", areShort ? shortPace : pace);
   completer.setHook("ark_begin_stream", "ark_stream_begin");
   completer.setHook("ark_end_stream", "ark_stream_end");
   completer.setHook("ark_begin_wait", "ark_stream_hurry");

@@ -32,8 +32,24 @@ func.func @receive_packets_c1_dynamic(%p: memref<?xi32>, %v: memref<?xbf16>) {
 
 // -----
 
-func.func @valuesOf32Bits(%p: memref<16xi32>, %v: memref<16xf32>) {
-  // expected-error @below {{operand #1 must be memref of bfloat16 type or 16-bit float values}}
+func.func @receive_packets_c2_narrow(%p: memref<16xi32>, %v: memref<16xf32>) {
+  // expected-error @below {{needs packets of twice the bits of the values (receive_packets_c2)}}
   ark.receive_packets %p to %v : memref<16xi32> to memref<16xf32>
+  return
+}
+
+// -----
+
+func.func @receive_packets_c2_wide(%p: memref<16xi64>, %v: memref<16xbf16>) {
+  // expected-error @below {{needs packets of twice the bits of the values (receive_packets_c2)}}
+  ark.receive_packets %p to %v : memref<16xi64> to memref<16xbf16>
+  return
+}
+
+// -----
+
+func.func @valuesOf64Bits(%p: memref<16xi64>, %v: memref<16xf64>) {
+  // expected-error @below {{operand #1 must be memref of bfloat16 type or 16-bit float or 32-bit float values}}
+  ark.receive_packets %p to %v : memref<16xi64> to memref<16xf64>
   return
 }

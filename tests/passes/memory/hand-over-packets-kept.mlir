@@ -3,7 +3,7 @@
 
 // Nothing becomes packets here.
 
-// A value of 32 bits leaves no room for an epoch.
+// Words of f32 have 64 bits: twice as much for every vCTA that reads all of them.
 // CHECK-LABEL: ark.program @f32(
 #id = affine_map<(d0, d1) -> (d0, d1)>
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 4,
@@ -366,6 +366,50 @@ ark.program @ranks(
         ins(%p : memref<1x16xbf16, strided<[64, 1], offset: ?>>) outs(%b : memref<1x16xf32, strided<[64, 1], offset: ?>>) {
     ^bb0(%in: bf16, %out: f32):
       %v = arith.extf %in : bf16 to f32
+      linalg.yield %v : f32
+    }
+    ark.yield
+  }
+  ark.return
+}
+}
+
+// -----
+
+// Two ops write one element: a reader could not tell their words apart.
+// CHECK-LABEL: ark.program @partsThatOverlap(
+#id = affine_map<(d0, d1) -> (d0, d1)>
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 4,
+    shared_memory = 232448, bandwidth = 4800, flops = 60000, handoff = 1000, barrier = 1600, overhead = 300>} {
+ark.program @partsThatOverlap(
+    %x: memref<4x10xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %y: memref<4x8xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  %h = memref.alloc() : memref<4x10xf32>
+  ark.task "a" grid [4]
+      ins(%x[#ark.region<(d0) -> (d0, 0), [1, 10]>] : memref<4x10xf32>)
+      outs(%h[#ark.region<(d0) -> (d0, 0), [1, 10]>] : memref<4x10xf32>) {
+  ^bb0(%i: index, %a: memref<1x10xf32, strided<[10, 1], offset: ?>>, %b: memref<1x10xf32, strided<[10, 1], offset: ?>>):
+    %a0 = memref.subview %a[0, 0] [1, 9] [1, 1] : memref<1x10xf32, strided<[10, 1], offset: ?>> to memref<1x9xf32, strided<[10, 1], offset: ?>>
+    %b0 = memref.subview %b[0, 0] [1, 9] [1, 1] : memref<1x10xf32, strided<[10, 1], offset: ?>> to memref<1x9xf32, strided<[10, 1], offset: ?>>
+    linalg.copy ins(%a0 : memref<1x9xf32, strided<[10, 1], offset: ?>>) outs(%b0 : memref<1x9xf32, strided<[10, 1], offset: ?>>)
+    %a1 = memref.subview %a[0, 8] [1, 2] [1, 1] : memref<1x10xf32, strided<[10, 1], offset: ?>> to memref<1x2xf32, strided<[10, 1], offset: ?>>
+    %b1 = memref.subview %b[0, 8] [1, 2] [1, 1] : memref<1x10xf32, strided<[10, 1], offset: ?>> to memref<1x2xf32, strided<[10, 1], offset: ?>>
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+        ins(%a1 : memref<1x2xf32, strided<[10, 1], offset: ?>>) outs(%b1 : memref<1x2xf32, strided<[10, 1], offset: ?>>) {
+    ^bb0(%in: f32, %out: f32):
+      linalg.yield %in : f32
+    }
+    ark.yield
+  }
+  ark.task "b" grid [2]
+      ins(%h[#ark.region<(d0) -> (d0 * 2, 0), [2, 8]>] : memref<4x10xf32>,
+          %h[#ark.region<(d0) -> (d0 * 2, 9), [2, 1]>] : memref<4x10xf32>)
+      outs(%y[#ark.region<(d0) -> (d0 * 2, 0), [2, 8]>] : memref<4x8xf32>) {
+  ^bb0(%i: index, %a: memref<2x8xf32, strided<[10, 1], offset: ?>>, %c: memref<2x1xf32, strided<[10, 1], offset: ?>>, %b: memref<2x8xf32, strided<[8, 1], offset: ?>>):
+    linalg.generic {indexing_maps = [#id, affine_map<(d0, d1) -> (d0, 0)>, #id], iterator_types = ["parallel", "parallel"]}
+        ins(%a, %c : memref<2x8xf32, strided<[10, 1], offset: ?>>, memref<2x1xf32, strided<[10, 1], offset: ?>>) outs(%b : memref<2x8xf32, strided<[8, 1], offset: ?>>) {
+    ^bb0(%in: f32, %w: f32, %out: f32):
+      %v = arith.mulf %in, %w : f32
       linalg.yield %v : f32
     }
     ark.yield

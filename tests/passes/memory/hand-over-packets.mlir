@@ -304,3 +304,70 @@ ark.program @halvesOfRows(
   ark.return
 }
 }
+
+// -----
+
+// Pieces of an attention: several ops make parts of a row, in f32, and one vCTA alone reads
+// it, by several operands, of which threads can receive none by itself. Words have
+// 64 bits; what is received is one operand.
+// CHECK-LABEL: ark.program @partsOfRows(
+// CHECK: ark.packets : memref<320xi8>
+// CHECK: %[[X:.+]] = memref.view {{.+}} to memref<4x10xi64>
+// CHECK: ark.task "a"
+// CHECK: %[[EPOCH:.+]] = ark.epoch : i32
+// CHECK: %[[WIDE:.+]] = arith.extui %[[EPOCH]] : i32 to i64
+// CHECK: %[[BITS:.+]] = arith.constant 48 : i64
+// CHECK: %[[TAG:.+]] = arith.shli %[[WIDE]], %[[BITS]] : i64
+// CHECK: linalg.generic {{.+}} outs(%{{.+}} : memref<1x8xi64,
+// CHECK:   %[[VALUE:.+]] = arith.bitcast %{{.+}} : f32 to i32
+// CHECK:   %[[LOW:.+]] = arith.extui %[[VALUE]] : i32 to i64
+// CHECK:   arith.ori %[[LOW]], %[[TAG]] : i64
+// CHECK: linalg.generic {{.+}} outs(%{{.+}} : memref<1x2xi64,
+// CHECK-NOT: f32, strided<[10, 1], offset: ?>>) {
+// CHECK: ark.task "b"
+// CHECK-SAME: ins(%[[X]][#ark.region<(d0) -> (d0 * 2, 0), [2, 10]>] : memref<4x10xi64>) outs(
+// CHECK: ^bb0(%{{.+}}: index, %[[TILE:.+]]: memref<2x10xi64, {{.+}}>, %{{.+}}: memref<2x8xf32, {{.+}}>):
+// CHECK: %[[VALUES:.+]] = memref.alloc() : memref<2x10xf32>
+// CHECK-DAG: memref.subview %[[VALUES]][0, 0] [2, 8] [1, 1]
+// CHECK-DAG: memref.subview %[[VALUES]][0, 9] [2, 1] [1, 1]
+// CHECK: ark.receive_packets %[[TILE]] to %[[VALUES]] : memref<2x10xi64, {{.+}}> to memref<2x10xf32>
+// CHECK: linalg.generic
+#id = affine_map<(d0, d1) -> (d0, d1)>
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 4,
+    shared_memory = 232448, bandwidth = 4800, flops = 60000, handoff = 1000, barrier = 1600, overhead = 300>} {
+ark.program @partsOfRows(
+    %x: memref<4x10xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %y: memref<4x8xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  %h = memref.alloc() : memref<4x10xf32>
+  ark.task "a" grid [4]
+      ins(%x[#ark.region<(d0) -> (d0, 0), [1, 10]>] : memref<4x10xf32>)
+      outs(%h[#ark.region<(d0) -> (d0, 0), [1, 10]>] : memref<4x10xf32>) {
+  ^bb0(%i: index, %a: memref<1x10xf32, strided<[10, 1], offset: ?>>, %b: memref<1x10xf32, strided<[10, 1], offset: ?>>):
+    %a0 = memref.subview %a[0, 0] [1, 8] [1, 1] : memref<1x10xf32, strided<[10, 1], offset: ?>> to memref<1x8xf32, strided<[10, 1], offset: ?>>
+    %b0 = memref.subview %b[0, 0] [1, 8] [1, 1] : memref<1x10xf32, strided<[10, 1], offset: ?>> to memref<1x8xf32, strided<[10, 1], offset: ?>>
+    linalg.copy ins(%a0 : memref<1x8xf32, strided<[10, 1], offset: ?>>) outs(%b0 : memref<1x8xf32, strided<[10, 1], offset: ?>>)
+    %a1 = memref.subview %a[0, 8] [1, 2] [1, 1] : memref<1x10xf32, strided<[10, 1], offset: ?>> to memref<1x2xf32, strided<[10, 1], offset: ?>>
+    %b1 = memref.subview %b[0, 8] [1, 2] [1, 1] : memref<1x10xf32, strided<[10, 1], offset: ?>> to memref<1x2xf32, strided<[10, 1], offset: ?>>
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+        ins(%a1 : memref<1x2xf32, strided<[10, 1], offset: ?>>) outs(%b1 : memref<1x2xf32, strided<[10, 1], offset: ?>>) {
+    ^bb0(%in: f32, %out: f32):
+      linalg.yield %in : f32
+    }
+    ark.yield
+  }
+  ark.task "b" grid [2]
+      ins(%h[#ark.region<(d0) -> (d0 * 2, 0), [2, 8]>] : memref<4x10xf32>,
+          %h[#ark.region<(d0) -> (d0 * 2, 9), [2, 1]>] : memref<4x10xf32>)
+      outs(%y[#ark.region<(d0) -> (d0 * 2, 0), [2, 8]>] : memref<4x8xf32>) {
+  ^bb0(%i: index, %a: memref<2x8xf32, strided<[10, 1], offset: ?>>, %c: memref<2x1xf32, strided<[10, 1], offset: ?>>, %b: memref<2x8xf32, strided<[8, 1], offset: ?>>):
+    linalg.generic {indexing_maps = [#id, affine_map<(d0, d1) -> (d0, 0)>, #id], iterator_types = ["parallel", "parallel"]}
+        ins(%a, %c : memref<2x8xf32, strided<[10, 1], offset: ?>>, memref<2x1xf32, strided<[10, 1], offset: ?>>) outs(%b : memref<2x8xf32, strided<[8, 1], offset: ?>>) {
+    ^bb0(%in: f32, %w: f32, %out: f32):
+      %v = arith.mulf %in, %w : f32
+      linalg.yield %v : f32
+    }
+    ark.yield
+  }
+  ark.return
+}
+}

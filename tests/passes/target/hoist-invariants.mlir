@@ -276,3 +276,29 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
   }
   return
 }
+
+// -----
+
+// A number that all vCTAs read, such as a length, is loaded once; one that they write, every time.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK-SAME: %[[N:[^:]+]]: memref<index> {llvm.noalias}, %[[M:[^:]+]]: memref<index> {llvm.noalias}
+// CHECK: memref.load %[[N]][]
+// CHECK-NOT: memref.load
+// CHECK: scf.for
+// CHECK-NOT: memref.load %[[N]][]
+// CHECK: memref.load %[[M]][]
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %n: memref<index> {llvm.noalias}, %m: memref<index> {llvm.noalias}) {
+  %c1 = arith.constant 1 : index
+  scf.for %v = %begin to %end step %c1 {
+    %a = memref.load %n[] : memref<index>
+    %b = memref.load %m[] : memref<index>
+    %c = arith.addi %a, %b : index
+    memref.store %c, %m[] : memref<index>
+  }
+  return
+}

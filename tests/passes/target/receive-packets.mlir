@@ -104,3 +104,36 @@ ark.kernel @k {
 func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>) {
   return
 }
+
+// -----
+
+// A load has two packets of f32.
+// CHECK-LABEL: func.func private @body(
+// CHECK: memref.reinterpret_cast %{{.+}} to offset: [0], sizes: [6], strides: [1]
+// CHECK: call @ark_receive_f32_6_6(
+// CHECK-LABEL: func.func private @ark_receive_f32_6_6(
+// CHECK: %[[LAST:.+]] = arith.constant 2 : index
+// CHECK: %[[LOAD:.+]] = arith.minui %{{.+}}, %[[LAST]]
+// CHECK: arith.muli %[[LOAD]], %c16
+// CHECK: scf.while
+// CHECK: %[[WORDS:.+]]:3 = func.call @ark_load_wide_packets(%{{.+}}, %{{.+}}) : (!llvm.ptr, i32) -> (i64, i64, i1)
+// CHECK: %[[UPPER:.+]] = arith.shrui %[[WORDS]]#0, %c32_i64
+// CHECK: %[[SEEN:.+]] = arith.trunci %[[UPPER]] : i64 to i32
+// CHECK: func.call @ark_packets_wait(%{{.+}}, %{{.+}}, %{{.+}}, %[[SEEN]])
+// CHECK: scf.condition(%{{.+}}) %{{.+}}, %[[WORDS]]#0, %[[WORDS]]#1 : i32, i64, i64
+// CHECK: scf.if
+// CHECK:   llvm.store %{{.+}} : i64, !llvm.ptr
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 1 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>, packets = 256 : i64}
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %p: memref<2x3xi64> {ark.packets}) {
+  %v = memref.alloca() : memref<2x3xf32>
+  ark.receive_packets %p to %v : memref<2x3xi64> to memref<2x3xf32>
+  return
+}
+func.func private @ark_packet_tag() -> i32
+func.func private @ark_now() -> i64
+func.func private @ark_load_wide_packets(%words: !llvm.ptr, %tag: i32) -> (i64, i64, i1)
+func.func private @ark_packets_wait(%missing: i1, %tries: i32, %begin: i64, %seen: i32) -> i1

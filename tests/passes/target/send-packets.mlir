@@ -75,3 +75,22 @@ func.func private @ark_packets_run(%instruction: i64)
 func.func private @ark_packet_epoch() -> i32
 func.func private @ark_packet_state() -> !llvm.ptr<3>
 func.func private @ark_send_packet(%word: !llvm.ptr, %packet: i32)
+
+// -----
+
+// Wide ones as well.
+// CHECK-LABEL: func.func private @body(
+// CHECK: arith.muli %{{.+}}, %c8
+// CHECK: call @ark_send_wide_packet(%{{.+}}, %{{.+}}) : (!llvm.ptr, i64) -> ()
+// CHECK-NOT: memref.store
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 1 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>, packets = 256 : i64}
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %p: memref<16xi64> {ark.packets}) {
+  %word = arith.constant 7 : i64
+  memref.store %word, %p[%begin] : memref<16xi64>
+  return
+}
+func.func private @ark_send_wide_packet(%word: !llvm.ptr, %packet: i64)
