@@ -106,11 +106,12 @@ def weights(random: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> 
 
 def export_packets(path: Path, target: str) -> None:
     """Programs with and without packets between their tasks: blocks of a decoder, whose parameters
-    pass through shared memory meanwhile, and shares of sums; and the latter with packets that a
-    lane would have to send itself before it could go on."""
+    pass through shared memory meanwhile, shares of sums, and pieces of an attention, whose packets
+    have 64 bits; and shares with packets that a lane would have to send itself before it could go
+    on."""
     tests = runpy.run_path(str(ROOT / "tests/host/e2e/test_hand_over.py"))
     random = np.random.default_rng(0)
-    for name in ("blocks", "shares"):
+    for name in ("blocks", "shares", "pieces"):
         program, options = tests[name](), tests["OPTIONS"][name]
         executable = ark.compile(program, target=target, packets=False, **options)
         executable.save(path / f"{name}.arkbin")

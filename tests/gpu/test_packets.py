@@ -14,7 +14,7 @@ from ark_mlir.testing.bounds import assert_within
 Load = Callable[[str], ark.Executable]
 Arrays = dict[str, Any]
 Read = Callable[[str], Arrays]
-NAMES = ["blocks", "shares"]
+NAMES = ["blocks", "shares", "pieces"]
 
 pytestmark = pytest.mark.gpu
 

@@ -41,8 +41,24 @@ def shares() -> ark.Program:
     return program
 
 
-# With which both have packets.
-OPTIONS: dict[str, dict[str, Any]] = {"blocks": {}, "shares": {"tile": {"shares": (4, WIDTH)}}}
+def pieces() -> ark.Program:
+    """Attention of one token over keys in pieces, which another task puts together."""
+    heads, head, keys = 4, 64, 1024
+    with ark.Program("pieces") as program:
+        x = ark.input("x", (1, WIDTH), ark.bf16)
+        wide = ark.parameter("q", (heads * head, WIDTH), ark.bf16)
+        narrow = ark.parameter("o", (WIDTH, heads * head), ark.bf16)
+        k, v = (ark.parameter(n, (1, heads // 2, keys, head), ark.bf16) for n in ("k", "v"))
+        q = ark.reshape(ark.matmul(x, wide, transpose_other=True), (1, heads, 1, head))
+        mixed = ark.reshape(ark.attention(q, k, v), (1, heads * head))
+        ark.output("y", ark.matmul(mixed, narrow, transpose_other=True))
+    return program
+
+
+# With which all have packets.
+OPTIONS: dict[str, dict[str, Any]] = {
+    "blocks": {}, "shares": {"tile": {"shares": (4, WIDTH)}}, "pieces": {},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "sm_100a"])
@@ -58,6 +74,17 @@ def test_they_take_the_place_of_waits(arch: str) -> None:
     assert after < before
     assert manifest.statistics["registers"] <= 128  # 512 threads share 65,536
     assert manifest.statistics["spill_bytes"] == 0
+
+
+def test_pieces_are_wide_ones() -> None:
+    """Two rows of 256 numbers, and of every piece of a head 64 sums and two numbers in f32."""
+    executable = ark.compile(pieces(), target="cuda:sm_90a")
+    (count,) = {
+        task.grid[-1] for task in executable.bundle.manifest.tasks if "partial" in str(task.ops)
+    }
+    assert count > 1
+    assert executable.bundle.manifest.packets == 2 * 4 * 256 + 4 * count * 66 * 8
+    assert executable.bundle.manifest.statistics["waits"] == 0
 
 
 def test_they_need_no_parameters_to_stream() -> None:
