@@ -193,16 +193,15 @@ Value Rewriter::createValues(MemRefType type, Location loc) {
 }
 
 /// Where a tile begins within the region that is received.
-static SmallVector<OpFoldResult> getOffsets(OpBuilder &builder,
-                                            RegionAttr region,
-                                            RegionAttr received) {
+static SmallVector<OpFoldResult>
+getOffsets(OpBuilder &builder, RegionAttr region, RegionAttr received) {
   SmallVector<OpFoldResult> offsets;
   for (auto [own, first] : llvm::zip(region.getOffsets().getResults(),
                                      received.getOffsets().getResults())) {
     AffineExpr distance =
         simplifyAffineExpr(own - first, region.getOffsets().getNumDims(), 0);
-    offsets.push_back(builder.getIndexAttr(
-        cast<AffineConstantExpr>(distance).getValue()));
+    offsets.push_back(
+        builder.getIndexAttr(cast<AffineConstantExpr>(distance).getValue()));
   }
   return offsets;
 }
@@ -218,7 +217,8 @@ void Rewriter::receive(const PacketReceipt &receipt) {
   Location loc = first.getTile().getLoc();
   builder.setInsertionPointToStart(first.getTile().getOwner());
   Value values = createValues(type, loc);
-  auto received = ReceivePacketsOp::create(builder, loc, first.getTile(), values);
+  auto received =
+      ReceivePacketsOp::create(builder, loc, first.getTile(), values);
   builder.setInsertionPoint(received);
   for (TaskUse use : receipt.uses) {
     BlockArgument tile = use.getTile();
@@ -315,8 +315,8 @@ void HandOverPacketsPass::runOnOperation() {
             HandOver::match(buffer, maxElements)) {
       handOver->offset = bytes;
       int64_t size = handOver->isWide() ? 8 : 4;
-      bytes += llvm::alignTo(size * buffer.getType().getNumElements(),
-                             kAlignment);
+      bytes +=
+          llvm::alignTo(size * buffer.getType().getNumElements(), kAlignment);
       handOvers.push_back(std::move(*handOver));
     }
   if (handOvers.empty())

@@ -6,11 +6,14 @@
 #include "lib/support/BufferView.h"
 #include "lib/support/PacketRows.h"
 
+#include "mlir/IR/TypeUtilities.h"
+
 using namespace mlir;
 using namespace mlir::ark;
 
 BlockArgument TaskUse::getTile() const {
-  return TaskOp(task).getBody().front().getArgument(TaskOp(task).getGrid().size() + number);
+  return TaskOp(task).getBody().front().getArgument(
+      TaskOp(task).getGrid().size() + number);
 }
 
 //===----------------------------------------------------------------------===//
@@ -40,10 +43,13 @@ static std::optional<SmallVector<OpOperand *>> getTaskUses(Value buffer) {
   return uses;
 }
 
-/// Whether an operand is a buffer from its first to its last element.
+/// Whether an operand is a buffer from its first to its last element, and as
+/// what it is.
 static bool isWhole(OpOperand *operand, memref::AllocOp buffer) {
   FailureOr<BufferView> view = resolveBufferView(operand->get());
-  return succeeded(view) && view->byteOffset == 0 && view->isDense() &&
+  Type element = getElementTypeOrSelf(operand->get());
+  return succeeded(view) && element == buffer.getType().getElementType() &&
+         view->byteOffset == 0 && view->isDense() &&
          view->getNumElements() == buffer.getType().getNumElements();
 }
 
@@ -82,9 +88,9 @@ static bool comesLater(TaskOp reader, TaskOp writer) {
 //===----------------------------------------------------------------------===//
 
 MemRefType mlir::ark::getTileType(MemRefType operand, RegionAttr region) {
-  auto layout = StridedLayoutAttr::get(operand.getContext(),
-                                       ShapedType::kDynamic,
-                                       operand.getStridesAndOffset().first);
+  auto layout =
+      StridedLayoutAttr::get(operand.getContext(), ShapedType::kDynamic,
+                             operand.getStridesAndOffset().first);
   return MemRefType::get(region.getSizes(), operand.getElementType(), layout);
 }
 
@@ -234,9 +240,8 @@ static SmallVector<linalg::LinalgOp> findMakers(BlockArgument tile) {
       if (!isMaker(op, use, tile))
         return {};
       Part part = getPart(op, view, tile);
-      if (llvm::any_of(parts, [&](const Part &other) {
-            return !areApart(part, other);
-          }))
+      if (llvm::any_of(
+              parts, [&](const Part &other) { return !areApart(part, other); }))
         return {};
       parts.push_back(std::move(part));
     }
@@ -273,9 +278,7 @@ void HandOver::addReader(ArrayRef<TaskUse> uses, int64_t maxElements) {
   hasOtherReaders |= received < uses.size();
 }
 
-bool HandOver::isWide() {
-  return buffer.getType().getElementType().isF32();
-}
+bool HandOver::isWide() { return buffer.getType().getElementType().isF32(); }
 
 std::optional<HandOver> HandOver::match(memref::AllocOp buffer,
                                         int64_t maxElements) {

@@ -94,12 +94,12 @@ static void askForRows(ImplicitLocOpBuilder &builder, Value rows, Value thread,
       memref::ExtractAlignedPointerAsIndexOp::create(builder,
                                                      metadata.getBaseBuffer()),
       arith::MulIOp::create(builder, metadata.getOffset(), index(bytes)));
-  Value all = arith::MulIOp::create(builder, metadata.getSizes()[0],
-                                    index(lines));
+  Value all =
+      arith::MulIOp::create(builder, metadata.getSizes()[0], index(lines));
   for (int64_t number = 0; number < kMostLines; ++number) {
     Value own = arith::AddIOp::create(builder, thread, index(number * threads));
-    Value isThere = arith::CmpIOp::create(builder, arith::CmpIPredicate::slt,
-                                          own, all);
+    Value isThere =
+        arith::CmpIOp::create(builder, arith::CmpIPredicate::slt, own, all);
     auto branch = scf::IfOp::create(builder, isThere, /*withElseRegion=*/false);
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPoint(branch.thenBlock()->getTerminator());

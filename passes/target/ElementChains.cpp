@@ -14,7 +14,9 @@
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
-#include "llvm/ADT/MapVector.h"
+
+#include <map>
+#include <set>
 
 namespace mlir::ark {
 #define GEN_PASS_DEF_ELEMENTCHAINSPASS
@@ -26,6 +28,8 @@ using namespace mlir::ark;
 
 /// What is reduced is written out, and its values are in registers.
 static constexpr int64_t kMostTerms = 64;
+/// Computations of ops for an element: code, and time of a thread.
+static constexpr int64_t kMostBodies = 256;
 
 using linalg::GenericOp;
 
@@ -75,11 +79,10 @@ static Value getOut(GenericOp op) { return op.getDpsInits()[0]; }
 static bool isPlain(GenericOp op) {
   return op.hasPureBufferSemantics() && op.getNumDpsInits() == 1 &&
          !ShapedType::isDynamicShape(op.getStaticLoopRanges()) &&
-         llvm::all_of(op.getBlock()->without_terminator(),
-                      [](Operation &inner) {
-                        return isMemoryEffectFree(&inner) &&
-                               inner.getNumRegions() == 0;
-                      });
+         llvm::all_of(
+             op.getBlock()->without_terminator(), [](Operation &inner) {
+               return isMemoryEffectFree(&inner) && inner.getNumRegions() == 0;
+             });
 }
 
 /// How many elements a result is reduced from.
@@ -122,6 +125,10 @@ public:
   GenericOp getOp(unsigned number) const { return ops[number]; }
   /// The op that made what one reads of a buffer, if it is one of the chain.
   std::optional<unsigned> getMaker(unsigned reader, Value buffer) const;
+  /// The parallel loops of `maker`, and by which dimension of a view of what it
+  /// makes each goes; by none where there is one iteration.
+  SmallVector<std::pair<unsigned, std::optional<unsigned>>>
+  getLoopsOf(unsigned maker, Value view) const;
 
 private:
   bool areResultsAlike();
@@ -141,6 +148,23 @@ std::optional<unsigned> ElementChain::getMaker(unsigned reader,
     if (getRoot(getOut(ops[number])) == root)
       return number;
   return std::nullopt;
+}
+
+SmallVector<std::pair<unsigned, std::optional<unsigned>>>
+ElementChain::getLoopsOf(unsigned maker, Value view) const {
+  GenericOp op = ops[maker];
+  AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+  Layout own = *Layout::get(view), made = *Layout::get(getOut(op));
+  SmallVector<std::pair<unsigned, std::optional<unsigned>>> loops;
+  for (auto [dim, result] : llvm::enumerate(map.getResults())) {
+    auto *place = llvm::find(made.dims, dim);
+    loops.emplace_back(
+        cast<AffineDimExpr>(result).getPosition(),
+        place == made.dims.end()
+            ? std::nullopt
+            : std::optional(own.dims[place - made.dims.begin()]));
+  }
+  return loops;
 }
 
 /// Results are elementwise, of one space: that of the loop.
@@ -212,6 +236,69 @@ std::optional<ElementChain> ElementChain::match(ArrayRef<GenericOp> ops) {
 }
 
 //===----------------------------------------------------------------------===//
+// What an element takes
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Counts how often bodies of ops are computed for the first element.
+class BodyCounter {
+public:
+  explicit BodyCounter(const ElementChain &chain) : chain(chain) {}
+
+  bool areFew();
+
+private:
+  void visit(unsigned number, SmallVector<int64_t> loops);
+  void visitOperands(unsigned number, ArrayRef<int64_t> loops);
+  bool isOver() const { return bodies > kMostBodies; }
+
+  const ElementChain &chain;
+  std::set<std::pair<unsigned, SmallVector<int64_t>>> known;
+  int64_t bodies = 0;
+};
+} // namespace
+
+void BodyCounter::visitOperands(unsigned number, ArrayRef<int64_t> loops) {
+  GenericOp op = chain.getOp(number);
+  for (OpOperand &operand : op->getOpOperands()) {
+    bool isRead = !op.getMatchingBlockArgument(&operand).use_empty();
+    std::optional<unsigned> maker = chain.getMaker(number, operand.get());
+    if (!isRead || !maker || !isa<MemRefType>(operand.get().getType()))
+      continue;
+    SmallVector<int64_t> place =
+        op.getMatchingIndexingMap(&operand).compose(loops);
+    SmallVector<int64_t> of(chain.getOp(*maker).getNumLoops());
+    for (auto [loop, dim] : chain.getLoopsOf(*maker, operand.get()))
+      of[loop] = dim ? place[*dim] : 0;
+    visit(*maker, std::move(of));
+  }
+}
+
+void BodyCounter::visit(unsigned number, SmallVector<int64_t> loops) {
+  if (isOver() || !known.insert({number, loops}).second)
+    return;
+  GenericOp op = chain.getOp(number);
+  SmallVector<unsigned> reduced;
+  op.getReductionDims(reduced);
+  SmallVector<int64_t> extents = op.getStaticLoopRanges();
+  for (int64_t term = 0; term < countTerms(op); ++term) {
+    ++bodies;
+    int64_t rest = term;
+    for (unsigned dim : llvm::reverse(reduced)) {
+      loops[dim] = rest % extents[dim];
+      rest /= extents[dim];
+    }
+    visitOperands(number, loops);
+  }
+}
+
+bool BodyCounter::areFew() {
+  for (unsigned number : chain.getResults())
+    visit(number, SmallVector<int64_t>(chain.getOp(number).getNumLoops()));
+  return !isOver();
+}
+
+//===----------------------------------------------------------------------===//
 // Loops
 //===----------------------------------------------------------------------===//
 
@@ -240,20 +327,13 @@ private:
 };
 } // namespace
 
-/// The parallel loops of `maker` that make the element of a view of what it
-/// writes; the place of each loop in the order of all loops, others null.
+/// The loops of `maker` where it makes the element of a view of what it writes.
 ElementBuilder::Indices
 ElementBuilder::getLoopsOf(unsigned maker, Value view,
                            ArrayRef<OpFoldResult> place) {
-  GenericOp op = chain.getOp(maker);
-  AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
-  Layout own = *Layout::get(view), made = *Layout::get(getOut(op));
-  Indices loops(op.getNumLoops());
-  // Of one iteration, unless the maker's view says otherwise.
-  for (AffineExpr result : map.getResults())
-    loops[cast<AffineDimExpr>(result).getPosition()] = builder.getIndexAttr(0);
-  for (auto [from, to] : llvm::zip(own.dims, made.dims))
-    loops[cast<AffineDimExpr>(map.getResult(to)).getPosition()] = place[from];
+  Indices loops(chain.getOp(maker).getNumLoops());
+  for (auto [loop, dim] : chain.getLoopsOf(maker, view))
+    loops[loop] = dim ? place[*dim] : builder.getIndexAttr(0);
   return loops;
 }
 
@@ -286,14 +366,13 @@ Value ElementBuilder::inlineBody(unsigned number, ArrayRef<OpFoldResult> loops,
     mapping.map(op.getBlock()->getArguments().back(), accumulator);
   for (Operation &inner : op.getBlock()->without_terminator()) {
     if (auto index = dyn_cast<linalg::IndexOp>(inner))
-      mapping.map(index.getResult(), getValueOrCreateConstantIndexOp(
-                                         builder, builder.getLoc(),
-                                         loops[index.getDim()]));
+      mapping.map(index.getResult(),
+                  getValueOrCreateConstantIndexOp(builder, builder.getLoc(),
+                                                  loops[index.getDim()]));
     else
       builder.clone(inner, mapping);
   }
-  return mapping.lookupOrDefault(
-      op.getBlock()->getTerminator()->getOperand(0));
+  return mapping.lookupOrDefault(op.getBlock()->getTerminator()->getOperand(0));
 }
 
 /// The element that an op makes where its parallel loops are at `loops`.
@@ -380,7 +459,7 @@ void ElementChainsPass::replace(ArrayRef<GenericOp> ops) {
   for (int64_t extent : space.getStaticLoopRanges())
     elements *= extent;
   // Of more, a thread would compute again what others have, one by one.
-  if (elements > threads)
+  if (elements > threads || !BodyCounter(*chain).areFew())
     return;
   ImplicitLocOpBuilder builder(space.getLoc(), ops.back());
   ElementBuilder(builder, *chain).build();

@@ -43,8 +43,8 @@ def ElementChainsPass : Pass<"ark-element-chains", "::mlir::ModuleOp"> {
     terms each, a thread computes one of them with all that it is made of, from the operands alone:
     numbers that elements share are computed by each, and none of them is stored.
 
-    Ops stay as they are where one of them sums up more than 64 terms, where something reads
-    a temporary that they make, or where they read what they write.
+    Ops stay as they are where one of them sums up more than 64 terms, or an element takes more than
+    256 computations, where something reads a temporary that they make, or where they read what they write.
 
     ```mlir
     linalg.generic ... ins(%m : memref<16xf32>) outs(%max : memref<f32>)             // maximum

@@ -74,9 +74,9 @@ static void buildTry(ImplicitLocOpBuilder &builder, scf::WhileOp loop,
     missing = arith::OrIOp::create(builder, missing, call.getResults().back());
   }
   Value seen = getUpper(builder, words.front());
-  Value again = func::CallOp::create(builder, "ark_packets_wait", i1,
-                                     ValueRange{missing, before->getArgument(0),
-                                                begin, seen})
+  Value again = func::CallOp::create(
+                    builder, "ark_packets_wait", i1,
+                    ValueRange{missing, before->getArgument(0), begin, seen})
                     .getResult(0);
   SmallVector<Value> state = {before->getArgument(0)};
   llvm::append_range(state, words);

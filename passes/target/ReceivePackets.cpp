@@ -43,8 +43,8 @@ static Value getPlace(ImplicitLocOpBuilder &builder, Value pointer,
   };
   Value distance = arith::MulIOp::create(builder, load, index(bytes));
   if (rows.count > 1) {
-    Value row = arith::DivUIOp::create(builder, load,
-                                       index(rows.size / rows.perLoad));
+    Value row =
+        arith::DivUIOp::create(builder, load, index(rows.size / rows.perLoad));
     Value gaps = arith::MulIOp::create(
         builder, row,
         index((rows.stride - rows.size) * (bytes / rows.perLoad)));

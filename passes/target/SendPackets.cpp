@@ -46,8 +46,7 @@ static void send(memref::StoreOp store) {
       builder, LLVM::LLVMPointerType::get(builder.getContext()), address);
   func::CallOp::create(builder,
                        width == 64 ? "ark_send_wide_packet" : "ark_send_packet",
-                       TypeRange(),
-                       ValueRange{place, store.getValueToStore()});
+                       TypeRange(), ValueRange{place, store.getValueToStore()});
   store.erase();
 }
 

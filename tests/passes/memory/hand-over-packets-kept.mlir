@@ -417,3 +417,33 @@ ark.program @partsThatOverlap(
   ark.return
 }
 }
+
+// -----
+
+// Who sees other types than the one that is made would have to know where the epoch is.
+// CHECK-LABEL: ark.program @otherTypes(
+#id = affine_map<(d0, d1) -> (d0, d1)>
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 4,
+    shared_memory = 232448, bandwidth = 4800, flops = 60000, handoff = 1000, barrier = 1600, overhead = 300>} {
+ark.program @otherTypes(
+    %x: memref<4x16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %y: memref<4x16xi32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  %h = memref.alloc() : memref<4x16xf32>
+  ark.task "a" grid [4]
+      ins(%x[#ark.region<(d0) -> (d0, 0), [1, 16]>] : memref<4x16xf32>)
+      outs(%h[#ark.region<(d0) -> (d0, 0), [1, 16]>] : memref<4x16xf32>) {
+  ^bb0(%i: index, %a: memref<1x16xf32, strided<[16, 1], offset: ?>>, %b: memref<1x16xf32, strided<[16, 1], offset: ?>>):
+    linalg.copy ins(%a : memref<1x16xf32, strided<[16, 1], offset: ?>>) outs(%b : memref<1x16xf32, strided<[16, 1], offset: ?>>)
+    ark.yield
+  }
+  %bits = ark.buffer_cast %h : memref<4x16xf32> to memref<4x16xi32>
+  ark.task "b" grid [2]
+      ins(%bits[#ark.region<(d0) -> (d0 * 2, 0), [2, 16]>] : memref<4x16xi32>)
+      outs(%y[#ark.region<(d0) -> (d0 * 2, 0), [2, 16]>] : memref<4x16xi32>) {
+  ^bb0(%i: index, %a: memref<2x16xi32, strided<[16, 1], offset: ?>>, %b: memref<2x16xi32, strided<[16, 1], offset: ?>>):
+    linalg.copy ins(%a : memref<2x16xi32, strided<[16, 1], offset: ?>>) outs(%b : memref<2x16xi32, strided<[16, 1], offset: ?>>)
+    ark.yield
+  }
+  ark.return
+}
+}

@@ -10,7 +10,7 @@
 #second = affine_map<(d0, d1) -> (d1)>
 #both = affine_map<(d0, d1) -> (d1, d0)>
 ark.kernel @k {
-    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @long, operands = 3 : i64}, {function = @seen, operands = 3 : i64}, {function = @written, operands = 2 : i64}], buffers = [], tasks = [],
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @long, operands = 3 : i64}, {function = @seen, operands = 3 : i64}, {function = @written, operands = 2 : i64}, {function = @deep, operands = 3 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
@@ -150,6 +150,43 @@ func.func private @written(%begin: index, %end: index, %task: index, %status: me
     ^bb0(%in: f32, %o: f32):
       %a = math.sqrt %in : f32
       linalg.yield %a : f32
+    }
+  }
+  return
+}
+
+// Sums of sums would be 33 times 33 terms.
+// CHECK-LABEL: func.func private @deep(
+// CHECK-COUNT-5: linalg.generic
+func.func private @deep(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %a: memref<33x33xf32> {llvm.noalias}, %x: memref<33x8xf32> {llvm.noalias}, %y: memref<8xf32> {llvm.noalias}) {
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0.0 : f32
+  %inner = memref.alloca() : memref<33xf32>
+  %sum = memref.alloca() : memref<8xf32>
+  scf.for %v = %begin to %end step %c1 {
+    linalg.generic {indexing_maps = [#nothing, #all], iterator_types = ["parallel"]} ins(%zero : f32) outs(%inner : memref<33xf32>) {
+    ^bb0(%in: f32, %o: f32):
+      linalg.yield %in : f32
+    }
+    linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, #first], iterator_types = ["parallel", "reduction"]} ins(%a : memref<33x33xf32>) outs(%inner : memref<33xf32>) {
+    ^bb0(%in: f32, %o: f32):
+      %b = arith.addf %in, %o : f32
+      linalg.yield %b : f32
+    }
+    linalg.generic {indexing_maps = [#nothing, #all], iterator_types = ["parallel"]} ins(%zero : f32) outs(%sum : memref<8xf32>) {
+    ^bb0(%in: f32, %o: f32):
+      linalg.yield %in : f32
+    }
+    linalg.generic {indexing_maps = [#second, #both, #first], iterator_types = ["parallel", "reduction"]} ins(%inner, %x : memref<33xf32>, memref<33x8xf32>) outs(%sum : memref<8xf32>) {
+    ^bb0(%in: f32, %term: f32, %o: f32):
+      %m = arith.mulf %in, %term : f32
+      %b = arith.addf %m, %o : f32
+      linalg.yield %b : f32
+    }
+    linalg.generic {indexing_maps = [#all, #all], iterator_types = ["parallel"]} ins(%sum : memref<8xf32>) outs(%y : memref<8xf32>) {
+    ^bb0(%in: f32, %o: f32):
+      %b = math.sqrt %in : f32
+      linalg.yield %b : f32
     }
   }
   return

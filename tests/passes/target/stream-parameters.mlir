@@ -47,6 +47,9 @@
 // CHECK-NEXT: call @ark_stream_idle
 // CHECK: func.func private @ark_stream_depth() -> i32
 // CHECK-NEXT: arith.constant 4 : i32
+// Rings hold all that a run reads, so that they are filled between runs.
+// CHECK: func.func private @ark_stream_pace() -> i32
+// CHECK-NEXT: arith.constant 65 : i32
 ark.program @plain(%x: tensor<1x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<64x512xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x64xbf16> {ark.name = "y"}) {
   %0 = ark.matmul %x, %w {transpose_other} : (tensor<1x512xbf16>, tensor<64x512xbf16>) -> tensor<1x64xbf16>
@@ -133,4 +136,16 @@ ark.program @picked(%x: tensor<1x16x512xbf16> {ark.kind = #ark.kind<input>, ark.
   %1 = ark.rmsnorm %0 weight %g eps = 1.0e-5 : (tensor<1x512xbf16>, tensor<512xbf16>) -> tensor<1x512xbf16>
   %2 = ark.matmul %1, %w {transpose_other} : (tensor<1x512xbf16>, tensor<64x512xbf16>) -> tensor<1x64xbf16>
   ark.return %2 : tensor<1x64xbf16>
+}
+
+// -----
+
+// A run reads more than rings hold: memory is busy with that, and what comes ahead of it takes its time.
+// CHECK-LABEL: ark.kernel @long
+// CHECK: func.func private @ark_stream_pace() -> i32
+// CHECK-NEXT: arith.constant 130 : i32
+ark.program @long(%x: tensor<1x8192xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<8192x8192xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x8192xbf16> {ark.name = "y"}) {
+  %0 = ark.matmul %x, %w {transpose_other} : (tensor<1x8192xbf16>, tensor<8192x8192xbf16>) -> tensor<1x8192xbf16>
+  ark.return %0 : tensor<1x8192xbf16>
 }
