@@ -14,6 +14,7 @@ from ..operands import as_pair, as_tensor, constant_tensor
 from ..shapes import as_int, invalid
 from ..tensor import Tensor
 from .common import emit
+from .views import squeeze, unsqueeze
 
 __all__ = ["attention", "matmul", "rope"]
 
@@ -28,26 +29,30 @@ def matmul(
     """Matrix product over the last two dimensions; leading ones broadcast.
 
     Args:
-        a: ``[..., M, K]``, or ``[..., K, M]`` with `transpose_input`.
-        b: ``[..., K, N]``, or ``[..., N, K]`` with `transpose_other`.
+        a: ``[..., M, K]``, or ``[..., K, M]`` with `transpose_input`; or a vector ``[K]``.
+        b: ``[..., K, N]``, or ``[..., N, K]`` with `transpose_other`; or a vector ``[K]``.
 
-    Both have one dtype. Floats accumulate in fp32, integers wrap; 8-bit floats give fp32.
-    Raises InvalidUsageError on ranks below two, contracted extents that differ, leading
-    extents that do not broadcast.
+    Both have one dtype. Floats accumulate in fp32, integers wrap; 8-bit floats give fp32. The
+    result lacks the dimension that a vector lacks, as numpy's does; to transpose a vector
+    changes nothing. Raises InvalidUsageError on numbers, contracted extents that differ,
+    leading extents that do not broadcast.
 
     Example:
         >>> y = ark.matmul(x, weight, transpose_other=True)
     """
     lhs, rhs = as_pair(a, b, "matmul")
-    return emit(
+    row, column = lhs.ndim == 1, rhs.ndim == 1
+    product = emit(
         "matmul",
         dialect.MatmulOp,
         name,
-        lhs=lhs,
-        rhs=rhs,
-        transpose_input=bool(transpose_input),
-        transpose_other=bool(transpose_other),
+        lhs=unsqueeze(lhs, 0) if row else lhs,
+        rhs=unsqueeze(rhs, 1) if column else rhs,
+        transpose_input=bool(transpose_input) and not row,
+        transpose_other=bool(transpose_other) and not column,
     )
+    absent = [-2] * row + [-1] * column
+    return squeeze(product, absent, name) if absent else product
 
 
 def attention(

@@ -349,7 +349,9 @@ CASES: dict[str, Case] = {
     "rmsnorm": Case(lambda x, w: [ark.rmsnorm(x), ark.rmsnorm(x, w, eps=0.5)], (X, ROW), FLOATS),
     "matmul": Case(products, ((2, 3, 5), (5, 4)), MATRIX),
     "matmul of vectors": Case(
-        lambda a, b, c: [ark.matmul(a, b, transpose_other=True), ark.matmul(a, c)],
+        lambda a, b, c: [
+            ark.matmul(a, b, transpose_other=True), ark.matmul(a, c), b @ a[0], a[0] @ c, a[0] @ a[0]
+        ],
         ((1, 33), (17, 33), (33, 17)), MATRIX,
     ),
     "matmul of a batch": Case(weights, ((8, 256), (80, 256), (8, 256)), HALVES),

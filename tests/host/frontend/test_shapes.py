@@ -209,7 +209,12 @@ def test_matmul(program: Any, refuses: Refuses) -> None:
     eight = x(2, 2, dtype=ark.fp8_e4m3, name="eight")
     assert ark.matmul(eight, eight).dtype is ark.fp32
     refuses(lambda: ark.matmul(a, a), "ark.matmul", "contracted extents differ, 3 and 2")
-    refuses(lambda: ark.matmul(a, b[0]), "ark.matmul", "matmul_c1")
+    row, column = b[:, 0], b[0]
+    assert ark.matmul(a, row).shape == (5, 2)
+    assert ark.matmul(row, b).shape == (4,)
+    assert ark.matmul(column, b, transpose_other=True, name="named").name == "named"
+    assert (row @ row).shape == ()
+    refuses(lambda: a @ column, "ark.matmul", "contracted extents differ, 3 and 4")
     refuses(lambda: ark.matmul(a, 2.0), "ark.matmul")  # type: ignore[arg-type]
 
 
