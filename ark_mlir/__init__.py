@@ -69,9 +69,10 @@ _FRONTEND = (
     # binary
     "add", "div", "equal", "greater", "greater_equal", "less", "less_equal", "logical_and",
     "logical_or", "maximum", "minimum", "mul", "not_equal", "pow", "sub", "where",
-    # reduce, normalise, linear, attention, position, index
-    "argmax", "attention", "embedding", "gather", "layernorm", "matmul", "mean", "reduce_max",
-    "reduce_mean", "reduce_min", "reduce_sum", "rmsnorm", "rope", "softmax", "update",
+    # reduce, normalise, linear, attention, position, index, windows
+    "argmax", "attention", "embedding", "gather", "im2col", "layernorm", "matmul", "max_pool",
+    "mean", "reduce_max", "reduce_mean", "reduce_min", "reduce_sum", "rmsnorm", "rope", "softmax",
+    "update",
     # sample
     "philox", "top_threshold",
     # communicate

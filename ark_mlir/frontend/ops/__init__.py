@@ -2,7 +2,17 @@
 
 # ruff: noqa: F403 - what is public is what every family's __all__ says
 
-from . import collectives, creation, elementwise, indexing, linear, reductions, sampling, views
+from . import (
+    collectives,
+    creation,
+    elementwise,
+    indexing,
+    linear,
+    reductions,
+    sampling,
+    views,
+    windows,
+)
 from .collectives import *
 from .creation import *
 from .elementwise import *
@@ -12,6 +22,7 @@ from .reductions import *
 from .sampling import *
 from .views import *
 from .views import getitem as getitem
+from .windows import *
 
 __all__: list[str] = []
 __all__ += collectives.__all__
@@ -22,3 +33,4 @@ __all__ += linear.__all__
 __all__ += reductions.__all__
 __all__ += sampling.__all__
 __all__ += views.__all__
+__all__ += windows.__all__

@@ -350,7 +350,8 @@ CASES: dict[str, Case] = {
     "matmul": Case(products, ((2, 3, 5), (5, 4)), MATRIX),
     "matmul of vectors": Case(
         lambda a, b, c: [
-            ark.matmul(a, b, transpose_other=True), ark.matmul(a, c), b @ a[0], a[0] @ c, a[0] @ a[0]
+            ark.matmul(a, b, transpose_other=True), ark.matmul(a, c), b @ a[0], a[0] @ c,
+            a[0] @ b[0],
         ],
         ((1, 33), (17, 33), (33, 17)), MATRIX,
     ),
@@ -433,6 +434,8 @@ CASES: dict[str, Case] = {
     "gather": Case(
         lambda x, i, j: [ark.gather(x, i, 0), ark.gather(x, j, 1)], (X,), EVERY, indices=(5, 7)
     ),
+    "im2col": Case(lambda x: ark.im2col(x, 3, 2, 2, 1, 1, 1, 2, 1), ((2, 3, 7, 5),), EVERY),
+    "max_pool": Case(lambda x: ark.max_pool(x, 3, 2), ((2, 7, 5, 3),), NUMBERS, extremes),
     "update": Case(updates, ((2, 3), (1, 5)), EVERY, extremes),
     "concat": Case(
         lambda a, b: [ark.concat([a, b, a], 0), ark.concat([a[:2], b], 1)], ((3, 7), (2, 7)), EVERY
