@@ -165,17 +165,20 @@ def load_programs(path: str, options: argparse.Namespace) -> tuple[dict[str, Any
     )
     if not source.is_dir():
         return {source.stem: source}, settings
-    # Whatever the compiler does not know is meant for the model, which says if it is not.
-    known = _compiler_options()
-    mine = {name: value for name, value in settings.items() if name in known}
+    model, chosen = load_model(path, settings)
+    return dict(model.programs), chosen
+
+
+def load_model(path: str, settings: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The model in a folder, and those of the settings that are for the compiler.
+
+    Whatever the compiler does not know is meant for the model, which says if it is not.
+    """
+    known = {field.name for field in dataclasses.fields(the_compiler().CompileOptions)}
+    chosen = {name: value for name, value in settings.items() if name in known}
     rest = {name: value for name, value in settings.items() if name not in known}
     with progress(f"reading {path}"):
-        model = the_models().load(source, **rest)
-    return dict(model.programs), mine
-
-
-def _compiler_options() -> set[str]:
-    return {field.name for field in dataclasses.fields(the_compiler().CompileOptions)}
+        return the_models().load(path, **rest), chosen
 
 
 def the_compiler() -> Any:

@@ -6,8 +6,8 @@ import argparse
 import contextlib
 import sys
 
-from ..errors import DeviceError, UnsupportedError
-from .common import Commands, add_command, add_compile_options, count, progress, the_models, unique
+from ..errors import DeviceError, InvalidUsageError, UnsupportedError
+from .common import Commands, add_command, add_compile_options, count, load_model, progress, unique
 
 
 def add(commands: Commands) -> None:
@@ -37,13 +37,9 @@ def add(commands: Commands) -> None:
         default=0.0,
         help="draw by chance; default 0: do not",
     )
-    parser.add_argument(
-        "--top-k", metavar="K", type=int, default=0, help="among the K most probable"
-    )
-    parser.add_argument(
-        "--top-p", metavar="P", type=float, default=1.0, help="of those, among the share P"
-    )
-    parser.add_argument("--seed", metavar="S", type=int, default=0, help="of the chance; default 0")
+    parser.add_argument("--top-k", metavar="K", type=int, help="among the K most probable")
+    parser.add_argument("--top-p", metavar="P", type=float, help="of those, among the share P")
+    parser.add_argument("--seed", metavar="S", type=int, help="of the chance; default 0")
     parser.add_argument(
         "--report", action="store_true", help="tokens per second on stderr, terminal or not"
     )
@@ -63,11 +59,15 @@ def run(options: argparse.Namespace) -> int:
     settings = unique(options.settings, "--set")
     if options.temperature:
         settings.setdefault("sampling", True)
-    with progress(f"reading {options.folder}"):
-        model = the_models().load(options.folder, **settings)
+    elif chance := [
+        name for name in ("top_k", "top_p", "seed") if getattr(options, name) is not None
+    ]:
+        flags = ", ".join(f"--{name.replace('_', '-')}" for name in chance)
+        raise InvalidUsageError(f"{flags}: nothing is drawn by chance without --temperature")
+    model, chosen = load_model(options.folder, settings)
     if not hasattr(model, "generate"):
         raise UnsupportedError("this model has no text to generate", location=options.folder)
-    model.compile(options.target)
+    model.compile(options.target, **chosen)
 
     def reached() -> str:
         # Not every device lets another thread look while a kernel runs.
@@ -81,9 +81,9 @@ def run(options: argparse.Namespace) -> int:
             options.max_new_tokens,
             stop=options.stop,
             temperature=options.temperature,
-            top_k=options.top_k,
-            top_p=options.top_p,
-            seed=options.seed,
+            top_k=options.top_k or 0,
+            top_p=1.0 if options.top_p is None else options.top_p,
+            seed=options.seed or 0,
         )
     if options.report or sys.stderr.isatty():
         print(f"ark: {model.timing}", file=sys.stderr)

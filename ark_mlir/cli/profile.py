@@ -23,7 +23,7 @@ def add(commands: Commands) -> None:
         "profile",
         "measure what each task of a traced bundle takes, to schedule by it",
         "ark profile mlp.arkbin -o costs.json; "
-        "ark compile mlp.mlir -o mlp.arkbin --set profile=costs.json",
+        "ark compile mlp.mlir --profile costs.json -o mlp.arkbin",
         run,
     )
     parser.add_argument("bundle", metavar="BUNDLE", help="a file of `ark compile --trace`")

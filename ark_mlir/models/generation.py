@@ -58,6 +58,7 @@ class GenerativeModel(Model):
 
     Attributes:
         vocabulary: how many tokens there are.
+        positions: how many tokens a sequence of this model may have at most.
         ends: the tokens that end a text, as the folder's configuration has them.
         timing: of the last :meth:`generate`, or None.
     """
@@ -68,10 +69,12 @@ class GenerativeModel(Model):
         programs: Mapping[str, Program],
         parameters: Arrays,
         vocabulary: int,
+        positions: int,
         ends: Sequence[int] = (),
     ) -> None:
         super().__init__(name, programs, parameters)
         self.vocabulary = vocabulary
+        self.positions = positions
         self.ends = tuple(ends)
         self.timing: Timing | None = None
 
@@ -135,9 +138,12 @@ class GenerativeModel(Model):
         if not prompt:
             raise InvalidUsageError("the prompt has no token")
         if prompt + count > limit:
+            more = limit < self.positions
+            remedy = (
+                "load the model with a larger one" if more else "the model has no more positions"
+            )
             raise InvalidUsageError(
-                f"{prompt} tokens and {count} new ones exceed max_length {limit}; "
-                "load the model with a larger one"
+                f"{prompt} tokens and {count} new ones exceed max_length {limit}; {remedy}"
             )
 
     def _ends(self, stop: int | Sequence[int] | None) -> NDArray[np.int32]:
@@ -251,7 +257,7 @@ def load_decoder(
     """A decoder from a Hugging Face folder; called through ``ark.models.load``.
 
     Args:
-        max_length: tokens that a sequence may have.
+        max_length: tokens that a sequence may have, as far as the model has positions.
         chunk: tokens of a prompt that run at once.
         dtype: of parameters and hidden states; by default the configuration's.
         sampling: whether ``generate`` can draw tokens by chance.
@@ -288,6 +294,7 @@ def load_decoder(
         programs,
         {**weights, **tables},
         sizes.vocabulary,
+        sizes.positions,
         _read_ends(folder, config, sizes.vocabulary),
     )
     ranks = as_count(tensor_parallel, "tensor_parallel")

@@ -121,7 +121,7 @@ def _places(
 
 def _taken(images: Tensor, places: NDArray[np.int64], axis: int) -> Tensor:
     """`places` instead of a dimension; those outside of it take the nearest element."""
-    nearest = np.clip(places, 0, images.shape[axis] - 1).astype(np.int32)
+    nearest = places.clip(0, images.shape[axis] - 1).astype(np.int32)
     return gather(images, constant_tensor(nearest, int32), axis)
 
 

@@ -170,8 +170,8 @@ def fake_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
             self.options = options
             self.programs = {name: Program(name) for name in ("prefill", "decode")}
 
-        def compile(self, target: str) -> None:
-            self.target = target
+        def compile(self, target: str, **chosen: Any) -> None:
+            self.target, self.chosen = target, chosen
 
         timing = "9 tokens/s"
 
@@ -216,6 +216,20 @@ def test_generate_by_chance(ark: Ark, fake_model: list[Any]) -> None:
     assert fake_model[0].options == {"sampling": True}
     choice = {"stop": [4, 5], "temperature": 0.7, "top_k": 5, "top_p": 0.9, "seed": 3}
     assert fake_model[0].choice == choice
+
+
+def test_generate_with_settings(ark: Ark, fake_compiler: Calls, fake_model: list[Any]) -> None:
+    settings = ("--set", "scheduler=list", "--set", "max_length=64")
+    assert ark("generate", "model", "--prompt-ids", "1", *settings).status == 0
+    assert fake_model[0].options == {"max_length": 64}
+    assert fake_model[0].chosen == {"scheduler": "list"}
+
+
+def test_chance_without_temperature(ark: Ark, fake_model: list[Any]) -> None:
+    result = ark("generate", "model", "--prompt-ids", "1", "--top-k", 5, "--seed", 0)
+    assert result.status == 1
+    assert "--top-k, --seed: nothing is drawn by chance without --temperature" in result.err
+    assert not fake_model
 
 
 def test_check(ark: Ark, fake_compiler: Calls, tmp_path: Path) -> None:

@@ -77,6 +77,15 @@ def test_prompts_that_are_refused(
         model.generate(ids, count, reference=True)
 
 
+def test_the_remedy_is_one(folders: dict[str, Path]) -> None:
+    """A model loaded for all of its positions cannot be loaded for more."""
+    for wanted, remedy in ((24, "load the model with a larger one"), (99, "no more positions")):
+        model = ark.models.load(folders["llama"], max_length=wanted, chunk=16)
+        assert (model.max_length, model.positions) == (min(wanted, 64), 64)
+        with pytest.raises(ark.InvalidUsageError, match=remedy):
+            model.generate(PROMPT, 60, reference=True)
+
+
 def test_programs_share_parameters_and_states(folders: dict[str, Path]) -> None:
     model = ark.models.load(folders["qwen3"], max_length=24, chunk=16)
     prefill, decode = model.programs["prefill"], model.programs["decode"]
