@@ -41,7 +41,7 @@ def load(
             not know is refused: names, or one text with commas.
         options: of the model type; see ``ark.models.bert.load`` (batch, length, dtype,
             pooling, normalize) and ``ark.models.llama.load`` (max_length, chunk, dtype,
-            tensor_parallel).
+            sampling, tensor_parallel).
 
     Returns an :class:`EmbeddingModel` for bert, a :class:`GenerativeModel` for llama and
     qwen3. Weights stay in their files, which must not change while the model lives. Raises

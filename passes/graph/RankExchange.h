@@ -60,9 +60,10 @@ public:
   Value makeEmpty(RankedTensorType type);
 
 private:
-  /// Small enough to go as packets, and of elements that one holds.
+  /// Small enough to go as packets, but there, and of elements that one holds.
   bool isPacket(RankedTensorType type) const {
-    return getBytes(type) <= packetBytes && type.getElementTypeBitWidth() <= 32;
+    return getBytes(type) <= packetBytes && type.getNumElements() > 0 &&
+           type.getElementTypeBitWidth() <= 32;
   }
   Value open(int64_t peer, int64_t tag);
   Value combine(Value left, Value right, ReductionKind kind);

@@ -93,6 +93,37 @@ def test_every_kind_of_element(dtype: DType) -> None:
     check(3, dtype, collectives="ring")
 
 
+@pytest.mark.parametrize("collectives", ["auto", "one-shot", "two-shot", "ring"])
+def test_tensors_without_elements(collectives: str) -> None:
+    """There is nothing to wait for, and all still have the shapes that they should."""
+
+    def build(rank: int) -> ark.Program:
+        with ark.Program("empty", rank=rank, world_size=3) as program:
+            x = ark.input("x", (3, 0, 2), ark.fp16)
+            ark.send(x, (rank + 1) % 3, tag=1)
+            ark.output("received", ark.recv((3, 0, 2), ark.fp16, (rank - 1) % 3, tag=1))
+            ark.output("total", ark.all_reduce(x))
+            ark.output("scattered", ark.reduce_scatter(x, 0))
+            ark.output("gathered", ark.all_gather(x, 0))
+            ark.output("swapped", ark.all_to_all(x, 0))
+            ark.output("broadcast", ark.broadcast(x, 2))
+            ark.output("elements", ark.all_reduce(ark.ones((5,))))
+        return program
+
+    with ark.compile(
+        [build(rank) for rank in range(3)], target="cpu:1", collectives=collectives
+    ) as world:
+        for output in world.run([{"x": np.zeros((3, 0, 2), np.float16)}] * 3):
+            shapes = {name: array.shape for name, array in output.items()}
+            whole = dict.fromkeys(("received", "total", "swapped", "broadcast"), (3, 0, 2))
+            assert shapes == whole | {
+                "scattered": (1, 0, 2),
+                "gathered": (9, 0, 2),
+                "elements": (5,),
+            }
+            np.testing.assert_array_equal(output["elements"], 3)
+
+
 def test_large_tensors_are_put_and_signalled(tmp_path: Path) -> None:
     """By size: packets, then one shot, then two, then the ring."""
     sizes = ((1 << 8, "read_packet"), (1 << 12, "get"), (1 << 16, "get"), (1 << 20, "get"))

@@ -25,3 +25,15 @@ module @onGpu attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90
     ark.return %0, %1 : tensor<257xf32>, tensor<4xi64>
   }
 }
+
+// What has no elements has no packet, which could not say that it has come.
+// CHECK-LABEL: module @empty
+// CHECK-NOT: packet
+// CHECK: ark.channel.put %
+module @empty {
+  ark.program @sizes(%x: tensor<2x0xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+      -> (tensor<2x0xf32> {ark.name = "s"}) attributes {rank = 0 : i64, world_size = 2 : i64} {
+    %0 = ark.send %x to 1 tag = 0 : (tensor<2x0xf32>) -> tensor<2x0xf32>
+    ark.return %0 : tensor<2x0xf32>
+  }
+}
