@@ -36,7 +36,9 @@ def run(options: argparse.Namespace) -> int:
 
     mlir = read_bundle(path).mlir
     if mlir is None:
-        raise InvalidUsageError("holds no MLIR to check", location=options.file)
+        raise InvalidUsageError(
+            "holds no MLIR to check; compile it with --set keep_mlir=true", location=options.file
+        )
     with tempfile.TemporaryDirectory(prefix="ark-") as folder:
         text = Path(folder) / f"{path.stem}.mlir"
         text.write_text(mlir, encoding="utf-8")

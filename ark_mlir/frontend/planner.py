@@ -89,7 +89,7 @@ def _as_range(
     if not 0 <= begin < end:
         raise invalid(f"planner: {what} must be a range [begin, end) or a count, not {value!r}")
     if outer is not None and not (outer[0] <= begin and end <= outer[1]):
-        raise invalid(f"planner: {what} [{begin}, {end}) leaves the outer {list(outer)}")
+        raise invalid(f"planner: {what} [{begin}, {end}) leaves the outer [{outer[0]}, {outer[1]})")
     return begin, end
 
 

@@ -39,6 +39,7 @@ public:
 
 private:
   void growEpilogue(Cluster &cluster);
+  bool waitsForAnotherPlan(Operation *op, const Cluster &cluster);
   void growPrologue(Cluster &cluster, ArrayRef<Value> operands);
   bool canJoin(Cluster &cluster, Operation *op, Operation *root);
   void join(Cluster &cluster, Operation *op);
@@ -160,6 +161,28 @@ bool Clustering::canJoin(Cluster &cluster, Operation *op, Operation *root) {
   return staysValid(op) && llvm::all_of(cluster.ops, staysValid);
 }
 
+/// Whether `op`, which has no plan, would make a pinned cluster wait for one
+/// that is pinned elsewhere: they are to run at once, and to meet in `op`.
+bool Clustering::waitsForAnotherPlan(Operation *op, const Cluster &cluster) {
+  if (!cluster.plan)
+    return false;
+  SmallVector<Value> worklist(op->getOperands());
+  llvm::SmallPtrSet<Operation *, 8> seen;
+  while (!worklist.empty()) {
+    Operation *producer = getViewBase(worklist.pop_back_val()).getDefiningOp();
+    if (!producer || clusterOf.lookup(producer) == &cluster ||
+        !seen.insert(producer).second)
+      continue;
+    Attribute plan = producer->getDiscardableAttr(ArkDialect::kPlanAttr);
+    if (plan && plan != cluster.plan)
+      return true;
+    // An op without a plan may become part of one that has it.
+    if (!plan && isa<ElementwiseOpInterface>(producer))
+      llvm::append_range(worklist, producer->getOperands());
+  }
+  return false;
+}
+
 void Clustering::growEpilogue(Cluster &cluster) {
   while (true) {
     Value result = cluster.root->getResult(0);
@@ -168,7 +191,7 @@ void Clustering::growEpilogue(Cluster &cluster) {
     if (users.size() != 1)
       return;
     Operation *user = users.front();
-    if (!canJoin(cluster, user, user) ||
+    if (!canJoin(cluster, user, user) || waitsForAnotherPlan(user, cluster) ||
         getShape(user->getResult(0)) != getShape(result))
       return;
     join(cluster, user);

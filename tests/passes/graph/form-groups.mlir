@@ -509,6 +509,32 @@ ark.program @planIsTheGroupsAndKeepsOthersApart(
 
 // -----
 
+// What reads two tasks that are pinned apart is part of neither: it would make one
+// wait for the other. Of one plan, or behind an op that the task needs anyway, it is.
+// CHECK-LABEL: ark.program @readersOfTwoPlansStandAlone
+ark.program @readersOfTwoPlansStandAlone(
+    %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<4x8xf32> {ark.name = "y"}, tensor<4x8xf32> {ark.name = "z"}) {
+  // CHECK: ark.group "softmax" {{.*}} attributes {plan = {warps = [0, 4]}}
+  // CHECK-NOT: ark.add
+  // CHECK: ark.group "softmax_2" {{.*}} attributes {plan = {warps = [4, 8]}}
+  // CHECK: ark.group "add"
+  // CHECK-NOT: plan
+  %0 = ark.softmax %x axis = 1 {ark.plan = {warps = [0, 4]}} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %1 = ark.softmax %x axis = 1 {ark.plan = {warps = [4, 8]}} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %2 = ark.exp %1 : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %3 = ark.reshape %2 shape = [4, 8] : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %4 = ark.add %0, %3 : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  // CHECK: ark.group "softmax_3" {{.*}} attributes {plan = {warps = [0, 4]}}
+  // CHECK-NEXT: ark.softmax
+  // CHECK-NEXT: ark.add
+  %5 = ark.softmax %4 axis = 1 {ark.plan = {warps = [0, 4]}} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %6 = ark.add %5, %x : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  ark.return %4, %6 : tensor<4x8xf32>, tensor<4x8xf32>
+}
+
+// -----
+
 // An epilogue with a plan does not pin the matmul before it.
 // CHECK-LABEL: ark.program @aPlanPinsItsOwnOpsAlone
 ark.program @aPlanPinsItsOwnOpsAlone(
