@@ -76,7 +76,7 @@ def reduce_max(
     x: Tensor, axis: object = None, keepdims: bool = True, name: str | None = None
 ) -> Tensor:
     """Maximum over dimensions, NaN if any is; arguments as :func:`reduce_sum`. Of bools it is
-    whether any is true.
+    whether any is true; of nothing, where numpy refuses, minus infinity or the least integer.
 
     Example:
         >>> peaks = ark.reduce_max(x, axis=-1)
@@ -90,7 +90,7 @@ def reduce_min(
     x: Tensor, axis: object = None, keepdims: bool = True, name: str | None = None
 ) -> Tensor:
     """Minimum over dimensions, NaN if any is; arguments as :func:`reduce_sum`. Of bools it is
-    whether all are true.
+    whether all are true; of nothing, where numpy refuses, infinity or the greatest integer.
 
     Example:
         >>> least = ark.reduce_min(x, axis=(0, 1))
