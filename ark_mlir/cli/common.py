@@ -279,4 +279,9 @@ def bind_parameters(executable: Executable, options: argparse.Namespace) -> None
     }
     if arrays or options.files or executable.parameters:
         values = read_sources([*options.files, arrays])
-        executable.bind(values, strict=not options.allow_extra)
+        try:
+            executable.bind(values, strict=not options.allow_extra)
+        except InvalidUsageError as error:
+            if not options.allow_extra and not set(values) <= set(buffers):
+                error.notes += ("--allow-extra ignores tensors that the program has not",)
+            raise

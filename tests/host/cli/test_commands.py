@@ -43,7 +43,9 @@ def test_run_with_safetensors(ark: Ark, bundle: Path, tmp_path: Path) -> None:
     arrays = {"w": np.ones(128, np.float32), "more": np.zeros(3, np.float32)}
     library.save_file(arrays, tmp_path / "w.safetensors")
     command = ("run", bundle, "--input", "x=x.npy", "--params", "w.safetensors")
-    assert "there is no parameter 'more'" in ark(*command).err
+    refused = ark(*command).err
+    assert "there is no parameter 'more'" in refused
+    assert "--allow-extra ignores tensors" in refused
     assert ark(*command, "--allow-extra", "--output", "y=y.npy").status == 0
 
 
