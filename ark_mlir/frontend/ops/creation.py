@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any, cast
+
 import numpy as np
 
 from ...dtypes import DType, fp32, int32
@@ -79,27 +82,47 @@ def ones(shape: object, dtype: DType | str = fp32, name: str | None = None) -> T
 
 
 def arange(
-    start: int,
-    stop: int | None = None,
-    step: int = 1,
-    dtype: DType | str = int32,
+    start: float,
+    stop: float | None = None,
+    step: float = 1,
+    dtype: DType | str | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The integers from `start` (zero where only one bound is given) to below `stop`.
+    """The numbers from `start` (zero where only one bound is given) to below `stop`.
 
-    Raises InvalidUsageError on bounds that are no integers, a step of zero, or values that
+    Args:
+        dtype: by default int32, or fp32 where a bound or the step is a float.
+
+    Raises InvalidUsageError on bounds that are no finite numbers, a step of zero, or values that
     the dtype cannot hold.
 
     Example:
         >>> positions = ark.arange(64)
     """
     current("ark.arange")
-    bounds = (0, start) if stop is None else (start, stop)
-    begin, end = (as_int(b, "bound", "ark.arange") for b in bounds)
-    stride = as_int(step, "step", "ark.arange")
+    begin, end, stride = (
+        _finite(value, what)
+        for value, what in (
+            (0 if stop is None else start, "bound"),
+            (start if stop is None else stop, "bound"),
+            (step, "step"),
+        )
+    )
     if stride == 0:
         raise invalid("step must not be zero", "ark.arange")
-    kind = as_dtype(dtype, "ark.arange")
-    check_size(len(range(begin, end, stride)), kind, "arange")
-    values = np.arange(begin, end, stride, dtype=np.int64)
+    whole = all(isinstance(value, int) for value in (begin, end, stride))
+    kind = as_dtype((int32 if whole else fp32) if dtype is None else dtype, "ark.arange")
+    # Integers are counted exactly; floats as numpy counts them.
+    count = -((begin - end) // stride) if whole else math.ceil((end - begin) / stride)
+    check_size(max(0, int(count)), kind, "arange")
+    values = np.arange(begin, end, stride, dtype=np.int64 if whole else np.float64)
     return constant_tensor(to_array(values, kind, "arange"), kind, name)
+
+
+def _finite(value: object, what: str) -> int | float:
+    if not isinstance(value, (float, np.floating)):
+        return as_int(value, what, "ark.arange")
+    number = float(cast("Any", value))
+    if not math.isfinite(number):
+        raise invalid(f"{what} must be finite, not {number}", "ark.arange")
+    return number

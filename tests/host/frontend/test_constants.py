@@ -100,6 +100,9 @@ def test_creation() -> None:
             "bounds": ark.arange(2, 11, 3, ark.fp32),
             "down": ark.arange(5, 0, -2),
             "none": ark.arange(0),
+            "backwards": ark.arange(3, 0),
+            "fractions": ark.arange(0.5, -1, -0.25),
+            "halves": ark.arange(0, 1.75, 0.5, ark.bf16),
         }.items():
             ark.output(name, tensor)
     got = ark.reference.run(program, {})
@@ -110,7 +113,10 @@ def test_creation() -> None:
     np.testing.assert_array_equal(got["range"], np.arange(5))
     np.testing.assert_array_equal(got["bounds"], [2.0, 5.0, 8.0])
     np.testing.assert_array_equal(got["down"], [5, 3, 1])
-    assert got["none"].shape == (0,)
+    assert got["none"].shape == got["backwards"].shape == (0,)
+    assert program.outputs["fractions"].dtype is ark.fp32
+    np.testing.assert_array_equal(got["fractions"], np.arange(0.5, -1, -0.25))
+    np.testing.assert_array_equal(got["halves"], [0, 0.5, 1, 1.5])
 
 
 def test_values_that_are_refused(program: Any, refuses: Refuses) -> None:
@@ -126,7 +132,10 @@ def test_values_that_are_refused(program: Any, refuses: Refuses) -> None:
     refuses(lambda: ark.full((2,), "1"), "ark.full", "value must be a number")  # type: ignore[arg-type]
     refuses(lambda: ark.zeros((2, -1)), "is negative")
     refuses(lambda: ark.arange(0, 300, dtype=ark.int8), "does not fit into int8")
-    refuses(lambda: ark.arange(0.5), "bound must be an integer")  # type: ignore[arg-type]
+    refuses(lambda: ark.arange("3"), "bound must be an integer")  # type: ignore[arg-type]
+    refuses(lambda: ark.arange(0.5, 3, dtype=ark.int32), "is not a value of int32")
+    refuses(lambda: ark.arange(0.0, float("inf")), "bound must be finite, not inf")
+    refuses(lambda: ark.arange(0.0, 1.0, 1e-300), "is too large for a program")
     refuses(lambda: ark.arange(0, 5, 0), "step must not be zero")
 
 
