@@ -86,3 +86,14 @@ class HangError(DeviceError):
 
 class RankFailedError(DeviceError):
     """Another rank of the program failed, so that this one cannot go on."""
+
+
+def a_type(value: object) -> str:
+    """The type of a value in a message.
+
+    Example:
+        >>> a_type(3), a_type([])
+        ('an int', 'a list')
+    """
+    name = type(value).__name__
+    return f"{'an' if name[0] in 'aeioAEIO' else 'a'} {name}"

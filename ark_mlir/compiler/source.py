@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 from .. import ir
-from ..errors import CompileError, InvalidUsageError
+from ..errors import CompileError, InvalidUsageError, a_type
 from ..passmanager import PassManager
 from .diagnostics import to_error
 
@@ -143,7 +143,7 @@ def _load(source: Source) -> ir.Operation:
     if isinstance(source, str):
         return _parse(source)
     raise InvalidUsageError(
-        f"cannot compile a {type(source).__name__}; expected an ark.Program, an ir.Module, the "
+        f"cannot compile {a_type(source)}; expected an ark.Program, an ir.Module, the "
         "path of an .mlir file or MLIR text"
     )
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .. import frontend as ark
-from ..errors import InvalidUsageError, UnsupportedError
+from ..errors import InvalidUsageError, UnsupportedError, a_type
 from .aten import names
 from .library import folder, require_torch, tracing_errors
 from .translate import Node, Translation, out_of, refusal
@@ -73,7 +73,7 @@ def _exported(torch: Any, module: Any, example_inputs: Any) -> Any:
         return module
     if not isinstance(module, torch.nn.Module):
         raise InvalidUsageError(
-            f"from_torch takes an nn.Module or an ExportedProgram, not a {type(module).__name__}"
+            f"from_torch takes an nn.Module or an ExportedProgram, not {a_type(module)}"
         )
     args, kwargs = _arguments(torch, example_inputs)
     try:
@@ -103,8 +103,8 @@ def _arguments(torch: Any, example_inputs: Any) -> tuple[tuple[Any, ...], dict[s
     if isinstance(example_inputs, Sequence) and not isinstance(example_inputs, str):
         return tuple(example_inputs), {}
     raise InvalidUsageError(
-        "example_inputs is a tensor, a tuple of arguments or a dict of keyword arguments, not a "
-        f"{type(example_inputs).__name__}"
+        "example_inputs is a tensor, a tuple of arguments or a dict of keyword arguments, not "
+        f"{a_type(example_inputs)}"
     )
 
 

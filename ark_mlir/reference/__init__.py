@@ -15,7 +15,7 @@ from typing import Any, Literal, cast, overload
 import numpy as np
 
 from .. import ir
-from ..errors import InvalidUsageError, RankFailedError
+from ..errors import InvalidUsageError, RankFailedError, a_type
 from ..frontend import Program
 from ..frontend.diagnostics import to_error
 from ..paths import as_path
@@ -127,7 +127,7 @@ def _path_of(program: object) -> Path | None:
         return None
     if not isinstance(program, str | os.PathLike):
         raise InvalidUsageError(
-            f"cannot interpret a {type(program).__name__}; expected an ark.Program, an ir.Module, "
+            f"cannot interpret {a_type(program)}; expected an ark.Program, an ir.Module, "
             "the path of an .mlir file or MLIR text"
         )
     path = as_path(cast("object", program), "the program")

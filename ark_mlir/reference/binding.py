@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..dtypes import from_numpy
-from ..errors import InvalidUsageError
+from ..errors import InvalidUsageError, a_type
 from .bounded import Array
 from .interpreter import Argument
 
@@ -30,9 +30,7 @@ def bind(
     """
     for what, arrays in (("inputs", inputs), ("states", states)):
         if not isinstance(arrays, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise InvalidUsageError(
-                f"{what} are a {type(arrays).__name__}; expected arrays by name"
-            )
+            raise InvalidUsageError(f"{what} are {a_type(arrays)}; expected arrays by name")
     bound = {a.name: a for a in arguments if a.kind != "state"}
     held = {a.name: a for a in arguments if a.kind == "state"}
     missing = [name for name in bound if name not in inputs]

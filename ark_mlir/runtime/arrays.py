@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from .. import dtypes
-from ..errors import InvalidUsageError
+from ..errors import InvalidUsageError, a_type
 from .dlpack import Exporter, import_dlpack
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def to_numpy(value: object, name: str) -> NDArray[Any]:
     if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
         return import_dlpack(value, name)
     raise InvalidUsageError(
-        f"{name} is a {type(value).__name__}; pass a numpy array or one that speaks DLPack"
+        f"{name} is {a_type(value)}; pass a numpy array or one that speaks DLPack"
     )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Union, cast
 
 import numpy as np
 
-from ..errors import InvalidUsageError
+from ..errors import InvalidUsageError, a_type
 from .arrays import mismatch, store, to_numpy
 from .device_arrays import (
     DeviceArray,
@@ -59,7 +59,7 @@ def read_sources(sources: Sources) -> dict[str, object]:
         return dict(sources)
     if not isinstance(sources, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidUsageError(
-            f"cannot bind a {type(sources).__name__}; expected arrays by name, the path of a "
+            f"cannot bind {a_type(sources)}; expected arrays by name, the path of a "
             ".safetensors file, or a list of those"
         )
     result: dict[str, object] = {}

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterable
 from typing import Any, cast
 
-from ..errors import InvalidUsageError
+from ..errors import InvalidUsageError, a_type
 
 HOST_DEVICES = (1, 3, 11, 13)  # DLPack's: plain, and pinned or managed memory of CUDA and ROCm
 CUDA = 2
@@ -105,8 +105,7 @@ def stream_handle(stream: object) -> int:
         if isinstance(handle := getattr(given, attribute, None), int):
             return handle
     raise InvalidUsageError(
-        f"stream is a {type(stream).__name__}; pass a handle, or a stream of torch, cupy or "
-        "cuda.core"
+        f"stream is {a_type(stream)}; pass a handle, or a stream of torch, cupy or cuda.core"
     )
 
 

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, cast
 
 from ..bundle import Bundle
-from ..errors import InvalidUsageError
+from ..errors import InvalidUsageError, a_type
 from .binding import Source, Sources, read_sources
 from .drivers import DRIVERS, DriverTable
 from .executable import Executable, Resident
@@ -179,9 +179,7 @@ def spread(
             raise InvalidUsageError(f"{size} ranks need as many dicts, not {len(entries)}")
         for rank, entry in enumerate(entries):
             if not isinstance(entry, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
-                raise InvalidUsageError(
-                    f"entry {rank} is a {type(entry).__name__}; expected arrays by name"
-                )
+                raise InvalidUsageError(f"entry {rank} is {a_type(entry)}; expected arrays by name")
             result.update({qualified(rank, size, n): value for n, value in entry.items()})
     return result
 

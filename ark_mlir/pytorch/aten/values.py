@@ -13,6 +13,7 @@ import numpy as np
 
 from ... import frontend as ark
 from ...dtypes import DType, bf16, bool_, fp16, fp32, int8, int32, int64, uint8
+from ...errors import a_type
 from .table import unsupported
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def to(value: Operand, dtype: DType) -> Operand:
     if isinstance(value, np.ndarray):
         return value.astype(dtype.numpy)
     if not isinstance(value, (bool, int, float)):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise unsupported(f"an operand that is a {type(value).__name__}")
+        raise unsupported(f"an operand that is {a_type(value)}")
     return float(value) if dtype.is_float else value
 
 

@@ -63,7 +63,7 @@ W = np.ones((8, 16), np.float32)
         ({"w": [[1.0]]}, "parameter 'w' is a list"),
         ({3: W}, "the name of a parameter is a string, not 3"),
         (None, "cannot bind a NoneType"),
-        (5, "cannot bind a int"),
+        (5, "cannot bind an int"),
         ("no.safetensors", "no.safetensors: cannot be read"),
         (__file__, Path(__file__).name),
     ],

@@ -161,7 +161,7 @@ def test_files_that_are_no_programs(refused: Refused) -> None:
     ("program", "inputs", "message"),
     [
         (None, {}, "cannot interpret a NoneType; expected an ark.Program"),
-        (5, {}, "cannot interpret a int"),
+        (5, {}, "cannot interpret an int"),
         ("no.mlir", {}, "no.mlir: cannot read it"),
         (program(f"  ark.return %x : {_T}"), None, "inputs are a NoneType; expected arrays"),
         (program(f"  ark.return %x : {_T}"), [1], "inputs are a list"),

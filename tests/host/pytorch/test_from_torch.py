@@ -311,7 +311,7 @@ def test_sizes_of_run_time_are_refused_by_name() -> None:
 
 @pytest.mark.parametrize(
     ("module", "inputs", "message"),
-    [("no module", (), "not a str"), (nn.ReLU(), 3, "not a int"), (nn.ReLU(), "x", "not a str")],
+    [("no module", (), "not a str"), (nn.ReLU(), 3, "not an int"), (nn.ReLU(), "x", "not a str")],
 )
 def test_wrong_arguments(module: Any, inputs: Any, message: str) -> None:
     with pytest.raises(ark.InvalidUsageError, match=message):
