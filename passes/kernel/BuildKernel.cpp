@@ -74,6 +74,10 @@ static constexpr KernelText kCudaStream = {
     "CudaStream.mlir",
 #include "passes/kernel/CudaStream.mlir.inc"
 };
+static constexpr KernelText kCudaTensorMaps = {
+    "CudaTensorMaps.mlir",
+#include "passes/kernel/CudaTensorMaps.mlir.inc"
+};
 
 //===----------------------------------------------------------------------===//
 // What is the same for every program
@@ -286,8 +290,8 @@ struct BuildKernelPass : ark::impl::BuildKernelPassBase<BuildKernelPass> {
     case Backend::CPU:
       return {kCpuKernel, kCpuPackets, kKernelTables};
     case Backend::CUDA:
-      return {kGpuResident, kCudaPackets, kGpuKernel,   kCudaStream,
-              kCudaRing,    kCudaKernel,  kKernelTables};
+      return {kGpuResident, kCudaPackets,    kGpuKernel,  kCudaStream,
+              kCudaRing,    kCudaTensorMaps, kCudaKernel, kKernelTables};
     case Backend::HIP:
       return {kGpuResident, kGpuKernel, kHipKernel, kKernelTables};
     }

@@ -27,6 +27,7 @@ void ark::buildCudaLowering(OpPassManager &pm, int64_t threads) {
     pm.addPass(createWarpRowsPass({threads}));
     pm.addPass(createReceivePacketsPass({threads}));
     pm.addPass(createStreamParametersPass());
+    pm.addPass(createBuildTensorMapsPass({threads}));
   };
   addGpuLowering(pm, {threads, kWarpSize, /*library=*/true,
                       /*roundsToBF16=*/true, addProducts});

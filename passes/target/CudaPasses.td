@@ -197,9 +197,11 @@ def UseTensorCoresPass : Pass<"ark-use-tensor-cores", "::mlir::ModuleOp"> {
 
     On sm_90a, whole tiles of 64 rows and more are multiplied by warpgroups, four
     warps together, straight from shared memory (`wgmma`): up to 128 by 256 or 256 by
-    128, or two products of half of it, with the depth a multiple of 64. The threads copy
-    stages of 64 elements a row, in the layout that the instructions read, two stages
-    ahead. The sums go to the same memory in the end; they take the place of the
+    128, or two products of half of it, with the depth a multiple of 64, in
+    stages of 64 elements a row, in the layout that the instructions read. All threads copy,
+    two stages ahead. Where that is faster, for tiles of 256 by 128 of up to 2048 elements of depth, a thread
+    for each factor asks for boxes by tensor maps instead (`cp.async.bulk.tensor`); that needs factors that are
+    rows of a matrix, apart by a multiple of 16 bytes. The sums go to the same memory in the end; they take the place of the
     temporary that was to hold the product.
 
     Rows beyond the end read the last one again; what is beyond the end of the
@@ -220,12 +222,15 @@ def UseTensorCoresPass : Pass<"ark-use-tensor-cores", "::mlir::ModuleOp"> {
   let options = [
     Option<"threads", "threads", "int64_t", /*default=*/"512",
            "Threads of a CTA">,
+    Option<"allTensorMaps", "all-tensor-maps", "bool", /*default=*/"false",
+           "Copy by tensor maps wherever that is possible, not only where it is faster">,
   ];
   let statistics = [
     Statistic<"numProducts", "products", "Products done by tensor cores">,
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect",
+    "::mlir::func::FuncDialect",
     "::mlir::gpu::GPUDialect",
     "::mlir::LLVM::LLVMDialect",
     "::mlir::NVVM::NVVMDialect",
@@ -285,6 +290,37 @@ def StreamParametersPass
     "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
     "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
+  ];
+}
+
+def BuildTensorMapsPass : Pass<"ark-build-tensor-maps", "::mlir::ModuleOp"> {
+  let summary = "Have every lane make the tensor maps of its tasks";
+  let description = [{
+    Where products of whole tiles are copied in boxes, `ark-use-tensor-cores` leaves in the
+    bodies which operands these are of. A table says for every task which maps it has, and
+    another one for every map in which buffer its operand lies, with extents and distances.
+    Each lane makes its own maps from that when it begins (`CudaTensorMaps.mlir`), with
+    the addresses of this launch, so that nothing is known of them outside of the kernel.
+
+    ```mlir
+    ark.kernel @k { ..., operands = dense<[[1, 0], [2, 0], [3, 0]]> : tensor<3x2xi64>, task_table = dense<0> : tensor<1x2xi32> }
+    func.func private @body(...) attributes {tensor_maps = [array<i64: 0, 4096, 4096, 4096, 256>, ...]}
+    // =>
+    llvm.mlir.global internal constant @ark_tensor_map_rows_table(dense<0> : tensor<1xi32>) {addr_space = 4}
+    llvm.mlir.global internal constant @ark_tensor_map_records_table(dense<[1, 0, 4096, 4096, 8192, 256, ...]> : tensor<12xi64>) {addr_space = 1}
+    llvm.mlir.global internal @ark_tensor_maps_memory(#llvm.zero) {addr_space = 1, alignment = 128} : !llvm.array<33792 x i8>
+    ```
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", /*default=*/"512",
+           "Threads of a CTA">,
+  ];
+  let statistics = [
+    Statistic<"numMaps", "maps", "Tensor maps of a lane">,
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+    "::mlir::LLVM::LLVMDialect"
   ];
 }
 

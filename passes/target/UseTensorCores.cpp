@@ -8,6 +8,7 @@
 #include "passes/target/MmaLoops.h"
 #include "passes/target/Passes.h"
 #include "passes/target/SharedMemory.h"
+#include "passes/target/TensorMaps.h"
 #include "passes/target/WarpgroupLoops.h"
 
 #include "dialects/ark/ArkOps.h"
@@ -30,6 +31,8 @@ using namespace mlir::ark;
 
 /// Of an SM's memory, what the kernel's tables get at most.
 static constexpr int64_t kMostTableBytes = 65536;
+/// Whose numbers of maps fit into a half of the memory for constants.
+static constexpr size_t kMostTasksWithMaps = 8192;
 
 //===----------------------------------------------------------------------===//
 // Which products go together
@@ -41,6 +44,8 @@ struct Units {
   int64_t threads;
   /// Whether warpgroups have instructions of their own.
   bool haveWarpgroups;
+  /// Which factors they have copied by tensor maps.
+  TensorMapUse maps;
   /// Bytes of shared memory of an SM.
   int64_t memory;
 
@@ -53,7 +58,7 @@ struct Units {
                                        int64_t room) const {
     if (!haveWarpgroups)
       return std::nullopt;
-    return WarpgroupShape::choose(products, threads, room);
+    return WarpgroupShape::choose(products, threads, room, maps);
   }
 };
 
@@ -347,10 +352,21 @@ int64_t UseTensorCoresPass::getSpareBytes() {
   return std::max<int64_t>(spare, 0);
 }
 
+/// Whether the kernel makes tensor maps. Which ones a task has, it looks up in
+/// memory for constants, of which there is not more.
+static bool haveTensorMaps(ModuleOp module) {
+  auto kernels = module.getOps<KernelOp>();
+  return SymbolTable(module).lookup(kTensorMapFunction) && !kernels.empty() &&
+         (*kernels.begin()).getTasks().size() <= kMostTasksWithMaps;
+}
+
 void UseTensorCoresPass::run(func::FuncOp body, Block &block) {
   auto target =
       getOperation()->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
+  TensorMapUse whereMaps =
+      allTensorMaps ? TensorMapUse::Always : TensorMapUse::WhereFaster;
   Units units{threads, target && target.hasWarpgroupProducts(),
+              haveTensorMaps(getOperation()) ? whereMaps : TensorMapUse::Never,
               target ? target.getSharedMemory() : 0};
   int64_t room = getRoom(body, units.memory), spare = getSpareBytes();
   for (const ProductGroup &group : findGroups(block, units)) {

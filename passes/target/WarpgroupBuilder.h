@@ -15,9 +15,17 @@ inline constexpr int64_t kWarpgroupRows = 64;
 inline constexpr int64_t kStageDepth = 64;
 inline constexpr int64_t kStageRowBytes = 128;
 inline constexpr int64_t kStageAlignment = 1024;
+/// Rows of a block.
+inline constexpr int64_t kBlockRows = 8;
+/// Bytes in which descriptors of shared memory count, and what these say beside
+/// the place: from bit 32 on how far blocks are apart, at bit 62 that parts of
+/// a row are exchanged.
+inline constexpr int64_t kDescriptorUnit = 16;
+inline constexpr int64_t kDescriptorLayout =
+    kBlockRows * kStageRowBytes / kDescriptorUnit << 32 | int64_t(1) << 62;
 
-/// Writes the loops of one thread. It copies its part of each stage and starts
-/// the instructions of its warpgroup, which read what all threads have copied.
+/// Writes the loops of one thread: it starts the instructions of its warpgroup,
+/// which read stages that were copied to shared memory, and stores its sums.
 /// Within a block, the eight 16-byte parts of row `r` are exchanged, `i` for
 /// `i xor r`: parts of one number, which an instruction reads together, lie in
 /// different banks.
@@ -25,18 +33,15 @@ class WarpgroupBuilder {
 public:
   WarpgroupBuilder(ImplicitLocOpBuilder &builder,
                    ArrayRef<TensorProduct> products,
-                   const WarpgroupShape &shape, Value memory, Value thread,
-                   int64_t threads);
+                   const WarpgroupShape &shape, Value memory, Value thread);
+  virtual ~WarpgroupBuilder() = default;
 
   void build(ValueRange sums);
 
-private:
-  /// A factor: where this thread begins to copy, the bytes from one of its rows
-  /// to the next, and how many rows there are.
-  struct Source {
-    Value pointer, stride;
-    int64_t rows;
-  };
+protected:
+  /// What the warpgroup adds up of each product: copies stages, and multiplies
+  /// them. In the end nobody reads them any more.
+  virtual SmallVector<Value> addUp() = 0;
 
   Value constant(int64_t number);
   Value number(int64_t value);
@@ -44,25 +49,32 @@ private:
   Value multiply(Value a, int64_t b);
   Value divide(Value a, int64_t b);
   Value remainder(Value a, int64_t b);
-  void findPlace(Value thread);
-  void addSource(Value buffer, int64_t rows);
-  Value createDescriptor(Value firstRow);
-  void copy(Value k, Value stage);
-  void wait(int64_t count);
-  void startStage(Value stage, MutableArrayRef<Value> sums);
-  SmallVector<Value> addUp();
-  void store(Value own, Value buffer);
+  /// `after`, or zero where that is `end`.
+  Value wrap(Value after, int64_t end);
+  /// Zeros, for every product.
+  SmallVector<Value> createSums();
+  int64_t getDepth() const { return products.front().depth; }
+  /// The factors, with how many rows each has of a stage.
+  SmallVector<std::pair<Value, int64_t>> getFactors() const;
+  /// Instructions that add the products of one stage to the sums. They are
+  /// under way until `wgmma.wait_group`. The stage begins so many units of
+  /// descriptors behind the memory, in 64 bits.
+  void startStage(Value place, MutableArrayRef<Value> sums);
+  /// The descriptor of what lies so many units further on.
+  virtual Value move(Value descriptor, Value place);
 
   ImplicitLocOpBuilder &builder;
   ArrayRef<TensorProduct> products;
   const WarpgroupShape &shape;
-  int64_t threads;
   Value thread, shared;
-  /// This thread's row and part of it in a copy.
-  Value copiedRow, copiedPart;
+
+private:
+  void findPlace();
+  Value createDescriptor(Value firstRow);
+  void store(Value own, Value buffer);
+
   /// Where its warpgroup's share of the results begins.
   Value firstRow, firstColumn;
-  SmallVector<Source> sources;
   /// Of the left side, and of the right side of every product, in a stage that
   /// begins where the memory does.
   Value left;

@@ -4,9 +4,11 @@
 
 #include "passes/target/Aliasing.h"
 #include "passes/target/Bodies.h"
+#include "passes/target/BoxCopyBuilder.h"
 #include "passes/target/Lowerings.h"
 #include "passes/target/MappedLoop.h"
-#include "passes/target/WarpgroupBuilder.h"
+#include "passes/target/TensorMaps.h"
+#include "passes/target/ThreadCopyBuilder.h"
 #include "passes/target/WideLoad.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -24,6 +26,10 @@ static constexpr int64_t kMostSums = 64;
 /// An instruction's columns are a multiple of this.
 static constexpr int64_t kColumnUnit = 8;
 static constexpr int64_t kSumBytes = 4;
+/// Elements of a tile, and depth, of products whose factors are faster by
+/// tensor maps.
+static constexpr int64_t kLeastMapTile = 256 * 128;
+static constexpr int64_t kMostMapDepth = 2048;
 /// Rows of sums are this much longer: the banks of what a half of a warp stores
 /// at once differ.
 static constexpr int64_t kPadding = 8;
@@ -40,8 +46,17 @@ static int64_t getSumsBytes(const WarpgroupShape &shape) {
   return shape.rows * (shape.columns + kPadding) * kSumBytes;
 }
 
-int64_t WarpgroupShape::getBytes() const {
+int64_t WarpgroupShape::getRecordsBegin() const {
   return std::max(stages * getStageBytes(), numProducts * getSumsBytes(*this));
+}
+
+int64_t WarpgroupShape::getBarriersBegin() const {
+  return getRecordsBegin() + (1 + numProducts) * kFactorRecordBytes;
+}
+
+int64_t WarpgroupShape::getBytes() const {
+  return hasMaps ? getBarriersBegin() + stages * kStageBarrierBytes
+                 : getRecordsBegin();
 }
 
 /// Whether all of a factor's rows are there, in global memory, and whole warps
@@ -52,13 +67,39 @@ static bool isEven(Value buffer, int64_t rows) {
          rows * (kStageRowBytes / kLoadBytes) % kWarpSize == 0;
 }
 
+/// At most, beside stages and sums.
+static int64_t getBesideBytes(const WarpgroupShape &shape) {
+  return (1 + shape.numProducts) * kFactorRecordBytes +
+         kMostStages * kStageBarrierBytes;
+}
+
+/// Where stages are as large as there is room for, as measured
+/// (docs/performance.md): copies of smaller ones come too late, and those of
+/// deeper products are slower.
+static bool areMapsFast(const WarpgroupShape &shape,
+                        const TensorProduct &product) {
+  return shape.numProducts == 1 &&
+         shape.rows * shape.columns >= kLeastMapTile &&
+         product.depth <= kMostMapDepth;
+}
+
+static bool haveMaps(ArrayRef<TensorProduct> products) {
+  const TensorProduct &first = products.front();
+  return TensorMap::match(first.left, first.rows) &&
+         llvm::all_of(products, [](const TensorProduct &product) {
+           return TensorMap::match(product.right, product.columns).has_value();
+         });
+}
+
 std::optional<WarpgroupShape>
 WarpgroupShape::choose(ArrayRef<TensorProduct> products, int64_t threads,
-                       int64_t room) {
+                       int64_t room, TensorMapUse maps) {
   const TensorProduct &first = products.front();
   int64_t groups = threads / kWarpgroupThreads;
-  WarpgroupShape shape{first.rows, first.columns,
-                       static_cast<int64_t>(products.size())};
+  WarpgroupShape shape{};
+  shape.rows = first.rows;
+  shape.columns = first.columns;
+  shape.numProducts = products.size();
   shape.down = shape.rows / kWarpgroupRows;
   if (shape.rows % kWarpgroupRows != 0 || groups % shape.down != 0)
     return std::nullopt;
@@ -74,8 +115,12 @@ WarpgroupShape::choose(ArrayRef<TensorProduct> products, int64_t threads,
                  kWarpgroupThreads;
   if (!isWhole || sums > kMostSums)
     return std::nullopt;
-  shape.stages = std::min(
-      {kMostStages, room / shape.getStageBytes(), first.depth / kStageDepth});
+  shape.hasMaps = maps != TensorMapUse::Never && shape.numProducts < groups &&
+                  haveMaps(products) &&
+                  (maps == TensorMapUse::Always || areMapsFast(shape, first));
+  int64_t stageRoom = room - (shape.hasMaps ? getBesideBytes(shape) : 0);
+  shape.stages = std::min({kMostStages, stageRoom / shape.getStageBytes(),
+                           first.depth / kStageDepth});
   if (shape.stages < kLeastStages || shape.getBytes() > room)
     return std::nullopt;
   return shape;
@@ -112,7 +157,11 @@ SmallVector<Value> ark::createWarpgroupLoops(ImplicitLocOpBuilder &builder,
   OpBuilder::InsertionGuard guard(builder);
   Value thread = createMappedLoop(builder, threads);
   setCrowded(thread.getParentBlock()->getParentOp());
-  WarpgroupBuilder(builder, products, shape, memory, thread, threads)
-      .build(sums);
+  if (shape.hasMaps)
+    BoxCopyBuilder(builder, products, shape, memory, thread, threads)
+        .build(sums);
+  else
+    ThreadCopyBuilder(builder, products, shape, memory, thread, threads)
+        .build(sums);
   return sums;
 }

@@ -9,15 +9,24 @@
 
 namespace mlir::ark {
 
+/// Of the two barriers that a stage has where it is copied by itself.
+inline constexpr int64_t kStageBarrierBytes = 16;
+/// Of what is known of a factor that is copied like that.
+inline constexpr int64_t kFactorRecordBytes = 32;
+
+/// Where stages are copied by tensor maps.
+enum class TensorMapUse { Never, WhereFaster, Always };
+
 /// How warpgroups, which are four warps each, share products with the same left
-/// side. The CTA's threads copy both factors to shared memory, in stages of 64
-/// elements of the depth; a warpgroup multiplies 64 rows of the left side with
-/// its share of the columns of every product.
+/// side. Both factors are copied to shared memory, in stages of 64 elements of
+/// the depth; a warpgroup multiplies 64 rows of the left side with its share of
+/// the columns of every product.
 struct WarpgroupShape {
   /// Nothing, where tiles are not whole or cannot be shared out evenly, or
   /// `room` bytes of shared memory are too few.
   static std::optional<WarpgroupShape> choose(ArrayRef<TensorProduct> products,
-                                              int64_t threads, int64_t room);
+                                              int64_t threads, int64_t room,
+                                              TensorMapUse maps);
 
   /// Of the left side, and of the right side of every product.
   int64_t rows, columns;
@@ -25,10 +34,15 @@ struct WarpgroupShape {
   /// Warpgroups one below the other, and side by side.
   int64_t down, across;
   int64_t stages;
+  /// Whether one thread asks for stages by tensor maps, instead of all that
+  /// copy.
+  bool hasMaps;
 
   int64_t getOwnColumns() const { return columns / across; }
   int64_t getStageBytes() const;
-  /// What stages take and, after them, the sums.
+  /// Behind what stages take and, after them, the sums.
+  int64_t getRecordsBegin() const;
+  int64_t getBarriersBegin() const;
   int64_t getBytes() const;
 };
 

@@ -21,8 +21,6 @@ ark.kernel @k {
 // CHECK: scf.for
 // CHECK: %[[SUMS:.+]] = memref.reinterpret_cast %[[MEMORY]] to offset: [0], sizes: [128, 256], strides: [264, 1]
 // CHECK-NEXT: scf.forall (%[[THREAD:.+]]) in (512) {
-// CHECK: %[[ROW:.+]] = arith.divui %[[THREAD]], %c8
-// CHECK: %[[PART:.+]] = arith.remui %[[THREAD]], %c8
 // CHECK: %[[GROUP:.+]] = arith.divui %[[THREAD]], %c128
 // CHECK: %[[DOWN:.+]] = arith.remui %[[GROUP]], %c2
 // CHECK: arith.muli %[[DOWN]], %c64
@@ -31,6 +29,8 @@ ark.kernel @k {
 // Blocks of eight rows are 1024 bytes apart, and their parts exchanged: 64 at bit 32, 1 at bit 62.
 // CHECK: %[[LAYOUT:.+]] = arith.constant 4611686293305294848 : i64
 // CHECK: arith.ori %{{.+}}, %[[LAYOUT]]
+// CHECK: %[[ROW:.+]] = arith.divui %[[THREAD]], %c8
+// CHECK: %[[PART:.+]] = arith.remui %[[THREAD]], %c8
 // Two stages are asked for before the first is needed: 16 bytes of six rows a thread.
 // CHECK: %[[IN_BLOCK:.+]] = arith.remui %[[ROW]], %c8
 // CHECK: arith.xori %[[PART]], %[[IN_BLOCK]]

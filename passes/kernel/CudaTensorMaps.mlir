@@ -1,0 +1,163 @@
+// Tensor maps, by which sm_90a copies boxes of operands to shared memory.
+//
+// Every lane makes its own when it begins, of what a table says and of the
+// addresses that this launch has: whatever the host binds, nobody else has to know
+// of it. ark-build-tensor-maps writes the functions that are only declared here.
+//
+// A map is 128 bytes of global memory. Fields are replaced in shared memory, in one
+// that is zero throughout, and copied from there.
+
+// Maps of all lanes, those of one after those of another, and how many a lane has.
+func.func private @ark_tensor_maps() -> !llvm.ptr<1>
+func.func private @ark_tensor_map_count() -> i64
+// For every task the number of its first map.
+func.func private @ark_tensor_map_rows() -> !llvm.ptr<4>
+// For every map six words: slot and offset of the operand, columns and rows, bytes from
+// one row to the next, rows that are copied at once.
+func.func private @ark_tensor_map_records() -> !llvm.ptr<1>
+// Where the first map is made in shared memory, one for each warp behind it. When a
+// lane begins, nothing else is there.
+func.func private @ark_tensor_map_scratch() -> !llvm.ptr<3>
+// Warps that make maps.
+func.func private @ark_tensor_map_warps() -> i64
+func.func private @ark_sync_warp()
+
+// Of the lanes of all CTAs, that of this one.
+func.func private @ark_tensor_maps_of(%lane: i64, %number: i64) -> !llvm.ptr<1> {
+  %bytes = arith.constant 128 : i64
+  %all = func.call @ark_tensor_maps() : () -> !llvm.ptr<1>
+  %count = func.call @ark_tensor_map_count() : () -> i64
+  %before = arith.muli %lane, %count : i64
+  %index = arith.addi %before, %number : i64
+  %offset = arith.muli %index, %bytes : i64
+  %map = llvm.getelementptr %all[%offset] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
+  return %map : !llvm.ptr<1>
+}
+
+// By bodies: the address of map `number` of a task.
+func.func private @ark_tensor_map(%task: index, %number: index) -> i64 {
+  %task_i64 = arith.index_cast %task : index to i64
+  %number_i64 = arith.index_cast %number : index to i64
+  %rows = func.call @ark_tensor_map_rows() : () -> !llvm.ptr<4>
+  %place = llvm.getelementptr %rows[%task_i64] : (!llvm.ptr<4>, i64) -> !llvm.ptr<4>, i32
+  %first_i32 = llvm.load %place : !llvm.ptr<4> -> i32
+  %first = arith.extui %first_i32 : i32 to i64
+  %row = arith.addi %first, %number_i64 : i64
+  %block = gpu.block_id x
+  %lane = arith.index_cast %block : index to i64
+  %map = func.call @ark_tensor_maps_of(%lane, %row) : (i64, i64) -> !llvm.ptr<1>
+  %generic = llvm.addrspacecast %map : !llvm.ptr<1> to !llvm.ptr
+  %address = llvm.ptrtoint %generic : !llvm.ptr to i64
+  return %address : i64
+}
+
+// By one thread: a map of zeros becomes one of elements of 16 bits, in rows of 128
+// bytes whose parts are exchanged as instructions for warpgroups read them.
+func.func private @ark_fill_tensor_map(%map: !llvm.ptr<3>, %address: i64, %columns: i32,
+                                       %rows: i32, %stride: i64, %box_rows: i32) {
+  llvm.inline_asm has_side_effects "tensormap.replace.tile.global_address.shared::cta.b1024.b64 [$0], $1;",
+      "l,l,~{memory}" %map, %address : (!llvm.ptr<3>, i64) -> ()
+  // Two dimensions: one less is written.
+  llvm.inline_asm has_side_effects "tensormap.replace.tile.rank.shared::cta.b1024.b32 [$0], 1;",
+      "l,~{memory}" %map : (!llvm.ptr<3>) -> ()
+  llvm.inline_asm has_side_effects "tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [$0], 0, 64;",
+      "l,~{memory}" %map : (!llvm.ptr<3>) -> ()
+  llvm.inline_asm has_side_effects "tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [$0], 1, $1;",
+      "l,r,~{memory}" %map, %box_rows : (!llvm.ptr<3>, i32) -> ()
+  llvm.inline_asm has_side_effects "tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [$0], 0, $1;",
+      "l,r,~{memory}" %map, %columns : (!llvm.ptr<3>, i32) -> ()
+  llvm.inline_asm has_side_effects "tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [$0], 1, $1;",
+      "l,r,~{memory}" %map, %rows : (!llvm.ptr<3>, i32) -> ()
+  llvm.inline_asm has_side_effects "tensormap.replace.tile.global_stride.shared::cta.b1024.b64 [$0], 0, $1;",
+      "l,l,~{memory}" %map, %stride : (!llvm.ptr<3>, i64) -> ()
+  llvm.inline_asm has_side_effects "tensormap.replace.tile.element_stride.shared::cta.b1024.b32 [$0], 0, 1;",
+      "l,~{memory}" %map : (!llvm.ptr<3>) -> ()
+  llvm.inline_asm has_side_effects "tensormap.replace.tile.element_stride.shared::cta.b1024.b32 [$0], 1, 1;",
+      "l,~{memory}" %map : (!llvm.ptr<3>) -> ()
+  // u16, no interleave, 128 bytes are exchanged, zeros beyond the end.
+  llvm.inline_asm has_side_effects "tensormap.replace.tile.elemtype.shared::cta.b1024.b32 [$0], 1;",
+      "l,~{memory}" %map : (!llvm.ptr<3>) -> ()
+  llvm.inline_asm has_side_effects "tensormap.replace.tile.interleave_layout.shared::cta.b1024.b32 [$0], 0;",
+      "l,~{memory}" %map : (!llvm.ptr<3>) -> ()
+  llvm.inline_asm has_side_effects "tensormap.replace.tile.swizzle_mode.shared::cta.b1024.b32 [$0], 3;",
+      "l,~{memory}" %map : (!llvm.ptr<3>) -> ()
+  llvm.inline_asm has_side_effects "tensormap.replace.tile.fill_mode.shared::cta.b1024.b32 [$0], 0;",
+      "l,~{memory}" %map : (!llvm.ptr<3>) -> ()
+  return
+}
+
+// By all threads: the lane begins. Each warp makes every so many-th map.
+func.func private @ark_make_tensor_maps(%context: !llvm.ptr, %lane: i64, %iterations: i64) {
+  %zero = arith.constant 0 : i32
+  %none = arith.constant 0 : i64
+  %size = arith.constant 32 : i64
+  %words = arith.constant 6 : i64
+  %bytes = arith.constant 128 : i32
+  %bytes_i64 = arith.constant 128 : i64
+  %thread = gpu.thread_id x
+  %thread_i64 = arith.index_cast %thread : index to i64
+  %warp = arith.divui %thread_i64, %size : i64
+  %rank = arith.remui %thread_i64, %size : i64
+  %leads = arith.cmpi eq, %rank, %none : i64
+  %scratch = func.call @ark_tensor_map_scratch() : () -> !llvm.ptr<3>
+  %before = arith.muli %warp, %bytes_i64 : i64
+  %own = llvm.getelementptr %scratch[%before] : (!llvm.ptr<3>, i64) -> !llvm.ptr<3>, i8
+  %word = llvm.getelementptr %own[%rank] : (!llvm.ptr<3>, i64) -> !llvm.ptr<3>, i32
+  %buffers = llvm.load %context : !llvm.ptr -> !llvm.ptr
+  %records = func.call @ark_tensor_map_records() : () -> !llvm.ptr<1>
+  %count = func.call @ark_tensor_map_count() : () -> i64
+  %warps = func.call @ark_tensor_map_warps() : () -> i64
+  cf.br ^next(%warp : i64)
+
+^next(%number: i64):
+  %more = arith.cmpi ult, %number, %count : i64
+  cf.cond_br %more, ^clear, ^finish
+
+^clear:
+  llvm.store %zero, %word : i32, !llvm.ptr<3>
+  func.call @ark_sync_warp() : () -> ()
+  cf.cond_br %leads, ^fill, ^copy
+
+^fill:
+  %first = arith.muli %number, %words : i64
+  %record = llvm.getelementptr %records[%first] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i64
+  %slot = llvm.load %record : !llvm.ptr<1> -> i64
+  %offset_field = llvm.getelementptr %record[1] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i64
+  %offset = llvm.load %offset_field : !llvm.ptr<1> -> i64
+  %columns_field = llvm.getelementptr %record[2] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i64
+  %columns = llvm.load %columns_field : !llvm.ptr<1> -> i64
+  %rows_field = llvm.getelementptr %record[3] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i64
+  %rows = llvm.load %rows_field : !llvm.ptr<1> -> i64
+  %stride_field = llvm.getelementptr %record[4] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i64
+  %stride = llvm.load %stride_field : !llvm.ptr<1> -> i64
+  %box_field = llvm.getelementptr %record[5] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i64
+  %box = llvm.load %box_field : !llvm.ptr<1> -> i64
+  %buffer_field = llvm.getelementptr %buffers[%slot] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+  %buffer = llvm.load %buffer_field : !llvm.ptr -> i64
+  %address = arith.addi %buffer, %offset : i64
+  %columns_i32 = arith.trunci %columns : i64 to i32
+  %rows_i32 = arith.trunci %rows : i64 to i32
+  %box_i32 = arith.trunci %box : i64 to i32
+  func.call @ark_fill_tensor_map(%own, %address, %columns_i32, %rows_i32, %stride, %box_i32)
+      : (!llvm.ptr<3>, i64, i32, i32, i64, i32) -> ()
+  cf.br ^copy
+
+^copy:
+  func.call @ark_sync_warp() : () -> ()
+  %map = func.call @ark_tensor_maps_of(%lane, %number) : (i64, i64) -> !llvm.ptr<1>
+  llvm.inline_asm has_side_effects
+      "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [$0], [$1], 128;",
+      "l,l,~{memory}" %map, %own : (!llvm.ptr<1>, !llvm.ptr<3>) -> ()
+  // The copy engine has a cache of maps of its own; the barrier below hands this on
+  // to whichever thread copies.
+  %generic = llvm.addrspacecast %map : !llvm.ptr<1> to !llvm.ptr
+  nvvm.fence.proxy.acquire #nvvm.mem_scope<gpu> %generic, %bytes
+  // Nobody clears what another thread still copies.
+  func.call @ark_sync_warp() : () -> ()
+  %next = arith.addi %number, %warps : i64
+  cf.br ^next(%next : i64)
+
+^finish:
+  gpu.barrier
+  return
+}

@@ -1,0 +1,130 @@
+//===- BuildTensorMaps.cpp - Tensor maps of all tasks ---------------------===//
+
+#include "passes/target/Bodies.h"
+#include "passes/target/KernelCompleter.h"
+#include "passes/target/Lowerings.h"
+#include "passes/target/ParameterStreams.h"
+#include "passes/target/Passes.h"
+#include "passes/target/SharedMemory.h"
+#include "passes/target/TensorMaps.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_BUILDTENSORMAPSPASS
+#include "passes/target/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+static constexpr llvm::StringLiteral kMaps = "ark_tensor_maps_memory";
+static constexpr llvm::StringLiteral kRows = "ark_tensor_map_rows_table";
+static constexpr llvm::StringLiteral kRecords = "ark_tensor_map_records_table";
+static constexpr int64_t kMapBytes = 128;
+static constexpr int64_t kElementBytes = 2;
+static constexpr int64_t kTaskFields = 2;
+static constexpr int64_t kLaneFields = 3;
+static constexpr unsigned kGlobalSpace = 1, kConstantSpace = 4;
+
+namespace {
+/// What CudaTensorMaps.mlir reads.
+struct MapTables {
+  /// The first map of every task.
+  SmallVector<int32_t> rows;
+  SmallVector<int64_t> records;
+  int64_t count = 0;
+
+  explicit MapTables(KernelOp kernel);
+
+private:
+  void add(const TensorMap &map, const OperandPlace &place);
+};
+} // namespace
+
+void MapTables::add(const TensorMap &map, const OperandPlace &place) {
+  llvm::append_range(records,
+                     ArrayRef<int64_t>{place.slot, place.offset, map.columns,
+                                       map.rows, map.stride * kElementBytes,
+                                       map.boxRows});
+  ++count;
+}
+
+MapTables::MapTables(KernelOp kernel) {
+  SymbolTable symbols(kernel->getParentOfType<ModuleOp>());
+  SmallVector<SmallVector<TensorMap>> ofBodies;
+  for (auto entry : kernel.getBodies().getAsRange<DictionaryAttr>()) {
+    auto name = entry.getAs<FlatSymbolRefAttr>("function");
+    auto body = name ? symbols.lookup<func::FuncOp>(name.getAttr()) : nullptr;
+    ofBodies.push_back(body ? getTensorMaps(body) : SmallVector<TensorMap>());
+  }
+  auto tasks = llvm::to_vector(kernel.getTaskTable().getValues<int32_t>());
+  for (size_t task = 0; task < tasks.size(); task += kTaskFields) {
+    rows.push_back(count);
+    for (const TensorMap &map : ofBodies[tasks[task]])
+      add(map, getOperandPlace(kernel, tasks[task + 1] + map.operand));
+  }
+}
+
+template <typename T>
+static LLVM::GlobalOp createTable(ModuleOp module, StringRef name,
+                                  ArrayRef<T> values, unsigned space) {
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  int64_t size = values.size();
+  Type element = builder.getIntegerType(8 * sizeof(T));
+  return LLVM::GlobalOp::create(
+      builder, module.getLoc(), LLVM::LLVMArrayType::get(element, size),
+      /*isConstant=*/true, LLVM::Linkage::Internal, name,
+      DenseElementsAttr::get(RankedTensorType::get({size}, element), values),
+      /*alignment=*/sizeof(T), space);
+}
+
+/// Memory that takes no space in a file.
+static LLVM::GlobalOp createMemory(ModuleOp module, int64_t bytes) {
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  return LLVM::GlobalOp::create(
+      builder, module.getLoc(),
+      LLVM::LLVMArrayType::get(builder.getI8Type(), bytes),
+      /*isConstant=*/false, LLVM::Linkage::Internal, kMaps,
+      LLVM::ZeroAttr::get(builder.getContext()), kMapBytes, kGlobalSpace);
+}
+
+namespace {
+struct BuildTensorMapsPass
+    : ark::impl::BuildTensorMapsPassBase<BuildTensorMapsPass> {
+  using BuildTensorMapsPassBase::BuildTensorMapsPassBase;
+
+  void runOnOperation() override {
+    for (auto kernel : getOperation().getOps<KernelOp>()) {
+      MapTables tables(kernel);
+      if (tables.count > 0)
+        complete(kernel, tables);
+      numMaps += tables.count;
+    }
+  }
+
+private:
+  void complete(KernelOp kernel, const MapTables &tables);
+};
+} // namespace
+
+void BuildTensorMapsPass::complete(KernelOp kernel, const MapTables &tables) {
+  ModuleOp module = getOperation();
+  int64_t lanes = kernel.getLanes().size() / kLaneFields;
+  auto memory = createMemory(module, lanes * tables.count * kMapBytes);
+  auto rows = createTable<int32_t>(module, kRows, tables.rows, kConstantSpace);
+  auto records =
+      createTable<int64_t>(module, kRecords, tables.records, kGlobalSpace);
+  // Temporaries of any body that has maps are larger, and not there yet.
+  int64_t scratch = llvm::alignTo(getSharedBytes(kernel), kMapBytes);
+  KernelCompleter completer(module);
+  completer.setAddress("ark_tensor_maps", memory, 0);
+  completer.setAddress("ark_tensor_map_rows", rows, 0);
+  completer.setAddress("ark_tensor_map_records", records, 0);
+  completer.setAddress("ark_tensor_map_scratch", getSharedMemory(module),
+                       scratch);
+  completer.setNumber("ark_tensor_map_count", tables.count);
+  completer.setNumber("ark_tensor_map_warps", threads / kWarpSize);
+  completer.setHook("ark_begin_stream", "ark_make_tensor_maps");
+}
