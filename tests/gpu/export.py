@@ -215,6 +215,21 @@ def export_warpgroups(path: Path, target: str) -> None:
         write(program, arrays, path / f"matmul by warpgroups-{dtype}", target)
 
 
+def export_boxes(path: Path, target: str) -> None:
+    """Two products whose factors are copied by tensor maps, one after the other: of an input and a
+    part of a parameter, and of what other SMs have stored and a parameter."""
+    random = np.random.default_rng(0)
+    with ark.Program("boxes") as program, ark.planner(tile=(256, 128)):
+        x = ark.input("x", (512, 256), ark.bf16)
+        w = ark.parameter("w", (512, 1024), ark.bf16)
+        v = ark.parameter("v", (256, 512), ark.bf16)
+        h = ark.gelu(ark.matmul(x, w[:, 512:768], transpose_other=True))
+        ark.output("y", ark.matmul(h, v, transpose_other=True))
+    shapes = {"x": (512, 256), "w": (512, 1024), "v": (256, 512)}
+    arrays = {n: weights(random, shape, ark.bf16) for n, shape in shapes.items()}
+    write(program, arrays, path / "boxes", target)
+
+
 def export_states(folder: Path, target: str) -> None:
     """Programs with states: what they give over several runs, of one iteration and of more."""
     folder.mkdir()
@@ -260,6 +275,7 @@ def main(folder: str, target: str = "cuda:sm_90a") -> None:
     export_stop(root, target)
     export_arrays(root, target)
     export_streams(root, target)
+    export_boxes(root, target)
     export_packets(root, target)
     models = export_models(root / "models", target, say)
     size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file())

@@ -1,0 +1,68 @@
+"""Operands that are copied by tensor maps, which every launch makes anew: they may move."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ark_mlir as ark
+from ark_mlir.testing.bounds import assert_within
+
+Load = Callable[[str], ark.Executable]
+
+pytestmark = pytest.mark.gpu
+
+
+@pytest.fixture
+def boxes(read_arrays: Callable[[str], dict[str, Any]]) -> dict[str, Any]:
+    """Of the program `boxes`."""
+    return read_arrays("boxes")
+
+
+@pytest.fixture
+def tensors(torch: Any, boxes: dict[str, Any]) -> dict[str, Any]:
+    """Its inputs and parameters on the GPU."""
+    bits = {name: boxes[f"input.{name}"].view(np.int16).copy() for name in "xwv"}
+    result = {name: torch.from_numpy(a).view(torch.bfloat16).cuda() for name, a in bits.items()}
+    torch.cuda.synchronize()
+    return result
+
+
+def test_values(load: Load, boxes: dict[str, Any]) -> None:
+    """What one product's SMs have stored, the next one's copies see, in every iteration."""
+    exe = load("boxes").bind({name: boxes[f"input.{name}"] for name in "wv"})
+    for iterations in (1, 100):
+        y = exe.run(x=boxes["input.x"], iterations=iterations)["y"]
+        assert_within(y, boxes["output.y"], boxes["bound.y"], "y")
+
+
+def test_operands_that_move(load: Load, torch: Any, tensors: dict[str, Any]) -> None:
+    exe = load("boxes").bind({name: tensors[name] for name in "wv"})
+    expected = exe.run(x=tensors["x"])["y"]
+    moved = tensors["x"].clone()
+    tensors["x"].fill_(float("nan"))
+    torch.cuda.synchronize()
+    assert torch.equal(exe.run(x=moved)["y"], expected)
+    # A sign is exact, so that what it changes is, too.
+    other = -tensors["v"]
+    tensors["v"].fill_(float("nan"))
+    torch.cuda.synchronize()
+    exe.bind({"v": other})
+    assert torch.equal(exe.run(x=moved)["y"], -expected)
+
+
+def test_operands_that_move_under_a_kernel_that_stays(
+    load: Load, torch: Any, tensors: dict[str, Any]
+) -> None:
+    exe = load("boxes").bind({name: tensors[name] for name in "wv"})
+    expected = exe.run(x=tensors["x"])["y"].cpu()
+    places = [tensors["x"].clone() for _ in range(3)]
+    torch.cuda.synchronize()
+    with exe.resident() as resident:
+        for place in places:
+            assert torch.equal(resident.run(x=place)["y"].cpu(), expected)
+            place.fill_(float("nan"))
+            torch.cuda.synchronize()
