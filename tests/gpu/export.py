@@ -111,7 +111,7 @@ def export_packets(path: Path, target: str) -> None:
     on."""
     tests = runpy.run_path(str(ROOT / "tests/host/e2e/test_hand_over.py"))
     random = np.random.default_rng(0)
-    for name in ("blocks", "shares", "pieces"):
+    for name in ("blocks", "pieces", "shares"):  # the last one is turned round below
         program, options = tests[name](), tests["OPTIONS"][name]
         executable = ark.compile(program, target=target, packets=False, **options)
         executable.save(path / f"{name}.arkbin")
