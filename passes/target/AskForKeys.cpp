@@ -10,7 +10,7 @@
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -72,10 +72,16 @@ static SmallVector<Value> findRows(ReceivePacketsOp receive) {
 static void prefetch(ImplicitLocOpBuilder &builder, Value address) {
   Value word =
       arith::IndexCastOp::create(builder, builder.getI64Type(), address);
-  LLVM::InlineAsmOp::create(
-      builder, TypeRange(), word, "prefetch.global.L2 [$0];", "l",
-      /*has_side_effects=*/true, /*is_align_stack=*/false,
-      LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
+  auto global = LLVM::LLVMPointerType::get(
+      builder.getContext(),
+      static_cast<unsigned>(NVVM::NVVMMemorySpace::Global));
+  NVVM::PrefetchOp::create(
+      builder,
+      NVVM::PrefetchCacheLevelAttr::get(builder.getContext(),
+                                        NVVM::PrefetchCacheLevel::L2),
+      /*evictPriority=*/nullptr,
+      LLVM::IntToPtrOp::create(builder, global, word), /*predicate=*/nullptr,
+      /*tensormap=*/nullptr, /*uniform=*/nullptr, /*in_param_space=*/nullptr);
 }
 
 /// Asks for lines of rows, neighbours by neighbouring threads.
