@@ -255,11 +255,11 @@ static SmallVector<linalg::LinalgOp> findMakers(BlockArgument tile) {
 //===----------------------------------------------------------------------===//
 
 /// Whether words of 64 bits are worth it: only where nobody reads them twice.
-/// What all vCTAs poll would be twice as much.
+/// What all vCTAs poll would be twice as much. They count twice, too.
 static bool isWorthWideWords(const PacketReceipt &receipt,
                              int64_t maxElements) {
   return isDisjoint(receipt.region, receipt.getTask().getGrid()) &&
-         llvm::product_of(receipt.region.getSizes()) <= maxElements;
+         2 * llvm::product_of(receipt.region.getSizes()) <= maxElements;
 }
 
 /// What one task reads. Who reads something else waits as before.

@@ -46,7 +46,7 @@ struct HandOver {
   int64_t offset = 0;
 
   /// Nothing where the buffer is better left as it is. It has `maxElements` at
-  /// most, in wide packets what a vCTA receives of it.
+  /// most, in wide packets half as many that a vCTA receives.
   static std::optional<HandOver> match(memref::AllocOp buffer,
                                        int64_t maxElements);
   /// Whether a packet has 64 bits.

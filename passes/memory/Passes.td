@@ -163,8 +163,8 @@ def HandOverPacketsPass : Pass<"ark-hand-over-packets", "::mlir::ark::ProgramOp"
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::memref::MemRefDialect"];
   let options = [
-    Option<"maxElements", "max-elements", "int64_t", "8192",
-           "Of an intermediate that is handed over as packets, of f32 what a vCTA receives; none with 0">,
+    Option<"maxElements", "max-elements", "int64_t", "16384",
+           "Of an intermediate that is handed over as packets, of f32 twice what a vCTA receives; none with 0">,
   ];
   let statistics = [
     Statistic<"numHandOvers", "hand-overs", "Intermediates that are packets">,

@@ -1,6 +1,7 @@
 //===- AskForKeys.cpp - Keys and values on their way before packets -------===//
 
 #include "passes/target/Aliasing.h"
+#include "passes/target/AskForLine.h"
 #include "passes/target/Bodies.h"
 #include "passes/target/MappedLoop.h"
 #include "passes/target/Passes.h"
@@ -24,7 +25,6 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-static constexpr int64_t kLineBytes = 128;
 /// Lines of one operand that a thread asks for, at most.
 static constexpr int64_t kMostLines = 2;
 
@@ -69,21 +69,6 @@ static SmallVector<Value> findRows(ReceivePacketsOp receive) {
   return rows.takeVector();
 }
 
-static void prefetch(ImplicitLocOpBuilder &builder, Value address) {
-  Value word =
-      arith::IndexCastOp::create(builder, builder.getI64Type(), address);
-  auto global = LLVM::LLVMPointerType::get(
-      builder.getContext(),
-      static_cast<unsigned>(NVVM::NVVMMemorySpace::Global));
-  NVVM::PrefetchOp::create(
-      builder,
-      NVVM::PrefetchCacheLevelAttr::get(builder.getContext(),
-                                        NVVM::PrefetchCacheLevel::L2),
-      /*evictPriority=*/nullptr,
-      LLVM::IntToPtrOp::create(builder, global, word), /*predicate=*/nullptr,
-      /*tensormap=*/nullptr, /*uniform=*/nullptr, /*in_param_space=*/nullptr);
-}
-
 /// Asks for lines of rows, neighbours by neighbouring threads.
 static void askForRows(ImplicitLocOpBuilder &builder, Value rows, Value thread,
                        int64_t threads) {
@@ -116,7 +101,7 @@ static void askForRows(ImplicitLocOpBuilder &builder, Value rows, Value thread,
         arith::AddIOp::create(
             builder, arith::MulIOp::create(builder, row, index(stride * bytes)),
             arith::MulIOp::create(builder, line, index(kLineBytes))));
-    prefetch(builder, address);
+    askForLine(builder, address);
   }
 }
 

@@ -23,6 +23,7 @@ void ark::buildCudaLowering(OpPassManager &pm, int64_t threads) {
     pm.addPass(createWarpChainsPass({threads}));
     pm.addPass(createFlashAttentionPass({threads}));
     pm.addPass(createUseTensorCoresPass({threads}));
+    pm.addPass(createAskForTilesPass({threads}));
     // Rows receive their packets by themselves.
     pm.addPass(createWarpRowsPass({threads}));
     pm.addPass(createReceivePacketsPass({threads}));

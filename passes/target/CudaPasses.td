@@ -325,6 +325,44 @@ def BuildTensorMapsPass : Pass<"ark-build-tensor-maps", "::mlir::ModuleOp"> {
   ];
 }
 
+def AskForTilesPass : Pass<"ark-ask-for-tiles", "::mlir::ModuleOp"> {
+  let summary = "Ask the L2 for weights before activations are there";
+  let description = [{
+    A product of tensor cores loads its weights once its activations are there. But which weights its run
+    reads first is known before: threads ask the L2 for up to 64 KB of each tile of 64 KB and more
+    that the first vCTA reads, lines from all over their rows, so that memory has work while packets are polled and norms are made. What rings bring is on its way without.
+
+    ```mlir
+    ark.receive_packets %x to %rows : memref<8x2048xi32, ...> to memref<8x2048xbf16>
+    scf.for %v = %begin to %end step %c1 {
+      %tile = memref.subview %w[%first, 0] [16, 2048] [1, 1] : ...
+      scf.forall (%thread) in (512) { ... vector.load %tile ... nvvm.mma.sync ... }
+    }
+    // =>
+    scf.forall (%thread) in (512) {
+      nvvm.prefetch level = L2, %line_of_first_tile
+    } {mapping = [#gpu.thread<linear_dim_0>]}
+    ark.receive_packets %x to %rows : memref<8x2048xi32, ...> to memref<8x2048xbf16>
+    scf.for %v = %begin to %end step %c1 { ... }
+    ```
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", /*default=*/"512",
+           "Threads of a CTA">,
+  ];
+  let statistics = [
+    Statistic<"numAsked", "asked", "Tiles that are asked for">,
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect",
+    "::mlir::gpu::GPUDialect",
+    "::mlir::LLVM::LLVMDialect",
+    "::mlir::NVVM::NVVMDialect",
+    "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect"
+  ];
+}
+
 def WarpRowsPass : Pass<"ark-warp-rows", "::mlir::ModuleOp"> {
   let summary = "Have each warp make rows that the vCTAs of a run share";
   let description = [{
@@ -333,8 +371,7 @@ def WarpRowsPass : Pass<"ark-warp-rows", "::mlir::ModuleOp"> {
     of the body's arguments, `memref<MxK>`, one or several warps make each row instead, with all
     loads at once: each adds up and writes its part, and sums of a whole row go through shared memory,
     with one barrier. Rows that are packets, and that nobody else reads, each thread receives by
-    itself, after it has asked for all else. Before that threads ask the L2 for the beginning of the
-    large tiles that the first vCTA reads.
+    itself, after it has asked for all else.
 
     Rows stay as they are where there are more than warps, where they are no multiple of what
     the threads of a warp load at once, or longer than their registers hold.
@@ -346,7 +383,6 @@ def WarpRowsPass : Pass<"ark-warp-rows", "::mlir::ModuleOp"> {
     scf.for %v = %begin to %end step %c1 { ... %row ... }
     // =>
     scf.forall (%thread) in (512) {
-      llvm.inline_asm "prefetch.global.L2 [$0];" %first_tile_of_w
       ... vector.load %x[%warp / 2, ...] ... gpu.shuffle xor ...
       memref.store %part_of_sum, %sums[%warp]
       gpu.barrier
@@ -364,7 +400,7 @@ def WarpRowsPass : Pass<"ark-warp-rows", "::mlir::ModuleOp"> {
     Statistic<"numRows", "rows", "Rows that warps make">,
   ];
   let dependentDialects = [
-    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
+    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
     "::mlir::vector::VectorDialect"
   ];

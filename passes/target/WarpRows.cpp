@@ -8,15 +8,11 @@
 #include "passes/target/WideLoad.h"
 
 #include "lib/support/BufferView.h"
-#include "mlir/Analysis/SliceAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/bit.h"
 
@@ -32,10 +28,6 @@ using namespace mlir::ark;
 static constexpr int64_t kMostLoads = 16;
 /// The banks of shared memory, once around.
 static constexpr int64_t kBankBytes = 128;
-/// Of a tile of so many bytes, at least, as many lines are asked for early.
-static constexpr int64_t kLeastBytesAsked = 128 * 1024;
-static constexpr int64_t kLinesAsked = 256;
-static constexpr int64_t kLineBytes = 128;
 
 //===----------------------------------------------------------------------===//
 // Rows
@@ -150,93 +142,6 @@ static void padRows(Value rows, ArrayRef<Operation *> readers) {
   old.erase();
 }
 
-namespace {
-/// Neighbouring rows of an argument, from one on that the vCTA's number tells.
-struct TileOfRows {
-  memref::SubViewOp view;
-  int64_t rows, rowBytes;
-
-  static std::optional<TileOfRows> match(memref::SubViewOp view);
-};
-} // namespace
-
-std::optional<TileOfRows> TileOfRows::match(memref::SubViewOp view) {
-  MemRefType type = view.getType(), whole = view.getSourceType();
-  if (!isa<BlockArgument>(view.getSource()) || whole.getRank() != 2 ||
-      type.getRank() != 2 || !type.hasStaticShape() ||
-      !whole.getLayout().isIdentity() || !view.hasUnitStride() ||
-      type.getDimSize(1) != whole.getDimSize(1))
-    return std::nullopt;
-  return TileOfRows{view, type.getDimSize(0),
-                    type.getDimSize(1) *
-                        getElementBytes(type.getElementType())};
-}
-
-/// A value of the loop over vCTAs as it is for the first one.
-static Value cloneForFirst(OpBuilder &builder, Value value, scf::ForOp vctas) {
-  IRMapping mapping;
-  mapping.map(vctas.getInductionVar(), vctas.getLowerBound());
-  SetVector<Operation *> slice;
-  BackwardSliceOptions options;
-  options.inclusive = true;
-  options.filter = [&](Operation *op) { return vctas->isProperAncestor(op); };
-  (void)getBackwardSlice(value, &slice, options);
-  for (Operation *op : slice)
-    builder.clone(*op, mapping);
-  return mapping.lookupOrDefault(value);
-}
-
-/// Asks the L2 for lines of the first vCTA's tile, from all over its rows,
-/// where warps will begin to read: one of each thread.
-static void askForTile(ImplicitLocOpBuilder &builder, TileOfRows tile,
-                       Value thread, scf::ForOp vctas) {
-  auto constant = [&](int64_t number) -> Value {
-    return arith::ConstantIndexOp::create(builder, number);
-  };
-  auto plus = [&](Value a, Value b, int64_t factor) -> Value {
-    return arith::AddIOp::create(
-        builder, a, arith::MulIOp::create(builder, b, constant(factor)));
-  };
-  int64_t places =
-      std::min(kLinesAsked / tile.rows, tile.rowBytes / kLineBytes);
-  Value first = cloneForFirst(
-      builder,
-      getValueOrCreateConstantIndexOp(builder, builder.getLoc(),
-                                      tile.view.getMixedOffsets()[0]),
-      vctas);
-  Value row = arith::RemUIOp::create(builder, thread, constant(tile.rows));
-  Value place = arith::DivUIOp::create(builder, thread, constant(tile.rows));
-  Value isThere = arith::CmpIOp::create(builder, arith::CmpIPredicate::ult,
-                                        place, constant(places));
-  auto branch = scf::IfOp::create(builder, isThere, /*withElseRegion=*/false);
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPoint(branch.thenBlock()->getTerminator());
-  Value address = memref::ExtractAlignedPointerAsIndexOp::create(
-      builder, tile.view.getSource());
-  address =
-      plus(address, arith::AddIOp::create(builder, first, row), tile.rowBytes);
-  address = plus(address, place, tile.rowBytes / places);
-  LLVM::InlineAsmOp::create(builder, TypeRange(),
-                            ValueRange{arith::IndexCastOp::create(
-                                builder, builder.getI64Type(), address)},
-                            "prefetch.global.L2 [$0];", "l",
-                            /*has_side_effects=*/true,
-                            /*is_align_stack=*/false, LLVM::TailCallKind::None,
-                            LLVM::AsmDialectAttr(), ArrayAttr());
-}
-
-/// Large tiles: while the rows are made, memory would have nothing to do. What
-/// is small comes soon enough, and the rows would have to wait for it.
-static void askForTiles(ImplicitLocOpBuilder &builder, Value thread,
-                        scf::ForOp vctas) {
-  for (auto view : vctas.getBody()->getOps<memref::SubViewOp>()) {
-    std::optional<TileOfRows> tile = TileOfRows::match(view);
-    if (tile && tile->rows <= kLinesAsked &&
-        tile->rows * tile->rowBytes >= kLeastBytesAsked)
-      askForTile(builder, *tile, thread, vctas);
-  }
-}
-
 //===----------------------------------------------------------------------===//
 // The pass
 //===----------------------------------------------------------------------===//
@@ -251,7 +156,6 @@ static int64_t makeByWarps(Value rows, scf::ForOp vctas, int64_t threads) {
     return 0;
   ImplicitLocOpBuilder builder(vctas.getLoc(), vctas);
   Value thread = createMappedLoop(builder, threads);
-  askForTiles(builder, thread, vctas);
   buildThread(builder, thread, warps, rows, prologue, *shares);
   prologue.erase();
   padRows(rows, getReaders(rows, vctas));

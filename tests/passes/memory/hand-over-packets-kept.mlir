@@ -47,15 +47,15 @@ ark.program @f32(
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 4,
     shared_memory = 232448, bandwidth = 4800, flops = 60000, handoff = 1000, barrier = 1600, overhead = 300>} {
 ark.program @tooLarge(
-    %x: memref<1x16384xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
-    %y: memref<1x16384xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
-  %h = memref.alloc() : memref<1x16384xbf16>
+    %x: memref<1x32768xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %y: memref<1x32768xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  %h = memref.alloc() : memref<1x32768xbf16>
   ark.task "a" grid [4]
-      ins(%x[#ark.region<(d0) -> (0, d0 * 4096), [1, 4096]>] : memref<1x16384xf32>)
-      outs(%h[#ark.region<(d0) -> (0, d0 * 4096), [1, 4096]>] : memref<1x16384xbf16>) {
-  ^bb0(%i: index, %a: memref<1x4096xf32, strided<[16384, 1], offset: ?>>, %b: memref<1x4096xbf16, strided<[16384, 1], offset: ?>>):
+      ins(%x[#ark.region<(d0) -> (0, d0 * 8192), [1, 8192]>] : memref<1x32768xf32>)
+      outs(%h[#ark.region<(d0) -> (0, d0 * 8192), [1, 8192]>] : memref<1x32768xbf16>) {
+  ^bb0(%i: index, %a: memref<1x8192xf32, strided<[32768, 1], offset: ?>>, %b: memref<1x8192xbf16, strided<[32768, 1], offset: ?>>):
     linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
-        ins(%a : memref<1x4096xf32, strided<[16384, 1], offset: ?>>) outs(%b : memref<1x4096xbf16, strided<[16384, 1], offset: ?>>) {
+        ins(%a : memref<1x8192xf32, strided<[32768, 1], offset: ?>>) outs(%b : memref<1x8192xbf16, strided<[32768, 1], offset: ?>>) {
     ^bb0(%in: f32, %out: bf16):
       %v = arith.truncf %in : f32 to bf16
       linalg.yield %v : bf16
@@ -63,12 +63,12 @@ ark.program @tooLarge(
     ark.yield
   }
   ark.task "b" grid [4]
-      ins(%h[#ark.region<(d0) -> (0, 0), [1, 16384]>] : memref<1x16384xbf16>)
-      outs(%y[#ark.region<(d0) -> (0, d0 * 4096), [1, 4096]>] : memref<1x16384xf32>) {
-  ^bb0(%i: index, %a: memref<1x16384xbf16, strided<[16384, 1], offset: ?>>, %b: memref<1x4096xf32, strided<[16384, 1], offset: ?>>):
-    %p = memref.subview %a[0, 0] [1, 4096] [1, 1] : memref<1x16384xbf16, strided<[16384, 1], offset: ?>> to memref<1x4096xbf16, strided<[16384, 1], offset: ?>>
+      ins(%h[#ark.region<(d0) -> (0, 0), [1, 32768]>] : memref<1x32768xbf16>)
+      outs(%y[#ark.region<(d0) -> (0, d0 * 8192), [1, 8192]>] : memref<1x32768xf32>) {
+  ^bb0(%i: index, %a: memref<1x32768xbf16, strided<[32768, 1], offset: ?>>, %b: memref<1x8192xf32, strided<[32768, 1], offset: ?>>):
+    %p = memref.subview %a[0, 0] [1, 8192] [1, 1] : memref<1x32768xbf16, strided<[32768, 1], offset: ?>> to memref<1x8192xbf16, strided<[32768, 1], offset: ?>>
     linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
-        ins(%p : memref<1x4096xbf16, strided<[16384, 1], offset: ?>>) outs(%b : memref<1x4096xf32, strided<[16384, 1], offset: ?>>) {
+        ins(%p : memref<1x8192xbf16, strided<[32768, 1], offset: ?>>) outs(%b : memref<1x8192xf32, strided<[32768, 1], offset: ?>>) {
     ^bb0(%in: bf16, %out: f32):
       %v = arith.extf %in : bf16 to f32
       linalg.yield %v : f32

@@ -8,8 +8,6 @@
 // CHECK-NOT: linalg.generic
 // CHECK: %[[ROWS:.+]] = memref.alloca() {alignment = 64 : i64} : memref<8x1056xbf16>
 // CHECK: scf.forall (%[[THREAD:.+]]) in (512) {
-// What a vCTA reads is small.
-// CHECK-NOT: prefetch
 // CHECK: %[[WARP:.+]] = arith.divui %[[THREAD]], %c32
 // CHECK: %[[LANE:.+]] = arith.remui %[[THREAD]], %c32
 // CHECK: %[[ROW:.+]] = arith.divui %[[WARP]], %c2
@@ -44,21 +42,9 @@ ark.program @eightRows(%x: tensor<8x1024xbf16> {ark.kind = #ark.kind<input>, ark
 // -----
 
 // Three rows have four warps each, and four warps make the last part once more. The mean is subtracted before squares are added up.
-// Tiles of 64 rows by 4096 bytes are asked for, a line of each of four places of a row.
 // CHECK-LABEL: func.func private @body_layernorm_matmul(
-// CHECK-SAME: %[[BEGIN:[^:]+]]: index
 // CHECK: memref.alloca() {{.*}} : memref<3x2080xf16>
 // CHECK: scf.forall (%[[THREAD:.+]]) in (512) {
-// CHECK: %[[FIRST:.+]] = affine.apply #{{.+}}(%[[BEGIN]])
-// CHECK: %[[ROW:.+]] = arith.remui %[[THREAD]], %c64
-// CHECK: %[[PLACE:.+]] = arith.divui %[[THREAD]], %c64
-// CHECK: %[[THERE:.+]] = arith.cmpi ult, %[[PLACE]], %c4
-// CHECK: scf.if %[[THERE]] {
-// CHECK: memref.extract_aligned_pointer_as_index
-// CHECK: %[[OWN:.+]] = arith.addi %[[FIRST]], %[[ROW]]
-// CHECK: arith.muli %[[OWN]], %c4096
-// CHECK: arith.muli %[[PLACE]], %c1024
-// CHECK: llvm.inline_asm has_side_effects {{.*}}"prefetch.global.L2 [$0];"
 // CHECK: %[[WARP:.+]] = arith.divui %[[THREAD]], %c32
 // CHECK: arith.minui %[[WARP]], %c11
 // CHECK-COUNT-5: gpu.shuffle xor
