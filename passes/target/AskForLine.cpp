@@ -4,22 +4,17 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
 using namespace mlir::ark;
 
+/// Not by `nvvm.prefetch`, which LLVM 22 selects for sm_90 and later alone.
 void ark::askForLine(ImplicitLocOpBuilder &builder, Value address) {
   Value word =
       arith::IndexCastOp::create(builder, builder.getI64Type(), address);
-  auto global = LLVM::LLVMPointerType::get(
-      builder.getContext(),
-      static_cast<unsigned>(NVVM::NVVMMemorySpace::Global));
-  NVVM::PrefetchOp::create(
-      builder,
-      NVVM::PrefetchCacheLevelAttr::get(builder.getContext(),
-                                        NVVM::PrefetchCacheLevel::L2),
-      /*evictPriority=*/nullptr,
-      LLVM::IntToPtrOp::create(builder, global, word), /*predicate=*/nullptr,
-      /*tensormap=*/nullptr, /*uniform=*/nullptr, /*in_param_space=*/nullptr);
+  LLVM::InlineAsmOp::create(builder, TypeRange(), word,
+                            "prefetch.global.L2 [$0];", "l",
+                            /*has_side_effects=*/true,
+                            /*is_align_stack=*/false, LLVM::TailCallKind::None,
+                            LLVM::AsmDialectAttr(), ArrayAttr());
 }

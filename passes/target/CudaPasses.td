@@ -24,7 +24,7 @@ def AskForKeysPass : Pass<"ark-ask-for-keys", "::mlir::ModuleOp"> {
     // =>
     %keys = memref.subview %cache[0, 0] [%length, 128] [1, 1] : ...
     scf.forall (%thread) in (512) {
-      nvvm.prefetch level = L2, %line_of_keys
+      llvm.inline_asm "prefetch.global.L2 [$0];" %line_of_keys
     } {mapping = [#gpu.thread<linear_dim_0>]}
     ark.receive_packets %x to %q : memref<2x128xi32, ...> to memref<2x128xbf16>
     linalg.generic ... ins(%q, %keys : ...)
@@ -41,7 +41,6 @@ def AskForKeysPass : Pass<"ark-ask-for-keys", "::mlir::ModuleOp"> {
     "::mlir::arith::ArithDialect",
     "::mlir::gpu::GPUDialect",
     "::mlir::LLVM::LLVMDialect",
-    "::mlir::NVVM::NVVMDialect",
     "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect",
   ];
@@ -340,7 +339,7 @@ def AskForTilesPass : Pass<"ark-ask-for-tiles", "::mlir::ModuleOp"> {
     }
     // =>
     scf.forall (%thread) in (512) {
-      nvvm.prefetch level = L2, %line_of_first_tile
+      llvm.inline_asm "prefetch.global.L2 [$0];" %line_of_first_tile
     } {mapping = [#gpu.thread<linear_dim_0>]}
     ark.receive_packets %x to %rows : memref<8x2048xi32, ...> to memref<8x2048xbf16>
     scf.for %v = %begin to %end step %c1 { ... }
@@ -357,7 +356,6 @@ def AskForTilesPass : Pass<"ark-ask-for-tiles", "::mlir::ModuleOp"> {
     "::mlir::arith::ArithDialect",
     "::mlir::gpu::GPUDialect",
     "::mlir::LLVM::LLVMDialect",
-    "::mlir::NVVM::NVVMDialect",
     "::mlir::memref::MemRefDialect",
     "::mlir::scf::SCFDialect"
   ];

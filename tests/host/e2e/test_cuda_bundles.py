@@ -12,6 +12,7 @@ pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
 import ark_mlir as ark
 from ark_mlir.cli.main import main
+from ark_mlir.models.decoder import DecoderConfig, build_decode
 from ark_mlir.targets.cuda_toolkit import assemble, find_toolkit, read_resources
 
 ELF = b"\x7fELF"
@@ -37,6 +38,25 @@ def test_every_architecture(arch: str, tmp_path: Path) -> None:
     statistics = executable.bundle.manifest.statistics
     assert 0 < statistics["registers"] <= 128  # 512 threads share 65,536
     assert statistics["spill_bytes"] == 0
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a"])
+def test_a_decode_step_of_every_architecture(arch: str) -> None:
+    """Eight rows: weights and keys are asked for before packets are polled."""
+    config = DecoderConfig(
+        vocabulary=512,
+        hidden=2048,
+        layers=1,
+        heads=8,
+        kv_heads=2,
+        head=64,
+        intermediate=4096,
+        eps=1e-5,
+        theta=1e4,
+    )
+    executable = ark.compile(build_decode(config, batch=8, max_length=64), f"cuda:{arch}")
+    assert executable.bundle.manifest.packets > 0
+    assert bytes(executable.bundle.sections["kernel"])[:4] == ELF
 
 
 def test_the_report_says_what_the_kernel_takes() -> None:

@@ -22,10 +22,10 @@ ark.kernel @k {
 // CHECK: %[[FIRST:.+]] = arith.addi %[[THREAD]], %c0
 // CHECK: %[[IS_THERE:.+]] = arith.cmpi slt, %[[FIRST]], %[[LINES]]
 // CHECK: scf.if %[[IS_THERE]]
-// CHECK: nvvm.prefetch level = {{.*}}L2
+// CHECK: llvm.inline_asm {{.*}}"prefetch.global.L2 [$0];"
 // CHECK: %[[SECOND:.+]] = arith.addi %[[THREAD]], %c16
 // CHECK: arith.cmpi slt, %[[SECOND]], %[[LINES]]
-// CHECK: nvvm.prefetch level = {{.*}}L2
+// CHECK: llvm.inline_asm {{.*}}"prefetch.global.L2 [$0];"
 // CHECK: ark.receive_packets
 // CHECK-NOT: memref.subview %[[K]]
 // CHECK: linalg.generic {{.+}} ins(%{{.+}}, %[[KEYS]] :

@@ -18,7 +18,7 @@
 // CHECK: arith.divui %[[OWN]], %c8
 // CHECK: arith.remui %[[OWN]], %c8
 // CHECK: arith.muli %{{.+}}, %c512
-// CHECK: nvvm.prefetch level = {{.*}}L2
+// CHECK: llvm.inline_asm {{.*}}"prefetch.global.L2 [$0];"
 // CHECK-NOT: prefetch
 // CHECK: {mapping = [#gpu.thread<linear_dim_0>]}
 // CHECK: scf.for
@@ -26,9 +26,9 @@
 // Half as many threads ask twice.
 // FEW-LABEL: func.func private @body_rmsnorm_matmul(
 // FEW: scf.forall (%[[THREAD:.+]]) in (256) {
-// FEW: nvvm.prefetch
+// FEW: prefetch.global.L2
 // FEW: arith.addi %[[THREAD]], %c256
-// FEW: nvvm.prefetch
+// FEW: prefetch.global.L2
 // FEW-NOT: prefetch
 // FEW: scf.for
 ark.program @large(%x: tensor<8x2048xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -46,7 +46,7 @@ ark.program @large(%x: tensor<8x2048xbf16> {ark.kind = #ark.kind<input>, ark.nam
 // CHECK: scf.forall (%[[THREAD:.+]]) in (512) {
 // CHECK: arith.divui %{{.+}}, %c32
 // CHECK: arith.muli %{{.+}}, %c128
-// CHECK: nvvm.prefetch level = {{.*}}L2
+// CHECK: llvm.inline_asm {{.*}}"prefetch.global.L2 [$0];"
 // CHECK-NOT: prefetch
 ark.program @least(%x: tensor<8x2048xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<2112x2048xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<8x2112xbf16> {ark.name = "y"}) {
