@@ -86,12 +86,17 @@ func.func private @ark_send_wide_packet(%word: !llvm.ptr, %packet: i64) {
   return
 }
 
-// Two wide packets, and whether one of them has another tag.
-func.func private @ark_load_wide_packets(%words: !llvm.ptr, %tag: i32) -> (i64, i64, i1) {
+// Two wide packets, as a load brings them.
+func.func private @ark_load_wide_packets(%words: !llvm.ptr) -> (i64, i64) {
   %all = llvm.inline_asm has_side_effects "ld.relaxed.gpu.global.v2.u64 {$0, $1}, [$2];",
       "=l,=l,l,~{memory}" %words : (!llvm.ptr) -> !llvm.struct<(i64, i64)>
   %a = llvm.extractvalue %all[0] : !llvm.struct<(i64, i64)>
   %b = llvm.extractvalue %all[1] : !llvm.struct<(i64, i64)>
+  return %a, %b : i64, i64
+}
+
+// Whether one of two wide packets has another tag.
+func.func private @ark_miss_wide_packets(%a: i64, %b: i64, %tag: i32) -> i1 {
   %half = arith.constant 32 : i64
   %upper_a = arith.shrui %a, %half : i64
   %upper_b = arith.shrui %b, %half : i64
@@ -100,17 +105,22 @@ func.func private @ark_load_wide_packets(%words: !llvm.ptr, %tag: i32) -> (i64, 
   %other_a = arith.cmpi ne, %tag_a, %tag : i32
   %other_b = arith.cmpi ne, %tag_b, %tag : i32
   %other = arith.ori %other_a, %other_b : i1
-  return %a, %b, %other : i64, i64, i1
+  return %other : i1
 }
 
-// Four packets, and whether one of them has another tag.
-func.func private @ark_load_packets(%words: !llvm.ptr, %tag: i32) -> (i32, i32, i32, i32, i1) {
+// Four packets, as a load brings them.
+func.func private @ark_load_packets(%words: !llvm.ptr) -> (i32, i32, i32, i32) {
   %all = llvm.inline_asm has_side_effects "ld.relaxed.gpu.global.v4.u32 {$0, $1, $2, $3}, [$4];",
       "=r,=r,=r,=r,l,~{memory}" %words : (!llvm.ptr) -> !llvm.struct<(i32, i32, i32, i32)>
   %a = llvm.extractvalue %all[0] : !llvm.struct<(i32, i32, i32, i32)>
   %b = llvm.extractvalue %all[1] : !llvm.struct<(i32, i32, i32, i32)>
   %c = llvm.extractvalue %all[2] : !llvm.struct<(i32, i32, i32, i32)>
   %d = llvm.extractvalue %all[3] : !llvm.struct<(i32, i32, i32, i32)>
+  return %a, %b, %c, %d : i32, i32, i32, i32
+}
+
+// Whether one of four packets has another tag.
+func.func private @ark_miss_packets(%a: i32, %b: i32, %c: i32, %d: i32, %tag: i32) -> i1 {
   %half = arith.constant 65536 : i32
   %xa = arith.xori %a, %tag : i32
   %xb = arith.xori %b, %tag : i32
@@ -120,7 +130,25 @@ func.func private @ark_load_packets(%words: !llvm.ptr, %tag: i32) -> (i32, i32, 
   %cd = arith.ori %xc, %xd : i32
   %any = arith.ori %ab, %cd : i32
   %other = arith.cmpi uge, %any, %half : i32
-  return %a, %b, %c, %d, %other : i32, i32, i32, i32, i1
+  return %other : i1
+}
+
+// By all threads of a warp, whose loads of packets are on their way: there is time
+// for something else.
+func.func private @ark_packets_poll() {
+  %size = arith.constant 32 : index
+  %zero = arith.constant 0 : index
+  %thread = gpu.thread_id x
+  %rank = arith.remui %thread, %size : index
+  %leads = arith.cmpi eq, %rank, %zero : index
+  cf.cond_br %leads, ^poll, ^finish
+
+^poll:
+  func.call @ark_poll() : () -> ()
+  cf.br ^finish
+
+^finish:
+  return
 }
 
 // By the first thread of a warp that has polled so often: whether to give up, as
@@ -177,7 +205,7 @@ func.func private @ark_packets_look(%tries: i32, %begin: i64, %seen: i32) -> i1 
   return %gives_up : i1
 }
 
-// By the first thread of a warp, whenever it polls in vain.
+// By the first thread of a warp, whenever it polls.
 func.func private @ark_poll() {
   return
 }
@@ -203,7 +231,6 @@ func.func private @ark_packets_wait(%missing: i1, %tries: i32, %begin: i64, %see
   cf.cond_br %leads, ^look, ^agree(%no : i1)
 
 ^look:
-  func.call @ark_poll() : () -> ()
   %gives_up = func.call @ark_packets_look(%tries, %begin, %seen) : (i32, i64, i32) -> i1
   cf.br ^agree(%gives_up : i1)
 

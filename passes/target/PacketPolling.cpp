@@ -55,38 +55,69 @@ static Value getUpper(ImplicitLocOpBuilder &builder, Value word) {
   return arith::TruncIOp::create(builder, builder.getI32Type(), upper);
 }
 
-/// Loads all packets of a thread, again until they are those of this iteration.
+/// Asks again for the packets of one load if they are missing.
+static SmallVector<Value> loadAgain(ImplicitLocOpBuilder &builder,
+                                    const PacketLoad &load, Value isMissing,
+                                    ValueRange words) {
+  auto branch = scf::IfOp::create(builder, words.getTypes(), isMissing,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard restore(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  auto call = func::CallOp::create(
+      builder, load.isWide ? "ark_load_wide_packets" : "ark_load_packets",
+      words.getTypes(), ValueRange{load.place});
+  scf::YieldOp::create(builder, call.getResults());
+  builder.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(builder, words);
+  return branch.getResults();
+}
+
+/// Loads all packets of a thread, and those that are not of this iteration
+/// again until they are. What others poll for waits for what is asked for in
+/// vain.
 static void buildTry(ImplicitLocOpBuilder &builder, scf::WhileOp loop,
                      ArrayRef<PacketLoad> loads, Value tag, Value begin) {
-  Type i32 = builder.getI32Type(), i1 = builder.getI1Type();
+  Type i1 = builder.getI1Type();
   OpBuilder::InsertionGuard restore(builder);
-  Block *before =
-      builder.createBlock(&loop.getBefore(), {}, i32, builder.getLoc());
-  Value missing = constant(builder, 0, 1);
-  SmallVector<Value> words;
-  for (const PacketLoad &load : loads) {
-    SmallVector<Type> types = getWordTypes(builder, load);
-    types.push_back(i1);
-    auto call = func::CallOp::create(
-        builder, load.isWide ? "ark_load_wide_packets" : "ark_load_packets",
-        types, ValueRange{load.place, tag});
-    llvm::append_range(words, call.getResults().drop_back());
-    missing = arith::OrIOp::create(builder, missing, call.getResults().back());
+  SmallVector<Location> locations(loop->getNumResults(), builder.getLoc());
+  Block *before = builder.createBlock(&loop.getBefore(), {},
+                                      loop.getResultTypes(), locations);
+  Value tries = before->getArgument(0);
+  ValueRange flags = before->getArguments().slice(1, loads.size());
+  ValueRange words = before->getArguments().drop_front(1 + loads.size());
+  SmallVector<SmallVector<Value>> loaded;
+  for (auto [load, isMissing] : llvm::zip(loads, flags)) {
+    size_t count = getWordTypes(builder, load).size();
+    loaded.push_back(
+        loadAgain(builder, load, isMissing, words.take_front(count)));
+    words = words.drop_front(count);
   }
-  Value seen = getUpper(builder, words.front());
-  Value again = func::CallOp::create(
-                    builder, "ark_packets_wait", i1,
-                    ValueRange{missing, before->getArgument(0), begin, seen})
+  func::CallOp::create(builder, "ark_packets_poll", TypeRange());
+  Value missing = constant(builder, 0, 1);
+  SmallVector<Value> state = {tries};
+  for (auto [load, own] : llvm::zip(loads, loaded)) {
+    SmallVector<Value> operands(own);
+    operands.push_back(tag);
+    state.push_back(func::CallOp::create(builder,
+                                         load.isWide ? "ark_miss_wide_packets"
+                                                     : "ark_miss_packets",
+                                         i1, operands)
+                        .getResult(0));
+    missing = arith::OrIOp::create(builder, missing, state.back());
+  }
+  for (ArrayRef<Value> own : loaded)
+    llvm::append_range(state, own);
+  Value seen = getUpper(builder, loaded.front().front());
+  Value again = func::CallOp::create(builder, "ark_packets_wait", i1,
+                                     ValueRange{missing, tries, begin, seen})
                     .getResult(0);
-  SmallVector<Value> state = {before->getArgument(0)};
-  llvm::append_range(state, words);
   scf::ConditionOp::create(builder, again, state);
-  Block *after = builder.createBlock(
-      &loop.getAfter(), {}, loop.getResultTypes(),
-      SmallVector<Location>(state.size(), builder.getLoc()));
-  Value more = arith::AddIOp::create(builder, after->getArgument(0),
-                                     constant(builder, 1, 32));
-  scf::YieldOp::create(builder, more);
+  Block *after = builder.createBlock(&loop.getAfter(), {},
+                                     loop.getResultTypes(), locations);
+  SmallVector<Value> next(after->getArguments());
+  next.front() =
+      arith::AddIOp::create(builder, next.front(), constant(builder, 1, 32));
+  scf::YieldOp::create(builder, next);
 }
 
 /// The values of what was loaded at once, side by side.
@@ -115,13 +146,16 @@ SmallVector<Value> ark::pollPackets(ImplicitLocOpBuilder &builder,
   Value begin = func::CallOp::create(builder, "ark_now", builder.getI64Type(),
                                      ValueRange())
                     .getResult(0);
-  SmallVector<Type> types = {i32};
+  SmallVector<Value> state = {constant(builder, 0, 32)};
+  state.append(loads.size(), constant(builder, 1, 1));
   for (const PacketLoad &load : loads)
-    llvm::append_range(types, getWordTypes(builder, load));
-  auto loop = scf::WhileOp::create(builder, types, constant(builder, 0, 32));
+    for (Type type : getWordTypes(builder, load))
+      state.push_back(constant(builder, 0, type.getIntOrFloatBitWidth()));
+  auto loop =
+      scf::WhileOp::create(builder, ValueRange(state).getTypes(), state);
   buildTry(builder, loop, loads, tag, begin);
   SmallVector<Value> values;
-  ValueRange words = loop.getResults().drop_front();
+  ValueRange words = loop.getResults().drop_front(1 + loads.size());
   for (const PacketLoad &load : loads) {
     size_t count = getWordTypes(builder, load).size();
     values.push_back(pack(builder, words.take_front(count)));

@@ -23,12 +23,18 @@
 // CHECK: llvm.getelementptr %[[FROM]][
 // CHECK: %[[TAG:.+]] = call @ark_packet_tag()
 // CHECK: %[[BEGIN:.+]] = call @ark_now()
-// CHECK: scf.while (%[[TRIES:.+]] = %{{.+}})
-// CHECK: %[[FIRST:.+]]:5 = func.call @ark_load_packets(%{{.+}}, %[[TAG]])
-// CHECK: %[[SECOND:.+]]:5 = func.call @ark_load_packets(%{{.+}}, %[[TAG]])
-// CHECK: %[[MISSING:.+]] = arith.ori %{{.+}}, %[[SECOND]]#4
+// CHECK: scf.while (%[[TRIES:[^ ]+]] = %{{[^,]+}}, %[[A:[^ ]+]] = %true, %[[B:[^ ]+]] = %true{{.*}},
+// Only what is missing is loaded again, and rings have their turn while that is on its way.
+// CHECK: %[[FIRST:.+]]:4 = scf.if %[[A]]
+// CHECK: func.call @ark_load_packets
+// CHECK: %[[SECOND:.+]]:4 = scf.if %[[B]]
+// CHECK: func.call @ark_load_packets
+// CHECK: func.call @ark_packets_poll()
+// CHECK: %[[MISS:.+]] = func.call @ark_miss_packets(%[[FIRST]]#0, %[[FIRST]]#1, %[[FIRST]]#2, %[[FIRST]]#3, %[[TAG]])
+// CHECK: %[[OTHER:.+]] = func.call @ark_miss_packets(%[[SECOND]]#0, %[[SECOND]]#1, %[[SECOND]]#2, %[[SECOND]]#3, %[[TAG]])
+// CHECK: %[[MISSING:.+]] = arith.ori %{{.+}}, %[[OTHER]]
 // CHECK: %[[AGAIN:.+]] = func.call @ark_packets_wait(%[[MISSING]], %[[TRIES]], %[[BEGIN]], %[[FIRST]]#0)
-// CHECK: scf.condition(%[[AGAIN]])
+// CHECK: scf.condition(%[[AGAIN]]) %[[TRIES]], %[[MISS]], %[[OTHER]], %[[FIRST]]#0
 // CHECK: } do {
 // CHECK: scf.yield
 // CHECK: scf.if
@@ -58,7 +64,9 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 }
 func.func private @ark_packet_tag() -> i32
 func.func private @ark_now() -> i64
-func.func private @ark_load_packets(%words: !llvm.ptr, %tag: i32) -> (i32, i32, i32, i32, i1)
+func.func private @ark_load_packets(%words: !llvm.ptr) -> (i32, i32, i32, i32)
+func.func private @ark_miss_packets(%a: i32, %b: i32, %c: i32, %d: i32, %tag: i32) -> i1
+func.func private @ark_packets_poll()
 func.func private @ark_packets_wait(%missing: i1, %tries: i32, %begin: i64, %seen: i32) -> i1
 
 // -----
@@ -87,7 +95,9 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 }
 func.func private @ark_packet_tag() -> i32
 func.func private @ark_now() -> i64
-func.func private @ark_load_packets(%words: !llvm.ptr, %tag: i32) -> (i32, i32, i32, i32, i1)
+func.func private @ark_load_packets(%words: !llvm.ptr) -> (i32, i32, i32, i32)
+func.func private @ark_miss_packets(%a: i32, %b: i32, %c: i32, %d: i32, %tag: i32) -> i1
+func.func private @ark_packets_poll()
 func.func private @ark_packets_wait(%missing: i1, %tries: i32, %begin: i64, %seen: i32) -> i1
 
 // -----
@@ -116,11 +126,13 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 // CHECK: %[[LOAD:.+]] = arith.minui %{{.+}}, %[[LAST]]
 // CHECK: arith.muli %[[LOAD]], %c16
 // CHECK: scf.while
-// CHECK: %[[WORDS:.+]]:3 = func.call @ark_load_wide_packets(%{{.+}}, %{{.+}}) : (!llvm.ptr, i32) -> (i64, i64, i1)
+// CHECK: %[[WORDS:.+]]:2 = scf.if
+// CHECK: func.call @ark_load_wide_packets(%{{.+}}) : (!llvm.ptr) -> (i64, i64)
+// CHECK: %[[MISS:.+]] = func.call @ark_miss_wide_packets(%[[WORDS]]#0, %[[WORDS]]#1, %{{.+}})
 // CHECK: %[[UPPER:.+]] = arith.shrui %[[WORDS]]#0, %c32_i64
 // CHECK: %[[SEEN:.+]] = arith.trunci %[[UPPER]] : i64 to i32
 // CHECK: func.call @ark_packets_wait(%{{.+}}, %{{.+}}, %{{.+}}, %[[SEEN]])
-// CHECK: scf.condition(%{{.+}}) %{{.+}}, %[[WORDS]]#0, %[[WORDS]]#1 : i32, i64, i64
+// CHECK: scf.condition(%{{.+}}) %{{.+}}, %[[MISS]], %[[WORDS]]#0, %[[WORDS]]#1 : i32, i1, i64, i64
 // CHECK: scf.if
 // CHECK:   llvm.store %{{.+}} : i64, !llvm.ptr
 ark.kernel @k {
@@ -135,5 +147,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 }
 func.func private @ark_packet_tag() -> i32
 func.func private @ark_now() -> i64
-func.func private @ark_load_wide_packets(%words: !llvm.ptr, %tag: i32) -> (i64, i64, i1)
+func.func private @ark_load_wide_packets(%words: !llvm.ptr) -> (i64, i64)
+func.func private @ark_miss_wide_packets(%a: i64, %b: i64, %tag: i32) -> i1
+func.func private @ark_packets_poll()
 func.func private @ark_packets_wait(%missing: i1, %tries: i32, %begin: i64, %seen: i32) -> i1
