@@ -17,14 +17,14 @@
 //   0  pieces that it has read
 //   1  pieces that it has asked for
 //   2  row of the segment that it asks for; -1 after the last one
-//   3  pieces of it that it has not asked for
+//   3  pieces of it that it has not asked for; none until a run ends of which it has asked for all
 //   4  segments before that one since the kernel began
-//   5  row of the segment that it reads next
-//   6  segments before that one since the kernel began
-//   7  segments before the end of the run that has begun last
-//   8  waits of the lane that have begun
-//   9  iterations that it asks for, beyond the present one
-//  10  bytes of the next piece; 12 and 13, its address
+//   5  bytes of the next piece; 6 and 7, its address
+//   8  row of the segment that it reads next
+//   9  segments before that one since the kernel began
+//  10  segments before the end of the run that has begun last
+//  11  waits of the lane that have begun
+//  12  iterations that it asks for, beyond the present one
 //  14  clock when it asked last while it polled for packets
 
 // Of the rings in shared memory: what warps know, the barrier of every slot,
@@ -36,6 +36,8 @@ func.func private @ark_stream_slots() -> !llvm.ptr<3>
 // Slots of a warp, and bytes of a slot.
 func.func private @ark_stream_depth() -> i32
 func.func private @ark_stream_slot_bytes() -> i32
+// Whether lanes poll for packets, or only wait.
+func.func private @ark_stream_polls() -> i32
 // Clocks between two pieces that an SM asks for ahead of their run.
 func.func private @ark_stream_pace() -> i32
 // Segments of all lanes: the number of the first one of every lane, and of what
@@ -184,9 +186,9 @@ func.func private @ark_stream_seek(%row: i32) {
   %row_field = arith.constant 2 : i32
   %left_field = arith.constant 3 : i32
   %ahead_field = arith.constant 4 : i32
-  %laps_field = arith.constant 9 : i32
-  %bytes_field = arith.constant 10 : i32
-  %address_field = arith.constant 12 : i32
+  %laps_field = arith.constant 12 : i32
+  %bytes_field = arith.constant 5 : i32
+  %address_field = arith.constant 6 : i32
   %rows = func.call @ark_stream_count() : () -> i32
   %ahead = func.call @ark_stream_get(%ahead_field) : (i32) -> i32
   %laps = func.call @ark_stream_get(%laps_field) : (i32) -> i32
@@ -255,8 +257,8 @@ func.func private @ark_stream_ask() {
   %row_field = arith.constant 2 : i32
   %left_field = arith.constant 3 : i32
   %ahead_field = arith.constant 4 : i32
-  %bytes_field = arith.constant 10 : i32
-  %address_field = arith.constant 12 : i32
+  %bytes_field = arith.constant 5 : i32
+  %address_field = arith.constant 6 : i32
   %asked = func.call @ark_stream_get(%asked_field) : (i32) -> i32
   %left = func.call @ark_stream_get(%left_field) : (i32) -> i32
   %bytes = func.call @ark_stream_get(%bytes_field) : (i32) -> i32
@@ -301,14 +303,14 @@ func.func private @ark_stream_can_ask() -> i1 {
   %zero = arith.constant 0 : i32
   %read_field = arith.constant 0 : i32
   %asked_field = arith.constant 1 : i32
-  %row_field = arith.constant 2 : i32
+  %left_field = arith.constant 3 : i32
   %depth = func.call @ark_stream_depth() : () -> i32
   %read = func.call @ark_stream_get(%read_field) : (i32) -> i32
   %asked = func.call @ark_stream_get(%asked_field) : (i32) -> i32
-  %row = func.call @ark_stream_get(%row_field) : (i32) -> i32
+  %left = func.call @ark_stream_get(%left_field) : (i32) -> i32
   %used = arith.subi %asked, %read : i32
   %is_free = arith.cmpi slt, %used, %depth : i32
-  %is_left = arith.cmpi sge, %row, %zero : i32
+  %is_left = arith.cmpi sgt, %left, %zero : i32
   %can = arith.andi %is_free, %is_left : i1
   return %can : i1
 }
@@ -317,7 +319,7 @@ func.func private @ark_stream_can_ask() -> i1 {
 func.func private @ark_stream_ask_begun() {
   %zero = arith.constant 0 : i32
   %ahead_field = arith.constant 4 : i32
-  %begun_field = arith.constant 7 : i32
+  %begun_field = arith.constant 10 : i32
   cf.br ^look
 
 ^look:

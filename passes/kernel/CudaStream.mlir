@@ -15,6 +15,7 @@ func.func private @ark_stream_leads() -> i1
 func.func private @ark_stream_leave()
 func.func private @ark_stream_pace() -> i32
 func.func private @ark_stream_place(%index: i32) -> !llvm.ptr<3>
+func.func private @ark_stream_polls() -> i32
 func.func private @ark_stream_row(%row: i32) -> (i32, i32, i32)
 func.func private @ark_stream_seek(%row: i32)
 func.func private @ark_stream_segments() -> !llvm.ptr<1>
@@ -31,8 +32,8 @@ func.func private @ark_sync_warp()
 
 // By all threads, when a run begins that reads so many segments.
 func.func private @ark_stream_run(%segments: i32) {
-  %reading_field = arith.constant 6 : i32
-  %begun_field = arith.constant 7 : i32
+  %reading_field = arith.constant 9 : i32
+  %begun_field = arith.constant 10 : i32
   %leads = func.call @ark_stream_leads() : () -> i1
   cf.cond_br %leads, ^ask, ^finish
 
@@ -52,15 +53,20 @@ func.func private @ark_stream_run(%segments: i32) {
 // what it asks for next: a row, the segments before it, how many pieces, their
 // bytes and the address. All threads keep that while they read.
 func.func private @ark_stream_open() -> (index, index, i32, i32, i32, i32, i32, i32, i64) {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
   %read_field = arith.constant 0 : i32
   %asked_field = arith.constant 1 : i32
   %ask_row_field = arith.constant 2 : i32
   %left_field = arith.constant 3 : i32
   %ahead_field = arith.constant 4 : i32
-  %row_field = arith.constant 5 : i32
-  %bytes_field = arith.constant 10 : i32
-  %address_field = arith.constant 12 : i32
+  %bytes_field = arith.constant 5 : i32
+  %address_field = arith.constant 6 : i32
+  %row_field = arith.constant 8 : i32
+  %reading_field = arith.constant 9 : i32
   %row = func.call @ark_stream_get(%row_field) : (i32) -> i32
+  %reading = func.call @ark_stream_get(%reading_field) : (i32) -> i32
+  %rows = func.call @ark_stream_count() : () -> i32
   %count, %first, %own_bytes = func.call @ark_stream_row(%row) : (i32) -> (i32, i32, i32)
   %first_index = arith.index_cast %first : i32 to index
   %count_index = arith.index_cast %count : i32 to index
@@ -68,11 +74,25 @@ func.func private @ark_stream_open() -> (index, index, i32, i32, i32, i32, i32, 
   %read = func.call @ark_stream_get(%read_field) : (i32) -> i32
   %asked = func.call @ark_stream_get(%asked_field) : (i32) -> i32
   %ask_row = func.call @ark_stream_get(%ask_row_field) : (i32) -> i32
-  %ahead = func.call @ark_stream_get(%ahead_field) : (i32) -> i32
   %left = func.call @ark_stream_get(%left_field) : (i32) -> i32
+  %ahead = func.call @ark_stream_get(%ahead_field) : (i32) -> i32
   %bytes = func.call @ark_stream_get(%bytes_field) : (i32) -> i32
   %place = func.call @ark_stream_field(%address_field) : (i32) -> !llvm.ptr<3>
   %address = llvm.load %place : !llvm.ptr<3> -> i64
+  %leads = func.call @ark_stream_leads() : () -> i1
+  cf.cond_br %leads, ^advance, ^finish
+
+// Here there is time for it: results wait for what is done when a segment ends.
+^advance:
+  %following = arith.addi %row, %one : i32
+  %wraps = arith.cmpi eq, %following, %rows : i32
+  %next = arith.select %wraps, %zero, %following : i32
+  func.call @ark_stream_set(%row_field, %next) : (i32, i32) -> ()
+  %more = arith.addi %reading, %one : i32
+  func.call @ark_stream_set(%reading_field, %more) : (i32, i32) -> ()
+  cf.br ^finish
+
+^finish:
   return %first_index, %count_index, %read, %asked, %ask_row, %ahead, %left, %bytes, %address
       : index, index, i32, i32, i32, i32, i32, i32, i64
 }
@@ -99,7 +119,7 @@ func.func private @ark_stream_free(%asked: i32, %row: i32, %ahead: i32, %left: i
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
   %warps = arith.constant 16 : i32
-  %begun_field = arith.constant 7 : i32
+  %begun_field = arith.constant 10 : i32
   func.call @ark_sync_warp() : () -> ()
   %begun = func.call @ark_stream_get(%begun_field) : (i32) -> i32
   %distance = arith.subi %begun, %ahead : i32
@@ -154,17 +174,13 @@ func.func private @ark_stream_free(%asked: i32, %row: i32, %ahead: i32, %left: i
 func.func private @ark_stream_close(%read: i32, %asked: i32, %ask_row: i32, %ahead: i32, %left: i32,
                                     %bytes: i32, %address: i64) {
   %zero = arith.constant 0 : i32
-  %one = arith.constant 1 : i32
-  %early = arith.constant 2 : i32
   %read_field = arith.constant 0 : i32
   %asked_field = arith.constant 1 : i32
   %ask_row_field = arith.constant 2 : i32
   %left_field = arith.constant 3 : i32
   %ahead_field = arith.constant 4 : i32
-  %row_field = arith.constant 5 : i32
-  %reading_field = arith.constant 6 : i32
-  %bytes_field = arith.constant 10 : i32
-  %address_field = arith.constant 12 : i32
+  %bytes_field = arith.constant 5 : i32
+  %address_field = arith.constant 6 : i32
   func.call @ark_sync_warp() : () -> ()
   %leads = func.call @ark_stream_leads() : () -> i1
   cf.cond_br %leads, ^store, ^finish
@@ -178,23 +194,38 @@ func.func private @ark_stream_close(%read: i32, %asked: i32, %ask_row: i32, %ahe
   func.call @ark_stream_set(%bytes_field, %bytes) : (i32, i32) -> ()
   %place = func.call @ark_stream_field(%address_field) : (i32) -> !llvm.ptr<3>
   llvm.store %address, %place : i64, !llvm.ptr<3>
-  %rows = func.call @ark_stream_count() : () -> i32
+  %polls = func.call @ark_stream_polls() : () -> i32
+  %waits = arith.cmpi eq, %polls, %zero : i32
+  cf.cond_br %waits, ^proceed, ^finish
+
+// A signal waits for all of the lane anyway.
+^proceed:
+  func.call @ark_stream_proceed() : () -> ()
+  cf.br ^finish
+
+^finish:
+  func.call @ark_sync_warp() : () -> ()
+  return
+}
+
+// By the first thread of a warp that has read its pieces of a run. If it has asked for
+// all of them, it asks for two of those to come, as memory would be idle until the lane
+// polls or waits.
+func.func private @ark_stream_proceed() {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %early = arith.constant 2 : i32
+  %row_field = arith.constant 2 : i32
+  %left_field = arith.constant 3 : i32
   %row = func.call @ark_stream_get(%row_field) : (i32) -> i32
-  %following = arith.addi %row, %one : i32
-  %wraps = arith.cmpi eq, %following, %rows : i32
-  %next = arith.select %wraps, %zero, %following : i32
-  func.call @ark_stream_set(%row_field, %next) : (i32, i32) -> ()
-  %reading = func.call @ark_stream_get(%reading_field) : (i32) -> i32
-  %more = arith.addi %reading, %one : i32
-  func.call @ark_stream_set(%reading_field, %more) : (i32, i32) -> ()
+  %left = func.call @ark_stream_get(%left_field) : (i32) -> i32
   %is_spent = arith.cmpi eq, %left, %zero : i32
-  %is_live = arith.cmpi sge, %ask_row, %zero : i32
+  %is_live = arith.cmpi sge, %row, %zero : i32
   %leaves = arith.andi %is_spent, %is_live : i1
   cf.cond_br %leaves, ^leave, ^finish
 
 ^leave:
   func.call @ark_stream_leave() : () -> ()
-  // Memory would be idle until the next wait.
   cf.br ^more(%zero : i32)
 
 ^more(%number: i32):
@@ -209,7 +240,20 @@ func.func private @ark_stream_close(%read: i32, %asked: i32, %ask_row: i32, %ahe
   cf.br ^more(%next_number : i32)
 
 ^finish:
-  func.call @ark_sync_warp() : () -> ()
+  return
+}
+
+// By all threads, where lanes poll: a run has ended, and its packets are sent. They would
+// come later behind what is asked for before.
+func.func private @ark_stream_rest() {
+  %leads = func.call @ark_stream_leads() : () -> i1
+  cf.cond_br %leads, ^proceed, ^finish
+
+^proceed:
+  func.call @ark_stream_proceed() : () -> ()
+  cf.br ^finish
+
+^finish:
   return
 }
 
@@ -282,7 +326,7 @@ func.func private @ark_stream_begin(%context: !llvm.ptr, %lane: i64, %iterations
   cf.cond_br %leads, ^clear(%zero : i32), ^finish
 
 ^clear(%field: i32):
-  %last_field = arith.constant 9 : i32
+  %last_field = arith.constant 12 : i32
   func.call @ark_stream_set(%field, %zero) : (i32, i32) -> ()
   %next_field = arith.addi %field, %one : i32
   %clears = arith.cmpi ule, %next_field, %last_field : i32
@@ -363,7 +407,7 @@ func.func private @ark_stream_idle() {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
   %warps = arith.constant 16 : i32
-  %waits_field = arith.constant 8 : i32
+  %waits_field = arith.constant 11 : i32
   %leads = func.call @ark_stream_leads() : () -> i1
   cf.cond_br %leads, ^start, ^finish
 
@@ -404,7 +448,7 @@ func.func private @ark_stream_idle() {
   return
 }
 
-// By the first thread of a warp that polls for packets: as above.
+// By the first thread of a warp whose loads of packets are on their way: as above.
 func.func private @ark_stream_poll() {
   %warps = arith.constant 16 : i32
   %last_field = arith.constant 14 : i32

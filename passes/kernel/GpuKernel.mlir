@@ -27,6 +27,10 @@ func.func private @ark_end_wait() {
 func.func private @ark_idle() {
   return
 }
+// All threads: a run has ended.
+func.func private @ark_end_run() {
+  return
+}
 
 // Hooks of what polls by itself, by all threads: an iteration begins, before a
 // barrier; a run begins.
@@ -157,6 +161,7 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
 ^run:
   func.call @ark_begin_run(%index) : (i64) -> ()
   func.call @ark_run(%context, %a, %b, %c) : (!llvm.ptr, i64, i64, i64) -> ()
+  func.call @ark_end_run() : () -> ()
   cf.br ^step
 
 ^signal:

@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -368,6 +369,11 @@ void StreamParametersPass::complete(const RingLayout &layout,
   completer.setNumber("ark_stream_slot_bytes", layout.slotBytes);
   bool areShort = table.getPiecesOfRun() <= kStreamWarps * layout.depth;
   completer.setNumber("ark_stream_pace", areShort ? shortPace : pace);
+  auto poll = module.lookupSymbol<func::FuncOp>("ark_packets_poll");
+  bool polls = poll && !SymbolTable::symbolKnownUseEmpty(poll, module);
+  completer.setNumber("ark_stream_polls", polls);
+  if (polls)
+    completer.setHook("ark_end_run", "ark_stream_rest");
   completer.setHook("ark_begin_stream", "ark_stream_begin");
   completer.setHook("ark_end_stream", "ark_stream_end");
   completer.setHook("ark_begin_wait", "ark_stream_hurry");

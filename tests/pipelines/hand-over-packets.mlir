@@ -47,6 +47,9 @@
 // Who polls also asks for parameters.
 // RINGS: llvm.func internal @ark_poll
 // RINGS-NEXT: llvm.call @ark_stream_poll
+// Packets are sent before parameters of the next runs are asked for.
+// RINGS: llvm.func internal @ark_end_run
+// RINGS-NEXT: llvm.call @ark_stream_rest
 // TARGET: llvm.func internal @ark_begin_iteration
 // TARGET-NEXT: llvm.call @ark_packets_begin
 // TARGET: llvm.func internal @ark_begin_run

@@ -28,6 +28,8 @@
 // CHECK: llvm.inline_asm has_side_effects "st.relaxed.gpu.global.u32 [$0], $1;", "l,r,~{memory}"
 // CHECK-LABEL: func.func private @ark_load_packets
 // CHECK: llvm.inline_asm has_side_effects "ld.relaxed.gpu.global.v4.u32 {$0, $1, $2, $3}, [$4];"
+// CHECK-LABEL: func.func private @ark_packets_poll
+// CHECK: call @ark_poll
 // CHECK-LABEL: func.func private @ark_packets_look
 // CHECK: call @ark_report_hang
 // All threads of a warp go the same way.
@@ -37,6 +39,7 @@
 // CHECK: call @ark_begin_iteration
 // CHECK: call @ark_begin_run
 // CHECK-NEXT: call @ark_run
+// CHECK-NEXT: call @ark_end_run
 // CHECK-LABEL: func.func private @ark_signal
 // What all threads wrote comes before the leader's release.
 // CHECK: call @ark_gather
@@ -51,14 +54,23 @@
 // CHECK: gpu.barrier
 // CHECK: llvm.load %{{.+}} : !llvm.ptr -> i32
 // CHECK: call @ark_claim
-// A warp that has read its share asks for two pieces of the next run at once.
+// A warp that has read its share asks for two pieces of the next run at once; where lanes poll, once
+// the run has sent its packets.
 // CHECK-LABEL: func.func private @ark_stream_close
+// CHECK: %[[POLLS:.+]] = call @ark_stream_polls
+// CHECK: %[[WAITS:.+]] = arith.cmpi eq, %[[POLLS]], %{{.+}}
+// CHECK: cf.cond_br %[[WAITS]], ^[[PROCEED:.+]], ^
+// CHECK: ^[[PROCEED]]:
+// CHECK-NEXT: call @ark_stream_proceed
+// CHECK-LABEL: func.func private @ark_stream_proceed
 // CHECK: %[[TWO:.+]] = arith.constant 2 : i32
 // CHECK: call @ark_stream_leave
 // CHECK: %[[CAN:.+]] = call @ark_stream_can_ask
 // CHECK: %[[FEW:.+]] = arith.cmpi slt, %{{.+}}, %[[TWO]]
 // CHECK: arith.andi %[[CAN]], %[[FEW]]
 // CHECK: call @ark_stream_ask
+// CHECK-LABEL: func.func private @ark_stream_rest
+// CHECK: call @ark_stream_proceed
 // CHECK-LABEL: func.func private @ark_load_acquire
 // CHECK: llvm.inline_asm has_side_effects "ld.acquire.gpu.u64 $0, [$1];", "=l,l,~{memory}"
 // CHECK-LABEL: func.func private @ark_add_release
