@@ -150,9 +150,9 @@ def FlashAttentionPass : Pass<"ark-flash-attention", "::mlir::ModuleOp"> {
 def ReceivePacketsPass : Pass<"ark-receive-packets", "::mlir::ModuleOp"> {
   let summary = "Poll for packets with all threads of a CTA";
   let description = [{
-    Each thread loads four packets at once, or two of f32, and again until all have the epoch of this
-    iteration; meanwhile the first thread of every warp asks for parameters to come, and
-    looks now and then whether it took too long. The values end up in a temporary. What is received
+    Each thread loads four packets at once, or two of f32, and those that miss again until all have
+    the epoch of this iteration; while loads are on their way, the first thread of every warp asks for
+    parameters to come, and it looks now and then whether it took too long. The values end up in a temporary. What is received
     one after the other is received at once.
 
     ```mlir
@@ -267,9 +267,11 @@ def StreamParametersPass
     }
     ```
 
-    What ops after the product read of arguments is asked for before it.
+    What ops after the product read of arguments is asked for before it. Rows of 16-bit floats are
+    multiplied by instructions for matrices, which take what a thread has loaded of a piece as it is.
 
-    What is asked for before its run is paced, since signals and activations queue behind it. Where
+    What is asked for before its run is paced, since signals and activations queue behind it;
+    where lanes poll for packets, a run sends its own before more is asked for. Where
     runs are short, rings have to be filled between them, and memory has time for that.
   }];
   let options = [
@@ -289,7 +291,8 @@ def StreamParametersPass
     "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
     "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
     "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
-    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
+    "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"
   ];
 }
 

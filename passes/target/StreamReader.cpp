@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -17,6 +18,7 @@ using namespace mlir::ark;
 
 static constexpr int64_t kWarpSize = 32;
 static constexpr int64_t kLoadBytes = 16;
+static constexpr int64_t kLoadWords = kLoadBytes / 4;
 static constexpr unsigned kSharedAddressSpace = 3;
 
 std::optional<EarlyRead> ark::matchEarlyRead(memref::SubViewOp tile,
@@ -96,19 +98,15 @@ SmallVector<Value> StreamReader::loadRow(Value row, Value part,
 }
 
 /// One sum for each load, so that additions do not wait for each other.
-Value StreamReader::multiply(ArrayRef<Value> row, ArrayRef<Value> piece) {
-  Type f32 = builder.getF32Type();
-  auto extend = [&](Value vector, int64_t element) -> Value {
-    Value value = vector::ExtractOp::create(builder, vector, element);
-    return value.getType() == f32
-               ? value
-               : arith::ExtFOp::create(builder, f32, value).getResult();
-  };
+Value StreamReader::multiplyScalars(ArrayRef<Value> row,
+                                    ArrayRef<Value> piece) {
   SmallVector<Value> sums;
   for (auto [a, b] : llvm::zip(row, piece)) {
     Value sum = arith::ConstantOp::create(builder, builder.getF32FloatAttr(0));
     for (int64_t at = 0; at < getVectorType().getNumElements(); ++at)
-      sum = math::FmaOp::create(builder, extend(a, at), extend(b, at), sum);
+      sum = math::FmaOp::create(builder,
+                                vector::ExtractOp::create(builder, a, at),
+                                vector::ExtractOp::create(builder, b, at), sum);
     sums.push_back(sum);
   }
   while (sums.size() > 1) {
@@ -119,11 +117,68 @@ Value StreamReader::multiply(ArrayRef<Value> row, ArrayRef<Value> piece) {
       pairs.push_back(sums.back());
     sums = std::move(pairs);
   }
-  return sums.front();
+  return addLanes(sums.front(), {16, 8, 4, 2, 1});
 }
 
-Value StreamReader::addLanes(Value sum) {
-  for (int32_t distance = kWarpSize / 2; distance > 0; distance /= 2) {
+/// What an instruction for matrices takes of a load, word by word.
+SmallVector<Value> StreamReader::getWords(Value vector) {
+  Type word = builder.getI32Type();
+  Value words = vector::BitCastOp::create(
+      builder, VectorType::get(kLoadWords, word), vector);
+  SmallVector<Value> all;
+  for (int64_t number = 0; number < kLoadWords; ++number) {
+    Value one = vector::ExtractOp::create(builder, words, number);
+    if (getVectorType().getElementType().isF16())
+      one = LLVM::BitcastOp::create(
+          builder, VectorType::get(2, builder.getF16Type()), one);
+    all.push_back(one);
+  }
+  return all;
+}
+
+/// Instructions for matrices multiply 16 rows by 8 columns. The words that a
+/// lane has loaded of a piece are, by turns, those of rows g and g + 8, where g
+/// is the number of its quad, and those of the row are of column g. So a quad
+/// has what its lanes are after on the diagonals, and all else is not read.
+/// Lanes exchange nothing for that: a load is what an instruction takes.
+Value StreamReader::multiplyMatrices(ArrayRef<Value> row,
+                                     ArrayRef<Value> piece) {
+  Type f32 = builder.getF32Type();
+  bool isHalf = getVectorType().getElementType().isF16();
+  auto type = isHalf ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
+  auto made = LLVM::LLVMStructType::getLiteral(builder.getContext(),
+                                               SmallVector<Type>(4, f32));
+  Value zero = arith::ConstantOp::create(builder, builder.getF32FloatAttr(0));
+  // Of rows g, and of rows g + 8.
+  SmallVector<Value> sums[2] = {SmallVector<Value>(4, zero),
+                                SmallVector<Value>(4, zero)};
+  for (auto [a, b] : llvm::zip(row, piece)) {
+    SmallVector<Value> own = getWords(a), weights = getWords(b);
+    for (int64_t half = 0; half < 2; ++half) {
+      auto mma = NVVM::MmaOp::create(
+          builder, made, weights, ValueRange{own[half], own[half + 2]},
+          sums[half], ArrayRef<int64_t>{16, 8, 16}, /*b1Op=*/std::nullopt,
+          /*intOverflow=*/std::nullopt, std::array{type, type},
+          std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
+      for (int64_t at = 0; at < 4; ++at)
+        sums[half][at] =
+            LLVM::ExtractValueOp::create(builder, mma.getRes(), at);
+    }
+  }
+  // Quad g has column g in its lane g / 2, as the first of two or the second.
+  Value even = arith::AddFOp::create(builder, sums[0][0], sums[1][2]);
+  Value odd = arith::AddFOp::create(builder, sums[0][1], sums[1][3]);
+  Value isOdd = arith::CmpIOp::create(
+      builder, arith::CmpIPredicate::ne,
+      arith::AndIOp::create(builder, lane, index(4)), index(0));
+  Value own = arith::SelectOp::create(builder, isOdd, odd, even);
+  // The lanes of two diagonals' elements, 4 * g + g / 2, differ by these.
+  return addLanes(own, {4, 8 + 1, 16 + 2});
+}
+
+/// In the first lane, what all lanes have whose numbers differ by these.
+Value StreamReader::addLanes(Value sum, ArrayRef<int32_t> distances) {
+  for (int32_t distance : distances) {
     Value other = gpu::ShuffleOp::create(builder, sum, distance, kWarpSize,
                                          gpu::ShuffleMode::XOR)
                       .getShuffleResult();
@@ -200,7 +255,9 @@ void StreamReader::buildLoop(const ParameterStream &stream, ArrayRef<Value> row,
   SmallVector<Value> piece = loadPiece(stream, place);
   auto next = func::CallOp::create(builder, "ark_stream_free", cursor,
                                    before.drop_front());
-  Value sum = addLanes(multiply(row, piece));
+  Value sum = getVectorType().getElementType().isF32()
+                  ? multiplyScalars(row, piece)
+                  : multiplyMatrices(row, piece);
   Value leads =
       arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, lane, index(0));
   auto guard = scf::IfOp::create(builder, leads, /*withElseRegion=*/false);

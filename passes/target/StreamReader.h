@@ -47,8 +47,10 @@ private:
   void buildLoop(const ParameterStream &stream, ArrayRef<Value> row, Value part,
                  Value sums);
   SmallVector<Value> loadPiece(const ParameterStream &stream, Value place);
-  Value multiply(ArrayRef<Value> row, ArrayRef<Value> piece);
-  Value addLanes(Value sum);
+  Value multiplyScalars(ArrayRef<Value> row, ArrayRef<Value> piece);
+  SmallVector<Value> getWords(Value vector);
+  Value multiplyMatrices(ArrayRef<Value> row, ArrayRef<Value> piece);
+  Value addLanes(Value sum, ArrayRef<int32_t> distances);
 
   func::FuncOp body;
   ArrayRef<ParameterStream> streams;

@@ -33,8 +33,14 @@
 // CHECK: %[[PLACE:.+]] = func.call @ark_stream_take(%[[READ]])
 // CHECK-COUNT-2: llvm.load %{{.+}} : !llvm.ptr<3> -> vector<8xbf16>
 // CHECK: func.call @ark_stream_free
-// CHECK-COUNT-16: math.fma
-// CHECK-COUNT-5: gpu.shuffle xor
+// An instruction for matrices takes a load as it is, and every second word of the row; two of them
+// leave what they are after on their diagonals.
+// CHECK-NOT: math.fma
+// CHECK-COUNT-4: nvvm.mma.sync A[%{{[0-9]+}}, %{{[0-9]+}}, %{{[0-9]+}}, %{{[0-9]+}}] B[%{{[0-9]+}}, %{{[0-9]+}}] C[{{.*}}multiplicandAPtxType = #nvvm.mma_type<bf16>
+// CHECK: %[[OWN:.+]] = arith.select
+// CHECK: gpu.shuffle xor %[[OWN]], %c4_i32
+// CHECK: gpu.shuffle xor %{{.+}}, %c9_i32
+// CHECK: gpu.shuffle xor %{{.+}}, %c18_i32
 // CHECK: scf.if
 // CHECK: arith.divui %[[PIECE]]
 // CHECK-NEXT: memref.store
@@ -45,11 +51,16 @@
 // CHECK-NEXT: call @ark_stream_begin
 // CHECK: func.func private @ark_idle()
 // CHECK-NEXT: call @ark_stream_idle
+// Nobody polls here.
+// CHECK: func.func private @ark_end_run()
+// CHECK-NEXT: return
 // CHECK: func.func private @ark_stream_depth() -> i32
 // CHECK-NEXT: arith.constant 4 : i32
 // Rings hold all that a run reads, so that they are filled between runs.
 // CHECK: func.func private @ark_stream_pace() -> i32
 // CHECK-NEXT: arith.constant 65 : i32
+// CHECK: func.func private @ark_stream_polls() -> i32
+// CHECK-NEXT: arith.constant 0 : i32
 ark.program @plain(%x: tensor<1x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<64x512xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x64xbf16> {ark.name = "y"}) {
   %0 = ark.matmul %x, %w {transpose_other} : (tensor<1x512xbf16>, tensor<64x512xbf16>) -> tensor<1x64xbf16>
@@ -148,4 +159,34 @@ ark.program @long(%x: tensor<1x8192xbf16> {ark.kind = #ark.kind<input>, ark.name
     %w: tensor<8192x8192xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x8192xbf16> {ark.name = "y"}) {
   %0 = ark.matmul %x, %w {transpose_other} : (tensor<1x8192xbf16>, tensor<8192x8192xbf16>) -> tensor<1x8192xbf16>
   ark.return %0 : tensor<1x8192xbf16>
+}
+
+// -----
+
+// Halves, and what has no such instruction.
+// CHECK-LABEL: ark.kernel @halves
+// CHECK-LABEL: func.func private @body_matmul_stream(
+// CHECK-NOT: math.fma
+// CHECK-COUNT-4: nvvm.mma.sync {{.*}} -> !llvm.struct<(f32, f32, f32, f32)>
+// CHECK-NOT: nvvm.mma.sync
+// CHECK: return
+ark.program @halves(%x: tensor<1x512xf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<64x512xf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x64xf16> {ark.name = "y"}) {
+  %0 = ark.matmul %x, %w {transpose_other} : (tensor<1x512xf16>, tensor<64x512xf16>) -> tensor<1x64xf16>
+  ark.return %0 : tensor<1x64xf16>
+}
+
+// -----
+
+// CHECK-LABEL: ark.kernel @singles
+// CHECK-LABEL: func.func private @body_matmul_stream(
+// CHECK-NOT: nvvm.mma.sync
+// CHECK-COUNT-16: math.fma
+// CHECK-COUNT-5: gpu.shuffle xor
+// CHECK-NOT: gpu.shuffle xor
+// CHECK: return
+ark.program @singles(%x: tensor<1x512xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<64x512xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x64xf32> {ark.name = "y"}) {
+  %0 = ark.matmul %x, %w {transpose_other} : (tensor<1x512xf32>, tensor<64x512xf32>) -> tensor<1x64xf32>
+  ark.return %0 : tensor<1x64xf32>
 }
