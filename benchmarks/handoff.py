@@ -5,11 +5,13 @@
 
 A chain of products, each of which needs all of the one before, against the same weights in one
 product: what the chain takes longer, for each of its hand-offs, is what they expose. Arms take
-turns, and figures are medians. Two kinds of hand-off are ark's own on one GPU: a counter for a
-dependence, where some SMs have no part in it, and a barrier, where all have.
+turns, and figures are medians. Three kinds of hand-off are ark's own on one GPU: packets between
+tasks, and without those a counter for a dependence, where some SMs have no part in it, and a
+barrier, where all have. That a bundle hands over as its arm says is checked.
 
-What `packet` and `cluster` could bring is measured on a kernel written by hand, handoff.cu, and so
-is a barrier there, for comparison: that is no code of ark's. It needs nvcc where the GPU is.
+What `cluster` could bring is measured on a kernel written by hand, handoff.cu, and so are a barrier
+and packets there, for comparison: that is no code of ark's. --compile builds it where there is
+nvcc; otherwise nvcc has to be where the GPU is.
 
 The second needs the runtime half of the package, numpy, cuda-python and PyTorch.
 """
@@ -36,9 +38,14 @@ from decode_arms import DeviceClock
 from table import table
 
 import ark_mlir as ark
+from ark_mlir.bundle import Opcode
 
 SOURCE = Path(__file__).with_name("handoff.cu")
+BY_HAND = "handoff"
 LIMIT_US = 1.0
+# By kind: which SMs have a part of a product. Where a few have none, dependences keep a counter of
+# their own, and a row is as long as a product's result, which packets need.
+KINDS = {"barrier": "all", "counter": "some", "packet": "some"}
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,13 @@ class Size:
 
     def file(self, what: str) -> str:
         return f"{what}-{self.rows}x{self.columns}.arkbin"
+
+    @property
+    def text(self) -> str:
+        return f"{self.rows} x {self.columns}"
+
+
+SIZE_BY_HAND = Size(16, 2048)
 
 
 def size(text: str) -> Size:
@@ -100,37 +114,67 @@ def compile_all(options: argparse.Namespace) -> None:
 
     folder: Path = options.compile
     folder.mkdir(parents=True, exist_ok=True)
-    all_sms = resolve(options.target).sms
+    target = resolve(options.target)
+    parts = {"all": target.sms, "some": target.sms - target.sms // 32}
     for sizes in options.sizes:
-        # Where a few SMs have no part, dependences keep a counter of their own.
-        for what, sms in (("all", all_sms), ("some", all_sms - all_sms // 32)):
-            rows = sms * sizes.rows
-            programs = {
-                f"chain-{what}": chain(options.products, rows, sizes.columns),
-                f"stream-{what}": stream(options.products, rows, sizes.columns, sms),
-            }
-            for name, program in programs.items():
-                made = ark.compile(program, options.target, cache=False)
-                made.save(folder / sizes.file(name))
+        for what, sms in parts.items():
+            program = stream(options.products, sms * sizes.rows, sizes.columns, sms)
+            made = ark.compile(program, options.target, cache=False)
+            made.save(folder / sizes.file(f"stream-{what}"))
+        for kind in get_kinds(target.backend):
+            rows = parts[KINDS[kind]] * sizes.rows
+            made = ark.compile(
+                chain(options.products, rows, sizes.columns),
+                options.target,
+                cache=False,
+                packets=kind == "packet",
+            )
+            check_kind(made.bundle, kind)
+            made.save(folder / sizes.file(f"chain-{kind}"))
+    if target.backend == "cuda" and (nvcc := shutil.which("nvcc")):
+        build_by_hand(nvcc, folder / BY_HAND)
+
+
+def get_kinds(backend: str) -> list[str]:
+    """Those that a backend has. Ranks alone exchange packets elsewhere."""
+    return [kind for kind in KINDS if kind != "packet" or backend == "cuda"]
 
 
 # -- where the GPU is ------------------------------------------------------------------------------
 
 
+def find_kind(bundle: Any) -> str:
+    """How the products of a chain are handed over."""
+    count = Counter(np.asarray(bundle.tables.instructions)[:, 0].tolist())
+    waits = count[Opcode.WAIT] + count[Opcode.SIGNAL]
+    # One barrier ends the iteration.
+    if bundle.manifest.packets and not waits and count[Opcode.BARRIER] == len(bundle.tables.lanes):
+        return "packet"
+    kinds = Counter(semaphore.handoff for semaphore in bundle.manifest.semaphores)
+    return kinds.most_common(1)[0][0]
+
+
+def check_kind(bundle: Any, kind: str) -> str:
+    """The kind of a chain that was made to have one. On a cpu, with few lanes, it may differ."""
+    found = find_kind(bundle)
+    if found != kind and bundle.manifest.target.backend == "cuda":
+        raise ark.InvalidUsageError(f"a chain for {kind} hands over by {found}")
+    return found
+
+
 class Pair:
     """A chain, and what streams the same weights."""
 
-    def __init__(self, folder: Path, sizes: Size, what: str) -> None:
+    def __init__(self, folder: Path, sizes: Size, kind: str) -> None:
         self.sizes = sizes
         self.times: dict[str, list[float]] = {"chain": [], "stream": []}
-        loaded = [ark.load(folder / sizes.file(f"{arm}-{what}")) for arm in self.times]
-        self.chain, self.stream = loaded
+        self.chain = ark.load(folder / sizes.file(f"chain-{kind}"))
+        self.stream = ark.load(folder / sizes.file(f"stream-{KINDS[kind]}"))
+        self.kind = check_kind(self.chain.bundle, kind)
         manifest = self.chain.bundle.manifest
         self.products = len(self.chain.parameters)
         (weights,) = self.stream.parameters
         self.gigabytes = weights.bytes / 1e9
-        kinds = Counter(semaphore.handoff for semaphore in manifest.semaphores)
-        self.kind, _ = kinds.most_common(1)[0]
         array, parts = make_weights(weights, self.products, manifest.target.backend)
         self.stream.bind({weights.name: array})
         self.chain.bind({buffer.name: parts[buffer.name] for buffer in self.chain.parameters})
@@ -180,8 +224,12 @@ def make_weights(buffer: Any, products: int, backend: str) -> tuple[Any, dict[st
 
 
 def measure(options: argparse.Namespace) -> list[Pair]:
+    folder = options.bundles
     pairs = [
-        Pair(options.bundles, sizes, what) for sizes in options.sizes for what in ("all", "some")
+        Pair(folder, sizes, kind)
+        for sizes in options.sizes
+        for kind in KINDS
+        if (folder / sizes.file(f"chain-{kind}")).exists()
     ]
     for _ in range(options.samples + 1):
         for pair in pairs:
@@ -189,15 +237,19 @@ def measure(options: argparse.Namespace) -> list[Pair]:
     return pairs
 
 
+def judge(exposed: float) -> str:
+    return "yes" if exposed <= LIMIT_US else "no"
+
+
 def report(pairs: Sequence[Pair]) -> str:
     rows = [
         (
             pair.kind,
-            f"{pair.sizes.rows} x {pair.sizes.columns}",
+            pair.sizes.text,
             *(f"{us / pair.products:.2f}" for us in pair.microseconds),
             f"{pair.gigabytes / pair.microseconds[1] * 1e6:.0f}",
             f"{pair.exposed:.2f}",
-            "yes" if pair.exposed <= LIMIT_US else "no",
+            judge(pair.exposed),
         )
         for pair in pairs
     ]
@@ -208,20 +260,33 @@ def report(pairs: Sequence[Pair]) -> str:
     return "ark:\n\n" + table(header, rows)
 
 
-def by_hand() -> str:
-    """The table of handoff.cu."""
-    nvcc = shutil.which("nvcc")
-    if nvcc is None:
-        return "By hand: not measured, since there is no nvcc here."
-    with tempfile.TemporaryDirectory(prefix="ark-") as folder:
-        program = Path(folder) / "handoff"
-        build = [nvcc, "-O3", "-std=c++17", "-arch=sm_90a", "-o", str(program), str(SOURCE)]
-        subprocess.run(build, check=True)
+def build_by_hand(nvcc: str, program: Path) -> None:
+    build = [nvcc, "-O3", "-std=c++17", "-arch=sm_90a", "-o", str(program), str(SOURCE)]
+    subprocess.run(build, check=True)
+
+
+def run_by_hand(folder: Path) -> list[dict[str, Any]] | str:
+    """What handoff.cu prints, or why it did not."""
+    program = folder / BY_HAND
+    with tempfile.TemporaryDirectory(prefix="ark-") as temporary:
+        if not program.exists():
+            nvcc = shutil.which("nvcc")
+            if nvcc is None:
+                return "not measured, since there is no nvcc here, and --compile had none"
+            program = Path(temporary) / BY_HAND
+            build_by_hand(nvcc, program)
+        program.chmod(0o755)
         done = subprocess.run([str(program)], capture_output=True, text=True, check=False)
     sys.stderr.write(done.stderr)
     if done.returncode:
-        return f"By hand: **WRONG**, exit status {done.returncode}."
-    found = [json.loads(line) for line in done.stdout.splitlines()]
+        return f"**WRONG**, exit status {done.returncode}"
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def report_by_hand(found: list[dict[str, Any]] | str) -> str:
+    title = f"By hand (handoff.cu, no code of ark's), {SIZE_BY_HAND.text}"
+    if isinstance(found, str):
+        return f"{title}: {found}."
     rows = [
         (
             row["kind"], str(row["ring_kb"]), str(row["cluster"]), str(row["sms"]),
@@ -230,7 +295,32 @@ def by_hand() -> str:
         for row in found
     ]  # fmt: skip
     header = ("hand-off", "ring, KB an SM", "cluster", "SMs", "us a product", "exposed, us")
-    return "By hand (handoff.cu, no code of ark's), 16 x 2048:\n\n" + table(header, rows)
+    return f"{title}:\n\n" + table(header, rows)
+
+
+def summarize(pairs: Sequence[Pair], found: list[dict[str, Any]] | str) -> str:
+    """What each kind exposes, by ark's compiler where that has it."""
+    exposed = {(pair.kind, pair.sizes): pair.exposed for pair in pairs}
+    makers = {kind: "ark" for kind, _ in exposed}
+    clusters = [] if isinstance(found, str) else [r for r in found if r["kind"] == "cluster"]
+    if clusters:
+        best = min(clusters, key=lambda row: row["exposed_us"])
+        makers["cluster"] = f"by hand, within {best['cluster']} SMs"
+        exposed["cluster", SIZE_BY_HAND] = best["exposed_us"]
+    sizes = list(dict.fromkeys([pair.sizes for pair in pairs]))
+    rows = [
+        (
+            kind,
+            maker,
+            *(
+                f"{us:.2f}: {judge(us)}" if (us := exposed.get((kind, size))) is not None else ""
+                for size in sizes
+            ),
+        )
+        for kind, maker in makers.items()
+    ]
+    header = ("hand-off", "whose", *(f"exposed, us, {size.text}" for size in sizes))
+    return f"Of each kind, and whether that is <= {LIMIT_US:.1f} us:\n\n" + table(header, rows)
 
 
 def main() -> None:
@@ -240,8 +330,11 @@ def main() -> None:
         return
     pairs = measure(options)
     text = report(pairs)
+    found: list[dict[str, Any]] | str = "not measured, as this is no NVIDIA GPU"
     if pairs[0].chain.bundle.manifest.target.backend == "cuda":
-        text += "\n\n" + by_hand()
+        found = run_by_hand(options.bundles)
+        text += "\n\n" + report_by_hand(found)
+    text += "\n\n" + summarize(pairs, found)
     for pair in pairs:
         pair.close()
     print(text)

@@ -21,14 +21,57 @@ def handoff(*arguments: object) -> str:
 
 def test_a_chain_and_what_streams_as_much(tmp_path: Path) -> None:
     handoff("--compile", tmp_path, "--target", "cpu:2", "--products", 4)
-    arms = ("chain-all", "stream-all", "chain-some", "stream-some")
+    arms = ("chain-barrier", "stream-all", "chain-counter", "stream-some")
     assert {path.stem for path in tmp_path.iterdir()} == {
         f"{arm}-{size}" for arm in arms for size in ("16x32", "8x16")
     }
     out = handoff("--bundles", tmp_path, "--samples", 2, "--output", tmp_path / "table.md")
-    rows = [line for line in out.splitlines() if line.startswith(("| barrier", "| counter"))]
+    kinds, summary = out.split("Of each kind")
+    rows = [line for line in kinds.splitlines() if line.startswith(("| barrier", "| counter"))]
     assert len(rows) == 4
+    # One row for each kind that there is, with figures and verdicts.
+    rows = [line for line in summary.splitlines() if line.startswith(("| barrier", "| counter"))]
+    assert 1 <= len(rows) <= 2
+    assert all(": yes" in row or ": no" in row for row in rows)
     assert (tmp_path / "table.md").read_text().strip() == out.strip()
+
+
+def test_arms_of_a_gpu_hand_over_as_they_say(tmp_path: Path) -> None:
+    """Packets have no wait between products, and as many words as all but the last one have
+    results; counters and barriers are what there is without them."""
+    script = f"""
+import sys
+sys.path.insert(0, {str(SCRIPT.parent)!r})
+import argparse, shutil
+from pathlib import Path
+import handoff
+from ark_mlir.bundle import read_bundle
+
+shutil.which = lambda name: None  # the kernel by hand has a test of its own
+options = argparse.Namespace(
+    compile=Path({str(tmp_path)!r}),
+    target="cuda:sm_90a",
+    products=12,
+    sizes=[handoff.Size(16, 2048)],
+)
+handoff.compile_all(options)
+for kind in handoff.KINDS:
+    bundle = read_bundle(options.compile / options.sizes[0].file(f"chain-{{kind}}"))
+    print(kind, handoff.find_kind(bundle), bundle.manifest.packets)
+try:
+    handoff.check_kind(bundle, "counter")
+except handoff.ark.InvalidUsageError as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=300, check=True
+    )
+    assert done.stdout.splitlines() == [
+        "barrier barrier 0",
+        "counter counter 0",
+        f"packet packet {11 * 4 * 2048}",
+        "a chain for counter hands over by packet",
+    ]
 
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc, of the CUDA toolkit")
