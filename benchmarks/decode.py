@@ -107,7 +107,8 @@ def say(text: str) -> None:
 
 
 def compile_setting(name: str, folder: Path, target: str) -> bool:
-    """Writes ``<name>.npz``, cosines and sines, and ``<name>.arkbin``, if the compiler can."""
+    """Writes ``<name>.npz``, cosines and sines for PyTorch, and ``<name>.arkbin``, if the compiler
+    can."""
     from ark_mlir.models.decoder import DecoderConfig, RopeScaling, build_decode, rope_tables
 
     setting = SETTINGS[name]
@@ -215,7 +216,7 @@ class Session:
         arms: dict[str, Arm] = {"eager": eager} if "eager" in options.arms else {}
         with torch.no_grad():
             arms |= self._torch_arms(name, model)
-        mine = self._ark_arms(name, weights, caches, rope)
+        mine = self._ark_arms(name, weights, caches)
         arms |= mine
         errors: dict[str, float] = {}
         for name_of_arm, arm in arms.items():
@@ -260,14 +261,14 @@ class Session:
             say(f"  torch.compile, {mode}: {seconds:.1f} s")
         return arms
 
-    def _ark_arms(self, name: str, weights: Any, caches: Any, rope: Any) -> dict[str, ArkArm]:
+    def _ark_arms(self, name: str, weights: Any, caches: Any) -> dict[str, ArkArm]:
         wanted = [arm for arm in self.options.arms if arm.startswith("ark")]
         if wanted and not self._bundle(name).exists():
             self._fail(f"{name}: there is no bundle of it")
         if not wanted or not self._bundle(name).exists():
             return {}
         start = time.monotonic()
-        executable = load_ark(self._bundle(name), weights, caches, rope)
+        executable = load_ark(self._bundle(name), weights, caches)
         say(f"  bundle and weights: {time.monotonic() - start:.1f} s")
         clock = DeviceClock(executable)
         return {arm: ArkArm(executable, clock, arm == "ark-1") for arm in wanted}

@@ -133,13 +133,10 @@ def as_array(tensor: Any) -> Any:
     return tensor.cpu().view(torch.uint16).numpy().view(ark.bf16.numpy)
 
 
-def load_ark(path: Path, weights: Any, caches: Any, rope: Any) -> ark.Executable:
+def load_ark(path: Path, weights: Any, caches: Any) -> ark.Executable:
     """The bundle with the arrays of the other arms."""
-    executable = ark.load(path)
     arrays = {name: as_array(tensor) for name, tensor in {**weights, **caches}.items()}
-    for name, part in zip(("cos", "sin"), rope, strict=True):
-        arrays[f"rope.{name}"] = np.asarray(part).astype(ark.bf16.numpy)
-    return executable.bind(arrays)
+    return ark.load(path).bind(arrays)
 
 
 def error_of(found: Any, expected: Any) -> float:

@@ -22,7 +22,7 @@ from encoder import measure
 from table import print_table
 
 import ark_mlir as ark
-from ark_mlir.models.decoder import DecoderConfig, build_decode, build_prefill, rope_tables
+from ark_mlir.models.decoder import DecoderConfig, build_decode, build_prefill
 
 SIZES = DecoderConfig(
     vocabulary=32000,
@@ -94,8 +94,6 @@ class ArkDecoder:
 
     def __init__(self, weights: dict[str, Any], threads: int, prompt: int) -> None:
         length = 2 * prompt
-        cos, sin = (table.astype(ark.bf16.numpy) for table in rope_tables(SIZES, length))
-        weights = {**weights, "rope.cos": cos, "rope.sin": sin}
         target = f"cpu:{threads}"
         self.prompt = prompt
         self.filling = ark.compile(build_prefill(SIZES, chunk=prompt, max_length=length), target)

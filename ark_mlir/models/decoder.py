@@ -168,9 +168,8 @@ def build_decode(
     ``layers.<n>.key`` and ``.value`` ``[batch, kv_heads, max_length, head]``. Input: ``ends``
     int32 ``[8]``, tokens that end a sequence and negative numbers; when all sequences have
     ended, the launch does. Outputs: ``logits`` fp32 ``[batch, vocabulary]`` and ``token`` int32
-    ``[batch]``, the most probable, or with `sampling` what :func:`draw` gives. Parameters have
-    their Hugging Face names, besides ``rope.cos`` and ``rope.sin`` of :func:`rope_tables`. No
-    weights are needed to build.
+    ``[batch]``, the most probable, or with `sampling` what :func:`draw` gives. Parameters are
+    those of a folder's files, under their Hugging Face names. No weights are needed to build.
 
     Example:
         >>> program = ark.models.llama.build_decode(llama_1b, max_length=1024)
@@ -269,12 +268,15 @@ class _Graph:
         return ark.add(product, self.parameter(f"{name}.bias", outputs), name=f"{name}.bias")
 
     def rotation(self) -> tuple[Tensor, Tensor]:
-        """Cosines and sines of this run's positions, ``[tokens, head / 2]``."""
-        shape = (self.max_length, self.config.head // 2)
+        """Cosines and sines of this run's positions, ``[tokens, head / 2]``.
+
+        Their tables are constants: no file of weights has them.
+        """
         places = ark.add(ark.arange(self.tokens), self.position, name="positions")
+        tables = zip(("cos", "sin"), rope_tables(self.config, self.max_length), strict=True)
         cos, sin = (
-            ark.gather(self.parameter(f"rope.{part}", *shape), places, 0, name=f"rope.{part}")
-            for part in ("cos", "sin")
+            ark.gather(ark.constant(table, self.dtype), places, 0, name=f"rope.{part}")
+            for part, table in tables
         )
         return cos, sin
 

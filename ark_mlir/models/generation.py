@@ -18,7 +18,7 @@ from ..errors import InvalidUsageError
 from ..frontend import Program
 from ..runtime.membership import current
 from .config import Config, as_count, as_float_dtype, read_config
-from .decoder import DecoderConfig, build_decode, build_prefill, rope_tables
+from .decoder import DecoderConfig, build_decode, build_prefill
 from .model import Model, as_tokens
 from .progress import MAX_ENDS
 from .sampling import sampling_inputs
@@ -282,17 +282,11 @@ def load_decoder(
         }
 
     programs = build(sizes)
-    needed = dict(programs["decode"].parameters)
-    tables = {
-        f"rope.{part}": table.astype(element.numpy)
-        for part, table in zip(("cos", "sin"), rope_tables(sizes, limit), strict=True)
-    }
-    wanted = {name: argument for name, argument in needed.items() if name not in tables}
-    weights = assign(wanted, read_weights(folder), os.fspath(folder))
+    weights = assign(programs["decode"].parameters, read_weights(folder), os.fspath(folder))
     model = GenerativeModel(
         os.fspath(folder),
         programs,
-        {**weights, **tables},
+        weights,
         sizes.vocabulary,
         sizes.positions,
         _read_ends(folder, config, sizes.vocabulary),

@@ -56,9 +56,9 @@ def test_wrong_results_have_no_times(bundles: Path) -> None:
     """Weights that differ in one matrix are enough."""
     spoil = """
 load = decode.load_ark
-def spoilt(path, weights, caches, rope):
+def spoilt(path, weights, caches):
     name = "model.layers.1.mlp.down_proj.weight"
-    return load(path, {**weights, name: weights[name].roll(1, 0)}, caches, rope)
+    return load(path, {**weights, name: weights[name].roll(1, 0)}, caches)
 decode.load_ark = spoilt
 """
     done = benchmark("--bundles", bundles, "--settings", "tiny", *QUICK, prelude=spoil)
@@ -120,11 +120,7 @@ def test_shapes_are_those_of_the_program(parts: Any) -> None:
         sizes = {field: getattr(setting.sizes, field) for field in vars(setting.sizes)}
         config = DecoderConfig(**{**sizes, "scaling": None})
         program = build_decode(config, batch=setting.batch, max_length=setting.context)
-        shapes = {
-            parameter: tuple(tensor.shape)
-            for parameter, tensor in program.parameters.items()
-            if not parameter.startswith("rope.")
-        }
+        shapes = {name: tuple(tensor.shape) for name, tensor in program.parameters.items()}
         assert shapes == setting.sizes.parameters()
         assert tuple(program.states["layers.0.key"].shape) == setting.sizes.cache(
             setting.batch, setting.context

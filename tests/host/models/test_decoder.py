@@ -118,7 +118,7 @@ def llama_1b(layers: int) -> DecoderConfig:
 
 def test_a_large_model_is_built_without_weights() -> None:
     program = build_decode(llama_1b(16), max_length=1024)
-    assert len(program.parameters) == 1 + 16 * 9 + 1 + 2
+    assert len(program.parameters) == 1 + 16 * 9 + 1
     assert len(program.states) == 32 + 5
     assert program.outputs["logits"].shape == (1, 128256)
     size = sum(int(np.prod(p.shape)) for p in program.parameters.values())

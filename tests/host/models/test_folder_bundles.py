@@ -1,0 +1,66 @@
+"""Bundles that `ark compile` makes of a model folder run where nothing but the folder's files is."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ark_mlir as ark
+from ark_mlir.bundle import read_bundle
+from ark_mlir.cli import main
+
+# A machine without the compiler: what its bindings are in cannot be imported.
+BARE = """
+import sys
+for name in ("ark_mlir._mlir_libs", "ark_mlir.ir", "mlir"):
+    sys.modules[name] = None
+from ark_mlir.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def run_bare(*arguments: object) -> None:
+    command = [sys.executable, "-c", BARE, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("kind", ["llama", "qwen3"])
+def test_a_decoder(tiny: Any, tmp_path: Path, kind: str) -> None:
+    """Tables of the rotation are in no file of weights: they belong to the program."""
+    folder = tiny.write_model(tmp_path / "model", kind)
+    options = {"max_length": 24, "chunk": 4}
+    settings = [part for name, value in options.items() for part in ("--set", f"{name}={value}")]
+    out = tmp_path / "m.arkbin"
+    assert main(["compile", str(folder), "-o", str(out), "--target", "cpu:2", *settings]) == 0
+    inputs = {
+        "ids": np.array([[3, 10, 17, 24]], np.int32),
+        "ends": np.full(8, -1, np.int32),
+    }
+    for name, array in inputs.items():
+        np.save(tmp_path / f"{name}.npy", array)
+    run_bare(
+        "run", tmp_path / "m.prefill.arkbin", "--params", folder / "model.safetensors",
+        *(part for name in inputs for part in ("--input", f"{name}={tmp_path / name}.npy")),
+        "--input", "begin=8", "--input", "last=3", "--output", f"logits={tmp_path / 'y.npy'}",
+    )  # fmt: skip
+    model = ark.models.load(folder, **options)
+    expected = model.run("prefill", {**inputs, "begin": 8, "last": 3}, reference=True)["logits"]
+    np.testing.assert_allclose(np.load(tmp_path / "y.npy"), expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["llama", "qwen3", "bert"])
+def test_parameters_are_those_of_the_files(tiny: Any, tmp_path: Path, kind: str) -> None:
+    folder = tiny.write_model(tmp_path / "model", kind)
+    command = ["compile", str(folder), "-o", str(tmp_path / "m.arkbin"), "--target", "cpu:2"]
+    assert main([*command, "--set", "length=8" if kind == "bert" else "max_length=24"]) == 0
+    bundles = sorted(tmp_path.glob("*.arkbin"))
+    assert len(bundles) == (1 if kind == "bert" else 2)
+    for path in bundles:
+        names = {buffer.name for buffer in read_bundle(path).manifest.parameters}
+        assert names <= set(tiny.weights(kind))
