@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import UnsupportedError
+from ..errors import DeviceError, UnsupportedError
 from . import abi
 from .cuda_memory import CudaMemory, PinnedMemory, download
 from .cuda_record import LaunchRecord, RecordLayout
@@ -106,7 +106,16 @@ class CudaKernel:
         config = self._configs.get(stream)
         if config is None:
             config = self._configs[stream] = self._config(stream)
-        self.api.call("cuLaunchKernelEx", config, self._function, record.parameters, 0)
+        try:
+            self.api.call("cuLaunchKernelEx", config, self._function, record.parameters, 0)
+        except DeviceError as error:
+            # The occupancy that was asked for at load knows nothing of what others keep.
+            if "COOPERATIVE_LAUNCH_TOO_LARGE" in error.message:
+                error.notes += (
+                    f"all {self.lanes} CTAs of the program have to be on the GPU at once, and "
+                    "what else uses it leaves too few SMs",
+                )
+            raise
 
     def _config(self, stream: int) -> Any:
         driver = self.api.driver

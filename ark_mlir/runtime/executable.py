@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from ..bundle import Buffer, Bundle, Manifest
@@ -368,8 +368,10 @@ class Executable(_Runs):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: object, *_: object) -> None:
+        # After a kernel that failed nothing can be given back alone: what failed comes out.
+        with suppress(DeviceError) if kind else nullcontext():
+            self.close()
 
 
 class Resident(_Runs):

@@ -25,8 +25,16 @@ from ..runtime.cuda_api import CudaApi
 from ..runtime.image import Image
 from .toy import ToyProgram
 
-_OUT_OF_MEMORY = 2
 _INVALID_VALUE = 1
+_OUT_OF_MEMORY = 2
+_ILLEGAL_ADDRESS = 700
+_TOO_MANY_CTAS = 720
+_ERRORS = {
+    _INVALID_VALUE: ("INVALID_VALUE", "invalid argument"),
+    _OUT_OF_MEMORY: ("OUT_OF_MEMORY", "out of memory"),
+    _ILLEGAL_ADDRESS: ("ILLEGAL_ADDRESS", "an illegal memory access was encountered"),
+    _TOO_MANY_CTAS: ("COOPERATIVE_LAUNCH_TOO_LARGE", "too many blocks in cooperative launch"),
+}
 _NOT_READY = 600
 _CAPTURE_UNSUPPORTED = 900
 _CAPTURE_IMPLICIT = 906
@@ -37,6 +45,11 @@ _GIVE_BACK = {
 _TAKE = {
     "cuDevicePrimaryCtxRetain", "cuEventCreate", "cuMemAlloc", "cuMemHostAlloc",
     "cuModuleLoadData", "cuStreamCreate",
+}  # fmt: skip
+# What works where a kernel has failed: the others belong to its context.
+_OF_THE_PROCESS = {
+    "cuDeviceGet", "cuDeviceGetAttribute", "cuDevicePrimaryCtxRelease",
+    "cuDevicePrimaryCtxRetain", "cuInit",
 }  # fmt: skip
 # While a thread captures, these would end its capture.
 _UNSAFE = {"cuMemAlloc", "cuMemHostAlloc", "cuModuleLoadData", "cuStreamSynchronize"} | _GIVE_BACK
@@ -76,8 +89,12 @@ class FakeCuda:
     Args:
         fail_at: which call fails, counted from 1; those that give something back never do.
         sms: how many CTAs fit.
+        memory: bytes that there are.
 
     Attributes:
+        busy: how many SMs others keep, of which the driver says nothing before a launch.
+        crashes: whether the next kernel fails. From then on every call does, and nothing is given
+            back, until the context is.
         calls: names of the calls so far.
         held: how many contexts, streams, events, modules and allocations are taken and not given
             back.
@@ -94,9 +111,13 @@ class FakeCuda:
     CUlaunchAttributeID = SimpleNamespace(CU_LAUNCH_ATTRIBUTE_COOPERATIVE=2)
     CU_MEMHOSTALLOC_DEVICEMAP = 2
 
-    def __init__(self, fail_at: int = -1, sms: int = 132) -> None:
+    def __init__(self, fail_at: int = -1, sms: int = 132, memory: int = 1 << 30) -> None:
         self.fail_at = fail_at
         self.sms = sms
+        self.memory = memory
+        self.busy = 0
+        self.crashes = False
+        self._broken = False
         self.calls: list[str] = []
         self.held = 0
         self.launched: list[int] = []
@@ -121,12 +142,16 @@ class FakeCuda:
                 self.calls.append(name)
                 if len(self.calls) == self.fail_at:
                     return (_OUT_OF_MEMORY, None)
+            if self._broken and name not in _OF_THE_PROCESS:
+                return (_ILLEGAL_ADDRESS, None)
             if name in _UNSAFE and any(stream.graph is not None for stream in self._all()):
                 return (_CAPTURE_UNSUPPORTED, None)
             result: Any = function(*arguments)
-            self.held += (name in _TAKE) - (name in _GIVE_BACK)
+            answer = cast("tuple[Any, ...]", result) if isinstance(result, tuple) else (0, result)
+            if not answer[0]:
+                self.held += (name in _TAKE) - (name in _GIVE_BACK)
             self._advance()
-            return cast("tuple[Any, ...]", result) if isinstance(result, tuple) else (0, result)
+            return answer
 
         return call
 
@@ -181,11 +206,11 @@ class FakeCuda:
 
     def cuGetErrorName(self, code: int) -> tuple[int, bytes]:
         """The name of an error."""
-        return 0, {2: b"CUDA_ERROR_OUT_OF_MEMORY"}.get(code, b"CUDA_ERROR_INVALID_VALUE")
+        return 0, f"CUDA_ERROR_{_ERRORS.get(code, _ERRORS[_INVALID_VALUE])[0]}".encode()
 
     def cuGetErrorString(self, code: int) -> tuple[int, bytes]:
         """What it means."""
-        return 0, {2: b"out of memory"}.get(code, b"invalid argument")
+        return 0, _ERRORS.get(code, _ERRORS[_INVALID_VALUE])[1].encode()
 
     class CUlaunchAttribute:
         """An attribute of a launch."""
@@ -209,7 +234,22 @@ class FakeCuda:
             _Attribute.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: 232448,
         }[key]
 
-    def _cuMemAlloc(self, nbytes: int) -> int:
+    def _cuDevicePrimaryCtxRelease(self, device: int) -> None:
+        """With the context goes all that is in it."""
+        del device
+        if self._broken:
+            self._broken = False
+            self._memory.clear()
+            self._streams = {0: _Stream()}
+            self.running = 0
+            self.held = 1  # the context, which is given back
+
+    def _cuMemAlloc(self, nbytes: int) -> tuple[int, int | None]:
+        if nbytes + sum(block.nbytes for block in self._memory.values()) > self.memory:
+            return _OUT_OF_MEMORY, None
+        return 0, self._take_memory(nbytes)
+
+    def _take_memory(self, nbytes: int) -> int:
         block = np.full(nbytes + 256, 0xFF, np.uint8)
         address = block.ctypes.data + -block.ctypes.data % 256
         self._memory[address] = block
@@ -217,7 +257,7 @@ class FakeCuda:
 
     def _cuMemHostAlloc(self, nbytes: int, flags: int) -> int:
         del flags
-        return self._cuMemAlloc(nbytes)
+        return self._take_memory(nbytes)
 
     def _cuMemFree(self, address: int) -> None:
         # As the driver does, waits for whatever may use the memory.
@@ -318,6 +358,11 @@ class FakeCuda:
         )
         if config.gridDimX > self.sms or not cooperative:
             return (_INVALID_VALUE,)
+        if config.gridDimX > self.sms - self.busy:
+            return (_TOO_MANY_CTAS,)
+        if self.crashes:
+            self.crashes, self._broken = False, True
+            return (0,)
         self.launched.append(config.hStream)
         # Parameters are read at the call: an array of addresses, here of one.
         argument = ctypes.c_uint64.from_address(parameters).value

@@ -110,6 +110,67 @@ def test_more_shared_memory_than_a_cta_has(kernel: bytes) -> None:
     assert cuda.held == 0
 
 
+def test_too_little_memory(kernel: bytes, x: Array) -> None:
+    """For the program itself, and later for its parameters: nothing is held, or all still works."""
+    cuda = FakeCuda(memory=1024)
+    with pytest.raises(ark.DeviceError, match="cuMemAlloc failed: CUDA_ERROR_OUT_OF_MEMORY"):
+        executable(cuda, kernel).prepare()
+    assert cuda.held == 0
+    cuda = FakeCuda()
+    with executable(cuda, kernel) as exe:
+        exe.prepare()
+        cuda.memory = 0
+        with pytest.raises(ark.DeviceError, match="cuMemAlloc failed: CUDA_ERROR_OUT_OF_MEMORY"):
+            exe.bind({"w": W})
+        cuda.memory = 1 << 30
+        np.testing.assert_array_equal(exe.bind({"w": W}).run(x=x)["y"], x.ravel() + W + 0.5)
+    assert cuda.held == 0
+
+
+def test_a_gpu_that_others_keep_busy(kernel: bytes, x: Array) -> None:
+    """All CTAs have to be there at once; the driver may know only at the launch that they cannot."""
+    cuda = FakeCuda(sms=2)
+    with executable(cuda, kernel) as exe:
+        exe.bind({"w": W}).run(x=x)
+        cuda.busy = 1
+        with pytest.raises(ark.DeviceError, match="CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE") as info:
+            exe.run(x=x)
+        assert "all 2 CTAs of the program have to be on the GPU at once" in str(info.value)
+        cuda.busy = 0
+        np.testing.assert_array_equal(exe.run(x=x)["y"], x.ravel() + W + 0.5)
+    assert cuda.held == 0
+
+
+def test_a_kernel_that_fails(kernel: bytes, x: Array) -> None:
+    """Its context is lost with all that is in it: the run says why, so does every later one, and
+    who closes the executable can load it anew in the same process."""
+    cuda = FakeCuda()
+    with pytest.raises(ValueError, match="the caller's own"), executable(cuda, kernel) as exe:
+        exe.bind({"w": W}).run(x=x)
+        cuda.crashes = True
+        for _ in range(2):
+            with pytest.raises(ark.DeviceError, match="CUDA_ERROR_ILLEGAL_ADDRESS"):
+                exe.run(x=x)
+        raise ValueError("the caller's own")
+    assert cuda.held == 0
+    session(cuda, kernel, x)
+    assert cuda.held == 0
+
+
+def test_no_gpu_in_the_machine() -> None:
+    """The library is there, and finds no device."""
+
+    class NoDevice(FakeCuda):
+        def cuInit(self, flags: int) -> Any:
+            return (100,)
+
+        def cuGetErrorName(self, code: int) -> tuple[int, bytes]:
+            return 0, b"CUDA_ERROR_NO_DEVICE"
+
+    with pytest.raises(ark.UnsupportedError, match="cuInit failed: CUDA_ERROR_NO_DEVICE"):
+        CudaApi(NoDevice())
+
+
 def test_without_a_driver() -> None:
     """The package raises on its own where there is no library, and for what an old one lacks."""
 
