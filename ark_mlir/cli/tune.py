@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # A schedule has to be better by this part to be taken instead of the usual one: less is noise.
 _NOTICEABLE = 0.005
 # Beside the usual choice between them, which goes by a prediction.
-_SCHEDULERS = ("list", "round-robin")
+_SCHEDULERS = ("list", "round-robin", "rounds")
 # A lane that differs by so much from the median is worth a word.
 _UNLIKE = 0.05
 
@@ -112,7 +112,7 @@ def _measure(executable: Executable, options: argparse.Namespace) -> Costs:
 
 def describe(costs: Costs) -> str:
     """What each kind takes, and which lanes are unlike the others."""
-    from ..runtime.report import duration
+    from ..runtime.report import counted, duration
 
     kinds: dict[str, list[Any]] = {}
     for cost in costs.tasks.values():
@@ -120,7 +120,8 @@ def describe(costs: Costs) -> str:
     lines: list[str] = []
     for kind, tasks in kinds.items():
         cost, vctas = tasks[0], sum(task.vctas for task in tasks)
-        line = f"{kind}: {len(tasks)} tasks, {vctas} vCTAs, {duration(cost.ns)} each"
+        line = f"{kind}: {counted(len(tasks), 'task')}, {counted(vctas, 'vCTA')}, "
+        line += f"{duration(cost.ns)} each"
         if cost.alone_ns:
             line += f", alone {duration(cost.alone_ns)} ({cost.ns / cost.alone_ns:.2f} x)"
         lines.append(line)
@@ -128,8 +129,9 @@ def describe(costs: Costs) -> str:
     slow = sum(speed < 1 - _UNLIKE for speed in costs.lanes)
     if costs.lanes:
         lines.append(
-            f"{len(costs.lanes)} lanes: speed {min(costs.lanes):.2f} to {max(costs.lanes):.2f} of "
-            f"the median; {fast} are faster and {slow} slower by over {_UNLIKE:.0%}"
+            f"{counted(len(costs.lanes), 'lane')}: speed {min(costs.lanes):.2f} to "
+            f"{max(costs.lanes):.2f} of the median; faster by over {_UNLIKE:.0%}: {fast}, "
+            f"slower: {slow}"
         )
     return "\n".join(lines)
 
@@ -175,7 +177,7 @@ def _tune(options: argparse.Namespace) -> int:
             print(describe(costs))
             if options.record is not None:
                 costs.write(options.record)
-        candidates.append(_candidate(f"round {number + 1}", build(profile=costs), options))
+        candidates.append(_candidate(f"profile {number + 1}", build(profile=costs), options))
     best = _compare(candidates, options.runs)
     if options.output is not None:
         best.executable.save(options.output)
@@ -215,11 +217,14 @@ def _compare(candidates: Sequence[_Candidate], runs: int) -> _Candidate:
                 if number:
                     candidate.seconds.append(seconds)
     first = candidates[0]
+
+    def gain(candidate: _Candidate) -> str:
+        return f"gain {1 - candidate.median / first.median:+.1%}"
+
     for candidate in candidates:
-        gain = 1 - candidate.median / first.median
-        print(f"{candidate.name}: {duration(1e9 * candidate.median)} a run, gain {gain:+.1%}")
+        print(f"{candidate.name}: {duration(1e9 * candidate.median)} a run, {gain(candidate)}")
     best = min(candidates, key=lambda candidate: candidate.median)
     if best.median > (1 - _NOTICEABLE) * first.median:
         best = first
-    print(f"kept: {best.name}")
+    print(f"kept: {best.name}, {gain(best)}")
     return best

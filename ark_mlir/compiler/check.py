@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from .. import ir
 from ..errors import InvalidUsageError
 from ..places import describe
+from ..runtime.report import counted
 from ..targets import Target, backend_of
 from .compile import choose_target, lower
 from .options import CompileOptions
@@ -43,11 +44,9 @@ class CheckResult:
     seconds: float
 
     def __str__(self) -> str:
-        return (
-            f"{self.program} on {self.target}: proven; {self.tasks} tasks, {self.vctas} vCTAs, "
-            f"{self.lanes} lanes, {self.waits} waits, {self.signals} signals, "
-            f"{self.barriers} barriers ({self.seconds:.2f} s)"
-        )
+        names = ("task", "vCTA", "lane", "wait", "signal", "barrier")
+        parts = ", ".join(counted(getattr(self, f"{name.lower()}s"), name) for name in names)
+        return f"{self.program} on {self.target}: proven; {parts} ({self.seconds:.2f} s)"
 
 
 def check(

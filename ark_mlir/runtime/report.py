@@ -77,12 +77,14 @@ class Report:
         return asdict(self)
 
     def __str__(self) -> str:
+        bodies = counted(self.bodies, "body", "bodies")
+        signals = counted(self.signals, "signal")
         rows = [
-            ("target", f"{self.target}, {self.sms} SMs, {self.lanes} lanes"),
-            ("tasks", f"{self.tasks:,} of {self.bodies} bodies"),
+            ("target", f"{self.target}, {counted(self.sms, 'SM')}, {counted(self.lanes, 'lane')}"),
+            ("tasks", f"{self.tasks:,} of {bodies}"),
             ("vCTAs", f"{self.vctas:,}"),
             ("instructions", f"{self.instructions:,}"),
-            ("waits", f"{self.waits:,} ({self.signals:,} signals, {self.semaphores:,} semaphores)"),
+            ("waits", f"{self.waits:,} ({signals}, {counted(self.semaphores, 'semaphore')})"),
             ("barriers", f"{self.barriers:,}"),
             ("prefetches", f"{self.prefetches:,}"),
             ("arena", f"{size(self.arena_bytes)}{self._live()}"),
@@ -99,7 +101,7 @@ class Report:
         lines += [f"  {name:<{width}}  {text}" for name, text in rows]
         if self.task_ops:
             lines.append("  ops of the tasks")
-            lines += [f"  {count:>{width},} x {', '.join(ops)}" for ops, count in self.task_ops]
+            lines += [f"  {times:>{width},} x {', '.join(ops)}" for ops, times in self.task_ops]
         return "\n".join(lines)
 
     def _live(self) -> str:
@@ -183,13 +185,18 @@ def predicted_ns(bundle: Bundle) -> int:
     return int(stated) or bundle.tables.predicted_ns
 
 
-def size(count: float) -> str:
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """So many of something: ``1 task``, ``1,200 tasks``."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def size(number: float) -> str:
     """Bytes as people read them."""
     for unit in ("B", "KiB", "MiB", "GiB"):
-        if count < 1024:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.4g} {unit}"
-        count /= 1024
-    return f"{count:.4g} TiB"
+        if number < 1024:
+            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.4g} {unit}"
+        number /= 1024
+    return f"{number:.4g} TiB"
 
 
 def duration(ns: float) -> str:
