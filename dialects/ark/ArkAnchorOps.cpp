@@ -174,8 +174,12 @@ LogicalResult MatmulOp::inferReturnTypes(MLIRContext *, Loc loc,
     return emitOptionalError(loc, "needs operands of rank two or more, not ",
                              toString(lhs.getShape()), " and ",
                              toString(rhs.getShape()), " (matmul_c1)");
-  if (failed(checkSameElement(loc, "matmul_c1", adaptor.getLhs(),
-                              adaptor.getRhs())))
+  bool isMixed = isNarrowFloat(lhs.getElementType())
+                     ? isa<FloatType>(rhs.getElementType())
+                     : isNarrowFloat(rhs.getElementType()) &&
+                           isa<FloatType>(lhs.getElementType());
+  if (!isMixed && failed(checkSameElement(loc, "matmul_c1", adaptor.getLhs(),
+                                          adaptor.getRhs())))
     return failure();
   auto matrix = [](RankedTensorType type, bool transposed) {
     ArrayRef<int64_t> tail = type.getShape().take_back(2);
@@ -197,10 +201,11 @@ LogicalResult MatmulOp::inferReturnTypes(MLIRContext *, Loc loc,
         loc, "leading dimensions of ", toString(lhs.getShape()), " and ",
         toString(rhs.getShape()), " do not broadcast (matmul_c3)");
   shape.append({m, n});
+  // 8-bit floats are storage only: a result has the other side's type, or f32.
   Type element = lhs.getElementType();
-  // 8-bit floats are storage only: their products are f32.
-  if (auto floatType = dyn_cast<FloatType>(element);
-      floatType && floatType.getWidth() == 8)
+  if (isNarrowFloat(element))
+    element = rhs.getElementType();
+  if (isNarrowFloat(element))
     element = Float32Type::get(element.getContext());
   return infer(types, shape, element);
 }

@@ -453,9 +453,11 @@ def Ark_TopThresholdOp : Ark_AnchorOp<"top_threshold"> {
 def Ark_MatmulOp : Ark_AnchorOp<"matmul"> {
   let summary = "Matrix product over the last two dimensions; leading ones broadcast";
   let description = [{
-    Floats accumulate in f32, integers wrap in their own type.
+    Floats accumulate in f32, integers wrap in their own type. An 8-bit float may meet a wider
+    one, whose type the result has; 8-bit floats among themselves give f32.
 
-    - (matmul_c1) both operands have rank two or more and one element type.
+    - (matmul_c1) both operands have rank two or more and one element type, or are floats, at
+      least one of which has 8 bits.
     - (matmul_c2) the contracted extents agree, after `transpose_input` and `transpose_other`.
     - (matmul_c3) the leading dimensions broadcast.
 

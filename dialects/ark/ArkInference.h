@@ -44,6 +44,12 @@ inline LogicalResult checkAxis(Loc loc, StringRef label, int64_t axis,
                            toString(type.getShape()), " (", label, ")");
 }
 
+/// An 8-bit float: every wider one has all of its values.
+inline bool isNarrowFloat(Type type) {
+  auto floatType = dyn_cast<FloatType>(type);
+  return floatType && floatType.getWidth() == 8;
+}
+
 inline LogicalResult checkSameElement(Loc loc, StringRef label, Value a,
                                       Value b) {
   if (tensorType(a).getElementType() == tensorType(b).getElementType())

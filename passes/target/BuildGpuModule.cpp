@@ -33,7 +33,9 @@ static constexpr llvm::StringLiteral kStay = "ark_stay";
 static StringRef getPtxFeature(StringRef arch) {
   if (arch.starts_with("sm_10") || arch.starts_with("sm_12"))
     return "+ptx87";
-  return arch.starts_with("sm_9") ? "+ptx86" : "+ptx80";
+  if (arch.starts_with("sm_9"))
+    return "+ptx86";
+  return arch == "sm_89" ? "+ptx81" : "+ptx80";
 }
 
 /// Of 64-bit code for NVIDIA GPUs. Without it numbers of 64 bits count as

@@ -16,7 +16,15 @@ void ark::registerCudaLowering(DialectRegistry &registry) {
   registerConvertNVVMToLLVMInterface(registry);
 }
 
-void ark::buildCudaLowering(OpPassManager &pm, int64_t threads) {
+/// Instructions for 8-bit floats begin with sm_89.
+static bool widensEights(StringRef arch) {
+  int64_t number = 0;
+  return arch.consume_front("sm_") && !arch.consumeInteger(10, number) &&
+         number >= 89;
+}
+
+void ark::buildCudaLowering(OpPassManager &pm, StringRef arch,
+                            int64_t threads) {
   auto addProducts = [threads](OpPassManager &pm) {
     pm.addPass(createAskForKeysPass({threads}));
     // Loops over single vCTAs go where no reduction is left beside attention.
@@ -31,7 +39,8 @@ void ark::buildCudaLowering(OpPassManager &pm, int64_t threads) {
     pm.addPass(createBuildTensorMapsPass({threads}));
   };
   addGpuLowering(pm, {threads, kWarpSize, /*library=*/true,
-                      /*roundsToBF16=*/true, addProducts});
+                      /*roundsToBF16=*/true, widensEights(arch),
+                      addProducts});
   OpPassManager &gpuModule = pm.nest<gpu::GPUModuleOp>();
   // Operands have static layouts, so that a body takes bare pointers.
   ConvertGpuOpsToNVVMOpsOptions options;

@@ -185,7 +185,9 @@ def UseTensorCoresPass : Pass<"ark-use-tensor-cores", "::mlir::ModuleOp"> {
     weight, both of bf16 or f16 and contiguous in what is summed over, with sums in
     f32. A thread loads 16 bytes of a row at once, which serve two instructions: these
     want other elements, but both operands agree about their order. As soon as what
-    was loaded is used, a thread asks for what comes some steps later.
+    was loaded is used, a thread asks for what comes some steps later. Either side may have
+    8-bit floats: of these a thread loads 8 bytes, and widens them to what the other side has,
+    or to f16, when it multiplies.
 
     Of up to 16 rows a warp has all, with 16 rows of weights and a part of the
     depth; products of the same activations in one vCTA are one loop. Of more rows a
@@ -249,7 +251,8 @@ def StreamParametersPass
     From sm_90 on, every warp has a ring of slots in shared memory and asks for
     pieces of parameters in the order in which it reads them, across tasks, with
     copies that run by themselves. So memory stays busy while lanes wait for each
-    other. A function for each product adds up all rows of a run; the loop over
+    other. Weights may be 8-bit floats, whatever the row is, which threads widen when they
+    multiply. A function for each product adds up all rows of a run; the loop over
     vCTAs reads the sums. `CudaStream.mlir` has what is the same for all products.
 
     ```mlir

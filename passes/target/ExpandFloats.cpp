@@ -11,6 +11,8 @@
 #include "passes/target/ScalarMath.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace mlir::ark {
@@ -78,6 +80,83 @@ static Value extendFormat(ScalarMath m, Value bits, const Format &format) {
 }
 
 //===----------------------------------------------------------------------===//
+// 8-bit floats to f16 by instructions
+//===----------------------------------------------------------------------===//
+
+static bool isEight(Type type) {
+  return isa<Float8E5M2Type, Float8E4M3FNType>(getElementTypeOrSelf(type));
+}
+
+namespace {
+/// Writes what widens 8-bit floats exactly, two at a time.
+struct PairWidener {
+  ScalarMath m;
+  Type type;
+
+  VectorType vectorOf(int64_t size, Type element) {
+    return VectorType::get({size}, element);
+  }
+  Value extract(Value vector, int64_t index) {
+    return vector::ExtractOp::create(m.builder, m.loc, vector, index);
+  }
+
+  /// Two floats, in 16 bits.
+  Value widenPair(Value bits) {
+    StringRef name = isa<Float8E5M2Type>(type) ? "llvm.nvvm.e5m2x2.to.f16x2.rn"
+                                               : "llvm.nvvm.e4m3x2.to.f16x2.rn";
+    return LLVM::CallIntrinsicOp::create(
+               m.builder, m.loc, vectorOf(2, m.builder.getF16Type()),
+               m.builder.getStringAttr(name), ValueRange{bits})
+        .getResult(0);
+  }
+  Value getPairs(Value vector) {
+    int64_t size = cast<VectorType>(vector.getType()).getNumElements();
+    return vector::BitCastOp::create(
+        m.builder, m.loc, vectorOf(size / 2, m.builder.getI16Type()), vector);
+  }
+
+  Value widenVector(Value vector) {
+    int64_t size = cast<VectorType>(vector.getType()).getNumElements();
+    Value pairs = getPairs(vector);
+    SmallVector<Value> elements;
+    for (int64_t index = 0; index < size / 2; ++index) {
+      Value pair = widenPair(extract(pairs, index));
+      elements.push_back(extract(pair, 0));
+      elements.push_back(extract(pair, 1));
+    }
+    return vector::FromElementsOp::create(
+        m.builder, m.loc, vectorOf(size, m.builder.getF16Type()), elements);
+  }
+
+  /// Of neighbours in a vector each takes its half of what the pair becomes.
+  Value widenElement(Value value) {
+    auto op = value.getDefiningOp<vector::ExtractOp>();
+    VectorType from = op ? op.getSourceVectorType() : VectorType();
+    if (from && from.getRank() == 1 && from.getNumElements() % 2 == 0 &&
+        !op.hasDynamicPosition()) {
+      int64_t place = op.getStaticPosition().front();
+      Value pairs = getPairs(op.getSource());
+      return extract(widenPair(extract(pairs, place / 2)), place % 2);
+    }
+    Value bits = m.emit<arith::BitcastOp>(m.builder.getI8Type(), value);
+    bits = m.emit<arith::ExtUIOp>(m.builder.getI16Type(), bits);
+    return extract(widenPair(bits), 0);
+  }
+};
+} // namespace
+
+/// As f16; null for shapes that hold no pairs.
+static Value widenEight(ScalarMath m, Value x) {
+  PairWidener widener{m, getElementTypeOrSelf(x.getType())};
+  auto vector = dyn_cast<VectorType>(x.getType());
+  if (!vector)
+    return widener.widenElement(x);
+  bool hasPairs = vector.getRank() == 1 && !vector.isScalable() &&
+                  vector.getNumElements() % 2 == 0;
+  return hasPairs ? widener.widenVector(x) : Value();
+}
+
+//===----------------------------------------------------------------------===//
 // f32 to narrow, to nearest even
 //===----------------------------------------------------------------------===//
 
@@ -125,7 +204,7 @@ static Value truncateFormat(ScalarMath m, Value x, const Format &format) {
 namespace {
 /// What the processor has no instruction for.
 struct Expansion {
-  bool halves, roundings;
+  bool halves, roundings, eights;
 
   bool covers(Type type) const {
     Type element = getElementTypeOrSelf(type);
@@ -147,6 +226,9 @@ static Value widen(ScalarMath m, Value x, const Expansion &expansion) {
     return x;
   if (!expansion.covers(from))
     return m.emit<arith::ExtFOp>(m.f32(), x);
+  if (expansion.eights && isEight(from))
+    if (Value half = widenEight(m, x))
+      return m.emit<arith::ExtFOp>(m.f32(), half);
   Type integer = m.like(m.builder.getIntegerType(from.getIntOrFloatBitWidth()));
   Value bits =
       m.emit<arith::ExtUIOp>(m.i32(), m.emit<arith::BitcastOp>(integer, x));
@@ -184,6 +266,11 @@ struct ExpandFloatToFloat : OpRewritePattern<Op> {
         !(expansion.covers(from) || expansion.rounds(to)))
       return rewriter.notifyMatchFailure(op, "is left to LLVM");
     ScalarMath m{rewriter, op.getLoc(), from};
+    if (expansion.eights && isEight(from) && getElementTypeOrSelf(to).isF16())
+      if (Value half = widenEight(m, op.getIn())) {
+        rewriter.replaceOp(op, half);
+        return success();
+      }
     Value wide = widen(m, op.getIn(), expansion);
     rewriter.replaceOp(op, getElementTypeOrSelf(to).isF32()
                                ? wide
@@ -241,7 +328,7 @@ struct ExpandFloatsPass : ark::impl::ExpandFloatsPassBase<ExpandFloatsPass> {
         ExpandFloatToFloat<arith::ExtFOp>, ExpandFloatToFloat<arith::TruncFOp>,
         ExpandIntToFloat<arith::SIToFPOp>, ExpandIntToFloat<arith::UIToFPOp>,
         ExpandFloatToInt<arith::FPToSIOp>, ExpandFloatToInt<arith::FPToUIOp>>(
-        &getContext(), Expansion{halves, roundings});
+        &getContext(), Expansion{halves, roundings, eights});
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

@@ -55,7 +55,8 @@ static void addLoops(OpPassManager &pm,
   pm.addPass(ark::createCacheTablesPass(cache));
   OpPassManager &functions = pm.nest<func::FuncOp>();
   functions.addPass(ark::createExpandFloatsPass(
-      {/*halves=*/false, /*roundings=*/!options.roundsToBF16}));
+      {/*halves=*/false, /*roundings=*/!options.roundsToBF16,
+       options.widensEights}));
   functions.addPass(ark::createExpandMathPass(
       {/*fma=*/true, options.library, /*exp2=*/options.library}));
   functions.addPass(arith::createArithExpandOpsPass());

@@ -14,7 +14,9 @@ struct GpuLoweringOptions {
   /// Whether there is a maths library for code of this GPU.
   bool library;
   /// Whether this GPU rounds to bf16 by itself.
-  bool roundsToBF16;
+  bool roundsToBF16 = false;
+  /// Whether it widens 8-bit floats by itself.
+  bool widensEights = false;
   /// Adds the passes for products that are more than loops, if there are any.
   llvm::function_ref<void(OpPassManager &)> addProducts = nullptr;
 };

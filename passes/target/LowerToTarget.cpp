@@ -21,7 +21,7 @@ struct LowerToTargetPass : ark::impl::LowerToTargetPassBase<LowerToTargetPass> {
   void getDependentDialects(DialectRegistry &registry) const override {
     OpPassManager all(ModuleOp::getOperationName());
     buildCpuLowering(all, vectorLanes);
-    buildCudaLowering(all, kWarpSize);
+    buildCudaLowering(all, /*arch=*/"sm_90a", kWarpSize);
     buildHipLowering(all, /*arch=*/"gfx942", /*threads=*/64, /*warpSize=*/64);
     all.getDependentDialects(registry);
     registerGpuLowering(registry);
@@ -37,7 +37,8 @@ struct LowerToTargetPass : ark::impl::LowerToTargetPassBase<LowerToTargetPass> {
       buildCpuLowering(lowering, vectorLanes);
       break;
     case Backend::CUDA:
-      buildCudaLowering(lowering, target.getWarps() * target.getWarpSize());
+      buildCudaLowering(lowering, target.getArch(),
+                        target.getWarps() * target.getWarpSize());
       break;
     case Backend::HIP:
       // What comes before knows warps of 64 threads, and counts as gfx9 does.

@@ -15,8 +15,8 @@ inline constexpr int64_t kWarpSize = 32;
 void buildCpuLowering(OpPassManager &pm, int64_t vectorLanes);
 
 /// Kernel and bodies become a `gpu.module` in the LLVM and NVVM dialects, for
-/// CTAs of `threads` threads.
-void buildCudaLowering(OpPassManager &pm, int64_t threads);
+/// CTAs of `threads` threads on GPUs of an architecture.
+void buildCudaLowering(OpPassManager &pm, StringRef arch, int64_t threads);
 
 /// What `buildCudaLowering` expects of the context, beside what all GPUs do.
 void registerCudaLowering(DialectRegistry &registry);

@@ -18,13 +18,12 @@ using namespace mlir::ark;
 
 /// Threads that hold a row of an operand.
 static constexpr int64_t kThreadsPerRow = 4;
-/// Elements that one of them loads at once.
-static constexpr int64_t kElementsPerLoad = kPieceElements / kThreadsPerRow;
 /// With fewer sums than this, each is made of two: an instruction need not wait
 /// for the one before.
 static constexpr int64_t kEnoughSums = 3;
-/// 32-bit registers that one load fills.
-static constexpr int64_t kWordsPerLoad = kLoadBytes / 4;
+static_assert(kPieceElements == kThreadsPerRow * kElementsPerLoad);
+/// A load brings what this many instructions multiply.
+static constexpr int64_t kStepsPerLoad = kPieceElements / kMmaDepth;
 
 Value MmaBuilder::constant(int64_t number) {
   return arith::ConstantIndexOp::create(builder, number);
@@ -95,18 +94,18 @@ void MmaBuilder::findRows() {
                               products.front().left, shape.getRows()));
 }
 
-/// Four words, of zeros beyond the end of the part.
+/// Words of 32 bits, of zeros beyond the end of the part.
 Value MmaBuilder::load(Value buffer, Value row, Value k) {
   Type element = getElementTypeOrSelf(buffer);
-  auto words = VectorType::get({kWordsPerLoad}, builder.getI32Type());
+  int64_t bytes = kElementsPerLoad * element.getIntOrFloatBitWidth() / 8;
+  auto words = VectorType::get({bytes / 4}, builder.getI32Type());
   Value place = k;
   if (shape.isRagged)
     place = arith::MinUIOp::create(
         builder, k, constant(products.front().depth - kElementsPerLoad));
   Value loaded = vector::LoadOp::create(
       builder, VectorType::get({kElementsPerLoad}, element), buffer,
-      ValueRange{row, place}, /*nontemporal=*/false,
-      llvm::MaybeAlign(kLoadBytes));
+      ValueRange{row, place}, /*nontemporal=*/false, llvm::MaybeAlign(bytes));
   loaded = vector::BitCastOp::create(builder, words, loaded);
   if (!shape.isRagged)
     return loaded;
@@ -131,12 +130,33 @@ MmaBuilder::Piece MmaBuilder::loadPiece(Value k) {
   return piece;
 }
 
-/// The two operands of an instruction that a load has brought for this step.
-SmallVector<Value> MmaBuilder::getWords(Value loaded, int64_t step) {
+/// The two words that one of 8-bit floats becomes.
+Value MmaBuilder::widen(Value loaded, int64_t step, Type element) {
+  constexpr int64_t size = kElementsPerLoad / kStepsPerLoad;
+  Value word = vector::ExtractOp::create(builder, loaded, step);
+  Value one = vector::FromElementsOp::create(
+      builder, VectorType::get({1}, builder.getI32Type()), word);
+  Value narrow = vector::BitCastOp::create(
+      builder, VectorType::get({size}, element), one);
+  Type wide = products.front().getElementType();
+  return vector::BitCastOp::create(
+      builder, VectorType::get({2}, builder.getI32Type()),
+      arith::ExtFOp::create(builder, VectorType::get({size}, wide), narrow));
+}
+
+/// The two operands of an instruction that a load of `factor` has brought for
+/// this step. They are widened here, not before all loads are on their way.
+SmallVector<Value> MmaBuilder::getWords(Value loaded, int64_t step,
+                                        Value factor) {
   SmallVector<Value> words;
   Type element = products.front().getElementType();
+  int64_t first = 2 * step;
+  if (Type own = getElementTypeOrSelf(factor); own != element) {
+    loaded = widen(loaded, step, own);
+    first = 0;
+  }
   for (int64_t i = 0; i < 2; ++i) {
-    Value word = vector::ExtractOp::create(builder, loaded, 2 * step + i);
+    Value word = vector::ExtractOp::create(builder, loaded, first + i);
     if (element.isF16())
       word =
           LLVM::BitcastOp::create(builder, VectorType::get({2}, element), word);
@@ -182,16 +202,16 @@ void MmaBuilder::multiply(ArrayRef<Value> columns, ArrayRef<Value> rows,
     MutableArrayRef<Value> ownSums = sums;
     for (const TensorProduct &product : products)
       for (int64_t unit = 0; unit < shape.units; ++unit) {
-        SmallVector<Value> words = getWords(rest.front(), step);
+        SmallVector<Value> words = getWords(rest.front(), step, product.right);
         if (product.getLoads() == 2)
-          llvm::append_range(words, getWords(rest[1], step));
+          llvm::append_range(words, getWords(rest[1], step, product.right));
         else
           words.append(
               2, arith::ConstantOp::create(
                      builder, builder.getZeroAttr(words.front().getType())));
         rest = rest.drop_front(product.getLoads());
         for (Value row : rows) {
-          createMma(words, getWords(row, step),
+          createMma(words, getWords(row, step, product.left),
                     ownSums.slice(4 * (step % chains), 4));
           ownSums = ownSums.drop_front(4 * chains);
         }

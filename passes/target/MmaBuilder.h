@@ -10,7 +10,7 @@ namespace mlir::ark {
 class MmaStages;
 
 /// Writes the loops of one thread. A row of an operand is shared by four
-/// threads, each of which loads 16 bytes of a piece. An instruction wants other
+/// threads, each of which loads 8 elements of a piece. An instruction wants other
 /// elements of each: but which ones it multiplies first is all the same for the
 /// sum, as long as both operands agree.
 class MmaBuilder {
@@ -36,7 +36,8 @@ private:
   Value load(Value buffer, Value row, Value k);
   SmallVector<Value> loadRows(Value k);
   Piece loadPiece(Value k);
-  SmallVector<Value> getWords(Value loaded, int64_t step);
+  Value widen(Value loaded, int64_t step, Type element);
+  SmallVector<Value> getWords(Value loaded, int64_t step, Value factor);
   void createMma(ArrayRef<Value> columns, ArrayRef<Value> rows,
                  MutableArrayRef<Value> sums);
   void store(Value sum, const TensorProduct &product, Value buffer, Value m,

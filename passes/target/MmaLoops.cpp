@@ -20,8 +20,6 @@ using namespace mlir::ark;
 static constexpr int64_t kRegistersInFlight = 64;
 /// The same, where sums of many rows take as many.
 static constexpr int64_t kRegistersBesideSums = 32;
-/// Of those, what one load fills.
-static constexpr int64_t kRegistersPerLoad = kLoadBytes / 4;
 static constexpr int64_t kMaxInFlight = 8;
 /// Larger tiles are too much for the warps.
 static constexpr int64_t kMostRows = 128;
@@ -83,19 +81,27 @@ void MmaShape::chooseTile(ArrayRef<TensorProduct> products) {
   setTile(product, mostUnits, 4);
 }
 
+/// 32-bit registers that a thread's loads of one row of `factor` fill.
+static int64_t getRegistersPerLoad(Value factor) {
+  auto type = cast<MemRefType>(factor.getType());
+  return kElementsPerLoad * type.getElementTypeBitWidth() / 32;
+}
+
 MmaShape::MmaShape(ArrayRef<TensorProduct> products, int64_t threads,
                    int64_t mostParts)
     : warps(threads / kWarpSize), mostParts(mostParts) {
   chooseTile(products);
   int64_t depth = products.front().depth;
   pieces = llvm::divideCeil(depth, parts * kPieceElements);
-  int64_t loads = products.front().hasNearRows() ? 0 : blocks;
+  const TensorProduct &first = products.front();
+  int64_t loaded =
+      first.hasNearRows() ? 0 : blocks * getRegistersPerLoad(first.left);
   for (const TensorProduct &product : products)
-    loads += units * product.getLoads();
+    loaded += units * product.getLoads() * getRegistersPerLoad(product.right);
   int64_t registers =
       products.front().isSkinny() ? kRegistersInFlight : kRegistersBesideSums;
-  int64_t fitting = std::clamp<int64_t>(registers / (kRegistersPerLoad * loads),
-                                        1, kMaxInFlight);
+  int64_t fitting =
+      std::clamp<int64_t>(registers / loaded, 1, kMaxInFlight);
   inFlight = pieces <= fitting ? pieces : chooseDivisor(pieces, fitting);
   pieces = llvm::alignTo(pieces, inFlight);
   isRagged = parts * pieces * kPieceElements != depth;

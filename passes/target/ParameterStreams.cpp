@@ -194,8 +194,14 @@ static bool isOnlyRead(Value row, scf::ForOp vctas) {
   });
 }
 
-static bool isFloat(Type type) {
-  return type.isBF16() || type.isF16() || type.isF32();
+static bool isNarrow(Type type) {
+  return isa<Float8E4M3FNType, Float8E5M2Type>(type);
+}
+
+/// Floats of one type, or weights of 8 bits, which threads widen.
+static bool canMultiply(Type row, Type weight) {
+  bool isFloat = row.isBF16() || row.isF16() || row.isF32() || isNarrow(row);
+  return isFloat && (row == weight || isNarrow(weight));
 }
 
 static std::optional<ParameterStream> match(linalg::GenericOp op,
@@ -220,8 +226,7 @@ static std::optional<ParameterStream> match(linalg::GenericOp op,
     return std::nullopt;
   MemRefType type = stream.getType();
   if (!type.hasStaticShape() || !type.getLayout().isIdentity() ||
-      type.getElementType() != row.getElementType() ||
-      !isFloat(type.getElementType()))
+      !canMultiply(row.getElementType(), type.getElementType()))
     return std::nullopt;
   stream.rowsPerVcta = *rows;
   if (!cutRow(stream))
@@ -231,7 +236,8 @@ static std::optional<ParameterStream> match(linalg::GenericOp op,
 
 /// Whether a thread multiplies the same elements with pieces of both.
 static bool haveOneRow(const ParameterStream &a, const ParameterStream &b) {
-  return a.row == b.row && a.piecesPerRow == b.piecesPerRow;
+  return a.row == b.row && a.piecesPerRow == b.piecesPerRow &&
+         a.getType().getElementType() == b.getType().getElementType();
 }
 
 SmallVector<ParameterStream> ark::findParameterStreams(KernelOp kernel,

@@ -124,7 +124,9 @@ def ExpandFloatsPass : Pass<"ark-expand-floats", "::mlir::func::FuncOp"> {
   let description = [{
     For bf16 and the 8-bit floats always, for f16 where `halves` asks for it; from
     and to each other, f32 and integers, by way of f32. Rounds to nearest even; what is too large becomes infinity, or NaN in
-    f8E4M3FN, which has no infinity.
+    f8E4M3FN, which has no infinity. With `eights`, instructions of NVIDIA GPUs widen
+    8-bit floats, two neighbours of a vector at once; they round to something else, so that nothing is
+    narrowed by them.
 
     ```mlir
     %1 = arith.extf %0 : bf16 to f32
@@ -140,8 +142,14 @@ def ExpandFloatsPass : Pass<"ark-expand-floats", "::mlir::func::FuncOp"> {
            "Expand conversions of f16 too: the processor has no instruction for them">,
     Option<"roundings", "roundings", "bool", /*default=*/"true",
            "Expand roundings from f32 to bf16: the processor has no instruction for them">,
+    Option<"eights", "eights", "bool", /*default=*/"false",
+           "Whether the processor has the instructions of sm_89 that widen 8-bit floats">,
   ];
-  let dependentDialects = ["::mlir::arith::ArithDialect"];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect",
+    "::mlir::LLVM::LLVMDialect",
+    "::mlir::vector::VectorDialect",
+  ];
 }
 
 def MoveBitsPass : Pass<"ark-move-bits", "::mlir::ModuleOp"> {

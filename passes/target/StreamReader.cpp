@@ -56,10 +56,13 @@ Value StreamReader::index(int64_t value) {
   return arith::ConstantIndexOp::create(builder, value);
 }
 
-VectorType StreamReader::getVectorType() const {
-  Type element = streams.front().getType().getElementType();
-  return VectorType::get(kLoadBytes * 8 / element.getIntOrFloatBitWidth(),
-                         element);
+Type StreamReader::getWeightType() const {
+  return streams.front().getType().getElementType();
+}
+
+VectorType StreamReader::getVectorType(Type element) const {
+  int64_t bits = getWeightType().getIntOrFloatBitWidth();
+  return VectorType::get(kLoadBytes * 8 / bits, element);
 }
 
 SmallVector<Value> StreamReader::loadPiece(const ParameterStream &stream,
@@ -76,8 +79,15 @@ SmallVector<Value> StreamReader::loadPiece(const ParameterStream &stream,
     Value at = LLVM::GEPOp::create(
         builder, place.getType(), builder.getI8Type(), mine,
         ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
-    values.push_back(LLVM::LoadOp::create(builder, getVectorType(), at,
-                                          /*alignment=*/kLoadBytes));
+    // LLVM has no 8-bit floats.
+    bool isNarrow = getWeightType().getIntOrFloatBitWidth() == 8;
+    Type element = isNarrow ? builder.getI8Type() : getWeightType();
+    Value loaded = LLVM::LoadOp::create(builder, getVectorType(element), at,
+                                        /*alignment=*/kLoadBytes);
+    if (isNarrow)
+      loaded = arith::BitcastOp::create(
+          builder, getVectorType(getWeightType()), loaded);
+    values.push_back(loaded);
   }
   return values;
 }
@@ -90,8 +100,9 @@ SmallVector<Value> StreamReader::loadRow(Value row, Value part,
   for (int64_t load = 0; load < shares.loads; ++load) {
     Value place =
         arith::AddIOp::create(builder, first, index(load * shares.getStep()));
+    Type element = cast<MemRefType>(row.getType()).getElementType();
     values.push_back(vector::LoadOp::create(
-        builder, getVectorType(), row, ValueRange{index(0), place},
+        builder, getVectorType(element), row, ValueRange{index(0), place},
         /*nontemporal=*/false, llvm::MaybeAlign(kLoadBytes)));
   }
   return values;
@@ -100,13 +111,19 @@ SmallVector<Value> StreamReader::loadRow(Value row, Value part,
 /// One sum for each load, so that additions do not wait for each other.
 Value StreamReader::multiplyScalars(ArrayRef<Value> row,
                                     ArrayRef<Value> piece) {
+  Type f32 = builder.getF32Type();
+  auto extend = [&](Value vector, int64_t element) -> Value {
+    Value value = vector::ExtractOp::create(builder, vector, element);
+    return value.getType() == f32
+               ? value
+               : arith::ExtFOp::create(builder, f32, value).getResult();
+  };
   SmallVector<Value> sums;
   for (auto [a, b] : llvm::zip(row, piece)) {
     Value sum = arith::ConstantOp::create(builder, builder.getF32FloatAttr(0));
-    for (int64_t at = 0; at < getVectorType().getNumElements(); ++at)
-      sum = math::FmaOp::create(builder,
-                                vector::ExtractOp::create(builder, a, at),
-                                vector::ExtractOp::create(builder, b, at), sum);
+    int64_t size = cast<VectorType>(a.getType()).getNumElements();
+    for (int64_t at = 0; at < size; ++at)
+      sum = math::FmaOp::create(builder, extend(a, at), extend(b, at), sum);
     sums.push_back(sum);
   }
   while (sums.size() > 1) {
@@ -128,7 +145,7 @@ SmallVector<Value> StreamReader::getWords(Value vector) {
   SmallVector<Value> all;
   for (int64_t number = 0; number < kLoadWords; ++number) {
     Value one = vector::ExtractOp::create(builder, words, number);
-    if (getVectorType().getElementType().isF16())
+    if (getWeightType().isF16())
       one = LLVM::BitcastOp::create(
           builder, VectorType::get(2, builder.getF16Type()), one);
     all.push_back(one);
@@ -144,7 +161,7 @@ SmallVector<Value> StreamReader::getWords(Value vector) {
 Value StreamReader::multiplyMatrices(ArrayRef<Value> row,
                                      ArrayRef<Value> piece) {
   Type f32 = builder.getF32Type();
-  bool isHalf = getVectorType().getElementType().isF16();
+  bool isHalf = getWeightType().isF16();
   auto type = isHalf ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
   auto made = LLVM::LLVMStructType::getLiteral(builder.getContext(),
                                                SmallVector<Type>(4, f32));
@@ -255,9 +272,11 @@ void StreamReader::buildLoop(const ParameterStream &stream, ArrayRef<Value> row,
   SmallVector<Value> piece = loadPiece(stream, place);
   auto next = func::CallOp::create(builder, "ark_stream_free", cursor,
                                    before.drop_front());
-  Value sum = getVectorType().getElementType().isF32()
-                  ? multiplyScalars(row, piece)
-                  : multiplyMatrices(row, piece);
+  // There are instructions for two factors of one type of 16 bits.
+  Type rowType = cast<VectorType>(row.front().getType()).getElementType();
+  Value sum = getWeightType() == rowType && !rowType.isF32()
+                  ? multiplyMatrices(row, piece)
+                  : multiplyScalars(row, piece);
   Value leads =
       arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, lane, index(0));
   auto guard = scf::IfOp::create(builder, leads, /*withElseRegion=*/false);
@@ -307,7 +326,7 @@ func::FuncOp StreamReader::createFunction() {
   const ParameterStream &stream = streams.front();
   RowShares shares = {stream.piecesPerRow,
                       stream.pieceBytes / (kWarpSize * kLoadBytes),
-                      getVectorType().getNumElements()};
+                      getVectorType(getWeightType()).getNumElements()};
   // Segments have whole rows, so that a warp has the same part in all of them.
   Value warp = arith::DivUIOp::create(builder, thread, index(kWarpSize));
   Value part = arith::RemUIOp::create(builder, warp, index(shares.parts));

@@ -40,7 +40,9 @@ public:
 
 private:
   Value index(int64_t value);
-  VectorType getVectorType() const;
+  /// As many elements as a load of a parameter brings.
+  VectorType getVectorType(Type element) const;
+  Type getWeightType() const;
   SmallVector<std::pair<Value, Value>> askEarly(ValueRange sources);
   void keepEarly(ArrayRef<std::pair<Value, Value>> elements, ValueRange copies);
   SmallVector<Value> loadRow(Value row, Value part, const RowShares &shares);

@@ -63,9 +63,23 @@ static bool isLoadable(Value buffer) {
   auto type = cast<MemRefType>(buffer.getType());
   SmallVector<int64_t> strides;
   int64_t offset;
-  int64_t elements = kLoadBytes / getElementBytes(type.getElementType());
+  int64_t bytes = kElementsPerLoad * getElementBytes(type.getElementType());
   return succeeded(type.getStridesAndOffset(strides, offset)) &&
-         strides.back() == 1 && getRowAlignment(buffer, elements) >= kLoadBytes;
+         strides.back() == 1 &&
+         getRowAlignment(buffer, kElementsPerLoad) >= bytes;
+}
+
+/// 8-bit floats are exact in both of the types that tensor cores multiply.
+static bool isNarrow(Type type) {
+  return isa<Float8E4M3FNType, Float8E5M2Type>(type);
+}
+
+static bool canMultiply(Type left, Type right) {
+  auto isFactor = [](Type type) {
+    return type.isBF16() || type.isF16() || isNarrow(type);
+  };
+  return isFactor(left) && isFactor(right) &&
+         (left == right || isNarrow(left) || isNarrow(right));
 }
 
 /// The largest extent that a dimension can have.
@@ -82,9 +96,8 @@ std::optional<TensorProduct> TensorProduct::match(linalg::LinalgOp op) {
     return std::nullopt;
   TensorProduct product{
       op, op->getOperand(0), op->getOperand(1), op->getOperand(2), 0, 0, 0};
-  Type type = product.getElementType();
-  if ((!type.isBF16() && !type.isF16()) ||
-      getElementTypeOrSelf(product.right) != type)
+  if (!canMultiply(getElementTypeOrSelf(product.left),
+                   getElementTypeOrSelf(product.right)))
     return std::nullopt;
   auto rows = getBound(product.out, 0), columns = getBound(product.out, 1);
   product.depth = cast<MemRefType>(product.right.getType()).getDimSize(1);
@@ -93,14 +106,22 @@ std::optional<TensorProduct> TensorProduct::match(linalg::LinalgOp op) {
   product.rows = *rows;
   product.columns = *columns;
   bool fits = product.rows >= kLeastRows && product.depth >= kLeastDepth &&
-              product.depth % (kLoadBytes / getElementBytes(type)) == 0;
+              product.depth % kElementsPerLoad == 0;
   if (!fits || !isLoadable(product.left) || !isLoadable(product.right))
     return std::nullopt;
   return product;
 }
 
 Type TensorProduct::getElementType() const {
-  return getElementTypeOrSelf(left);
+  for (Value factor : {left, right})
+    if (Type type = getElementTypeOrSelf(factor); !isNarrow(type))
+      return type;
+  return Float16Type::get(left.getContext());
+}
+
+bool TensorProduct::isPlain() const {
+  return !isNarrow(getElementTypeOrSelf(left)) &&
+         !isNarrow(getElementTypeOrSelf(right));
 }
 
 bool TensorProduct::hasNearRows() const {

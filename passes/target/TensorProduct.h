@@ -16,10 +16,12 @@ inline constexpr int64_t kMmaDepth = 16;
 /// Elements of a row that the four threads which share it load at once: enough
 /// for two instructions.
 inline constexpr int64_t kPieceElements = 32;
+/// Of those, what one thread loads.
+inline constexpr int64_t kElementsPerLoad = kPieceElements / 4;
 
 /// out[m, n] += left[m, k] * right[n, k] on buffers, in tiles of one CTA: bf16
 /// or f16 with sums in f32, both operands contiguous in k and aligned for loads
-/// of 16 bytes.
+/// of 8 elements. Either may have 8 bits, and is widened in registers.
 struct TensorProduct {
   linalg::LinalgOp op;
   Value left, right, out;
@@ -29,7 +31,10 @@ struct TensorProduct {
   /// Nothing, if `op` is no such product.
   static std::optional<TensorProduct> match(linalg::LinalgOp op);
 
+  /// What is multiplied: f16 where both sides have 8 bits.
   Type getElementType() const;
+  /// Whether what lies in memory is what is multiplied.
+  bool isPlain() const;
 
   /// Whether one warp has sums for all rows.
   bool isSkinny() const { return rows <= 2 * kMmaRows; }

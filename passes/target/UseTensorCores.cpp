@@ -98,7 +98,9 @@ static bool fits(const TensorProduct &product, Operation *source,
                  product.rows == first.rows &&
                  llvm::divideCeil(product.columns, kMmaColumns) ==
                      llvm::divideCeil(first.columns, kMmaColumns) &&
-                 product.getElementType() == first.getElementType();
+                 product.getElementType() == first.getElementType() &&
+                 getElementTypeOrSelf(product.right) ==
+                     getElementTypeOrSelf(first.right);
   if (!isAlike || (source && !source->isBeforeInBlock(first.op)))
     return false;
   return product.isSkinny() ||

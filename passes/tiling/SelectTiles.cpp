@@ -204,8 +204,9 @@ static bool sharesRightSide(MatmulOp op) {
 
 /// Whether so many rows are multiplied by matrix units.
 bool TileSelector::hasMatrixUnits(Type element, int64_t rows) const {
-  return !isCPU() && (element.isF16() || element.isBF16()) &&
-         rows >= kLeastMatrixRows;
+  bool isNarrow =
+      isa<FloatType>(element) && element.getIntOrFloatBitWidth() <= 16;
+  return !isCPU() && isNarrow && rows >= kLeastMatrixRows;
 }
 
 /// Whether warpgroups can multiply such operands: rows of both lie in memory
@@ -214,6 +215,7 @@ bool TileSelector::hasWarpgroupProducts(MatmulOp op) const {
   RankedTensorType lhs = getType(op.getLhs());
   return target.hasWarpgroupProducts() &&
          hasMatrixUnits(lhs.getElementType(), kLeastMatrixRows) &&
+         lhs.getElementTypeBitWidth() == 16 &&
          getType(op.getRhs()).getElementType() == lhs.getElementType() &&
          isa<BlockArgument>(op.getLhs()) && isa<BlockArgument>(op.getRhs()) &&
          !op.getTransposeInput() && op.getTransposeOther() &&

@@ -80,22 +80,31 @@ def spoil(executable: ark.Executable) -> ark.Executable:
 
 def export_streams(path: Path, target: str) -> None:
     """A block of a decoder for one token: its parameters pass through shared memory. Odd numbers
-    of rows, and rows of one, two and four pieces; and one of whose waits never ends."""
+    of rows, and rows of one, two and four pieces; one of whose waits never ends; and one with
+    weights of 8 bits."""
+    executable = write(*block_of_decoder([ark.bf16] * 4), path / "streams", target)
+    spoil(executable).save(path / "streams-hang.arkbin")
+    eights = [ark.fp8_e4m3, ark.fp8_e4m3, ark.fp8_e4m3, ark.fp8_e5m2]
+    write(*block_of_decoder(eights), path / "streams-eights", target)
+
+
+def block_of_decoder(dtypes: list[Any]) -> tuple[ark.Program, dict[str, Any]]:
+    """With weights of these dtypes, and arrays for it."""
     random = np.random.default_rng(0)
-    shapes = {"g": (512,), "gate": (4099, 512), "up": (4099, 512), "mix": (2048, 2048)}
-    shapes |= {"down": (512, 4096)}
+    shapes = {"gate": (4099, 512), "up": (4099, 512), "mix": (2048, 2048), "down": (512, 4096)}
+    kinds = {"x": ark.bf16, "g": ark.bf16, **dict(zip(shapes, dtypes, strict=True))}
     with ark.Program("streams") as program:
         x = ark.input("x", (1, 512), ark.bf16)
-        g, gate, up, mix, down = (ark.parameter(n, s, ark.bf16) for n, s in shapes.items())
+        g = ark.parameter("g", (512,), ark.bf16)
+        gate, up, mix, down = (ark.parameter(n, s, kinds[n]) for n, s in shapes.items())
         h = ark.rmsnorm(x, g)
         h = ark.silu(ark.matmul(h, gate, transpose_other=True)) * ark.matmul(
             h, up, transpose_other=True
         )
         ark.output("mixed", ark.matmul(h[:, 1:2049], mix, transpose_other=True))
         ark.output("y", ark.matmul(h[:, :4096], down, transpose_other=True) + x)
-    arrays = {n: weights(random, s, ark.bf16) for n, s in {"x": (1, 512), **shapes}.items()}
-    executable = write(program, arrays, path / "streams", target)
-    spoil(executable).save(path / "streams-hang.arkbin")
+    all_shapes = {"x": (1, 512), "g": (512,), **shapes}
+    return program, {n: weights(random, s, kinds[n]) for n, s in all_shapes.items()}
 
 
 def weights(random: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> Any:

@@ -38,6 +38,14 @@ def test_one_iteration_and_many(load: Load, block: Arrays) -> None:
         }
 
 
+def test_weights_of_8_bits(load: Load, read_arrays: Callable[[str], Arrays]) -> None:
+    """Threads widen them between the ring and the sum."""
+    block = read_arrays("streams-eights")
+    executable = bind(load("streams-eights"), block)
+    for iterations in (1, 3):
+        check(block, executable.run(x=block["input.x"], iterations=iterations))
+
+
 def test_the_kernel_stays(load: Load, block: Arrays) -> None:
     """Rings begin anew with every run."""
     executable = bind(load("streams"), block)

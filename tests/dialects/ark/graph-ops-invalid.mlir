@@ -286,6 +286,24 @@ func.func @matmul_c1(%x: tensor<4xf32>, %y: tensor<4x4xf32>) {
 
 // -----
 
+func.func @matmul_c1_wide_floats(%x: tensor<4x4xbf16>, %y: tensor<4x4xf32>) {
+  // expected-error @below {{operands have different element types, 'bf16' and 'f32'; cast one of them (matmul_c1)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.matmul %x, %y : (tensor<4x4xbf16>, tensor<4x4xf32>) -> tensor<4x4xf32>
+  return
+}
+
+// -----
+
+func.func @matmul_c1_integers(%x: tensor<4x4xi8>, %y: tensor<4x4xf8E4M3FN>) {
+  // expected-error @below {{operands have different element types, 'i8' and 'f8E4M3FN'; cast one of them (matmul_c1)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.matmul %x, %y : (tensor<4x4xi8>, tensor<4x4xf8E4M3FN>) -> tensor<4x4xf32>
+  return
+}
+
+// -----
+
 func.func @matmul_c2(%x: tensor<4x3xf32>, %y: tensor<4x3xf32>) {
   // expected-error @below {{contracted extents differ, 3 and 4, in shapes [4, 3] and [4, 3] (matmul_c2)}}
   // expected-error @below {{failed to infer returned types}}

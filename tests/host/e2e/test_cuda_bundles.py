@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
 import ark_mlir as ark
+from ark_mlir.bundle import read_bundle
 from ark_mlir.cli.main import main
 from ark_mlir.models.decoder import DecoderConfig, build_decode
 from ark_mlir.targets.cuda_toolkit import assemble, find_toolkit, read_resources
@@ -57,6 +59,22 @@ def test_a_decode_step_of_every_architecture(arch: str) -> None:
     executable = ark.compile(build_decode(config, batch=8, max_length=64), f"cuda:{arch}")
     assert executable.bundle.manifest.packets > 0
     assert bytes(executable.bundle.sections["kernel"])[:4] == ELF
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a"])
+@pytest.mark.parametrize("kind", ["bert", "llama"])
+def test_a_model_on_every_architecture(tiny: Any, tmp_path: Path, kind: str, arch: str) -> None:
+    """`ark compile FOLDER`: cubins of an encoder, and of both programs of a decoder."""
+    folder, out = tiny.write_model(tmp_path / "model", kind), tmp_path / "m.arkbin"
+    length = "length=8" if kind == "bert" else "max_length=24"
+    options = ["--target", f"cuda:{arch}", "--set", length, "--set", "dtype=bf16"]
+    assert main(["compile", str(folder), "-o", str(out), *options]) == 0
+    bundles = [read_bundle(path) for path in sorted(tmp_path.glob("*.arkbin"))]
+    assert len(bundles) == (1 if kind == "bert" else 2)
+    for bundle in bundles:
+        assert bundle.manifest.target.arch == arch
+        assert bytes(bundle.sections["kernel"][:4]) == ELF
+        assert bundle.manifest.statistics["spill_bytes"] == 0
 
 
 def test_the_report_says_what_the_kernel_takes() -> None:

@@ -35,6 +35,7 @@ IS_X86 = platform.machine() in ("x86_64", "AMD64")
 PROCESSORS = ("baseline", "x86-64-v3") if IS_X86 else ("baseline",)
 FLOATS = tuple(dtype for dtype in EVERY if dtype.is_float and dtype.itemsize > 1)
 HALVES = tuple(dtype for dtype in FLOATS if dtype.itemsize == 2)
+EIGHTS = tuple(dtype for dtype in EVERY if dtype.is_float and dtype.itemsize == 1)
 INTEGERS = tuple(dtype for dtype in EVERY if dtype.is_integer)
 NUMBERS = INTEGERS + FLOATS
 MATRIX = tuple(dtype for dtype in EVERY if dtype is not ark.dtypes.bool_)
@@ -119,6 +120,16 @@ class Case:
     dtypes: tuple[DType, ...]
     data: Data = numbers
     indices: tuple[int, ...] = ()
+
+
+def eight_bit_weights(x: ark.Tensor, w: ark.Tensor) -> list[ark.Tensor]:
+    """As they are, and as what is multiplied with them."""
+    narrow = [ark.cast(w, dtype) for dtype in EIGHTS]
+    results = [ark.matmul(x, part, transpose_other=True) for part in narrow]
+    if x.dtype not in EIGHTS:
+        wide = ark.cast(narrow[0], x.dtype)
+        results += [ark.matmul(x, wide, transpose_other=True), ark.matmul(narrow[1], ark.transpose(x, (1, 0)))]
+    return results
 
 
 def with_weights(op: Op) -> Callable[..., list[ark.Tensor]]:
@@ -359,6 +370,14 @@ CASES: dict[str, Case] = {
     "matmul of a ragged batch": Case(weights, ((5, 200), (37, 200), (6, 200)), HALVES),
     "matmul of a large batch": Case(weights, ((13, 1024), (133, 1024), (40, 1024)), HALVES),
     "matmul of many rows": Case(weights, ((150, 136), (150, 136), (70, 136)), HALVES),
+    **{
+        f"matmul of {rows} rows and {columns} of 8 bits": Case(
+            eight_bit_weights, ((rows, depth), (columns, depth)), FLOATS + EIGHTS
+        )
+        for rows, columns, depth in (
+            (1, 40, 512), (1, 37, 200), (5, 37, 200), (16, 64, 2048), (40, 80, 256), (150, 136, 136),
+        )
+    },
     **{
         f"matmul of {rows} {make.__name__} rows": Case(
             make, ((rows, depth), (depth,), (columns, depth), (columns, depth)), HALVES

@@ -119,6 +119,17 @@ ark.program @ragged(%x: tensor<1x520xbf16> {ark.kind = #ark.kind<input>, ark.nam
 
 // -----
 
+// ... not 8-bit rows with wider weights, ...
+// CHECK-LABEL: ark.kernel @narrowRow
+// CHECK-NOT: call @ark_stream_run
+ark.program @narrowRow(%x: tensor<1x512xf8E5M2> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<64x512xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x64xbf16> {ark.name = "y"}) {
+  %0 = ark.matmul %x, %w {transpose_other} : (tensor<1x512xf8E5M2>, tensor<64x512xbf16>) -> tensor<1x64xbf16>
+  ark.return %0 : tensor<1x64xbf16>
+}
+
+// -----
+
 // ... and not what several rows are multiplied with.
 // CHECK-LABEL: ark.kernel @batch
 // CHECK-NOT: call @ark_stream_run
@@ -189,4 +200,23 @@ ark.program @singles(%x: tensor<1x512xf32> {ark.kind = #ark.kind<input>, ark.nam
     %w: tensor<64x512xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x64xf32> {ark.name = "y"}) {
   %0 = ark.matmul %x, %w {transpose_other} : (tensor<1x512xf32>, tensor<64x512xf32>) -> tensor<1x64xf32>
   ark.return %0 : tensor<1x64xf32>
+}
+
+// -----
+
+// Weights of 8 bits: a load brings 16 of them, as many as are loaded of the row, and threads widen them.
+// CHECK-LABEL: ark.kernel @eights
+// CHECK-LABEL: func.func private @body_matmul_stream(
+// CHECK: vector.load %{{.+}} : memref<1x512xbf16>, vector<16xbf16>
+// CHECK-NOT: vector.load
+// CHECK: %[[PLACE:.+]] = func.call @ark_stream_take
+// CHECK: %[[BYTES:.+]] = llvm.load %{{.+}} : !llvm.ptr<3> -> vector<16xi8>
+// CHECK: arith.bitcast %[[BYTES]] : vector<16xi8> to vector<16xf8E4M3FN>
+// CHECK-COUNT-16: math.fma
+// CHECK-NOT: math.fma
+// CHECK: call @ark_stream_close
+ark.program @eights(%x: tensor<1x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<64x512xf8E4M3FN> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x64xbf16> {ark.name = "y"}) {
+  %0 = ark.matmul %x, %w {transpose_other} : (tensor<1x512xbf16>, tensor<64x512xf8E4M3FN>) -> tensor<1x64xbf16>
+  ark.return %0 : tensor<1x64xbf16>
 }

@@ -1,0 +1,65 @@
+// RUN: ark-opt %s --ark-normalize-graph --split-input-file | FileCheck %s
+
+// Products of a few rows read weights of 8 bits as they are.
+// CHECK-LABEL: ark.program @fewRows
+// CHECK-SAME: (%[[X:.+]]: tensor<2x8x64xbf16> {{.*}}, %[[W:.+]]: tensor<96x64xf8E4M3FN> {{.*}})
+// CHECK-NEXT: ark.matmul %[[X]], %[[W]] {transpose_other} : (tensor<2x8x64xbf16>, tensor<96x64xf8E4M3FN>) -> tensor<2x8x96xbf16>
+ark.program @fewRows(
+    %x: tensor<2x8x64xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<96x64xf8E4M3FN> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<2x8x96xbf16> {ark.name = "y"}) {
+  %0 = ark.cast %w to bf16 : (tensor<96x64xf8E4M3FN>) -> tensor<96x64xbf16>
+  %1 = ark.transpose %0 perm = [1, 0] : (tensor<96x64xbf16>) -> tensor<64x96xbf16>
+  %2 = ark.matmul %x, %1 : (tensor<2x8x64xbf16>, tensor<64x96xbf16>) -> tensor<2x8x96xbf16>
+  ark.return %2 : tensor<2x8x96xbf16>
+}
+
+// -----
+
+// Each of many batches has its own right side.
+// CHECK-LABEL: ark.program @rowsOfBatches
+// CHECK-NEXT: ark.matmul %{{.+}} : (tensor<32x1x64xf32>, tensor<32x64x96xf8E5M2>) -> tensor<32x1x96xf32>
+ark.program @rowsOfBatches(
+    %x: tensor<32x1x64xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<32x64x96xf8E5M2> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<32x1x96xf32> {ark.name = "y"}) {
+  %0 = ark.cast %w to f32 : (tensor<32x64x96xf8E5M2>) -> tensor<32x64x96xf32>
+  %1 = ark.matmul %x, %0 : (tensor<32x1x64xf32>, tensor<32x64x96xf32>) -> tensor<32x1x96xf32>
+  ark.return %1 : tensor<32x1x96xf32>
+}
+
+// -----
+
+// Those of many rows have both sides of one type.
+// CHECK-LABEL: ark.program @manyRows
+// CHECK-SAME: (%[[X:.+]]: tensor<17x64xbf16> {{.*}}, %[[W:.+]]: tensor<96x64xf8E4M3FN> {{.*}})
+// CHECK-NEXT: %[[C:.+]] = ark.cast %[[W]] to bf16
+// CHECK-NEXT: ark.matmul %[[X]], %[[C]] {transpose_other}
+ark.program @manyRows(
+    %x: tensor<17x64xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<96x64xf8E4M3FN> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<17x96xbf16> {ark.name = "y"}) {
+  %0 = ark.matmul %x, %w {transpose_other} : (tensor<17x64xbf16>, tensor<96x64xf8E4M3FN>) -> tensor<17x96xbf16>
+  ark.return %0 : tensor<17x96xbf16>
+}
+
+// -----
+
+// What is cast to 8 bits would be another number; so would what the product has in them alone.
+// CHECK-LABEL: ark.program @otherCasts
+// CHECK: ark.cast %{{.+}} to bf16 : (tensor<96x64xf32>)
+// CHECK: ark.matmul %{{.+}} : (tensor<1x64xbf16>, tensor<96x64xbf16>)
+// CHECK: ark.cast %{{.+}} to f8E4M3FN
+// CHECK: ark.matmul %{{.+}} : (tensor<1x64xf8E4M3FN>, tensor<96x64xf8E4M3FN>) -> tensor<1x96xf32>
+ark.program @otherCasts(
+    %x: tensor<1x64xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<96x64xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"},
+    %v: tensor<96x64xf8E5M2> {ark.kind = #ark.kind<parameter>, ark.name = "v"},
+    %e: tensor<1x64xf8E4M3FN> {ark.kind = #ark.kind<input>, ark.name = "e"})
+    -> (tensor<1x96xbf16> {ark.name = "y"}, tensor<1x96xf32> {ark.name = "z"}) {
+  %0 = ark.cast %w to bf16 : (tensor<96x64xf32>) -> tensor<96x64xbf16>
+  %1 = ark.matmul %x, %0 {transpose_other} : (tensor<1x64xbf16>, tensor<96x64xbf16>) -> tensor<1x96xbf16>
+  %2 = ark.cast %v to f8E4M3FN : (tensor<96x64xf8E5M2>) -> tensor<96x64xf8E4M3FN>
+  %3 = ark.matmul %e, %2 {transpose_other} : (tensor<1x64xf8E4M3FN>, tensor<96x64xf8E4M3FN>) -> tensor<1x96xf32>
+  ark.return %1, %3 : tensor<1x96xbf16>, tensor<1x96xf32>
+}
