@@ -19,6 +19,8 @@ static constexpr int64_t kWarpBytes = 512;
 /// Four loads of a thread: with eight, what it multiplies them with does not
 /// fit into registers beside them.
 static constexpr int64_t kMaxPieceBytes = 2048;
+/// Of 8-bit weights, which meet as many elements of a row of 16 bits.
+static constexpr int64_t kMaxNarrowPieceBytes = 1024;
 /// Where pieces of a row are dealt to warps, each keeps to one part of it.
 static constexpr int64_t kMaxPiecesPerRow = 16;
 
@@ -170,13 +172,18 @@ static std::optional<int64_t> getRowsPerVcta(memref::SubViewOp tile,
   return getVctaStride(tile.getMixedOffsets()[0], vctas);
 }
 
+static bool isNarrow(Type type) {
+  return isa<Float8E4M3FNType, Float8E5M2Type>(type);
+}
+
 /// Few pieces of full width for a row.
 static bool cutRow(ParameterStream &stream) {
   MemRefType type = stream.getType();
   int64_t bytes = type.getDimSize(1) * type.getElementTypeBitWidth() / 8;
+  int64_t most = isNarrow(type.getElementType()) ? kMaxNarrowPieceBytes
+                                                 : kMaxPieceBytes;
   for (int64_t pieces = 1; pieces <= kMaxPiecesPerRow; pieces *= 2)
-    if (bytes % (pieces * kWarpBytes) == 0 &&
-        bytes / pieces <= kMaxPieceBytes) {
+    if (bytes % (pieces * kWarpBytes) == 0 && bytes / pieces <= most) {
       stream.piecesPerRow = pieces;
       stream.pieceBytes = bytes / pieces;
       return true;
@@ -192,10 +199,6 @@ static bool isOnlyRead(Value row, scf::ForOp vctas) {
     auto op = dyn_cast<linalg::LinalgOp>(user);
     return !vctas->isProperAncestor(user) || (op && op.isDpsInput(&use));
   });
-}
-
-static bool isNarrow(Type type) {
-  return isa<Float8E4M3FNType, Float8E5M2Type>(type);
 }
 
 /// Floats of one type, or weights of 8 bits, which threads widen.
