@@ -58,12 +58,14 @@ def write(
 
 
 def export_hang(path: Path, target: str) -> None:
-    """A program one of whose waits is for an arrival too many, and the same one unspoilt."""
+    """A program one of whose waits is for an arrival too many, and the same one unspoilt; and
+    with a trace."""
     with ark.Program("hang") as program:
         x = ark.input("x", (64, 256), ark.fp32)
         for _ in range(4):
             x = ark.softmax(x)
         ark.output("y", ark.reduce_sum(x, axis=0))
+    ark.compile(program, target=target, trace=True).save(path / "traced.arkbin")
     executable = ark.compile(program, target=target)
     executable.save(path / "good.arkbin")
     spoil(executable).save(path / "hang.arkbin")

@@ -88,6 +88,33 @@ def test_a_hang_is_named(kernel: bytes) -> None:
         exe.run()
 
 
+def test_all_that_a_hang_is_about(kernel: bytes, x: Array) -> None:
+    """Task, op, line of Python, semaphore, what was seen and expected, and who should have
+    signalled; then the process launches again."""
+    program = ToyProgram(sms=2)
+    maker = program.task("nothing", 1, name="maker", location="net.py:3", ops=["ark.matmul"])
+    reader = program.task("nothing", 1, name="reader", location="net.py:4", ops=["ark.gelu"])
+    done = program.semaphore(1, "done")
+    program.lane(0, [run(maker, 0, 1), signal(done)])
+    program.lane(1, [wait(done, 2), run(reader, 0, 1)])
+    cuda = FakeCuda()
+    with (
+        ark.knobs.scope(ARK_TIMEOUT="0.2"),
+        executable(cuda, kernel, program) as exe,
+        pytest.raises(ark.HangError) as caught,
+    ):
+        exe.run()
+    error = caught.value
+    assert (error.location, error.op) == ("net.py:4", "ark.gelu")
+    for part in (
+        "task 'reader' vCTAs [0, 1)", "waited more than 0.2 s", "semaphore 'done'",
+        "saw 1, expected 2", "produced by lane 0 (SM 0), task 'maker' vCTAs [0, 1) at net.py:3",
+    ):  # fmt: skip
+        assert part in str(error)
+    session(cuda, kernel, x)
+    assert cuda.held == 0
+
+
 def test_a_gpu_of_another_architecture(kernel: bytes) -> None:
     with pytest.raises(ark.UnsupportedError, match="for sm_100a; this GPU is sm_90"):
         executable(FakeCuda(), kernel, arch="sm_100a").prepare()
