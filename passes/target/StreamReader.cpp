@@ -85,8 +85,8 @@ SmallVector<Value> StreamReader::loadPiece(const ParameterStream &stream,
     Value loaded = LLVM::LoadOp::create(builder, getVectorType(element), at,
                                         /*alignment=*/kLoadBytes);
     if (isNarrow)
-      loaded = arith::BitcastOp::create(
-          builder, getVectorType(getWeightType()), loaded);
+      loaded = arith::BitcastOp::create(builder, getVectorType(getWeightType()),
+                                        loaded);
     values.push_back(loaded);
   }
   return values;
@@ -274,9 +274,10 @@ void StreamReader::buildLoop(const ParameterStream &stream, ArrayRef<Value> row,
                                    before.drop_front());
   // There are instructions for two factors of one type of 16 bits.
   Type rowType = cast<VectorType>(row.front().getType()).getElementType();
-  Value sum = getWeightType() == rowType && !rowType.isF32()
-                  ? multiplyMatrices(row, piece)
-                  : multiplyScalars(row, piece);
+  Value sum =
+      getWeightType() == rowType && rowType.getIntOrFloatBitWidth() == 16
+          ? multiplyMatrices(row, piece)
+          : multiplyScalars(row, piece);
   Value leads =
       arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, lane, index(0));
   auto guard = scf::IfOp::create(builder, leads, /*withElseRegion=*/false);
