@@ -523,10 +523,10 @@ struct NormalizeGraphPass
     RewritePatternSet set(context);
     set.add<BitcastOfSplat, BroadcastAfterUnary, BroadcastIntoElementwise,
             BroadcastIntoMask, BroadcastIntoMatmul, BroadcastOfBroadcast,
-            CastIntoMatmul, CastOutOfMatmul, EmptyOperand, EmptyResult, EmptyUpdate, NormAfterViews<LayernormOp>,
-            NormAfterViews<RmsnormOp>, SimplifyConcat, SimplifyIdentity,
-            SliceOfSlice, TransposeIntoMatmul, TransposeOfUnits, ViewOfSplat>(
-        context);
+            CastIntoMatmul, CastOutOfMatmul, EmptyOperand, EmptyResult,
+            EmptyUpdate, NormAfterViews<LayernormOp>, NormAfterViews<RmsnormOp>,
+            SimplifyConcat, SimplifyIdentity, SliceOfSlice, TransposeIntoMatmul,
+            TransposeOfUnits, ViewOfSplat>(context);
     patterns = std::move(set);
     return success();
   }

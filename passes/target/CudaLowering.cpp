@@ -39,8 +39,7 @@ void ark::buildCudaLowering(OpPassManager &pm, StringRef arch,
     pm.addPass(createBuildTensorMapsPass({threads}));
   };
   addGpuLowering(pm, {threads, kWarpSize, /*library=*/true,
-                      /*roundsToBF16=*/true, widensEights(arch),
-                      addProducts});
+                      /*roundsToBF16=*/true, widensEights(arch), addProducts});
   OpPassManager &gpuModule = pm.nest<gpu::GPUModuleOp>();
   // Operands have static layouts, so that a body takes bare pointers.
   ConvertGpuOpsToNVVMOpsOptions options;

@@ -136,8 +136,8 @@ Value MmaBuilder::widen(Value loaded, int64_t step, Type element) {
   Value word = vector::ExtractOp::create(builder, loaded, step);
   Value one = vector::FromElementsOp::create(
       builder, VectorType::get({1}, builder.getI32Type()), word);
-  Value narrow = vector::BitCastOp::create(
-      builder, VectorType::get({size}, element), one);
+  Value narrow =
+      vector::BitCastOp::create(builder, VectorType::get({size}, element), one);
   Type wide = products.front().getElementType();
   return vector::BitCastOp::create(
       builder, VectorType::get({2}, builder.getI32Type()),

@@ -10,9 +10,9 @@ namespace mlir::ark {
 class MmaStages;
 
 /// Writes the loops of one thread. A row of an operand is shared by four
-/// threads, each of which loads 8 elements of a piece. An instruction wants other
-/// elements of each: but which ones it multiplies first is all the same for the
-/// sum, as long as both operands agree.
+/// threads, each of which loads 8 elements of a piece. An instruction wants
+/// other elements of each: but which ones it multiplies first is all the same
+/// for the sum, as long as both operands agree.
 class MmaBuilder {
 public:
   MmaBuilder(ImplicitLocOpBuilder &builder, ArrayRef<TensorProduct> products,

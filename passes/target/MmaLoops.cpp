@@ -100,8 +100,7 @@ MmaShape::MmaShape(ArrayRef<TensorProduct> products, int64_t threads,
     loaded += units * product.getLoads() * getRegistersPerLoad(product.right);
   int64_t registers =
       products.front().isSkinny() ? kRegistersInFlight : kRegistersBesideSums;
-  int64_t fitting =
-      std::clamp<int64_t>(registers / loaded, 1, kMaxInFlight);
+  int64_t fitting = std::clamp<int64_t>(registers / loaded, 1, kMaxInFlight);
   inFlight = pieces <= fitting ? pieces : chooseDivisor(pieces, fitting);
   pieces = llvm::alignTo(pieces, inFlight);
   isRagged = parts * pieces * kPieceElements != depth;

@@ -55,9 +55,10 @@ int64_t MmaStages::choose(ArrayRef<TensorProduct> products,
                           int64_t bytes) {
   const TensorProduct &first = products.front();
   bool fits = !first.isSkinny() && !shape.isRagged &&
-              llvm::all_of(products, [](const TensorProduct &product) {
-                return product.isPlain();
-              }) &&
+              llvm::all_of(products,
+                           [](const TensorProduct &product) {
+                             return product.isPlain();
+                           }) &&
               shape.pieces % kPieces == 0 &&
               shape.getBusyWarps() * kWarpSize == threads &&
               isEven(first.left, shape.getRows(), threads) &&

@@ -180,8 +180,8 @@ static bool isNarrow(Type type) {
 static bool cutRow(ParameterStream &stream) {
   MemRefType type = stream.getType();
   int64_t bytes = type.getDimSize(1) * type.getElementTypeBitWidth() / 8;
-  int64_t most = isNarrow(type.getElementType()) ? kMaxNarrowPieceBytes
-                                                 : kMaxPieceBytes;
+  int64_t most =
+      isNarrow(type.getElementType()) ? kMaxNarrowPieceBytes : kMaxPieceBytes;
   for (int64_t pieces = 1; pieces <= kMaxPiecesPerRow; pieces *= 2)
     if (bytes % (pieces * kWarpBytes) == 0 && bytes / pieces <= most) {
       stream.piecesPerRow = pieces;

@@ -94,13 +94,13 @@ static Operation *getLastSource(const TensorProduct &product) {
 static bool fits(const TensorProduct &product, Operation *source,
                  const ProductGroup &group, const Units &units) {
   const TensorProduct &first = group.products.front();
-  bool isAlike = product.left == first.left && product.depth == first.depth &&
-                 product.rows == first.rows &&
-                 llvm::divideCeil(product.columns, kMmaColumns) ==
-                     llvm::divideCeil(first.columns, kMmaColumns) &&
-                 product.getElementType() == first.getElementType() &&
-                 getElementTypeOrSelf(product.right) ==
-                     getElementTypeOrSelf(first.right);
+  bool isAlike =
+      product.left == first.left && product.depth == first.depth &&
+      product.rows == first.rows &&
+      llvm::divideCeil(product.columns, kMmaColumns) ==
+          llvm::divideCeil(first.columns, kMmaColumns) &&
+      product.getElementType() == first.getElementType() &&
+      getElementTypeOrSelf(product.right) == getElementTypeOrSelf(first.right);
   if (!isAlike || (source && !source->isBeforeInBlock(first.op)))
     return false;
   return product.isSkinny() ||

@@ -104,15 +104,13 @@ WarpgroupShape::choose(ArrayRef<TensorProduct> products, int64_t threads,
   if (shape.rows % kWarpgroupRows != 0 || groups % shape.down != 0)
     return std::nullopt;
   shape.across = groups / shape.down;
-  bool isWhole = first.isPlain() &&
-                 shape.columns % (shape.across * kColumnUnit) == 0 &&
-                 first.depth % kStageDepth == 0 &&
-                 isEven(first.left, shape.rows) &&
-                 llvm::all_of(products, [&](const TensorProduct &product) {
-                   return product.isPlain() &&
-                          product.columns == shape.columns &&
-                          isEven(product.right, shape.columns);
-                 });
+  bool isWhole =
+      first.isPlain() && shape.columns % (shape.across * kColumnUnit) == 0 &&
+      first.depth % kStageDepth == 0 && isEven(first.left, shape.rows) &&
+      llvm::all_of(products, [&](const TensorProduct &product) {
+        return product.isPlain() && product.columns == shape.columns &&
+               isEven(product.right, shape.columns);
+      });
   int64_t sums = shape.numProducts * shape.getOwnColumns() * kWarpgroupRows /
                  kWarpgroupThreads;
   if (!isWhole || sums > kMostSums)

@@ -23,9 +23,7 @@ def test_every_run_of_a_task_has_a_time(load: Load, tmp_path: Path) -> None:
     np.testing.assert_array_equal(traced.run(x=x, trace=tmp_path / "trace.json")["y"], expected)
     content = json.loads((tmp_path / "trace.json").read_text())
     runs = [event for event in content["traceEvents"] if event.get("cat") == "run"]
-    assert {event["name"] for event in runs} == {
-        task.name for task in traced.bundle.manifest.tasks
-    }
+    assert {event["name"] for event in runs} == {task.name for task in traced.bundle.manifest.tasks}
     assert all(event["dur"] >= 0 for event in runs)
     # On one lane, one after the other: the clock goes up.
     for lane in {event["tid"] for event in runs}:

@@ -34,9 +34,9 @@ def matmul(
 
     Both have one dtype, or one has 8-bit floats and the result has the other's: weights of
     fp8_e4m3 are read as they are, half the bytes of bf16. Floats accumulate in fp32, integers
-    wrap; 8-bit floats among themselves give fp32. The result lacks the dimension that a vector lacks, as numpy's does; to transpose a vector
-    changes nothing. Raises InvalidUsageError on numbers, contracted extents that differ,
-    leading extents that do not broadcast.
+    wrap; 8-bit floats among themselves give fp32. The result lacks the dimension that a vector
+    lacks, as numpy's does; to transpose a vector changes nothing. Raises InvalidUsageError on
+    numbers, contracted extents that differ, leading extents that do not broadcast.
 
     Example:
         >>> y = ark.matmul(x, weight, transpose_other=True)

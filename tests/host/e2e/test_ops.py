@@ -128,7 +128,10 @@ def eight_bit_weights(x: ark.Tensor, w: ark.Tensor) -> list[ark.Tensor]:
     results = [ark.matmul(x, part, transpose_other=True) for part in narrow]
     if x.dtype not in EIGHTS:
         wide = ark.cast(narrow[0], x.dtype)
-        results += [ark.matmul(x, wide, transpose_other=True), ark.matmul(narrow[1], ark.transpose(x, (1, 0)))]
+        results += [
+            ark.matmul(x, wide, transpose_other=True),
+            ark.matmul(narrow[1], ark.transpose(x, (1, 0))),
+        ]
     return results
 
 
@@ -375,7 +378,8 @@ CASES: dict[str, Case] = {
             eight_bit_weights, ((rows, depth), (columns, depth)), FLOATS + EIGHTS
         )
         for rows, columns, depth in (
-            (1, 40, 512), (1, 37, 200), (5, 37, 200), (16, 64, 2048), (40, 80, 256), (150, 136, 136),
+            (1, 40, 512), (1, 37, 200), (5, 37, 200), (16, 64, 2048), (40, 80, 256),
+            (150, 136, 136),
         )
     },
     **{

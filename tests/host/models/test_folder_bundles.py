@@ -1,4 +1,4 @@
-"""Bundles that `ark compile` makes of a model folder run where nothing but the folder's files is."""
+"""Bundles that `ark compile` makes of a model folder run with nothing but the folder's files."""
 
 from __future__ import annotations
 

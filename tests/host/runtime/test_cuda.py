@@ -155,12 +155,14 @@ def test_too_little_memory(kernel: bytes, x: Array) -> None:
 
 
 def test_a_gpu_that_others_keep_busy(kernel: bytes, x: Array) -> None:
-    """All CTAs have to be there at once; the driver may know only at the launch that they cannot."""
+    """All CTAs have to be there at once; the driver may know at the launch only if they can."""
     cuda = FakeCuda(sms=2)
     with executable(cuda, kernel) as exe:
         exe.bind({"w": W}).run(x=x)
         cuda.busy = 1
-        with pytest.raises(ark.DeviceError, match="CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE") as info:
+        with pytest.raises(
+            ark.DeviceError, match="CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE"
+        ) as info:
             exe.run(x=x)
         assert "all 2 CTAs of the program have to be on the GPU at once" in str(info.value)
         cuda.busy = 0
@@ -172,13 +174,18 @@ def test_a_kernel_that_fails(kernel: bytes, x: Array) -> None:
     """Its context is lost with all that is in it: the run says why, so does every later one, and
     who closes the executable can load it anew in the same process."""
     cuda = FakeCuda()
-    with pytest.raises(ValueError, match="the caller's own"), executable(cuda, kernel) as exe:
-        exe.bind({"w": W}).run(x=x)
-        cuda.crashes = True
-        for _ in range(2):
-            with pytest.raises(ark.DeviceError, match="CUDA_ERROR_ILLEGAL_ADDRESS"):
-                exe.run(x=x)
-        raise ValueError("the caller's own")
+
+    def use_it() -> None:
+        with executable(cuda, kernel) as exe:
+            exe.bind({"w": W}).run(x=x)
+            cuda.crashes = True
+            for _ in range(2):
+                with pytest.raises(ark.DeviceError, match="CUDA_ERROR_ILLEGAL_ADDRESS"):
+                    exe.run(x=x)
+            raise ValueError("the caller's own")
+
+    with pytest.raises(ValueError, match="the caller's own"):
+        use_it()
     assert cuda.held == 0
     session(cuda, kernel, x)
     assert cuda.held == 0
