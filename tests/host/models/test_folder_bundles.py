@@ -12,14 +12,14 @@ import pytest
 
 import ark_mlir as ark
 from ark_mlir.bundle import read_bundle
-from ark_mlir.cli import main
+from ark_mlir.cli.main import main
 
 # A machine without the compiler: what its bindings are in cannot be imported.
 BARE = """
 import sys
 for name in ("ark_mlir._mlir_libs", "ark_mlir.ir", "mlir"):
     sys.modules[name] = None
-from ark_mlir.cli import main
+from ark_mlir.cli.main import main
 sys.exit(main(sys.argv[1:]))
 """
 
