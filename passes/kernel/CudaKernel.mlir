@@ -80,3 +80,18 @@ func.func private @ark_sync_warp() {
   nvvm.bar.warp.sync %all : i32
   return
 }
+
+func.func private @ark_lane() -> i64 {
+  %lane = llvm.inline_asm has_side_effects "mov.u32 $0, %ctaid.x;", "=r" : () -> i32
+  %lane_i64 = arith.extui %lane : i32 to i64
+  return %lane_i64 : i64
+}
+
+// Whether this is the leader, of a number that is read here: one that was read
+// before would have a register through all bodies.
+func.func private @ark_is_leader_again() -> i1 {
+  %zero = arith.constant 0 : i32
+  %thread = llvm.inline_asm has_side_effects "mov.u32 $0, %tid.x;", "=r" : () -> i32
+  %leads = arith.cmpi eq, %thread, %zero : i32
+  return %leads : i1
+}

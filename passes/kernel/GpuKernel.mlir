@@ -37,7 +37,7 @@ func.func private @ark_end_run() {
 func.func private @ark_begin_iteration(%context: !llvm.ptr, %lane: i64, %round: i64) {
   return
 }
-func.func private @ark_begin_run(%instruction: i64) {
+func.func private @ark_begin_run(%position: i64) {
   return
 }
 
@@ -57,6 +57,9 @@ func.func private @ark_now() -> i64
 // A barrier of the CTA, after which what the leader releases includes what the
 // other threads wrote.
 func.func private @ark_gather()
+// The number of the lane, which is read here: one that was read before would have
+// a register through all bodies.
+func.func private @ark_lane() -> i64
 // A number that is the same for all threads of a warp, and known to be.
 func.func private @ark_uniform(%number: i32) -> i32
 // The leader: what it waits for is not there yet.
@@ -68,22 +71,22 @@ func.func private @ark_any(%predicate: i1) -> i1
 // The loop over instructions
 //===----------------------------------------------------------------------===//
 
+// Registers are short in bodies. What is needed once an iteration is read again
+// there, so that only the round, the position in the lane and the lane's length
+// outlive a run.
 func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64
+  %zero_i32 = arith.constant 0 : i32
+  %one_i32 = arith.constant 1 : i32
   %two = arith.constant 2 : i64
   %lane_fields = arith.constant 3 : i64
   %good = arith.constant 0 : i32
 
   %lanes_field = llvm.getelementptr %context[2] : (!llvm.ptr) -> !llvm.ptr, i64
   %lanes = llvm.load %lanes_field : !llvm.ptr -> !llvm.ptr
-  %report_field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64
-  %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
-  %stop_field = llvm.getelementptr %report[6] : (!llvm.ptr) -> !llvm.ptr, i64
   %epoch_field = llvm.getelementptr %context[7] : (!llvm.ptr) -> !llvm.ptr, i64
-  %epoch = llvm.load %epoch_field : !llvm.ptr -> i64
   %iterations_field = llvm.getelementptr %context[8] : (!llvm.ptr) -> !llvm.ptr, i64
-  %iterations = llvm.load %iterations_field : !llvm.ptr -> i64
 
   %lane_offset = arith.muli %lane, %lane_fields : i64
   %lane_row = llvm.getelementptr %lanes[%lane_offset] : (!llvm.ptr, i64) -> !llvm.ptr, i32
@@ -94,18 +97,29 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   %last_field = llvm.getelementptr %lane_row[2] : (!llvm.ptr) -> !llvm.ptr, i32
   %last_loaded = llvm.load %last_field : !llvm.ptr -> i32
   %last_i32 = func.call @ark_uniform(%last_loaded) : (i32) -> i32
-  %last = arith.extui %last_i32 : i32 to i64
-  func.call @ark_begin_stream(%context, %lane, %iterations) : (!llvm.ptr, i64, i64) -> ()
-  cf.br ^iteration(%zero : i64)
+  %length = arith.subi %last_i32, %first_i32 : i32
+  %all_iterations = llvm.load %iterations_field : !llvm.ptr -> i64
+  func.call @ark_begin_stream(%context, %lane, %all_iterations) : (!llvm.ptr, i64, i64) -> ()
+  %first_epoch = llvm.load %epoch_field : !llvm.ptr -> i64
+  %first_round = arith.addi %first_epoch, %one : i64
+  %empty = arith.cmpi eq, %length, %zero_i32 : i32
+  cf.cond_br %empty, ^finish(%good : i32), ^iteration(%first_round : i64)
 
-^iteration(%iteration: i64):
+// A round: arrivals of a semaphore by the end of this iteration, per arrival.
+^iteration(%round: i64):
+  %epoch = llvm.load %epoch_field : !llvm.ptr -> i64
+  %iterations = llvm.load %iterations_field : !llvm.ptr -> i64
+  %next_iteration = arith.subi %round, %epoch : i64
+  %iteration = arith.subi %next_iteration, %one : i64
   %more_iterations = arith.cmpi ult, %iteration, %iterations : i64
-  %next_iteration = arith.addi %iteration, %one : i64
   cf.cond_br %more_iterations, ^look, ^finish(%good : i32)
 
 ^look:
   // Says after how many iterations to end, so that a lane which looks late, when
   // another has asked for it in this iteration already, still goes on.
+  %report_field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64
+  %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
+  %stop_field = llvm.getelementptr %report[6] : (!llvm.ptr) -> !llvm.ptr, i64
   %stop = func.call @ark_load_relaxed(%stop_field) : (!llvm.ptr) -> i64
   %endless = arith.cmpi eq, %stop, %zero : i64
   %earlier = arith.cmpi ult, %iteration, %stop : i64
@@ -113,9 +127,8 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   cf.cond_br %goes_on, ^check, ^finish(%good : i32)
 
 ^check:
-  // Arrivals of a semaphore by the end of this iteration, per arrival.
-  %round = arith.addi %epoch, %next_iteration : i64
-  func.call @ark_begin_iteration(%context, %lane, %round) : (!llvm.ptr, i64, i64) -> ()
+  %same_lane = func.call @ark_lane() : () -> i64
+  func.call @ark_begin_iteration(%context, %same_lane, %round) : (!llvm.ptr, i64, i64) -> ()
   // Threads may see different words here, and must go the same way.
   %abort = func.call @ark_load_relaxed(%report) : (!llvm.ptr) -> i64
   %sees_abort = arith.cmpi ne, %abort, %zero : i64
@@ -126,13 +139,11 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
 ^begin:
   // Every iteration writes over what the one before recorded: any may be the last.
   %record = func.call @ark_traced() : () -> i1
-  cf.br ^instruction(%first : i64)
+  cf.br ^instruction(%zero_i32 : i32)
 
-^instruction(%index: i64):
-  %more_instructions = arith.cmpi slt, %index, %last : i64
-  cf.cond_br %more_instructions, ^fetch, ^iteration(%next_iteration : i64)
-
-^fetch:
+^instruction(%position_i32: i32):
+  %position = arith.extui %position_i32 : i32 to i64
+  %index = arith.addi %first, %position : i64
   %fields = func.call @ark_instruction(%context, %first, %index)
       : (!llvm.ptr, i64, i64) -> vector<4xi32>
   %field_0 = vector.extract %fields[0] : i32 from vector<4xi32>
@@ -159,7 +170,7 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   ]
 
 ^run:
-  func.call @ark_begin_run(%index) : (i64) -> ()
+  func.call @ark_begin_run(%position) : (i64) -> ()
   func.call @ark_run(%context, %a, %b, %c) : (!llvm.ptr, i64, i64, i64) -> ()
   func.call @ark_end_run() : () -> ()
   cf.br ^step
@@ -169,8 +180,9 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   cf.br ^step
 
 ^stop:
-  func.call @ark_stop(%context, %stop_field, %a, %next_iteration)
-      : (!llvm.ptr, !llvm.ptr, i64, i64) -> ()
+  %same_epoch = llvm.load %epoch_field : !llvm.ptr -> i64
+  %ended_iterations = arith.subi %round, %same_epoch : i64
+  func.call @ark_stop(%context, %a, %ended_iterations) : (!llvm.ptr, i64, i64) -> ()
   cf.br ^step
 
 ^barrier:
@@ -179,16 +191,21 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
 
 ^wait:
   %target = arith.muli %round, %b : i64
-  %code = func.call @ark_wait(%context, %lane, %index, %a, %target)
-      : (!llvm.ptr, i64, i64, i64, i64) -> i32
+  %code = func.call @ark_wait(%context, %position, %a, %target)
+      : (!llvm.ptr, i64, i64, i64) -> i32
   %failed = arith.cmpi ne, %code, %good : i32
   cf.cond_br %failed, ^finish(%code : i32), ^step
 
 ^step:
   %end_stamp = arith.addi %begin_stamp, %one : i64
   func.call @ark_stamp(%context, %record, %end_stamp) : (!llvm.ptr, i1, i64) -> ()
-  %next_index = arith.addi %index, %one : i64
-  cf.br ^instruction(%next_index : i64)
+  %next_position = arith.addi %position_i32, %one_i32 : i32
+  %more_instructions = arith.cmpi ult, %next_position, %length : i32
+  cf.cond_br %more_instructions, ^instruction(%next_position : i32), ^next
+
+^next:
+  %next_round = arith.addi %round, %one : i64
+  cf.br ^iteration(%next_round : i64)
 
 ^finish(%result: i32):
   func.call @ark_end_stream() : () -> ()
@@ -246,7 +263,7 @@ func.func private @ark_signal(%context: !llvm.ptr, %semaphore: i64) {
 
 // Waits until a counter reaches the target. Gives all threads 0, or the leader
 // the code of the abort and the others something else than 0.
-func.func private @ark_wait(%context: !llvm.ptr, %lane: i64, %instruction: i64, %semaphore: i64,
+func.func private @ark_wait(%context: !llvm.ptr, %position: i64, %semaphore: i64,
                             %target: i64) -> i32 {
   %zero = arith.constant 0 : i64
   %good = arith.constant 0 : i32
@@ -300,7 +317,8 @@ func.func private @ark_wait(%context: !llvm.ptr, %lane: i64, %instruction: i64, 
   cf.cond_br %late, ^hang, ^poll
 
 ^hang:
-  %hang_code = func.call @ark_report_hang(%report, %lane, %instruction, %semaphore, %seen, %target)
+  %lane = func.call @ark_lane() : () -> i64
+  %hang_code = func.call @ark_report_hang(%context, %lane, %position, %semaphore, %seen, %target)
       : (!llvm.ptr, i64, i64, i64, i64, i64) -> i32
   cf.br ^ended(%hang_code : i32)
 
@@ -316,15 +334,26 @@ func.func private @ark_wait(%context: !llvm.ptr, %lane: i64, %instruction: i64, 
   return %result : i32
 }
 
-// Records which wait gave up, unless another lane did before. Gives the code
-// that ends the run.
-func.func private @ark_report_hang(%report: !llvm.ptr, %lane: i64, %instruction: i64,
+// Records which wait gave up, at a position in its lane, unless another lane did
+// before. Gives the code that ends the run.
+func.func private @ark_report_hang(%context: !llvm.ptr, %lane: i64, %position: i64,
                                    %semaphore: i64, %seen: i64, %expected: i64) -> i32 {
+  %report_field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64
+  %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
   %hang = arith.constant 1 : i64
-  %first = func.call @ark_claim(%report, %hang) : (!llvm.ptr, i64) -> i1
-  cf.cond_br %first, ^record, ^finish
+  %is_first = func.call @ark_claim(%report, %hang) : (!llvm.ptr, i64) -> i1
+  cf.cond_br %is_first, ^record, ^finish
 
 ^record:
+  %lane_fields = arith.constant 3 : i64
+  %lanes_field = llvm.getelementptr %context[2] : (!llvm.ptr) -> !llvm.ptr, i64
+  %lanes = llvm.load %lanes_field : !llvm.ptr -> !llvm.ptr
+  %lane_offset = arith.muli %lane, %lane_fields : i64
+  %lane_row = llvm.getelementptr %lanes[%lane_offset] : (!llvm.ptr, i64) -> !llvm.ptr, i32
+  %first_field = llvm.getelementptr %lane_row[1] : (!llvm.ptr) -> !llvm.ptr, i32
+  %first_i32 = llvm.load %first_field : !llvm.ptr -> i32
+  %first = arith.extui %first_i32 : i32 to i64
+  %instruction = arith.addi %first, %position : i64
   %lane_field = llvm.getelementptr %report[1] : (!llvm.ptr) -> !llvm.ptr, i64
   llvm.store %lane, %lane_field : i64, !llvm.ptr
   %instruction_field = llvm.getelementptr %report[2] : (!llvm.ptr) -> !llvm.ptr, i64
@@ -349,7 +378,7 @@ func.func private @ark_report_hang(%report: !llvm.ptr, %lane: i64, %instruction:
 
 // Makes this iteration the last one if the word in a buffer is not zero. The
 // barrier at its end shows that to all lanes before they look.
-func.func private @ark_stop(%context: !llvm.ptr, %stop: !llvm.ptr, %slot: i64, %iterations: i64) {
+func.func private @ark_stop(%context: !llvm.ptr, %slot: i64, %iterations: i64) {
   %zero = arith.constant 0 : i32
   // The leader reads what another thread may have written.
   gpu.barrier
@@ -365,6 +394,9 @@ func.func private @ark_stop(%context: !llvm.ptr, %stop: !llvm.ptr, %slot: i64, %
   cf.cond_br %set, ^claim, ^finish
 
 ^claim:
+  %report_field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64
+  %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
+  %stop = llvm.getelementptr %report[6] : (!llvm.ptr) -> !llvm.ptr, i64
   %first = func.call @ark_claim(%stop, %iterations) : (!llvm.ptr, i64) -> i1
   cf.br ^finish
 

@@ -8,8 +8,9 @@ func.func private @ark_add_release(%word: !llvm.ptr)
 func.func private @ark_any(%predicate: i1) -> i1
 func.func private @ark_back_off()
 func.func private @ark_gather()
-func.func private @ark_is_leader() -> i1
+func.func private @ark_is_leader_again() -> i1
 func.func private @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32
+func.func private @ark_lane() -> i64
 func.func private @ark_load_acquire(%word: !llvm.ptr) -> i64
 func.func private @ark_load_relaxed(%word: !llvm.ptr) -> i64
 func.func private @ark_now() -> i64
@@ -29,11 +30,11 @@ func.func private @ark_stay(%context: !llvm.ptr, %lane: i64) -> i32 {
   %doorbell_field = llvm.getelementptr %context[13] : (!llvm.ptr) -> !llvm.ptr, i64
   %doorbell = llvm.load %doorbell_field : !llvm.ptr -> !llvm.ptr
   %stays = llvm.icmp "ne" %doorbell, %null : !llvm.ptr
-  cf.cond_br %stays, ^await(%one : i64), ^run
+  cf.cond_br %stays, ^await(%doorbell, %one : !llvm.ptr, i64), ^run
 
-^await(%ring: i64):
-  %rung = func.call @ark_await_ring(%context, %doorbell, %lane, %ring)
-      : (!llvm.ptr, !llvm.ptr, i64, i64) -> i1
+^await(%same_doorbell: !llvm.ptr, %ring: i64):
+  %rung = func.call @ark_await_ring(%context, %same_doorbell, %ring)
+      : (!llvm.ptr, !llvm.ptr, i64) -> i1
   cf.cond_br %rung, ^look, ^finish(%good : i32)
 
 ^look:
@@ -46,8 +47,8 @@ func.func private @ark_stay(%context: !llvm.ptr, %lane: i64) -> i32 {
 // is needed after it is read again: registers are short in it.
 ^run:
   %code = func.call @ark_kernel(%context, %lane) : (!llvm.ptr, i64) -> i32
-  %same_doorbell = llvm.load %doorbell_field : !llvm.ptr -> !llvm.ptr
-  %still_stays = llvm.icmp "ne" %same_doorbell, %null : !llvm.ptr
+  %doorbell_again = llvm.load %doorbell_field : !llvm.ptr -> !llvm.ptr
+  %still_stays = llvm.icmp "ne" %doorbell_again, %null : !llvm.ptr
   cf.cond_br %still_stays, ^agree, ^finish(%code : i32)
 
 ^agree:
@@ -58,11 +59,11 @@ func.func private @ark_stay(%context: !llvm.ptr, %lane: i64) -> i32 {
 
 ^answer:
   // No lane passes on the next ring before all have answered this one.
-  %number = func.call @ark_load_relaxed(%same_doorbell) : (!llvm.ptr) -> i64
-  func.call @ark_answer(%context, %same_doorbell, %lane, %number)
-      : (!llvm.ptr, !llvm.ptr, i64, i64) -> ()
+  %number = func.call @ark_load_relaxed(%doorbell_again) : (!llvm.ptr) -> i64
+  func.call @ark_answer(%context, %doorbell_again, %number)
+      : (!llvm.ptr, !llvm.ptr, i64) -> ()
   %next = arith.addi %number, %one : i64
-  cf.br ^await(%next : i64)
+  cf.br ^await(%doorbell_again, %next : !llvm.ptr, i64)
 
 ^finish(%result: i32):
   return %result : i32
@@ -72,7 +73,7 @@ func.func private @ark_stay(%context: !llvm.ptr, %lane: i64) -> i32 {
 // 0 alone looks at the host's memory, and passes on what it saw. After as long
 // as a wait may last it tells all lanes to leave, so that nothing else on the
 // GPU waits for ever for a host that does not ring; one lane has to decide that.
-func.func private @ark_await_ring(%context: !llvm.ptr, %doorbell: !llvm.ptr, %lane: i64,
+func.func private @ark_await_ring(%context: !llvm.ptr, %doorbell: !llvm.ptr,
                                   %ring: i64) -> i1 {
   %zero = arith.constant 0 : i64
   %leave = arith.constant -1 : i64
@@ -80,10 +81,11 @@ func.func private @ark_await_ring(%context: !llvm.ptr, %doorbell: !llvm.ptr, %la
   %no = arith.constant false
   %report_field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64
   %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
-  %leads = func.call @ark_is_leader() : () -> i1
+  %leads = func.call @ark_is_leader_again() : () -> i1
   cf.cond_br %leads, ^choose, ^join(%no : i1)
 
 ^choose:
+  %lane = func.call @ark_lane() : () -> i64
   %relays = arith.cmpi eq, %lane, %zero : i64
   cf.cond_br %relays, ^start, ^poll
 
@@ -136,15 +138,16 @@ func.func private @ark_await_ring(%context: !llvm.ptr, %doorbell: !llvm.ptr, %la
 
 // Says that the lane reads nothing more of a run. When all lanes have said so,
 // lane 0 tells the host.
-func.func private @ark_answer(%context: !llvm.ptr, %doorbell: !llvm.ptr, %lane: i64, %ring: i64) {
+func.func private @ark_answer(%context: !llvm.ptr, %doorbell: !llvm.ptr, %ring: i64) {
   %zero = arith.constant 0 : i64
   func.call @ark_gather() : () -> ()
-  %leads = func.call @ark_is_leader() : () -> i1
+  %leads = func.call @ark_is_leader_again() : () -> i1
   cf.cond_br %leads, ^add, ^finish
 
 ^add:
   %answers = llvm.getelementptr %doorbell[8] : (!llvm.ptr) -> !llvm.ptr, i64
   func.call @ark_add_release(%answers) : (!llvm.ptr) -> ()
+  %lane = func.call @ark_lane() : () -> i64
   %relays = arith.cmpi eq, %lane, %zero : i64
   cf.cond_br %relays, ^start, ^finish
 

@@ -142,3 +142,16 @@ func.func private @ark_any(%predicate: i1) -> i1 {
   %result = arith.cmpi ne, %all, %none : i64
   return %result : i1
 }
+
+func.func private @ark_lane() -> i64 {
+  %block = gpu.block_id x
+  %lane = arith.index_cast %block : index to i64
+  return %lane : i64
+}
+
+// The number of a thread has a register of its own here.
+func.func private @ark_is_leader() -> i1
+func.func private @ark_is_leader_again() -> i1 {
+  %leads = func.call @ark_is_leader() : () -> i1
+  return %leads : i1
+}

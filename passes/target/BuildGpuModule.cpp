@@ -25,6 +25,8 @@ static constexpr llvm::StringLiteral kGpuModule = "ark_gpu";
 /// The loop over instructions, once its name belongs to the kernel that is
 /// launched.
 static constexpr llvm::StringLiteral kWalk = "ark_walk";
+/// Reads the number of the lane again.
+static constexpr llvm::StringLiteral kLane = "ark_lane";
 /// What every lane runs, where there is such a function: the walk, once or for
 /// every ring of a doorbell.
 static constexpr llvm::StringLiteral kStay = "ark_stay";
@@ -199,6 +201,8 @@ gpu::GPUFuncOp BuildGpuModulePass::createEntry(gpu::GPUModuleOp gpuModule,
   Value field = LLVM::GEPOp::create(builder, loc, pointer, i64, context,
                                     ArrayRef<LLVM::GEPArg>{abi::kCodes});
   Value codes = LLVM::LoadOp::create(builder, loc, pointer, field);
+  if (auto again = SymbolTable(gpuModule).lookup<func::FuncOp>(kLane))
+    lane = func::CallOp::create(builder, loc, again, ValueRange()).getResult(0);
   Value place = LLVM::GEPOp::create(builder, loc, pointer, builder.getI32Type(),
                                     codes, ArrayRef<LLVM::GEPArg>{lane});
   LLVM::StoreOp::create(builder, loc, code, place);
