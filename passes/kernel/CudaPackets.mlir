@@ -3,10 +3,11 @@
 // Who receives one polls the word itself, so that a hand-off is one store and
 // one load.
 
-// What bodies know of the walk, in shared memory; the leader writes it: the epoch, the
-// lane and the position in it in words of 32 bits, and, from word 4 on, the context.
+// What bodies know of the walk, in shared memory; the leader writes it: the epoch and
+// the position in the lane in words of 32 bits, and, from word 4 on, the context.
 func.func private @ark_packet_state() -> !llvm.ptr<3>
 func.func private @ark_is_leader() -> i1
+func.func private @ark_lane() -> i64
 func.func private @ark_load_relaxed(%word: !llvm.ptr) -> i64
 func.func private @ark_now() -> i64
 func.func private @ark_report_hang(%context: !llvm.ptr, %lane: i64, %position: i64,
@@ -18,25 +19,32 @@ func.func private @ark_packet_field(%field: i32) -> !llvm.ptr<3> {
   return %place : !llvm.ptr<3>
 }
 
+// By all threads, before a barrier: a lane begins.
+func.func private @ark_packets_begin(%context: !llvm.ptr, %lane: i64, %iterations: i64) {
+  %leads = func.call @ark_is_leader() : () -> i1
+  cf.cond_br %leads, ^store, ^finish
+
+^store:
+  %four = arith.constant 4 : i32
+  %place = func.call @ark_packet_field(%four) : (i32) -> !llvm.ptr<3>
+  llvm.store %context, %place : !llvm.ptr, !llvm.ptr<3>
+  cf.br ^finish
+
+^finish:
+  return
+}
+
 // By all threads, before a barrier: an iteration begins. Words that nobody wrote
 // have epoch 0, which is none of the first; by the time that a half of it comes
 // again, all words have been written since.
-func.func private @ark_packets_begin(%context: !llvm.ptr, %lane: i64, %round: i64) {
+func.func private @ark_packets_iteration(%epoch: i32) {
   %leads = func.call @ark_is_leader() : () -> i1
   cf.cond_br %leads, ^store, ^finish
 
 ^store:
   %zero = arith.constant 0 : i32
-  %one = arith.constant 1 : i32
-  %four = arith.constant 4 : i32
-  %epoch = arith.trunci %round : i64 to i32
-  %epoch_place = func.call @ark_packet_field(%zero) : (i32) -> !llvm.ptr<3>
-  llvm.store %epoch, %epoch_place : i32, !llvm.ptr<3>
-  %lane_place = func.call @ark_packet_field(%one) : (i32) -> !llvm.ptr<3>
-  %lane_i32 = arith.trunci %lane : i64 to i32
-  llvm.store %lane_i32, %lane_place : i32, !llvm.ptr<3>
-  %context_place = func.call @ark_packet_field(%four) : (i32) -> !llvm.ptr<3>
-  llvm.store %context, %context_place : !llvm.ptr, !llvm.ptr<3>
+  %place = func.call @ark_packet_field(%zero) : (i32) -> !llvm.ptr<3>
+  llvm.store %epoch, %place : i32, !llvm.ptr<3>
   cf.br ^finish
 
 ^finish:
@@ -49,8 +57,8 @@ func.func private @ark_packets_run(%position: i64) {
   cf.cond_br %leads, ^store, ^finish
 
 ^store:
-  %two = arith.constant 2 : i32
-  %place = func.call @ark_packet_field(%two) : (i32) -> !llvm.ptr<3>
+  %one = arith.constant 1 : i32
+  %place = func.call @ark_packet_field(%one) : (i32) -> !llvm.ptr<3>
   %number = arith.trunci %position : i64 to i32
   llvm.store %number, %place : i32, !llvm.ptr<3>
   cf.br ^finish
@@ -183,12 +191,9 @@ func.func private @ark_packets_look(%tries: i32, %begin: i64, %seen: i32) -> i1 
 
 ^hang:
   %one = arith.constant 1 : i32
-  %two = arith.constant 2 : i32
   %none = arith.constant -1 : i64
-  %lane_place = func.call @ark_packet_field(%one) : (i32) -> !llvm.ptr<3>
-  %lane_i32 = llvm.load %lane_place : !llvm.ptr<3> -> i32
-  %lane = arith.extui %lane_i32 : i32 to i64
-  %position_place = func.call @ark_packet_field(%two) : (i32) -> !llvm.ptr<3>
+  %lane = func.call @ark_lane() : () -> i64
+  %position_place = func.call @ark_packet_field(%one) : (i32) -> !llvm.ptr<3>
   %position_i32 = llvm.load %position_place : !llvm.ptr<3> -> i32
   %position = arith.extui %position_i32 : i32 to i64
   %tag = func.call @ark_packet_tag() : () -> i32

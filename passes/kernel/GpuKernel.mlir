@@ -34,7 +34,7 @@ func.func private @ark_end_run() {
 
 // Hooks of what polls by itself, by all threads: an iteration begins, before a
 // barrier; a run begins.
-func.func private @ark_begin_iteration(%context: !llvm.ptr, %lane: i64, %round: i64) {
+func.func private @ark_begin_iteration(%round: i32) {
   return
 }
 func.func private @ark_begin_run(%position: i64) {
@@ -100,17 +100,21 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   %length = arith.subi %last_i32, %first_i32 : i32
   %all_iterations = llvm.load %iterations_field : !llvm.ptr -> i64
   func.call @ark_begin_stream(%context, %lane, %all_iterations) : (!llvm.ptr, i64, i64) -> ()
-  %first_epoch = llvm.load %epoch_field : !llvm.ptr -> i64
-  %first_round = arith.addi %first_epoch, %one : i64
+  %first_epoch_i64 = llvm.load %epoch_field : !llvm.ptr -> i64
+  %first_epoch = arith.trunci %first_epoch_i64 : i64 to i32
+  %first_round = arith.addi %first_epoch, %one_i32 : i32
   %empty = arith.cmpi eq, %length, %zero_i32 : i32
-  cf.cond_br %empty, ^finish(%good : i32), ^iteration(%first_round : i64)
+  cf.cond_br %empty, ^finish(%good : i32), ^iteration(%first_round : i32)
 
-// A round: arrivals of a semaphore by the end of this iteration, per arrival.
-^iteration(%round: i64):
-  %epoch = llvm.load %epoch_field : !llvm.ptr -> i64
+// A round: arrivals of a semaphore by the end of this iteration, per arrival. Its
+// lower half says all, as a launch has fewer iterations than that can count.
+^iteration(%round: i32):
+  %epoch_i64 = llvm.load %epoch_field : !llvm.ptr -> i64
   %iterations = llvm.load %iterations_field : !llvm.ptr -> i64
-  %next_iteration = arith.subi %round, %epoch : i64
-  %iteration = arith.subi %next_iteration, %one : i64
+  %epoch = arith.trunci %epoch_i64 : i64 to i32
+  %ended_i32 = arith.subi %round, %epoch : i32
+  %iteration_i32 = arith.subi %ended_i32, %one_i32 : i32
+  %iteration = arith.extui %iteration_i32 : i32 to i64
   %more_iterations = arith.cmpi ult, %iteration, %iterations : i64
   cf.cond_br %more_iterations, ^look, ^finish(%good : i32)
 
@@ -127,8 +131,7 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   cf.cond_br %goes_on, ^check, ^finish(%good : i32)
 
 ^check:
-  %same_lane = func.call @ark_lane() : () -> i64
-  func.call @ark_begin_iteration(%context, %same_lane, %round) : (!llvm.ptr, i64, i64) -> ()
+  func.call @ark_begin_iteration(%round) : (i32) -> ()
   // Threads may see different words here, and must go the same way.
   %abort = func.call @ark_load_relaxed(%report) : (!llvm.ptr) -> i64
   %sees_abort = arith.cmpi ne, %abort, %zero : i64
@@ -180,8 +183,10 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   cf.br ^step
 
 ^stop:
-  %same_epoch = llvm.load %epoch_field : !llvm.ptr -> i64
-  %ended_iterations = arith.subi %round, %same_epoch : i64
+  %same_epoch_i64 = llvm.load %epoch_field : !llvm.ptr -> i64
+  %same_epoch = arith.trunci %same_epoch_i64 : i64 to i32
+  %ended_again_i32 = arith.subi %round, %same_epoch : i32
+  %ended_iterations = arith.extui %ended_again_i32 : i32 to i64
   func.call @ark_stop(%context, %a, %ended_iterations) : (!llvm.ptr, i64, i64) -> ()
   cf.br ^step
 
@@ -190,9 +195,9 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   cf.br ^wait
 
 ^wait:
-  %target = arith.muli %round, %b : i64
+  %target = arith.muli %round, %b_i32 : i32
   %code = func.call @ark_wait(%context, %position, %a, %target)
-      : (!llvm.ptr, i64, i64, i64) -> i32
+      : (!llvm.ptr, i64, i64, i32) -> i32
   %failed = arith.cmpi ne, %code, %good : i32
   cf.cond_br %failed, ^finish(%code : i32), ^step
 
@@ -204,8 +209,8 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   cf.cond_br %more_instructions, ^instruction(%next_position : i32), ^next
 
 ^next:
-  %next_round = arith.addi %round, %one : i64
-  cf.br ^iteration(%next_round : i64)
+  %next_round = arith.addi %round, %one_i32 : i32
+  cf.br ^iteration(%next_round : i32)
 
 ^finish(%result: i32):
   func.call @ark_end_stream() : () -> ()
@@ -261,10 +266,10 @@ func.func private @ark_signal(%context: !llvm.ptr, %semaphore: i64) {
   return
 }
 
-// Waits until a counter reaches the target. Gives all threads 0, or the leader
+// Waits until a counter reaches the target, in their lower halves. Gives all threads 0, or the leader
 // the code of the abort and the others something else than 0.
 func.func private @ark_wait(%context: !llvm.ptr, %position: i64, %semaphore: i64,
-                            %target: i64) -> i32 {
+                            %target: i32) -> i32 {
   %zero = arith.constant 0 : i64
   %good = arith.constant 0 : i32
   %bad = arith.constant 1 : i32
@@ -293,9 +298,10 @@ func.func private @ark_wait(%context: !llvm.ptr, %position: i64, %semaphore: i64
 // Tries often: what it looks at less often costs as much as a try.
 ^try(%tries: i64):
   %seen = func.call @ark_load_acquire(%counter) : (!llvm.ptr) -> i64
-  // The difference is right even after the counter has wrapped.
-  %missing = arith.subi %target, %seen : i64
-  %arrived = arith.cmpi sle, %missing, %zero : i64
+  // The difference is right even after the counter's lower half has wrapped.
+  %seen_i32 = arith.trunci %seen : i64 to i32
+  %missing = arith.subi %target, %seen_i32 : i32
+  %arrived = arith.cmpi sle, %missing, %good : i32
   cf.cond_br %arrived, ^ended(%good : i32), ^again
 
 ^again:
@@ -318,7 +324,9 @@ func.func private @ark_wait(%context: !llvm.ptr, %position: i64, %semaphore: i64
 
 ^hang:
   %lane = func.call @ark_lane() : () -> i64
-  %hang_code = func.call @ark_report_hang(%context, %lane, %position, %semaphore, %seen, %target)
+  %missing_i64 = arith.extsi %missing : i32 to i64
+  %expected = arith.addi %seen, %missing_i64 : i64
+  %hang_code = func.call @ark_report_hang(%context, %lane, %position, %semaphore, %seen, %expected)
       : (!llvm.ptr, i64, i64, i64, i64, i64) -> i32
   cf.br ^ended(%hang_code : i32)
 

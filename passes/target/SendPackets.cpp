@@ -90,7 +90,8 @@ private:
 void SendPacketsPass::complete() {
   ModuleOp module = getOperation();
   KernelCompleter completer(module);
-  completer.setHook("ark_begin_iteration", "ark_packets_begin");
+  completer.setHook("ark_begin_stream", "ark_packets_begin");
+  completer.setHook("ark_begin_iteration", "ark_packets_iteration");
   completer.setHook("ark_begin_run", "ark_packets_run");
   for (auto kernel : module.getOps<KernelOp>()) {
     int64_t begin = llvm::alignTo(getSharedBytes(kernel), kSharedAlignment);
