@@ -40,7 +40,7 @@ _BYTES_PER_NS = 5
 # Lanes of a GPU are all on the device, so that none waits for the turn of another.
 _DEFAULT_SECONDS = {"cuda": 2.0}
 _MAX_TIMEOUT_NS = 1 << 62
-_MAX_ITERATIONS = 1 << 48
+_MAX_ITERATIONS = (1 << 32) - 1
 
 Inputs = Mapping[str, object]
 Path = str | os.PathLike[str]
@@ -163,7 +163,7 @@ class Runner:
         if not self.storage.complete:
             problems += self.storage.unbound_problems()
         if not _is_count(iterations):
-            problems.append(f"iterations is {iterations!r}; it must be a positive integer")
+            problems.append(f"iterations is {iterations!r}; it must be a positive integer below 2^32")
         if trace is not None and not manifest.traced:
             problems.append("a trace needs a program that was compiled with trace=True")
         if trace is not None and captured:

@@ -51,7 +51,7 @@
 // RINGS: llvm.func internal @ark_end_run
 // RINGS-NEXT: llvm.call @ark_stream_rest
 // TARGET: llvm.func internal @ark_begin_iteration
-// TARGET-NEXT: llvm.call @ark_packets_begin
+// TARGET-NEXT: llvm.call @ark_packets_iteration
 // TARGET: llvm.func internal @ark_begin_run
 // TARGET-NEXT: llvm.call @ark_packets_run
 // TARGET: llvm.func internal @ark_receive_bf16_512_512

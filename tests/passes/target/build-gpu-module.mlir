@@ -37,8 +37,12 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
 // CHECK: func.func private @ark_walk(
 // CHECK: func.func private @ark_stay(
 // CHECK: call @ark_walk(
+// What comes after that call reads the lane again, where there is a function for it.
 // CHECK: gpu.func @ark_kernel(
-// CHECK: func.call @ark_stay(
+// CHECK: %[[CODE:.+]] = func.call @ark_stay(
+// CHECK: %[[AGAIN:.+]] = func.call @ark_lane() : () -> i64
+// CHECK: %[[PLACE:.+]] = llvm.getelementptr %{{.+}}[%[[AGAIN]]]
+// CHECK: llvm.store %[[CODE]], %[[PLACE]]
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
     shared_memory = 1024, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
 ark.kernel @stays {
@@ -50,6 +54,7 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   %good = arith.constant 0 : i32
   return %good : i32
 }
+func.func private @ark_lane() -> i64
 func.func private @ark_stay(%context: !llvm.ptr, %lane: i64) -> i32 {
   %code = call @ark_kernel(%context, %lane) : (!llvm.ptr, i64) -> i32
   return %code : i32

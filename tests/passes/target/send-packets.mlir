@@ -13,10 +13,12 @@
 // CHECK: call @ark_send_packet(%[[PLACE]], %[[EPOCH]]) : (!llvm.ptr, i32) -> ()
 // CHECK-NOT: memref.store %{{.+}}, %[[P]]
 // CHECK: memref.store %[[EPOCH]], %[[X]]
-// CHECK: func.func private @ark_begin_iteration(%[[CONTEXT:.+]]: !llvm.ptr, %[[LANE:.+]]: i64, %[[ROUND:.+]]: i64)
-// CHECK-NEXT: call @ark_packets_begin(%[[CONTEXT]], %[[LANE]], %[[ROUND]])
-// CHECK: func.func private @ark_begin_run(%[[INSTRUCTION:.+]]: i64)
-// CHECK-NEXT: call @ark_packets_run(%[[INSTRUCTION]])
+// CHECK: func.func private @ark_begin_stream(%[[CONTEXT:.+]]: !llvm.ptr, %[[LANE:.+]]: i64, %[[ITERATIONS:.+]]: i64)
+// CHECK-NEXT: call @ark_packets_begin(%[[CONTEXT]], %[[LANE]], %[[ITERATIONS]])
+// CHECK: func.func private @ark_begin_iteration(%[[ROUND:.+]]: i32)
+// CHECK-NEXT: call @ark_packets_iteration(%[[ROUND]])
+// CHECK: func.func private @ark_begin_run(%[[POSITION:.+]]: i64)
+// CHECK-NEXT: call @ark_packets_run(%[[POSITION]])
 // What it tells lies behind what lies in shared memory so far.
 // CHECK: func.func private @ark_packet_state() -> !llvm.ptr<3> {
 // CHECK: llvm.getelementptr %{{.+}}[256]
@@ -34,14 +36,18 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
   memref.store %e, %x[%begin] : memref<16xi32>
   return
 }
-func.func private @ark_begin_iteration(%context: !llvm.ptr, %lane: i64, %round: i64) {
+func.func private @ark_begin_stream(%context: !llvm.ptr, %lane: i64, %iterations: i64) {
   return
 }
-func.func private @ark_begin_run(%instruction: i64) {
+func.func private @ark_begin_iteration(%round: i32) {
   return
 }
-func.func private @ark_packets_begin(%context: !llvm.ptr, %lane: i64, %round: i64)
-func.func private @ark_packets_run(%instruction: i64)
+func.func private @ark_begin_run(%position: i64) {
+  return
+}
+func.func private @ark_packets_begin(%context: !llvm.ptr, %lane: i64, %iterations: i64)
+func.func private @ark_packets_iteration(%round: i32)
+func.func private @ark_packets_run(%position: i64)
 func.func private @ark_packet_epoch() -> i32
 func.func private @ark_packet_state() -> !llvm.ptr<3>
 func.func private @ark_send_packet(%word: !llvm.ptr, %packet: i32)
@@ -51,6 +57,8 @@ func.func private @ark_send_packet(%word: !llvm.ptr, %packet: i32)
 // Without packets nothing hooks into the walk.
 // CHECK-LABEL: func.func private @body(
 // CHECK: memref.store
+// CHECK: func.func private @ark_begin_stream(
+// CHECK-NEXT: return
 // CHECK: func.func private @ark_begin_iteration(
 // CHECK-NEXT: return
 // CHECK: func.func private @ark_begin_run(
@@ -64,14 +72,18 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
   memref.store %begin, %x[%begin] : memref<16xindex>
   return
 }
-func.func private @ark_begin_iteration(%context: !llvm.ptr, %lane: i64, %round: i64) {
+func.func private @ark_begin_stream(%context: !llvm.ptr, %lane: i64, %iterations: i64) {
   return
 }
-func.func private @ark_begin_run(%instruction: i64) {
+func.func private @ark_begin_iteration(%round: i32) {
   return
 }
-func.func private @ark_packets_begin(%context: !llvm.ptr, %lane: i64, %round: i64)
-func.func private @ark_packets_run(%instruction: i64)
+func.func private @ark_begin_run(%position: i64) {
+  return
+}
+func.func private @ark_packets_begin(%context: !llvm.ptr, %lane: i64, %iterations: i64)
+func.func private @ark_packets_iteration(%round: i32)
+func.func private @ark_packets_run(%position: i64)
 func.func private @ark_packet_epoch() -> i32
 func.func private @ark_packet_state() -> !llvm.ptr<3>
 func.func private @ark_send_packet(%word: !llvm.ptr, %packet: i32)
