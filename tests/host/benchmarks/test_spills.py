@@ -1,0 +1,73 @@
+"""Kernels that benchmarks measure have their numbers in registers.
+
+A number that has none is written to memory and read back, which the report says. ptxas gives the
+registers of all bodies at once: a change to one of them, or to the loop over instructions, may
+cost those of another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+
+pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
+
+import ark_mlir as ark
+from ark_mlir.models.bert import BertConfig
+from ark_mlir.models.bert import build as build_encoder
+from ark_mlir.models.decoder import DecoderConfig, RopeScaling, build_decode, build_prefill
+
+from .conftest import FOLDER
+
+
+@pytest.fixture
+def settings(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Those of benchmarks/decode.py."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    import decode_settings
+
+    return decode_settings.SETTINGS
+
+
+def config_of(setting: Any) -> DecoderConfig:
+    fields = asdict(setting.sizes)
+    scaling = fields.pop("scaling")
+    return DecoderConfig(**fields, scaling=None if scaling is None else RopeScaling(*scaling))
+
+
+def spilled(program: ark.Program, arch: str = "sm_90a") -> int:
+    executable = ark.compile(program, target=f"cuda:{arch}", cache=False, line_info=False)
+    bytes_ = executable.bundle.manifest.statistics["spill_bytes"]
+    assert f"{bytes_} B spilled" in str(executable.report())
+    return bytes_
+
+
+@pytest.mark.parametrize("name", ["A", "B", "A-1k", "A-16k"])
+def test_a_decode_step_spills_nothing(settings: Any, name: str) -> None:
+    setting = settings[name]
+    assert spilled(build_decode(config_of(setting), max_length=setting.context)) == 0
+
+
+@pytest.mark.parametrize("batch", [2, 4])
+def test_nor_do_steps_of_several_sequences(settings: Any, batch: int) -> None:
+    setting = settings["A"]
+    program = build_decode(config_of(setting), batch=batch, max_length=setting.context)
+    assert spilled(program) == 0
+
+
+def test_older_gpus_have_the_instructions_of_a_decode_step(settings: Any) -> None:
+    """And as many registers."""
+    setting = settings["A"]
+    assert spilled(build_decode(config_of(setting), max_length=setting.context), "sm_80") == 0
+
+
+def test_a_prompt_and_an_encoder_spill_little(settings: Any) -> None:
+    """Addresses of operands, and what the loop over instructions knows, beside products and an
+    attention that need all registers: no more than now."""
+    setting = settings["A"]
+    prompt = build_prefill(config_of(setting), chunk=128, max_length=setting.context)
+    assert spilled(prompt) <= 64
+    minilm = BertConfig(30522, 384, 6, 12, 1536, 512, 2, 1e-12, "gelu")
+    assert spilled(build_encoder(minilm, 32, 128, "fp16")) <= 48
