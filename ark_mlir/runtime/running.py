@@ -163,7 +163,9 @@ class Runner:
         if not self.storage.complete:
             problems += self.storage.unbound_problems()
         if not _is_count(iterations):
-            problems.append(f"iterations is {iterations!r}; it must be a positive integer below 2^32")
+            problems.append(
+                f"iterations is {iterations!r}; it must be a positive integer below 2^32"
+            )
         if trace is not None and not manifest.traced:
             problems.append("a trace needs a program that was compiled with trace=True")
         if trace is not None and captured:
