@@ -12,6 +12,8 @@ using namespace mlir;
 using namespace mlir::ark;
 
 static constexpr int64_t kLoadBytes = 16;
+/// Loads of which a thread repeats single ones.
+static constexpr size_t kMostBranches = 7;
 
 static Value constant(ImplicitLocOpBuilder &builder, int64_t value,
                       unsigned width) {
@@ -55,6 +57,15 @@ static Value getUpper(ImplicitLocOpBuilder &builder, Value word) {
   return arith::TruncIOp::create(builder, builder.getI32Type(), upper);
 }
 
+static SmallVector<Value> loadPackets(ImplicitLocOpBuilder &builder,
+                                      const PacketLoad &load) {
+  return func::CallOp::create(
+             builder,
+             load.isWide ? "ark_load_wide_packets" : "ark_load_packets",
+             getWordTypes(builder, load), ValueRange{load.place})
+      .getResults();
+}
+
 /// Asks again for the packets of one load if they are missing.
 static SmallVector<Value> loadAgain(ImplicitLocOpBuilder &builder,
                                     const PacketLoad &load, Value isMissing,
@@ -63,10 +74,7 @@ static SmallVector<Value> loadAgain(ImplicitLocOpBuilder &builder,
                                   /*withElseRegion=*/true);
   OpBuilder::InsertionGuard restore(builder);
   builder.setInsertionPointToStart(branch.thenBlock());
-  auto call = func::CallOp::create(
-      builder, load.isWide ? "ark_load_wide_packets" : "ark_load_packets",
-      words.getTypes(), ValueRange{load.place});
-  scf::YieldOp::create(builder, call.getResults());
+  scf::YieldOp::create(builder, loadPackets(builder, load));
   builder.setInsertionPointToStart(branch.elseBlock());
   scf::YieldOp::create(builder, words);
   return branch.getResults();
@@ -74,7 +82,7 @@ static SmallVector<Value> loadAgain(ImplicitLocOpBuilder &builder,
 
 /// Loads all packets of a thread, and those that are not of this iteration
 /// again until they are. What others poll for waits for what is asked for in
-/// vain.
+/// vain; but many loads with a branch each come later than all of them at once.
 static void buildTry(ImplicitLocOpBuilder &builder, scf::WhileOp loop,
                      ArrayRef<PacketLoad> loads, Value tag, Value begin) {
   Type i1 = builder.getI1Type();
@@ -89,7 +97,9 @@ static void buildTry(ImplicitLocOpBuilder &builder, scf::WhileOp loop,
   for (auto [load, isMissing] : llvm::zip(loads, flags)) {
     size_t count = getWordTypes(builder, load).size();
     loaded.push_back(
-        loadAgain(builder, load, isMissing, words.take_front(count)));
+        loads.size() > kMostBranches
+            ? loadPackets(builder, load)
+            : loadAgain(builder, load, isMissing, words.take_front(count)));
     words = words.drop_front(count);
   }
   func::CallOp::create(builder, "ark_packets_poll", TypeRange());

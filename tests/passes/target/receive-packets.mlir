@@ -151,3 +151,31 @@ func.func private @ark_load_wide_packets(%words: !llvm.ptr) -> (i64, i64)
 func.func private @ark_miss_wide_packets(%a: i64, %b: i64, %tag: i32) -> i1
 func.func private @ark_packets_poll()
 func.func private @ark_packets_wait(%missing: i1, %tries: i32, %begin: i64, %seen: i32) -> i1
+
+// -----
+
+// Eight threads with eight loads each, 256 packets: all again, without a branch for each.
+// CHECK-LABEL: func.func private @ark_receive_bf16_256_256(
+// CHECK: scf.while
+// CHECK-NOT: scf.if
+// CHECK-COUNT-8: func.call @ark_load_packets
+// CHECK-NOT: scf.if
+// CHECK: func.call @ark_packets_poll
+// CHECK-COUNT-8: func.call @ark_miss_packets
+// CHECK: scf.condition
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 1 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>, packets = 1024 : i64}
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %p: memref<1x256xi32> {ark.packets}) {
+  %v = memref.alloca() : memref<1x256xbf16>
+  ark.receive_packets %p to %v : memref<1x256xi32> to memref<1x256xbf16>
+  return
+}
+func.func private @ark_packet_tag() -> i32
+func.func private @ark_now() -> i64
+func.func private @ark_load_packets(%words: !llvm.ptr) -> (i32, i32, i32, i32)
+func.func private @ark_miss_packets(%a: i32, %b: i32, %c: i32, %d: i32, %tag: i32) -> i1
+func.func private @ark_packets_poll()
+func.func private @ark_packets_wait(%missing: i1, %tries: i32, %begin: i64, %seen: i32) -> i1
