@@ -1,6 +1,7 @@
 //===- NormalizeGraph.cpp - The form that groups are made of --------------===//
 
 #include "passes/graph/GraphUtils.h"
+#include "passes/graph/NarrowProducts.h"
 #include "passes/graph/OverwrittenStates.h"
 #include "passes/graph/Passes.h"
 
@@ -297,67 +298,6 @@ struct BroadcastIntoMask : OpRewritePattern<AttentionOp> {
   }
 };
 
-/// Rows of the left side that meet each element of the right side.
-static int64_t getRowsOfRightSide(MatmulOp op) {
-  ArrayRef<int64_t> shape = getTensorType(op).getShape();
-  ArrayRef<int64_t> rhs = getTensorType(op.getRhs()).getShape();
-  int64_t rows = ShapedType::getNumElements(shape.drop_back());
-  int64_t batches = ShapedType::getNumElements(rhs.drop_back(2));
-  return batches == 0 ? rows : rows / batches;
-}
-
-static bool isNarrowFloat(Type type) {
-  auto floatType = dyn_cast<FloatType>(type);
-  return floatType && floatType.getWidth() == 8;
-}
-
-/// With more rows than these, a product takes longer than its weights do.
-static constexpr int64_t kMostStreamingRows = 16;
-
-/// Weights of 8 bits are read as they are by products of a few rows, which
-/// take as long as their weights take.
-struct CastIntoMatmul : OpRewritePattern<MatmulOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(MatmulOp op,
-                                PatternRewriter &rewriter) const override {
-    auto cast = op.getRhs().getDefiningOp<CastOp>();
-    if (!cast || getRowsOfRightSide(op) > kMostStreamingRows ||
-        cast->getDiscardableAttr(ArkDialect::kPlanAttr))
-      return failure();
-    Type from = getTensorType(cast.getOperand()).getElementType();
-    // To a wider float they are cast exactly.
-    auto to = dyn_cast<FloatType>(getTensorType(cast).getElementType());
-    if (!isNarrowFloat(from) || !to || isNarrowFloat(to) ||
-        getTensorType(op.getLhs()).getElementType() != to)
-      return failure();
-    rewriter.modifyOpInPlace(
-        op, [&] { op.getRhsMutable().assign(cast.getOperand()); });
-    return success();
-  }
-};
-
-/// Of more rows, both sides have one type, which units for matrices multiply.
-struct CastOutOfMatmul : OpRewritePattern<MatmulOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(MatmulOp op,
-                                PatternRewriter &rewriter) const override {
-    if (getRowsOfRightSide(op) <= kMostStreamingRows)
-      return failure();
-    for (OpOperand &operand : op->getOpOperands()) {
-      RankedTensorType type = getTensorType(operand.get());
-      Type wide = getTensorType(op->getOperand(1 - operand.getOperandNumber()))
-                      .getElementType();
-      if (!isNarrowFloat(type.getElementType()) || isNarrowFloat(wide))
-        continue;
-      Value all = CastOp::create(rewriter, op.getLoc(), type.clone(wide),
-                                 operand.get(), wide);
-      rewriter.modifyOpInPlace(op, [&] { operand.set(all); });
-      return success();
-    }
-    return failure();
-  }
-};
-
 /// A matmul reads either side in either order of its last two dimensions.
 struct TransposeIntoMatmul : OpRewritePattern<MatmulOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -523,10 +463,11 @@ struct NormalizeGraphPass
     RewritePatternSet set(context);
     set.add<BitcastOfSplat, BroadcastAfterUnary, BroadcastIntoElementwise,
             BroadcastIntoMask, BroadcastIntoMatmul, BroadcastOfBroadcast,
-            CastIntoMatmul, CastOutOfMatmul, EmptyOperand, EmptyResult,
-            EmptyUpdate, NormAfterViews<LayernormOp>, NormAfterViews<RmsnormOp>,
-            SimplifyConcat, SimplifyIdentity, SliceOfSlice, TransposeIntoMatmul,
-            TransposeOfUnits, ViewOfSplat>(context);
+            EmptyOperand, EmptyResult, EmptyUpdate, NormAfterViews<LayernormOp>,
+            NormAfterViews<RmsnormOp>, SimplifyConcat, SimplifyIdentity,
+            SliceOfSlice, TransposeIntoMatmul, TransposeOfUnits, ViewOfSplat>(
+        context);
+    populateNarrowProductPatterns(set);
     patterns = std::move(set);
     return success();
   }
