@@ -64,7 +64,9 @@ static SmallVector<TileOfRows> findTiles(scf::ForOp vctas) {
   for (auto view : vctas.getBody()->getOps<memref::SubViewOp>()) {
     std::optional<TileOfRows> tile = TileOfRows::match(view);
     bool isLoaded = llvm::none_of(view->getUsers(), [](Operation *user) {
-      return isa<linalg::LinalgOp, ViewLikeOpInterface>(user);
+      return isa<linalg::LinalgOp, ViewLikeOpInterface>(user) &&
+             !isa<memref::ExtractStridedMetadataOp,
+                  memref::ExtractAlignedPointerAsIndexOp>(user);
     });
     if (tile && isLoaded && tile->rows <= kMostLines &&
         tile->rows * tile->rowBytes >= kLeastBytes)

@@ -2,10 +2,14 @@
 
 #include "passes/target/MmaBuilder.h"
 
+#include "passes/target/Aliasing.h"
 #include "passes/target/Lowerings.h"
 #include "passes/target/MmaStages.h"
+#include "passes/target/SpacePointer.h"
+#include "passes/target/StreamingLoad.h"
 #include "passes/target/WideLoad.h"
 
+#include "lib/support/BufferView.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -77,21 +81,55 @@ void MmaBuilder::findPlace(Value thread) {
                                constant(products.front().depth));
 }
 
-void MmaBuilder::findRows() {
-  Value ownColumn = arith::AddIOp::create(builder, firstColumn, row);
-  Value ownRow = arith::AddIOp::create(builder, firstRow, row);
+Value MmaBuilder::getFirstColumn(Value turn) {
+  if (!turn)
+    return firstColumn;
+  Value before =
+      arith::MulIOp::create(builder, turn, constant(shape.getColumnsOfTurn()));
+  return arith::AddIOp::create(builder, firstColumn, before);
+}
+
+/// Of each product's units, by halves.
+SmallVector<MmaBuilder::Column> MmaBuilder::findColumns(Value turn) {
+  Value ownColumn = arith::AddIOp::create(builder, getFirstColumn(turn), row);
+  SmallVector<Column> columns;
   for (const TensorProduct &product : products) {
-    SmallVector<Value> &columns = columnsOf.emplace_back();
     int64_t loads = product.getLoads();
+    int64_t count = loads == 2 ? shape.getColumns() : kMmaColumns / 2;
     for (int64_t unit = 0; unit < shape.units; ++unit)
-      for (int64_t half = 0; half < loads; ++half)
-        columns.push_back(clampRow(
+      for (int64_t half = 0; half < loads; ++half) {
+        Value own = clampRow(
             add(ownColumn, unit * kMmaColumns + half * kMmaColumns / 2),
-            product.right, loads == 2 ? shape.getColumns() : kMmaColumns / 2));
+            product.right, count);
+        columns.push_back({product.right, own, findFirst(product.right, own)});
+      }
   }
+  return columns;
+}
+
+void MmaBuilder::findRows() {
+  Value ownRow = arith::AddIOp::create(builder, firstRow, row);
   for (int64_t block = 0; block < shape.blocks; ++block)
     rowsOf.push_back(clampRow(add(ownRow, block * kMmaRows),
                               products.front().left, shape.getRows()));
+}
+
+/// Where this thread's part of a row begins, if few rows are all that it is
+/// multiplied with.
+Value MmaBuilder::findFirst(Value buffer, Value row) {
+  bool isGlobal = !getRoot(buffer).getDefiningOp<memref::AllocaOp>();
+  if (!isGlobal || !products.front().isSkinny() || shape.isRagged)
+    return Value();
+  auto metadata = memref::ExtractStridedMetadataOp::create(builder, buffer);
+  Value element = arith::AddIOp::create(
+      builder,
+      arith::MulIOp::create(builder, row, metadata.getStrides().front()),
+      begin);
+  Type type = getElementTypeOrSelf(buffer);
+  Value bytes =
+      arith::MulIOp::create(builder, element, constant(getElementBytes(type)));
+  return createOffset(builder,
+                      createSpacePointer(builder, buffer, kGlobalSpace), bytes);
 }
 
 /// Words of 32 bits, of zeros beyond the end of the part.
@@ -120,13 +158,26 @@ SmallVector<Value> MmaBuilder::loadRows(Value k) {
       rowsOf, [&](Value row) { return load(products.front().left, row, k); });
 }
 
-MmaBuilder::Piece MmaBuilder::loadPiece(Value k) {
+/// What is `distance` elements behind the thread's first.
+Value MmaBuilder::load(const Column &column, Value distance) {
+  if (!column.pointer)
+    return load(column.buffer, column.row,
+                arith::AddIOp::create(builder, begin, distance));
+  int64_t size = getElementBytes(getElementTypeOrSelf(column.buffer));
+  Value bytes = arith::MulIOp::create(builder, distance, constant(size));
+  return createStreamingLoad(builder,
+                             createOffset(builder, column.pointer, bytes),
+                             kElementsPerLoad * size / 4);
+}
+
+MmaBuilder::Piece MmaBuilder::loadPiece(ArrayRef<Column> columns,
+                                        Value distance) {
   Piece piece;
-  for (auto [product, columns] : llvm::zip(products, columnsOf))
-    for (Value column : columns)
-      piece.push_back(load(product.right, column, k));
+  for (const Column &column : columns)
+    piece.push_back(load(column, distance));
   if (!products.front().hasNearRows())
-    llvm::append_range(piece, loadRows(k));
+    llvm::append_range(
+        piece, loadRows(arith::AddIOp::create(builder, begin, distance)));
   return piece;
 }
 
@@ -223,9 +274,10 @@ void MmaBuilder::multiply(ArrayRef<Value> columns, ArrayRef<Value> rows,
 /// the one that comes `inFlight` later is asked for.
 SmallVector<Value> MmaBuilder::addUp() {
   SmallVector<Value> sums = createSums();
+  SmallVector<Column> columns = findColumns(Value());
   SmallVector<Piece> pieces;
   for (int64_t i = 0; i < shape.inFlight; ++i)
-    pieces.push_back(loadPiece(add(begin, i * kPieceElements)));
+    pieces.push_back(loadPiece(columns, constant(i * kPieceElements)));
   if (shape.pieces > shape.inFlight) {
     SmallVector<Value> inits(sums);
     for (const Piece &piece : pieces)
@@ -236,8 +288,10 @@ SmallVector<Value> MmaBuilder::addUp() {
                                    constant(ahead), inits);
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToEnd(loop.getBody());
-    Value k = arith::AddIOp::create(builder, begin, loop.getInductionVar());
-    Value here = arith::SubIOp::create(builder, k, constant(ahead));
+    Value distance = loop.getInductionVar();
+    Value here = arith::SubIOp::create(
+        builder, arith::AddIOp::create(builder, begin, distance),
+        constant(ahead));
     ValueRange carried = loop.getRegionIterArgs();
     SmallVector<Value> next(carried.take_front(sums.size()));
     ValueRange loaded = carried.drop_front(sums.size());
@@ -245,7 +299,8 @@ SmallVector<Value> MmaBuilder::addUp() {
     for (auto [i, piece] : llvm::enumerate(pieces)) {
       multiplyPiece(Piece(loaded.slice(i * piece.size(), piece.size())),
                     add(here, i * kPieceElements), next);
-      llvm::append_range(yielded, loadPiece(add(k, i * kPieceElements)));
+      llvm::append_range(yielded,
+                         loadPiece(columns, add(distance, i * kPieceElements)));
     }
     llvm::append_range(next, yielded);
     scf::YieldOp::create(builder, next);
@@ -259,6 +314,43 @@ SmallVector<Value> MmaBuilder::addUp() {
   for (auto [i, piece] : llvm::enumerate(pieces))
     multiplyPiece(piece, add(begin, (first + i) * kPieceElements), sums);
   return sums;
+}
+
+/// The same for the tiles of one turn after the other. What the next one loads
+/// takes the place of what has been multiplied.
+void MmaBuilder::addUpInTurns() {
+  SmallVector<Column> columns = findColumns(constant(0));
+  SmallVector<Value> inits;
+  for (int64_t i = 0; i < shape.pieces; ++i)
+    llvm::append_range(inits, loadPiece(columns, constant(i * kPieceElements)));
+  int64_t size = inits.size() / shape.pieces;
+  auto loop = scf::ForOp::create(builder, constant(1), constant(shape.turns),
+                                 constant(1), inits);
+  auto multiplyTurn = [&](ValueRange loaded, function_ref<void(Value)> then) {
+    SmallVector<Value> sums = createSums();
+    for (int64_t i = 0; i < shape.pieces; ++i) {
+      Value distance = constant(i * kPieceElements);
+      multiplyPiece(Piece(loaded.slice(i * size, size)),
+                    arith::AddIOp::create(builder, begin, distance), sums);
+      then(distance);
+    }
+    return sums;
+  };
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToEnd(loop.getBody());
+    Value turn = loop.getInductionVar();
+    columns = findColumns(turn);
+    SmallVector<Value> next;
+    SmallVector<Value> sums =
+        multiplyTurn(loop.getRegionIterArgs(), [&](Value distance) {
+          llvm::append_range(next, loadPiece(columns, distance));
+        });
+    store(sums, arith::SubIOp::create(builder, turn, constant(1)));
+    scf::YieldOp::create(builder, next);
+  }
+  store(multiplyTurn(loop.getResults(), [](Value) {}),
+        constant(shape.turns - 1));
 }
 
 /// Into the temporary, which has room for all, or on top of what the result
@@ -287,9 +379,9 @@ void MmaBuilder::store(Value sum, const TensorProduct &product, Value buffer,
 }
 
 /// A thread has two rows of its sums' columns, and of those eight further on.
-void MmaBuilder::store(ArrayRef<Value> sums) {
+void MmaBuilder::store(ArrayRef<Value> sums, Value turn) {
   int64_t chains = getChains();
-  Value ownColumn = arith::AddIOp::create(builder, firstColumn, row);
+  Value ownColumn = arith::AddIOp::create(builder, getFirstColumn(turn), row);
   Value ownRow = arith::AddIOp::create(
       builder, firstRow, arith::MulIOp::create(builder, number, constant(2)));
   for (auto [product, buffer] : llvm::zip(products, buffers))
@@ -315,20 +407,25 @@ void MmaBuilder::build(Value thread, int64_t threads) {
   }
   findPlace(thread);
   findRows();
-  store(addUp());
+  if (shape.turns > 1)
+    addUpInTurns();
+  else
+    store(addUp());
 }
 
 //===----------------------------------------------------------------------===//
 // One thread, by way of shared memory
 //===----------------------------------------------------------------------===//
 
-MmaBuilder::Piece MmaBuilder::loadStaged(MmaStages &stages, Value stage,
+MmaBuilder::Piece MmaBuilder::loadStaged(MmaStages &stages,
+                                         ArrayRef<Column> columns, Value stage,
                                          int64_t piece) {
   Piece loaded;
-  for (auto [index, columns] : llvm::enumerate(columnsOf))
-    for (Value column : columns)
-      loaded.push_back(stages.load(
-          stage, part, piece, add(column, stages.getFirstRow(index)), number));
+  int64_t perProduct = columns.size() / products.size();
+  for (auto [index, column] : llvm::enumerate(columns))
+    loaded.push_back(stages.load(
+        stage, part, piece,
+        add(column.row, stages.getFirstRow(index / perProduct)), number));
   for (Value row : rowsOf)
     loaded.push_back(stages.load(stage, part, piece, row, number));
   return loaded;
@@ -343,6 +440,7 @@ SmallVector<Value> MmaBuilder::addUpStaged(MmaStages &stages, int64_t count) {
     stages.copy(constant(i * length), constant(i * bytes));
     stages.commit();
   }
+  SmallVector<Column> columns = findColumns(Value());
   SmallVector<Value> inits = createSums();
   size_t numSums = inits.size();
   inits.push_back(constant(0));
@@ -368,7 +466,7 @@ SmallVector<Value> MmaBuilder::addUpStaged(MmaStages &stages, int64_t count) {
     stages.commit();
     SmallVector<Value> sums(carried.take_front(numSums));
     for (int64_t piece = 0; piece < MmaStages::kPieces; ++piece)
-      multiplyPiece(loadStaged(stages, stage, piece), Value(), sums);
+      multiplyPiece(loadStaged(stages, columns, stage, piece), Value(), sums);
     Value after = add(stage, bytes);
     Value isLast = arith::CmpIOp::create(builder, arith::CmpIPredicate::eq,
                                          after, constant(count * bytes));

@@ -28,14 +28,25 @@ private:
   /// every block of rows, unless these are near.
   using Piece = SmallVector<Value>;
 
+  /// A row of a right side.
+  struct Column {
+    Value buffer, row;
+    /// To this thread's first element, if the row is read once.
+    Value pointer;
+  };
+
   Value constant(int64_t number);
   Value add(Value a, int64_t b);
   void findPlace(Value thread);
+  Value getFirstColumn(Value turn);
+  SmallVector<Column> findColumns(Value turn);
   void findRows();
   Value clampRow(Value row, Value buffer, int64_t count);
+  Value findFirst(Value buffer, Value row);
   Value load(Value buffer, Value row, Value k);
+  Value load(const Column &column, Value distance);
   SmallVector<Value> loadRows(Value k);
-  Piece loadPiece(Value k);
+  Piece loadPiece(ArrayRef<Column> columns, Value distance);
   Value widen(Value loaded, int64_t step, Type element);
   SmallVector<Value> getWords(Value loaded, int64_t step, Value factor);
   void createMma(ArrayRef<Value> columns, ArrayRef<Value> rows,
@@ -46,9 +57,11 @@ private:
                 SmallVectorImpl<Value> &sums);
   void multiplyPiece(const Piece &piece, Value k, SmallVectorImpl<Value> &sums);
   SmallVector<Value> addUp();
-  Piece loadStaged(MmaStages &stages, Value stage, int64_t piece);
+  void addUpInTurns();
+  Piece loadStaged(MmaStages &stages, ArrayRef<Column> columns, Value stage,
+                   int64_t piece);
   SmallVector<Value> addUpStaged(MmaStages &stages, int64_t count);
-  void store(ArrayRef<Value> sums);
+  void store(ArrayRef<Value> sums, Value turn = Value());
 
   /// Sums that one is made of in the end.
   int64_t getChains() const;
@@ -63,8 +76,7 @@ private:
   Value part, firstColumn, firstRow, row, number;
   /// Where this thread's elements begin, and where those of its part end.
   Value begin, end;
-  /// Of each product's units, by halves, and of the blocks.
-  SmallVector<SmallVector<Value>> columnsOf;
+  /// Of the blocks.
   SmallVector<Value> rowsOf;
 };
 

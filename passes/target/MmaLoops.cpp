@@ -87,25 +87,6 @@ static int64_t getRegistersPerLoad(Value factor) {
   return kElementsPerLoad * type.getElementTypeBitWidth() / 32;
 }
 
-MmaShape::MmaShape(ArrayRef<TensorProduct> products, int64_t threads,
-                   int64_t mostParts)
-    : warps(threads / kWarpSize), mostParts(mostParts) {
-  chooseTile(products);
-  int64_t depth = products.front().depth;
-  pieces = llvm::divideCeil(depth, parts * kPieceElements);
-  const TensorProduct &first = products.front();
-  int64_t loaded =
-      first.hasNearRows() ? 0 : blocks * getRegistersPerLoad(first.left);
-  for (const TensorProduct &product : products)
-    loaded += units * product.getLoads() * getRegistersPerLoad(product.right);
-  int64_t registers =
-      products.front().isSkinny() ? kRegistersInFlight : kRegistersBesideSums;
-  int64_t fitting = std::clamp<int64_t>(registers / loaded, 1, kMaxInFlight);
-  inFlight = pieces <= fitting ? pieces : chooseDivisor(pieces, fitting);
-  pieces = llvm::alignTo(pieces, inFlight);
-  isRagged = parts * pieces * kPieceElements != depth;
-}
-
 static MemRefType getPartsType(const TensorProduct &product,
                                const MmaShape &shape) {
   return MemRefType::get(
@@ -117,6 +98,47 @@ static int64_t getPartsBytes(const TensorProduct &product,
                              const MmaShape &shape) {
   return llvm::alignTo(getBufferBytes(getPartsType(product, shape)),
                        kSharedAlignment);
+}
+
+/// With as many parts as leave a thread `fitting` pieces, all of which it asks
+/// for at once, what an SM has on its way are whole rows. Of all rows, a bit of
+/// each at a time, memory brings less.
+void MmaShape::takeTurns(ArrayRef<TensorProduct> products, int64_t fitting) {
+  const TensorProduct &first = products.front();
+  int64_t all = llvm::divideCeil(first.depth, kPieceElements);
+  int64_t wanted = all / fitting, bytes = 0;
+  if (!first.isSkinny() || all % fitting != 0 || wanted <= parts ||
+      wanted > std::min(warps, mostParts) ||
+      acrossTiles % (warps / wanted) != 0)
+    return;
+  MmaShape other(*this);
+  other.parts = wanted;
+  other.acrossTiles = warps / wanted;
+  other.turns = acrossTiles / other.acrossTiles;
+  for (const TensorProduct &product : products)
+    bytes += getPartsBytes(product, other);
+  if (bytes <= kMostPartsBytes)
+    *this = other;
+}
+
+MmaShape::MmaShape(ArrayRef<TensorProduct> products, int64_t threads,
+                   int64_t mostParts)
+    : warps(threads / kWarpSize), mostParts(mostParts) {
+  chooseTile(products);
+  int64_t depth = products.front().depth;
+  const TensorProduct &first = products.front();
+  int64_t loaded =
+      first.hasNearRows() ? 0 : blocks * getRegistersPerLoad(first.left);
+  for (const TensorProduct &product : products)
+    loaded += units * product.getLoads() * getRegistersPerLoad(product.right);
+  int64_t registers =
+      products.front().isSkinny() ? kRegistersInFlight : kRegistersBesideSums;
+  int64_t fitting = std::clamp<int64_t>(registers / loaded, 1, kMaxInFlight);
+  takeTurns(products, fitting);
+  pieces = llvm::divideCeil(depth, parts * kPieceElements);
+  inFlight = pieces <= fitting ? pieces : chooseDivisor(pieces, fitting);
+  pieces = llvm::alignTo(pieces, inFlight);
+  isRagged = parts * pieces * kPieceElements != depth;
 }
 
 int64_t ark::getMmaBytes(ArrayRef<TensorProduct> products, int64_t threads,

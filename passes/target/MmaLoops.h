@@ -10,7 +10,8 @@
 namespace mlir::ark {
 
 /// How the warps of a CTA share products with the same left side: a tile of
-/// each result has as many warps as there are parts of the depth.
+/// each result has as many warps as there are parts of the depth. Where these
+/// are not enough for all tiles, they take turns.
 struct MmaShape {
   /// For no more parts than `mostParts`.
   MmaShape(ArrayRef<TensorProduct> products, int64_t threads,
@@ -19,8 +20,11 @@ struct MmaShape {
   /// Operands of one instruction that a warp has of the right and the left
   /// side: units of columns, blocks of rows.
   int64_t units, blocks;
-  /// Tiles of so many of them, in a row and in a column of the result.
+  /// Tiles of so many of them that are made at once, in a row and in a column
+  /// of the result.
   int64_t acrossTiles, downTiles;
+  /// How often a row has as many tiles.
+  int64_t turns = 1;
   int64_t parts;
   /// Pieces of the depth that a warp adds up, and how many of them it has asked
   /// for before it waits for the first.
@@ -28,7 +32,8 @@ struct MmaShape {
   /// Whether some of a warp's pieces lie beyond the depth.
   bool isRagged;
 
-  int64_t getColumns() const { return acrossTiles * units * kMmaColumns; }
+  int64_t getColumns() const { return turns * getColumnsOfTurn(); }
+  int64_t getColumnsOfTurn() const { return acrossTiles * units * kMmaColumns; }
   int64_t getRows() const { return downTiles * blocks * kMmaRows; }
   int64_t getNumTiles() const { return acrossTiles * downTiles; }
   /// Whether there is a warp for every tile, with registers for its sums.
@@ -38,6 +43,7 @@ struct MmaShape {
 private:
   bool setTile(const TensorProduct &product, int64_t units, int64_t blocks);
   void chooseTile(ArrayRef<TensorProduct> products);
+  void takeTurns(ArrayRef<TensorProduct> products, int64_t fitting);
 
   int64_t warps, mostParts;
 };
