@@ -58,6 +58,10 @@ static constexpr KernelText kKernelTables = {
     "KernelTables.mlir",
 #include "passes/kernel/KernelTables.mlir.inc"
 };
+static constexpr KernelText kCudaAsk = {
+    "CudaAsk.mlir",
+#include "passes/kernel/CudaAsk.mlir.inc"
+};
 static constexpr KernelText kCudaKernel = {
     "CudaKernel.mlir",
 #include "passes/kernel/CudaKernel.mlir.inc"
@@ -290,8 +294,9 @@ struct BuildKernelPass : ark::impl::BuildKernelPassBase<BuildKernelPass> {
     case Backend::CPU:
       return {kCpuKernel, kCpuPackets, kKernelTables};
     case Backend::CUDA:
-      return {kGpuResident, kCudaPackets,    kGpuKernel,  kCudaStream,
-              kCudaRing,    kCudaTensorMaps, kCudaKernel, kKernelTables};
+      return {kGpuResident,    kCudaPackets, kGpuKernel,
+              kCudaStream,     kCudaAsk,     kCudaRing,
+              kCudaTensorMaps, kCudaKernel,  kKernelTables};
     case Backend::HIP:
       return {kGpuResident, kGpuKernel, kHipKernel, kKernelTables};
     }

@@ -32,6 +32,12 @@ func.func private @ark_end_run() {
   return
 }
 
+// All threads: the lane will wait, and goes on with instruction `index`, if that is
+// one of its own.
+func.func private @ark_look_ahead(%context: !llvm.ptr, %first: i64, %index: i64, %own: i1) {
+  return
+}
+
 // Hooks of what polls by itself, by all threads: an iteration begins, before a
 // barrier; a run begins.
 func.func private @ark_begin_iteration(%round: i32) {
@@ -195,6 +201,11 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   cf.br ^wait
 
 ^wait:
+  %index_behind = arith.addi %index, %one : i64
+  %position_behind = arith.addi %position_i32, %one_i32 : i32
+  %is_own = arith.cmpi ult, %position_behind, %length : i32
+  func.call @ark_look_ahead(%context, %first, %index_behind, %is_own)
+      : (!llvm.ptr, i64, i64, i1) -> ()
   %target = arith.muli %round, %b_i32 : i32
   %code = func.call @ark_wait(%context, %position, %a, %target)
       : (!llvm.ptr, i64, i64, i32) -> i32

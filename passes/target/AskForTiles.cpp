@@ -2,17 +2,21 @@
 
 #include "passes/target/AskForLine.h"
 #include "passes/target/Bodies.h"
+#include "passes/target/KernelCompleter.h"
 #include "passes/target/Lowerings.h"
 #include "passes/target/MappedLoop.h"
 #include "passes/target/Passes.h"
 #include "passes/target/TileOfRows.h"
 
+#include "dialects/ark/ArkOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace mlir::ark {
 #define GEN_PASS_DEF_ASKFORTILESPASS
@@ -25,7 +29,7 @@ using namespace mlir::ark;
 /// Smaller tiles come soon enough.
 static constexpr int64_t kLeastBytes = 64 * 1024;
 /// What is asked for of one tile. Activations would queue behind more.
-static constexpr int64_t kMostLines = 512;
+static constexpr int64_t kMostLines = 256;
 
 /// Asks the L2 for lines of a tile that begins at `address`, from all over its
 /// rows, where warps begin to read.
@@ -75,32 +79,98 @@ static SmallVector<TileOfRows> findTiles(scf::ForOp vctas) {
   return tiles;
 }
 
+static void askForTiles(ImplicitLocOpBuilder &builder,
+                        ArrayRef<TileOfRows> tiles, scf::ForOp vctas,
+                        Value thread, int64_t threads) {
+  for (const TileOfRows &tile : tiles)
+    askForTile(builder, tile,
+               tile.getAddress(builder, vctas, vctas.getLowerBound()), thread,
+               threads);
+}
+
+/// A run that begins before its activations are there asks by itself.
+static bool receivesPackets(func::FuncOp body) {
+  return body.walk([](ReceivePacketsOp) { return WalkResult::interrupt(); })
+      .wasInterrupted();
+}
+
+/// Of a body whose runs begin once its activations are there: a function that
+/// does nothing but ask.
+static func::FuncOp createAsking(func::FuncOp body, int64_t threads) {
+  func::FuncOp function = body.clone();
+  function.setSymName(("ask_" + body.getSymName()).str());
+  Block &block = function.getBody().front();
+  scf::ForOp vctas = getVctaLoop(function);
+  ImplicitLocOpBuilder builder(vctas.getLoc(), block.getTerminator());
+  SmallVector<Operation *> others;
+  for (Operation &op : block.without_terminator())
+    others.push_back(&op);
+  Value thread =
+      gpu::ThreadIdOp::create(builder, gpu::Dimension::x).getResult();
+  askForTiles(builder, findTiles(vctas), vctas, thread, threads);
+  for (Operation *op : llvm::reverse(others))
+    if (op->use_empty())
+      op->erase();
+  return function;
+}
+
+/// The functions that ask, by the names of bodies.
+using Asking = llvm::MapVector<StringRef, func::FuncOp>;
+
 namespace {
 struct AskForTilesPass : ark::impl::AskForTilesPassBase<AskForTilesPass> {
   using AskForTilesPassBase::AskForTilesPassBase;
 
   void runOnOperation() override {
-    for (func::FuncOp body : getBodies(getOperation()))
-      if (scf::ForOp vctas = getVctaLoop(body))
-        run(vctas);
+    ModuleOp module = getOperation();
+    auto run = SymbolTable(module).lookup<func::FuncOp>("ark_run");
+    Asking asking;
+    for (func::FuncOp body : getBodies(module)) {
+      scf::ForOp vctas = getVctaLoop(body);
+      SmallVector<TileOfRows> tiles =
+          vctas ? findTiles(vctas) : SmallVector<TileOfRows>();
+      if (tiles.empty())
+        continue;
+      numAsked += tiles.size();
+      if (run && !receivesPackets(body)) {
+        asking[body.getSymName()] = createAsking(body, threads);
+        continue;
+      }
+      // Before all else that a run does: its number is all one has to know.
+      auto builder =
+          ImplicitLocOpBuilder::atBlockBegin(vctas.getLoc(), vctas->getBlock());
+      Value thread = createMappedLoop(builder, threads);
+      askForTiles(builder, tiles, vctas, thread, threads);
+    }
+    if (!asking.empty())
+      askBehindWaits(run, asking);
   }
 
 private:
-  void run(scf::ForOp vctas);
+  void askBehindWaits(func::FuncOp run, const Asking &asking);
 };
 } // namespace
 
-/// Before all else that a run does: its number is all that one has to know.
-void AskForTilesPass::run(scf::ForOp vctas) {
-  SmallVector<TileOfRows> tiles = findTiles(vctas);
-  if (tiles.empty())
-    return;
-  auto builder =
-      ImplicitLocOpBuilder::atBlockBegin(vctas.getLoc(), vctas->getBlock());
-  Value thread = createMappedLoop(builder, threads);
-  for (const TileOfRows &tile : tiles)
-    askForTile(builder, tile,
-               tile.getAddress(builder, vctas, vctas.getLowerBound()), thread,
-               threads);
-  numAsked += tiles.size();
+/// Of the function that runs tasks, one that asks for them.
+void AskForTilesPass::askBehindWaits(func::FuncOp run, const Asking &asking) {
+  ModuleOp module = getOperation();
+  SymbolTable symbols(module);
+  func::FuncOp ask = run.clone();
+  ask.setSymName("ark_ask");
+  symbols.erase(symbols.lookup("ark_ask"));
+  symbols.insert(ask);
+  llvm::StringSet<> bodies;
+  for (func::FuncOp body : getBodies(module))
+    bodies.insert(body.getSymName());
+  ask.walk([&](func::CallOp call) {
+    if (!bodies.contains(call.getCallee()))
+      return;
+    if (func::FuncOp function = asking.lookup(call.getCallee()))
+      call.setCallee(function.getSymName());
+    else
+      call.erase();
+  });
+  for (const auto &entry : asking)
+    symbols.insert(entry.second);
+  KernelCompleter(module).setHook("ark_look_ahead", "ark_ask_behind");
 }

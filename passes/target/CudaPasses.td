@@ -190,7 +190,10 @@ def UseTensorCoresPass : Pass<"ark-use-tensor-cores", "::mlir::ModuleOp"> {
     or to f16, when it multiplies.
 
     Of up to 16 rows a warp has all, with 16 rows of weights and a part of the
-    depth; products of the same activations in one vCTA are one loop. Of more rows a
+    depth; products of the same activations in one vCTA are one loop. Its loads want whole
+    lines, which stay in the L2 alone. Where that fits, the depth has as many parts as let a warp
+    ask for all of its part at once, and the warps do the rows of weights in turns: what is on
+    its way are whole rows then. While they multiply one turn, the next one is on its way. Of more rows a
     warp has 32, with 32 rows of weights or 16 rows of two, or fewer where there are
     memory and warps for it. Such tiles go through shared memory, if they are whole: the
     threads copy what comes next while the warps multiply. Where warps have parts of the
@@ -214,7 +217,7 @@ def UseTensorCoresPass : Pass<"ark-use-tensor-cores", "::mlir::ModuleOp"> {
     // =>
     %parts = memref.alloca() : memref<16x8x20xf32>
     scf.forall (%thread) in (512) {
-      ... vector.load %w ... vector.load %x ...
+      ... llvm.inline_asm "ld.global.L1::no_allocate.L2::128B.v4.b32 ..." %w ... vector.load %x ...
       nvvm.mma.sync A[...] B[...] C[...] ...
       memref.store %sum, %parts[%part, %m, %n]
     } {mapping = [#gpu.thread<linear_dim_0>]}
@@ -334,8 +337,12 @@ def AskForTilesPass : Pass<"ark-ask-for-tiles", "::mlir::ModuleOp"> {
   let summary = "Ask the L2 for weights before activations are there";
   let description = [{
     A product of tensor cores loads its weights once its activations are there. But which weights its run
-    reads first is known before: threads ask the L2 for up to 64 KB of each tile of 64 KB and more
-    that the first vCTA reads, lines from all over their rows, so that memory has work while packets are polled and norms are made. What rings bring is on its way without.
+    reads first is known before: threads ask the L2 for up to 32 KB of each tile of 64 KB and more
+    that the first vCTA reads, lines from all over their rows, so that memory has work while packets are
+    polled and norms are made. A run that receives packets asks before it looks at them. One that runs
+    behind a wait is asked for before the wait: `ark_ask`, which is `ark_run` with functions that only ask
+    in the place of bodies, is called for the run behind it (CudaAsk.mlir). What rings bring is on its way
+    without.
 
     ```mlir
     ark.receive_packets %x to %rows : memref<8x2048xi32, ...> to memref<8x2048xbf16>

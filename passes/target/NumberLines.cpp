@@ -129,6 +129,11 @@ private:
       op->setLoc(makeLine(
           name ? getNumber({name.getName(), findLine(op->getLoc())}) : whole));
     });
+    // LLVM makes instructions of them, too.
+    function.walk([&](Block *block) {
+      for (BlockArgument argument : block->getArguments())
+        argument.setLoc(makeLine(whole));
+    });
     MLIRContext *context = &getContext();
     auto type = LLVM::DISubroutineTypeAttr::get(context, {});
     auto scope = LLVM::DISubprogramAttr::get(

@@ -11,8 +11,13 @@
 gpu.module @names_and_lines {
   // CHECK: llvm.func @ark_walk
   llvm.func @ark_walk() {
+    %zero = llvm.mlir.constant(0 : i32) : i32 loc("Kernel.mlir":31:1)
+    llvm.br ^next(%zero : i32) loc("Kernel.mlir":32:1)
+  // LLVM makes instructions of arguments, too.
+  // CHECK: ^bb1(%{{.+}}: i32 loc("ark-places":1:0)):
+  ^next(%number: i32 loc("Kernel.mlir":33:1)):
     // CHECK: llvm.return loc("ark-places":1:0)
-    llvm.return loc("Kernel.mlir":31:1)
+    llvm.return loc("Kernel.mlir":34:1)
   } loc("Kernel.mlir":30:1)
   // CHECK: llvm.func @body_mul_add
   llvm.func @body_mul_add(%x: f32) -> f32 {

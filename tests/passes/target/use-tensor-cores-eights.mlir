@@ -12,8 +12,8 @@ ark.kernel @k {
 // Weights of 8 bits: a thread loads eight of them, and widens four for each instruction once all
 // loads are on their way.
 // CHECK-LABEL: func.func private @body(
-// CHECK: vector.load %{{.+}} {alignment = 8 : i64} : memref<32x256xf8E4M3FN>, vector<8xf8E4M3FN>
-// CHECK-NEXT: vector.bitcast %{{.+}} : vector<8xf8E4M3FN> to vector<2xi32>
+// CHECK: llvm.inline_asm has_side_effects "ld.global.L1::no_allocate.L2::128B.v2.b32 {$0, $1}, [$2];", "=r,=r,l"
+// CHECK: vector.from_elements %{{.+}} : vector<2xi32>
 // CHECK: vector.load %{{.+}} {alignment = 16 : i64} : memref<8x256xbf16>, vector<8xbf16>
 // CHECK: %[[FOUR:.+]] = vector.bitcast %{{.+}} : vector<1xi32> to vector<4xf8E4M3FN>
 // CHECK-NEXT: %[[WIDE:.+]] = arith.extf %[[FOUR]] : vector<4xf8E4M3FN> to vector<4xbf16>

@@ -27,15 +27,20 @@ ark.kernel @k {
 // CHECK: %[[FIRST:.+]] = arith.muli %[[DOWN]], %c8
 // CHECK: %[[ROW:.+]] = arith.divui %[[LANE]], %c4
 // CHECK: %[[NUMBER:.+]] = arith.remui %[[LANE]], %c4
-// CHECK: %[[LOW:.+]] = arith.addi %[[COLUMN]], %[[ROW]]
 // CHECK: %[[OWN:.+]] = arith.addi %[[FIRST]], %[[ROW]]
+// CHECK: %[[LOW:.+]] = arith.addi %[[COLUMN]], %[[ROW]]
+// CHECK: memref.extract_strided_metadata %[[W]]
+// CHECK: arith.muli %[[LOW]], %{{.+}}
 // CHECK: %[[HIGH:.+]] = arith.addi %[[LOW]], %c8
-// CHECK: %[[A:.+]] = vector.load %[[W]][%[[LOW]], %[[K:.+]]] {alignment = 16 : i64} : memref<32x256xbf16>, vector<8xbf16>
-// CHECK: %[[WORDS:.+]] = vector.bitcast %[[A]] : vector<8xbf16> to vector<4xi32>
-// CHECK: vector.load %[[W]][%[[HIGH]], %[[K]]]
-// CHECK: vector.load %[[X]][%[[OWN]], %[[K]]]
-// CHECK-COUNT-9: vector.load
-// CHECK-NOT: vector.load
+// CHECK: arith.muli %[[HIGH]], %{{.+}}
+// CHECK: %[[A:.+]] = llvm.inline_asm has_side_effects "ld.global.L1::no_allocate.L2::128B.v4.b32 {$0, $1, $2, $3}, [$4];", "=r,=r,=r,=r,l" %{{.+}} : (!llvm.ptr<1>)
+// CHECK: %[[WORD:.+]] = llvm.extractvalue %[[A]][0]
+// CHECK: %[[WORDS:.+]] = vector.from_elements %[[WORD]], %{{.+}} : vector<4xi32>
+// CHECK: llvm.inline_asm
+// CHECK: vector.load %[[X]][%[[OWN]], %{{.+}}] {alignment = 16 : i64} : memref<8x256xbf16>, vector<8xbf16>
+// CHECK-COUNT-6: llvm.inline_asm
+// CHECK: vector.load
+// CHECK-NOT: llvm.inline_asm
 // CHECK: vector.extract %[[WORDS]][0]
 // CHECK: vector.extract %[[WORDS]][1]
 // CHECK: nvvm.mma.sync {{.+}}multiplicandAPtxType = #nvvm.mma_type<bf16>{{.+}}shape = #nvvm.shape<m = 16, n = 8, k = 16>
@@ -93,10 +98,8 @@ ark.kernel @k {
 // CHECK: %[[COUNT:.+]] = memref.dim %[[TILE]], %{{.+}}
 // CHECK: %[[LAST:.+]] = arith.subi %[[COUNT]], %c1
 // CHECK: %[[LOW:.+]] = arith.minui %{{.+}}, %[[LAST]]
-// CHECK: %[[BLOCK:.+]] = arith.minui %{{.+}}, %{{.+}}
-// CHECK: vector.load %[[TILE]][%[[LOW]],
-// CHECK: vector.load %[[TILE]]
-// CHECK: vector.load %[[V]]
+// CHECK: arith.muli %[[LOW]], %{{.+}}
+// CHECK-COUNT-3: llvm.inline_asm {{.+}}ld.global
 // CHECK: vector.load %[[X]]
 // CHECK: vector.load %[[X]]
 // CHECK-NOT: vector.load
