@@ -299,21 +299,24 @@ def report_by_hand(found: list[dict[str, Any]] | str) -> str:
 
 
 def summarize(pairs: Sequence[Pair], found: list[dict[str, Any]] | str) -> str:
-    """What each kind exposes, by ark's compiler where that has it."""
-    exposed = {(pair.kind, pair.sizes): pair.exposed for pair in pairs}
+    """What each kind exposes, by ark's compiler where that has it: of one size more than once,
+    where several chains turned out to hand over by it."""
+    exposed: dict[tuple[str, Size], list[float]] = {}
+    for pair in pairs:
+        exposed.setdefault((pair.kind, pair.sizes), []).append(pair.exposed)
     makers = {kind: "ark" for kind, _ in exposed}
     clusters = [] if isinstance(found, str) else [r for r in found if r["kind"] == "cluster"]
     if clusters:
         best = min(clusters, key=lambda row: row["exposed_us"])
         makers["cluster"] = f"by hand, within {best['cluster']} SMs"
-        exposed["cluster", SIZE_BY_HAND] = best["exposed_us"]
+        exposed["cluster", SIZE_BY_HAND] = [best["exposed_us"]]
     sizes = list(dict.fromkeys([pair.sizes for pair in pairs]))
     rows = [
         (
             kind,
             maker,
             *(
-                f"{us:.2f}: {judge(us)}" if (us := exposed.get((kind, size))) is not None else ""
+                ", ".join(f"{us:.2f}: {judge(us)}" for us in exposed.get((kind, size), []))
                 for size in sizes
             ),
         )

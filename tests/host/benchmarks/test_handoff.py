@@ -19,6 +19,21 @@ def handoff(*arguments: object) -> str:
     return subprocess.run(command, capture_output=True, text=True, timeout=300, check=True).stdout
 
 
+def read_table(text: str) -> list[dict[str, str]]:
+    """The rows of the only table of a text, by its header."""
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    header, _, *rows = ([cell.strip() for cell in line.split("|")[1:-1]] for line in lines)
+    return [dict(zip(header, row, strict=True)) for row in rows]
+
+
+def find_verdicts(details: list[dict[str, str]], kind: str, size: str) -> str:
+    return ", ".join(
+        f"{row['exposed, us']}: {row['<= 1.0 us']}"
+        for row in details
+        if row["hand-off"] == kind and row["rows of an SM"] == size
+    )
+
+
 def test_a_chain_and_what_streams_as_much(tmp_path: Path) -> None:
     handoff("--compile", tmp_path, "--target", "cpu:2", "--products", 4)
     arms = ("chain-barrier", "stream-all", "chain-counter", "stream-some")
@@ -26,14 +41,48 @@ def test_a_chain_and_what_streams_as_much(tmp_path: Path) -> None:
         f"{arm}-{size}" for arm in arms for size in ("16x32", "8x16")
     }
     out = handoff("--bundles", tmp_path, "--samples", 2, "--output", tmp_path / "table.md")
-    kinds, summary = out.split("Of each kind")
-    rows = [line for line in kinds.splitlines() if line.startswith(("| barrier", "| counter"))]
-    assert len(rows) == 4
-    # One row for each kind that there is, with figures and verdicts.
-    rows = [line for line in summary.splitlines() if line.startswith(("| barrier", "| counter"))]
-    assert 1 <= len(rows) <= 2
-    assert all(": yes" in row or ": no" in row for row in rows)
+    details, summary = map(read_table, out.split("Of each kind"))
+    assert len(details) == 4
+    # What each arm exposes is in the summary, in the row of its kind: two arms may share one.
+    assert {row["hand-off"] for row in details} <= {"barrier", "counter"}
+    kinds = dict.fromkeys(row["hand-off"] for row in details)
+    sizes = dict.fromkeys(row["rows of an SM"] for row in details)
+    assert summary == [
+        {"hand-off": kind, "whose": "ark"}
+        | {f"exposed, us, {size}": find_verdicts(details, kind, size) for size in sizes}
+        for kind in kinds
+    ]
     assert (tmp_path / "table.md").read_text().strip() == out.strip()
+
+
+def test_the_summary_has_all_of_a_kind() -> None:
+    """Where two chains of one size hand over by the same kind, and one of another size does not."""
+    script = f"""
+import sys
+sys.path.insert(0, {str(SCRIPT.parent)!r})
+from types import SimpleNamespace
+from handoff import Size, summarize
+
+small, large = Size(8, 16), Size(16, 32)
+pairs = [
+    SimpleNamespace(kind=kind, sizes=sizes, exposed=exposed)
+    for kind, sizes, exposed in (
+        ("counter", small, 0.5),
+        ("counter", small, 1.5),
+        ("barrier", large, 2.0),
+        ("counter", large, 1.0),
+    )
+]
+print(summarize(pairs, "not measured"))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+    )
+    small, large = "exposed, us, 8 x 16", "exposed, us, 16 x 32"
+    assert read_table(done.stdout) == [
+        {"hand-off": "counter", "whose": "ark", small: "0.50: yes, 1.50: no", large: "1.00: yes"},
+        {"hand-off": "barrier", "whose": "ark", small: "", large: "2.00: no"},
+    ]
 
 
 def test_arms_of_a_gpu_hand_over_as_they_say(tmp_path: Path) -> None:
