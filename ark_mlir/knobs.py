@@ -19,6 +19,7 @@ from typing import Any, Generic, TypeVar
 from .errors import InvalidUsageError
 
 __all__ = [
+    "ASSEMBLER",
     "CACHE",
     "CACHE_DIR",
     "CACHE_SIZE",
@@ -153,6 +154,13 @@ def _level(text: str) -> str:
     return text.lower()
 
 
+def _assembler(text: str) -> str:
+    names = ("auto", "ptxas", "nvjitlink", "driver")
+    if text.lower() not in names:
+        raise ValueError(f"expected one of {', '.join(names)}")
+    return text.lower()
+
+
 def _launched(variable: str, help: str) -> Knob[int | None]:
     """A number that a launcher sets in each process that it starts."""
     return Knob(variable, None, _count, help)
@@ -161,6 +169,13 @@ def _launched(variable: str, help: str) -> Knob[int | None]:
 TARGET: Knob[str] = Knob("ARK_TARGET", "cpu", str, "target of ark.compile where none is given")
 DUMP_DIR: Knob[str | None] = Knob(
     "ARK_DUMP_DIR", None, _optional_text, "folder for the IR after every stage (NN-<stage>.mlir)"
+)
+ASSEMBLER: Knob[str] = Knob(
+    "ARK_ASSEMBLER",
+    "auto",
+    _assembler,
+    "what makes a cubin of PTX: ptxas, nvjitlink, or driver (when the bundle is loaded); "
+    "auto takes the first that is there",
 )
 CACHE: Knob[bool] = Knob("ARK_CACHE", True, _switch, "whether compiled programs are kept: 0 or 1")
 CACHE_DIR: Knob[str | None] = Knob(

@@ -51,8 +51,10 @@ class Parts:
         sections = {"kernel": code.image, **self.sections}
         if mlir is not None:
             sections["mlir"] = mlir.encode()
-        statistics = {**manifest["statistics"], **code.statistics}
-        return {**manifest, "statistics": statistics, "target": machine}, sections
+        manifest["statistics"] = {**manifest["statistics"], **code.statistics}
+        if code.assembler:
+            manifest["options"] = {**manifest["options"], "assembler": code.assembler}
+        return {**manifest, "target": machine}, sections
 
 
 def take_kernel(module: ir.Operation, target: Target, options: CompileOptions) -> Parts:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import DeviceError, UnsupportedError
 from . import abi
+from .cuda_image import CudaImage
 from .cuda_memory import CudaMemory, PinnedMemory, download
 from .cuda_record import LaunchRecord, RecordLayout
 
@@ -43,7 +44,6 @@ class CudaKernel:
         self._resources = ExitStack()
         self._configs: dict[int, Any] = {}
         try:
-            _check_architecture(api, bundle)
             self._load()
             self._allocate()
         except BaseException:
@@ -51,11 +51,9 @@ class CudaKernel:
             raise
 
     def _load(self) -> None:
-        image = bytes(self.bundle.sections["kernel"])
-        module = self.api.call("cuModuleLoadData", image)
-        self._resources.callback(self.api.call, "cuModuleUnload", module)
-        entry = self.bundle.manifest.entry.encode()
-        self._function = self.api.call("cuModuleGetFunction", module, entry)
+        image = CudaImage(self.api, self.bundle)
+        self._resources.callback(image.free)
+        self._function = image.function(self.bundle.manifest.entry)
         self._shared_memory = self._take_shared_memory()
         self._check_residency()
 
@@ -168,16 +166,3 @@ class CudaKernel:
     def free(self) -> None:
         """Gives all of it back."""
         self._resources.close()
-
-
-def _check_architecture(api: CudaApi, bundle: Bundle) -> None:
-    """A cubin runs on its own major version, from its minor version on; `a` on none but its own."""
-    arch = bundle.manifest.target.arch
-    major, minor = (api.attribute(f"COMPUTE_CAPABILITY_{part}") for part in ("MAJOR", "MINOR"))
-    number = int(arch.removeprefix("sm_").rstrip("af"))
-    same = number == 10 * major + minor
-    newer = not arch.endswith("a") and number // 10 == major and number % 10 <= minor
-    if not (same or newer):
-        raise UnsupportedError(
-            f"the bundle is for {arch}; this GPU is sm_{major}{minor}", location=bundle.where
-        )

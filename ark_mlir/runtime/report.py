@@ -31,6 +31,8 @@ class Report:
         registers, spill_bytes, shared_bytes: of a GPU's kernel: registers of a thread, bytes that
             a thread moves to and from memory for lack of them, shared memory of a CTA; None
             where nothing says so.
+        assembler: what makes a cubin of the PTX for cuda: ``ptxas``, ``nvjitlink``, or ``driver``,
+            which does so at load, so that registers and spills are not known; None for others.
         scalar_registers: of an AMD GPU's kernel: those that the threads of a warp share.
         flops, traffic_bytes: work of one iteration, as the tasks declare it.
         predicted_ns: predicted time of one iteration.
@@ -68,6 +70,7 @@ class Report:
     scalar_registers: int | None = None
     spill_bytes: int | None = None
     shared_bytes: int | None = None
+    assembler: str | None = None
     bound_in_place: int = 0
     bound_copied: int = 0
     task_ops: tuple[tuple[tuple[str, ...], int], ...] = ()
@@ -93,6 +96,7 @@ class Report:
             ("constants", size(self.constant_bytes)),
             ("inputs, outputs", f"{size(self.input_bytes)}, {size(self.output_bytes)}"),
             ("kernel", f"{size(self.kernel_bytes)}{self._resources()}"),
+            *self._assembled(),
             ("work", f"{self.flops / 1e9:.3g} GFLOP, {size(self.traffic_bytes)} moved"),
             ("predicted time", duration(self.predicted_ns)),
         ]
@@ -124,6 +128,13 @@ class Report:
         ]
         return f" ({', '.join(words)})" if words else ""
 
+    def _assembled(self) -> list[tuple[str, str]]:
+        """Who made the kernel, where it was not the usual one."""
+        if self.assembler is None or self.assembler == "ptxas":
+            return []
+        later = "at load, so that registers and spills are not known"
+        return [("assembler", f"driver, {later}" if self.assembler == "driver" else self.assembler)]
+
     def _bound(self) -> str:
         if not self.bound_in_place + self.bound_copied:
             return ""
@@ -139,6 +150,7 @@ def make_report(bundle: Bundle, in_place: int = 0, copied: int = 0) -> Report:
         for kind in ("parameter", "state", "constant", "input", "output")
     }
     target = manifest.target
+    assembler = manifest.options.get("assembler")
 
     def resource(name: str) -> int | None:
         return int(manifest.statistics[name]) if name in manifest.statistics else None
@@ -172,6 +184,7 @@ def make_report(bundle: Bundle, in_place: int = 0, copied: int = 0) -> Report:
         registers=resource("registers"),
         scalar_registers=resource("scalar_registers"),
         spill_bytes=resource("spill_bytes"),
+        assembler=assembler if isinstance(assembler, str) else None,
         shared_bytes=None if target.backend == "cpu" else target.shared_memory,
         bound_in_place=in_place,
         bound_copied=copied,

@@ -23,12 +23,14 @@ class Code:
         arch: ``x86_64``, ``sm_90a`` …
         features: instruction-set features beyond the arch's base, by LLVM's names.
         statistics: figures of the code, for reports.
+        assembler: what made the image of a GPU's assembly; empty where nothing needs to be said.
     """
 
     image: bytes
     arch: str
     features: tuple[str, ...]
     statistics: Mapping[str, int] = field(default_factory=dict[str, int])
+    assembler: str = ""
 
 
 class Backend(Protocol):

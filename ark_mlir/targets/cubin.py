@@ -15,7 +15,10 @@ _BLOCK = 128
 
 
 def empty_section(image: bytes, name: bytes) -> bytes:
-    """An ELF file with a section's bytes cut out; as it is, if it has no such section."""
+    """An ELF file with a section's bytes cut out; as it is, if it has no such section.
+
+    nvJitLink adds a number to the name.
+    """
     segments, sections = _TABLES.unpack_from(image)
     entry, count, names_at = _COUNTS.unpack_from(image)
     rows = [sections + entry * index for index in range(count)]
@@ -23,7 +26,8 @@ def empty_section(image: bytes, name: bytes) -> bytes:
     for row in rows:
         start, offset, size = _SECTION.unpack_from(image, row)
         end = image.index(b"\0", strings + start)
-        if image[strings + start : end] == name:
+        found = image[strings + start : end]
+        if found == name or found.startswith(name + b"."):
             return _cut(image, row, offset, size // _BLOCK * _BLOCK, segments, sections)
     return image
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import functools
 import importlib
+import logging
+import re
 from dataclasses import replace
 from typing import Any, cast
 
@@ -13,15 +15,21 @@ from ..errors import CompileError, UnsupportedError
 from ..passmanager import PassManager
 from .backend import Backend, Code
 from .cubin import empty_section
+from .cuda_assembler import assemble, choose_assembler
 from .cuda_lines import name_lines, take_places
-from .cuda_toolkit import Toolkit, assemble, find_toolkit
+from .cuda_math import define_functions
+from .cuda_toolkit import Toolkit, find_libdevice
 from .fingerprints import hash_files
 from .target import Target, resolve
 
-# The PTX, which ptxas keeps beside lines: most of the file, and of no use to who reads lines.
+_LOG = logging.getLogger("ark.compiler")
+
+# The PTX, which assemblers keep beside lines: most of the file, and of no use to who reads lines.
 _SOURCE = b".nv_debug_ptx_txt"
 # Architectures with features of their own, which code has to ask for by this name.
 _SPECIFIC = {(9, 0): "sm_90a", (10, 0): "sm_100a"}
+# A function that PTX calls and does not have.
+_EXTERNAL = re.compile(r"^\.extern \.func +(?:\(.*\) )?([\w$]+)", re.MULTILINE)
 
 
 def _detect() -> Target:
@@ -74,11 +82,13 @@ class _Cuda:
     def fingerprint(self, cpu: str) -> str:
         """The assembler and the device library."""
         del cpu
-        return _toolkit_fingerprint(find_toolkit())
+        assembler = choose_assembler()
+        return f"{assembler.name} {assembler.fingerprint()} {_library_hash(find_libdevice())}"
 
     def emit(self, module: ir.Operation, cpu: str, opt_level: int, line_info: bool) -> Code:
-        """A cubin for one architecture."""
+        """A cubin for one architecture, or PTX for the driver."""
         del cpu
+        assembler = choose_assembler()  # fails at once where it is not there
         target = Target.parse(str(module.attributes["ark.target"]))
         if line_info:
             _run(module, "gpu.module(ark-number-lines)")
@@ -87,13 +97,17 @@ class _Cuda:
         else:
             ptx = _to_ptx(module)
         assembled = assemble(ptx, target.arch, opt_level)
+        if assembled.registers is None or assembled.spill_bytes is None:
+            _LOG.info("the bundle holds PTX, of which the driver makes a cubin at every load")
+            return Code(assembled.image, target.arch, (), assembler=assembler.name)
         figures = {"registers": assembled.registers, "spill_bytes": assembled.spill_bytes}
-        return Code(empty_section(assembled.image, _SOURCE), target.arch, (), figures)
+        image = empty_section(assembled.image, _SOURCE)
+        return Code(image, target.arch, (), figures, assembler.name)
 
 
 @functools.cache
-def _toolkit_fingerprint(toolkit: Toolkit) -> str:
-    return hash_files([toolkit.ptxas, *sorted((toolkit.root / "nvvm" / "libdevice").iterdir())])
+def _library_hash(toolkit: Toolkit | None) -> str:
+    return "" if toolkit is None else hash_files(sorted(toolkit.libdevice.iterdir()))
 
 
 def _run(module: ir.Operation, passes: str) -> None:
@@ -104,11 +118,21 @@ def _run(module: ir.Operation, passes: str) -> None:
 
 def _to_ptx(module: ir.Operation) -> str:
     """The PTX of the module's gpu.module, which becomes a gpu.binary."""
-    toolkit = find_toolkit().root
-    _run(module, f"gpu-module-to-binary{{format=isa toolkit='{toolkit}'}}")
+    toolkit = find_libdevice()
+    if toolkit is None:
+        define_functions(_find(module, "gpu.module"))
+        _run(module, "gpu-module-to-binary{format=isa}")
+    else:
+        _run(module, f"gpu-module-to-binary{{format=isa toolkit='{toolkit.root}'}}")
     objects = ir.ArrayAttr(_find(module, "gpu.binary").attributes["objects"])
     code: bytes = cast("Any", gpu).ObjectAttr(objects[0]).object
-    return code.decode().rstrip("\0")
+    ptx = code.decode().rstrip("\0")
+    if missing := sorted(set(_EXTERNAL.findall(ptx))):
+        raise UnsupportedError(
+            f"the program needs {', '.join(missing)} of NVIDIA's device library, which is not "
+            "there: install the package nvidia-cuda-nvcc, or set CUDA_HOME"
+        )
+    return ptx
 
 
 def _find(module: ir.Operation, name: str) -> ir.Operation:

@@ -27,14 +27,17 @@ from .toy import ToyProgram
 
 _INVALID_VALUE = 1
 _OUT_OF_MEMORY = 2
+_INVALID_PTX = 218
 _ILLEGAL_ADDRESS = 700
 _TOO_MANY_CTAS = 720
 _ERRORS = {
     _INVALID_VALUE: ("INVALID_VALUE", "invalid argument"),
     _OUT_OF_MEMORY: ("OUT_OF_MEMORY", "out of memory"),
+    _INVALID_PTX: ("INVALID_PTX", "a PTX JIT compilation failed"),
     _ILLEGAL_ADDRESS: ("ILLEGAL_ADDRESS", "an illegal memory access was encountered"),
     _TOO_MANY_CTAS: ("COOPERATIVE_LAUNCH_TOO_LARGE", "too many blocks in cooperative launch"),
 }
+_JIT_LOG = b"ptxas fatal   : Unresolved extern function '__nv_sinf'"
 _NOT_READY = 600
 _CAPTURE_UNSUPPORTED = 900
 _CAPTURE_IMPLICIT = 906
@@ -44,7 +47,7 @@ _GIVE_BACK = {
 }  # fmt: skip
 _TAKE = {
     "cuDevicePrimaryCtxRetain", "cuEventCreate", "cuMemAlloc", "cuMemHostAlloc",
-    "cuModuleLoadData", "cuStreamCreate",
+    "cuModuleLoadData", "cuModuleLoadDataEx", "cuStreamCreate",
 }  # fmt: skip
 # What works where a kernel has failed: the others belong to its context.
 _OF_THE_PROCESS = {
@@ -52,7 +55,9 @@ _OF_THE_PROCESS = {
     "cuDevicePrimaryCtxRetain", "cuInit",
 }  # fmt: skip
 # While a thread captures, these would end its capture.
-_UNSAFE = {"cuMemAlloc", "cuMemHostAlloc", "cuModuleLoadData", "cuStreamSynchronize"} | _GIVE_BACK
+_UNSAFE = {
+    "cuMemAlloc", "cuMemHostAlloc", "cuModuleLoadData", "cuModuleLoadDataEx", "cuStreamSynchronize",
+} | _GIVE_BACK  # fmt: skip
 
 # Does its work, or says that it has to be tried again.
 Operation = Callable[[], bool]
@@ -90,11 +95,13 @@ class FakeCuda:
         fail_at: which call fails, counted from 1; those that give something back never do.
         sms: how many CTAs fit.
         memory: bytes that there are.
+        version: of the CUDA that the driver is for.
 
     Attributes:
         busy: how many SMs others keep, of which the driver says nothing before a launch.
         crashes: whether the next kernel fails. From then on every call does, and nothing is given
             back, until the context is.
+        assembles: what the driver makes of PTX; None where it makes nothing of it.
         calls: names of the calls so far.
         held: how many contexts, streams, events, modules and allocations are taken and not given
             back.
@@ -109,12 +116,17 @@ class FakeCuda:
     CUevent_flags = SimpleNamespace(CU_EVENT_DISABLE_TIMING=2)
     CUstreamCaptureStatus = SimpleNamespace(CU_STREAM_CAPTURE_STATUS_NONE=0)
     CUlaunchAttributeID = SimpleNamespace(CU_LAUNCH_ATTRIBUTE_COOPERATIVE=2)
+    CUjit_option = SimpleNamespace(CU_JIT_ERROR_LOG_BUFFER=5, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES=6)
     CU_MEMHOSTALLOC_DEVICEMAP = 2
 
-    def __init__(self, fail_at: int = -1, sms: int = 132, memory: int = 1 << 30) -> None:
+    def __init__(
+        self, fail_at: int = -1, sms: int = 132, memory: int = 1 << 30, version: int = 12080
+    ) -> None:
         self.fail_at = fail_at
         self.sms = sms
         self.memory = memory
+        self.version = version
+        self.assembles: bytes | None = None
         self.busy = 0
         self.crashes = False
         self._broken = False
@@ -344,6 +356,23 @@ class FakeCuda:
 
     def _cuModuleLoadData(self, image: bytes) -> Image:
         return Image(memoryview(image), "fake")
+
+    def _cuModuleLoadDataEx(
+        self, ptx: bytes, count: int, options: list[int], values: list[Any]
+    ) -> tuple[int, Image | None]:
+        given = dict(zip(options[:count], values, strict=True))
+        assert ptx.endswith(b"\0")
+        if self.assembles is None:
+            assert given[self.CUjit_option.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES] >= len(_JIT_LOG)
+            # The package takes nothing else: an object that it finds the memory of.
+            log = given[self.CUjit_option.CU_JIT_ERROR_LOG_BUFFER]
+            assert isinstance(log, bytearray)
+            log[: len(_JIT_LOG)] = _JIT_LOG
+            return _INVALID_PTX, None
+        return 0, Image(memoryview(self.assembles), "fake")
+
+    def _cuDriverGetVersion(self) -> int:
+        return self.version
 
     def _cuModuleGetFunction(self, module: Image, name: bytes) -> Any:
         return module.function(name.decode())

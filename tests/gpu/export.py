@@ -14,11 +14,13 @@ import sys
 from itertools import product
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from export_models import as_bytes, compact, export_models
 
 import ark_mlir as ark
+from ark_mlir.targets import cuda
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("bundle", "runtime", "testing")
@@ -262,6 +264,34 @@ def export_states(folder: Path, target: str) -> None:
         np.savez_compressed(folder / f"{name}.npz", **arrays)
 
 
+def export_assemblers(path: Path, target: str) -> None:
+    """One program by nvJitLink, as PTX for the driver, that for older GPUs, too, and without
+    libdevice. Its functions are all that libdevice has."""
+    path.mkdir()
+    random = np.random.default_rng(0)
+    with ark.Program("assembled") as program:
+        x = ark.input("x", (5, 64), ark.bf16)
+        w = ark.parameter("w", (96, 64), ark.bf16)
+        h = ark.cast(ark.gelu(ark.matmul(x, w, transpose_other=True)), ark.fp32)
+        ark.output("waves", ark.sin(h) * ark.cos(h) + ark.pow(ark.abs(h) + 0.5, h))
+        ark.output("roots", ark.sqrt(ark.abs(h)) + ark.rsqrt(ark.abs(h) + 0.5) + ark.tanh(h))
+        ark.output("y", ark.softmax(h))
+    shapes = {"x": (5, 64), "w": (96, 64)}
+    arrays = {n: weights(random, shape, ark.bf16) for n, shape in shapes.items()}
+    for name, assembler, arch in (
+        ("nvjitlink", "nvjitlink", target),
+        ("driver", "driver", target),
+        ("driver-sm_80", "driver", "cuda:sm_80"),
+    ):
+        with ark.knobs.scope(ARK_ASSEMBLER=assembler):
+            write(program, arrays, path / name, arch)
+    with (
+        patch.object(cuda, "find_libdevice", lambda: None),
+        ark.knobs.scope(ARK_ASSEMBLER="driver"),
+    ):
+        write(program, arrays, path / "no-libdevice", target, cache=False)
+
+
 def say(text: str) -> None:
     """How far it is, where somebody looks on."""
     if sys.stderr.isatty():
@@ -288,6 +318,7 @@ def main(folder: str, target: str = "cuda:sm_90a") -> None:
     export_streams(root, target)
     export_boxes(root, target)
     export_packets(root, target)
+    export_assemblers(root / "assemblers", target)
     models = export_models(root / "models", target, say)
     size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
     print(

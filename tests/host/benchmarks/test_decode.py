@@ -162,7 +162,7 @@ def test_the_streaming_read_assembles(parts: Any) -> None:
     del parts
     import read_limit
 
-    from ark_mlir.targets.cuda_toolkit import assemble
+    from ark_mlir.targets.cuda_assembler import assemble
 
     read = assemble(read_limit.ptx(), "sm_90a", 3)
     assert read.spill_bytes == 0

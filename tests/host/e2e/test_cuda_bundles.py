@@ -15,7 +15,6 @@ import ark_mlir as ark
 from ark_mlir.bundle import read_bundle
 from ark_mlir.cli.main import main
 from ark_mlir.models.decoder import DecoderConfig, build_decode
-from ark_mlir.targets.cuda_toolkit import assemble, find_toolkit, read_resources
 
 ELF = b"\x7fELF"
 MACHINE_CUDA = 190
@@ -118,21 +117,6 @@ def test_the_report_says_what_the_kernel_takes() -> None:
     assert "registers" not in str(on_cpu)
 
 
-def test_what_functions_of_a_kernel_spill_counts() -> None:
-    output = """\
-ptxas info    : Function properties for ark_kernel
-    1960 bytes stack frame, 60 bytes spill stores, 80 bytes spill loads
-ptxas info    : Used 128 registers, used 1 barriers, 1960 bytes cumulative stack size
-ptxas info    : Function properties for ark_run
-    0 bytes stack frame, 24 bytes spill stores, 0 bytes spill loads
-ptxas info    : Function properties for body_matmul
-    0 bytes stack frame, 2084 bytes spill stores, 3868 bytes spill loads
-"""
-    assert read_resources(output) == (128, 60 + 80 + 24 + 2084 + 3868)
-    with pytest.raises(ark.CompileError, match="does not say what the kernel takes"):
-        read_resources("ptxas info    : 0 bytes gmem")
-
-
 def test_ark_compile_prints_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = tmp_path / "layer.mlir"
     source.write_text(layer().mlir)
@@ -148,20 +132,3 @@ def test_equal_programs_give_equal_bundles(tmp_path: Path) -> None:
     for name in ("a", "b"):
         ark.compile(layer(), target="cuda:sm_90a").save(tmp_path / name)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-
-
-def test_what_ptxas_refuses() -> None:
-    with pytest.raises(ark.CompileError, match="ptxas failed with status"):
-        assemble("no PTX", "sm_90a", 3)
-
-
-def test_without_a_toolkit(monkeypatch: pytest.MonkeyPatch) -> None:
-    from ark_mlir.targets import cuda_toolkit
-
-    monkeypatch.setattr(cuda_toolkit, "_candidates", lambda: [Path("/nowhere")])
-    find_toolkit.cache_clear()
-    try:
-        with pytest.raises(ark.UnsupportedError, match="install the package nvidia-cuda-nvcc"):
-            ark.compile(layer(), target="cuda:sm_90a")
-    finally:
-        find_toolkit.cache_clear()

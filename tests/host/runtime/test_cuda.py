@@ -123,6 +123,79 @@ def test_a_gpu_of_another_architecture(kernel: bytes) -> None:
     executable(FakeCuda(), kernel, arch="sm_90").prepare().close()
 
 
+def ptx_executable(cuda: FakeCuda, kernel: bytes, arch: str = "sm_90a", ptx: str = "8.6") -> Any:
+    """The toy as PTX, of which the driver makes what the toy is."""
+    cuda.assembles = kernel
+    text = f"// made by LLVM\n.version {ptx}\n.target {arch}\n".encode()
+    return executable(cuda, text, arch=arch)
+
+
+def test_the_driver_assembles_ptx(kernel: bytes, x: Array) -> None:
+    cuda = FakeCuda()
+    with ptx_executable(cuda, kernel) as exe:
+        np.testing.assert_array_equal(exe.bind({"w": W}).run(x=x)["y"], x.ravel() + W + 0.5)
+    assert "cuModuleLoadDataEx" in cuda.calls
+    assert "cuModuleLoadData" not in cuda.calls
+    assert cuda.held == 0
+
+
+def test_the_kth_call_of_a_load_of_ptx_fails(kernel: bytes) -> None:
+    good = FakeCuda()
+    with ptx_executable(good, kernel) as exe:
+        exe.prepare()
+        calls = list(good.calls)
+    for k, name in enumerate(calls, start=1):
+        cuda = FakeCuda(fail_at=k)
+        with pytest.raises((ark.DeviceError, ark.UnsupportedError), match=f"{name} failed: CUDA_"):
+            ptx_executable(cuda, kernel).prepare()
+        assert cuda.held == 0, name
+        ptx_executable(cuda, kernel).prepare().close()
+        assert cuda.held == 0
+
+
+def test_ptx_that_the_driver_refuses(kernel: bytes, x: Array) -> None:
+    """Its assembler's words are in the error."""
+    cuda = FakeCuda()
+    exe = ptx_executable(cuda, kernel)
+    cuda.assembles = None
+    with pytest.raises(
+        ark.DeviceError, match="cuModuleLoadDataEx failed: CUDA_ERROR_INVALID_PTX"
+    ) as caught:
+        exe.prepare()
+    assert caught.value.notes == ("ptxas fatal   : Unresolved extern function '__nv_sinf'",)
+    assert cuda.held == 0
+    session(cuda, kernel, x)
+
+
+@pytest.mark.parametrize(
+    ("ptx", "version", "needed"),
+    [("8.6", 12040, r"12\.7 or later \(565\)"), ("8.7", 12070, r"12\.8 or later \(570\)")],
+)
+def test_a_driver_too_old_for_the_ptx(kernel: bytes, ptx: str, version: int, needed: str) -> None:
+    cuda = FakeCuda(version=version)
+    message = f"holds PTX {ptx}, which needs a driver for CUDA {needed}; this one is for 12"
+    with pytest.raises(ark.UnsupportedError, match=message):
+        ptx_executable(cuda, kernel, ptx=ptx).prepare()
+    assert cuda.held == 0
+    ptx_executable(FakeCuda(version=12080), kernel, ptx=ptx).prepare().close()
+
+
+def test_ptx_for_another_architecture(kernel: bytes) -> None:
+    """Later GPUs take it, unless it is for one alone."""
+    for arch in ("sm_80", "sm_89", "sm_90"):
+        ptx_executable(FakeCuda(), kernel, arch, "8.0").prepare().close()
+    for arch in ("sm_100", "sm_100a", "sm_80a"):
+        with pytest.raises(ark.UnsupportedError, match=f"for {arch}; this GPU is sm_90"):
+            ptx_executable(FakeCuda(), kernel, arch, "8.0").prepare()
+
+
+def test_neither_a_cubin_nor_ptx(kernel: bytes) -> None:
+    cuda = FakeCuda()
+    with pytest.raises(ark.BundleError, match="section kernel: is neither a cubin nor PTX"):
+        executable(cuda, b"nonsense").prepare()
+    assert cuda.held == 0
+
+
 def test_more_lanes_than_the_gpu_holds(kernel: bytes) -> None:
     cuda = FakeCuda(sms=1)
     with pytest.raises(ark.UnsupportedError, match="has 2 lanes; this GPU holds 1"):

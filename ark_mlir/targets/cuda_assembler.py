@@ -1,0 +1,212 @@
+"""What makes a cubin of PTX: ptxas, nvJitLink, or, where there is neither, the driver at load."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import re
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from .. import knobs
+from ..errors import CompileError, UnsupportedError
+from .cuda_toolkit import Toolkit, find_toolkit
+from .fingerprints import hash_files, loaded_libraries
+
+_PTXAS_REGISTERS = re.compile(r"Used (\d+) registers")
+# What nvJitLink says when it has put functions together that were compiled apart.
+_LINKED_REGISTERS = re.compile(r"^info +: used (\d+) registers", re.MULTILINE)
+_SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
+_MOST_NOTES = 8
+
+
+@dataclass(frozen=True)
+class Assembled:
+    """A kernel's image and what it takes of an SM.
+
+    Attributes:
+        image: a cubin; PTX, closed by a zero, where the driver is to make it.
+        registers: registers of a thread; None before there is a cubin.
+        spill_bytes: bytes that a thread writes to and reads from memory for lack of registers;
+            likewise.
+    """
+
+    image: bytes
+    registers: int | None = None
+    spill_bytes: int | None = None
+
+
+class Assembler(Protocol):
+    """One way to make a cubin; `name` is its value of ARK_ASSEMBLER."""
+
+    @property
+    def name(self) -> str:
+        """See the class."""
+        ...
+
+    def fingerprint(self) -> str:
+        """Which build of it this is."""
+        ...
+
+    def assemble(self, ptx: str, arch: str, opt_level: int) -> Assembled:
+        """The image of one PTX module; raises CompileError with what the tool says."""
+        ...
+
+
+@dataclass(frozen=True)
+class Ptxas:
+    """The toolkit's program."""
+
+    toolkit: Toolkit
+    name: str = "ptxas"
+
+    def fingerprint(self) -> str:
+        """The program's content."""
+        return _hash_of(self.toolkit.ptxas)
+
+    def assemble(self, ptx: str, arch: str, opt_level: int) -> Assembled:
+        """See :meth:`Assembler.assemble`."""
+        with tempfile.TemporaryDirectory(prefix="ark-") as folder:
+            source, result = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
+            source.write_text(ptx)
+            command = [
+                str(self.toolkit.ptxas), "-v", f"-arch={arch}", f"-O{opt_level}",
+                "-o", str(result), str(source),
+            ]  # fmt: skip
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            output = done.stderr or done.stdout
+            if done.returncode:
+                raise CompileError(
+                    f"ptxas failed with status {done.returncode}", notes=_notes(output)
+                )
+            return Assembled(result.read_bytes(), *read_resources(output))
+
+
+@dataclass(frozen=True)
+class NvJitLink:
+    """The library of ``cuda.bindings.nvjitlink``, which compiles functions one by one."""
+
+    library: Any
+    name: str = "nvjitlink"
+
+    def fingerprint(self) -> str:
+        """The version, and the content of the library's file."""
+        files = [_hash_of(file) for file in loaded_libraries(("libnvJitLink",))]
+        return f"{self.library.version()} {files}"
+
+    def assemble(self, ptx: str, arch: str, opt_level: int) -> Assembled:
+        """See :meth:`Assembler.assemble`."""
+        library = self.library
+        flags = [f"-arch={arch}", f"-O{opt_level}", "-verbose"]
+        try:
+            handle = library.create(len(flags), flags)
+        except library.nvJitLinkError as error:
+            raise CompileError(f"nvJitLink takes no {' '.join(flags)}: {error}") from None
+        try:
+            source = ptx.encode()
+            library.add_data(handle, library.InputType.PTX, source, len(source), "kernel.ptx")
+            library.complete(handle)
+            image = bytearray(library.get_linked_cubin_size(handle))
+            library.get_linked_cubin(handle, image)
+            log = _read_log(library.get_info_log_size, library.get_info_log, handle)
+        except library.nvJitLinkError as error:
+            log = _read_log(library.get_error_log_size, library.get_error_log, handle)
+            raise CompileError(f"nvJitLink failed: {error}", notes=_notes(log)) from None
+        finally:
+            library.destroy(handle)
+        return Assembled(bytes(image), *read_resources(log))
+
+
+@dataclass(frozen=True)
+class DriverJit:
+    """Leaves it to the driver of the machine that loads the bundle."""
+
+    name: str = "driver"
+
+    def fingerprint(self) -> str:
+        """Nothing of this machine takes part."""
+        return ""
+
+    def assemble(self, ptx: str, arch: str, opt_level: int) -> Assembled:
+        """See :meth:`Assembler.assemble`."""
+        del arch, opt_level
+        return Assembled(ptx.encode() + b"\0")
+
+
+def choose_assembler() -> Assembler:
+    """The one that ARK_ASSEMBLER names, else the first there is of ptxas, nvJitLink, the driver.
+
+    Raises UnsupportedError where the one that is named is not installed.
+    """
+    name = knobs.ASSEMBLER.get()
+    if name == "driver":
+        return DriverJit()
+    if name == "nvjitlink":
+        return _nvjitlink()
+    try:
+        return Ptxas(find_toolkit())
+    except UnsupportedError:
+        if name == "ptxas":
+            raise
+    try:
+        return _nvjitlink()
+    except UnsupportedError:
+        return DriverJit()
+
+
+def assemble(ptx: str, arch: str, opt_level: int) -> Assembled:
+    """The image of one PTX module, by the assembler that is chosen; raises as both do."""
+    return choose_assembler().assemble(ptx, arch, opt_level)
+
+
+def _nvjitlink() -> NvJitLink:
+    try:
+        return NvJitLink(load_nvjitlink())
+    except (ImportError, RuntimeError) as error:
+        raise UnsupportedError(
+            "there is no nvJitLink, which assembles kernels for cuda: install the packages "
+            "cuda-bindings and nvidia-nvjitlink",
+            notes=str(error).splitlines()[:1],
+        ) from None
+
+
+@functools.cache
+def load_nvjitlink() -> Any:
+    """The bindings; raises ImportError or RuntimeError where they or the library are missing."""
+    library: Any = importlib.import_module("cuda.bindings.nvjitlink")
+    library.version()  # which loads it
+    return library
+
+
+def read_resources(output: str) -> tuple[int, int]:
+    """Registers of a thread and bytes that it spills, of what ptxas or nvJitLink printed.
+
+    The kernel's registers are enough for the functions that it calls, but each of them says for
+    itself what it spills.
+    """
+    registers = _LINKED_REGISTERS.search(output) or _PTXAS_REGISTERS.search(output)
+    spills = _SPILLS.findall(output)
+    if registers is None or not spills:
+        raise CompileError(
+            "the assembler does not say what the kernel takes of an SM", notes=[output]
+        )
+    return int(registers[1]), sum(int(stores) + int(loads) for stores, loads in spills)
+
+
+@functools.cache
+def _hash_of(file: Path) -> str:
+    return hash_files([file])
+
+
+def _read_log(size: Any, read: Any, handle: int) -> str:
+    log = bytearray(size(handle))
+    if log:
+        read(handle, log)
+    return log.replace(b"\0", b"").decode(errors="replace")
+
+
+def _notes(output: str) -> list[str]:
+    return output.strip().splitlines()[:_MOST_NOTES]
