@@ -14,6 +14,7 @@ import pytest
 pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
 import ark_mlir as ark
+from ark_mlir.bundle import read_bundle
 from ark_mlir.cli.main import main
 from ark_mlir.dtypes import DType
 from ark_mlir.targets.code_object import read_metadata, read_resources
@@ -68,6 +69,21 @@ CASES = [
     for name, case in OPS["CASES"].items()
     for dtype in case.dtypes
 ]
+
+
+@pytest.mark.parametrize("kind", ["bert", "llama", "qwen3"])
+def test_a_model(tiny: Any, tmp_path: Path, kind: str) -> None:
+    """`ark compile FOLDER`: code objects of an encoder, and of both programs of a decoder."""
+    folder, out = tiny.write_model(tmp_path / "model", kind), tmp_path / "m.arkbin"
+    length = "length=8" if kind == "bert" else "max_length=24"
+    options = ["--target", "hip:gfx942", "--set", length, "--set", "dtype=bf16"]
+    assert main(["compile", str(folder), "-o", str(out), *options]) == 0
+    bundles = [read_bundle(path) for path in sorted(tmp_path.glob("*.arkbin"))]
+    assert len(bundles) == (1 if kind == "bert" else 2)
+    for bundle in bundles:
+        image = bytes(bundle.sections["kernel"])
+        assert read_metadata(image)["amdhsa.target"].endswith("gfx942")
+        assert bundle.manifest.packets == 0
 
 
 @pytest.mark.parametrize(("case", "dtype"), CASES)
