@@ -2,6 +2,8 @@
 
 #include "passes/graph/NarrowProducts.h"
 
+#include "dialects/ark/ArkInference.h"
+#include "lib/support/Streaming.h"
 #include "passes/graph/GraphUtils.h"
 
 using namespace mlir;
@@ -16,14 +18,6 @@ static int64_t getRowsOfRightSide(MatmulOp op) {
   return batches == 0 ? rows : rows / batches;
 }
 
-static bool isNarrowFloat(Type type) {
-  auto floatType = dyn_cast<FloatType>(type);
-  return floatType && floatType.getWidth() == 8;
-}
-
-/// With more rows than these, a product takes longer than its weights do.
-static constexpr int64_t kMostStreamingRows = 16;
-
 namespace {
 /// Weights of 8 bits are read as they are by products of a few rows, which
 /// take as long as their weights take.
@@ -32,7 +26,7 @@ struct CastIntoMatmul : OpRewritePattern<MatmulOp> {
   LogicalResult matchAndRewrite(MatmulOp op,
                                 PatternRewriter &rewriter) const override {
     auto cast = op.getRhs().getDefiningOp<CastOp>();
-    if (!cast || getRowsOfRightSide(op) > kMostStreamingRows ||
+    if (!cast || getRowsOfRightSide(op) > kStreamingRows ||
         cast->getDiscardableAttr(ArkDialect::kPlanAttr))
       return failure();
     Type from = getTensorType(cast.getOperand()).getElementType();
@@ -52,7 +46,7 @@ struct CastOutOfMatmul : OpRewritePattern<MatmulOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(MatmulOp op,
                                 PatternRewriter &rewriter) const override {
-    if (getRowsOfRightSide(op) <= kMostStreamingRows)
+    if (getRowsOfRightSide(op) <= kStreamingRows)
       return failure();
     for (OpOperand &operand : op->getOpOperands()) {
       RankedTensorType type = getTensorType(operand.get());

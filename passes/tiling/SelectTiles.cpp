@@ -3,6 +3,7 @@
 #include "passes/tiling/Passes.h"
 #include "passes/tiling/TileShape.h"
 
+#include "lib/support/Streaming.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -19,10 +20,7 @@ static RankedTensorType getType(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
 
-/// A matmul with no more rows than this streams its weights: every element is
-/// used so few times that reading them is the work.
-static constexpr int64_t kStreamingRows = 16;
-/// The same on a core, which computes dot products for so few rows.
+/// Of so few rows a core computes dot products, one for every weight.
 static constexpr int64_t kDotRows = 4;
 /// Fewer columns are not worth a vCTA there.
 static constexpr int64_t kLeastDotColumns = 16;
