@@ -11,6 +11,7 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "passes/kernel/KernelAbi.h"
+#include "passes/target/Bodies.h"
 #include "passes/target/SharedMemory.h"
 
 namespace mlir::ark {
@@ -103,6 +104,27 @@ static void setConvergent(gpu::GPUModuleOp gpuModule) {
     function->setAttr("convergent", unit);
 }
 
+/// Whether a body has instructions of warpgroups.
+static bool hasWarpgroups(func::FuncOp body) {
+  return body
+      .walk([](NVVM::WgmmaMmaAsyncOp) { return WalkResult::interrupt(); })
+      .wasInterrupted();
+}
+
+/// Bodies with instructions of warpgroups become part of the kernel: ptxas
+/// waits for each of these where they lie in a function that is called. The
+/// others are functions beside them then, each with registers of its own.
+/// Without any, all bodies are one function, whose calls take less time.
+static void keepBodies(ModuleOp module) {
+  Builder builder(module.getContext());
+  SmallVector<func::FuncOp> bodies = getBodies(module);
+  if (llvm::none_of(bodies, hasWarpgroups))
+    return;
+  for (func::FuncOp body : bodies)
+    if (!hasWarpgroups(body))
+      body->setAttr("passthrough", builder.getStrArrayAttr({"noinline"}));
+}
+
 /// Moves functions and globals; the tables of `ark.kernel` stay. Functions are
 /// internal, so that those that are inlined everywhere are no code of their
 /// own.
@@ -140,6 +162,8 @@ struct BuildGpuModulePass
     bool isHip = target.getBackend() == Backend::HIP;
     if (isHip)
       fixSharedMemory(module, kernel);
+    else
+      keepBodies(module);
     gpu::GPUModuleOp gpuModule = createGpuModule(module, target);
     moveSymbols(module, gpuModule);
     if (isHip)

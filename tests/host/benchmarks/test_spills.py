@@ -67,9 +67,10 @@ def test_older_gpus_have_the_instructions_of_a_decode_step(settings: Any) -> Non
 
 def test_a_prompt_and_an_encoder_spill_little(settings: Any) -> None:
     """Addresses of operands, and what the loop over instructions knows, beside products and an
-    attention that need all registers: no more than now."""
+    attention that need all registers: no more than now. What warpgroups multiply is part of the
+    kernel, so that ptxas does not wait for each of their instructions; that takes some bytes."""
     setting = settings["A"]
     prompt = build_prefill(config_of(setting), chunk=128, max_length=setting.context)
-    assert spilled(prompt) <= 64
+    assert spilled(prompt) <= 80
     minilm = BertConfig(30522, 384, 6, 12, 1536, 512, 2, 1e-12, "gelu")
-    assert spilled(build_encoder(minilm, 32, 128, "fp16")) <= 48
+    assert spilled(build_encoder(minilm, 32, 128, "fp16")) <= 72

@@ -84,3 +84,61 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   return %good : i32
 }
 }
+
+// -----
+
+// Beside a body with instructions of warpgroups, which becomes part of the kernel, the
+// others are functions that are called.
+// CHECK-LABEL: ark.kernel @bodies
+// CHECK: func.func private @body({{.*}}attributes {{{.*}}passthrough = ["noinline"]
+// CHECK: func.func private @warpgroups(
+// CHECK-NOT: noinline
+// CHECK: gpu.func @ark_kernel(
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
+    shared_memory = 1024, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
+ark.kernel @bodies {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64,
+    bodies = [{function = @body, operands = 0 : i64}, {function = @warpgroups, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>) {
+  return
+}
+func.func private @warpgroups(%begin: index, %end: index, %task: index, %status: memref<4xi64>) {
+  %descriptor = arith.constant 0 : i64
+  %sums = llvm.mlir.zero : !llvm.struct<(f32, f32, f32, f32)>
+  %more = nvvm.wgmma.mma_async %descriptor, %descriptor, %sums, #nvvm.shape<m = 64, n = 8, k = 16>,
+      D [<f32>, #nvvm.wgmma_scale_out<one>], A [<bf16>, #nvvm.wgmma_scale_in<one>, <row>],
+      B [<bf16>, #nvvm.wgmma_scale_in<one>, <col>]
+      : !llvm.struct<(f32, f32, f32, f32)> -> !llvm.struct<(f32, f32, f32, f32)>
+  return
+}
+func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
+  %good = arith.constant 0 : i32
+  return %good : i32
+}
+}
+
+// -----
+
+// Without such a body, LLVM may make one function of all.
+// CHECK-LABEL: ark.kernel @plain
+// CHECK: func.func private @body(
+// CHECK-NOT: noinline
+// CHECK: gpu.func @ark_kernel(
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
+    shared_memory = 1024, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
+ark.kernel @plain {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>) {
+  return
+}
+func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
+  %good = arith.constant 0 : i32
+  return %good : i32
+}
+}
