@@ -62,7 +62,7 @@ check-ark: build
 test-host: build $(VENV)/.setup-nvjitlink
 	@$(BIN)/python -m pytest tests/host -n $(JOBS)
 
-gpu-bundles: build
+gpu-bundles: build $(VENV)/.setup-nvjitlink
 	@$(BIN)/python tests/gpu/export.py build/gpu $(GPU_TARGET)
 
 # With the runtime half of the package, on a machine that may have nothing else.
