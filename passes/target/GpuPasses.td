@@ -414,7 +414,9 @@ def BuildGpuModulePass : Pass<"ark-build-gpu-module", "::mlir::ModuleOp"> {
     Functions move to a `gpu.module` for the target's architecture. CTA `i` of
     the kernel runs lane `i`; its thread 0 writes what the lane returned to the
     context's `codes`. For hip the shared memory gets its size here: it is part of
-    the code object.
+    the code object. Where a body has instructions of warpgroups, such bodies are inlined
+    into the kernel, and the others are not: ptxas waits for each of these instructions in a
+    function that is called.
 
     ```mlir
     func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 { ... }
