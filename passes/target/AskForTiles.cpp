@@ -61,18 +61,12 @@ static void askForTile(ImplicitLocOpBuilder &builder, TileOfRows tile,
   }
 }
 
-/// Those whose products threads make by themselves: nobody else asks for them
-/// early.
+/// Nobody else asks early for what threads load by themselves.
 static SmallVector<TileOfRows> findTiles(scf::ForOp vctas) {
   SmallVector<TileOfRows> tiles;
   for (auto view : vctas.getBody()->getOps<memref::SubViewOp>()) {
     std::optional<TileOfRows> tile = TileOfRows::match(view);
-    bool isLoaded = llvm::none_of(view->getUsers(), [](Operation *user) {
-      return isa<linalg::LinalgOp, ViewLikeOpInterface>(user) &&
-             !isa<memref::ExtractStridedMetadataOp,
-                  memref::ExtractAlignedPointerAsIndexOp>(user);
-    });
-    if (tile && isLoaded && tile->rows <= kMostLines &&
+    if (tile && isReadOnce(view) && tile->rows <= kMostLines &&
         tile->rows * tile->rowBytes >= kLeastBytes)
       tiles.push_back(*tile);
   }

@@ -31,6 +31,7 @@ scf::ForOp ark::getVctaLoop(func::FuncOp body) {
 
 static constexpr llvm::StringLiteral kCooperativeAttr = "cooperative";
 static constexpr llvm::StringLiteral kCrowdedAttr = "crowded";
+static constexpr llvm::StringLiteral kReadOnceAttr = "read_once";
 
 bool ark::isCooperative(Operation *op) { return op->hasAttr(kCooperativeAttr); }
 
@@ -41,6 +42,12 @@ int64_t ark::getNumWritten(Operation *cooperative) {
 void ark::setCooperative(Operation *op, int64_t numWritten) {
   Builder builder(op->getContext());
   op->setAttr(kCooperativeAttr, builder.getI64IntegerAttr(numWritten));
+}
+
+bool ark::isReadOnce(Operation *view) { return view->hasAttr(kReadOnceAttr); }
+
+void ark::setReadOnce(Operation *view) {
+  view->setAttr(kReadOnceAttr, UnitAttr::get(view->getContext()));
 }
 
 bool ark::isCrowded(Operation *loop) { return loop->hasAttr(kCrowdedAttr); }

@@ -26,6 +26,10 @@ void setCooperative(Operation *op, int64_t numWritten);
 /// loaded one by one.
 bool arePackets(Value buffer);
 
+/// A part of an argument that threads load by themselves, each element once.
+bool isReadOnce(Operation *view);
+void setReadOnce(Operation *view);
+
 /// A loop over threads that needs most of their registers.
 bool isCrowded(Operation *loop);
 void setCrowded(Operation *loop);

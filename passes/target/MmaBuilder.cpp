@@ -3,6 +3,7 @@
 #include "passes/target/MmaBuilder.h"
 
 #include "passes/target/Aliasing.h"
+#include "passes/target/Bodies.h"
 #include "passes/target/Lowerings.h"
 #include "passes/target/MmaStages.h"
 #include "passes/target/SpacePointer.h"
@@ -96,6 +97,9 @@ SmallVector<MmaBuilder::Column> MmaBuilder::findColumns(Value turn) {
   for (const TensorProduct &product : products) {
     int64_t loads = product.getLoads();
     int64_t count = loads == 2 ? shape.getColumns() : kMmaColumns / 2;
+    if (Operation *view = product.right.getDefiningOp();
+        view && product.isSkinny())
+      setReadOnce(view);
     for (int64_t unit = 0; unit < shape.units; ++unit)
       for (int64_t half = 0; half < loads; ++half) {
         Value own = clampRow(
@@ -158,26 +162,34 @@ SmallVector<Value> MmaBuilder::loadRows(Value k) {
       rowsOf, [&](Value row) { return load(products.front().left, row, k); });
 }
 
-/// What is `distance` elements behind the thread's first.
-Value MmaBuilder::load(const Column &column, Value distance) {
+/// Where the thread's elements are, `distance`, if any, and some more further
+/// on.
+Value MmaBuilder::getPlace(Value distance, int64_t more) {
+  return add(distance ? arith::AddIOp::create(builder, begin, distance) : begin,
+             more);
+}
+
+Value MmaBuilder::load(const Column &column, Value distance, int64_t more) {
   if (!column.pointer)
-    return load(column.buffer, column.row,
-                arith::AddIOp::create(builder, begin, distance));
+    return load(column.buffer, column.row, getPlace(distance, more));
   int64_t size = getElementBytes(getElementTypeOrSelf(column.buffer));
-  Value bytes = arith::MulIOp::create(builder, distance, constant(size));
-  return createStreamingLoad(builder,
-                             createOffset(builder, column.pointer, bytes),
-                             kElementsPerLoad * size / 4);
+  Value pointer = column.pointer;
+  if (distance)
+    pointer =
+        createOffset(builder, pointer,
+                     arith::MulIOp::create(builder, distance, constant(size)));
+  return createStreamingLoad(
+      builder, createOffset(builder, pointer, constant(more * size)),
+      kElementsPerLoad * size / 4);
 }
 
 MmaBuilder::Piece MmaBuilder::loadPiece(ArrayRef<Column> columns,
-                                        Value distance) {
+                                        Value distance, int64_t more) {
   Piece piece;
   for (const Column &column : columns)
-    piece.push_back(load(column, distance));
+    piece.push_back(load(column, distance, more));
   if (!products.front().hasNearRows())
-    llvm::append_range(
-        piece, loadRows(arith::AddIOp::create(builder, begin, distance)));
+    llvm::append_range(piece, loadRows(getPlace(distance, more)));
   return piece;
 }
 
@@ -277,7 +289,7 @@ SmallVector<Value> MmaBuilder::addUp() {
   SmallVector<Column> columns = findColumns(Value());
   SmallVector<Piece> pieces;
   for (int64_t i = 0; i < shape.inFlight; ++i)
-    pieces.push_back(loadPiece(columns, constant(i * kPieceElements)));
+    pieces.push_back(loadPiece(columns, Value(), i * kPieceElements));
   if (shape.pieces > shape.inFlight) {
     SmallVector<Value> inits(sums);
     for (const Piece &piece : pieces)
@@ -289,9 +301,8 @@ SmallVector<Value> MmaBuilder::addUp() {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToEnd(loop.getBody());
     Value distance = loop.getInductionVar();
-    Value here = arith::SubIOp::create(
-        builder, arith::AddIOp::create(builder, begin, distance),
-        constant(ahead));
+    Value here =
+        arith::SubIOp::create(builder, getPlace(distance, 0), constant(ahead));
     ValueRange carried = loop.getRegionIterArgs();
     SmallVector<Value> next(carried.take_front(sums.size()));
     ValueRange loaded = carried.drop_front(sums.size());
@@ -300,7 +311,7 @@ SmallVector<Value> MmaBuilder::addUp() {
       multiplyPiece(Piece(loaded.slice(i * piece.size(), piece.size())),
                     add(here, i * kPieceElements), next);
       llvm::append_range(yielded,
-                         loadPiece(columns, add(distance, i * kPieceElements)));
+                         loadPiece(columns, distance, i * kPieceElements));
     }
     llvm::append_range(next, yielded);
     scf::YieldOp::create(builder, next);
@@ -322,17 +333,16 @@ void MmaBuilder::addUpInTurns() {
   SmallVector<Column> columns = findColumns(constant(0));
   SmallVector<Value> inits;
   for (int64_t i = 0; i < shape.pieces; ++i)
-    llvm::append_range(inits, loadPiece(columns, constant(i * kPieceElements)));
+    llvm::append_range(inits, loadPiece(columns, Value(), i * kPieceElements));
   int64_t size = inits.size() / shape.pieces;
   auto loop = scf::ForOp::create(builder, constant(1), constant(shape.turns),
                                  constant(1), inits);
-  auto multiplyTurn = [&](ValueRange loaded, function_ref<void(Value)> then) {
+  auto multiplyTurn = [&](ValueRange loaded, function_ref<void(int64_t)> then) {
     SmallVector<Value> sums = createSums();
     for (int64_t i = 0; i < shape.pieces; ++i) {
-      Value distance = constant(i * kPieceElements);
       multiplyPiece(Piece(loaded.slice(i * size, size)),
-                    arith::AddIOp::create(builder, begin, distance), sums);
-      then(distance);
+                    add(begin, i * kPieceElements), sums);
+      then(i * kPieceElements);
     }
     return sums;
   };
@@ -343,13 +353,13 @@ void MmaBuilder::addUpInTurns() {
     columns = findColumns(turn);
     SmallVector<Value> next;
     SmallVector<Value> sums =
-        multiplyTurn(loop.getRegionIterArgs(), [&](Value distance) {
-          llvm::append_range(next, loadPiece(columns, distance));
+        multiplyTurn(loop.getRegionIterArgs(), [&](int64_t more) {
+          llvm::append_range(next, loadPiece(columns, Value(), more));
         });
     store(sums, arith::SubIOp::create(builder, turn, constant(1)));
     scf::YieldOp::create(builder, next);
   }
-  store(multiplyTurn(loop.getResults(), [](Value) {}),
+  store(multiplyTurn(loop.getResults(), [](int64_t) {}),
         constant(shape.turns - 1));
 }
 

@@ -44,9 +44,10 @@ private:
   Value clampRow(Value row, Value buffer, int64_t count);
   Value findFirst(Value buffer, Value row);
   Value load(Value buffer, Value row, Value k);
-  Value load(const Column &column, Value distance);
+  Value getPlace(Value distance, int64_t more);
+  Value load(const Column &column, Value distance, int64_t more);
   SmallVector<Value> loadRows(Value k);
-  Piece loadPiece(ArrayRef<Column> columns, Value distance);
+  Piece loadPiece(ArrayRef<Column> columns, Value distance, int64_t more);
   Value widen(Value loaded, int64_t step, Type element);
   SmallVector<Value> getWords(Value loaded, int64_t step, Value factor);
   void createMma(ArrayRef<Value> columns, ArrayRef<Value> rows,

@@ -20,6 +20,9 @@ using namespace mlir;
 using namespace mlir::ark;
 
 static constexpr int64_t kWarpSize = 32;
+/// With more of a row, as it is and as f32, a thread has no registers for what
+/// is wanted behind its sums.
+static constexpr int64_t kMostElementsBesideOthers = 32;
 
 bool ark::isAlignedArgument(Value value) {
   auto argument = dyn_cast<BlockArgument>(value);
@@ -453,16 +456,26 @@ SmallVector<Value> RowBuilder::buildRow(linalg::GenericOp op) {
   return vectors;
 }
 
+bool RowPrologue::isOnlyOfLast(Value input) const {
+  return llvm::none_of(ArrayRef(ops).drop_back(), [&](linalg::GenericOp op) {
+    return llvm::is_contained(op.getDpsInputs(), input);
+  });
+}
+
 SmallVector<Value> RowPrologue::build(ImplicitLocOpBuilder &builder,
                                       const RowPlace &place,
                                       const RowShares &shares,
                                       int64_t warps) const {
   RowBuilder row(builder, place, shares, warps);
+  bool isLong = shares.loads * shares.width > kMostElementsBesideOthers;
   // All that is there is asked for before anything is waited for.
   SmallVector<std::pair<Value, ReceivePacketsOp>> received;
+  SmallVector<Value> late;
   for (Value input : inputs) {
     if (ReceivePacketsOp op = getReceived(input))
       received.push_back({input, op});
+    else if (isLong && isOnlyOfLast(input))
+      late.push_back(input);
     else
       row.load(input);
   }
@@ -474,5 +487,7 @@ SmallVector<Value> RowPrologue::build(ImplicitLocOpBuilder &builder,
     else
       row.buildNumber(op);
   }
+  for (Value input : late)
+    row.load(input);
   return row.buildRow(ops.back());
 }

@@ -51,6 +51,8 @@ private:
   bool addInput(Value input, AffineMap map);
   bool isNumber(Value value) const;
   ReceivePacketsOp getReceived(Value input) const;
+  /// Whether none but the last op reads it: the weights of a norm.
+  bool isOnlyOfLast(Value input) const;
 
   Value rows;
   SmallVector<Value> inputs;

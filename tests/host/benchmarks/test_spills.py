@@ -50,13 +50,11 @@ def test_a_decode_step_spills_nothing(settings: Any, name: str) -> None:
     assert spilled(build_decode(config_of(setting), max_length=setting.context)) == 0
 
 
-@pytest.mark.parametrize(("batch", "most"), [(2, 8), (4, 0), (8, 0)])
-def test_steps_of_several_sequences_spill_next_to_nothing(
-    settings: Any, batch: int, most: int
-) -> None:
+@pytest.mark.parametrize("batch", [2, 4, 8, 16])
+def test_steps_of_several_sequences_spill_nothing(settings: Any, batch: int) -> None:
     setting = settings["A"]
     program = build_decode(config_of(setting), batch=batch, max_length=setting.context)
-    assert spilled(program) <= most
+    assert spilled(program) == 0
 
 
 def test_older_gpus_have_the_instructions_of_a_decode_step(settings: Any) -> None:
@@ -71,6 +69,6 @@ def test_a_prompt_and_an_encoder_spill_little(settings: Any) -> None:
     kernel, so that ptxas does not wait for each of their instructions; that takes some bytes."""
     setting = settings["A"]
     prompt = build_prefill(config_of(setting), chunk=128, max_length=setting.context)
-    assert spilled(prompt) <= 80
+    assert spilled(prompt) <= 96
     minilm = BertConfig(30522, 384, 6, 12, 1536, 512, 2, 1e-12, "gelu")
-    assert spilled(build_encoder(minilm, 32, 128, "fp16")) <= 72
+    assert spilled(build_encoder(minilm, 32, 128, "fp16")) <= 56

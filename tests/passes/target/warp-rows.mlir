@@ -114,3 +114,23 @@ ark.program @oneRow(%x: tensor<1x2048xbf16> {ark.kind = #ark.kind<input>, ark.na
   %1 = ark.matmul %0, %w {transpose_other} : (tensor<1x2048xbf16>, tensor<2048x2048xbf16>) -> tensor<1x2048xbf16>
   ark.return %1 : tensor<1x2048xbf16>
 }
+
+// -----
+
+// Sixteen rows, a warp each: a thread has 64 elements of one, and asks for the norm's weights once it knows the sum.
+// CHECK-LABEL: func.func private @body_rmsnorm_matmul(
+// CHECK-SAME: %[[X:[^:]+]]: memref<16x2048xbf16> {{{[^}]+}}}, %[[G:[^:]+]]: memref<2048xbf16>
+// CHECK: scf.forall (%{{.+}}) in (512) {
+// CHECK-COUNT-8: vector.load %[[X]]
+// CHECK-NOT: vector.load
+// CHECK-COUNT-5: gpu.shuffle xor
+// CHECK: math.rsqrt
+// CHECK-COUNT-8: vector.load %[[G]]
+// CHECK-NOT: vector.load %[[G]]
+ark.program @sixteen(%x: tensor<16x2048xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %g: tensor<2048xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "g"},
+    %w: tensor<4096x2048xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<16x4096xbf16> {ark.name = "y"}) {
+  %0 = ark.rmsnorm %x weight %g eps = 1.0e-5 : (tensor<16x2048xbf16>, tensor<2048xbf16>) -> tensor<16x2048xbf16>
+  %1 = ark.matmul %0, %w {transpose_other} : (tensor<16x2048xbf16>, tensor<4096x2048xbf16>) -> tensor<16x4096xbf16>
+  ark.return %1 : tensor<16x4096xbf16>
+}
