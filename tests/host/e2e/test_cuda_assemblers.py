@@ -1,8 +1,10 @@
-"""What makes cubins: each way with its tool and without, which one is taken, and what it says."""
+"""What makes cubins: each way with its tool and without, which one is taken, and what it says.
+
+`make test` installs the packages of nvJitLink, which these tests need.
+"""
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import subprocess
 from collections.abc import Callable, Iterator
@@ -22,11 +24,6 @@ from ark_mlir.targets.cuda_toolkit import find_toolkit
 ELF = b"\x7fELF"
 ARCHITECTURES = ["sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a"]
 KEPT = (cuda_toolkit.find_toolkit, cuda_toolkit.find_libdevice, cuda_assembler.load_nvjitlink)
-needs_nvjitlink = pytest.mark.skipif(
-    importlib.util.find_spec("nvidia.nvjitlink") is None
-    or importlib.util.find_spec("cuda.bindings") is None,
-    reason="the packages nvidia-nvjitlink and cuda-bindings are not installed",
-)
 
 
 def layer() -> ark.Program:
@@ -151,7 +148,7 @@ class FakeJitLink:
         ((), "ptxas"),
         (("nvjitlink",), "ptxas"),
         (("toolkit", "nvjitlink"), "driver"),
-        pytest.param(("toolkit",), "nvjitlink", marks=needs_nvjitlink),
+        (("toolkit",), "nvjitlink"),
     ],
 )
 def test_the_order(hide: Callable[..., None], hidden: tuple[str, ...], taken: str) -> None:
@@ -241,7 +238,6 @@ ptxas info    : Function properties for body_matmul
 # -- nvJitLink -------------------------------------------------------------------------------------
 
 
-@needs_nvjitlink
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 @pytest.mark.usefixtures("only_nvjitlink")
 def test_nvjitlink_for_every_architecture(arch: str) -> None:
@@ -255,7 +251,6 @@ def test_nvjitlink_for_every_architecture(arch: str) -> None:
     assert re.search(r"assembler +nvjitlink\n", str(report))
 
 
-@needs_nvjitlink
 @pytest.mark.usefixtures("only_nvjitlink")
 def test_what_nvjitlink_refuses() -> None:
     with pytest.raises(ark.CompileError, match=r"nvJitLink failed: ERROR_\w+") as caught:
