@@ -15,7 +15,7 @@ from ..errors import CompileError, UnsupportedError
 from ..passmanager import PassManager
 from .backend import Backend, Code
 from .cubin import empty_section
-from .cuda_assembler import assemble, choose_assembler
+from .cuda_assembler import choose_assembler
 from .cuda_lines import name_lines, take_places
 from .cuda_math import define_functions
 from .cuda_toolkit import Toolkit, find_libdevice
@@ -96,7 +96,7 @@ class _Cuda:
             ptx = name_lines(_to_ptx(module), places)
         else:
             ptx = _to_ptx(module)
-        assembled = assemble(ptx, target.arch, opt_level)
+        assembled = assembler.assemble(ptx, target.arch, opt_level)
         if assembled.registers is None or assembled.spill_bytes is None:
             _LOG.info("the bundle holds PTX, of which the driver makes a cubin at every load")
             return Code(assembled.image, target.arch, (), assembler=assembler.name)
