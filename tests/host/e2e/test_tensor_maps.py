@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
 import ark_mlir as ark
-from ark_mlir.targets import cuda
+from ark_mlir.targets.cuda_assembler import Ptxas
 from ark_mlir.targets.cuda_toolkit import find_toolkit
 
 BOXES = "cp.async.bulk.tensor.2d"
@@ -21,13 +21,13 @@ BOXES = "cp.async.bulk.tensor.2d"
 def compiled(monkeypatch: pytest.MonkeyPatch) -> Any:
     """``compiled(rows, columns, depth, tile, arch)``: the PTX of a product, and its executable."""
     texts: list[str] = []
-    assemble = cuda.assemble
+    assemble = Ptxas.assemble
 
-    def keep(ptx: str, arch: str, opt_level: int) -> Any:
+    def keep(self: Ptxas, ptx: str, arch: str, opt_level: int) -> Any:
         texts.append(ptx)
-        return assemble(ptx, arch, opt_level)
+        return assemble(self, ptx, arch, opt_level)
 
-    monkeypatch.setattr(cuda, "assemble", keep)
+    monkeypatch.setattr(Ptxas, "assemble", keep)
 
     def run(
         rows: int, columns: int, depth: int, tile: tuple[int, int], arch: str = "sm_90a"
