@@ -42,6 +42,10 @@ static constexpr KernelText kCpuPackets = {
     "CpuPackets.mlir",
 #include "passes/kernel/CpuPackets.mlir.inc"
 };
+static constexpr KernelText kCpuSemaphores = {
+    "CpuSemaphores.mlir",
+#include "passes/kernel/CpuSemaphores.mlir.inc"
+};
 static constexpr KernelText kGpuKernel = {
     "GpuKernel.mlir",
 #include "passes/kernel/GpuKernel.mlir.inc"
@@ -292,7 +296,7 @@ struct BuildKernelPass : ark::impl::BuildKernelPassBase<BuildKernelPass> {
         getOperation()->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
     switch (target ? target.getBackend() : Backend::CPU) {
     case Backend::CPU:
-      return {kCpuKernel, kCpuPackets, kKernelTables};
+      return {kCpuKernel, kCpuSemaphores, kCpuPackets, kKernelTables};
     case Backend::CUDA:
       return {kGpuResident,    kCudaPackets, kGpuKernel,
               kCudaStream,     kCudaAsk,     kCudaRing,
