@@ -1,6 +1,6 @@
 //===- ArkAnchorOps.cpp - Reductions, products, attention, indexing ------===//
 //
-// Checks carry the constraint labels of ArkGraphOps.td.
+// Checks carry the constraint labels of ArkAnchorOps.td.
 //
 //===----------------------------------------------------------------------===//
 

@@ -3,6 +3,7 @@
 #ifndef ARK_OPS_TD
 #define ARK_OPS_TD
 
+include "dialects/ark/ArkAnchorOps.td"
 include "dialects/ark/ArkCommOps.td"
 include "dialects/ark/ArkGraphOps.td"
 include "dialects/ark/ArkScheduleOps.td"

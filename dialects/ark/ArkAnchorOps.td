@@ -1,0 +1,310 @@
+//===- ArkAnchorOps.td - Reductions, products, attention, indexing -*- tablegen -*-===//
+//
+// Semantics and checks are as in ArkGraphOps.td.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ARK_ANCHOR_OPS_TD
+#define ARK_ANCHOR_OPS_TD
+
+include "dialects/ark/ArkGraphOps.td"
+
+/// What a group has one of at most.
+class Ark_AnchorOp<string mnemonic, list<Trait> traits = []>
+    : Ark_GraphOp<mnemonic, !listconcat(
+        [DeclareOpInterfaceMethods<Ark_AnchorOpInterface>], traits)>;
+
+//===----------------------------------------------------------------------===//
+// Reductions and normalisations
+//===----------------------------------------------------------------------===//
+
+class Ark_ReduceOp<string mnemonic, Type operand = Ark_NumberTensor> : Ark_AnchorOp<mnemonic> {
+  let arguments = (ins operand:$operand, DenseI64ArrayAttr:$axes, BoolAttr:$keepdims);
+  let assemblyFormat = [{
+    $operand `axes` `=` $axes `keepdims` `=` $keepdims attr-dict
+    `:` functional-type(operands, results)
+  }];
+  let description = [{
+    16-bit floats accumulate in f32. With `keepdims` the reduced dimensions
+    stay with extent one.
+
+    - (reduce_c1) `axes` are distinct dimensions of the operand.
+  }];
+}
+
+def Ark_ReduceSumOp : Ark_ReduceOp<"reduce_sum"> { let summary = "Sum over dimensions"; }
+def Ark_ReduceMeanOp : Ark_ReduceOp<"reduce_mean", Ark_FloatTensor> { let summary = "Mean over dimensions"; }
+def Ark_ReduceMaxOp : Ark_ReduceOp<"reduce_max"> { let summary = "Maximum over dimensions"; }
+def Ark_ReduceMinOp : Ark_ReduceOp<"reduce_min"> { let summary = "Minimum over dimensions"; }
+
+def Ark_ArgmaxOp : Ark_AnchorOp<"argmax"> {
+  let summary = "Index of the first maximum along one dimension, as i32";
+  let description = [{
+    The reduced dimension is dropped.
+
+    - (argmax_c1) `axis` is a dimension of the operand, of positive extent.
+  }];
+  let arguments = (ins Ark_NumberTensor:$operand, I64Attr:$axis);
+  let assemblyFormat = [{
+    $operand `axis` `=` $axis attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+def Ark_PartialArgmaxOp : Ark_AnchorOp<"partial_argmax"> {
+  let summary = "The maximum of each of several pieces and where it is, as one i64";
+  let description = [{
+    Dimension `axis` is reduced; the one before it has the pieces, each of neighbours: element `n`
+    of piece `p` of `N` elements each has the index `p * N + n`.
+
+    The result orders as `ark.argmax` chooses. Its upper half orders like the values do, a NaN above
+    all, and minus zero like zero; its lower half is the complement of the index, so that the
+    larger one of two results has the larger value, or of equal ones the lesser index.
+    `ark.combine_argmax` makes an index of the largest.
+
+    - (partial_argmax_c1) `axis` is a dimension of the operand but the first, of positive extent.
+    - (partial_argmax_c2) elements have 32 bits or fewer.
+    - (partial_argmax_c3) there are indices of both dimensions together in i32.
+  }];
+  let arguments = (ins Ark_NumberTensor:$operand, I64Attr:$axis);
+  let assemblyFormat = [{
+    $operand `axis` `=` $axis attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+def Ark_CombineArgmaxOp : Ark_AnchorOp<"combine_argmax"> {
+  let summary = "The index that pieces of an argmax give together, as i32";
+  let description = [{
+    The operand is the result of `ark.partial_argmax`; dimension `axis`, that of the pieces, is dropped.
+
+    - (combine_argmax_c1) `axis` is a dimension of the operand, of positive extent.
+
+    ```mlir
+    %1 = ark.partial_argmax %0 axis = 2 : (tensor<1x128x1002xf32>) -> tensor<1x128xi64>
+    %2 = ark.combine_argmax %1 axis = 1 : (tensor<1x128xi64>) -> tensor<1xi32>
+    ```
+  }];
+  let arguments = (ins Ark_I64Tensor:$operand, I64Attr:$axis);
+  let assemblyFormat = [{
+    $operand `axis` `=` $axis attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+def Ark_SoftmaxOp : Ark_AnchorOp<"softmax"> {
+  let summary = "exp(x - max) / sum(exp(x - max)) along one dimension";
+  let description = [{
+    - (softmax_c1) `axis` is a dimension of the operand.
+  }];
+  let arguments = (ins Ark_FloatTensor:$operand, I64Attr:$axis);
+  let assemblyFormat = [{
+    $operand `axis` `=` $axis attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+class Ark_NormOp<string mnemonic> : Ark_AnchorOp<mnemonic, [AttrSizedOperandSegments]> {
+  let arguments = (ins Ark_FloatTensor:$operand, Optional<Ark_FloatTensor>:$weight,
+                       Optional<Ark_FloatTensor>:$bias, F64Attr:$eps);
+  let assemblyFormat = [{
+    $operand (`weight` $weight^)? (`bias` $bias^)? `eps` `=` $eps attr-dict
+    `:` functional-type(operands, results)
+  }];
+}
+
+def Ark_LayernormOp : Ark_NormOp<"layernorm"> {
+  let summary = "(x - mean) / sqrt(var + eps) * weight + bias over the last dimension";
+  let description = [{
+    - (norm_c1) the operand has rank one or more.
+    - (norm_c2) weight and bias are vectors of the last extent and of the operand's element type.
+  }];
+}
+
+def Ark_RmsnormOp : Ark_AnchorOp<"rmsnorm"> {
+  let summary = "x / sqrt(mean(x^2) + eps) * weight over the last dimension";
+  let description = [{
+    - (norm_c1) the operand has rank one or more.
+    - (norm_c2) the weight is a vector of the last extent and of the operand's element type.
+  }];
+  let arguments = (ins Ark_FloatTensor:$operand, Optional<Ark_FloatTensor>:$weight, F64Attr:$eps);
+  let assemblyFormat = [{
+    $operand (`weight` $weight^)? `eps` `=` $eps attr-dict
+    `:` functional-type(operands, results)
+  }];
+}
+
+def Ark_TopThresholdOp : Ark_AnchorOp<"top_threshold"> {
+  let summary = "The least of the numbers that top-k and top-p keep";
+  let description = [{
+    For every row along the last dimension, of numbers from zero on: first the `k` largest are
+    kept, or all where `k` is not positive; of those, the fewest largest ones whose sum is at
+    least `p` times that of the `k`, and one at least. The result is the least that is kept, and
+    the dimension stays with extent one. What is equal to it is kept, too.
+
+    - (top_threshold_c1) the operand has a last dimension of positive extent.
+
+    ```mlir
+    %1 = ark.top_threshold %0 k = %k p = %p
+      : (tensor<4x1000xf32>, tensor<i32>, tensor<f32>) -> tensor<4x1xf32>
+    ```
+  }];
+  let arguments = (ins Ark_F32Tensor:$operand, 0DTensorOf<[I32]>:$k, 0DTensorOf<[F32]>:$p);
+  let assemblyFormat = [{
+    $operand `k` `=` $k `p` `=` $p attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Linear algebra, attention, position
+//===----------------------------------------------------------------------===//
+
+def Ark_MatmulOp : Ark_AnchorOp<"matmul"> {
+  let summary = "Matrix product over the last two dimensions; leading ones broadcast";
+  let description = [{
+    Floats accumulate in f32, integers wrap in their own type. An 8-bit float may meet a wider
+    one, whose type the result has; 8-bit floats among themselves give f32.
+
+    - (matmul_c1) both operands have rank two or more and one element type, or are floats, at
+      least one of which has 8 bits.
+    - (matmul_c2) the contracted extents agree, after `transpose_input` and `transpose_other`.
+    - (matmul_c3) the leading dimensions broadcast.
+
+    ```mlir
+    %2 = ark.matmul %0, %1 {transpose_other} : (tensor<4x64xf32>, tensor<256x64xf32>) -> tensor<4x256xf32>
+    ```
+  }];
+  let arguments = (ins Ark_MatrixTensor:$lhs, Ark_MatrixTensor:$rhs,
+                       UnitAttr:$transpose_input, UnitAttr:$transpose_other);
+  let assemblyFormat = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
+}
+
+def Ark_AttentionOp : Ark_AnchorOp<"attention", [AttrSizedOperandSegments]> {
+  let summary = "softmax(q k^T * scale + mask) v for every head";
+  let description = [{
+    q is `[..., Hq, Tq, D]`, k and v are `[..., Hkv, Tk, D]`; query head `h`
+    reads key head `h / (Hq / Hkv)`. `kv_length` bounds `Tk` at run time.
+    `causal` aligns the last query with the last valid key. The mask is added
+    to the scores and broadcasts to `[..., Hq, Tq, Tk]`; a bool mask keeps where true.
+    A row with no valid key gives zeros.
+
+    - (attention_c1) ranks agree and are three or more; q, k and v have one element type.
+    - (attention_c2) leading extents agree, Hq is a multiple of Hkv, D and Tk agree.
+    - (attention_c3) the mask broadcasts to the scores and is bool or of q's element type.
+  }];
+  let arguments = (ins Ark_FloatTensor:$query, Ark_FloatTensor:$key, Ark_FloatTensor:$value,
+                       Optional<Ark_Tensor>:$mask, Optional<Ark_ScalarTensor>:$kv_length,
+                       F64Attr:$scale, UnitAttr:$causal);
+  let assemblyFormat = [{
+    $query `,` $key `,` $value (`mask` $mask^)? (`kv_length` $kv_length^)?
+    `scale` `=` $scale attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+def Ark_PartialAttentionOp : Ark_AnchorOp<"partial_attention", [AttrSizedOperandSegments]> {
+  let summary = "Attention over every P-th key, for each of P pieces";
+  let description = [{
+    q is `[..., Hq, Tq, D]`, k and v are `[..., Hkv, N, P, D]`: the key with number `n * P + p`
+    is row `n` of piece `p`. `kv_length`, `causal` and the mask are those of `ark.attention`.
+
+    The result is `[..., Hq, Tq, P, D + 2]`, in f32 (f64 of f64). For every piece it holds the sum
+    of the values times `exp(score - m)`, then `m`, the largest score, and then the sum of the
+    `exp(score - m)`. A piece without valid key gives zeros and a `m` of minus infinity.
+    `ark.combine_attention` makes one result of the pieces.
+
+    - (partial_attention_c1) k and v have one rank, one more than q, which has three or more; one element type.
+    - (partial_attention_c2) leading extents agree, Hq is a multiple of Hkv, D, N and P agree, P is positive.
+    - (partial_attention_c3) the mask broadcasts to `[..., Hq, Tq, N, P]` and is bool or of q's element type.
+  }];
+  let arguments = (ins Ark_FloatTensor:$query, Ark_FloatTensor:$key, Ark_FloatTensor:$value,
+                       Optional<Ark_Tensor>:$mask, Optional<Ark_ScalarTensor>:$kv_length,
+                       F64Attr:$scale, UnitAttr:$causal);
+  let assemblyFormat = [{
+    $query `,` $key `,` $value (`mask` $mask^)? (`kv_length` $kv_length^)?
+    `scale` `=` $scale attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+def Ark_CombineAttentionOp : Ark_AnchorOp<"combine_attention"> {
+  let summary = "The attention that pieces of the keys give together";
+  let description = [{
+    The operand is the result of `ark.partial_attention`, `[..., P, D + 2]`; the result is
+    `[..., D]`, of the same element type. Rows without valid key are zero.
+
+    - (combine_attention_c1) the operand has rank two or more and a last extent of two or more.
+
+    ```mlir
+    %1 = ark.combine_attention %0 : (tensor<32x1x16x66xf32>) -> tensor<32x1x64xf32>
+    ```
+  }];
+  let arguments = (ins Ark_FloatTensor:$operand);
+  let assemblyFormat = "$operand attr-dict `:` functional-type(operands, results)";
+}
+
+def Ark_RopeOp : Ark_GraphOp<"rope", [DeclareOpInterfaceMethods<Ark_AnchorOpInterface>]> {
+  let summary = "Rotary position embedding of the last dimension";
+  let description = [{
+    Half-split pairs element `i` with `i + D/2`; `interleaved` pairs `2i` with `2i + 1`.
+    `cos` and `sin` hold one value for every pair.
+
+    - (rope_c1) the last extent is even; all three have one element type.
+    - (rope_c2) `cos` and `sin` have one shape, which ends in `D/2` and broadcasts to the operand's pairs.
+  }];
+  let arguments = (ins Ark_FloatTensor:$operand, Ark_FloatTensor:$cos, Ark_FloatTensor:$sin,
+                       UnitAttr:$interleaved);
+  let assemblyFormat = [{
+    $operand `,` $cos `,` $sin attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// Indexing and state
+//===----------------------------------------------------------------------===//
+
+def Ark_EmbeddingOp : Ark_GraphOp<"embedding", [DeclareOpInterfaceMethods<Ark_AnchorOpInterface>]> {
+  let summary = "Rows of a table, by index";
+  let description = [{
+    The result has the shape of `indices` followed by the row length. An index
+    outside of the table is an error that the run reports.
+
+    - (embedding_c1) the table has rank two.
+  }];
+  let arguments = (ins Ark_IndexTensor:$indices, Ark_Tensor:$weight);
+  let assemblyFormat = [{
+    $indices `,` $weight attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+def Ark_GatherOp : Ark_GraphOp<"gather", [DeclareOpInterfaceMethods<Ark_AnchorOpInterface>]> {
+  let summary = "Slices of a tensor along one dimension, by index (numpy.take)";
+  let description = [{
+    - (gather_c1) `axis` is a dimension of `source`.
+  }];
+  let arguments = (ins Ark_Tensor:$source, Ark_IndexTensor:$indices, I64Attr:$axis);
+  let assemblyFormat = [{
+    $source `,` $indices `axis` `=` $axis attr-dict `:` functional-type(operands, results)
+  }];
+}
+
+def Ark_UpdateOp : Ark_Op<"update", [InferTypeOpAdaptor,
+      DeclareOpInterfaceMethods<Ark_AnchorOpInterface>,
+      MemoryEffects<[MemWrite]>]> {
+  let summary = "Writes a slice of a state in place and gives the updated tensor";
+  let description = [{
+    Offsets are static or, where `static_offsets` holds the smallest i64, taken
+    from `offsets` in order. A slice that does not fit is an error that the
+    run reports.
+
+    - (update_c1) the state is an `ark.kind = #ark.kind<state>` argument or the result of an update.
+    - (update_c2) state and value have one rank and element type; the value fits into the state.
+    - (update_c3) one static offset for every dimension, and one operand for every dynamic one.
+    - (update_c4) a static offset keeps the slice inside of the state.
+  }];
+  let arguments = (ins Ark_Tensor:$state, Ark_Tensor:$value,
+                       Variadic<Ark_ScalarTensor>:$offsets,
+                       DenseI64ArrayAttr:$static_offsets);
+  let results = (outs Ark_Tensor:$result);
+  let assemblyFormat = [{
+    $value `into` $state custom<DynamicIndexList>($offsets, $static_offsets) attr-dict
+    `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
+#endif // ARK_ANCHOR_OPS_TD
