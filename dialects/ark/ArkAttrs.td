@@ -62,11 +62,6 @@ def Ark_TargetAttr : Ark_Attr<"Target", "target"> {
   let extraClassDeclaration = [{
     /// Whether many threads of an SM run one vCTA together.
     bool isGpu() const { return getBackend() != Backend::CPU; }
-    /// Whether four warps multiply matrices together, straight from shared
-    /// memory (`wgmma`).
-    bool hasWarpgroupProducts() const {
-      return getBackend() == Backend::CUDA && getArch() == "sm_90a";
-    }
     /// Whether a run polls the packets that it reads: see ark-hand-over-packets.
     bool hasPolledPackets() const { return getBackend() == Backend::CUDA; }
     /// Threads that run in step: 64 of the AMD GPUs that ark knows.

@@ -1,8 +1,8 @@
 //===- AssignTarget.cpp - What machine to compile for ---------------------===//
 
 #include "dialects/ark/ArkDialect.h"
+#include "lib/target/TargetSpec.h"
 #include "passes/pipelines/Passes.h"
-#include "passes/pipelines/TargetSpec.h"
 
 #include "mlir/IR/BuiltinOps.h"
 

@@ -362,12 +362,18 @@ static bool haveTensorMaps(ModuleOp module) {
          (*kernels.begin()).getTasks().size() <= kMostTasksWithMaps;
 }
 
+/// Whether four warps multiply together, straight from shared memory (`wgmma`).
+static bool hasWarpgroups(TargetAttr target) {
+  return target && target.getBackend() == Backend::CUDA &&
+         target.getArch() == "sm_90a";
+}
+
 void UseTensorCoresPass::run(func::FuncOp body, Block &block) {
   auto target =
       getOperation()->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
   TensorMapUse whereMaps =
       allTensorMaps ? TensorMapUse::Always : TensorMapUse::WhereFaster;
-  Units units{threads, target && target.hasWarpgroupProducts(),
+  Units units{threads, hasWarpgroups(target),
               haveTensorMaps(getOperation()) ? whereMaps : TensorMapUse::Never,
               target ? target.getSharedMemory() : 0};
   int64_t room = getRoom(body, units.memory), spare = getSpareBytes();

@@ -16,8 +16,8 @@ def SelectTilesPass : Pass<"ark-select-tiles", "::mlir::ark::ProgramOp"> {
     divide the result, whose last tiles are smaller then.
 
     - matmul: panels of both sides fit into the caches (cpu) or the tile is a
-      square of 64 or 128 (GPUs). Where four warps multiply together it is 256 by 128 or 128 by 256 for 16-bit
-      floats, where such tiles divide the result and give work to all SMs. With few rows, where the time goes into
+      square of 64 or 128 (GPUs). Where the machine lists tiles that its matrix units want, for 16-bit floats it is
+      the one with which all SMs have ended first, of those that divide the result and give work to all SMs. With few rows, where the time goes into
       reading weights, columns are cut so finely that the SMs get shares that
       differ by no more than 2 %, as far as their number permits (GPUs); a
       core gets one tile of them (cpu).

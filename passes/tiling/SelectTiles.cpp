@@ -4,6 +4,7 @@
 #include "passes/tiling/TileShape.h"
 
 #include "lib/support/Streaming.h"
+#include "lib/target/TargetSpec.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -45,16 +46,6 @@ static constexpr int64_t kLeastWideColumns = 16;
 /// One of so many SMs may have no tile of a product with more rows: tiles of
 /// half the size would read everything twice.
 static constexpr int64_t kIdleShare = 16;
-
-/// Rows and columns of the tiles that warpgroups multiply.
-static constexpr std::pair<int64_t, int64_t> kWarpgroupTiles[] = {
-    {256, 128}, {128, 256}, {128, 192}, {128, 128}, {128, 96}};
-/// What a tile takes on an H200, in ns: its start and end, and for each stage
-/// of the depth what the L2 needs for a row or column of its factors. Of 4096
-/// cubed, tiles of 128 by 128 take 1.55 times as long as large ones.
-static constexpr double kTileNs = 3000, kStageRowNs = 2.3;
-/// Elements of the depth that they want at once.
-static constexpr int64_t kWarpgroupDepth = 64;
 /// What memory moves at once.
 static constexpr int64_t kSectorBytes = 32;
 
@@ -150,9 +141,9 @@ private:
   int64_t selectStreamingColumns(int64_t batches, int64_t columns,
                                  double imbalance) const;
   int64_t selectDotColumns(int64_t batches, int64_t columns) const;
-  bool hasWarpgroupProducts(MatmulOp op) const;
-  std::optional<Tile> findWarpgroupTile(MatmulOp op,
-                                        ArrayRef<int64_t> domain) const;
+  bool hasWholeFactors(MatmulOp op, int64_t depth) const;
+  std::optional<Tile> findMatrixTile(MatmulOp op,
+                                     ArrayRef<int64_t> domain) const;
   bool fitScores(int64_t scores, int64_t bytes) const;
   Tile selectAttention(AttentionOp op, ArrayRef<int64_t> domain) const;
   Tile selectPartialAttention(PartialAttentionOp op,
@@ -207,34 +198,35 @@ bool TileSelector::hasMatrixUnits(Type element, int64_t rows) const {
   return !isCPU() && isNarrow && rows >= kLeastMatrixRows;
 }
 
-/// Whether warpgroups can multiply such operands: rows of both lie in memory
-/// along the depth, and nothing is computed from them before.
-bool TileSelector::hasWarpgroupProducts(MatmulOp op) const {
+/// Whether matrix units can read both factors in stages of such a depth: rows
+/// lie in memory along it, and nothing is computed from them before.
+bool TileSelector::hasWholeFactors(MatmulOp op, int64_t depth) const {
   RankedTensorType lhs = getType(op.getLhs());
-  return target.hasWarpgroupProducts() &&
-         hasMatrixUnits(lhs.getElementType(), kLeastMatrixRows) &&
+  return hasMatrixUnits(lhs.getElementType(), kLeastMatrixRows) &&
          lhs.getElementTypeBitWidth() == 16 &&
          getType(op.getRhs()).getElementType() == lhs.getElementType() &&
          isa<BlockArgument>(op.getLhs()) && isa<BlockArgument>(op.getRhs()) &&
          !op.getTransposeInput() && op.getTransposeOther() &&
-         lhs.getShape().back() % kWarpgroupDepth == 0;
+         lhs.getShape().back() % depth == 0;
 }
 
 /// The tile with which all SMs have ended first; nothing where none divides the
 /// result and gives work to all.
 std::optional<Tile>
-TileSelector::findWarpgroupTile(MatmulOp op, ArrayRef<int64_t> domain) const {
-  if (!hasWarpgroupProducts(op))
+TileSelector::findMatrixTile(MatmulOp op, ArrayRef<int64_t> domain) const {
+  const MatrixTiles *wanted = findMatrixTiles(target);
+  if (!wanted || !hasWholeFactors(op, wanted->depth))
     return std::nullopt;
   std::optional<Tile> best;
   double leastNs = std::numeric_limits<double>::infinity();
-  int64_t stages = getType(op.getLhs()).getShape().back() / kWarpgroupDepth;
-  for (auto [rows, columns] : kWarpgroupTiles) {
+  int64_t stages = getType(op.getLhs()).getShape().back() / wanted->depth;
+  for (auto [rows, columns] : wanted->shapes) {
     Tile tile(domain.size() - 2, 1);
     tile.append({rows, columns});
     int64_t tiles = countTiles(domain, tile);
-    double ns = divideCeil(tiles, target.getSms()) *
-                (kTileNs + stages * (rows + columns) * kStageRowNs);
+    double ns =
+        divideCeil(tiles, target.getSms()) *
+        (wanted->tileNs + stages * (rows + columns) * wanted->stageRowNs);
     bool isWhole =
         domain[domain.size() - 2] % rows == 0 && domain.back() % columns == 0;
     if (isWhole && tiles >= getLeastTiles() && ns < leastNs) {
@@ -396,7 +388,7 @@ Tile TileSelector::select(GroupOp group) const {
   Operation *anchor = getTileAnchor(group);
   ArrayRef<int64_t> domain = getDomain(group, anchor);
   if (auto matmul = dyn_cast_or_null<MatmulOp>(anchor)) {
-    std::optional<Tile> tile = findWarpgroupTile(matmul, domain);
+    std::optional<Tile> tile = findMatrixTile(matmul, domain);
     bool isFixed = matmulM > 0 || matmulN > 0;
     return tile && !isFixed ? *tile : selectMatmul(matmul, domain);
   }

@@ -1,6 +1,6 @@
 //===- TargetSpec.cpp - Known machines ------------------------------------===//
 
-#include "passes/pipelines/TargetSpec.h"
+#include "lib/target/TargetSpec.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 #include "llvm/ADT/StringExtras.h"
@@ -15,8 +15,16 @@ struct KnownGpu {
   StringRef arch;
   int64_t sms, warps, sharedMemory, bandwidth, flops, handoff, barrier,
       overhead;
+  const MatrixTiles *matrixTiles = nullptr;
 };
 } // namespace
+
+// Of `wgmma`. Times are those of an H200: of 4096 cubed, tiles of 128 by 128
+// take 1.55 times as long as large ones.
+static constexpr std::pair<int64_t, int64_t> kWarpgroupShapes[] = {
+    {256, 128}, {128, 256}, {128, 192}, {128, 128}, {128, 96}};
+static constexpr MatrixTiles kWarpgroupTiles = {
+    kWarpgroupShapes, /*depth=*/64, /*tileNs=*/3000, /*stageRowNs=*/2.3};
 
 // One representative device per architecture. `bandwidth` and `flops` are what
 // a good kernel reaches, not the data sheet. H200: measured; the others: data
@@ -29,7 +37,8 @@ static const KnownGpu knownGpus[] = {
     // RTX 4090
     {Backend::CUDA, "sm_89", 128, 16, 101376, 930, 160000, 650, 1100, 200},
     // H200
-    {Backend::CUDA, "sm_90a", 132, 16, 232448, 4680, 790000, 600, 950, 200},
+    {Backend::CUDA, "sm_90a", 132, 16, 232448, 4680, 790000, 600, 950, 200,
+     &kWarpgroupTiles},
     // B200
     {Backend::CUDA, "sm_100a", 148, 16, 232448, 7400, 1700000, 600, 1000, 200},
     // MI250X, one die
@@ -39,6 +48,13 @@ static const KnownGpu knownGpus[] = {
     // MI355X
     {Backend::HIP, "gfx950", 256, 8, 163840, 6500, 1600000, 1500, 2500, 400},
 };
+
+static const KnownGpu *findGpu(Backend backend, StringRef arch) {
+  const KnownGpu *gpu = llvm::find_if(knownGpus, [&](const KnownGpu &known) {
+    return known.backend == backend && known.arch == arch;
+  });
+  return gpu == std::end(knownGpus) ? nullptr : gpu;
+}
 
 static std::string listArchs(Backend backend) {
   SmallVector<StringRef> archs;
@@ -75,11 +91,11 @@ static FailureOr<TargetAttr> parseCpu(StringRef arch, Location loc) {
 
 static FailureOr<TargetAttr> parseGpu(Backend backend, StringRef arch,
                                       Location loc) {
-  for (const KnownGpu &gpu : knownGpus)
-    if (gpu.backend == backend && gpu.arch == arch)
-      return TargetAttr::get(loc.getContext(), gpu.backend, gpu.arch, gpu.sms,
-                             gpu.warps, gpu.sharedMemory, gpu.bandwidth,
-                             gpu.flops, gpu.handoff, gpu.barrier, gpu.overhead);
+  if (const KnownGpu *gpu = findGpu(backend, arch))
+    return TargetAttr::get(loc.getContext(), gpu->backend, gpu->arch, gpu->sms,
+                           gpu->warps, gpu->sharedMemory, gpu->bandwidth,
+                           gpu->flops, gpu->handoff, gpu->barrier,
+                           gpu->overhead);
   return emitError(loc) << "target '" << stringifyBackend(backend) << ":"
                         << arch << "' is not known: expected one of "
                         << listArchs(backend);
@@ -105,4 +121,9 @@ FailureOr<TargetAttr> ark::parseTargetSpec(StringRef spec, Location loc) {
   if (*backend == Backend::CPU)
     return spec == name ? getHost(loc) : parseCpu(arch, loc);
   return parseGpu(*backend, arch, loc);
+}
+
+const MatrixTiles *ark::findMatrixTiles(TargetAttr target) {
+  const KnownGpu *gpu = findGpu(target.getBackend(), target.getArch());
+  return gpu ? gpu->matrixTiles : nullptr;
 }

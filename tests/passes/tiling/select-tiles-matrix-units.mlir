@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --ark-assign-target=target=cuda:sm_80 --ark-select-tiles | FileCheck %s --check-prefixes=CHECK,SM80
 // RUN: ark-opt %s --ark-assign-target=target=cuda:sm_90a --ark-select-tiles | FileCheck %s --check-prefixes=CHECK,SM90
 
-// Tiles for warpgroups, which are there on sm_90a alone.
+// Tiles that matrix units want: of the machines that are known, only those of sm_90a ask for some.
 
 
 // CHECK-LABEL: ark.program @largeTilesReadLess
