@@ -98,8 +98,7 @@ void RunDependences::collectRuns(const ExpandedSchedule &schedule,
                [](const Run &a, const Run &b) { return a.begin < b.begin; });
 }
 
-/// Sorts and keeps the last item of every lane.
-static void keepLastOfLane(SmallVectorImpl<ItemRef> &items) {
+void ark::keepLastOfLane(SmallVectorImpl<ItemRef> &items) {
   llvm::sort(items);
   size_t count = 0;
   for (ItemRef item : items) {

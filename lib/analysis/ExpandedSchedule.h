@@ -42,6 +42,9 @@ struct ItemRef {
   }
 };
 
+/// Sorts and keeps the last item of every lane.
+void keepLastOfLane(SmallVectorImpl<ItemRef> &items);
+
 /// Lane ops stand for several SMs, with ranges that depend on the SM; here is
 /// one lane for every SM, in the order of the ops and then of the SMs.
 struct ExpandedSchedule {

@@ -65,7 +65,7 @@ int64_t BufferView::getByteEnd() const {
   return byteOffset + (last + 1) * elementBytes;
 }
 
-bool BufferView::isDense() const {
+bool mlir::ark::isDense(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides) {
   int64_t stride = 1;
   for (size_t dim = shape.size(); dim-- > 0;) {
     // The stride along a dimension of one element is never used.

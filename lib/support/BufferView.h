@@ -9,6 +9,9 @@
 
 namespace mlir::ark {
 
+/// Whether elements follow one another in row-major order, without gaps.
+bool isDense(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides);
+
 /// A memref of a bufferised program in terms of the buffer that it lies in.
 /// Element `(i, j, ...)` is at byte
 /// `byteOffset + (i * strides[0] + j * strides[1] + ...) * elementBytes`
@@ -32,8 +35,7 @@ struct BufferView {
   /// One past the last byte of `root` that an element occupies; `byteOffset`
   /// for an empty view.
   int64_t getByteEnd() const;
-  /// Whether elements follow one another in row-major order, without gaps.
-  bool isDense() const;
+  bool isDense() const { return ark::isDense(shape, strides); }
   /// Whether the view is all of `root`, as `root` is: no op lies between.
   bool isWholeRoot() const;
 

@@ -33,15 +33,7 @@ TensorLayout TensorLayout::getSplat(ArrayRef<int64_t> shape) {
   return {0, SmallVector<int64_t>(shape), SmallVector<int64_t>(shape.size())};
 }
 
-bool TensorLayout::isDense() const {
-  int64_t stride = 1;
-  for (size_t dim = shape.size(); dim-- > 0;) {
-    if (shape[dim] != 1 && strides[dim] != stride)
-      return false;
-    stride *= shape[dim];
-  }
-  return true;
-}
+bool TensorLayout::isDense() const { return ark::isDense(shape, strides); }
 
 /// The stride along a dimension of one element means nothing. Giving it the
 /// value that it has in a dense tensor keeps types, and with them bodies, equal

@@ -56,14 +56,7 @@ double HandoffChooser::getCost(ArrayRef<Class> classes) const {
 static void uniteItems(SmallVectorImpl<ItemRef> &items,
                        ArrayRef<ItemRef> others) {
   llvm::append_range(items, others);
-  llvm::sort(items);
-  size_t count = 0;
-  for (ItemRef item : items) {
-    if (count > 0 && items[count - 1].lane == item.lane)
-      --count;
-    items[count++] = item;
-  }
-  items.truncate(count);
+  keepLastOfLane(items);
 }
 
 /// Makes classes with similar needs wait for the same items until there are few
