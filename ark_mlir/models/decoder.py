@@ -12,7 +12,7 @@ token. Keys, values and the progress of the sequence are states, so that N itera
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -27,7 +27,17 @@ from .progress import Progress
 from .sampling import draw
 from .sharding import ALONE, Shard
 
-__all__ = ["DecoderConfig", "RopeScaling", "build_decode", "build_prefill", "rope_tables"]
+__all__ = [
+    "DecoderConfig",
+    "RopeScaling",
+    "build_decode",
+    "build_prefill",
+    "divide",
+    "rope_tables",
+]
+
+# Sizes of which every rank has a part.
+_DIVIDED = ("heads", "kv_heads", "intermediate")
 
 
 @dataclass(frozen=True)
@@ -96,6 +106,17 @@ class DecoderConfig:
             raise config.error(f"unknown hidden_act {config.word('hidden_act')!r}; known is silu")
         config.check_known()
         return result
+
+
+def divide(config: DecoderConfig, size: int) -> list[DecoderConfig]:
+    """The sizes of every rank's part; raises InvalidUsageError where they do not divide."""
+    for name in _DIVIDED:
+        if getattr(config, name) % size:
+            raise InvalidUsageError(
+                f"tensor_parallel {size} does not divide {name} {getattr(config, name)}"
+            )
+    parts = {name: getattr(config, name) // size for name in _DIVIDED}
+    return [replace(config, **parts, shard=Shard(rank, size)) for rank in range(size)]
 
 
 def _refuse_windows(config: Config) -> None:

@@ -18,11 +18,10 @@ from ..errors import InvalidUsageError
 from ..frontend import Program
 from ..runtime.membership import current
 from .config import Config, as_count, as_float_dtype, read_config
-from .decoder import DecoderConfig, build_decode, build_prefill
+from .decoder import DecoderConfig, build_decode, build_prefill, divide
 from .model import Model, as_tokens
 from .progress import MAX_ENDS
 from .sampling import sampling_inputs
-from .sharding import divide
 from .weights import Arrays, assign, read_weights
 
 __all__ = ["GenerativeModel", "Timing", "load_decoder"]

@@ -14,25 +14,22 @@ the part), and rounded once. All ranks get the same bits, and so the same token.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
 from .. import frontend as ark
-from ..errors import InvalidUsageError
 from ..frontend import Program, Tensor
 from ..runtime import World
 
 if TYPE_CHECKING:
-    from .decoder import DecoderConfig
     from .weights import Arrays
 
-__all__ = ["ALONE", "Replicas", "Shard", "divide"]
+__all__ = ["ALONE", "Replicas", "Shard"]
 
 # Layers whose inputs are divided.
 _PARTIAL = ("o_proj", "down_proj")
-_DIVIDED = ("heads", "kv_heads", "intermediate")
 
 
 @dataclass(frozen=True)
@@ -76,17 +73,6 @@ class Shard:
 
 
 ALONE = Shard()
-
-
-def divide(config: DecoderConfig, size: int) -> list[DecoderConfig]:
-    """The sizes of every rank's part; raises InvalidUsageError where they do not divide."""
-    for name in _DIVIDED:
-        if getattr(config, name) % size:
-            raise InvalidUsageError(
-                f"tensor_parallel {size} does not divide {name} {getattr(config, name)}"
-            )
-    parts = {name: getattr(config, name) // size for name in _DIVIDED}
-    return [replace(config, **parts, shard=Shard(rank, size)) for rank in range(size)]
 
 
 class Replicas(World):
