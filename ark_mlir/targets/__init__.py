@@ -4,10 +4,10 @@
     >>> resolve("cuda:sm_90a").sms
     132
 
-One module per backend. Facts of known machines are stated once, in passes/pipelines.
+One module per backend. Facts of known machines are stated once, in lib/target.
 """
 
-from .backend import Backend, Code, backend_of
-from .target import Target, resolve
+from .backend import Backend, Code, backend_of, resolve
+from .target import Target
 
 __all__ = ["Backend", "Code", "Target", "backend_of", "resolve"]

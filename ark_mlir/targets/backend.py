@@ -1,4 +1,4 @@
-"""What the compiler needs of a backend."""
+"""What the compiler needs of a backend, and the machines that names stand for."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Protocol, cast
 
 from .. import ir
 from ..errors import InvalidUsageError
-from .target import Target
+from .target import Target, look_up
 
 _BACKENDS = ("cpu", "cuda", "hip")
 
@@ -67,3 +67,27 @@ def backend_of(name: str) -> Backend:
         raise InvalidUsageError(f"no such backend: {name!r}; there are {', '.join(_BACKENDS)}")
     module = importlib.import_module(f".{name}", __package__)
     return cast("Callable[[], Backend]", module.make_backend)()
+
+
+def resolve(target: str | Target) -> Target:
+    """The machine that a target's name stands for.
+
+    Args:
+        target: ``cpu``, ``cpu:N``, ``cuda`` (the GPU present), ``cuda:sm_90a``, ``hip:gfx942``,
+            the text of an ``#ark.target``, or a Target, which is returned as it is.
+
+    Raises:
+        InvalidUsageError: the name is not known.
+        UnsupportedError: ``cuda`` or ``hip`` without a GPU present.
+
+    Example:
+        >>> resolve("cpu:4").sms
+        4
+    """
+    if isinstance(target, Target):
+        return target
+    if not isinstance(target, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidUsageError(f"target {target!r}: expected a name, such as 'cpu:4'")
+    if target in ("cuda", "hip"):
+        return backend_of(target).detect()
+    return look_up(target)

@@ -12,7 +12,7 @@ from ..errors import InvalidUsageError
 from .backend import Backend, Code
 from .fingerprints import hash_files
 from .linker import find_linker, link
-from .target import Target, resolve
+from .target import Target, look_up
 
 # What vectorised code can make use of. Anything else that a processor has would only tie the
 # bundle to it.
@@ -75,7 +75,7 @@ class _Cpu:
 
     def detect(self) -> Target:
         """One worker per core of this machine."""
-        return resolve("cpu")
+        return look_up("cpu")
 
     def target_options(self, cpu: str) -> dict[str, str]:
         """How wide vectors are."""

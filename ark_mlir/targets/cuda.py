@@ -20,7 +20,7 @@ from .cuda_lines import name_lines, take_places
 from .cuda_math import define_functions
 from .cuda_toolkit import Toolkit, find_libdevice
 from .fingerprints import hash_files
-from .target import Target, resolve
+from .target import Target, look_up
 
 _LOG = logging.getLogger("ark.compiler")
 
@@ -57,7 +57,7 @@ def _detect() -> Target:
             f"target 'cuda' asks for the GPU present, and there is none ({error}); "
             "name an architecture, such as cuda:sm_90a"
         ) from None
-    return replace(resolve(f"cuda:{_SPECIFIC.get((major, minor), f'sm_{major}{minor}')}"), sms=sms)
+    return replace(look_up(f"cuda:{_SPECIFIC.get((major, minor), f'sm_{major}{minor}')}"), sms=sms)
 
 
 def _call(result: tuple[Any, ...]) -> Any:

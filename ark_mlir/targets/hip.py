@@ -14,7 +14,7 @@ from .backend import Backend, Code
 from .code_object import read_resources
 from .fingerprints import hash_files
 from .linker import find_linker, link
-from .target import Target, resolve
+from .target import Target, look_up
 
 _TRIPLE = "amdgcn-amd-amdhsa"
 
@@ -35,7 +35,7 @@ def _detect() -> Target:
             "name an architecture, such as hip:gfx942"
         )
     arch = properties.gcnArchName.decode("ascii", "replace").split(":", 1)[0]
-    return replace(resolve(f"hip:{arch}"), sms=int(properties.multiProcessorCount))
+    return replace(look_up(f"hip:{arch}"), sms=int(properties.multiProcessorCount))
 
 
 class _Hip:

@@ -46,7 +46,7 @@ class Target:
         """The attribute's text.
 
         Example:
-            >>> resolve("cpu:2").mlir[:46]
+            >>> look_up("cpu:2").mlir[:46]
             '#ark.target<backend = cpu, arch = "host", sms '
         """
         parts = (
@@ -77,34 +77,16 @@ class Target:
         return f"cpu:{self.sms}" if self.backend == "cpu" else f"{self.backend}:{self.arch}"
 
 
-def resolve(target: str | Target) -> Target:
-    """The machine that a target's name stands for.
+@functools.cache
+def look_up(name: str) -> Target:
+    """The machine that a name with an architecture, or the text of an attribute, stands for.
 
-    Args:
-        target: ``cpu``, ``cpu:N``, ``cuda`` (the GPU present), ``cuda:sm_90a``, ``hip:gfx942``,
-            the text of an ``#ark.target``, or a Target, which is returned as it is.
-
-    Raises:
-        InvalidUsageError: the name is not known.
-        UnsupportedError: ``cuda`` or ``hip`` without a GPU present.
+    Raises InvalidUsageError where the name is not known.
 
     Example:
-        >>> resolve("cpu:4").sms
-        4
+        >>> look_up("cuda:sm_90a").sms
+        132
     """
-    if isinstance(target, Target):
-        return target
-    if not isinstance(target, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise InvalidUsageError(f"target {target!r}: expected a name, such as 'cpu:4'")
-    if target in ("cuda", "hip"):
-        from .backend import backend_of
-
-        return backend_of(target).detect()
-    return _look_up(target)
-
-
-@functools.cache
-def _look_up(name: str) -> Target:
     # The compiler's own table answers: an empty module is given the target.
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.create()
