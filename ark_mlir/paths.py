@@ -1,14 +1,18 @@
-"""Paths that callers give."""
+"""Paths that callers give, and files that are whole or not there."""
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
+import secrets
+from collections.abc import Generator
 from pathlib import Path
-from typing import cast
+from typing import IO, cast
 
 from .errors import InvalidUsageError
 
-__all__ = ["as_path"]
+__all__ = ["as_path", "replacing"]
 
 
 def as_path(path: object, what: str) -> Path:
@@ -23,3 +27,25 @@ def as_path(path: object, what: str) -> Path:
         if text:
             return Path(text)
     raise InvalidUsageError(f"{what} is {path!r}; expected a path")
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Generator[IO[bytes]]:
+    """A file that takes `path`'s place if the block ends well, and else leaves no trace."""
+    if path.is_dir():
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    # Opened here and not by tempfile, so that the umask decides who may read the result.
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    try:
+        descriptor = os.open(temporary, flags, 0o666)
+    except OSError as error:  # about the file that was asked for
+        raise OSError(error.errno, error.strerror, str(path)) from None
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            yield file
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise

@@ -10,11 +10,10 @@ runs no code.
     ['x']
 """
 
-from .bundle import Bundle
+from .bundle import Bundle, write_bundle
 from .manifest import Body, Buffer, Manifest, Section, Semaphore, Target, Task
 from .reader import read_bundle
 from .tables import Opcode, Tables
-from .writer import write_bundle
 
 __all__ = [
     "Body",

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import BundleError
-from .format import REQUIRED_SECTIONS, SECTIONS
+from ..paths import as_path, replacing
+from .format import REQUIRED_SECTIONS, SECTIONS, Bytes
 from .manifest import Buffer, Manifest
 from .manifest_checks import parse_manifest
 from .tables import Tables, parse_tables
-
-Bytes = bytes | bytearray | memoryview
+from .writer import encode
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,47 @@ class Bundle:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the file; equal bundles give equal bytes."""
-        from .writer import write_bundle
-
         write_bundle(path, self.manifest, self.sections)
+
+    def encode(self) -> Iterator[Bytes]:
+        """The file's bytes, in parts."""
+        return encode(self.manifest, self.sections, self.where)
+
+
+def write_bundle(
+    path: str | os.PathLike[str],
+    manifest: Manifest | Mapping[str, Any] | bytes | str,
+    sections: Mapping[str, Bytes],
+    *,
+    durable: bool = False,
+) -> None:
+    """Writes a program to `path`.
+
+    A reader sees the old file or the new one, never a part; equal content gives equal bytes.
+
+    Args:
+        path: the file, by custom ``*.arkbin``.
+        manifest: the manifest without offsets: a record, an object or its JSON text.
+        sections: bytes by section name.
+        durable: whether the content is on the disk before it takes the place of `path`, so that
+            even a machine that stops leaves no part of it.
+
+    Raises:
+        BundleError: the content is not one that a reader would accept.
+        InvalidUsageError: `path` is none.
+        OSError: the file cannot be written.
+
+    Example:
+        >>> write_bundle("mlp.arkbin", manifest, sections)          # doctest: +SKIP
+    """
+    target = as_path(path, "the file to write")
+    bundle = Bundle.from_parts(manifest, sections, where=str(target))
+    with replacing(target) as file:
+        for part in bundle.encode():
+            file.write(part)
+        if durable:
+            file.flush()
+            os.fsync(file.fileno())
 
 
 def _views(sections: Mapping[str, Bytes], where: str) -> dict[str, memoryview]:

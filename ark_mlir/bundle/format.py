@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 from ..errors import BundleError
 
+Bytes = bytes | bytearray | memoryview
+
 MAGIC = b"ARKBIN\0\1"
 VERSION = 1
 ALIGNMENT = 64

@@ -17,9 +17,8 @@ from pathlib import Path
 
 from .. import knobs
 from ..errors import BundleError
-from .bundle import Bundle
+from .bundle import Bundle, write_bundle
 from .reader import read_bundle
-from .writer import write_bundle
 
 __all__ = ["BundleStore", "Usage", "default_store"]
 

@@ -10,7 +10,7 @@ from ..errors import InvalidUsageError
 from ..places import describe
 from ..runtime.report import counted
 from ..targets import Target, backend_of
-from .compile import choose_target, lower
+from .lowering import choose_target, lower
 from .options import CompileOptions
 from .progress import Progress
 from .source import Source, load_module

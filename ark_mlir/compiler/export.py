@@ -14,7 +14,7 @@ from .. import ir
 from ..places import describe
 from ..runtime.report import duration
 from ..targets import Target, backend_of
-from .compile import choose_target, lower
+from .lowering import choose_target, lower
 from .options import CompileOptions
 from .progress import Progress
 from .source import Source, load_module

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from .. import errors
 from ..bundle import Bundle, read_bundle
-from ..bundle.writer import encode
+from ..distributed import current
 from ..distributed.links import Message, as_file, contents
 from ..errors import ArkError, InvalidUsageError
 from ..targets import Target
+from .bundles import compile_bundle
 from .cache import bundle_options, compiler_build
 from .options import CompileOptions
 from .source import Part, bytecode, load_parts
@@ -23,15 +24,18 @@ __all__ = ["compile_part"]
 
 
 def compile_part(
-    member: Member, part: Part, target: str | Target | None, options: CompileOptions
+    part: Part, target: str | Target | None, options: CompileOptions
 ) -> RankExecutable:
     """One rank's part of the program that the parts of all ranks make.
 
     Rank 0 compiles for all, so that all run the same bytes.
 
     Raises what compiling raises, on all ranks alike; InvalidUsageError where ranks ask for
-    different things; RankFailedError where one does not get so far.
+    different things, or this process is no rank; RankFailedError where one does not get so far.
     """
+    member = current()
+    if member is None:
+        raise InvalidUsageError("this process is no rank: call ark.distributed.init() first")
     with member.turn(f"compile {part.name!r}") as turn:
         _check_place(member, part)
         bundle = _exchange(turn, member, part, target, options)
@@ -87,15 +91,13 @@ def _check_wishes(words: list[Message]) -> None:
 def _compile_for_all(
     turn: Turn, words: list[Message], target: str | Target | None, options: CompileOptions
 ) -> Bundle:
-    from .compile import compile_bundle
-
     try:
         parts = [contents(word.file) for word in words if word.file is not None]
         bundle = compile_bundle(load_parts(parts), target, options)
     except ArkError as error:
         turn.meet("bundle", _described(error))
         raise
-    file = as_file(b"".join(bytes(part) for part in encode(bundle)))
+    file = as_file(b"".join(bytes(part) for part in bundle.encode()))
     try:
         turn.meet("bundle", file=file)
     finally:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 from .. import ir
+from ..diagnostics import to_error
 from ..errors import CompileError, InvalidUsageError, a_type
 from ..passmanager import PassManager
-from .diagnostics import to_error
 
 Source = object  # ark.Program | ir.Module | str | os.PathLike[str], or a list of them by rank
 
@@ -160,7 +160,7 @@ def _read(path: Path) -> ir.Operation:
         with ir.Context():
             return ir.Module.parseFile(str(path)).operation
     except ir.MLIRError as error:
-        raise to_error(CompileError, error, str(path)) from None
+        raise to_error(CompileError, error, location=str(path)) from None
 
 
 def _parse(text: str) -> ir.Operation:
@@ -168,7 +168,7 @@ def _parse(text: str) -> ir.Operation:
         with ir.Context():
             return ir.Module.parse(text).operation
     except ir.MLIRError as error:
-        raise to_error(CompileError, error, "MLIR text") from None
+        raise to_error(CompileError, error, location="MLIR text") from None
 
 
 def _verified(module: ir.Operation) -> ir.Operation:

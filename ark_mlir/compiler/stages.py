@@ -7,9 +7,9 @@ import re
 from collections.abc import Mapping, Sequence
 
 from .. import ir
+from ..diagnostics import to_error
 from ..errors import ArkError, CompileError, InvalidUsageError, VerificationError
 from ..passmanager import PassManager
-from .diagnostics import to_error
 
 _BEGIN = re.compile(r"ark-begin-stage\{stage=(\w+)\}")
 # What is wrong with a schedule, by the stage that it has reached, is no error of the compiler.
@@ -98,7 +98,7 @@ def _run(module: ir.Operation, pipeline: str, stage: str, kind: type[ArkError]) 
             manager = PassManager.parse(f"builtin.module({pipeline})")
             manager.run(module)  # pyright: ignore[reportUnknownMemberType]
         except ir.MLIRError as error:
-            raise to_error(kind, error, f"stage {stage}") from None
+            raise to_error(kind, error, location=f"stage {stage}") from None
         except ValueError as error:
             raise InvalidUsageError(f"stage {stage}: {error}") from None
 

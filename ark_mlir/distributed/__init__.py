@@ -14,10 +14,10 @@ import sys
 
 from .. import knobs
 from ..errors import InvalidUsageError, UnsupportedError
-from ..runtime.membership import current, set_current
+from ..runtime.membership import set_current
 from .executable import RankExecutable
 from .launcher import read_identity
-from .member import Member
+from .member import Member, current
 
 __all__ = ["Member", "RankExecutable", "current", "finalize", "init"]
 

@@ -12,9 +12,8 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ..bundle import Bundle
-from ..bundle.writer import encode
 from ..errors import InvalidUsageError, RankFailedError, UnsupportedError
-from ..runtime.membership import current, set_current
+from ..runtime import membership
 from .circle import Circle, Turn
 from .executable import RankExecutable
 from .rendezvous import meet
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
     from .launcher import Identity
 
-__all__ = ["Member"]
+__all__ = ["Member", "current"]
 
 
 class Member:
@@ -124,8 +123,8 @@ class Member:
             return
         self._closed = True
         atexit.unregister(self.close)
-        if current() is self:
-            set_current(None)
+        if membership.current() is self:
+            membership.set_current(None)
         for executable in list(self._executables):
             executable.close()
         self._links.close(reason)
@@ -142,8 +141,17 @@ class Member:
         return f"<ark.distributed.Member rank {self.rank} of {self.world_size}>"
 
 
+def current() -> Member | None:
+    """This process's membership, or None outside of `init` and `finalize`.
+
+    A fork of a rank is no rank itself.
+    """
+    member = membership.current()
+    return member if isinstance(member, Member) else None
+
+
 def _digest(bundle: Bundle) -> str:
     digest = hashlib.sha256()
-    for part in encode(bundle):
+    for part in bundle.encode():
         digest.update(part)
     return digest.hexdigest()

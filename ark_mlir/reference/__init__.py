@@ -15,10 +15,11 @@ from typing import Any, Literal, cast, overload
 import numpy as np
 
 from .. import ir
+from ..diagnostics import to_error
 from ..errors import InvalidUsageError, RankFailedError, a_type
 from ..frontend import Program
-from ..frontend.diagnostics import to_error
 from ..paths import as_path
+from . import collectives as collectives
 from . import elementwise as elementwise
 from . import indexing as indexing
 from . import linear as linear

@@ -14,8 +14,8 @@ import numpy as np
 
 from ..dtypes import DType
 from .bounded import Array, Bounded
-from .interpreter import Machine
-from .values import Value, handles, result_type, uncertain
+from .interpreter import Machine, handles
+from .values import Value, result_type, uncertain
 
 __all__: list[str] = []
 

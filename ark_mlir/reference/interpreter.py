@@ -1,4 +1,4 @@
-"""Walks the ops of a program and keeps the values of its tensors."""
+"""Walks the ops of a program, keeps the values of its tensors, and knows who computes them."""
 
 # The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -6,9 +6,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,12 +18,27 @@ from ..dtypes import DType, from_mlir
 from ..errors import InvalidUsageError, UnsupportedError
 from ..places import describe
 from .bounded import Array, Bounded
-from .values import HANDLERS, Value, result_type
+from .values import Value, result_type
+from .world import Rank
 
-if TYPE_CHECKING:
-    from .world import Rank
+__all__ = ["Argument", "Machine", "find_program", "handles", "signature"]
 
-__all__ = ["Argument", "Machine", "find_program", "signature"]
+# A handler gets the op and the machine, which knows the operands, and returns the result:
+# a Value, or a Bounded that is still to be rounded to the result's float type.
+Handler = Callable[[Any, "Machine"], "Value | Bounded"]
+_HANDLERS: dict[str, Handler] = {}
+
+H = TypeVar("H", bound=Handler)
+
+
+def handles(*names: str) -> Callable[[H], H]:
+    """Enters a function into the table for ``ark.<name>`` of every name."""
+
+    def register(handler: H) -> H:
+        _HANDLERS.update({f"ark.{name}": handler for name in names})
+        return handler
+
+    return register
 
 
 @dataclass(frozen=True)
@@ -102,7 +117,7 @@ class Machine:
         if name == "ark.group":
             self._group(op)
             return
-        handler = HANDLERS.get(name)
+        handler = _HANDLERS.get(name)
         if handler is None:
             raise UnsupportedError(
                 "is not an op of the graph level, so the reference cannot interpret it",

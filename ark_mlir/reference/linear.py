@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from .bounded import Array, Bounded, exact
-from .interpreter import Machine
-from .values import Value, fail, handles
+from .interpreter import Machine, handles
+from .values import Value, fail
 
 __all__: list[str] = []
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from ..dtypes import DType, int32, int64
 from .bounded import Array, Bounded, exact
-from .interpreter import Machine
-from .values import Value, handles, result_type
+from .interpreter import Machine, handles
+from .values import Value, result_type
 
 __all__ = ["softmax"]
 

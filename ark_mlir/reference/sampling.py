@@ -12,8 +12,8 @@ import numpy as np
 
 from ..dtypes import uint32
 from .bounded import UNIT, Array
-from .interpreter import Machine
-from .values import Value, fail, handles, result_type, uncertain
+from .interpreter import Machine, handles
+from .values import Value, fail, result_type, uncertain
 
 __all__ = ["philox", "philox_block"]
 

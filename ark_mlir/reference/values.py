@@ -1,4 +1,4 @@
-"""The interpreter's tensors, and the table of handlers by op."""
+"""The interpreter's tensors."""
 
 # The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -18,10 +18,7 @@ from ..errors import InvalidUsageError
 from ..places import describe
 from .bounded import Array, Bounded
 
-if TYPE_CHECKING:
-    from .interpreter import Machine
-
-__all__ = ["HANDLERS", "Handler", "Value", "fail", "handles", "result_type"]
+__all__ = ["Value", "fail", "result_type", "uncertain"]
 
 
 @dataclass(frozen=True)
@@ -63,24 +60,6 @@ class Value:
         error = None if self.error is None else function(self.error)
         bits = None if self.bits is None else function(self.bits)
         return replace(self.with_data(function(self.data), error), bits=bits)
-
-
-# A handler gets the op and the machine, which knows the operands, and returns the result:
-# a Value, or a Bounded that is still to be rounded to the result's float type.
-Handler = Callable[[Any, "Machine"], "Value | Bounded"]
-HANDLERS: dict[str, Handler] = {}
-
-H = TypeVar("H", bound=Handler)
-
-
-def handles(*names: str) -> Callable[[H], H]:
-    """Enters a function into the table for ``ark.<name>`` of every name."""
-
-    def register(handler: H) -> H:
-        HANDLERS.update({f"ark.{name}": handler for name in names})
-        return handler
-
-    return register
 
 
 def result_type(op: Any) -> tuple[tuple[int, ...], DType]:

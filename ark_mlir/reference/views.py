@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from .elements import to_array
-from .interpreter import Machine
-from .values import Value, handles, result_type
+from .interpreter import Machine, handles
+from .values import Value, result_type
 
 __all__: list[str] = []
 

@@ -15,9 +15,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
-from ..bundle.writer import replacing
 from ..errors import InvalidUsageError
-from ..paths import as_path
+from ..paths import as_path, replacing
 
 _FORMAT = 1
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Self
 
-    from ..bundle.bundle import Bytes
+    from ..bundle.format import Bytes
 
 
 class _Runs(ABC):

@@ -6,15 +6,29 @@ The runtime and the compiler ask here, so that neither depends on how processes 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from ..distributed import Member
+    from ..bundle import Bundle
+    from .executable import Executable
 
-_member: Member | None = None
+
+class Membership(Protocol):
+    """What is asked here of a rank; `ark.distributed.Member` is one."""
+
+    rank: int
+    world_size: int
+    process: int
+
+    def load(self, bundle: Bundle) -> Executable:
+        """This rank's part of a bundle that every rank has read."""
+        ...
 
 
-def current() -> Member | None:
+_member: Membership | None = None
+
+
+def current() -> Membership | None:
     """This process's membership, or None outside of `init` and `finalize`.
 
     A fork of a rank is no rank itself.
@@ -22,7 +36,7 @@ def current() -> Member | None:
     return None if _member is None or _member.process != os.getpid() else _member
 
 
-def set_current(member: Member | None) -> None:
+def set_current(member: Membership | None) -> None:
     """What `current` gives from now on."""
     global _member
     _member = member

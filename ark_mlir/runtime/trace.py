@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..bundle import Opcode
-from ..bundle.writer import replacing
 from ..errors import InvalidUsageError
-from ..paths import as_path
+from ..paths import as_path, replacing
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

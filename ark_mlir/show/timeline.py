@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..bundle import Bundle, Opcode
-from ..bundle.writer import replacing
-from ..paths import as_path
+from ..paths import as_path, replacing
 from ..runtime.report import duration, make_report, size
 from ..runtime.trace import read_trace
 from .estimate import estimate_timeline

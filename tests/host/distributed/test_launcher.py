@@ -9,6 +9,8 @@ import pytest
 
 import ark_mlir as ark
 from ark_mlir import knobs
+from ark_mlir.compiler.ranks import compile_part
+from ark_mlir.compiler.source import load_part
 from ark_mlir.distributed.launcher import Identity, read_identity
 
 VARIABLES = [name for name in knobs.registry() if not name.startswith(("ARK_", "XDG_"))]
@@ -112,3 +114,13 @@ def test_a_world_of_one() -> None:
         assert y.tolist() == [2, 4]
     assert ark.distributed.current() is None
     ark.distributed.finalize()
+
+
+def test_parts_are_of_ranks() -> None:
+    with ark.Program("part", rank=1, world_size=2) as program:
+        ark.output("y", ark.all_reduce(ark.input("x", (2,), ark.int32)))
+    part = load_part(program)
+    assert part is not None
+    assert (part.name, part.rank, part.size) == ("part", 1, 2)
+    with pytest.raises(ark.InvalidUsageError, match=r"no rank: call ark.distributed.init\(\)"):
+        compile_part(part, "cpu:1", ark.CompileOptions())

@@ -18,10 +18,10 @@ pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 import ark_mlir as ark
 from ark_mlir import knobs
 from ark_mlir.bundle import store
+from ark_mlir.compiler import bundles
 from ark_mlir.compiler import cache as cache_module
-from ark_mlir.compiler import compile as compile_module
 from ark_mlir.compiler.cache import find_slot
-from ark_mlir.compiler.compile import choose_target
+from ark_mlir.compiler.lowering import choose_target
 from ark_mlir.compiler.source import load_module
 from ark_mlir.targets import backend_of
 from ark_mlir.targets.fingerprints import hash_files
@@ -55,13 +55,13 @@ def y_of(exe: ark.Executable) -> Any:
 def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """A line for every program that is really compiled."""
     done: list[str] = []
-    make: Callable[..., Any] = compile_module.__globals__["_make_bundle"]
+    make: Callable[..., Any] = bundles.make_bundle
 
     def counted(*arguments: Any) -> Any:
         done.append("compiled")
         return make(*arguments)
 
-    monkeypatch.setitem(compile_module.__globals__, "_make_bundle", counted)
+    monkeypatch.setattr(bundles, "make_bundle", counted)
     return done
 
 

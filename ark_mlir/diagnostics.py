@@ -1,4 +1,4 @@
-"""MLIR diagnostics as exceptions of ark.
+"""MLIR's diagnostics as exceptions of ark, which name the place first.
 
 Shape and type rules live in the dialect's C++ alone; the frontend shows what they say.
 """
@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from typing import TypeVar
 
-from .. import ir
-from ..errors import ArkError
-from ..places import describe
+from . import ir
+from .errors import ArkError
+from .places import describe
 
 __all__ = ["to_error"]
 

@@ -1,0 +1,61 @@
+"""From a module to its bundle: the target, the stages, the code."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from .. import ir
+from ..bundle import Bundle
+from ..diagnostics import to_error
+from ..errors import CompileError, UnsupportedError
+from ..targets import Backend, Code, Target, backend_of
+from .cache import find_slot
+from .lowering import choose_target, lower
+from .options import CompileOptions
+from .packaging import take_kernel
+from .progress import Progress
+from .source import count_ranks
+
+__all__ = ["compile_bundle", "make_bundle"]
+
+_LOG = logging.getLogger("ark.compiler")
+
+
+def compile_bundle(
+    module: ir.Operation, target: str | Target | None, options: CompileOptions
+) -> Bundle:
+    """The bundle of a module, from the cache or made; raises as :func:`ark_mlir.compile`."""
+    machine = choose_target(module, target)
+    backend = backend_of(machine.backend)
+    if count_ranks(module) > 1 and machine.backend != "cpu":
+        raise UnsupportedError(f"kernels of several ranks are made for cpu, not for {machine}")
+    slot = find_slot(module, machine, backend, options)
+    bundle = None if slot is None else slot.load()
+    if bundle is None:
+        bundle = make_bundle(module, machine, backend, options)
+        if slot is not None:
+            slot.save(bundle)
+    return bundle
+
+
+def make_bundle(
+    module: ir.Operation, machine: Target, backend: Backend, options: CompileOptions
+) -> Bundle:
+    """The bundle of a module, whatever the cache holds."""
+    with Progress("compiling") as progress:
+        kept = lower(module, machine, backend, options, "target", progress)
+        parts = take_kernel(module, machine, options)
+        progress.step("machine code")
+        start = time.perf_counter()
+        code = _emit(module, backend, options)
+        _LOG.info("machine code: %.3f s, %d bytes", time.perf_counter() - start, len(code.image))
+    manifest, sections = parts.finish(code, kept if options.keep_mlir else None)
+    return Bundle.from_parts(manifest, sections)
+
+
+def _emit(module: ir.Operation, backend: Backend, options: CompileOptions) -> Code:
+    try:
+        return backend.emit(module, options.cpu, options.opt_level, options.line_info)
+    except ir.MLIRError as error:
+        raise to_error(CompileError, error, location="machine code") from None

@@ -1,0 +1,132 @@
+"""The machine to compile for, and the stages up to its code."""
+
+from __future__ import annotations
+
+import logging
+import os
+import time
+
+from .. import ir, knobs
+from ..errors import InvalidUsageError
+from ..places import describe
+from ..targets import Backend, Target, resolve
+from . import cp_sat
+from .costs import apply_costs
+from .options import CompileOptions
+from .progress import Progress
+from .source import count_ranks
+from .stages import (
+    prove,
+    reached_stage,
+    require_scheduler,
+    run_stage,
+    stages,
+    stages_between,
+)
+from .tasks import has_schedule
+from .tiles import assign_tiles
+
+__all__ = ["choose_target", "lower"]
+
+_LOG = logging.getLogger("ark.compiler")
+
+
+def choose_target(module: ir.Operation, target: str | Target | None) -> Target:
+    """The target asked for, else that of the module, else the default; marks the module."""
+    name = "ark.target"
+    if target is None and name in module.attributes:
+        return Target.parse(str(module.attributes[name]))
+    wanted = knobs.TARGET.get() if target is None else target
+    machine = resolve(wanted)
+    if wanted == "cpu" and (ranks := count_ranks(module)) > 1:
+        machine = resolve(f"cpu:{max(1, machine.sms // ranks)}")
+    with module.context:
+        module.attributes[name] = ir.Attribute.parse(machine.mlir)
+    return machine
+
+
+def lower(
+    module: ir.Operation,
+    machine: Target,
+    backend: Backend,
+    options: CompileOptions,
+    last: str,
+    progress: Progress,
+) -> str | None:
+    """Runs the stages that `module` has not been through, up to and including `last`.
+
+    Returns the text of the module at the stage `synchronization`, where `options` keep it.
+    """
+    names = stages()
+    reached = reached_stage(module)
+    first = names[names.index(reached) + 1 :][:1] if reached in names else names[:1]
+    to_run = stages_between(first[0], last) if first else ()
+    _check_scheduler(module, machine, options, to_run)
+    kept: str | None = None
+    if reached in ("scheduling", "synchronization") and options.verify:
+        prove(module, reached)  # a schedule written by hand must hold, too
+    for stage in to_run:
+        progress.step(stage)
+        start = time.perf_counter()
+        if stage == "scheduling":
+            _prepare_scheduling(module, options, progress)
+        run_stage(module, stage, _stage_options(stage, machine, backend, options))
+        _LOG.info("%s: %.3f s", stage, time.perf_counter() - start)
+        if stage == "graph" and options.tile:
+            assign_tiles(module, options.tile)
+        if stage == "synchronization" and options.keep_mlir:
+            kept = str(module.get_asm(enable_debug_info=True))
+    return kept
+
+
+def _check_scheduler(
+    module: ir.Operation, machine: Target, options: CompileOptions, to_run: tuple[str, ...]
+) -> None:
+    """Raises InvalidUsageError where scheduler and profile make no sense; before it takes time."""
+    if options.scheduler not in (None, cp_sat.NAME):
+        require_scheduler(options.scheduler, machine.mlir, [cp_sat.NAME])
+    if options.scheduler == "profile" and options.costs is None:
+        raise InvalidUsageError(
+            "scheduler='profile' needs profile=…: a trace of a run, or a file of `ark profile`"
+        )
+    if options.costs is not None and "scheduling" not in to_run:
+        raise InvalidUsageError(
+            "profile: the module is scheduled already", location=describe(module.location)
+        )
+
+
+def _prepare_scheduling(module: ir.Operation, options: CompileOptions, progress: Progress) -> None:
+    """What the stage finds in the module: measured costs, and a schedule made elsewhere."""
+    if options.costs is not None:
+        apply_costs(module, options.costs)
+    if options.scheduler == cp_sat.NAME and not has_schedule(module):
+        cp_sat.schedule_exactly(module, progress)
+
+
+def _scheduler(options: CompileOptions) -> str | None:
+    """The compiler's own scheduler to use; None for its default."""
+    if options.scheduler == cp_sat.NAME:
+        return None
+    return options.scheduler or ("profile" if options.costs is not None else None)
+
+
+def _stage_options(
+    stage: str, machine: Target, backend: Backend, options: CompileOptions
+) -> dict[str, str]:
+    result: dict[str, str] = {}
+    dump = options.dump_dir if options.dump_dir is not None else knobs.DUMP_DIR.get()
+    if dump is not None:
+        result["dump-dir"] = os.path.abspath(dump)
+    if stage == "graph" and options.collectives is not None:
+        result["collectives"] = options.collectives
+    if stage == "memory" and options.packets:
+        result["packets"] = "true"
+    if stage == "scheduling" and (scheduler := _scheduler(options)) is not None:
+        result["scheduler"] = scheduler
+    if stage == "synchronization" and not options.verify:
+        result["verify"] = "false"
+    if stage == "kernel" and options.trace:
+        result["trace"] = "true"
+    if stage == "target":
+        result.update(backend.target_options(options.cpu))
+    return result
