@@ -89,13 +89,14 @@ class _Stream:
 
 
 class FakeCuda:
-    """One GPU of compute capability 9.0.
+    """One GPU.
 
     Args:
         fail_at: which call fails, counted from 1; those that give something back never do.
         sms: how many CTAs fit.
         memory: bytes that there are.
         version: of the CUDA that the driver is for.
+        capability: the compute capability.
 
     Attributes:
         busy: how many SMs others keep, of which the driver says nothing before a launch.
@@ -120,12 +121,18 @@ class FakeCuda:
     CU_MEMHOSTALLOC_DEVICEMAP = 2
 
     def __init__(
-        self, fail_at: int = -1, sms: int = 132, memory: int = 1 << 30, version: int = 12080
+        self,
+        fail_at: int = -1,
+        sms: int = 132,
+        memory: int = 1 << 30,
+        version: int = 12080,
+        capability: tuple[int, int] = (9, 0),
     ) -> None:
         self.fail_at = fail_at
         self.sms = sms
         self.memory = memory
         self.version = version
+        self.capability = capability
         self.assembles: bytes | None = None
         self.busy = 0
         self.crashes = False
@@ -241,8 +248,8 @@ class FakeCuda:
         del device
         return {
             _Attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: self.sms,
-            _Attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: 9,
-            _Attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: 0,
+            _Attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: self.capability[0],
+            _Attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: self.capability[1],
             _Attribute.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: 232448,
         }[key]
 

@@ -42,7 +42,23 @@ SmallVector<Value> IterationSpace::getVariables(OpBuilder &builder,
   return variables;
 }
 
+namespace {
+/// The extent of a tile that is cut short is a minimum, of which upstream knows
+/// no bound once it is lowered from affine.
+struct MinBounds
+    : ValueBoundsOpInterface::ExternalModel<MinBounds, arith::MinSIOp> {
+  void populateBoundsForIndexValue(Operation *op, Value value,
+                                   ValueBoundsConstraintSet &bounds) const {
+    for (Value operand : op->getOperands())
+      bounds.bound(value) <= bounds.getExpr(operand);
+  }
+};
+} // namespace
+
 void ark::registerBoundModels(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, arith::ArithDialect *) {
+    arith::MinSIOp::attachInterface<MinBounds>(*context);
+  });
   affine::registerValueBoundsOpInterfaceExternalModels(registry);
   arith::registerValueBoundsOpInterfaceExternalModels(registry);
   memref::registerValueBoundsOpInterfaceExternalModels(registry);

@@ -1,0 +1,74 @@
+//===- warps.cpp - Barriers, votes and shuffles ---------------------------===//
+
+#include "instructions.h"
+
+using namespace simt;
+
+INSTRUCTION(barrier_cta_sync_aligned_all) { meet(false); }
+INSTRUCTION(barrier_cta_red_or_aligned_all) {
+  results[0].as<bool>() = meet(args[1].as<bool>());
+}
+
+void simt::syncWarp(uint32_t mask, const char *name) {
+  meetWarp(mask, name, nullptr, nullptr, [](Slot *const *, Slot *const *) {});
+}
+
+INSTRUCTION(bar_warp_sync) {
+  syncWarp(args[0].as<uint32_t>(), "bar.warp.sync");
+}
+INSTRUCTION(bar_warp_sync_0xffffffff_mov_b64) {
+  syncWarp(~0u, "bar.warp.sync");
+  results[0].as<int64_t>() = args[0].as<int64_t>();
+}
+
+INSTRUCTION(vote_any_sync) {
+  uint32_t mask = args[0].as<uint32_t>();
+  meetWarp(mask, "vote.any", args, results,
+           [mask](Slot *const *args, Slot *const *results) {
+             bool any = false;
+             for (int lane = 0; lane < kWarpSize; ++lane)
+               any |= (mask >> lane & 1) && args[lane][1].as<bool>();
+             for (int lane = 0; lane < kWarpSize; ++lane)
+               if (mask >> lane & 1)
+                 results[lane][0].as<bool>() = any;
+           });
+}
+
+/// Lane `choose(lane, operand)` gives each lane its value, if it lies in the
+/// lane's segment, and else the lane itself.
+template <typename Choose>
+static void shuffle(const char *name, Slot *args, Slot *results,
+                    const Choose &choose) {
+  uint32_t mask = args[0].as<uint32_t>();
+  meetWarp(mask, name, args, results,
+           [&](Slot *const *args, Slot *const *results) {
+             for (int lane = 0; lane < kWarpSize; ++lane) {
+               if (!(mask >> lane & 1))
+                 continue;
+               int clamp = args[lane][3].as<int32_t>();
+               int segment = clamp >> 8 & 31;
+               int last = (lane & segment) | (clamp & 31 & ~segment);
+               int source = choose(lane, args[lane][2].as<int32_t>(), segment);
+               if (source > last)
+                 source = lane;
+               if (!(mask >> source & 1))
+                 fail("thread %d: %s from lane %d, which does not take part",
+                      getThread(), name, source);
+               results[lane][0].as<int32_t>() = args[source][1].as<int32_t>();
+             }
+           });
+}
+
+static void shuffleButterfly(Slot *args, Slot *results) {
+  shuffle("shfl.bfly", args, results,
+          [](int lane, int operand, int) { return lane ^ operand; });
+}
+static void shuffleIndex(Slot *args, Slot *results) {
+  shuffle("shfl.idx", args, results, [](int lane, int operand, int segment) {
+    return (lane & segment) | (operand & 31 & ~segment);
+  });
+}
+INSTRUCTION(shfl_sync_bfly_f32) { shuffleButterfly(args, results); }
+INSTRUCTION(shfl_sync_bfly_i32) { shuffleButterfly(args, results); }
+INSTRUCTION(shfl_sync_idx_f32) { shuffleIndex(args, results); }
+INSTRUCTION(shfl_sync_idx_i32) { shuffleIndex(args, results); }

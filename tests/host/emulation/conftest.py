@@ -1,0 +1,44 @@
+"""Kernels for NVIDIA GPUs, run thread by thread on the host."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
+
+import ark_mlir as ark
+from ark_mlir.testing.bounds import assert_within
+from ark_mlir.testing.emulation import Emulation, missing_tools
+
+Check = Callable[..., Emulation]
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of the host's compiler."""
+    if missing := missing_tools():
+        pytest.skip(f"{' and '.join(missing)}, which build ark, are not there")
+    return tmp_path_factory.mktemp("emulation")
+
+
+@pytest.fixture
+def check(folder: Path) -> Check:
+    """``check(program, arrays, **options)``: runs a program as on a GPU, and compares outputs with
+    the interpreter, within its bound per element; options are those of Emulation."""
+
+    def run(program: ark.Program, arrays: dict[str, Any], **options: Any) -> Emulation:
+        emulation = Emulation(program, folder, **options)
+        parameters = {buffer.name for buffer in emulation.executable.parameters}
+        expected = ark.reference.evaluate(program, arrays, bound=True)
+        with emulation.executable as executable:
+            executable.bind({name: arrays[name] for name in parameters})
+            got = emulation.run({n: a for n, a in arrays.items() if n not in parameters})
+        for name, array in got.items():
+            assert_within(array, expected.outputs[name], expected.bounds[name], name)
+        return emulation
+
+    return run

@@ -1,0 +1,75 @@
+"""Matrix products by tensor cores, in whole tiles and in such that are cut short."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ark_mlir as ark
+
+Check = Callable[..., Any]
+Shape = tuple[int, int, int]
+ARCHITECTURES = ("sm_80", "sm_90a")
+MMA, WARPGROUPS = "mma.m16n8k16", "wgmma.mma_async"
+RING, STAGES, BOXES = "cp.async.bulk.global", "cp.async.cg", "cp.async.bulk.tensor"
+
+
+def product(
+    shape: Shape, tile: tuple[int, int] | None, dtype: Any
+) -> tuple[ark.Program, dict[str, Any]]:
+    """Of ``[m, k]`` and ``[n, k]``, and arrays for it."""
+    m, n, k = shape
+    random = np.random.default_rng(0)
+    with ark.Program("product") as program, ark.planner(tile=tile):
+        x, w = ark.input("x", (m, k), dtype), ark.parameter("w", (n, k), dtype)
+        ark.output("y", ark.matmul(x, w, transpose_other=True))
+    arrays = {"x": random.standard_normal((m, k)), "w": random.standard_normal((n, k))}
+    return program, {name: array.astype(dtype.numpy) for name, array in arrays.items()}
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize(
+    ("shape", "tile"),
+    [
+        ((8, 100, 256), (8, 6)),
+        ((16, 100, 192), (16, 25)),
+        ((2, 50, 128), (2, 16)),
+        ((8, 203, 512), (8, 17)),
+        ((3, 50, 2048), None),
+        ((8, 2051, 64), (8, 64)),
+        ((33, 130, 256), None),
+        ((100, 96, 768), None),
+        ((130, 100, 256), None),
+    ],
+)
+def test_tiles_that_are_cut_short(
+    shape: Shape, tile: tuple[int, int] | None, arch: str, check: Check
+) -> None:
+    """Their extents are known as minima only."""
+    dtype = ark.fp16 if arch == "sm_80" else ark.bf16
+    program, arrays = product(shape, tile, dtype)
+    emulation = check(program, arrays, arch=arch)
+    assert MMA in emulation.text
+
+
+def test_a_row_by_way_of_a_ring(check: Check) -> None:
+    program, arrays = product((1, 300, 512), None, ark.bf16)
+    assert RING in check(program, arrays).text
+
+
+def test_factors_by_way_of_shared_memory(check: Check) -> None:
+    program, arrays = product((256, 256, 512), (128, 128), ark.bf16)
+    text = check(program, arrays, arch="sm_100a").text
+    assert MMA in text
+    assert STAGES in text
+
+
+@pytest.mark.parametrize(("tile", "copies"), [((128, 128), STAGES), ((256, 128), BOXES)])
+def test_warpgroups(tile: tuple[int, int], copies: str, check: Check) -> None:
+    program, arrays = product((256, 256, 320), tile, ark.bf16)
+    text = check(program, arrays).text
+    assert WARPGROUPS in text
+    assert copies in text
