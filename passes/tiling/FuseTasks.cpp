@@ -4,6 +4,7 @@
 #include "lib/analysis/CostModel.h"
 #include "lib/analysis/Packets.h"
 #include "lib/analysis/Regions.h"
+#include "lib/support/BufferView.h"
 #include "passes/tiling/MergeTasks.h"
 #include "passes/tiling/Passes.h"
 #include "passes/tiling/TileShape.h"
@@ -13,6 +14,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/PatternMatch.h"
+#include "mlir/Interfaces/ValueBoundsOpInterface.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/Support/MathExtras.h"
@@ -28,6 +30,10 @@ using namespace mlir::ark;
 /// The part of an SM's memory that results which stay inside may take; those
 /// that are repeated may take that of rows.
 static constexpr int64_t kMemoryShare = 8;
+
+/// Temporaries that take this part of an SM's memory are large. Of the same
+/// memory, what small ones and the kernel's tables may need.
+static constexpr int64_t kLargeShare = 4, kReservedShare = 4;
 
 static Value getViewBase(Value value) {
   while (auto view = value.getDefiningOp<ViewOpInterface>())
@@ -183,6 +189,7 @@ private:
   double getRepeatingNs(TaskOp first, int64_t count);
   bool waitsForOthers(TaskOp first, TaskOp second);
   bool isWorth(TaskOp first, TaskOp second, MergeKind kind);
+  bool fitTogether(TaskOp first, TaskOp second);
   bool fuse(TaskOp first, TaskOp &second, MergeKind kind);
   bool fuseIntoAny(TaskOp &second, MergeKind kind);
   SmallVector<TaskOp> getPartners(TaskOp second);
@@ -237,6 +244,35 @@ double TaskFuser::getRepeatingNs(TaskOp first, int64_t count) {
          llvm::divideCeil(before, sms) * getVCTANs(first, before);
 }
 
+/// Bytes of what a vCTA computes and keeps, as far as it is large: the scores
+/// of an attention, the sums of a tile of a product.
+static int64_t countLargeTemporaries(TaskOp task, int64_t memory) {
+  int64_t sum = 0;
+  task.getBody().walk([&](tensor::EmptyOp empty) {
+    int64_t bytes = getElementBytes(empty.getType().getElementType());
+    for (int64_t dim = 0; dim < empty.getType().getRank(); ++dim) {
+      FailureOr<int64_t> extent =
+          ValueBoundsConstraintSet::computeConstantBound(
+              presburger::BoundType::UB, {empty.getResult(), dim},
+              /*stopCondition=*/nullptr, /*closedUB=*/true);
+      // What has no bound is refused when it is to have memory.
+      bytes *= succeeded(extent) ? *extent : 1;
+    }
+    if (bytes * kLargeShare >= memory)
+      sum += bytes;
+  });
+  return sum;
+}
+
+/// Whether an SM has room for what both compute: nothing is known here of when
+/// one of them needs it no more.
+bool TaskFuser::fitTogether(TaskOp first, TaskOp second) {
+  int64_t memory = target.getSharedMemory();
+  return !target.isGpu() || countLargeTemporaries(first, memory) +
+                                    countLargeTemporaries(second, memory) <=
+                                memory - memory / kReservedShare;
+}
+
 bool TaskFuser::isWorth(TaskOp first, TaskOp second, MergeKind kind) {
   int64_t sms = target.getSms(), count = second.getNumVCTAs();
   double saved = predictHandoffNs(target, std::min(count, sms));
@@ -269,7 +305,8 @@ bool TaskFuser::fuse(TaskOp first, TaskOp &second, MergeKind kind) {
       first.getPlanAttr() != second.getPlanAttr() ||
       countBodyOps(first) + countBodyOps(second) > maxOps ||
       !readsOwnParts(first, second, kind) || mixVersions(first, second) ||
-      chainContractions(first, second) || !isWorth(first, second, kind))
+      chainContractions(first, second) || !isWorth(first, second, kind) ||
+      !fitTogether(first, second))
     return false;
   std::optional<SmallVector<Operation *>> followers =
       getFollowers(first, second);

@@ -87,7 +87,8 @@ ark.kernel @k {
 // Two products of one left side are one loop, before what needs the first of them. Of the
 // second eight rows of weights are all there is: one load, and zeros for the other half. Ten
 // rows of activations are two blocks; those beyond the end are the last one again. So are
-// rows of weights that another vCTA may not have.
+// rows of weights that another vCTA may not have. How many columns a result has, is known
+// as a minimum, of affine or of what that is lowered to.
 // CHECK-LABEL: func.func private @body(
 // CHECK-SAME: %[[X:[a-z0-9]+]]: memref<10x128xf16> {{{.+}}}, %[[W:[a-z0-9]+]]: memref<30x128xf16> {{{.+}}}, %[[V:[a-z0-9]+]]: memref<8x128xf16>
 // CHECK-DAG: memref.alloca() {alignment = 128 : i64} : memref<4x16x20xf32>
@@ -112,11 +113,16 @@ ark.kernel @k {
 // CHECK-NOT: scf.forall
 func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<10x128xf16> {llvm.align = 16 : i64, llvm.noalias}, %w: memref<30x128xf16> {llvm.align = 16 : i64, llvm.noalias}, %u: memref<8x128xf16> {llvm.align = 16 : i64, llvm.noalias}, %y: memref<10x16xf32> {llvm.align = 16 : i64, llvm.noalias}, %z: memref<10x8xf32> {llvm.align = 16 : i64, llvm.noalias}) {
   %c1 = arith.constant 1 : index
+  %c16 = arith.constant 16 : index
+  %c30 = arith.constant 30 : index
   scf.for %v = %begin to %end step %c1 {
     %rows = affine.min affine_map<(d0) -> (16, 30 - d0 * 16)>(%v)
+    %before = arith.muli %v, %c16 : index
+    %after = arith.subi %c30, %before : index
+    %columns = arith.minsi %after, %c16 : index
     %first = affine.apply affine_map<(d0) -> (d0 * 16)>(%v)
     %tile = memref.subview %w[%first, 0] [%rows, 128] [1, 1] : memref<30x128xf16> to memref<?x128xf16, strided<[128, 1], offset: ?>>
-    %part = memref.subview %y[0, 0] [10, %rows] [1, 1] : memref<10x16xf32> to memref<10x?xf32, strided<[16, 1]>>
+    %part = memref.subview %y[0, 0] [10, %columns] [1, 1] : memref<10x16xf32> to memref<10x?xf32, strided<[16, 1]>>
     linalg.generic {indexing_maps = [#x, #w, #y], iterator_types = ["parallel", "parallel", "reduction"]}
         ins(%x, %tile : memref<10x128xf16>, memref<?x128xf16, strided<[128, 1], offset: ?>>) outs(%part : memref<10x?xf32, strided<[16, 1]>>) {
       ^bb0(%a: f16, %b: f16, %c: f32):

@@ -1,0 +1,70 @@
+// RUN: ark-opt %s --ark-fuse-tasks | FileCheck %s
+
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a",
+  sms = 2, warps = 16, shared_memory = 262144, bandwidth = 20, flops = 160,
+  handoff = 200, barrier = 400, overhead = 50>} {
+
+// Two tasks that read the same, each with a temporary of half an SM's memory: together they
+// would leave nothing for tables.
+// CHECK-LABEL: ark.program @halves
+// CHECK: ark.task "first" grid [8]
+// CHECK: ark.task "second" grid [8]
+ark.program @halves(%x: tensor<8x256x128xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<8x256xf32> {ark.name = "y0"}, tensor<8x256xf32> {ark.name = "y1"}) {
+  %e0 = tensor.empty() : tensor<8x256xf32>
+  %0 = ark.task "first" grid [8]
+      ins(%x[#ark.region<(d0) -> (d0, 0, 0), [1, 256, 128]>] : tensor<8x256x128xf32>)
+      outs(%e0[#ark.region<(d0) -> (d0, 0), [1, 256]>] : tensor<8x256xf32>)
+      attributes {ops = ["exp", "reduce_sum"]} {
+  ^bb0(%i: index, %a: tensor<1x256x128xf32>, %o: tensor<1x256xf32>):
+    %t = tensor.empty() : tensor<1x256x128xf32>
+    %s = linalg.exp ins(%a : tensor<1x256x128xf32>) outs(%t : tensor<1x256x128xf32>) -> tensor<1x256x128xf32>
+    %r = linalg.reduce { arith.addf } ins(%s : tensor<1x256x128xf32>) outs(%o : tensor<1x256xf32>) dimensions = [2]
+    ark.yield %r : tensor<1x256xf32>
+  } : tensor<8x256xf32>
+  %e1 = tensor.empty() : tensor<8x256xf32>
+  %1 = ark.task "second" grid [8]
+      ins(%x[#ark.region<(d0) -> (d0, 0, 0), [1, 256, 128]>] : tensor<8x256x128xf32>)
+      outs(%e1[#ark.region<(d0) -> (d0, 0), [1, 256]>] : tensor<8x256xf32>)
+      attributes {ops = ["abs", "reduce_sum"]} {
+  ^bb0(%i: index, %a: tensor<1x256x128xf32>, %o: tensor<1x256xf32>):
+    %t = tensor.empty() : tensor<1x256x128xf32>
+    %s = linalg.abs ins(%a : tensor<1x256x128xf32>) outs(%t : tensor<1x256x128xf32>) -> tensor<1x256x128xf32>
+    %r = linalg.reduce { arith.addf } ins(%s : tensor<1x256x128xf32>) outs(%o : tensor<1x256xf32>) dimensions = [2]
+    ark.yield %r : tensor<1x256xf32>
+  } : tensor<8x256xf32>
+  ark.return %0, %1 : tensor<8x256xf32>, tensor<8x256xf32>
+}
+
+// Of a quarter of it, they go together.
+// CHECK-LABEL: ark.program @quarters
+// CHECK: ark.task "first+second" grid [8]
+// CHECK-NOT: ark.task
+ark.program @quarters(%x: tensor<8x128x128xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<8x128xf32> {ark.name = "y0"}, tensor<8x128xf32> {ark.name = "y1"}) {
+  %e0 = tensor.empty() : tensor<8x128xf32>
+  %0 = ark.task "first" grid [8]
+      ins(%x[#ark.region<(d0) -> (d0, 0, 0), [1, 128, 128]>] : tensor<8x128x128xf32>)
+      outs(%e0[#ark.region<(d0) -> (d0, 0), [1, 128]>] : tensor<8x128xf32>)
+      attributes {ops = ["exp", "reduce_sum"]} {
+  ^bb0(%i: index, %a: tensor<1x128x128xf32>, %o: tensor<1x128xf32>):
+    %t = tensor.empty() : tensor<1x128x128xf32>
+    %s = linalg.exp ins(%a : tensor<1x128x128xf32>) outs(%t : tensor<1x128x128xf32>) -> tensor<1x128x128xf32>
+    %r = linalg.reduce { arith.addf } ins(%s : tensor<1x128x128xf32>) outs(%o : tensor<1x128xf32>) dimensions = [2]
+    ark.yield %r : tensor<1x128xf32>
+  } : tensor<8x128xf32>
+  %e1 = tensor.empty() : tensor<8x128xf32>
+  %1 = ark.task "second" grid [8]
+      ins(%x[#ark.region<(d0) -> (d0, 0, 0), [1, 128, 128]>] : tensor<8x128x128xf32>)
+      outs(%e1[#ark.region<(d0) -> (d0, 0), [1, 128]>] : tensor<8x128xf32>)
+      attributes {ops = ["abs", "reduce_sum"]} {
+  ^bb0(%i: index, %a: tensor<1x128x128xf32>, %o: tensor<1x128xf32>):
+    %t = tensor.empty() : tensor<1x128x128xf32>
+    %s = linalg.abs ins(%a : tensor<1x128x128xf32>) outs(%t : tensor<1x128x128xf32>) -> tensor<1x128x128xf32>
+    %r = linalg.reduce { arith.addf } ins(%s : tensor<1x128x128xf32>) outs(%o : tensor<1x128xf32>) dimensions = [2]
+    ark.yield %r : tensor<1x128xf32>
+  } : tensor<8x128xf32>
+  ark.return %0, %1 : tensor<8x128xf32>, tensor<8x128xf32>
+}
+
+}
