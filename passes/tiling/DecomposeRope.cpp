@@ -38,9 +38,11 @@ struct DecomposeRope : OpConversionPattern<RopeOp> {
     SmallVector<OpFoldResult> firstOffsets(rank, rewriter.getIndexAttr(0));
     SmallVector<OpFoldResult> secondOffsets = firstOffsets;
     SmallVector<OpFoldResult> strides(rank, rewriter.getIndexAttr(1));
-    secondOffsets.back() =
-        rewriter.getIndexAttr(op.getInterleaved() ? 1 : half);
-    strides.back() = rewriter.getIndexAttr(op.getInterleaved() ? 2 : 1);
+    // Of a single pair both orders are one. A step beyond an extent of one has
+    // no meaning, and MLIR does not find dropped dimensions of such a subview.
+    bool alternates = op.getInterleaved() && half > 1;
+    secondOffsets.back() = rewriter.getIndexAttr(alternates ? 1 : half);
+    strides.back() = rewriter.getIndexAttr(alternates ? 2 : 1);
 
     auto slice = [&](Value of, ArrayRef<OpFoldResult> offsets) -> Value {
       return tensor::ExtractSliceOp::create(rewriter, loc, of, offsets, sizes,

@@ -453,6 +453,10 @@ CASES: dict[str, Case] = {
         lambda x, cos, sin: [ark.rope(x, cos, sin, interleaved=which) for which in (False, True)],
         ((2, 3, 6), (3, 3), (3, 3)), FLOATS,
     ),
+    "rope of single pairs": Case(
+        lambda x, cos, sin: ark.rope(x, cos, sin, interleaved=True),
+        ((2, 3, 7, 7, 2), (1,), (1,)), FLOATS,
+    ),
     "embedding": Case(lambda w, i: ark.embedding(i, w), (X,), EVERY, indices=(5,)),
     "gather": Case(
         lambda x, i, j: [ark.gather(x, i, 0), ark.gather(x, j, 1)], (X,), EVERY, indices=(5, 7)

@@ -113,3 +113,23 @@ ark.program @epilogueReadsTheWideRotation(
   }
   ark.return %0 : tensor<4x8xbf16>
 }
+
+// A step beyond an extent of one would have no meaning.
+// CHECK-LABEL: ark.program @onePairHasNoSteps
+ark.program @onePairHasNoSteps(
+    %x: tensor<2x3x2xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %cos: tensor<1xf32> {ark.kind = #ark.kind<parameter>, ark.name = "cos"},
+    %sin: tensor<1xf32> {ark.kind = #ark.kind<parameter>, ark.name = "sin"})
+    -> (tensor<2x3x2xf32> {ark.name = "y"}) {
+  // CHECK: ark.group "g" (%[[X:.+]] = %{{.+}}, %[[C:.+]] = %{{.+}}, %[[S:.+]] = %{{.+}})
+  // CHECK: tensor.extract_slice %[[X]][0, 0, 0] [2, 3, 1] [1, 1, 1]
+  // CHECK: tensor.extract_slice %[[X]][0, 0, 1] [2, 3, 1] [1, 1, 1]
+  // CHECK: tensor.insert_slice %{{.+}}[0, 0, 0] [2, 3, 1] [1, 1, 1]
+  // CHECK: tensor.insert_slice %{{.+}}[0, 0, 1] [2, 3, 1] [1, 1, 1]
+  %0 = ark.group "g" (%a = %x, %b = %cos, %c = %sin)
+      : (tensor<2x3x2xf32>, tensor<1xf32>, tensor<1xf32>) -> tensor<2x3x2xf32> {
+    %r = ark.rope %a, %b, %c {interleaved} : (tensor<2x3x2xf32>, tensor<1xf32>, tensor<1xf32>) -> tensor<2x3x2xf32>
+    ark.yield %r : tensor<2x3x2xf32>
+  }
+  ark.return %0 : tensor<2x3x2xf32>
+}
