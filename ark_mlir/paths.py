@@ -45,7 +45,10 @@ def replacing(path: Path) -> Generator[IO[bytes]]:
         with os.fdopen(descriptor, "wb") as file:
             yield file
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             temporary.unlink()
+        # A write to a full disk does not say of which file.
+        if isinstance(error, OSError) and error.filename is None:
+            raise OSError(error.errno, error.strerror, str(path)) from None
         raise

@@ -88,6 +88,9 @@ def resolve(target: str | Target) -> Target:
         return target
     if not isinstance(target, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidUsageError(f"target {target!r}: expected a name, such as 'cpu:4'")
+    if not target.strip():
+        # Such as a variable of a script that is not set; to a pass it would be no option at all.
+        raise InvalidUsageError("the target is empty: expected a name, such as 'cuda:sm_90a'")
     if target in ("cuda", "hip"):
         return backend_of(target).detect()
     return look_up(target)

@@ -6,7 +6,6 @@ import functools
 import importlib
 import re
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,6 +14,7 @@ from .. import knobs
 from ..errors import CompileError, UnsupportedError
 from .cuda_toolkit import Toolkit, find_toolkit
 from .fingerprints import hash_files, loaded_libraries
+from .scratch import scratch_folder
 
 _PTXAS_REGISTERS = re.compile(r"Used (\d+) registers")
 # What nvJitLink says when it has put functions together that were compiled apart.
@@ -69,8 +69,8 @@ class Ptxas:
 
     def assemble(self, ptx: str, arch: str, opt_level: int) -> Assembled:
         """See :meth:`Assembler.assemble`."""
-        with tempfile.TemporaryDirectory(prefix="ark-") as folder:
-            source, result = Path(folder, "kernel.ptx"), Path(folder, "kernel.cubin")
+        with scratch_folder() as folder:
+            source, result = folder / "kernel.ptx", folder / "kernel.cubin"
             source.write_text(ptx)
             command = [
                 str(self.toolkit.ptxas), "-v", f"-arch={arch}", f"-O{opt_level}",

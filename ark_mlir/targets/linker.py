@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import shutil
 import subprocess
-import tempfile
 from pathlib import Path
 
 from ..errors import CompileError, UnsupportedError
 from .fingerprints import loaded_libraries
+from .scratch import scratch_folder
 
 # No hash of the build, no path: equal objects give equal kernels.
 _FLAGS = (
@@ -28,11 +28,11 @@ def link(code: bytes, *flags: str) -> bytes:
 
     Raises:
         UnsupportedError: there is no linker.
-        CompileError: the linker refuses the object.
+        CompileError: the linker refuses the object, or the disk is full.
     """
     linker = find_linker()
-    with tempfile.TemporaryDirectory(prefix="ark-") as folder:
-        source, result = Path(folder, "kernel.o"), Path(folder, "kernel.so")
+    with scratch_folder() as folder:
+        source, result = folder / "kernel.o", folder / "kernel.so"
         source.write_bytes(code)
         command = [linker, *_FLAGS, *flags, "-o", str(result), str(source)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)

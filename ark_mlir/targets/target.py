@@ -91,7 +91,7 @@ def look_up(name: str) -> Target:
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.create()
         try:
-            option = "{target={" + name + "}}" if name else ""
+            option = "{target={" + name + "}}"
             manager = PassManager.parse(f"builtin.module(ark-assign-target{option})")
             manager.run(module.operation)  # pyright: ignore[reportUnknownMemberType]
         except (ir.MLIRError, ValueError) as error:

@@ -48,6 +48,14 @@ static LogicalResult dump(ModuleOp module, Stage stage, StringRef folder) {
            << "cannot write '" << path << "': " << error.message();
   // Aliases keep the operations readable beside their locations.
   module.print(file.os(), OpPrintingFlags().enableDebugInfo());
+  file.os().flush();
+  if (std::error_code error = file.os().error()) {
+    // Told here: a stream that still knows of an error when it closes ends the
+    // process.
+    file.os().clear_error();
+    return emitError(module.getLoc())
+           << "cannot write '" << path << "': " << error.message();
+  }
   file.keep();
   return success();
 }

@@ -37,6 +37,13 @@
 // RUN: mkdir -p %t/f/02-tiling.mlir
 // RUN: not ark-opt %s '--ark-end-stage=stage=tiling dump-dir=%t/f' 2>&1 | FileCheck %s --check-prefix=NO-FILE
 // NO-FILE: error: cannot write '{{.+}}02-tiling.mlir': {{.+}}
+
+// A disk that is full is an error as any other, and ends no process.
+// RUN: mkdir -p %t/g && ln -s /dev/full %t/g/02-tiling.mlir
+// RUN: not ark-opt %s '--ark-end-stage=stage=tiling dump-dir=%t/g' 2>&1 | FileCheck %s --check-prefix=FULL
+// FULL-NOT: LLVM
+// FULL: error: cannot write '{{.+}}02-tiling.mlir': No space left on device
+
 ark.program @layer(
     %x: tensor<64x32xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<32x32xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})

@@ -105,6 +105,8 @@ def test_an_op_that_is_none() -> None:
         ({"target": "cpu:0"}, "target 'cpu:0': the number of workers"),
         ({"target": "cpu:"}, "target 'cpu:': the number of workers"),
         ({"target": 5}, "target 5: expected a name"),
+        ({"target": ""}, "the target is empty: expected a name"),
+        ({"target": " "}, "the target is empty: expected a name"),
         ({"target": "cuda:sm_1"}, "target 'cuda:sm_1' is not known"),
         ({"target": "hip:gfx000"}, "target 'hip:gfx000' is not known: expected one of gfx90a,"),
         ({"scheduler": "zork"}, "unknown scheduler 'zork'"),
@@ -153,6 +155,7 @@ def test_options_by_command(refused: Refused) -> None:
     assert "target 'zork'" in refused(*compile_it, "--target", "zork")
     assert "unknown scheduler '5x'" in refused(*compile_it, "--set", "scheduler=5x")
     assert "holds '}'" in refused(*compile_it, "--dump-dir", "a}b")
+    assert "the target is empty" in refused(*compile_it, "--target", "")
     assert ".: Is a directory" in refused("compile", "p.mlir", "-o", ".")
     # The file that was asked for, and not the temporary one beside it.
     assert "error: no/o.arkbin: No such" in refused("compile", "p.mlir", "-o", "no/o.arkbin")

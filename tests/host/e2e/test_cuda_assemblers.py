@@ -220,6 +220,27 @@ def test_what_ptxas_refuses() -> None:
         assemble("no PTX", "sm_90a", 3)
 
 
+def test_a_ptxas_that_cannot_be_run(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "ptxas").write_text("not executable")
+    tool = cuda_assembler.Ptxas(cuda_toolkit.Toolkit(tmp_path))
+    with pytest.raises(ark.CompileError, match=r"/ptxas: Permission denied$"):
+        tool.assemble("", "sm_90a", 3)
+
+
+def test_no_room_for_what_ptxas_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message names the folder: the write that fails does not say of which file."""
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(Path, "write_text", fail)
+    with pytest.raises(ark.CompileError, match=f"^{tmp_path}: No space left on device$"):
+        cuda_assembler.Ptxas(cuda_toolkit.find_toolkit()).assemble("", "sm_90a", 3)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_what_functions_of_a_kernel_spill_counts() -> None:
     output = """\
 ptxas info    : Function properties for ark_kernel

@@ -477,6 +477,21 @@ def test_files_that_cannot_be_written(program: ark.Program, tmp_path: Path) -> N
     assert list(tmp_path.iterdir()) == []
 
 
+def test_files_that_do_not_fit_the_disk(
+    program: ark.Program, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    executable = ark.compile(program, target="cpu:1")
+    with monkeypatch.context() as patch:
+        patch.setattr("os.replace", fail)
+        with pytest.raises(OSError, match="No space left") as caught:
+            executable.save(tmp_path / "a.arkbin")
+    assert caught.value.filename == str(tmp_path / "a.arkbin")
+    assert list(tmp_path.iterdir()) == []
+
+
 @pytest.mark.parametrize("after", ["tensor", "view"])
 def test_what_comes_after_moves_no_more(after: str, agree: Agree) -> None:
     """A dependence orders tasks; its bytes are not read."""
