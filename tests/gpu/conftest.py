@@ -16,6 +16,29 @@ import ark_mlir as ark
 FOLDER = Path(os.environ.get("ARK_GPU_BUNDLES", Path(__file__).parents[2] / "build" / "gpu"))
 
 
+class Executed:
+    """A run of which every test was skipped has shown nothing, and does not pass."""
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Counts the tests that came as far as their body, also those of other processes."""
+        self.count += report.when == "call" and not report.skipped
+
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """Says so in the exit status, unless tests are only listed."""
+        tells = not (
+            session.config.getoption("collectonly") or hasattr(session.config, "workerinput")
+        )
+        if tells and exitstatus == pytest.ExitCode.OK and not self.count:
+            session.exitstatus = pytest.ExitCode.NO_TESTS_COLLECTED
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Executed())
+
+
 @pytest.fixture
 def load() -> Iterator[Callable[[str], ark.Executable]]:
     """``load(name)``: an executable, closed after the test."""
