@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace mlir::ark {
 #define GEN_PASS_DEF_FUSEELEMENTWISEPASS
@@ -31,6 +32,43 @@ static bool hasEffects(linalg::GenericOp op) {
   });
 }
 
+/// The bytes of a result that one vCTA needs at least: those that its readers
+/// reduce to one element.
+static int64_t countBytesAtOnce(linalg::GenericOp producer) {
+  auto type = cast<RankedTensorType>(producer.getResult(0).getType());
+  int64_t most = 1;
+  for (OpOperand &use : producer->getUses()) {
+    auto reader = dyn_cast<linalg::GenericOp>(use.getOwner());
+    if (!reader)
+      continue;
+    SmallVector<utils::IteratorType> iterators = reader.getIteratorTypesArray();
+    int64_t elements = 1;
+    for (auto [axis, index] :
+         llvm::enumerate(reader.getMatchingIndexingMap(&use).getResults()))
+      if (auto dim = dyn_cast<AffineDimExpr>(index);
+          dim && linalg::isReductionIterator(iterators[dim.getPosition()]))
+        elements *= type.getDimSize(axis);
+    most = std::max(most, elements);
+  }
+  Type element = type.getElementType();
+  int64_t bits = element.isIndex() ? 64 : element.getIntOrFloatBitWidth();
+  return most * llvm::divideCeil(bits, 8);
+}
+
+/// Whether a tile of the producer's result takes more than half of the memory
+/// of an SM of a GPU, so that two of them would not fit. What has the type of
+/// the group's result will live there.
+static bool isTooLongToKeep(linalg::GenericOp producer) {
+  auto module = producer->getParentOfType<ModuleOp>();
+  auto target = module
+                    ? module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr)
+                    : TargetAttr();
+  auto group = producer->getParentOfType<GroupOp>();
+  return target && target.isGpu() && producer->getNumResults() == 1 &&
+         producer.getResult(0).getType() != group->getResult(0).getType() &&
+         2 * countBytesAtOnce(producer) > target.getSharedMemory();
+}
+
 /// Whether the producer of `operand` may move into the operand's owner.
 static bool shouldFuse(OpOperand *operand) {
   auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
@@ -49,7 +87,7 @@ static bool shouldFuse(OpOperand *operand) {
   AffineMap map = consumer.getMatchingIndexingMap(operand);
   bool readOnce =
       map.isPermutation() && map.getNumDims() == map.getNumResults();
-  return readOnce && producer->hasOneUse();
+  return readOnce && (producer->hasOneUse() || isTooLongToKeep(producer));
 }
 
 namespace {

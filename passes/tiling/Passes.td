@@ -100,7 +100,8 @@ def FuseElementwisePass : Pass<"ark-fuse-elementwise", "::mlir::ark::ProgramOp">
     So that a tile is traversed few times. A producer joins its consumer when
     nothing is computed twice by that: it has one reader, or only converts
     types. Contractions stay on their own; their operands only take
-    conversions in.
+    conversions in. On a GPU, each reader computes for itself what would take more
+    than half of an SM's memory, as rows of a softmax over a vocabulary do.
 
     ```mlir
     %1 = linalg.generic ins(%acc, %bias) ... { arith.addf }

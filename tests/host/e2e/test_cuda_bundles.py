@@ -15,6 +15,7 @@ import ark_mlir as ark
 from ark_mlir.bundle import read_bundle
 from ark_mlir.cli.main import main
 from ark_mlir.models.decoder import DecoderConfig, build_decode
+from ark_mlir.targets import resolve
 
 ELF = b"\x7fELF"
 MACHINE_CUDA = 190
@@ -103,6 +104,19 @@ def test_weights_of_8_bits_are_read_as_they_are(
         assert manifest.statistics["spill_bytes"] == 0
     # Rings of shared memory are for one row, from sm_90 on.
     assert (manifest.target.shared_memory > 65536) == (rows == 1 and arch != "sm_89")
+
+
+@pytest.mark.parametrize("target", ["cuda:sm_80", "cuda:sm_86", "cuda:sm_90a", "hip:gfx942"])
+@pytest.mark.parametrize("share", [0.3, 0.49, 0.51, 0.99, 3.0])
+def test_rows_longer_than_the_memory_of_an_sm(target: str, share: float) -> None:
+    """Of each op what its readers share is a row of fp32, and no result of the task."""
+    extent = int(share * resolve(target).shared_memory / 4)
+    with ark.Program("rows") as program:
+        x = ark.input("x", (1, extent), ark.bf16)
+        ark.output("softmax", ark.silu(ark.softmax(ark.gelu(x)) * x))
+        ark.output("norm", ark.layernorm(ark.gelu(x)))
+        ark.output("cast", ark.cast(ark.softmax(ark.cast(x, ark.fp32)), ark.fp16))
+    ark.compile(program, target)
 
 
 def test_the_report_says_what_the_kernel_takes() -> None:

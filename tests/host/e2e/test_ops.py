@@ -453,6 +453,9 @@ CASES: dict[str, Case] = {
         lambda x, cos, sin: [ark.rope(x, cos, sin, interleaved=which) for which in (False, True)],
         ((2, 3, 6), (3, 3), (3, 3)), FLOATS,
     ),
+    "rows longer than the memory of an SM": Case(
+        lambda x: [ark.softmax(x * 0.5), ark.layernorm(ark.silu(x))], ((2, 70003),), FLOATS
+    ),
     "rope of single pairs": Case(
         lambda x, cos, sin: ark.rope(x, cos, sin, interleaved=True),
         ((2, 3, 7, 7, 2), (1,), (1,)), FLOATS,
