@@ -84,9 +84,22 @@ def collect() -> dict[str, dict[str, Any]]:
             "nvidia": _devices("/dev", "nvidia[0-9]*"),
             "amd": _devices("/dev/dri", "renderD*") if Path("/dev/kfd").exists() else "none",
         },
+        "assembler": assembler(),
         "cache": cache(),
         "variables": {name: _setting(knob) for name, knob in knobs.registry().items()},
     }
+
+
+def assembler() -> dict[str, str]:
+    """What would make the cubin of a program that is compiled for cuda here."""
+    from ..targets.cuda_assembler import choose_assembler
+
+    try:
+        chosen = choose_assembler()
+        origin = chosen.origin()
+    except ArkError as error:
+        return {"name": "; ".join((f"error: {error.message}", *error.notes))}
+    return {"name": chosen.name, "version": origin.version, "place": origin.place}
 
 
 def cache() -> dict[str, str]:

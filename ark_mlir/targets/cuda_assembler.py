@@ -20,7 +20,17 @@ _PTXAS_REGISTERS = re.compile(r"Used (\d+) registers")
 # What nvJitLink says when it has put functions together that were compiled apart.
 _LINKED_REGISTERS = re.compile(r"^info +: used (\d+) registers", re.MULTILINE)
 _SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
+_NVJITLINK_FILES = ("libnvJitLink",)
+_PTXAS_VERSION = re.compile(r"\bV(\d[\d.]*)")
 _MOST_NOTES = 8
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Which assembler a machine has: its version, and the file or the machine that holds it."""
+
+    version: str
+    place: str
 
 
 @dataclass(frozen=True)
@@ -51,6 +61,10 @@ class Assembler(Protocol):
         """Which build of it this is."""
         ...
 
+    def origin(self) -> Origin:
+        """What a user is told of it; raises CompileError where it does not even say its version."""
+        ...
+
     def assemble(self, ptx: str, arch: str, opt_level: int) -> Assembled:
         """The image of one PTX module; raises CompileError with what the tool says."""
         ...
@@ -67,16 +81,32 @@ class Ptxas:
         """The program's content."""
         return _hash_of(self.toolkit.ptxas)
 
+    def origin(self) -> Origin:
+        """See :meth:`Assembler.origin`."""
+        done = self._run("--version")
+        found = _PTXAS_VERSION.search(done.stdout)
+        if done.returncode or found is None:
+            raise CompileError(
+                f"{self.toolkit.ptxas} does not say its version",
+                notes=_notes(done.stderr or done.stdout),
+            )
+        return Origin(found[1], str(self.toolkit.ptxas))
+
+    def _run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [str(self.toolkit.ptxas), *arguments]
+        try:
+            return subprocess.run(command, capture_output=True, text=True, check=False)
+        except OSError as error:
+            raise CompileError(f"{command[0]} cannot be run: {error.strerror}") from None
+
     def assemble(self, ptx: str, arch: str, opt_level: int) -> Assembled:
         """See :meth:`Assembler.assemble`."""
         with scratch_folder() as folder:
             source, result = folder / "kernel.ptx", folder / "kernel.cubin"
             source.write_text(ptx)
-            command = [
-                str(self.toolkit.ptxas), "-v", f"-arch={arch}", f"-O{opt_level}",
-                "-o", str(result), str(source),
-            ]  # fmt: skip
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            done = self._run(
+                "-v", f"-arch={arch}", f"-O{opt_level}", "-o", str(result), str(source)
+            )
             output = done.stderr or done.stdout
             if done.returncode:
                 raise CompileError(
@@ -94,8 +124,14 @@ class NvJitLink:
 
     def fingerprint(self) -> str:
         """The version, and the content of the library's file."""
-        files = [_hash_of(file) for file in loaded_libraries(("libnvJitLink",))]
+        files = [_hash_of(file) for file in loaded_libraries(_NVJITLINK_FILES)]
         return f"{self.library.version()} {files}"
+
+    def origin(self) -> Origin:
+        """See :meth:`Assembler.origin`."""
+        version = ".".join(str(part) for part in self.library.version())
+        files = ", ".join(str(file) for file in loaded_libraries(_NVJITLINK_FILES))
+        return Origin(version, files or "a library that is part of this process")
 
     def assemble(self, ptx: str, arch: str, opt_level: int) -> Assembled:
         """See :meth:`Assembler.assemble`."""
@@ -129,6 +165,10 @@ class DriverJit:
     def fingerprint(self) -> str:
         """Nothing of this machine takes part."""
         return ""
+
+    def origin(self) -> Origin:
+        """See :meth:`Assembler.origin`."""
+        return Origin("that of the driver", "the machine that loads the bundle")
 
     def assemble(self, ptx: str, arch: str, opt_level: int) -> Assembled:
         """See :meth:`Assembler.assemble`."""

@@ -138,7 +138,7 @@ def test_env(ark: Ark) -> None:
     with knobs.scope(ARK_TIMEOUT="-1"):
         found = json.loads(ark("env", "--json").out)
     assert "error" in found["variables"]["ARK_TIMEOUT"]
-    assert set(found) == {"ark", "python", "machine", "cache", "variables"}
+    assert set(found) == {"ark", "python", "machine", "assembler", "cache", "variables"}
 
 
 def test_progress_only_on_a_terminal(
