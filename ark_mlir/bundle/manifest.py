@@ -160,6 +160,11 @@ class Manifest:
         """Whether the kernel can record when each instruction ran."""
         return self.options.get("trace") is True
 
+    @property
+    def clears_queued(self) -> bool:
+        """Whether the kernel says that it has begun, by the report's word `queued`."""
+        return self.options.get("clears_queued") is True
+
     def encode(self, sections: Iterable[Section]) -> bytes:
         """The JSON text with these sections; equal manifests give equal bytes."""
         text = json.dumps(

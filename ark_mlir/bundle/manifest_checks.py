@@ -254,10 +254,11 @@ def _statistics(node: Node) -> dict[str, int | float]:
 
 
 def _options(node: Node) -> dict[str, Any]:
-    # Informative but for `trace`; any JSON will do, as long as it can be written again.
+    # Informative but for two; any JSON will do, as long as it can be written again.
     _check_plain(node, depth=8)
-    if "trace" in node and not isinstance(node["trace"].value, bool):
-        raise node["trace"].error("expected true or false")
+    for name in ("trace", "clears_queued"):
+        if name in node and not isinstance(node[name].value, bool):
+            raise node[name].error("expected true or false")
     return dict(node.mapping())
 
 

@@ -25,6 +25,9 @@ _TABLES: dict[str, tuple[str, type[np.generic]]] = {
 }
 _ALIGNMENT = 64
 
+# Backends whose kernels say that they have begun, which ark_tell_begin does.
+_TELL_BEGIN = frozenset({"cuda", "hip"})
+
 # Entries of the manifest's target that the kernel says.
 _OF_TARGET = frozenset({"sms", "shared_memory"})
 
@@ -52,8 +55,12 @@ class Parts:
         if mlir is not None:
             sections["mlir"] = mlir.encode()
         manifest["statistics"] = {**manifest["statistics"], **code.statistics}
+        options = dict(manifest["options"])
         if code.assembler:
-            manifest["options"] = {**manifest["options"], "assembler": code.assembler}
+            options["assembler"] = code.assembler
+        if self.target.backend in _TELL_BEGIN:
+            options["clears_queued"] = True
+        manifest["options"] = options
         return {**manifest, "target": machine}, sections
 
 

@@ -51,6 +51,8 @@ class ArkContext(ctypes.Structure):
 
 
 REPORT_WORDS = 8
+# The word of the report that the host sets before a launch, and the kernel clears when it begins.
+REPORT_QUEUED = 7
 STATUS_WORDS = 4
 # Rings and answers, in cache lines of their own; of a GPU's doorbell also the address of the
 # host's words, and how many lanes there are.

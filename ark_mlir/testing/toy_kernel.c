@@ -9,7 +9,7 @@ enum { Run, Signal, Wait, Barrier, Prefetch };
 enum { None, Hang };
 
 typedef struct {
-  uint64_t abort, lane, instruction, semaphore, seen, expected, reserved[2];
+  uint64_t abort, lane, instruction, semaphore, seen, expected, stop, queued;
 } ArkReport;
 
 typedef struct {
@@ -198,6 +198,8 @@ static void answer(const ArkContext *c, int64_t lane, uint64_t ring) {
 }
 
 int32_t ark_kernel(const ArkContext *c, int64_t lane) {
+  if (!lane)
+    __atomic_store_n(&c->report->queued, 0, __ATOMIC_RELAXED);
   if (!c->doorbell)
     return iterate(c, lane);
   for (uint64_t ring = 1; await_ring(c, lane, ring) && c->iterations; ring++) {

@@ -29,6 +29,7 @@ func.func private @ark_stay(%context: !llvm.ptr, %lane: i64) -> i32 {
   %null = llvm.mlir.zero : !llvm.ptr
   %doorbell_field = llvm.getelementptr %context[13] : (!llvm.ptr) -> !llvm.ptr, i64
   %doorbell = llvm.load %doorbell_field : !llvm.ptr -> !llvm.ptr
+  func.call @ark_tell_begin(%context, %lane) : (!llvm.ptr, i64) -> ()
   %stays = llvm.icmp "ne" %doorbell, %null : !llvm.ptr
   cf.cond_br %stays, ^await(%doorbell, %one : !llvm.ptr, i64), ^run
 
@@ -67,6 +68,27 @@ func.func private @ark_stay(%context: !llvm.ptr, %lane: i64) -> i32 {
 
 ^finish(%result: i32):
   return %result : i32
+}
+
+// One thread of all says that the kernel is on the GPU. The host, which cannot
+// know otherwise, does not wait for ever for a kernel that is queued behind one
+// that never ends. The store is waited for by nobody.
+func.func private @ark_tell_begin(%context: !llvm.ptr, %lane: i64) {
+  %zero = arith.constant 0 : i64
+  %report_field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64
+  %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
+  %leads = func.call @ark_is_leader_again() : () -> i1
+  %is_first = arith.cmpi eq, %lane, %zero : i64
+  %tells = arith.andi %leads, %is_first : i1
+  cf.cond_br %tells, ^tell, ^finish
+
+^tell:
+  %queued = llvm.getelementptr %report[7] : (!llvm.ptr) -> !llvm.ptr, i64
+  llvm.store volatile %zero, %queued : i64, !llvm.ptr
+  cf.br ^finish
+
+^finish:
+  return
 }
 
 // Waits for ring number `ring`; whether it came, the same for all threads. Lane

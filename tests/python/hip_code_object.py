@@ -58,9 +58,10 @@ Path(sys.argv[1]).write_bytes(executable.bundle.sections["kernel"])
 # CODE: s_sleep
 # CODE: s_memrealtime
 
-# Only the context's address and its doorbell come by way of the cache of scalars, which no wait
-# empties: nothing changes these while the kernel runs.
+# Only the context's address and, of it, the doorbell and the report's address come by way of the
+# cache of scalars, which no wait empties: nothing changes these while the kernel runs.
 # SCALARS: s_load_dwordx2 s[{{.+}}], s[0:1], 0x0
 # SCALARS: s_load_dwordx2 s[{{.+}}], s[{{.+}}], 0x68
+# SCALARS: s_load_dwordx2 s[{{.+}}], s[{{.+}}], 0x30
 # SCALARS-NOT: s_load
 # SCALARS-NOT: s_buffer_load

@@ -8,11 +8,22 @@
 // threads of a CTA agree on whether it failed.
 // CHECK-LABEL: func.func private @ark_stay
 // CHECK: llvm.getelementptr %{{.+}}[13]
+// CHECK: call @ark_tell_begin
 // CHECK: call @ark_await_ring
 // CHECK: call @ark_kernel
 // CHECK-NOT: call @ark_kernel
 // CHECK: call @ark_any
 // CHECK: call @ark_answer
+// That it has begun is said by one thread of all, in one store that nobody waits for.
+// CHECK-LABEL: func.func private @ark_tell_begin
+// CHECK: %[[REPORT:.+]] = llvm.load
+// CHECK: %[[LEADS:.+]] = call @ark_is_leader_again
+// CHECK: %[[FIRST:.+]] = arith.cmpi eq, %arg1, %{{.+}} : i64
+// CHECK: %[[TELLS:.+]] = arith.andi %[[LEADS]], %[[FIRST]]
+// CHECK: cf.cond_br %[[TELLS]]
+// CHECK: %[[QUEUED:.+]] = llvm.getelementptr %[[REPORT]][7]
+// CHECK: llvm.store volatile %{{.+}}, %[[QUEUED]] : i64
+// CHECK-NOT: llvm.store
 // One lane looks at the host and passes on what it saw; no other reads its words.
 // CHECK-LABEL: func.func private @ark_await_ring
 // CHECK: call @ark_load_host
