@@ -13,6 +13,7 @@ from collections.abc import Iterable
 __all__ = [
     "ArkError",
     "BundleError",
+    "BusyError",
     "CompileError",
     "DeviceError",
     "HangError",
@@ -78,6 +79,10 @@ class BundleError(ArkError):
 
 class DeviceError(ArkError):
     """The driver or the device reported a failure, or a run met bad data on the device."""
+
+
+class BusyError(DeviceError):
+    """Other work keeps the device, so that a run did not begin; it may be tried again."""
 
 
 class HangError(DeviceError):

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import DeviceError, InvalidUsageError
-from .abi import Abort
+from ..errors import BusyError, DeviceError, InvalidUsageError
 from .cuda_api import CudaApi
 from .cuda_exchange import CudaExchange
 from .cuda_kernel import CudaKernel
 from .cuda_memory import CudaMemory, download
+from .cuda_queue import GivenUp, QueueWatch
 from .cuda_record import LaunchRecord, read_results
 from .cuda_resident import CudaResident
 from .driver import Launch, Outcome
@@ -32,6 +32,8 @@ _SPIN_SECONDS = 0.002
 _SLEEP_SECONDS = 0.0005
 # What the lanes may take to notice an abort; they look in every wait and before every iteration.
 _GRACE_SECONDS = 10.0
+# What the CTAs of one launch may take to begin all.
+_SETTLE_SECONDS = 0.005
 
 
 @dataclass
@@ -63,6 +65,7 @@ class CudaDriver:
         self._not_capturing = self._api.driver.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE
         self._kernel: CudaKernel | None = None
         self._launch: Launch | None = None
+        self._given_up: GivenUp | None = None
         self._dirty = False
         # One launch record is kept ready, since nothing may be allocated while a stream is
         # being captured.
@@ -113,6 +116,7 @@ class CudaDriver:
         self._api.enter()
         self._kernel = CudaKernel(self._api, self._side, bundle)
         self.record = self._kernel.make_record(self._kernel.semaphores)
+        self._watch = QueueWatch(self._kernel, (self.record,))
         self._provide_spare(self._kernel)
 
     def _provide_spare(self, kernel: CudaKernel) -> None:
@@ -214,6 +218,7 @@ class CudaDriver:
         begin = layout.slots + 8 * layout.slot_count
         record.host.bytes[begin : layout.report] = self.record.host.bytes[begin : layout.report]
         record.prepare(0, launch.iterations, launch.timeout_ns)
+        record.mark_queued()
         stream = self._follow(launch.place)
         record.upload(stream)
         spare.semaphores.clear(stream)
@@ -229,8 +234,12 @@ class CudaDriver:
     def _recorded(self, kernel: CudaKernel, captured: _Captured, stream: int) -> Outcome:
         launch, layout = captured.launch, kernel.layout
         assert launch is not None
+        if self._given_up is not None:
+            self._await_given_up(self._given_up)
         self._api.call("cuEventRecord", self._done, stream)
-        self._join()
+        # The replay stays queued, and is the caller's: another check waits again.
+        watch = QueueWatch(kernel, [each.record for each in self._captured])
+        self._join(self._done, watch.start(launch.timeout_ns))
         # Not to the record's copy on the host, which replays begin from.
         size = (layout.result_end - layout.report,)
         words = self.download(captured.record.report_address, np.dtype(np.uint8), size)
@@ -246,45 +255,47 @@ class CudaDriver:
         if launch.captured:
             self._capture(kernel, launch)
             return
+        if self._given_up is not None:
+            self._await_given_up(self._given_up)
+        if self._dirty:
+            record.forget_queued()
         stream = self._follow(launch.place)
         try:
-            if self._held:
-                self._ring(kernel, record, launch)
+            if (resident := self._held_kernel) is not None:
+                self._ring(resident, kernel, record, launch)
             else:
                 self._provide_spare(kernel)
                 self._start(kernel, record, launch, stream)
         except BaseException:
-            self._launch = None
             # The kernel may have been started, and reads what the next run changes.
             with suppress(DeviceError):
-                self._abort()
-                self._api.call("cuStreamSynchronize", self._stream if self._held else stream)
+                self._undo(launch, stream if self._held_kernel is None else self._stream)
             raise
 
     def _start(self, kernel: CudaKernel, record: LaunchRecord, launch: Launch, stream: int) -> None:
-        if self._dirty:
-            kernel.semaphores.clear(stream)
-            self.epoch = 0
+        dirty = self._dirty
         # From here until a good end, whatever happens leaves counters that mean nothing.
         self._dirty = True
+        if dirty:
+            self.epoch = 0
         record.slots[record.layout.bound] = launch.addresses
-        trace = 0
+        trace = kernel.trace.address if launch.trace else 0
+        record.prepare(self.epoch, launch.iterations, launch.timeout_ns, trace)
+        record.mark_queued()
+        record.upload(stream)
+        # What zeroes waits for SMs as the kernel does, and with it.
+        if dirty:
+            kernel.semaphores.clear(stream)
         if launch.trace:
             kernel.trace.clear(stream)
-            trace = kernel.trace.address
-        record.prepare(self.epoch, launch.iterations, launch.timeout_ns, trace)
-        record.upload(stream)
         self._launch = launch
         kernel.launch(record, stream)
         record.download(stream, self.reads_outputs)
         self._api.call("cuEventRecord", self._done, stream)
 
-    def _ring(self, kernel: CudaKernel, record: LaunchRecord, launch: Launch) -> None:
-        resident = self._resident
-        if resident is None:
-            resident = self._resident = CudaResident(
-                self._api, kernel, self._stream, self._side, self._ended, self._done
-            )
+    def _ring(
+        self, resident: CudaResident, kernel: CudaKernel, record: LaunchRecord, launch: Launch
+    ) -> None:
         clear = None
         if self._dirty:
             resident.dismiss(record, _GRACE_SECONDS)
@@ -304,17 +315,23 @@ class CudaDriver:
         """See :meth:`Driver.wait`."""
         if self._launch is None:
             raise DeviceError("nothing was launched")
+        watch = self._watch.start(self._launch.timeout_ns)
         try:
             if self._held and self._resident is not None:
-                self._join_resident(self._resident)
+                self._join_resident(self._resident, watch)
             else:
-                self._join()
+                self._join(self._done, watch)
+        except BusyError as error:
+            self._interrupt()
+            if self._given_up is None:
+                error.notes += ("it began at that moment: states may hold part of the run",)
+            raise
         except BaseException:
             self._interrupt()
             raise
         return self._finish(self._loaded(), self._launch)
 
-    def _join_resident(self, resident: CudaResident) -> None:
+    def _join_resident(self, resident: CudaResident, watch: QueueWatch) -> None:
         record = self.record
 
         def download() -> None:
@@ -332,19 +349,25 @@ class CudaDriver:
             resident.ring(record, None)
             return True
 
-        resident.join(again)
+        resident.join(again, watch.look)
         download()
 
     def hold(self) -> None:
         """See :meth:`Driver.hold`."""
         self._api.enter()
-        self._provide_spare(self._loaded())
+        kernel = self._loaded()
+        self._provide_spare(kernel)
+        if self._resident is None:
+            self._resident = CudaResident(
+                self._api, kernel, self._stream, self._side, self._ended, self._done
+            )
         self._held = True
 
     def release(self) -> None:
         """See :meth:`Driver.release`."""
         self._held = False
-        if self._resident is not None:
+        # A run that was given up ends its kernel without being told again.
+        if self._resident is not None and self._given_up is None:
             self._api.enter()
             self._resident.dismiss(self.record, _GRACE_SECONDS)
 
@@ -355,13 +378,14 @@ class CudaDriver:
                 self._api.enter()
                 if self._launch is not None:
                     self._interrupt()
-                elif self._resident is not None and self._resident.there:
-                    self._abort()
-                    self._resident.leave(_GRACE_SECONDS)
+                elif self._given_up is None and (kept := self._resident) and kept.there:
+                    self.record.abort()
+                    kept.leave(_GRACE_SECONDS)
             finally:
                 self._free()
 
     def _free(self) -> None:
+        # Which waits for the device, so for a launch that was given up, too.
         for memory in self._handed_out:
             memory.free()
         self._captured.clear()
@@ -369,22 +393,28 @@ class CudaDriver:
         if self._kernel is not None:
             self._kernel.free()
             self._kernel = None
+        self._given_up = None
 
     def _loaded(self) -> CudaKernel:
         if self._kernel is None:
             raise DeviceError("no program is loaded")
         return self._kernel
 
-    def _join(self, seconds: float = float("inf")) -> None:
-        if self._api.has_happened(self._done):
+    def _join(
+        self, event: object, watch: QueueWatch | None = None, seconds: float = float("inf")
+    ) -> None:
+        """Waits for an event; raises BusyError as `watch` does, DeviceError after `seconds`."""
+        if self._api.has_happened(event):
             return
         start = time.monotonic()
-        while not self._api.has_happened(self._done):
+        while not self._api.has_happened(event):
             waited = time.monotonic() - start
             if waited > seconds:
                 raise DeviceError("the kernel does not end")
             if waited > _SPIN_SECONDS:
                 time.sleep(_SLEEP_SECONDS)
+                if watch is not None:
+                    watch.look()
 
     def _finish(self, kernel: CudaKernel, launch: Launch) -> Outcome:
         self._launch = None
@@ -412,19 +442,42 @@ class CudaDriver:
         self.epoch = (self.epoch + outcome.iterations) % (1 << 64)
         self._dirty = False
 
-    def _interrupt(self) -> None:
-        """Ends the run that is under way, as far as it lets itself be ended in time."""
-        self._launch = None
-        self._abort()
-        if self._held and self._resident is not None:
-            self._resident.leave(_GRACE_SECONDS)
-        else:
-            self._join(_GRACE_SECONDS)
+    # -- runs that go wrong ------------------------------------------------------------------
 
-    def _abort(self) -> None:
-        """Tells all lanes to end."""
-        code = np.array([Abort.HOST], np.uint64)
-        self._api.call(
-            "cuMemcpyHtoDAsync", self.record.report_address, code.ctypes.data, code.nbytes,
-            self._side,
-        )  # fmt: skip
+    @property
+    def _end(self) -> object:
+        """The event that happens when the kernel of a run has ended."""
+        return self._done if self._held_kernel is None else self._ended
+
+    @property
+    def _held_kernel(self) -> CudaResident | None:
+        return self._resident if self._held else None
+
+    def _interrupt(self) -> None:
+        """Ends the run that is under way, as far as it lets itself be ended in time.
+
+        A kernel that has not begun will end at its begin, and is not waited for.
+        """
+        launch, self._launch = self._launch, None
+        end = self._end
+        if launch is not None:
+            self._given_up = GivenUp(end, launch.timeout_ns, launch.owners)
+        self.record.abort()
+        if self.record.queued:
+            # All CTAs begin together: one that looked before the abort was there shows by then.
+            time.sleep(_SETTLE_SECONDS)
+            if self.record.queued and not self._api.has_happened(end):
+                return
+        self._join(end, seconds=_GRACE_SECONDS)
+        self._given_up = None
+
+    def _undo(self, launch: Launch, stream: int) -> None:
+        """Ends what may have been started on a stream before its launch failed."""
+        self._launch = launch
+        self._api.call("cuEventRecord", self._end, stream)
+        self._interrupt()
+
+    def _await_given_up(self, launch: GivenUp) -> None:
+        """Waits for the end of a launch that was given up, before what it touches is used."""
+        self._join(launch.end, self._watch.start(launch.timeout_ns))
+        self._given_up = None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import DeviceError, UnsupportedError
+from ..errors import BusyError, DeviceError, UnsupportedError
 from . import abi
 from .cuda_image import CudaImage
 from .cuda_memory import CudaMemory, PinnedMemory, download
@@ -108,12 +108,13 @@ class CudaKernel:
             self.api.call("cuLaunchKernelEx", config, self._function, record.parameters, 0)
         except DeviceError as error:
             # The occupancy that was asked for at load knows nothing of what others keep.
-            if "COOPERATIVE_LAUNCH_TOO_LARGE" in error.message:
-                error.notes += (
-                    f"all {self.lanes} CTAs of the program have to be on the GPU at once, and "
-                    "what else uses it leaves too few SMs",
-                )
-            raise
+            if "COOPERATIVE_LAUNCH_TOO_LARGE" not in error.message:
+                raise
+            note = (
+                f"all {self.lanes} CTAs of the program have to be on the GPU at once, and what "
+                "else uses it leaves too few SMs"
+            )
+            raise BusyError(error.message, notes=[note]) from None
 
     def _config(self, stream: int) -> Any:
         driver = self.api.driver

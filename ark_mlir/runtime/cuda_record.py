@@ -19,7 +19,7 @@ import numpy as np
 
 from . import abi
 from .abi import ArkContext
-from .cuda_memory import CudaMemory, PinnedMemory
+from .cuda_memory import CudaMemory, PinnedMemory, download
 from .driver import Fault, Stop
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ class RecordLayout:
         self.lanes = lanes
         # Those that a launch sets, after the arena's and before that of packets.
         self.bound = slice(1, 1 + len(manifest.buffers))
+        self.clears_queued = manifest.clears_queued
         self.slot_count = self.bound.stop + bool(manifest.packets)
         self.context = self._take(ctypes.sizeof(ArkContext))
         self.slots = self._take(8 * self.slot_count)
@@ -104,6 +105,7 @@ class LaunchRecord:
 
     def __init__(self, api: CudaApi, stream: object, layout: RecordLayout) -> None:
         self._api = api
+        self._side = stream
         self.layout = layout
         self.host = PinnedMemory(api, layout.nbytes)
         try:
@@ -155,6 +157,41 @@ class LaunchRecord:
         context[_TRACE] = trace
         context[_DOORBELL] = doorbell
         self._results[:] = 0
+
+    def mark_queued(self) -> None:
+        """The next copy to the device is followed by a launch; see :attr:`queued`."""
+        if self.layout.clears_queued:
+            self._results[abi.REPORT_QUEUED] = 1
+
+    @property
+    def queued(self) -> bool:
+        """Whether the record is on the device, marked, and its kernel has not begun.
+
+        Never so for a bundle from before kernels said that they begin.
+        """
+        word = download(self._api, self._side, self._queued_address, np.dtype(np.uint64), (1,))
+        return bool(word[0])
+
+    @property
+    def _queued_address(self) -> int:
+        return self.report_address + 8 * abi.REPORT_QUEUED
+
+    def forget_queued(self) -> None:
+        """Undoes the mark on the device that a launch which failed has left there."""
+        self._send_word(self._queued_address, 0)
+        self._api.call("cuStreamSynchronize", self._side)
+
+    def _send_word(self, address: int, value: int) -> None:
+        word = np.array([value], np.uint64)
+        self._api.call("cuMemcpyHtoDAsync", address, word.ctypes.data, word.nbytes, self._side)
+
+    def abort(self) -> None:
+        """Tells all lanes to end, those of a kernel that has not begun at its begin.
+
+        In both copies: the stream may not have come to the one that the host made.
+        """
+        self._results[0] = abi.Abort.HOST
+        self._send_word(self.report_address, abi.Abort.HOST)
 
     def upload(self, stream: int) -> None:
         """Copies what the kernel reads to the device, in the order of a stream."""

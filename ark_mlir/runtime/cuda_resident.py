@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from .cuda_kernel import CudaKernel
     from .cuda_record import LaunchRecord
 
+_SHORT_SECONDS = 0.002
+
 
 class _HostWords:
     """The host's words of a doorbell, as :class:`Doorbell` takes its memory."""
@@ -103,9 +105,11 @@ class CudaResident:
         words[abi.DOORBELL_LANES] = self._kernel.lanes
         self._host.bytes[:] = 0
         self._words.upload(words)
+        # What follows the record waits for SMs as the kernel does, and with it.
+        record.mark_queued()
+        record.upload(self._stream)
         if clear is not None:
             clear.clear(self._stream)
-        record.upload(self._stream)
         self._kernel.launch(record, self._stream)
         self._launched = True
         self._api.call("cuEventRecord", self._ended, self._stream)
@@ -132,18 +136,20 @@ class CudaResident:
                 raise DeviceError("the kernel does not end")
             rest(start)
 
-    def join(self, again: Callable[[], bool]) -> None:
+    def join(self, again: Callable[[], bool], look: Callable[[], None]) -> None:
         """Waits for the run's end: the answer of the lanes, or the end of the kernel.
 
         Args:
             again: asked when the kernel has ended without an answer: whether it left before it
                 saw the ring, so that it is launched again.
+            look: called in a wait that is not short; may raise.
         """
         start = time.monotonic()
         while not self.answered:
             if not self.there and not self.answered and not again():
                 return
-            rest(start)
+            if rest(start) > _SHORT_SECONDS:
+                look()
 
     def dismiss(self, record: LaunchRecord, seconds: float) -> None:
         """Ends a kernel that is in no run; raises DeviceError if a lane never ends."""

@@ -58,10 +58,14 @@ class Doorbell:
         return answers == int(self._words[abi.DOORBELL_RINGS]) * self._lanes
 
 
-def rest(since: float) -> None:
-    """Gives way between two looks at a word; `since` is when the wait began (monotonic s)."""
+def rest(since: float) -> float:
+    """Gives way between two looks at a word; `since` is when the wait began (monotonic s).
+
+    Returns the seconds waited before.
+    """
     waited = time.monotonic() - since
     if waited < _YIELD_SECONDS:
         os.sched_yield()
     else:
         time.sleep(min(waited * _SLEEP_SHARE, _MAX_SLEEP_SECONDS))
+    return waited

@@ -73,6 +73,8 @@ class _Runs(ABC):
             HangError: a wait lasted longer than ``ARK_TIMEOUT`` allows; names waiter,
                 semaphore and producer. After it the next run starts afresh; states may hold
                 part of what this one wrote.
+            BusyError: another kernel kept the GPU, so that this run did not begin within five
+                times as long as a wait may last; it never will, and may be tried again.
             DeviceError: a lane never ended, or there is not enough memory.
 
         Example:
@@ -310,6 +312,7 @@ class Executable(_Runs):
 
         Raises:
             HangError, InvalidUsageError, DeviceError: as `run` does.
+            BusyError: another kernel keeps the GPU; the replay is still to come.
 
         Example:
             >>> with torch.cuda.graph(graph):                       # doctest: +SKIP

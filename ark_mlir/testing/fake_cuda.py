@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from enum import IntEnum
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -22,8 +22,12 @@ from ..runtime import Executable
 from ..runtime.abi import ArkContext
 from ..runtime.cuda import CudaDriver
 from ..runtime.cuda_api import CudaApi
+from ..runtime.dlpack import Exporter
 from ..runtime.image import Image
 from .toy import ToyProgram
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _INVALID_VALUE = 1
 _OUT_OF_MEMORY = 2
@@ -99,6 +103,8 @@ class FakeCuda:
         capability: the compute capability.
 
     Attributes:
+        occupied: whether a kernel of others has all SMs, so that launches and what zeroes memory
+            wait for its end.
         busy: how many SMs others keep, of which the driver says nothing before a launch.
         crashes: whether the next kernel fails. From then on every call does, and nothing is given
             back, until the context is.
@@ -135,6 +141,7 @@ class FakeCuda:
         self.capability = capability
         self.assembles: bytes | None = None
         self.busy = 0
+        self.occupied = False
         self.crashes = False
         self._broken = False
         self.calls: list[str] = []
@@ -280,7 +287,7 @@ class FakeCuda:
 
     def _cuMemFree(self, address: int) -> None:
         # As the driver does, waits for whatever may use the memory.
-        while self.running and not self._advancing:
+        while (self.running or self.occupied) and not self._advancing:
             self._advance()
             time.sleep(0)
         del self._memory[address]
@@ -346,7 +353,12 @@ class FakeCuda:
     # -- copies and launches -----------------------------------------------------------------
 
     def _cuMemsetD8Async(self, address: int, byte: int, nbytes: int, stream: int) -> tuple[int]:
-        return self._do(stream, lambda: ctypes.memset(address, byte, nbytes))
+        def operation() -> bool:
+            if not self.occupied:
+                ctypes.memset(address, byte, nbytes)
+            return not self.occupied
+
+        return self._give(stream, lambda: operation)
 
     def _cuMemcpyHtoDAsync(self, target: int, source: int, nbytes: int, stream: int) -> tuple[int]:
         if not any(self._lies_in(source, block) for block in self._memory.values()):
@@ -415,6 +427,8 @@ class FakeCuda:
             ctypes.c_int32.from_address(codes + 4 * lane).value = code
 
         def run() -> bool:
+            if not threads and self.occupied:
+                return False
             if not threads:
                 threads.extend(threading.Thread(target=walk, args=(n,)) for n in range(lanes))
                 for thread in threads:
@@ -425,6 +439,23 @@ class FakeCuda:
             return True
 
         return run
+
+
+class OnDevice:
+    """A copy of an array on the stand-in's device, for whoever speaks DLPack."""
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        block = np.zeros(array.nbytes + 256, np.uint8)
+        start = -block.ctypes.data % 256
+        self.array: NDArray[Any] = np.ndarray(array.shape, array.dtype, block.data, start)
+        self.array[...] = array
+
+    def __dlpack__(self, *, stream: object = None, **arguments: Any) -> Any:
+        del stream
+        return Exporter(self.array).__dlpack__(**arguments)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, 0
 
 
 def fake_executable(
@@ -441,6 +472,7 @@ def fake_executable(
     """
     manifest, sections = program.parts(kernel, **options)
     manifest["target"].update(backend="cuda", arch="sm_90a", warps=16, shared_memory=1024)
+    manifest["options"]["clears_queued"] = True
     for buffer in manifest["buffers"]:
         buffer["alignment"] = alignment
     drivers = {"cuda": lambda: CudaDriver(CudaApi(cuda))}

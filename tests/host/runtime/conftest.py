@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ark_mlir.runtime import Executable, cpu
+from ark_mlir.runtime import Executable, cpu, cuda_queue
 from ark_mlir.testing.fake_cuda import FakeCuda
 from ark_mlir.testing.toy import (
     ToyProgram,
@@ -32,6 +32,9 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """How soon lanes come home depends on the machine; tests of those that do not say so."""
     monkeypatch.setattr(cpu, "GRACE_SECONDS", 100.0)
     monkeypatch.setattr(cpu, "INTERRUPT_GRACE_SECONDS", 100.0)
+    # A host that looks whether a kernel has begun calls the driver once more.
+    monkeypatch.setattr(cuda_queue, "_PATIENCE", 1000)
+    monkeypatch.setattr(cuda_queue, "_MAX_SECONDS_BETWEEN_LOOKS", 100.0)
 
 
 @pytest.fixture(scope="session")

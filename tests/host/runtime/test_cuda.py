@@ -28,6 +28,7 @@ def executable(
     manifest, sections = (program or add_program()).parts(kernel)
     target = {"backend": "cuda", "arch": arch, "warps": 16, "shared_memory": shared_memory}
     manifest["target"].update(target)
+    manifest["options"]["clears_queued"] = True
     drivers = {"cuda": lambda: CudaDriver(CudaApi(cuda))}
     return Executable.from_parts(manifest, sections, drivers)
 
@@ -233,9 +234,7 @@ def test_a_gpu_that_others_keep_busy(kernel: bytes, x: Array) -> None:
     with executable(cuda, kernel) as exe:
         exe.bind({"w": W}).run(x=x)
         cuda.busy = 1
-        with pytest.raises(
-            ark.DeviceError, match="CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE"
-        ) as info:
+        with pytest.raises(ark.BusyError, match="CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE") as info:
             exe.run(x=x)
         assert "all 2 CTAs of the program have to be on the GPU at once" in str(info.value)
         cuda.busy = 0

@@ -12,8 +12,7 @@ import ark_mlir as ark
 from ark_mlir.runtime import Executable
 from ark_mlir.runtime.cuda import CudaDriver
 from ark_mlir.runtime.cuda_api import CudaApi
-from ark_mlir.runtime.dlpack import Exporter
-from ark_mlir.testing.fake_cuda import FakeCuda, fake_executable
+from ark_mlir.testing.fake_cuda import FakeCuda, OnDevice, fake_executable
 from ark_mlir.testing.toy import (
     ToyProgram,
     add_program,
@@ -25,22 +24,6 @@ from ark_mlir.testing.toy import (
 
 Array = np.ndarray[Any, Any]
 W = np.arange(128, dtype=np.float32)
-
-
-class OnDevice:
-    """An array on the stand-in's device."""
-
-    def __init__(self, array: Array) -> None:
-        block = np.zeros(array.nbytes + 256, np.uint8)
-        start = -block.ctypes.data % 256
-        self.array = block[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
-        self.array[...] = array
-
-    def __dlpack__(self, *, stream: object = None, **arguments: Any) -> Any:
-        return Exporter(self.array).__dlpack__(**arguments)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return 2, 0
 
 
 @pytest.fixture

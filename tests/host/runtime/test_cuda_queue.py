@@ -1,0 +1,388 @@
+"""Runs that are queued behind a kernel of others, which ends in time, late or never."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ark_mlir as ark
+from ark_mlir.runtime import Executable, cuda_queue
+from ark_mlir.runtime import cuda as cuda_driver
+from ark_mlir.runtime.cuda import CudaDriver
+from ark_mlir.runtime.cuda_api import CudaApi
+from ark_mlir.runtime.cuda_queue import QueueWatch
+from ark_mlir.testing.fake_cuda import FakeCuda, OnDevice, fake_executable
+from ark_mlir.testing.toy import ToyProgram, add_program, counting_program, run
+
+Array = np.ndarray[Any, Any]
+W = np.ones(128, np.float32)
+NEVER = 20.0  # what would wait for it in vain still ends, and fails
+# Waits may last long, since lanes may begin late on a busy machine.
+TIMEOUT, PATIENCE = "2", 0.15
+FIVE = cuda_queue._PATIENCE  # before any test changes it
+BUSY = r"the kernel of 'toy' has not begun for 0\.3 s: another kernel holds SMs"
+
+
+@contextmanager
+def occupied(cuda: FakeCuda, seconds: float = NEVER) -> Generator[None]:
+    """A kernel of others that has all SMs for so long, and at most until the end of the block."""
+
+    def end() -> None:
+        cuda.occupied = False
+
+    cuda.occupied = True
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        end()
+
+
+@pytest.fixture(autouse=True)
+def _short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARK_TIMEOUT", TIMEOUT)
+    monkeypatch.setattr(cuda_queue, "_PATIENCE", PATIENCE)
+    monkeypatch.setattr(cuda_queue, "_MAX_SECONDS_BETWEEN_LOOKS", 0.25)
+
+
+@pytest.fixture
+def exe(cuda: FakeCuda, kernel: bytes) -> Iterator[Executable]:
+    with fake_executable(cuda, kernel, add_program()) as executable:
+        yield executable.prepare().bind({"w": W})
+    assert (cuda.held, cuda.running) == (0, 0)
+
+
+@pytest.fixture
+def counter(cuda: FakeCuda, kernel: bytes) -> Iterator[Executable]:
+    """A state that counts iterations, on one lane."""
+    program = ToyProgram(sms=1)
+    state = program.buffer("n", "state", "int64", [])
+    program.lane(0, [run(program.task("count", 1, [(state, 0)]), 0, 1)])
+    with fake_executable(cuda, kernel, program) as executable:
+        yield executable.prepare()
+    assert (cuda.held, cuda.running) == (0, 0)
+
+
+def test_how_long_it_may_be_queued(
+    counter: Executable, cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Five times as long as a wait may last."""
+    monkeypatch.setattr(cuda_queue, "_PATIENCE", FIVE)
+    monkeypatch.setenv("ARK_TIMEOUT", "0.1")
+    with occupied(cuda):
+        start = time.monotonic()
+        with pytest.raises(ark.BusyError, match=r"has not begun for 0\.5 s"):
+            counter.run()
+    assert time.monotonic() - start >= 0.5
+
+
+def test_it_ends_in_time(exe: Executable, cuda: FakeCuda, x: Array) -> None:
+    for iterations in (1, 3):
+        with occupied(cuda, 0.1):
+            y = exe.run(x=x, iterations=iterations)["y"]
+        np.testing.assert_array_equal(y, x.ravel() + W + 0.5)
+
+
+def test_it_never_ends(counter: Executable, cuda: FakeCuda) -> None:
+    """Each run says so, in time; what it queued does nothing when it begins after all."""
+    counter.run()
+    with occupied(cuda):
+        for _ in range(3):
+            start = time.monotonic()
+            with pytest.raises(ark.BusyError, match=BUSY) as caught:
+                counter.run(iterations=5)
+            assert 0.3 <= time.monotonic() - start < NEVER / 2
+            assert "all 1 CTAs of the program have to be on the GPU at once" in str(caught.value)
+        assert counter.states["n"] == 1
+        assert cuda.running == 1
+    counter.run(iterations=2)
+    assert counter.states["n"] == 3
+    assert cuda.running == 0
+
+
+def test_results_are_right_afterwards(exe: Executable, cuda: FakeCuda, x: Array) -> None:
+    """What the first run would have brought back comes when the second is prepared."""
+    exe.run(x=x)
+    for scale in range(1, 5):
+        with occupied(cuda), pytest.raises(ark.BusyError):
+            exe.run(x=-x)
+        np.testing.assert_array_equal(exe.run(x=scale * x)["y"], scale * x.ravel() + W + 0.5)
+
+
+def test_the_next_run_waits_for_the_end(exe: Executable, cuda: FakeCuda, x: Array) -> None:
+    with occupied(cuda), pytest.raises(ark.BusyError):
+        exe.run(x=x)
+    with occupied(cuda, 0.1):
+        np.testing.assert_array_equal(exe.run(x=x)["y"], x.ravel() + W + 0.5)
+
+
+def test_another_executable_of_the_process(
+    exe: Executable, cuda: FakeCuda, kernel: bytes, x: Array
+) -> None:
+    with fake_executable(cuda, kernel, add_program()) as other:
+        other.bind({"w": 2 * W})
+        with occupied(cuda):
+            for executable in (exe, other):
+                with pytest.raises(ark.BusyError):
+                    executable.run(x=x)
+        np.testing.assert_array_equal(other.run(x=x)["y"], x.ravel() + 2 * W + 0.5)
+        np.testing.assert_array_equal(exe.run(x=x)["y"], x.ravel() + W + 0.5)
+
+
+def test_counters_are_zeroed_in_the_queue(exe: Executable, cuda: FakeCuda, x: Array) -> None:
+    """After a failure that takes an SM, too: it must not hide that the launch is waited for."""
+    exe.run(x=x)
+    cuda.busy = cuda.sms
+    with pytest.raises(ark.DeviceError, match="TOO_LARGE"):
+        exe.run(x=x)
+    cuda.busy = 0
+    with occupied(cuda), pytest.raises(ark.BusyError):
+        exe.run(x=x)
+    np.testing.assert_array_equal(exe.run(x=x)["y"], x.ravel() + W + 0.5)
+
+
+def test_work_before_it_on_its_stream_counts_not(exe: Executable, cuda: FakeCuda, x: Array) -> None:
+    """The caller's own, however long; the time begins when the stream has come to the launch."""
+    stream = cuda.new_stream()
+    end = time.monotonic() + 1
+    cuda.delay(stream, lambda: time.monotonic() > end)
+    np.testing.assert_array_equal(exe.run(x=x, stream=stream)["y"], x.ravel() + W + 0.5)
+    again = time.monotonic() + 0.6
+    cuda.delay(stream, lambda: time.monotonic() > again)
+    with occupied(cuda), pytest.raises(ark.BusyError):
+        exe.run(x=x, stream=stream)
+    assert time.monotonic() - again > 0.3
+
+
+def test_a_launch_that_failed_is_not_taken_for_a_queued_one(
+    exe: Executable, cuda: FakeCuda, x: Array
+) -> None:
+    """Its record came to the device, and no kernel after it."""
+    stream = cuda.new_stream()
+    cuda.busy = cuda.sms
+    with pytest.raises(ark.DeviceError, match="TOO_LARGE"):
+        exe.run(x=x, stream=stream)
+    cuda.busy = 0
+    end = time.monotonic() + 0.8
+    cuda.delay(stream, lambda: time.monotonic() > end)
+    np.testing.assert_array_equal(exe.run(x=x, stream=stream)["y"], x.ravel() + W + 0.5)
+
+
+def test_a_run_that_is_given_up_before_the_stream_comes_to_it(
+    counter: Executable,
+    cuda: FakeCuda,
+    interrupt: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It does nothing when the stream does; who waits for that does not wait for ever."""
+    monkeypatch.setattr(cuda_driver, "_GRACE_SECONDS", 0.2)
+    counter.run()
+    stream, done = cuda.new_stream(), threading.Event()
+    cuda.delay(stream, done.is_set)
+    interrupt(counter)
+    with pytest.raises(ark.DeviceError, match="the kernel does not end") as caught:
+        counter.run(iterations=10, stream=stream)
+    assert isinstance(caught.value.__context__, KeyboardInterrupt)
+    done.set()
+    counter.run()
+    assert counter.states["n"] == 2
+
+
+def test_outputs_on_the_device_are_kept_until_the_end(
+    exe: Executable, cuda: FakeCuda, x: Array
+) -> None:
+    """To free them would wait for the kernel that keeps the device."""
+    given = OnDevice(x)
+    with occupied(cuda):
+        start = time.monotonic()
+        for _ in range(2):
+            with pytest.raises(ark.BusyError):
+                exe.run(x=given)
+            gc.collect()
+        assert time.monotonic() - start < NEVER / 2
+    held = cuda.held
+    exe.run(x=x)
+    gc.collect()
+    assert cuda.held < held
+
+
+def test_only_time_without_a_break_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of replays that follow each other each is queued for a moment."""
+    now = 100.0
+    record: Any = SimpleNamespace(queued=True)
+    kernel: Any = SimpleNamespace(
+        lanes=3, bundle=SimpleNamespace(manifest=SimpleNamespace(program="toy"))
+    )
+    monkeypatch.setattr(cuda_queue.time, "monotonic", lambda: now)
+    watch = QueueWatch(kernel, (record,)).start(2_000_000_000)  # of which PATIENCE makes 0.3 s
+
+    def look(steps: int, queued: Callable[[int], bool]) -> None:
+        nonlocal now
+        for step in range(steps):
+            now += 0.1
+            record.queued = queued(step)
+            watch.look()
+
+    look(100, lambda step: step % 3 > 0)
+    with pytest.raises(ark.BusyError):
+        look(6, lambda step: True)
+
+
+def test_a_kernel_that_has_begun_takes_as_long_as_it_likes(cuda: FakeCuda, kernel: bytes) -> None:
+    program = ToyProgram(sms=1)
+    program.lane(0, [run(program.task("nap", 50), 0, 50)])
+    with fake_executable(cuda, kernel, program) as executable:
+        start = time.monotonic()
+        executable.run()
+        assert time.monotonic() - start >= 1
+        with executable.resident() as resident:
+            resident.run()
+
+
+def test_a_bundle_that_does_not_say_when_it_begins(cuda: FakeCuda, kernel: bytes, x: Array) -> None:
+    """From before there was the word: its kernel would seem to be queued for as long as it runs."""
+    manifest, sections = add_program().parts(kernel)
+    manifest["target"].update(backend="cuda", arch="sm_90a", warps=16, shared_memory=1024)
+    drivers = {"cuda": lambda: CudaDriver(CudaApi(cuda))}
+    with Executable.from_parts(manifest, sections, drivers) as executable:
+        executable.bind({"w": W})
+        with occupied(cuda, 1):
+            np.testing.assert_array_equal(executable.run(x=x)["y"], x.ravel() + W + 0.5)
+
+
+def test_it_begins_when_it_is_given_up(counter: Executable, cuda: FakeCuda) -> None:
+    """Nobody can say then how much it did, so the error does."""
+    driver: Any = counter._runner.driver
+    abort = driver.record.abort
+
+    def begins_before() -> None:
+        cuda.occupied = False
+        while cuda.running:
+            cuda.cuCtxSetCurrent(1)
+        abort()
+
+    driver.record.abort = begins_before
+    with occupied(cuda), pytest.raises(ark.BusyError, match="states may hold part of the run"):
+        counter.run()
+    counter.reset()
+    driver.record.abort = abort
+    counter.run()
+    assert counter.states["n"] == 1
+
+
+def test_ctrl_c_in_the_queue(
+    exe: Executable,
+    cuda: FakeCuda,
+    x: Array,
+    interrupt: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cuda_queue, "_PATIENCE", 5)
+    with occupied(cuda):
+        start = time.monotonic()
+        interrupt(exe)
+        with pytest.raises(KeyboardInterrupt):
+            exe.run(x=x)
+        assert time.monotonic() - start < NEVER / 4
+    np.testing.assert_array_equal(exe.run(x=x)["y"], x.ravel() + W + 0.5)
+
+
+@pytest.mark.parametrize("stays", [False, True])
+def test_closing_waits_for_the_device(
+    cuda: FakeCuda, kernel: bytes, x: Array, stays: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cuda_driver, "_GRACE_SECONDS", 0.1)
+    executable = fake_executable(cuda, kernel, add_program()).bind({"w": W})
+    with occupied(cuda):
+        if stays:
+            with pytest.raises(ark.BusyError), executable.resident() as resident:
+                resident.run(x=x)
+        else:
+            with pytest.raises(ark.BusyError):
+                executable.run(x=x)
+        closed = Future[None]()
+        closer = threading.Thread(target=lambda: closed.set_result(executable.close()))
+        closer.start()
+        closer.join(0.5)
+        assert closer.is_alive()
+        assert cuda.held
+    closer.join()
+    closed.result(0)
+    assert (cuda.held, cuda.running) == (0, 0)
+
+
+def test_the_kth_call_fails(kernel: bytes, x: Array, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For every k from the run that is given up to the end: a typed error, and a good run."""
+    monkeypatch.setattr(cuda_queue, "_LOOKS", 3)
+    k, left = 0, True
+    while left:
+        k += 1
+        cuda = FakeCuda()
+        with fake_executable(cuda, kernel, add_program()) as executable:
+            executable.bind({"w": W}).run(x=x)
+            with occupied(cuda), monkeypatch.context() as impatient:
+                impatient.setattr(cuda_queue, "_PATIENCE", 0.01)
+                cuda.fail_at = len(cuda.calls) + k
+                with pytest.raises(ark.DeviceError):
+                    executable.run(x=x)
+                with pytest.raises(ark.DeviceError):
+                    executable.run(x=x)
+                left = len(cuda.calls) >= cuda.fail_at
+            cuda.fail_at = -1
+            np.testing.assert_array_equal(executable.run(x=x)["y"], x.ravel() + W + 0.5)
+        assert (cuda.held, cuda.running) == (0, 0), k
+
+
+# -- kernels that stay, and graphs -----------------------------------------------------------------
+
+
+def test_a_kernel_that_is_to_stay(cuda: FakeCuda, kernel: bytes) -> None:
+    with fake_executable(cuda, kernel, counting_program()) as executable:
+        executable.run()
+        with occupied(cuda), executable.resident() as resident:
+            for _ in range(2):
+                with pytest.raises(ark.BusyError, match=BUSY):
+                    resident.run()
+        executable.run(iterations=2)
+        with executable.resident() as resident:
+            for _ in range(3):
+                resident.run()
+        assert executable.states["n"] == 6
+    assert (cuda.held, cuda.running) == (0, 0)
+
+
+def test_the_block_goes_on(exe: Executable, cuda: FakeCuda, x: Array) -> None:
+    with exe.resident() as resident:
+        with occupied(cuda), pytest.raises(ark.BusyError):
+            resident.run(x=x)
+        for scale in range(3):
+            y = resident.run(x=scale * x)["y"]
+            np.testing.assert_array_equal(y, scale * x.ravel() + W + 0.5)
+
+
+def test_a_replay(cuda: FakeCuda, counter: Executable) -> None:
+    """It is the caller's, and stays queued: a check says so, and the next one waits again."""
+    stream = cuda.new_stream()
+    cuda.begin_capture(stream)
+    counter.run(stream=stream)
+    replay = cuda.end_capture(stream)
+    counter.check(stream)
+    with occupied(cuda):
+        replay(stream)
+        for _ in range(2):
+            with pytest.raises(ark.BusyError, match=BUSY):
+                counter.check(stream)
+    counter.check(stream)
+    assert counter.states["n"] == 1
