@@ -68,6 +68,7 @@ INSTRUCTION(mbarrier_arrive_expect_tx_scope_cta_space_cta) {
 }
 INSTRUCTION(mbarrier_try_wait_parity_scope_cta_space_cta) {
   yield();
+  copySome();
   bool hasEnded =
       args[0].as<Arrivals *>()->phase != (args[1].as<uint32_t>() & 1);
   results[0].as<bool>() = hasEnded;
@@ -78,10 +79,13 @@ INSTRUCTION(cp_async_bulk_global_to_shared_cta) {
   if ((target | source | bytes) % 16)
     fail("thread %d: a bulk copy of %d bytes from %#lx to %#lx is not aligned",
          getThread(), bytes, source, target);
-  memcpy(args[0].as<void *>(), args[2].as<void *>(), bytes);
-  Arrivals &arrivals = *args[1].as<Arrivals *>();
-  arrivals.bytes -= bytes;
-  arrivals.endPhase();
+  Arrivals *arrivals = args[1].as<Arrivals *>();
+  copyLater([=] {
+    memcpy(reinterpret_cast<void *>(target),
+           reinterpret_cast<const void *>(source), bytes);
+    arrivals->bytes -= bytes;
+    arrivals->endPhase();
+  });
 }
 
 /// In instructions with a predicate it is the last operand.
@@ -146,14 +150,8 @@ INSTRUCTION(
 }
 INSTRUCTION(fence_proxy_tensormap_generic_acquire_gpu) {}
 
-/// A box; what lies outside of the tensor is zero.
-INSTRUCTION(
-    cp_async_bulk_tensor_2d_shared_cluster_global_mbarrier_complete_tx_bytes) {
-  if (!args[5].as<bool>())
-    return;
-  const TensorMap &map = *args[1].as<TensorMap *>();
-  int64_t target = get_shared_address(args[0].as<char *>());
-  int32_t column = args[2].as<int32_t>(), row = args[3].as<int32_t>();
+/// A box from `row` and `column` on; what lies outside of the tensor is zero.
+static void copyBox(const TensorMap &map, int64_t target, int row, int column) {
   for (int r = 0; r < map.box[1]; ++r)
     for (int c = 0; c < map.box[0]; ++c) {
       bool isInside = row + r >= 0 && row + r < map.extents[1] &&
@@ -167,7 +165,19 @@ INSTRUCTION(
                sizeof(element));
       memcpy(getShared() + place, &element, sizeof(element));
     }
-  Arrivals &arrivals = *args[4].as<Arrivals *>();
-  arrivals.bytes -= map.box[0] * map.box[1] * 2;
-  arrivals.endPhase();
+}
+
+INSTRUCTION(
+    cp_async_bulk_tensor_2d_shared_cluster_global_mbarrier_complete_tx_bytes) {
+  if (!args[5].as<bool>())
+    return;
+  const TensorMap *map = args[1].as<TensorMap *>();
+  int64_t target = get_shared_address(args[0].as<char *>());
+  int32_t column = args[2].as<int32_t>(), row = args[3].as<int32_t>();
+  Arrivals *arrivals = args[4].as<Arrivals *>();
+  copyLater([=] {
+    copyBox(*map, target, row, column);
+    arrivals->bytes -= map->box[0] * map->box[1] * 2;
+    arrivals->endPhase();
+  });
 }

@@ -6,7 +6,9 @@
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
+#include <deque>
 #include <mutex>
+#include <random>
 #include <sched.h>
 #include <string>
 #include <sys/mman.h>
@@ -45,6 +47,8 @@ struct Cta {
   bool any = false, result = false;
   /// Whether a thread did anything but look since the last round.
   bool moved = false;
+  std::minstd_rand random;
+  std::deque<std::function<void()>> copies;
   std::string failure;
 };
 
@@ -87,6 +91,21 @@ void simt::yield() {
   if (hasFailed)
     fail("another CTA has failed");
   suspend();
+}
+
+void simt::copyLater(std::function<void()> copy) {
+  if (cta->random() % 2)
+    cta->copies.push_back(std::move(copy));
+  else
+    copy();
+}
+
+void simt::copySome() {
+  if (cta->copies.empty())
+    return;
+  std::function<void()> copy = std::move(cta->copies.front());
+  cta->copies.pop_front();
+  copy();
 }
 
 static void openBarrier() {
@@ -168,16 +187,22 @@ static std::string describeStop() {
   return text;
 }
 
+/// Threads take turns in an order that changes: who forgets a barrier gets what
+/// another thread has not written yet.
 static void schedule() {
-  while (cta->ended < (int)cta->threads.size()) {
+  size_t count = cta->threads.size();
+  while (cta->ended < (int)count) {
     cta->moved = false;
     bool isReady = false;
-    for (size_t i = 0; i < cta->threads.size(); ++i) {
-      if (cta->threads[i].state != State::Ready)
+    size_t first = cta->random() % count;
+    bool isUpward = cta->random() % 2;
+    for (size_t i = 0; i < count; ++i) {
+      size_t next = (isUpward ? first + i : first + count - i) % count;
+      if (cta->threads[next].state != State::Ready)
         continue;
       isReady = true;
-      cta->current = i;
-      swapcontext(&cta->scheduler, &cta->threads[i].context);
+      cta->current = next;
+      swapcontext(&cta->scheduler, &cta->threads[next].context);
       if (!cta->failure.empty())
         return;
     }
@@ -195,6 +220,7 @@ extern "C" {
 int simt_run(void (*kernel)(void *), void *context, int number, int threads) {
   Cta own;
   own.number = number;
+  own.random.seed(number + 1);
   own.kernel = kernel;
   own.context = context;
   own.threads.resize(threads);

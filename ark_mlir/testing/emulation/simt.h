@@ -56,6 +56,12 @@ struct Copy {
 std::vector<Copy> &getOpenCopies();
 std::vector<std::vector<Copy>> &getCopyGroups();
 
+/// A copy that no thread does: it is done at once, or when somebody who waits
+/// for one looks, for the sake of those who look too early.
+void copyLater(std::function<void()> copy);
+/// Does the oldest one that is left, if any.
+void copySome();
+
 /// Ends the run of this CTA; the host gets the message.
 [[noreturn]] void fail(const char *format, ...);
 

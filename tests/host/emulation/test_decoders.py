@@ -40,7 +40,9 @@ def make_arrays(program: ark.Program) -> dict[str, Any]:
     return {buffer.name: make(buffer) for buffer in executable.inputs + executable.parameters}
 
 
-@pytest.mark.parametrize(("batch", "arch"), [(1, "sm_90a"), (1, "sm_80"), (3, "sm_90a"), (8, "sm_80")])
+@pytest.mark.parametrize(
+    ("batch", "arch"), [(1, "sm_90a"), (1, "sm_80"), (3, "sm_90a"), (8, "sm_80")]
+)
 def test_one_token(batch: int, arch: str, check: Callable[..., Any]) -> None:
     program = build_decode(CONFIG, batch=batch, max_length=LENGTH)
     emulation = check(program, make_arrays(program), arch=arch)

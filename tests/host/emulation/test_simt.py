@@ -57,6 +57,27 @@ def test_threads_exchange_numbers(folder: Path) -> None:
     assert failure == ""
 
 
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_barrier_that_is_forgotten_shows(waits: bool, folder: Path) -> None:
+    """No order of threads is the same for all of them."""
+    barrier = "call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)" if waits else ""
+    stored, failure = run(
+        f"""
+  %own = getelementptr i32, ptr addrspace(3) @ark_shared_memory, i32 %thread
+  store i32 %thread, ptr addrspace(3) %own
+  {barrier}
+  %after = add i32 %thread, 1
+  %next = and i32 %after, {THREADS - 1}
+  %other = getelementptr i32, ptr addrspace(3) @ark_shared_memory, i32 %next
+  %number = load i32, ptr addrspace(3) %other
+  store i32 %number, ptr %place""",
+        folder,
+    )
+    assert failure == ""
+    expected = [(thread + 1) % THREADS for thread in range(THREADS)]
+    assert (stored == expected) == waits
+
+
 def test_a_barrier_without_some_threads(folder: Path) -> None:
     """Those that have ended are not waited for; those that wait as a warp are."""
     barrier = "call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)"
