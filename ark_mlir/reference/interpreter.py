@@ -26,7 +26,7 @@ __all__ = ["Argument", "Machine", "find_program", "handles", "signature"]
 # A handler gets the op and the machine, which knows the operands, and returns the result:
 # a Value, or a Bounded that is still to be rounded to the result's float type.
 Handler = Callable[[Any, "Machine"], "Value | Bounded"]
-_HANDLERS: dict[str, Handler] = {}
+HANDLERS: dict[str, Handler] = {}
 
 H = TypeVar("H", bound=Handler)
 
@@ -35,7 +35,7 @@ def handles(*names: str) -> Callable[[H], H]:
     """Enters a function into the table for ``ark.<name>`` of every name."""
 
     def register(handler: H) -> H:
-        _HANDLERS.update({f"ark.{name}": handler for name in names})
+        HANDLERS.update({f"ark.{name}": handler for name in names})
         return handler
 
     return register
@@ -117,7 +117,7 @@ class Machine:
         if name == "ark.group":
             self._group(op)
             return
-        handler = _HANDLERS.get(name)
+        handler = HANDLERS.get(name)
         if handler is None:
             raise UnsupportedError(
                 "is not an op of the graph level, so the reference cannot interpret it",

@@ -224,7 +224,7 @@ def test_a_ptxas_that_cannot_be_run(tmp_path: Path) -> None:
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "ptxas").write_text("not executable")
     tool = cuda_assembler.Ptxas(cuda_toolkit.Toolkit(tmp_path))
-    with pytest.raises(ark.CompileError, match=r"/ptxas: Permission denied$"):
+    with pytest.raises(ark.CompileError, match=r"/ptxas cannot be run: Permission denied$"):
         tool.assemble("", "sm_90a", 3)
 
 

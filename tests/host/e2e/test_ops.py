@@ -542,7 +542,7 @@ def test_every_op_has_a_case() -> None:
         for case in CASES.values()
         for op in build(case, case.dtypes[0]).module.body.operations[0].regions[0].blocks[0]
     }
-    from ark_mlir.reference.values import HANDLERS
+    from ark_mlir.reference.interpreter import HANDLERS
 
     collectives = {
         "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast", "send", "recv"
