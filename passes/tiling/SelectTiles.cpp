@@ -43,6 +43,12 @@ static constexpr int64_t kLeastMatrixRows = 2;
 /// wide as the units all the same.
 static constexpr double kMatrixImbalance = 0.06, kWideImbalance = 0.04;
 static constexpr int64_t kLeastWideColumns = 16;
+/// Matrix units make nothing of fewer columns, of which a vCTA starts as late
+/// as of so many more.
+static constexpr int64_t kLeastMatrixColumns = 8, kTileColumns = 4;
+/// Columns that a vCTA of a streaming task may have.
+static constexpr int64_t kStreamingColumns[] = {64, 48, 32, 24, 16, 12,
+                                                8,  6,  4,  3,  2,  1};
 /// One of so many SMs may have no tile of a product with more rows: tiles of
 /// half the size would read everything twice.
 static constexpr int64_t kIdleShare = 16;
@@ -140,6 +146,7 @@ private:
   Tile selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const;
   int64_t selectStreamingColumns(int64_t batches, int64_t columns,
                                  double imbalance) const;
+  int64_t selectMatrixColumns(int64_t batches, int64_t columns) const;
   int64_t selectDotColumns(int64_t batches, int64_t columns) const;
   bool hasWholeFactors(MatmulOp op, int64_t depth) const;
   std::optional<Tile> findMatrixTile(MatmulOp op,
@@ -161,7 +168,7 @@ int64_t TileSelector::selectStreamingColumns(int64_t batches, int64_t columns,
   int64_t sms = target.getSms();
   int64_t best = 1;
   double bestShare = std::numeric_limits<double>::infinity();
-  for (int64_t size : {64, 48, 32, 24, 16, 12, 8, 6, 4, 3, 2, 1}) {
+  for (int64_t size : kStreamingColumns) {
     int64_t tiles = batches * divideCeil(columns, size);
     // The largest share over the mean.
     double share = static_cast<double>(divideCeil(tiles, sms)) * size * sms /
@@ -174,6 +181,19 @@ int64_t TileSelector::selectStreamingColumns(int64_t batches, int64_t columns,
     }
   }
   return best;
+}
+
+/// The number of columns with which all SMs have ended first, for matrix units,
+/// where no number makes equal runs.
+int64_t TileSelector::selectMatrixColumns(int64_t batches,
+                                          int64_t columns) const {
+  auto getTime = [&](int64_t size) {
+    int64_t tiles = batches * divideCeil(columns, size);
+    return divideCeil(tiles, target.getSms()) * (size + kTileColumns);
+  };
+  return *llvm::min_element(kStreamingColumns, [&](int64_t a, int64_t b) {
+    return getTime(a) < getTime(b);
+  });
 }
 
 /// One tile for every core. It computes dot products of a long tile as fast as
@@ -267,6 +287,8 @@ Tile TileSelector::selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const {
                                isMatrix ? kWideImbalance : kImbalance);
     if (isMatrix && n < kLeastWideColumns)
       n = selectStreamingColumns(batches, columns, kMatrixImbalance);
+    if (isMatrix && n < kLeastMatrixColumns)
+      n = selectMatrixColumns(batches, columns);
   } else {
     // A tile that is too small rereads its panels too often. On a GPU, whose
     // SMs share the bandwidth, that costs more than SMs that end unevenly,

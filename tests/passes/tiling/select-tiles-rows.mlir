@@ -99,12 +99,12 @@ ark.program @leftAlone(
 }
 
 // On 132 SMs, tiles of 48 columns have shares that differ by 4 %, and those of 64 by 5 %. On 108, 2048 columns have
-// such shares only in tiles that matrix units would do little with.
+// such shares only in tiles that matrix units would do little with: one of 24 for some of them ends earlier.
 // CHECK-LABEL: ark.program @shares
 // CHECK: ark.group "head"{{.*}}tile = array<i64: 8, 48>
 // CHECK: ark.group "small"{{.*}}tile = array<i64: 8, 16>
 // A100-LABEL: ark.program @shares
-// A100: ark.group "small"{{.*}}tile = array<i64: 8, 4>
+// A100: ark.group "small"{{.*}}tile = array<i64: 8, 24>
 ark.program @shares(
     %x: tensor<8x2048xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<128256x2048xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"},
