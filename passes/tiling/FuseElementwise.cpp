@@ -1,5 +1,7 @@
 //===- FuseElementwise.cpp - Joins elementwise structured ops -------------===//
 
+#include "lib/analysis/CostModel.h"
+#include "lib/support/BufferView.h"
 #include "passes/tiling/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -7,7 +9,6 @@
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
-#include "llvm/Support/MathExtras.h"
 
 namespace mlir::ark {
 #define GEN_PASS_DEF_FUSEELEMENTWISEPASS
@@ -50,19 +51,14 @@ static int64_t countBytesAtOnce(linalg::GenericOp producer) {
         elements *= type.getDimSize(axis);
     most = std::max(most, elements);
   }
-  Type element = type.getElementType();
-  int64_t bits = element.isIndex() ? 64 : element.getIntOrFloatBitWidth();
-  return most * llvm::divideCeil(bits, 8);
+  return most * getElementBytes(type.getElementType());
 }
 
 /// Whether a tile of the producer's result takes more than half of the memory
 /// of an SM of a GPU, so that two of them would not fit. What has the type of
 /// the group's result will live there.
 static bool isTooLongToKeep(linalg::GenericOp producer) {
-  auto module = producer->getParentOfType<ModuleOp>();
-  auto target = module
-                    ? module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr)
-                    : TargetAttr();
+  TargetAttr target = findTarget(producer);
   auto group = producer->getParentOfType<GroupOp>();
   return target && target.isGpu() && producer->getNumResults() == 1 &&
          producer.getResult(0).getType() != group->getResult(0).getType() &&
