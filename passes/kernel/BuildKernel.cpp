@@ -191,9 +191,12 @@ private:
 };
 } // namespace
 
+/// Numbers of tasks and vCTAs are not negative.
 Value DispatchBuilder::toIndex(Value value) {
-  return arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
-                                    value);
+  Type index = builder.getIndexType();
+  if (value.getType().isInteger(32))
+    return arith::IndexCastUIOp::create(builder, loc, index, value);
+  return arith::IndexCastOp::create(builder, loc, index, value);
 }
 
 /// A memref on raw memory. Its descriptor disappears again when bodies take
@@ -244,10 +247,12 @@ void DispatchBuilder::build(ArrayRef<func::FuncOp> bodies) {
   func::ReturnOp::create(builder, loc);
 
   builder.setInsertionPointToEnd(entry);
-  Value task =
-      func::CallOp::create(builder, loc, readTask,
-                           ValueRange{run.getArgument(0), run.getArgument(1)})
-          .getResult(0);
+  Value number = run.getArgument(1);
+  if (number.getType().isInteger(32))
+    number = arith::ExtUIOp::create(builder, loc, builder.getI64Type(), number);
+  Value task = func::CallOp::create(builder, loc, readTask,
+                                    ValueRange{run.getArgument(0), number})
+                   .getResult(0);
   Value body = vector::ExtractOp::create(builder, loc, task, 0);
   firstOperand =
       arith::ExtSIOp::create(builder, loc, builder.getI64Type(),

@@ -1,21 +1,21 @@
 // What runs behind a wait, asked for before it: while a lane waits for activations,
 // weights are on their way to the L2.
 
-func.func private @ark_instruction(%context: !llvm.ptr, %first: i64, %index: i64) -> vector<4xi32>
+func.func private @ark_instruction(%context: !llvm.ptr, %last: i64, %left: i64) -> vector<4xi32>
 func.func private @ark_uniform(%number: i32) -> i32
 
 // Asks for what vCTA `begin` of a task reads first, if its body says what that is.
 // ark-ask-for-tiles makes it of @ark_run.
-func.func private @ark_ask(%context: !llvm.ptr, %task: i64, %begin: i64, %end: i64)
+func.func private @ark_ask(%context: !llvm.ptr, %task: i32, %begin: i32, %end: i32)
 
-// All threads: the lane will wait, and goes on with instruction `index`, if that is
-// one of its own.
-func.func private @ark_ask_behind(%context: !llvm.ptr, %first: i64, %index: i64, %own: i1) {
+// All threads: the lane will wait, and goes on with the instruction `left` before
+// its end, if that is one of its own.
+func.func private @ark_ask_behind(%context: !llvm.ptr, %last: i64, %left: i64, %own: i1) {
   %run = arith.constant 0 : i32
   cf.cond_br %own, ^look, ^finish
 
 ^look:
-  %fields = func.call @ark_instruction(%context, %first, %index)
+  %fields = func.call @ark_instruction(%context, %last, %left)
       : (!llvm.ptr, i64, i64) -> vector<4xi32>
   %field_0 = vector.extract %fields[0] : i32 from vector<4xi32>
   %opcode = func.call @ark_uniform(%field_0) : (i32) -> i32
@@ -25,12 +25,9 @@ func.func private @ark_ask_behind(%context: !llvm.ptr, %first: i64, %index: i64,
 ^ask:
   %field_1 = vector.extract %fields[1] : i32 from vector<4xi32>
   %task_i32 = func.call @ark_uniform(%field_1) : (i32) -> i32
-  %task = arith.extsi %task_i32 : i32 to i64
   %field_2 = vector.extract %fields[2] : i32 from vector<4xi32>
-  %begin = arith.extsi %field_2 : i32 to i64
   %field_3 = vector.extract %fields[3] : i32 from vector<4xi32>
-  %end = arith.extsi %field_3 : i32 to i64
-  func.call @ark_ask(%context, %task, %begin, %end) : (!llvm.ptr, i64, i64, i64) -> ()
+  func.call @ark_ask(%context, %task_i32, %field_2, %field_3) : (!llvm.ptr, i32, i32, i32) -> ()
   cf.br ^finish
 
 ^finish:

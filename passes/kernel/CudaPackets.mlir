@@ -4,13 +4,13 @@
 // one load.
 
 // What bodies know of the walk, in shared memory; the leader writes it: the epoch and
-// the position in the lane in words of 32 bits, and, from word 4 on, the context.
+// how many instructions of the lane are left in words of 32 bits, and, from word 4 on, the context.
 func.func private @ark_packet_state() -> !llvm.ptr<3>
 func.func private @ark_is_leader() -> i1
 func.func private @ark_lane() -> i64
 func.func private @ark_load_relaxed(%word: !llvm.ptr) -> i64
 func.func private @ark_now() -> i64
-func.func private @ark_report_hang(%context: !llvm.ptr, %lane: i64, %position: i64,
+func.func private @ark_report_hang(%context: !llvm.ptr, %lane: i64, %left: i64,
                                    %semaphore: i64, %seen: i64, %expected: i64) -> i32
 
 func.func private @ark_packet_field(%field: i32) -> !llvm.ptr<3> {
@@ -52,14 +52,14 @@ func.func private @ark_packets_iteration(%epoch: i32) {
 }
 
 // By all threads: a run begins.
-func.func private @ark_packets_run(%position: i64) {
+func.func private @ark_packets_run(%left: i64) {
   %leads = func.call @ark_is_leader() : () -> i1
   cf.cond_br %leads, ^store, ^finish
 
 ^store:
   %one = arith.constant 1 : i32
   %place = func.call @ark_packet_field(%one) : (i32) -> !llvm.ptr<3>
-  %number = arith.trunci %position : i64 to i32
+  %number = arith.trunci %left : i64 to i32
   llvm.store %number, %place : i32, !llvm.ptr<3>
   cf.br ^finish
 
@@ -193,16 +193,16 @@ func.func private @ark_packets_look(%tries: i32, %begin: i64, %seen: i32) -> i1 
   %one = arith.constant 1 : i32
   %none = arith.constant -1 : i64
   %lane = func.call @ark_lane() : () -> i64
-  %position_place = func.call @ark_packet_field(%one) : (i32) -> !llvm.ptr<3>
-  %position_i32 = llvm.load %position_place : !llvm.ptr<3> -> i32
-  %position = arith.extui %position_i32 : i32 to i64
+  %left_place = func.call @ark_packet_field(%one) : (i32) -> !llvm.ptr<3>
+  %left_i32 = llvm.load %left_place : !llvm.ptr<3> -> i32
+  %left = arith.extui %left_i32 : i32 to i64
   %tag = func.call @ark_packet_tag() : () -> i32
   %half = arith.constant 16 : i32
   %expected_i32 = arith.shrui %tag, %half : i32
   %seen_i32 = arith.shrui %seen, %half : i32
   %expected = arith.extui %expected_i32 : i32 to i64
   %seen_i64 = arith.extui %seen_i32 : i32 to i64
-  %code = func.call @ark_report_hang(%context, %lane, %position, %none, %seen_i64, %expected)
+  %code = func.call @ark_report_hang(%context, %lane, %left, %none, %seen_i64, %expected)
       : (!llvm.ptr, i64, i64, i64, i64, i64) -> i32
   cf.br ^finish(%yes : i1)
 

@@ -32,9 +32,9 @@ func.func private @ark_end_run() {
   return
 }
 
-// All threads: the lane will wait, and goes on with instruction `index`, if that is
-// one of its own.
-func.func private @ark_look_ahead(%context: !llvm.ptr, %first: i64, %index: i64, %own: i1) {
+// All threads: the lane will wait, and goes on with the instruction `left` before
+// its end, if that is one of its own.
+func.func private @ark_look_ahead(%context: !llvm.ptr, %last: i64, %left: i64, %own: i1) {
   return
 }
 
@@ -43,12 +43,12 @@ func.func private @ark_look_ahead(%context: !llvm.ptr, %first: i64, %index: i64,
 func.func private @ark_begin_iteration(%round: i32) {
   return
 }
-func.func private @ark_begin_run(%position: i64) {
+func.func private @ark_begin_run(%left: i64) {
   return
 }
 
-// Runs vCTAs [begin, end) of a task.
-func.func private @ark_run(%context: !llvm.ptr, %task: i64, %begin: i64, %end: i64)
+// Runs vCTAs [begin, end) of a task. In 32 bits: all bodies keep them.
+func.func private @ark_run(%context: !llvm.ptr, %task: i32, %begin: i32, %end: i32)
 // Whether this kernel can record when its instructions ran.
 func.func private @ark_traced() -> i1
 
@@ -66,6 +66,8 @@ func.func private @ark_gather()
 // The number of the lane, which is read here: one that was read before would have
 // a register through all bodies.
 func.func private @ark_lane() -> i64
+// What the walk knows of itself, in shared memory: the round. The leader writes it.
+func.func private @ark_walk_state() -> !llvm.ptr<3>
 // A number that is the same for all threads of a warp, and known to be.
 func.func private @ark_uniform(%number: i32) -> i32
 // The leader: what it waits for is not there yet.
@@ -86,30 +88,19 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   %zero_i32 = arith.constant 0 : i32
   %one_i32 = arith.constant 1 : i32
   %two = arith.constant 2 : i64
-  %lane_fields = arith.constant 3 : i64
   %good = arith.constant 0 : i32
 
-  %lanes_field = llvm.getelementptr %context[2] : (!llvm.ptr) -> !llvm.ptr, i64
-  %lanes = llvm.load %lanes_field : !llvm.ptr -> !llvm.ptr
   %epoch_field = llvm.getelementptr %context[7] : (!llvm.ptr) -> !llvm.ptr, i64
   %iterations_field = llvm.getelementptr %context[8] : (!llvm.ptr) -> !llvm.ptr, i64
 
-  %lane_offset = arith.muli %lane, %lane_fields : i64
-  %lane_row = llvm.getelementptr %lanes[%lane_offset] : (!llvm.ptr, i64) -> !llvm.ptr, i32
-  %first_field = llvm.getelementptr %lane_row[1] : (!llvm.ptr) -> !llvm.ptr, i32
-  %first_loaded = llvm.load %first_field : !llvm.ptr -> i32
-  %first_i32 = func.call @ark_uniform(%first_loaded) : (i32) -> i32
-  %first = arith.extui %first_i32 : i32 to i64
-  %last_field = llvm.getelementptr %lane_row[2] : (!llvm.ptr) -> !llvm.ptr, i32
-  %last_loaded = llvm.load %last_field : !llvm.ptr -> i32
-  %last_i32 = func.call @ark_uniform(%last_loaded) : (i32) -> i32
-  %length = arith.subi %last_i32, %first_i32 : i32
+  %first, %end = func.call @ark_lane_instructions(%context, %lane)
+      : (!llvm.ptr, i64) -> (i32, i32)
   %all_iterations = llvm.load %iterations_field : !llvm.ptr -> i64
   func.call @ark_begin_stream(%context, %lane, %all_iterations) : (!llvm.ptr, i64, i64) -> ()
   %first_epoch_i64 = llvm.load %epoch_field : !llvm.ptr -> i64
   %first_epoch = arith.trunci %first_epoch_i64 : i64 to i32
   %first_round = arith.addi %first_epoch, %one_i32 : i32
-  %empty = arith.cmpi eq, %length, %zero_i32 : i32
+  %empty = arith.cmpi eq, %first, %end : i32
   cf.cond_br %empty, ^finish(%good : i32), ^iteration(%first_round : i32)
 
 // A round: arrivals of a semaphore by the end of this iteration, per arrival. Its
@@ -141,19 +132,28 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   // Threads may see different words here, and must go the same way.
   %abort = func.call @ark_load_relaxed(%report) : (!llvm.ptr) -> i64
   %sees_abort = arith.cmpi ne, %abort, %zero : i64
+  // All have read the last round by now.
   %aborted = func.call @ark_any(%sees_abort) : (i1) -> i1
   %abort_code = arith.trunci %abort : i64 to i32
   cf.cond_br %aborted, ^finish(%abort_code : i32), ^begin
 
 ^begin:
+  func.call @ark_set_round(%round) : (i32) -> ()
+  gpu.barrier
   // Every iteration writes over what the one before recorded: any may be the last.
   %record = func.call @ark_traced() : () -> i1
-  cf.br ^instruction(%zero_i32 : i32)
+  %same_lane = func.call @ark_lane() : () -> i64
+  %own_first, %own_last = func.call @ark_lane_instructions(%context, %same_lane)
+      : (!llvm.ptr, i64) -> (i32, i32)
+  %own_length = arith.subi %own_last, %own_first : i32
+  %last = arith.extui %own_last : i32 to i64
+  cf.br ^instruction(%own_length : i32)
 
-^instruction(%position_i32: i32):
-  %position = arith.extui %position_i32 : i32 to i64
-  %index = arith.addi %first, %position : i64
-  %fields = func.call @ark_instruction(%context, %first, %index)
+// So many instructions before the lane's end.
+^instruction(%left_i32: i32):
+  %left = arith.extui %left_i32 : i32 to i64
+  %index = arith.subi %last, %left : i64
+  %fields = func.call @ark_instruction(%context, %last, %left)
       : (!llvm.ptr, i64, i64) -> vector<4xi32>
   %field_0 = vector.extract %fields[0] : i32 from vector<4xi32>
   %opcode = func.call @ark_uniform(%field_0) : (i32) -> i32
@@ -162,10 +162,8 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   %a = arith.extsi %a_i32 : i32 to i64
   %field_2 = vector.extract %fields[2] : i32 from vector<4xi32>
   %b_i32 = func.call @ark_uniform(%field_2) : (i32) -> i32
-  %b = arith.extsi %b_i32 : i32 to i64
   %field_3 = vector.extract %fields[3] : i32 from vector<4xi32>
   %c_i32 = func.call @ark_uniform(%field_3) : (i32) -> i32
-  %c = arith.extsi %c_i32 : i32 to i64
   %begin_stamp = arith.muli %index, %two : i64
   func.call @ark_stamp(%context, %record, %begin_stamp) : (!llvm.ptr, i1, i64) -> ()
   // A prefetch, or what a later version adds as a hint, is skipped.
@@ -179,8 +177,8 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   ]
 
 ^run:
-  func.call @ark_begin_run(%position) : (i64) -> ()
-  func.call @ark_run(%context, %a, %b, %c) : (!llvm.ptr, i64, i64, i64) -> ()
+  func.call @ark_begin_run(%left) : (i64) -> ()
+  func.call @ark_run(%context, %a_i32, %b_i32, %c_i32) : (!llvm.ptr, i32, i32, i32) -> ()
   func.call @ark_end_run() : () -> ()
   cf.br ^step
 
@@ -191,7 +189,8 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
 ^stop:
   %same_epoch_i64 = llvm.load %epoch_field : !llvm.ptr -> i64
   %same_epoch = arith.trunci %same_epoch_i64 : i64 to i32
-  %ended_again_i32 = arith.subi %round, %same_epoch : i32
+  %this_round = func.call @ark_round() : () -> i32
+  %ended_again_i32 = arith.subi %this_round, %same_epoch : i32
   %ended_iterations = arith.extui %ended_again_i32 : i32 to i64
   func.call @ark_stop(%context, %a, %ended_iterations) : (!llvm.ptr, i64, i64) -> ()
   cf.br ^step
@@ -201,13 +200,13 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   cf.br ^wait
 
 ^wait:
-  %index_behind = arith.addi %index, %one : i64
-  %position_behind = arith.addi %position_i32, %one_i32 : i32
-  %is_own = arith.cmpi ult, %position_behind, %length : i32
-  func.call @ark_look_ahead(%context, %first, %index_behind, %is_own)
+  %left_behind = arith.subi %left, %one : i64
+  %is_own = arith.cmpi ne, %left_behind, %zero : i64
+  func.call @ark_look_ahead(%context, %last, %left_behind, %is_own)
       : (!llvm.ptr, i64, i64, i1) -> ()
-  %target = arith.muli %round, %b_i32 : i32
-  %code = func.call @ark_wait(%context, %position, %a, %target)
+  %rounds = func.call @ark_round() : () -> i32
+  %target = arith.muli %rounds, %b_i32 : i32
+  %code = func.call @ark_wait(%context, %left, %a, %target)
       : (!llvm.ptr, i64, i64, i32) -> i32
   %failed = arith.cmpi ne, %code, %good : i32
   cf.cond_br %failed, ^finish(%code : i32), ^step
@@ -215,12 +214,13 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
 ^step:
   %end_stamp = arith.addi %begin_stamp, %one : i64
   func.call @ark_stamp(%context, %record, %end_stamp) : (!llvm.ptr, i1, i64) -> ()
-  %next_position = arith.addi %position_i32, %one_i32 : i32
-  %more_instructions = arith.cmpi ult, %next_position, %length : i32
-  cf.cond_br %more_instructions, ^instruction(%next_position : i32), ^next
+  %left_now = arith.subi %left_i32, %one_i32 : i32
+  %more_instructions = arith.cmpi ne, %left_now, %zero_i32 : i32
+  cf.cond_br %more_instructions, ^instruction(%left_now : i32), ^next
 
 ^next:
-  %next_round = arith.addi %round, %one_i32 : i32
+  %ended_round = func.call @ark_round() : () -> i32
+  %next_round = arith.addi %ended_round, %one_i32 : i32
   cf.br ^iteration(%next_round : i32)
 
 ^finish(%result: i32):
@@ -235,10 +235,47 @@ func.func private @ark_is_leader() -> i1 {
   return %leads : i1
 }
 
-// An instruction of a lane whose instructions begin with `first`. As those of
+// Where the instructions of a lane begin and end.
+func.func private @ark_lane_instructions(%context: !llvm.ptr, %lane: i64) -> (i32, i32) {
+  %lane_fields = arith.constant 3 : i64
+  %lanes_field = llvm.getelementptr %context[2] : (!llvm.ptr) -> !llvm.ptr, i64
+  %lanes = llvm.load %lanes_field : !llvm.ptr -> !llvm.ptr
+  %lane_offset = arith.muli %lane, %lane_fields : i64
+  %lane_row = llvm.getelementptr %lanes[%lane_offset] : (!llvm.ptr, i64) -> !llvm.ptr, i32
+  %first_field = llvm.getelementptr %lane_row[1] : (!llvm.ptr) -> !llvm.ptr, i32
+  %first_loaded = llvm.load %first_field : !llvm.ptr -> i32
+  %first = func.call @ark_uniform(%first_loaded) : (i32) -> i32
+  %last_field = llvm.getelementptr %lane_row[2] : (!llvm.ptr) -> !llvm.ptr, i32
+  %last_loaded = llvm.load %last_field : !llvm.ptr -> i32
+  %last = func.call @ark_uniform(%last_loaded) : (i32) -> i32
+  return %first, %last : i32, i32
+}
+
+func.func private @ark_round() -> i32 {
+  %place = func.call @ark_walk_state() : () -> !llvm.ptr<3>
+  %round = llvm.load %place : !llvm.ptr<3> -> i32
+  return %round : i32
+}
+
+// By all threads, between barriers.
+func.func private @ark_set_round(%round: i32) {
+  %leads = func.call @ark_is_leader() : () -> i1
+  cf.cond_br %leads, ^store, ^finish
+
+^store:
+  %place = func.call @ark_walk_state() : () -> !llvm.ptr<3>
+  llvm.store %round, %place : i32, !llvm.ptr<3>
+  cf.br ^finish
+
+^finish:
+  return
+}
+
+// An instruction of a lane, `left` before `last`, where its instructions end. As those of
 // KernelTables.mlir, this may get another body.
-func.func private @ark_instruction(%context: !llvm.ptr, %first: i64, %index: i64) -> vector<4xi32> {
+func.func private @ark_instruction(%context: !llvm.ptr, %last: i64, %left: i64) -> vector<4xi32> {
   %size = arith.constant 4 : i64
+  %index = arith.subi %last, %left : i64
   %field = llvm.getelementptr %context[1] : (!llvm.ptr) -> !llvm.ptr, i64
   %instructions = llvm.load %field : !llvm.ptr -> !llvm.ptr
   %offset = arith.muli %index, %size : i64
@@ -279,7 +316,7 @@ func.func private @ark_signal(%context: !llvm.ptr, %semaphore: i64) {
 
 // Waits until a counter reaches the target, in their lower halves. Gives all threads 0, or the leader
 // the code of the abort and the others something else than 0.
-func.func private @ark_wait(%context: !llvm.ptr, %position: i64, %semaphore: i64,
+func.func private @ark_wait(%context: !llvm.ptr, %left: i64, %semaphore: i64,
                             %target: i32) -> i32 {
   %zero = arith.constant 0 : i64
   %good = arith.constant 0 : i32
@@ -337,7 +374,7 @@ func.func private @ark_wait(%context: !llvm.ptr, %position: i64, %semaphore: i64
   %lane = func.call @ark_lane() : () -> i64
   %missing_i64 = arith.extsi %missing : i32 to i64
   %expected = arith.addi %seen, %missing_i64 : i64
-  %hang_code = func.call @ark_report_hang(%context, %lane, %position, %semaphore, %seen, %expected)
+  %hang_code = func.call @ark_report_hang(%context, %lane, %left, %semaphore, %seen, %expected)
       : (!llvm.ptr, i64, i64, i64, i64, i64) -> i32
   cf.br ^ended(%hang_code : i32)
 
@@ -355,7 +392,7 @@ func.func private @ark_wait(%context: !llvm.ptr, %position: i64, %semaphore: i64
 
 // Records which wait gave up, at a position in its lane, unless another lane did
 // before. Gives the code that ends the run.
-func.func private @ark_report_hang(%context: !llvm.ptr, %lane: i64, %position: i64,
+func.func private @ark_report_hang(%context: !llvm.ptr, %lane: i64, %left: i64,
                                    %semaphore: i64, %seen: i64, %expected: i64) -> i32 {
   %report_field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64
   %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
@@ -369,10 +406,10 @@ func.func private @ark_report_hang(%context: !llvm.ptr, %lane: i64, %position: i
   %lanes = llvm.load %lanes_field : !llvm.ptr -> !llvm.ptr
   %lane_offset = arith.muli %lane, %lane_fields : i64
   %lane_row = llvm.getelementptr %lanes[%lane_offset] : (!llvm.ptr, i64) -> !llvm.ptr, i32
-  %first_field = llvm.getelementptr %lane_row[1] : (!llvm.ptr) -> !llvm.ptr, i32
-  %first_i32 = llvm.load %first_field : !llvm.ptr -> i32
-  %first = arith.extui %first_i32 : i32 to i64
-  %instruction = arith.addi %first, %position : i64
+  %last_field = llvm.getelementptr %lane_row[2] : (!llvm.ptr) -> !llvm.ptr, i32
+  %last_i32 = llvm.load %last_field : !llvm.ptr -> i32
+  %last = arith.extui %last_i32 : i32 to i64
+  %instruction = arith.subi %last, %left : i64
   %lane_field = llvm.getelementptr %report[1] : (!llvm.ptr) -> !llvm.ptr, i64
   llvm.store %lane, %lane_field : i64, !llvm.ptr
   %instruction_field = llvm.getelementptr %report[2] : (!llvm.ptr) -> !llvm.ptr, i64

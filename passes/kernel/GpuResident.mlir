@@ -47,7 +47,8 @@ func.func private @ark_stay(%context: !llvm.ptr, %lane: i64) -> i32 {
 // The one call of the loop over instructions, so that it is inlined here. What
 // is needed after it is read again: registers are short in it.
 ^run:
-  %code = func.call @ark_kernel(%context, %lane) : (!llvm.ptr, i64) -> i32
+  %same_lane = func.call @ark_lane() : () -> i64
+  %code = func.call @ark_kernel(%context, %same_lane) : (!llvm.ptr, i64) -> i32
   %doorbell_again = llvm.load %doorbell_field : !llvm.ptr -> !llvm.ptr
   %still_stays = llvm.icmp "ne" %doorbell_again, %null : !llvm.ptr
   cf.cond_br %still_stays, ^agree, ^finish(%code : i32)

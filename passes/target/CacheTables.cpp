@@ -1,5 +1,6 @@
 //===- CacheTables.cpp - The kernel's tables in shared memory -------------===//
 
+#include "passes/target/KernelCompleter.h"
 #include "passes/target/KernelTables.h"
 #include "passes/target/Passes.h"
 #include "passes/target/SharedMemory.h"
@@ -87,8 +88,8 @@ Value TableCache::loadTable(abi::ContextField field) {
   return LLVM::LoadOp::create(builder, pointer, place);
 }
 
-/// Of its own lane only.
-void TableCache::cacheInstructions(int64_t offset) {
+/// Of its own lane only, so that they end where those of the longest do.
+void TableCache::cacheInstructions(int64_t end) {
   Type i64 = builder.getI64Type(), i32 = builder.getI32Type();
   Value three = arith::ConstantIntOp::create(builder, 3, 64);
   Value lane = arith::MulIOp::create(builder, walk.getArgument(1), three);
@@ -100,12 +101,13 @@ void TableCache::cacheInstructions(int64_t offset) {
   Value first = load(1), last = load(2);
   Value size = arith::ConstantIntOp::create(builder, kInstructionWords, 64);
   Value count = arith::SubIOp::create(builder, last, first);
-  Value words =
-      arith::IndexCastOp::create(builder, builder.getIndexType(),
-                                 arith::MulIOp::create(builder, count, size));
+  Value words = arith::MulIOp::create(builder, count, size);
+  Value before = arith::SubIOp::create(
+      builder, arith::ConstantIntOp::create(builder, 0, 64), words);
   Value skipped = arith::MulIOp::create(builder, first, size);
-  copy(at(loadTable(abi::kInstructions), skipped, i64), getShared(offset),
-       words);
+  copy(at(loadTable(abi::kInstructions), skipped, i64),
+       at(getShared(end), before, i64),
+       arith::IndexCastOp::create(builder, builder.getIndexType(), words));
 }
 
 /// Addresses: where buffers lie does not change while a kernel runs.
@@ -128,15 +130,16 @@ void TableCache::cacheOperands(int64_t rows, int64_t offset) {
 }
 
 /// Gives the function that reads rows of a table a body that loads them from
-/// shared memory. Its last argument is the row; of three, the one before is the
-/// first row that is there.
+/// shared memory. Its last argument is the row; of three, counted from the end,
+/// where `offset` is.
 void TableCache::readShared(func::FuncOp function, int64_t offset) {
   Location loc = function.getLoc();
   function.eraseBody();
   OpBuilder inner = OpBuilder::atBlockBegin(function.addEntryBlock());
   Value row = function.getArguments().back();
   if (function.getNumArguments() > 2)
-    row = arith::SubIOp::create(inner, loc, row, function.getArgument(1));
+    row = arith::SubIOp::create(
+        inner, loc, arith::ConstantIntOp::create(inner, loc, 0, 64), row);
   Type type = function.getResultTypes().front();
   Value place = LLVM::GEPOp::create(
       inner, loc, pointer, type, getSharedPointer(inner, loc, memory, offset),
@@ -152,7 +155,7 @@ bool TableCache::cacheTable(const KernelTable &table, int64_t offset) {
   if (!function)
     return false;
   if (table.field == abi::kInstructions)
-    cacheInstructions(offset);
+    cacheInstructions(offset += table.words * kWordBytes);
   else if (table.field == abi::kOperands)
     cacheOperands(table.words, offset);
   else
@@ -202,9 +205,17 @@ struct CacheTablesPass : ark::impl::CacheTablesPassBase<CacheTablesPass> {
       if (!target || !walk || walk.isExternal())
         continue;
       int64_t begin = llvm::alignTo(getSharedBytes(kernel), kSharedAlignment);
-      int64_t end = std::min(target.getSharedMemory(), begin + maxBytes);
+      int64_t end = std::min(target.getSharedMemory() - kWalkStateBytes,
+                             begin + maxBytes);
       TableCache cache(walk, kernel, threads);
-      setSharedBytes(kernel, cache.cache(getSharedMemory(module), begin, end));
+      LLVM::GlobalOp memory = getSharedMemory(module);
+      int64_t next = cache.cache(memory, begin, end);
+      if (KernelCompleter completer(module); completer.has("ark_walk_state")) {
+        next = llvm::alignTo(next, kWalkStateBytes);
+        completer.setAddress("ark_walk_state", memory, next);
+        next += kWalkStateBytes;
+      }
+      setSharedBytes(kernel, next);
     }
   }
 };

@@ -29,5 +29,5 @@ int64_t ark::getTableBytes(KernelOp kernel) {
   int64_t bytes = abi::kContextWords * kWordBytes;
   for (const KernelTable &table : getTables(kernel))
     bytes = llvm::alignTo(bytes, kSharedAlignment) + table.words * kWordBytes;
-  return bytes;
+  return llvm::alignTo(bytes, kWalkStateBytes) + kWalkStateBytes;
 }

@@ -12,6 +12,8 @@ inline constexpr int64_t kWordBytes = 8;
 /// Of an instruction, and of an operand's buffer and offset.
 inline constexpr int64_t kInstructionWords = 2;
 inline constexpr int64_t kOperandWords = 2;
+/// What the walk over instructions knows of itself.
+inline constexpr int64_t kWalkStateBytes = 8;
 
 /// A table that the context points to, and the 64-bit words of what a lane
 /// needs of it: of instructions those of the longest lane, of operands
@@ -27,7 +29,7 @@ struct KernelTable {
 SmallVector<KernelTable> getTables(KernelOp kernel);
 
 /// What context and tables take of shared memory, each at a multiple of
-/// `kSharedAlignment`.
+/// `kSharedAlignment`, and the walk.
 int64_t getTableBytes(KernelOp kernel);
 
 } // namespace mlir::ark

@@ -4,7 +4,7 @@
 // their places in it change. What the bodies use of the memory lies before.
 // CHECK: llvm.mlir.global external @ark_shared_memory() {addr_space = 3 : i32, alignment = 1024 : i64}
 // CHECK-LABEL: ark.kernel @k
-// CHECK-SAME: shared_memory = 528 : i64
+// CHECK-SAME: shared_memory = 536 : i64
 // CHECK: func.func @ark_kernel(%[[CONTEXT:.+]]: !llvm.ptr, %[[LANE:.+]]: i64)
 // CHECK: %[[PLACE:.+]] = llvm.getelementptr %{{.+}}[128]
 // CHECK: %[[CACHED:.+]] = llvm.addrspacecast %[[PLACE]]
@@ -19,14 +19,17 @@
 // Tasks.
 // CHECK: llvm.getelementptr %[[CONTEXT]][3]
 // CHECK: llvm.getelementptr %{{.+}}[256]
-// Instructions of this lane.
+// Instructions of this lane, so that they end at the same place as those of the longest.
 // CHECK: arith.muli %[[LANE]]
 // CHECK: %[[FIRST:.+]] = arith.extsi
 // CHECK: %[[LAST:.+]] = arith.extsi
 // CHECK: %[[COUNT:.+]] = arith.subi %[[LAST]], %[[FIRST]]
+// CHECK: %[[WORDS:.+]] = arith.muli %[[COUNT]]
+// CHECK: %[[BEFORE:.+]] = arith.subi %{{.+}}, %[[WORDS]]
 // CHECK: %[[SKIPPED:.+]] = arith.muli %[[FIRST]]
 // CHECK: llvm.getelementptr %{{.+}}[%[[SKIPPED]]]
-// CHECK: llvm.getelementptr %{{.+}}[384]
+// CHECK: llvm.getelementptr %{{.+}}[416]
+// CHECK: llvm.getelementptr %{{.+}}[%[[BEFORE]]]
 // Operands: the address of each, of two words of the table.
 // CHECK: %[[BUFFERS:.+]] = llvm.load %{{.+}} : !llvm.ptr -> !llvm.ptr
 // CHECK: llvm.getelementptr %[[CONTEXT]][4]
@@ -46,11 +49,14 @@
 // CHECK: gpu.barrier
 // CHECK-NEXT: %[[REPORT:.+]] = llvm.getelementptr %[[CACHED]][6]
 // CHECK-NEXT: llvm.load %[[REPORT]]
-// Rows come from there; those of instructions are counted from the lane's first.
+// What the walk knows of itself comes after the tables.
+// CHECK-LABEL: func.func private @ark_walk_state() -> !llvm.ptr<3> {
+// CHECK: llvm.getelementptr %{{.+}}[528]
+// Rows come from there; those of instructions are counted from the end.
 // CHECK-LABEL: func.func private @ark_instruction(
-// CHECK-SAME: %{{.+}}: !llvm.ptr, %[[BEGIN:[^:]+]]: i64, %[[INDEX:[^:]+]]: i64)
-// CHECK-NEXT: %[[OWN:.+]] = arith.subi %[[INDEX]], %[[BEGIN]]
-// CHECK: llvm.getelementptr %{{.+}}[384]
+// CHECK-SAME: %{{.+}}: !llvm.ptr, %{{[^:]+}}: i64, %[[LEFT:[^:]+]]: i64)
+// CHECK: %[[OWN:.+]] = arith.subi %{{.+}}, %[[LEFT]]
+// CHECK: llvm.getelementptr %{{.+}}[416]
 // CHECK: %[[HERE:.+]] = llvm.getelementptr %{{.+}}[%[[OWN]]] : {{.+}}, vector<4xi32>
 // CHECK-NEXT: llvm.load %[[HERE]] : !llvm.ptr -> vector<4xi32>
 // CHECK-LABEL: func.func private @ark_task(
@@ -74,7 +80,8 @@ module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms
     %code = arith.trunci %report : i64 to i32
     return %code : i32
   }
-  func.func private @ark_instruction(%context: !llvm.ptr, %first: i64, %index: i64) -> vector<4xi32> {
+  func.func private @ark_walk_state() -> !llvm.ptr<3>
+  func.func private @ark_instruction(%context: !llvm.ptr, %last: i64, %left: i64) -> vector<4xi32> {
     %row = llvm.load %context : !llvm.ptr -> vector<4xi32>
     return %row : vector<4xi32>
   }
