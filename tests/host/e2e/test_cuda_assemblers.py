@@ -277,8 +277,8 @@ def test_what_nvjitlink_refuses() -> None:
     with pytest.raises(ark.CompileError, match=r"nvJitLink failed: ERROR_\w+") as caught:
         assemble(".version 8.6\n.target sm_90a\nnonsense\n", "sm_90a", 3)
     assert "syntax error" in str(caught.value)
-    with pytest.raises(ark.CompileError, match="'sm_1' is not defined for option"):
-        assemble(".version 8.6\n.target sm_90a\n.address_size 64\n", "sm_1", 3)
+    with pytest.raises(ark.CompileError, match="'sm_90b' is not defined for option"):
+        assemble(".version 8.6\n.target sm_90a\n.address_size 64\n", "sm_90b", 3)
 
 
 def test_what_is_linked_says_the_registers() -> None:
