@@ -15,6 +15,8 @@ from typing import Any, cast
 from .. import ir
 
 _ATTRIBUTE = "places"
+# ptxas 13.0 dies of a file without a name.
+_NO_FILE = "unknown"
 _LOC = re.compile(r"\t\.loc\t\d+ (\d+) \d+$")
 _FUNCTION = re.compile(r"^(?:\.visible )?\.(?:func|entry) +(?:\(.*\) )?([\w$]+)\(", re.MULTILINE)
 
@@ -48,7 +50,7 @@ def name_lines(ptx: str, places: list[Place]) -> str:
     # What others are inlined into is found again by its file and line, which must be its own. So a
     # function of the PTX is a file of its own, of one line.
     functions = _FUNCTION.findall(ptx)
-    files = _numbered([*functions, *(place.file for place in places)])
+    files = _numbered([*functions, *(place.file or _NO_FILE for place in places)])
     labels = {name: f"$L__ark_name{n}" for name, n in _numbered(p.name for p in places).items()}
 
     def locate(number: int, function: str) -> str:
@@ -57,7 +59,7 @@ def name_lines(ptx: str, places: list[Place]) -> str:
         if number == 0 or places[number - 1].name == function:
             return f"\t.loc\t{whole}"
         place = places[number - 1]
-        position = f"{files[place.file]} {place.line} {place.column}"
+        position = f"{files[place.file or _NO_FILE]} {place.line} {place.column}"
         inlined = f"function_name {labels[place.name]}, inlined_at {whole}"
         return f"\t.loc\t{whole}\n\t.loc\t{position}, {inlined}"
 

@@ -408,9 +408,13 @@ void ElementBuilder::build() {
   auto index = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(builder, value);
   };
-  SmallVector<Value> begins, ends, steps;
   GenericOp space = chain.getOp(chain.getResults().front());
-  for (int64_t extent : space.getStaticLoopRanges()) {
+  SmallVector<int64_t> extents = space.getStaticLoopRanges();
+  // A scalar has a loop of one iteration: there threads are given their shares.
+  if (extents.empty())
+    extents.push_back(1);
+  SmallVector<Value> begins, ends, steps;
+  for (int64_t extent : extents) {
     begins.push_back(index(0));
     ends.push_back(index(extent));
     steps.push_back(index(1));
@@ -418,13 +422,15 @@ void ElementBuilder::build() {
   auto loop = scf::ParallelOp::create(builder, begins, ends, steps);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
-  Indices place = getAsOpFoldResult(loop.getInductionVars());
+  ValueRange variables =
+      loop.getBody()->getArguments().take_front(space.getNumLoops());
+  Indices place = getAsOpFoldResult(variables);
   SmallVector<Value> values;
   for (unsigned number : chain.getResults())
     values.push_back(evaluate(number, place));
   for (auto [number, value] : llvm::zip(chain.getResults(), values))
     memref::StoreOp::create(builder, value, getOut(chain.getOp(number)),
-                            loop.getInductionVars());
+                            variables);
 }
 
 //===----------------------------------------------------------------------===//

@@ -281,8 +281,9 @@ struct ExpandFloatToFloat : OpRewritePattern<Op> {
   Expansion expansion;
 };
 
-/// Rounding twice gives what rounding once does: integers that f32 rounds are
-/// beyond f16 and the 8-bit floats. To bf16 it may miss by the last bit.
+/// By way of f32, as PyTorch and NumPy convert: integers that it rounds are
+/// beyond f16 and the 8-bit floats, but to bf16 rounding twice may differ from
+/// rounding once, by the last bit.
 template <typename Op>
 struct ExpandIntToFloat : OpRewritePattern<Op> {
   ExpandIntToFloat(MLIRContext *context, Expansion expansion)
@@ -294,11 +295,41 @@ struct ExpandIntToFloat : OpRewritePattern<Op> {
       return rewriter.notifyMatchFailure(op, "is left to LLVM");
     ScalarMath m{rewriter, op.getLoc(), op.getType()};
     Value wide = m.emit<Op>(m.f32(), op.getIn());
-    rewriter.replaceOp(op, narrow(m, wide, op.getType(), expansion));
+    rewriter.replaceOp(op, narrow(m, wide, op.getType(), getRounding(op)));
     return success();
   }
 
+private:
+  /// A rounding of what f32 has rounded is written out: MLIR would make one
+  /// conversion of the two.
+  Expansion getRounding(Op op) const {
+    Expansion rounding = expansion;
+    unsigned bits = getElementTypeOrSelf(op.getIn()).getIntOrFloatBitWidth();
+    rounding.roundings |=
+        bits > APFloat::semanticsPrecision(APFloat::IEEEsingle());
+    return rounding;
+  }
+
   Expansion expansion;
+};
+
+/// A bit becomes one of two constants. ptxas 12.9 and 13.0 lose some of its
+/// conversions, so that the bit itself is taken for the number.
+struct SelectForBit : OpRewritePattern<arith::UIToFPOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::UIToFPOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!getElementTypeOrSelf(op.getIn()).isInteger(1))
+      return rewriter.notifyMatchFailure(op, "converts more than a bit");
+    auto constant = [&](TypedAttr value) {
+      return arith::ConstantOp::create(rewriter, op.getLoc(), value);
+    };
+    rewriter.replaceOpWithNewOp<arith::SelectOp>(
+        op, op.getIn(), constant(rewriter.getOneAttr(op.getType())),
+        constant(rewriter.getZeroAttr(op.getType())));
+    return success();
+  }
 };
 
 template <typename Op>
@@ -329,6 +360,7 @@ struct ExpandFloatsPass : ark::impl::ExpandFloatsPassBase<ExpandFloatsPass> {
         ExpandIntToFloat<arith::SIToFPOp>, ExpandIntToFloat<arith::UIToFPOp>,
         ExpandFloatToInt<arith::FPToSIOp>, ExpandFloatToInt<arith::FPToUIOp>>(
         &getContext(), Expansion{halves, roundings, eights});
+    patterns.add<SelectForBit>(&getContext(), /*benefit=*/2);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

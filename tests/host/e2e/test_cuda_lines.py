@@ -62,6 +62,14 @@ def kernel(line_info: bool) -> bytes:
     return bytes(exe.bundle.sections["kernel"])
 
 
+def test_a_place_without_a_file() -> None:
+    """No file's name is empty, of which ptxas 13.0 dies."""
+    found = name_lines(PTX, [KERNEL, Place("op", "", 0, 0)])
+    assert '\t.file\t3 "unknown", 0, 0' in found
+    assert '""' not in found
+    assert "\t.loc\t3 0 0, function_name" in found
+
+
 def test_a_kernel_names_its_ops_and_their_file() -> None:
     found = sections(kernel(line_info=True))
     for name in (b"an_op_by_name", b"another_op", b"ark_wait"):

@@ -2,7 +2,9 @@
 // RUN: ark-opt %s --ark-element-chains=threads=4 | FileCheck %s --check-prefix=FEW
 
 // With fewer threads than elements, one would compute again what others have.
+// FEW-LABEL: func.func private @pieces(
 // FEW-NOT: scf.parallel
+// FEW-LABEL: func.func private @scalar(
 
 // Every element of the result is computed with all that it needs: numbers that all of them need come once
 // for each, and temporaries are not written.
@@ -33,7 +35,7 @@
 #second = affine_map<(d0, d1) -> (d1)>
 #both = affine_map<(d0, d1) -> (d1, d0)>
 ark.kernel @k {
-    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @pieces, operands = 3 : i64}], buffers = [], tasks = [],
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @pieces, operands = 3 : i64}, {function = @scalar, operands = 2 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
@@ -75,6 +77,35 @@ func.func private @pieces(%begin: index, %end: index, %task: index, %status: mem
     ^bb0(%in: f32, %o: f32):
       %a = math.sqrt %in : f32
       linalg.yield %a : f32
+    }
+  }
+  return
+}
+
+// A scalar is made in a loop of one iteration, whose place is no place in it.
+// CHECK-LABEL: func.func private @scalar(
+// CHECK-SAME: %[[X:[^:]+]]: memref<3xi32> {llvm.noalias}, %[[Y:[^:]+]]: memref<i32>
+// CHECK: scf.parallel (%{{.+}}) = (%c0{{.*}}) to (%c1{{.*}}) step (%c1{{.*}}) {
+// CHECK-COUNT-3: memref.load %[[X]][%c{{[012].*}}]
+// CHECK: memref.store %{{.+}}, %[[Y]][] : memref<i32>
+func.func private @scalar(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<3xi32> {llvm.noalias}, %y: memref<i32> {llvm.noalias}) {
+  %c1 = arith.constant 1 : index
+  %zero = arith.constant 0 : i32
+  %sum = memref.alloca() : memref<i32>
+  scf.for %v = %begin to %end step %c1 {
+    linalg.generic {indexing_maps = [#none, #none], iterator_types = []} ins(%zero : i32) outs(%sum : memref<i32>) {
+    ^bb0(%in: i32, %o: i32):
+      linalg.yield %in : i32
+    }
+    linalg.generic {indexing_maps = [#all, #only], iterator_types = ["reduction"]} ins(%x : memref<3xi32>) outs(%sum : memref<i32>) {
+    ^bb0(%in: i32, %o: i32):
+      %a = arith.addi %in, %o : i32
+      linalg.yield %a : i32
+    }
+    linalg.generic {indexing_maps = [#none, #none], iterator_types = []} ins(%sum : memref<i32>) outs(%y : memref<i32>) {
+    ^bb0(%in: i32, %o: i32):
+      %a = arith.subi %zero, %in : i32
+      linalg.yield %a : i32
     }
   }
   return

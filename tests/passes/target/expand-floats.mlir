@@ -114,15 +114,43 @@ func.func @fromEightBits(%x: f8E4M3FN, %y: f8E5M2) -> (f16, bf16) {
 // CHECK: arith.bitcast %{{.+}} : i8 to f8E5M2
 // CHECK: arith.sitofp %{{.+}} : i64 to f32
 // CHECK: arith.bitcast %{{.+}} : i16 to bf16
-// CHECK: arith.uitofp %{{.+}} : i1 to f32
-// CHECK: arith.bitcast %{{.+}} : i8 to f8E4M3FN
-func.func @integersToNarrowFloats(%a: i32, %b: i8, %c: i64, %d: i1)
-    -> (f8E4M3FN, f8E5M2, bf16, f8E4M3FN) {
+func.func @integersToNarrowFloats(%a: i32, %b: i8, %c: i64)
+    -> (f8E4M3FN, f8E5M2, bf16) {
   %0 = arith.sitofp %a : i32 to f8E4M3FN
   %1 = arith.uitofp %b : i8 to f8E5M2
   %2 = arith.sitofp %c : i64 to bf16
-  %3 = arith.uitofp %d : i1 to f8E4M3FN
-  return %0, %1, %2, %3 : f8E4M3FN, f8E5M2, bf16, f8E4M3FN
+  return %0, %1, %2 : f8E4M3FN, f8E5M2, bf16
+}
+
+// Where f32 rounds an integer, MLIR would make one conversion of this and of an instruction that rounds to bf16.
+// ROUNDS-LABEL: func.func @integersToBF16
+// ROUNDS: arith.uitofp %{{.+}} : i32 to f32
+// ROUNDS-NOT: arith.truncf
+// ROUNDS: arith.bitcast %{{.+}} : i16 to bf16
+// ROUNDS: arith.sitofp %{{.+}} : i16 to f32
+// ROUNDS: arith.truncf
+func.func @integersToBF16(%a: i32, %b: i16) -> (bf16, bf16) {
+  %0 = arith.uitofp %a : i32 to bf16
+  %1 = arith.sitofp %b : i16 to bf16
+  return %0, %1 : bf16, bf16
+}
+
+// A bit is one of two constants.
+// CHECK-LABEL: func.func @bits
+// CHECK-SAME: %[[BIT:.+]]: i1, %[[BITS:.+]]: vector<4xi1>
+// CHECK-NOT: arith.uitofp
+// CHECK-DAG: %[[ONE:.+]] = arith.constant 1.000000e+00 : f32
+// CHECK-DAG: %[[ZERO:.+]] = arith.constant 0.000000e+00 : f32
+// CHECK-DAG: %[[ONES:.+]] = arith.constant dense<1.000000e+00> : vector<4xbf16>
+// CHECK-DAG: %[[ZEROS:.+]] = arith.constant dense<0.000000e+00> : vector<4xbf16>
+// CHECK-DAG: arith.select %[[BIT]], %[[ONE]], %[[ZERO]] : f32
+// CHECK-DAG: arith.select %[[BIT]], %{{.+}}, %{{.+}} : f8E4M3FN
+// CHECK-DAG: arith.select %[[BITS]], %[[ONES]], %[[ZEROS]] : vector<4xi1>, vector<4xbf16>
+func.func @bits(%a: i1, %b: vector<4xi1>) -> (f32, f8E4M3FN, vector<4xbf16>) {
+  %0 = arith.uitofp %a : i1 to f32
+  %1 = arith.uitofp %a : i1 to f8E4M3FN
+  %2 = arith.uitofp %b : vector<4xi1> to vector<4xbf16>
+  return %0, %1, %2 : f32, f8E4M3FN, vector<4xbf16>
 }
 
 // CHECK-LABEL: func.func @narrowFloatsToIntegers
