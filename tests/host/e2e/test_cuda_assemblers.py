@@ -59,6 +59,8 @@ def hide(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
             found.cache_clear()
         if "toolkit" in what:
             monkeypatch.setattr(cuda_toolkit, "_candidates", lambda: [Path("/nowhere")])
+            for name in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"):  # where MLIR looks by itself
+                monkeypatch.delenv(name, raising=False)
         if "nvjitlink" in what:
             monkeypatch.setitem(__import__("sys").modules, "cuda.bindings.nvjitlink", None)
 
