@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 
 __all__ = ["main"]
@@ -9,6 +10,9 @@ __all__ = ["main"]
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns the exit status: 0, 1 (an error), 2 (wrong usage)."""
-    from .main import main as run
-
+    try:
+        from .main import main as run
+    except KeyboardInterrupt:  # loading it takes most of a second
+        print("ark: interrupted", file=sys.stderr)
+        return 130
     return run(arguments)

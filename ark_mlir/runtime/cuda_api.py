@@ -35,7 +35,10 @@ class CudaApi:
         """One function of the driver; raises DeviceError with its name and what went wrong."""
         try:
             result = getattr(self.driver, name)(*arguments)
-        except RuntimeError as error:  # the package knows the function, this driver does not
+        except RuntimeError as error:
+            if "not found" not in str(error):
+                raise DeviceError(f"{name} failed: {error}") from None
+            # The package knows the function, this driver does not.
             raise UnsupportedError(f"the driver of NVIDIA is too old: {error}") from None
         if result[0]:
             self._check(name, result, DeviceError)

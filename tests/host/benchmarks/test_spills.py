@@ -69,6 +69,6 @@ def test_a_prompt_and_an_encoder_spill_little(settings: Any) -> None:
     kernel, so that ptxas does not wait for each of their instructions; that takes some bytes."""
     setting = settings["A"]
     prompt = build_prefill(config_of(setting), chunk=128, max_length=setting.context)
-    assert spilled(prompt) <= 96
+    assert spilled(prompt) <= 16
     minilm = BertConfig(30522, 384, 6, 12, 1536, 512, 2, 1e-12, "gelu")
-    assert spilled(build_encoder(minilm, 32, 128, "fp16")) <= 56
+    assert spilled(build_encoder(minilm, 32, 128, "fp16")) <= 36

@@ -115,6 +115,26 @@ def test_ctrl_c(ark: Ark, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (result.status, result.err) == (130, "ark: interrupted\n")
 
 
+def test_ctrl_c_while_it_loads() -> None:
+    script = """
+import sys
+import ark_mlir.cli
+
+class Interrupts:
+    @staticmethod
+    def find_spec(name, *_):
+        if name == "ark_mlir.cli.main":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupts)
+sys.exit(ark_mlir.cli.main(["env"]))
+"""
+    process = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert (process.returncode, process.stderr) == (130, "ark: interrupted\n")
+
+
 def test_a_reader_that_goes_away() -> None:
     """As in ``ark env | head -1``: no traceback."""
     read, write = os.pipe()

@@ -301,6 +301,19 @@ def test_a_driver_that_is_too_old(kernel: bytes, x: Array) -> None:
     assert cuda.held == 0
 
 
+def test_what_else_the_package_raises(kernel: bytes, x: Array) -> None:
+    class Broken(FakeCuda):
+        def cuLaunchKernelEx(self, *arguments: Any) -> Any:
+            raise RuntimeError("out of handles")
+
+    cuda = Broken()
+    with executable(cuda, kernel) as exe:
+        exe.bind({"w": W})
+        with pytest.raises(ark.DeviceError, match=r"^\S*cuLaunchKernelEx failed: out of handles"):
+            exe.run(x=x)
+    assert cuda.held == 0
+
+
 def test_without_the_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "cuda.bindings.driver", None)
     with pytest.raises(ark.UnsupportedError, match="needs the package cuda-python"):
