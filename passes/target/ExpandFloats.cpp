@@ -313,22 +313,40 @@ private:
   Expansion expansion;
 };
 
-/// A bit becomes one of two constants. ptxas 12.9 and 13.0 lose some of its
-/// conversions, so that the bit itself is taken for the number.
-struct SelectForBit : OpRewritePattern<arith::UIToFPOp> {
-  using OpRewritePattern::OpRewritePattern;
+/// A bit becomes one of two constants, however wide an integer holds it. ptxas
+/// 12.9 and 13.0 lose some of its conversions, so that the bit itself is taken
+/// for the number.
+template <typename Op>
+struct SelectForBit : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
 
-  LogicalResult matchAndRewrite(arith::UIToFPOp op,
+  LogicalResult matchAndRewrite(Op op,
                                 PatternRewriter &rewriter) const override {
-    if (!getElementTypeOrSelf(op.getIn()).isInteger(1))
+    Value bit = findBit(op.getIn());
+    if (!bit)
       return rewriter.notifyMatchFailure(op, "converts more than a bit");
     auto constant = [&](TypedAttr value) {
       return arith::ConstantOp::create(rewriter, op.getLoc(), value);
     };
     rewriter.replaceOpWithNewOp<arith::SelectOp>(
-        op, op.getIn(), constant(rewriter.getOneAttr(op.getType())),
+        op, bit, constant(rewriter.getOneAttr(op.getType())),
         constant(rewriter.getZeroAttr(op.getType())));
     return success();
+  }
+
+private:
+  /// What a number says that is one or zero.
+  static Value findBit(Value number) {
+    if (std::is_same_v<Op, arith::SIToFPOp> &&
+        getElementTypeOrSelf(number).isInteger(1))
+      return {}; // minus one or zero
+    if (auto select = number.getDefiningOp<arith::SelectOp>())
+      if (matchPattern(select.getTrueValue(), m_One()) &&
+          matchPattern(select.getFalseValue(), m_Zero()))
+        return select.getCondition();
+    while (auto wider = number.getDefiningOp<arith::ExtUIOp>())
+      number = wider.getIn();
+    return getElementTypeOrSelf(number).isInteger(1) ? number : Value();
   }
 };
 
@@ -360,7 +378,8 @@ struct ExpandFloatsPass : ark::impl::ExpandFloatsPassBase<ExpandFloatsPass> {
         ExpandIntToFloat<arith::SIToFPOp>, ExpandIntToFloat<arith::UIToFPOp>,
         ExpandFloatToInt<arith::FPToSIOp>, ExpandFloatToInt<arith::FPToUIOp>>(
         &getContext(), Expansion{halves, roundings, eights});
-    patterns.add<SelectForBit>(&getContext(), /*benefit=*/2);
+    patterns.add<SelectForBit<arith::SIToFPOp>, SelectForBit<arith::UIToFPOp>>(
+        &getContext(), /*benefit=*/2);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

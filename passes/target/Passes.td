@@ -126,7 +126,7 @@ def ExpandFloatsPass : Pass<"ark-expand-floats", "::mlir::func::FuncOp"> {
     and to each other, f32 and integers, by way of f32. Rounds to nearest even; what is too large becomes infinity, or NaN in
     f8E4M3FN, which has no infinity. With `eights`, instructions of NVIDIA GPUs widen
     8-bit floats, two neighbours of a vector at once; they round to something else, so that nothing is
-    narrowed by them.
+    narrowed by them. A bit becomes one of two constants, in any float.
 
     ```mlir
     %1 = arith.extf %0 : bf16 to f32

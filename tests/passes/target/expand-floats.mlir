@@ -153,6 +153,26 @@ func.func @bits(%a: i1, %b: vector<4xi1>) -> (f32, f8E4M3FN, vector<4xbf16>) {
   return %0, %1, %2 : f32, f8E4M3FN, vector<4xbf16>
 }
 
+// However wide an integer holds it; a number with a sign is minus one.
+// CHECK-LABEL: func.func @wideBits
+// CHECK-SAME: %[[BIT:.+]]: i1) ->
+// CHECK-DAG: %[[ONE:.+]] = arith.constant 1.000000e+00 : f32
+// CHECK-DAG: %[[ZERO:.+]] = arith.constant 0.000000e+00 : f32
+// CHECK: %[[A:.+]] = arith.select %[[BIT]], %[[ONE]], %[[ZERO]] : f32
+// CHECK: %[[B:.+]] = arith.select %[[BIT]], %[[ONE]], %[[ZERO]] : f32
+// CHECK: %[[C:.+]] = arith.sitofp %[[BIT]] : i1 to f32
+// CHECK: return %[[A]], %[[B]], %[[C]]
+func.func @wideBits(%a: i1) -> (f32, f32, f32) {
+  %one = arith.constant 1 : i8
+  %none = arith.constant 0 : i8
+  %0 = arith.extui %a : i1 to i32
+  %1 = arith.sitofp %0 : i32 to f32
+  %2 = arith.select %a, %one, %none : i8
+  %3 = arith.uitofp %2 : i8 to f32
+  %4 = arith.sitofp %a : i1 to f32
+  return %1, %3, %4 : f32, f32, f32
+}
+
 // CHECK-LABEL: func.func @narrowFloatsToIntegers
 // CHECK: arith.bitcast %{{.+}} : f8E4M3FN to i8
 // CHECK: arith.fptosi %{{.+}} : f32 to i32
