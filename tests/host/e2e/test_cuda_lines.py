@@ -65,9 +65,9 @@ def kernel(line_info: bool) -> bytes:
 def test_a_place_without_a_file() -> None:
     """No file's name is empty, of which ptxas 13.0 dies."""
     found = name_lines(PTX, [KERNEL, Place("op", "", 0, 0)])
-    assert '\t.file\t3 "unknown", 0, 0' in found
+    assert '\t.file\t4 "unknown", 0, 0' in found
     assert '""' not in found
-    assert "\t.loc\t3 0 0, function_name" in found
+    assert "\t.loc\t4 0 0, function_name" in found
 
 
 def test_a_kernel_names_its_ops_and_their_file() -> None:
