@@ -54,6 +54,10 @@ static constexpr KernelText kGpuResident = {
     "GpuResident.mlir",
 #include "passes/kernel/GpuResident.mlir.inc"
 };
+static constexpr KernelText kGpuSemaphores = {
+    "GpuSemaphores.mlir",
+#include "passes/kernel/GpuSemaphores.mlir.inc"
+};
 static constexpr KernelText kHipKernel = {
     "HipKernel.mlir",
 #include "passes/kernel/HipKernel.mlir.inc"
@@ -303,11 +307,12 @@ struct BuildKernelPass : ark::impl::BuildKernelPassBase<BuildKernelPass> {
     case Backend::CPU:
       return {kCpuKernel, kCpuSemaphores, kCpuPackets, kKernelTables};
     case Backend::CUDA:
-      return {kGpuResident,    kCudaPackets, kGpuKernel,
-              kCudaStream,     kCudaAsk,     kCudaRing,
-              kCudaTensorMaps, kCudaKernel,  kKernelTables};
+      return {kGpuResident, kCudaPackets, kGpuKernel, kGpuSemaphores,
+              kCudaStream,  kCudaAsk,     kCudaRing,  kCudaTensorMaps,
+              kCudaKernel,  kKernelTables};
     case Backend::HIP:
-      return {kGpuResident, kGpuKernel, kHipKernel, kKernelTables};
+      return {kGpuResident, kGpuKernel, kGpuSemaphores, kHipKernel,
+              kKernelTables};
     }
     llvm_unreachable("not a backend");
   }

@@ -1,4 +1,4 @@
-// The primitives of GpuKernel.mlir on NVIDIA GPUs.
+// The primitives of GpuKernel.mlir and GpuSemaphores.mlir on NVIDIA GPUs.
 //
 // In PTX, since LLVM's atomics lose their order and scope on the way there. All
 // SMs of one GPU take part, so the scope is `gpu`, but for words of the host; a

@@ -1,4 +1,4 @@
-// The primitives of GpuKernel.mlir on AMD GPUs.
+// The primitives of GpuKernel.mlir and GpuSemaphores.mlir on AMD GPUs.
 //
 // All CUs of one GPU take part, so the scope is `agent`, but for words of the
 // host; a barrier of the CTA carries what the leader acquires to its other

@@ -154,13 +154,15 @@ bool TableCache::cacheTable(const KernelTable &table, int64_t offset) {
                       .lookup<func::FuncOp>(table.reader);
   if (!function)
     return false;
-  if (table.field == abi::kInstructions)
-    cacheInstructions(offset += table.words * kWordBytes);
-  else if (table.field == abi::kOperands)
+  if (table.field == abi::kInstructions) {
+    offset += table.words * kWordBytes; // they are counted from their end
+    cacheInstructions(offset);
+  } else if (table.field == abi::kOperands) {
     cacheOperands(table.words, offset);
-  else
+  } else {
     copy(loadTable(table.field), getShared(offset),
          arith::ConstantIndexOp::create(builder, table.words));
+  }
   readShared(function, offset);
   return true;
 }

@@ -288,28 +288,29 @@ def test_without_a_driver() -> None:
         CudaApi(NoLibrary())
 
 
-def test_a_driver_that_is_too_old(kernel: bytes, x: Array) -> None:
-    class Old(FakeCuda):
+@pytest.mark.parametrize(
+    ("says", "kind", "match"),
+    [
+        (
+            'Function "cuLaunchKernelEx" not found',
+            ark.UnsupportedError,
+            "too old.*cuLaunchKernelEx",
+        ),
+        ("out of handles", ark.DeviceError, r"^\S*cuLaunchKernelEx failed: out of handles"),
+    ],
+    ids=["a driver that is too old", "anything else"],
+)
+def test_what_the_package_raises(
+    kernel: bytes, x: Array, says: str, kind: type[ark.ArkError], match: str
+) -> None:
+    class Raises(FakeCuda):
         def cuLaunchKernelEx(self, *arguments: Any) -> Any:
-            raise RuntimeError('Function "cuLaunchKernelEx" not found')
+            raise RuntimeError(says)
 
-    cuda = Old()
+    cuda = Raises()
     with executable(cuda, kernel) as exe:
         exe.bind({"w": W})
-        with pytest.raises(ark.UnsupportedError, match=r"too old.*cuLaunchKernelEx"):
-            exe.run(x=x)
-    assert cuda.held == 0
-
-
-def test_what_else_the_package_raises(kernel: bytes, x: Array) -> None:
-    class Broken(FakeCuda):
-        def cuLaunchKernelEx(self, *arguments: Any) -> Any:
-            raise RuntimeError("out of handles")
-
-    cuda = Broken()
-    with executable(cuda, kernel) as exe:
-        exe.bind({"w": W})
-        with pytest.raises(ark.DeviceError, match=r"^\S*cuLaunchKernelEx failed: out of handles"):
+        with pytest.raises(kind, match=match):
             exe.run(x=x)
     assert cuda.held == 0
 

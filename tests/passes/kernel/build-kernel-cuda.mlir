@@ -51,6 +51,11 @@
 // CHECK: call @ark_begin_run
 // CHECK-NEXT: call @ark_run
 // CHECK-NEXT: call @ark_end_run
+// The leader reads what any thread wrote, and asks once.
+// CHECK-LABEL: func.func private @ark_stop
+// CHECK: gpu.barrier
+// CHECK: llvm.load %{{.+}} : !llvm.ptr -> i32
+// CHECK: call @ark_claim
 // CHECK-LABEL: func.func private @ark_signal
 // What all threads wrote comes before the leader's release.
 // CHECK: call @ark_gather
@@ -60,11 +65,6 @@
 // CHECK: call @ark_load_acquire
 // All threads go the same way after it.
 // CHECK: call @ark_any
-// The leader reads what any thread wrote, and asks once.
-// CHECK-LABEL: func.func private @ark_stop
-// CHECK: gpu.barrier
-// CHECK: llvm.load %{{.+}} : !llvm.ptr -> i32
-// CHECK: call @ark_claim
 // A warp that has read its share asks for two pieces of the next run at once; where lanes poll, once
 // the run has sent its packets.
 // CHECK-LABEL: func.func private @ark_stream_close

@@ -1,0 +1,161 @@
+// What a lane on a GPU waits for, and how it says that it waits in vain. GpuKernel.mlir
+// has the loop that calls it, and says what the hooks around waits are.
+
+func.func private @ark_begin_wait()
+func.func private @ark_end_wait()
+func.func private @ark_idle()
+
+// Primitives of the backend, besides those that the loop needs, too.
+func.func private @ark_load_relaxed(%word: !llvm.ptr) -> i64
+func.func private @ark_load_acquire(%word: !llvm.ptr) -> i64
+func.func private @ark_add_release(%word: !llvm.ptr)
+func.func private @ark_claim(%word: !llvm.ptr, %code: i64) -> i1
+func.func private @ark_now() -> i64
+func.func private @ark_lane() -> i64
+func.func private @ark_is_leader() -> i1
+func.func private @ark_any(%predicate: i1) -> i1
+// A barrier of the CTA, after which what the leader releases includes what the
+// other threads wrote.
+func.func private @ark_gather()
+// The leader: what it waits for is not there yet.
+func.func private @ark_back_off()
+
+// One counter per 64 bytes.
+func.func private @ark_counter(%context: !llvm.ptr, %semaphore: i64) -> !llvm.ptr {
+  %words = arith.constant 8 : i64
+  %field = llvm.getelementptr %context[5] : (!llvm.ptr) -> !llvm.ptr, i64
+  %counters = llvm.load %field : !llvm.ptr -> !llvm.ptr
+  %offset = arith.muli %semaphore, %words : i64
+  %counter = llvm.getelementptr %counters[%offset] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+  return %counter : !llvm.ptr
+}
+
+// The leader has what the other threads wrote, and its release gives that to
+// whoever acquires.
+func.func private @ark_signal(%context: !llvm.ptr, %semaphore: i64) {
+  func.call @ark_gather() : () -> ()
+  %leads = func.call @ark_is_leader() : () -> i1
+  cf.cond_br %leads, ^add, ^finish
+
+^add:
+  %counter = func.call @ark_counter(%context, %semaphore) : (!llvm.ptr, i64) -> !llvm.ptr
+  func.call @ark_add_release(%counter) : (!llvm.ptr) -> ()
+  cf.br ^finish
+
+^finish:
+  return
+}
+
+// Waits until a counter reaches the target, in their lower halves. Gives all threads 0, or the leader
+// the code of the abort and the others something else than 0.
+func.func private @ark_wait(%context: !llvm.ptr, %left: i64, %semaphore: i64,
+                            %target: i32) -> i32 {
+  %zero = arith.constant 0 : i64
+  %good = arith.constant 0 : i32
+  %bad = arith.constant 1 : i32
+  %one = arith.constant 1 : i64
+  %many = arith.constant 32 : i64
+  %leads = func.call @ark_is_leader() : () -> i1
+  cf.cond_br %leads, ^start, ^idle
+
+^idle:
+  func.call @ark_idle() : () -> ()
+  cf.br ^join(%good : i32)
+
+^start:
+  func.call @ark_begin_wait() : () -> ()
+  %counter = func.call @ark_counter(%context, %semaphore) : (!llvm.ptr, i64) -> !llvm.ptr
+  %report_field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64
+  %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
+  %timeout_field = llvm.getelementptr %context[9] : (!llvm.ptr) -> !llvm.ptr, i64
+  %timeout = llvm.load %timeout_field : !llvm.ptr -> i64
+  %begin = func.call @ark_now() : () -> i64
+  cf.br ^poll
+
+^poll:
+  cf.br ^try(%zero : i64)
+
+// Tries often: what it looks at less often costs as much as a try.
+^try(%tries: i64):
+  %seen = func.call @ark_load_acquire(%counter) : (!llvm.ptr) -> i64
+  // The difference is right even after the counter's lower half has wrapped.
+  %seen_i32 = arith.trunci %seen : i64 to i32
+  %missing = arith.subi %target, %seen_i32 : i32
+  %arrived = arith.cmpi sle, %missing, %good : i32
+  cf.cond_br %arrived, ^ended(%good : i32), ^again
+
+^again:
+  func.call @ark_back_off() : () -> ()
+  %more = arith.addi %tries, %one : i64
+  %tired = arith.cmpi uge, %more, %many : i64
+  cf.cond_br %tired, ^look, ^try(%more : i64)
+
+^look:
+  %abort = func.call @ark_load_relaxed(%report) : (!llvm.ptr) -> i64
+  %aborted = arith.cmpi ne, %abort, %zero : i64
+  %abort_code = arith.trunci %abort : i64 to i32
+  cf.cond_br %aborted, ^ended(%abort_code : i32), ^deadline
+
+^deadline:
+  %now = func.call @ark_now() : () -> i64
+  %waited = arith.subi %now, %begin : i64
+  %late = arith.cmpi ugt, %waited, %timeout : i64
+  cf.cond_br %late, ^hang, ^poll
+
+^hang:
+  %lane = func.call @ark_lane() : () -> i64
+  %missing_i64 = arith.extsi %missing : i32 to i64
+  %expected = arith.addi %seen, %missing_i64 : i64
+  %hang_code = func.call @ark_report_hang(%context, %lane, %left, %semaphore, %seen, %expected)
+      : (!llvm.ptr, i64, i64, i64, i64, i64) -> i32
+  cf.br ^ended(%hang_code : i32)
+
+^ended(%seen_code: i32):
+  func.call @ark_end_wait() : () -> ()
+  cf.br ^join(%seen_code : i32)
+
+^join(%code: i32):
+  %failed = arith.cmpi ne, %code, %good : i32
+  %any_failed = func.call @ark_any(%failed) : (i1) -> i1
+  %others = arith.select %any_failed, %bad, %good : i32
+  %result = arith.select %failed, %code, %others : i32
+  return %result : i32
+}
+
+// Records which wait gave up, at a position in its lane, unless another lane did
+// before. Gives the code that ends the run.
+func.func private @ark_report_hang(%context: !llvm.ptr, %lane: i64, %left: i64,
+                                   %semaphore: i64, %seen: i64, %expected: i64) -> i32 {
+  %report_field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64
+  %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
+  %hang = arith.constant 1 : i64
+  %is_first = func.call @ark_claim(%report, %hang) : (!llvm.ptr, i64) -> i1
+  cf.cond_br %is_first, ^record, ^finish
+
+^record:
+  %lane_fields = arith.constant 3 : i64
+  %lanes_field = llvm.getelementptr %context[2] : (!llvm.ptr) -> !llvm.ptr, i64
+  %lanes = llvm.load %lanes_field : !llvm.ptr -> !llvm.ptr
+  %lane_offset = arith.muli %lane, %lane_fields : i64
+  %lane_row = llvm.getelementptr %lanes[%lane_offset] : (!llvm.ptr, i64) -> !llvm.ptr, i32
+  %last_field = llvm.getelementptr %lane_row[2] : (!llvm.ptr) -> !llvm.ptr, i32
+  %last_i32 = llvm.load %last_field : !llvm.ptr -> i32
+  %last = arith.extui %last_i32 : i32 to i64
+  %instruction = arith.subi %last, %left : i64
+  %lane_field = llvm.getelementptr %report[1] : (!llvm.ptr) -> !llvm.ptr, i64
+  llvm.store %lane, %lane_field : i64, !llvm.ptr
+  %instruction_field = llvm.getelementptr %report[2] : (!llvm.ptr) -> !llvm.ptr, i64
+  llvm.store %instruction, %instruction_field : i64, !llvm.ptr
+  %semaphore_field = llvm.getelementptr %report[3] : (!llvm.ptr) -> !llvm.ptr, i64
+  llvm.store %semaphore, %semaphore_field : i64, !llvm.ptr
+  %seen_field = llvm.getelementptr %report[4] : (!llvm.ptr) -> !llvm.ptr, i64
+  llvm.store %seen, %seen_field : i64, !llvm.ptr
+  %expected_field = llvm.getelementptr %report[5] : (!llvm.ptr) -> !llvm.ptr, i64
+  llvm.store %expected, %expected_field : i64, !llvm.ptr
+  cf.br ^finish
+
+^finish:
+  %code = func.call @ark_load_relaxed(%report) : (!llvm.ptr) -> i64
+  %result = arith.trunci %code : i64 to i32
+  return %result : i32
+}
