@@ -417,4 +417,35 @@ def WarpRowsPass : Pass<"ark-warp-rows", "::mlir::ModuleOp"> {
   ];
 }
 
+def ReloadResultsPass : Pass<"ark-reload-results", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Look up where results go once they are there";
+  let description = [{
+    An address that a body only stores to takes two registers of every thread from its first vCTA to
+    its last. Bodies of many operands have none for that: they look it up in the table of operands,
+    which is in shared memory, before the first of these stores of a vCTA.
+
+    ```mlir
+    llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr, %x: !llvm.ptr, %y: !llvm.ptr) {
+      ...
+      %0 = llvm.getelementptr %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+      llvm.store %sum, %0 : f32, !llvm.ptr
+    // =>
+    llvm.func internal @body(..., %context: !llvm.ptr, %first: i64) {
+      ...
+      %number = llvm.add %first, %one : i64
+      %address = llvm.call @ark_operand(%context, %number) : (!llvm.ptr, i64) -> !llvm.ptr
+      %0 = llvm.getelementptr %address[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+      llvm.store %sum, %0 : f32, !llvm.ptr
+    ```
+  }];
+  let options = [
+    Option<"minOperands", "min-operands", "int64_t", /*default=*/"9",
+           "Bodies with fewer keep their addresses">,
+  ];
+  let statistics = [
+    Statistic<"numReloaded", "reloaded", "Addresses looked up later">,
+  ];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
 #endif // ARK_PASSES_TARGET_CUDAPASSES_TD
