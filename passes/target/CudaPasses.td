@@ -277,12 +277,14 @@ def StreamParametersPass
     multiplied by instructions for matrices, which take what a thread has loaded of a piece as it is.
 
     What is asked for before its run is paced, since signals and activations queue behind it;
-    where lanes poll for packets, a run sends its own before more is asked for. Where
-    runs are short, rings have to be filled between them, and memory has time for that.
+    where lanes poll for packets, a run sends its own before more is asked for, and rings have fewer slots:
+    packets come sooner than what would fill more, and queue behind it. Where runs are short, rings have to be filled between them, and memory has time for that.
   }];
   let options = [
-    Option<"maxDepth", "max-depth", "int64_t", /*default=*/"4",
+    Option<"maxDepth", "max-depth", "int64_t", /*default=*/"5",
            "Slots of a warp, at most; 0: do not stream">,
+    Option<"pollingDepth", "polling-depth", "int64_t", /*default=*/"4",
+           "The same where lanes poll for packets">,
     Option<"pace", "pace", "int64_t", /*default=*/"130",
            "Clocks between two pieces that an SM asks for ahead of their run">,
     Option<"shortPace", "short-pace", "int64_t", /*default=*/"65",

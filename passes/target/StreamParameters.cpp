@@ -334,6 +334,12 @@ int64_t StreamParametersPass::getTemporaryBytes(ArrayRef<StreamedBody> bodies,
   return most;
 }
 
+/// Whether threads of this kernel poll packets.
+static bool polls(ModuleOp module) {
+  auto poll = module.lookupSymbol<func::FuncOp>("ark_packets_poll");
+  return poll && !SymbolTable::symbolKnownUseEmpty(poll, module);
+}
+
 /// Slots for the largest piece, as many as there is room for.
 RingLayout StreamParametersPass::layOut(ArrayRef<StreamedBody> bodies,
                                         int64_t segments, int64_t bytes) {
@@ -343,11 +349,12 @@ RingLayout StreamParametersPass::layOut(ArrayRef<StreamedBody> bodies,
       layout.slotBytes = std::max(layout.slotBytes, stream.pieceBytes);
   layout.warps = kLaneStateBytes;
   layout.barriers = layout.warps + kStreamWarps * kWarpStateBytes;
-  layout.table = layout.barriers + kStreamWarps * maxDepth * kBarrierBytes;
+  int64_t most = polls(getOperation()) ? pollingDepth : maxDepth;
+  layout.table = layout.barriers + kStreamWarps * most * kBarrierBytes;
   layout.slots =
       llvm::alignTo(layout.table + segments * kSegmentBytes, kSharedAlignment);
   int64_t round = kStreamWarps * layout.slotBytes;
-  layout.depth = std::min<int64_t>((bytes - layout.slots) / round, maxDepth);
+  layout.depth = std::min<int64_t>((bytes - layout.slots) / round, most);
   layout.end = layout.slots + std::max<int64_t>(layout.depth, 0) * round;
   return layout;
 }
@@ -369,10 +376,8 @@ void StreamParametersPass::complete(const RingLayout &layout,
   completer.setNumber("ark_stream_slot_bytes", layout.slotBytes);
   bool areShort = table.getPiecesOfRun() <= kStreamWarps * layout.depth;
   completer.setNumber("ark_stream_pace", areShort ? shortPace : pace);
-  auto poll = module.lookupSymbol<func::FuncOp>("ark_packets_poll");
-  bool polls = poll && !SymbolTable::symbolKnownUseEmpty(poll, module);
-  completer.setNumber("ark_stream_polls", polls);
-  if (polls)
+  completer.setNumber("ark_stream_polls", polls(module));
+  if (polls(module))
     completer.setHook("ark_end_run", "ark_stream_rest");
   completer.setHook("ark_begin_stream", "ark_stream_begin");
   completer.setHook("ark_end_stream", "ark_stream_end");

@@ -55,7 +55,7 @@
 // CHECK: func.func private @ark_end_run()
 // CHECK-NEXT: return
 // CHECK: func.func private @ark_stream_depth() -> i32
-// CHECK-NEXT: arith.constant 4 : i32
+// CHECK-NEXT: arith.constant 5 : i32
 // Rings hold all that a run reads, so that they are filled between runs.
 // CHECK: func.func private @ark_stream_pace() -> i32
 // CHECK-NEXT: arith.constant 65 : i32
