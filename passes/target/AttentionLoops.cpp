@@ -4,6 +4,7 @@
 
 #include "passes/target/Alignment.h"
 #include "passes/target/AttentionBuilder.h"
+#include "passes/target/Bodies.h"
 #include "passes/target/Lowerings.h"
 #include "passes/target/MappedLoop.h"
 #include "passes/target/SharedMemory.h"
@@ -143,8 +144,9 @@ void ark::createAttentionLoops(ImplicitLocOpBuilder &builder,
   for (auto *build : loops) {
     OpBuilder::InsertionGuard guard(builder);
     Value thread =
-        pin(builder,
-            createMappedLoop(builder, shape.teams * shape.warps * kWarpSize));
-    build(builder, attention, shape, buffers, thread);
+        createMappedLoop(builder, shape.teams * shape.warps * kWarpSize);
+    if (!shape.hasFewRows())
+      setFillsRegisters(thread.getParentBlock()->getParentOp());
+    build(builder, attention, shape, buffers, pin(builder, thread));
   }
 }

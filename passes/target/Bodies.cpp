@@ -31,6 +31,7 @@ scf::ForOp ark::getVctaLoop(func::FuncOp body) {
 
 static constexpr llvm::StringLiteral kCooperativeAttr = "cooperative";
 static constexpr llvm::StringLiteral kCrowdedAttr = "crowded";
+static constexpr llvm::StringLiteral kFillsRegistersAttr = "fills_registers";
 static constexpr llvm::StringLiteral kReadOnceAttr = "read_once";
 
 bool ark::isCooperative(Operation *op) { return op->hasAttr(kCooperativeAttr); }
@@ -54,6 +55,14 @@ bool ark::isCrowded(Operation *loop) { return loop->hasAttr(kCrowdedAttr); }
 
 void ark::setCrowded(Operation *loop) {
   loop->setAttr(kCrowdedAttr, UnitAttr::get(loop->getContext()));
+}
+
+bool ark::fillsRegisters(Operation *loop) {
+  return loop->hasAttr(kFillsRegistersAttr);
+}
+
+void ark::setFillsRegisters(Operation *loop) {
+  loop->setAttr(kFillsRegistersAttr, UnitAttr::get(loop->getContext()));
 }
 
 bool ark::arePackets(Value buffer) {

@@ -30,9 +30,15 @@ bool arePackets(Value buffer);
 bool isReadOnce(Operation *view);
 void setReadOnce(Operation *view);
 
-/// A loop over threads that needs most of their registers.
+/// A loop over threads that needs most of their registers: what is before it
+/// and behind it should keep none in it.
 bool isCrowded(Operation *loop);
 void setCrowded(Operation *loop);
+
+/// A loop over threads that needs so many that vCTAs should keep none for the
+/// next ones.
+bool fillsRegisters(Operation *loop);
+void setFillsRegisters(Operation *loop);
 
 } // namespace mlir::ark
 

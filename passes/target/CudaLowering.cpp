@@ -50,5 +50,5 @@ void ark::buildCudaLowering(OpPassManager &pm, StringRef arch,
   gpuModule.addPass(createReconcileUnrealizedCastsPass());
   gpuModule.addPass(createCanonicalizerPass());
   gpuModule.addPass(createCSEPass());
-  gpuModule.addPass(createReloadResultsPass());
+  gpuModule.addPass(createReloadOperandsPass());
 }

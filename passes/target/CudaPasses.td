@@ -419,12 +419,13 @@ def WarpRowsPass : Pass<"ark-warp-rows", "::mlir::ModuleOp"> {
   ];
 }
 
-def ReloadResultsPass : Pass<"ark-reload-results", "::mlir::gpu::GPUModuleOp"> {
-  let summary = "Look up where results go once they are there";
+def ReloadOperandsPass : Pass<"ark-reload-operands", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Look up operands when a vCTA needs them";
   let description = [{
-    An address that a body only stores to takes two registers of every thread from its first vCTA to
-    its last. Bodies of many operands have none for that: they look it up in the table of operands,
-    which is in shared memory, before the first of these stores of a vCTA.
+    An address takes two registers of every thread from the first vCTA of a run to its last, and
+    so does all that is computed from it and is the same for all vCTAs. Bodies of many operands have none for
+    that: each vCTA looks them up in the table of operands, which is in shared memory, when it begins, and those
+    that it only stores to before its first store.
 
     ```mlir
     llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr, %x: !llvm.ptr, %y: !llvm.ptr) {
@@ -441,7 +442,7 @@ def ReloadResultsPass : Pass<"ark-reload-results", "::mlir::gpu::GPUModuleOp"> {
     ```
   }];
   let options = [
-    Option<"minOperands", "min-operands", "int64_t", /*default=*/"9",
+    Option<"minOperands", "min-operands", "int64_t", /*default=*/"7",
            "Bodies with fewer keep their addresses">,
   ];
   let statistics = [

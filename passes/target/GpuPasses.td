@@ -291,6 +291,10 @@ def MapToThreadsPass : Pass<"ark-map-to-threads", "::mlir::ModuleOp"> {
     they are needed, and again for the next result. They combine in an order that is
     always the same.
 
+    Loops over threads may need most registers. Around one that is marked so, the number of the thread is read
+    anew; where it leaves none for what vCTAs have in common, each vCTA begins with numbers, its own and
+    the thread's, that compilers do not know, so that nothing computed from them is kept for the next one.
+
     ```mlir
     scf.parallel (%i, %j) = (%c0, %c0) to (%c4, %c64) step (%c1, %c1) {
       ...

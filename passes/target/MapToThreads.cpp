@@ -39,6 +39,16 @@ static bool hasReduction(scf::ParallelOp loop) {
       [](scf::ParallelOp inner) { return inner.getNumReductions() != 0; });
 }
 
+/// Whether no register is left for what the vCTAs of a run have in common.
+static bool sharesNothing(scf::ForOp vctas) {
+  return vctas
+      ->walk([](scf::ForallOp loop) {
+        return fillsRegisters(loop) ? WalkResult::interrupt()
+                                    : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 /// Whether its iterations are shared out among threads already.
 static bool isMapped(Operation *op) { return isa<scf::ForallOp>(op); }
 
@@ -79,6 +89,7 @@ private:
   LogicalResult mapControlFlow(Operation &op);
   LogicalResult divide(scf::ParallelOp loop);
   Value readThread(Location loc);
+  void beginAnew(scf::ForOp vctas);
   LogicalResult inlineMapped(scf::ForallOp loop);
   LogicalResult divideAmongGroups(scf::ParallelOp loop);
   LogicalResult leaveToOne(Operation &op);
@@ -183,15 +194,38 @@ LogicalResult ThreadMapper::divideAmongGroups(scf::ParallelOp loop) {
   return success();
 }
 
-/// The number of this thread, as if it could be another one than before: what
-/// compilers compute from it, they compute after this place.
-Value ThreadMapper::readThread(Location loc) {
-  auto read = LLVM::InlineAsmOp::create(
-      builder, loc, builder.getI32Type(), ValueRange(), "mov.u32 $0, %tid.x;",
-      "=r", /*has_side_effects=*/true, /*is_align_stack=*/false,
+/// A number of 32 bits that compilers do not know: what they compute from it,
+/// they compute after this place.
+static Value createUnknown(OpBuilder &builder, Location loc, ValueRange number,
+                           StringRef text, StringRef constraints) {
+  auto unknown = LLVM::InlineAsmOp::create(
+      builder, loc, builder.getI32Type(), number, text, constraints,
+      /*has_side_effects=*/true, /*is_align_stack=*/false,
       LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
   return arith::IndexCastUIOp::create(builder, loc, builder.getIndexType(),
-                                      read.getResult(0));
+                                      unknown.getResult(0));
+}
+
+/// The number of this thread, as if it could be another one than before.
+Value ThreadMapper::readThread(Location loc) {
+  return createUnknown(builder, loc, ValueRange(), "mov.u32 $0, %tid.x;", "=r");
+}
+
+/// Has each vCTA compute all that it needs of its number and of the thread's,
+/// which was read before the loop.
+void ThreadMapper::beginAnew(scf::ForOp vctas) {
+  Operation *cast = thread.getDefiningOp();
+  Operation *read = cast->getOperand(0).getDefiningOp();
+  cast->moveBefore(&vctas.getBody()->front());
+  read->moveBefore(cast);
+  builder.setInsertionPoint(read);
+  Location loc = vctas.getLoc();
+  Value number = vctas.getInductionVar();
+  auto narrow =
+      arith::IndexCastOp::create(builder, loc, builder.getI32Type(), number);
+  Value unknown = createUnknown(builder, loc, narrow.getResult(),
+                                "mov.u32 $0, $1;", "=r,r");
+  number.replaceAllUsesExcept(unknown, narrow);
 }
 
 /// A loop with an iteration for every thread. Where it needs most registers,
@@ -265,6 +299,11 @@ LogicalResult ThreadMapper::mapControlFlow(Operation &op) {
   SmallVector<Access> beforeOfOne = std::move(pendingOfOne);
   pending.clear();
   pendingOfOne.clear();
+  scf::ForOp vctas = getVctaLoop(function);
+  bool isAnew = &op == vctas && sharesNothing(vctas);
+  Value outer = thread;
+  if (isAnew)
+    thread = readThread(op.getLoc());
   for (Region &region : op.getRegions())
     for (Block &block : region) {
       if (failed(mapBlock(block)))
@@ -276,9 +315,12 @@ LogicalResult ThreadMapper::mapControlFlow(Operation &op) {
         pinNumber(builder, load);
     }
   busy = 0;
+  if (isAnew)
+    beginAnew(vctas);
+  thread = outer;
   // A run has one vCTA at least. Other barriers may not be met: what was
   // pending before still is.
-  if (&op == getVctaLoop(function))
+  if (&op == vctas)
     return success();
   pending = std::move(before);
   pendingOfOne = std::move(beforeOfOne);

@@ -2,6 +2,7 @@
 
 #include "passes/target/MmaLoops.h"
 
+#include "passes/target/Bodies.h"
 #include "passes/target/Lowerings.h"
 #include "passes/target/MappedLoop.h"
 #include "passes/target/MmaBuilder.h"
@@ -195,6 +196,8 @@ SmallVector<Value> ark::createMmaLoops(ImplicitLocOpBuilder &builder,
   }
   OpBuilder::InsertionGuard guard(builder);
   Value thread = createMappedLoop(builder, threads);
+  if (!products.front().isSkinny())
+    setFillsRegisters(thread.getParentBlock()->getParentOp());
   MmaBuilder mma(builder, products, shape, buffers);
   if (stages == 0)
     mma.build(thread, threads);

@@ -27,6 +27,7 @@
 // WHOLE-COUNT-4: vector.store {{.+}} {alignment = 16 : i64} : memref<256x64xbf16>, vector<8xbf16>
 // WHOLE-NOT: vector.store
 // WHOLE-NOT: scf.forall
+// WHOLE: {fills_registers, mapping = [#gpu.thread<linear_dim_0>]}
 // Queries of wide heads are read again for every step, from a row that the loop does not know.
 // RUN: sed 's/ROWS/256/g; s/DEPTH/128/g; s/STRIDE/128/g; s/ALIGN/16/g' %s | ark-opt --ark-flash-attention | FileCheck %s --check-prefix=WIDE
 // WIDE: scf.for {{.+}} iter_args

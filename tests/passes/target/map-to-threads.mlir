@@ -807,3 +807,42 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
   }
   return
 }
+
+// -----
+
+// Where a loop leaves no registers for what vCTAs have in common, each begins with numbers that compilers do not
+// know: of the vCTA, of the thread.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK: scf.for %[[VCTA:.+]] = %
+// CHECK-NEXT: %[[NARROW:.+]] = arith.index_cast %[[VCTA]] : index to i32
+// CHECK-NEXT: %[[MOVED:.+]] = llvm.inline_asm has_side_effects "mov.u32 $0, $1;", "=r,r" %[[NARROW]]
+// CHECK-NEXT: %[[ANEW:.+]] = arith.index_castui %[[MOVED]] : i32 to index
+// CHECK-NEXT: %[[READ:.+]] = llvm.inline_asm has_side_effects "mov.u32 $0, %tid.x;", "=r"  : () -> i32
+// CHECK-NEXT: %[[THREAD:.+]] = arith.index_castui %[[READ]] : i32 to index
+// CHECK: scf.for %{{.+}} = %[[THREAD]] to
+// CHECK: gpu.barrier
+// CHECK-NOT: llvm.inline_asm
+// CHECK: memref.store %{{.+}}, %{{.+}}[%[[ANEW]], %[[THREAD]]]
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<64xf32>, %y: memref<8x64xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %s = memref.alloca() : memref<64xf32>
+  scf.for %v = %begin to %end step %c1 {
+    scf.parallel (%i) = (%c0) to (%c64) step (%c1) {
+      %a = memref.load %x[%i] : memref<64xf32>
+      memref.store %a, %s[%i] : memref<64xf32>
+      scf.reduce
+    }
+    scf.forall (%i) in (64) {
+      %a = memref.load %s[%i] : memref<64xf32>
+      memref.store %a, %y[%v, %i] : memref<8x64xf32>
+    } {fills_registers, mapping = [#gpu.thread<linear_dim_0>]}
+  }
+  return
+}

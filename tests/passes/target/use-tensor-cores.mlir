@@ -201,6 +201,7 @@ ark.kernel @k {
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
 // Of more rows each warp has four blocks of eight, and two units of columns: a piece is
 // eight loads for 16 instructions, and one is on its way. There is a warp for every tile, and one part only.
+// No registers are left for what vCTAs have in common.
 // CHECK-LABEL: func.func private @body(
 // CHECK-SAME: %[[X:[a-z0-9]+]]: memref<60x256xbf16> {{{.+}}}, %[[W:[a-z0-9]+]]: memref<64x256xbf16> {{{.+}}}, %[[Y:[a-z0-9]+]]: memref<60x64xf32>
 // CHECK: %[[PARTS:.+]] = memref.alloca() {alignment = 128 : i64} : memref<1x64x68xf32>
@@ -216,6 +217,7 @@ ark.kernel @k {
 // CHECK-NOT: nvvm.mma.sync
 // CHECK-COUNT-32: memref.store
 // CHECK-NOT: memref.store
+// CHECK: {fills_registers, mapping = [#gpu.thread<linear_dim_0>]}
 // CHECK: memref.subview %[[PARTS]][0, 0, 0] [1, 60, 64] [1, 1, 1] : memref<1x64x68xf32> to memref<60x64xf32, strided<[68, 1]>>
 // CHECK: linalg.generic {{.+}}iterator_types = ["parallel", "parallel"]}
 func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<60x256xbf16> {llvm.align = 16 : i64, llvm.noalias}, %w: memref<64x256xbf16> {llvm.align = 16 : i64, llvm.noalias}, %y: memref<60x64xf32> {llvm.align = 16 : i64, llvm.noalias}) {

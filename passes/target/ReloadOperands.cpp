@@ -1,14 +1,15 @@
-//===- ReloadResults.cpp - Addresses that bodies need last ----------------===//
+//===- ReloadOperands.cpp - Addresses of operands when they are needed ----===//
 
 #include "passes/target/Passes.h"
 
+#include "mlir/Analysis/CFGLoopInfo.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/SymbolTable.h"
 
 namespace mlir::ark {
-#define GEN_PASS_DEF_RELOADRESULTSPASS
+#define GEN_PASS_DEF_RELOADOPERANDSPASS
 #include "passes/target/Passes.h.inc"
 } // namespace mlir::ark
 
@@ -17,24 +18,22 @@ using namespace mlir::ark;
 
 static constexpr StringLiteral kOperand = "ark_operand";
 
-/// The stores that an address goes to, through any number of computations, if
-/// it goes nowhere else.
-static bool collectStores(Value address, SmallVectorImpl<Operation *> &stores) {
+/// What an address is used for, by itself or after any number of computations.
+static void collectUses(Value address, SmallVectorImpl<OpOperand *> &uses) {
   for (OpOperand &use : address.getUses()) {
     Operation *user = use.getOwner();
     if (isa<LLVM::GEPOp, LLVM::AddrSpaceCastOp>(user) &&
-        use.getOperandNumber() == 0) {
-      if (!collectStores(user->getResult(0), stores))
-        return false;
-    } else if (auto store = dyn_cast<LLVM::StoreOp>(user);
-               store && use.get() == store.getAddr() &&
-               use.get() != store.getValue()) {
-      stores.push_back(store);
-    } else {
-      return false;
-    }
+        use.getOperandNumber() == 0)
+      collectUses(user->getResult(0), uses);
+    else
+      uses.push_back(&use);
   }
-  return true;
+}
+
+static bool isStoredTo(OpOperand *use) {
+  auto store = dyn_cast<LLVM::StoreOp>(use->getOwner());
+  return store && use->get() == store.getAddr() &&
+         use->get() != store.getValue();
 }
 
 namespace {
@@ -47,8 +46,9 @@ struct BodyCall {
   SmallVector<std::pair<unsigned, int64_t>> operands;
 };
 
-struct ReloadResultsPass : ark::impl::ReloadResultsPassBase<ReloadResultsPass> {
-  using ReloadResultsPassBase::ReloadResultsPassBase;
+struct ReloadOperandsPass
+    : ark::impl::ReloadOperandsPassBase<ReloadOperandsPass> {
+  using ReloadOperandsPassBase::ReloadOperandsPassBase;
 
   void runOnOperation() override {
     SmallVector<LLVM::CallOp> calls;
@@ -76,7 +76,7 @@ static std::pair<Value, int64_t> splitNumber(Value number) {
   return {number, 0};
 }
 
-std::optional<BodyCall> ReloadResultsPass::match(LLVM::CallOp call) {
+std::optional<BodyCall> ReloadOperandsPass::match(LLVM::CallOp call) {
   if (!call.getCallee())
     return std::nullopt;
   BodyCall found{
@@ -101,17 +101,29 @@ std::optional<BodyCall> ReloadResultsPass::match(LLVM::CallOp call) {
   return isBody ? std::optional(found) : std::nullopt;
 }
 
-/// Where all stores come after, as near as may be.
-static void setBeforeAll(OpBuilder &builder, ArrayRef<Operation *> stores,
-                         DominanceInfo &dominance) {
-  Block *block = stores.front()->getBlock();
-  for (Operation *store : stores.drop_front())
-    block = dominance.findNearestCommonDominator(block, store->getBlock());
-  Operation *before = block->getTerminator();
-  for (Operation *store : stores)
-    if (store->getBlock() == block && store->isBeforeInBlock(before))
-      before = store;
-  builder.setInsertionPoint(before);
+/// Where to look up an address that is used so: as late as may be where it is
+/// only stored to, and else where a vCTA begins that uses it. Null where that
+/// is no later than before.
+static Operation *getPlace(ArrayRef<OpOperand *> uses,
+                           DominanceInfo &dominance) {
+  Block *block = uses.front()->getOwner()->getBlock();
+  for (OpOperand *use : uses.drop_front())
+    block = dominance.findNearestCommonDominator(block,
+                                                 use->getOwner()->getBlock());
+  if (!llvm::all_of(uses, isStoredTo)) {
+    auto &tree = dominance.getDomTree(block->getParent());
+    CFGLoopInfo loops(tree);
+    while (loops.getLoopDepth(block) > 1)
+      block = tree.getNode(block)->getIDom()->getBlock();
+    if (loops.getLoopDepth(block) == 0)
+      return nullptr;
+  }
+  Operation *place = block->getTerminator();
+  for (OpOperand *use : uses)
+    if (use->getOwner()->getBlock() == block &&
+        use->getOwner()->isBeforeInBlock(place))
+      place = use->getOwner();
+  return place;
 }
 
 /// The same place behind another address.
@@ -149,36 +161,33 @@ static BlockArgument addArgument(BodyCall &found, Value value) {
   return body.getBody().front().addArgument(value.getType(), body.getLoc());
 }
 
-void ReloadResultsPass::reload(BodyCall found) {
+void ReloadOperandsPass::reload(BodyCall found) {
   LLVM::LLVMFuncOp body = found.body;
   DominanceInfo dominance(body);
   OpBuilder builder(body.getContext());
   Location loc = body.getLoc();
   BlockArgument context, first;
-  for (auto [number, behind] : found.operands) {
-    BlockArgument argument = body.getArgument(number);
-    SmallVector<Operation *> stores;
-    if (!collectStores(argument, stores) || stores.empty())
+  for (auto [argument, behind] : found.operands) {
+    Value old = body.getArgument(argument);
+    SmallVector<OpOperand *> uses;
+    collectUses(old, uses);
+    Operation *place = uses.empty() ? nullptr : getPlace(uses, dominance);
+    if (!place)
       continue;
     if (!first) {
       context = addArgument(found, found.context);
       first = addArgument(found, found.first);
     }
-    setBeforeAll(builder, stores, dominance);
-    Value place = first;
-    if (behind) {
-      Value constant =
-          LLVM::ConstantOp::create(builder, loc, first.getType(), behind);
-      place = LLVM::AddOp::create(builder, loc, first, constant);
-    }
-    Value address = LLVM::CallOp::create(builder, loc, argument.getType(),
-                                         kOperand, ValueRange{context, place})
+    builder.setInsertionPoint(place);
+    Value number = LLVM::AddOp::create(
+        builder, loc, first,
+        LLVM::ConstantOp::create(builder, loc, first.getType(), behind));
+    Value address = LLVM::CallOp::create(builder, loc, old.getType(), kOperand,
+                                         ValueRange{context, number})
                         .getResult();
-    for (Operation *store : stores) {
-      builder.setInsertionPoint(store);
-      auto old = cast<LLVM::StoreOp>(store);
-      old.getAddrMutable().assign(
-          compute(builder, old.getAddr(), argument, address));
+    for (OpOperand *use : uses) {
+      builder.setInsertionPoint(use->getOwner());
+      use->set(compute(builder, use->get(), old, address));
     }
     ++numReloaded;
   }

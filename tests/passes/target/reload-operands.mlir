@@ -1,0 +1,121 @@
+// RUN: ark-opt %s --split-input-file --pass-pipeline='builtin.module(gpu.module(ark-reload-operands{min-operands=3}))' | FileCheck %s
+// RUN: ark-opt %s --split-input-file --pass-pipeline='builtin.module(gpu.module(ark-reload-operands{min-operands=4}))' | FileCheck %s --check-prefix=FEW
+
+// FEW-NOT: llvm.call @ark_operand(%arg{{[5-9]}}
+gpu.module @kernel {
+  llvm.func @ark_operand(%context: !llvm.ptr, %number: i64) -> !llvm.ptr
+
+  // What a loop reads, through an address or as a number, is looked up when a vCTA begins, in front of the loop; the
+  // result's address before its first store, behind it.
+  // CHECK-LABEL: llvm.func internal @body(
+  // CHECK-SAME: %[[CONTEXT:arg[0-9]+]]: !llvm.ptr, %[[FIRST:arg[0-9]+]]: i64)
+  // CHECK: llvm.br ^[[VCTA:.+]](
+  // CHECK: ^[[VCTA]](
+  // CHECK: %[[ZERO:.+]] = llvm.mlir.constant(0 : i64) : i64
+  // CHECK: %[[X:.+]] = llvm.add %[[FIRST]], %[[ZERO]] : i64
+  // CHECK: %[[READ:.+]] = llvm.call @ark_operand(%[[CONTEXT]], %[[X]])
+  // CHECK: %[[ONE:.+]] = llvm.mlir.constant(1 : i64) : i64
+  // CHECK: %[[W:.+]] = llvm.add %[[FIRST]], %[[ONE]] : i64
+  // CHECK: %[[NUMBER:.+]] = llvm.call @ark_operand(%[[CONTEXT]], %[[W]])
+  // CHECK: llvm.cond_br
+  // CHECK: %[[FROM:.+]] = llvm.getelementptr %[[READ]][%{{.+}}]
+  // CHECK: llvm.load %[[FROM]]
+  // CHECK: llvm.ptrtoint %[[NUMBER]]
+  // CHECK: llvm.cond_br
+  // CHECK: %[[TWO:.+]] = llvm.mlir.constant(2 : i64) : i64
+  // CHECK: %[[Y:.+]] = llvm.add %[[FIRST]], %[[TWO]] : i64
+  // CHECK: %[[ADDRESS:.+]] = llvm.call @ark_operand(%[[CONTEXT]], %[[Y]])
+  // CHECK: %[[PLACE:.+]] = llvm.getelementptr %[[ADDRESS]][%{{.+}}]
+  // CHECK: llvm.store %{{.+}}, %[[PLACE]]
+  // CHECK: llvm.store %{{.+}}, %[[ADDRESS]]
+  llvm.func internal @body(%begin: i64, %end: i64, %x: !llvm.ptr, %w: !llvm.ptr, %y: !llvm.ptr {llvm.noalias}) {
+    %one = llvm.mlir.constant(1 : i64) : i64
+    %zero = llvm.mlir.constant(0.0 : f32) : f32
+    llvm.br ^vcta(%begin : i64)
+  ^vcta(%v: i64):
+    %more = llvm.icmp "slt" %v, %end : i64
+    llvm.cond_br %more, ^sum(%v, %zero : i64, f32), ^finish
+  ^sum(%i: i64, %s: f32):
+    %from = llvm.getelementptr %x[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+    %a = llvm.load %from : !llvm.ptr -> f32
+    %number = llvm.ptrtoint %w : !llvm.ptr to i64
+    %t = llvm.fadd %s, %a : f32
+    %next = llvm.add %i, %one : i64
+    %again = llvm.icmp "slt" %next, %number : i64
+    llvm.cond_br %again, ^sum(%next, %t : i64, f32), ^store
+  ^store:
+    %place = llvm.getelementptr %y[%v] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+    llvm.store %t, %place : f32, !llvm.ptr
+    llvm.store %t, %y : f32, !llvm.ptr
+    %after = llvm.add %v, %one : i64
+    llvm.br ^vcta(%after : i64)
+  ^finish:
+    llvm.return
+  }
+
+  // CHECK-LABEL: llvm.func internal @ark_run
+  // CHECK: llvm.call @body(%{{.+}}, %{{.+}}, %{{.+}}, %{{.+}}, %{{.+}}, %arg0, %arg1)
+  // FEW-LABEL: llvm.func internal @ark_run
+  // FEW: llvm.call @body(%{{[^,]+}}, %{{[^,]+}}, %{{[^,]+}}, %{{[^,]+}}, %{{[^,]+}})
+  llvm.func internal @ark_run(%context: !llvm.ptr, %first: i64) {
+    %one = llvm.mlir.constant(1 : i64) : i64
+    %two = llvm.mlir.constant(2 : i64) : i64
+    %x = llvm.call @ark_operand(%context, %first) : (!llvm.ptr, i64) -> !llvm.ptr
+    %second = llvm.add %first, %one : i64
+    %w = llvm.call @ark_operand(%context, %second) : (!llvm.ptr, i64) -> !llvm.ptr
+    %third = llvm.add %first, %two : i64
+    %y = llvm.call @ark_operand(%context, %third) : (!llvm.ptr, i64) -> !llvm.ptr
+    llvm.call @body(%one, %two, %x, %w, %y) : (i64, i64, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> ()
+    llvm.return
+  }
+}
+
+// -----
+
+// What is needed before the first vCTA, or without a loop over vCTAs, stays. So does a body that is called twice, as
+// two tables would tell of its operands, and an operand that nothing uses.
+gpu.module @kernel {
+  llvm.func @ark_operand(%context: !llvm.ptr, %number: i64) -> !llvm.ptr
+
+  // CHECK-LABEL: llvm.func internal @before(
+  // CHECK-SAME: %[[X:[a-z0-9]+]]: !llvm.ptr, %{{[a-z0-9]+}}: !llvm.ptr, %{{[a-z0-9]+}}: !llvm.ptr)
+  // CHECK: llvm.load %[[X]]
+  // CHECK: llvm.load %[[X]]
+  llvm.func internal @before(%begin: i64, %end: i64, %x: !llvm.ptr, %w: !llvm.ptr, %y: !llvm.ptr) {
+    %one = llvm.mlir.constant(1 : i64) : i64
+    %all = llvm.load %x : !llvm.ptr -> f32
+    llvm.br ^vcta(%begin : i64)
+  ^vcta(%v: i64):
+    %again = llvm.load %x : !llvm.ptr -> f32
+    %after = llvm.add %v, %one : i64
+    %more = llvm.icmp "slt" %after, %end : i64
+    llvm.cond_br %more, ^vcta(%after : i64), ^finish
+  ^finish:
+    llvm.return
+  }
+
+  // CHECK-LABEL: llvm.func internal @twice(
+  // CHECK-NOT: @ark_operand
+  llvm.func internal @twice(%begin: i64, %end: i64, %x: !llvm.ptr, %w: !llvm.ptr, %y: !llvm.ptr) {
+    %zero = llvm.mlir.constant(0.0 : f32) : f32
+    llvm.store %zero, %y : f32, !llvm.ptr
+    llvm.return
+  }
+
+  // CHECK-LABEL: llvm.func internal @ark_run
+  // CHECK: llvm.call @before(%{{[^,]+}}, %{{[^,]+}}, %{{[^,]+}}, %{{[^,]+}}, %{{[^,]+}})
+  // CHECK-COUNT-2: llvm.call @twice(%{{[^,]+}}, %{{[^,]+}}, %{{[^,]+}}, %{{[^,]+}}, %{{[^,]+}})
+  llvm.func internal @ark_run(%context: !llvm.ptr, %first: i64) {
+    %one = llvm.mlir.constant(1 : i64) : i64
+    %two = llvm.mlir.constant(2 : i64) : i64
+    %x = llvm.call @ark_operand(%context, %first) : (!llvm.ptr, i64) -> !llvm.ptr
+    %second = llvm.add %first, %one : i64
+    %w = llvm.call @ark_operand(%context, %second) : (!llvm.ptr, i64) -> !llvm.ptr
+    %third = llvm.add %first, %two : i64
+    %y = llvm.call @ark_operand(%context, %third) : (!llvm.ptr, i64) -> !llvm.ptr
+    llvm.call @before(%one, %two, %x, %w, %y) : (i64, i64, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> ()
+    llvm.call @twice(%one, %two, %x, %w, %y) : (i64, i64, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> ()
+    llvm.call @twice(%one, %two, %x, %w, %y) : (i64, i64, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> ()
+    llvm.return
+  }
+}
