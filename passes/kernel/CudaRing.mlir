@@ -25,6 +25,7 @@
 //  10  segments before the end of the run that has begun last
 //  11  waits of the lane that have begun
 //  12  iterations that it asks for, beyond the present one
+//  13  pieces that it has asked for or asked the L2 for; less than 1 says that it has asked the L2 for none
 //  14  clock when it asked last while it polled for packets
 
 // Of the rings in shared memory: what warps know, the barrier of every slot,
@@ -40,6 +41,8 @@ func.func private @ark_stream_slot_bytes() -> i32
 func.func private @ark_stream_polls() -> i32
 // Clocks between two pieces that an SM asks for ahead of their run.
 func.func private @ark_stream_pace() -> i32
+// Pieces beyond its ring that a warp asks the L2 for.
+func.func private @ark_stream_beyond() -> i32
 // Segments of all lanes: the number of the first one of every lane, and of what
 // follows the last one; then three words each: buffer, offset, the rest.
 func.func private @ark_stream_segments() -> !llvm.ptr<1>
@@ -337,4 +340,45 @@ func.func private @ark_stream_ask_begun() {
 
 ^finish:
   return
+}
+
+// By the first thread of a warp that has no slot left: asks the L2 for the next
+// piece of the segment that it has not asked that for; whether there is one. The
+// ring will find it there, and memory has something to do meanwhile.
+func.func private @ark_stream_ask_beyond() -> i1 {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %warps = arith.constant 16 : i32
+  %asked_field = arith.constant 1 : i32
+  %left_field = arith.constant 3 : i32
+  %bytes_field = arith.constant 5 : i32
+  %address_field = arith.constant 6 : i32
+  %fetched_field = arith.constant 13 : i32
+  %most = func.call @ark_stream_beyond() : () -> i32
+  %asked = func.call @ark_stream_get(%asked_field) : (i32) -> i32
+  %left = func.call @ark_stream_get(%left_field) : (i32) -> i32
+  %fetched = func.call @ark_stream_get(%fetched_field) : (i32) -> i32
+  %difference = arith.subi %fetched, %asked : i32
+  %ahead = arith.maxsi %difference, %zero : i32
+  %limit = arith.minsi %most, %left : i32
+  %asks = arith.cmpi slt, %ahead, %limit : i32
+  cf.cond_br %asks, ^ask, ^finish
+
+^ask:
+  %bytes = func.call @ark_stream_get(%bytes_field) : (i32) -> i32
+  %place = func.call @ark_stream_field(%address_field) : (i32) -> !llvm.ptr<3>
+  %next = llvm.load %place : !llvm.ptr<3> -> i64
+  %step = arith.muli %bytes, %warps : i32
+  %distance = arith.muli %step, %ahead : i32
+  %distance_i64 = arith.extui %distance : i32 to i64
+  %address = arith.addi %next, %distance_i64 : i64
+  %from = llvm.inttoptr %address : i64 to !llvm.ptr<1>
+  nvvm.cp.async.bulk.prefetch %from, %bytes : !llvm.ptr<1>
+  %following = arith.addi %ahead, %one : i32
+  %all = arith.addi %asked, %following : i32
+  func.call @ark_stream_set(%fetched_field, %all) : (i32, i32) -> ()
+  cf.br ^finish
+
+^finish:
+  return %asks : i1
 }

@@ -3,6 +3,7 @@
 
 func.func private @ark_stream_ask()
 func.func private @ark_stream_ask_begun()
+func.func private @ark_stream_ask_beyond() -> i1
 func.func private @ark_stream_can_ask() -> i1
 func.func private @ark_stream_copy(%number: i32, %address: i64, %bytes: i32)
 func.func private @ark_stream_count() -> i32
@@ -326,17 +327,18 @@ func.func private @ark_stream_begin(%context: !llvm.ptr, %lane: i64, %iterations
   cf.cond_br %leads, ^clear(%zero : i32), ^finish
 
 ^clear(%field: i32):
-  %last_field = arith.constant 12 : i32
   func.call @ark_stream_set(%field, %zero) : (i32, i32) -> ()
   %next_field = arith.addi %field, %one : i32
-  %clears = arith.cmpi ule, %next_field, %last_field : i32
+  %fields = arith.constant 16 : i32
+  %clears = arith.cmpi ult, %next_field, %fields : i32
   cf.cond_br %clears, ^clear(%next_field : i32), ^slots
 
 ^slots:
   %known = arith.minui %iterations, %most : i64
   %others = arith.subi %known, %one_i64 : i64
   %laps = arith.trunci %others : i64 to i32
-  func.call @ark_stream_set(%last_field, %laps) : (i32, i32) -> ()
+  %laps_field = arith.constant 12 : i32
+  func.call @ark_stream_set(%laps_field, %laps) : (i32, i32) -> ()
   cf.br ^barrier(%zero : i32)
 
 ^barrier(%at: i32):
@@ -448,7 +450,8 @@ func.func private @ark_stream_idle() {
   return
 }
 
-// By the first thread of a warp whose loads of packets are on their way: as above.
+// By the first thread of a warp whose loads of packets are on their way: as above,
+// and of the L2 where the ring is full.
 func.func private @ark_stream_poll() {
   %warps = arith.constant 16 : i32
   %last_field = arith.constant 14 : i32
@@ -458,12 +461,21 @@ func.func private @ark_stream_poll() {
   %pace = func.call @ark_stream_pace() : () -> i32
   %round = arith.muli %pace, %warps : i32
   %is_due = arith.cmpi uge, %passed, %round : i32
+  cf.cond_br %is_due, ^due, ^finish
+
+^due:
   %can = func.call @ark_stream_can_ask() : () -> i1
-  %asks = arith.andi %is_due, %can : i1
-  cf.cond_br %asks, ^ask, ^finish
+  cf.cond_br %can, ^ask, ^beyond
 
 ^ask:
   func.call @ark_stream_ask() : () -> ()
+  cf.br ^asked
+
+^beyond:
+  %asks = func.call @ark_stream_ask_beyond() : () -> i1
+  cf.cond_br %asks, ^asked, ^finish
+
+^asked:
   func.call @ark_stream_set(%last_field, %now) : (i32, i32) -> ()
   cf.br ^finish
 

@@ -278,7 +278,8 @@ def StreamParametersPass
 
     What is asked for before its run is paced, since signals and activations queue behind it;
     where lanes poll for packets, a run sends its own before more is asked for, and rings have fewer slots:
-    packets come sooner than what would fill more, and queue behind it. Where runs are short, rings have to be filled between them, and memory has time for that.
+    packets come sooner than what would fill more, and queue behind it. A lane whose rings are full asks the L2 for as many pieces more.
+    Where runs are short, rings have to be filled between them, and memory has time for that.
   }];
   let options = [
     Option<"maxDepth", "max-depth", "int64_t", /*default=*/"5",

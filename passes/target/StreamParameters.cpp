@@ -376,6 +376,7 @@ void StreamParametersPass::complete(const RingLayout &layout,
   completer.setNumber("ark_stream_slot_bytes", layout.slotBytes);
   bool areShort = table.getPiecesOfRun() <= kStreamWarps * layout.depth;
   completer.setNumber("ark_stream_pace", areShort ? shortPace : pace);
+  completer.setNumber("ark_stream_beyond", areShort ? 0 : layout.depth);
   completer.setNumber("ark_stream_polls", polls(module));
   if (polls(module))
     completer.setHook("ark_end_run", "ark_stream_rest");

@@ -88,6 +88,17 @@ INSTRUCTION(cp_async_bulk_global_to_shared_cta) {
   });
 }
 
+/// There is no L2 here: it says whether there is memory to ask for.
+INSTRUCTION(cp_async_bulk_prefetch_L2) {
+  uintptr_t source = args[0].as<uintptr_t>();
+  int32_t bytes = args[1].as<int32_t>();
+  if ((source | bytes) % 16 || bytes <= 0)
+    fail("thread %d: the L2 is asked for %d bytes at %#lx", getThread(), bytes,
+         source);
+  const volatile char *first = args[0].as<const volatile char *>();
+  (void)first[0], (void)first[bytes - 1];
+}
+
 /// In instructions with a predicate it is the last operand.
 INSTRUCTION(mbarrier_arrive_expect_tx_shared_b64) {
   if (args[2].as<bool>())

@@ -15,6 +15,7 @@ Shape = tuple[int, int, int]
 ARCHITECTURES = ("sm_80", "sm_90a")
 MMA, WARPGROUPS = "mma.m16n8k16", "wgmma.mma_async"
 RING, STAGES, BOXES = "cp.async.bulk.global", "cp.async.cg", "cp.async.bulk.tensor"
+BEYOND = "cp.async.bulk.prefetch.L2"
 
 
 def product(
@@ -58,6 +59,24 @@ def test_tiles_that_are_cut_short(
 def test_a_row_by_way_of_a_ring(check: Check) -> None:
     program, arrays = product((1, 300, 512), None, ark.bf16)
     assert RING in check(program, arrays).text
+
+
+def test_rows_that_are_longer_than_rings(check: Check) -> None:
+    """What is beyond a ring is asked for where lanes poll for the row."""
+    width = 1024
+    random = np.random.default_rng(0)
+    with ark.Program("chain") as program:
+        x = ark.input("x", (1, width), ark.bf16)
+        arrays = {"x": random.standard_normal((1, width))}
+        for name in ("v", "w"):
+            weight = ark.parameter(name, (width, width), ark.bf16)
+            arrays[name] = random.standard_normal((width, width)) * width**-0.5
+            x = ark.matmul(x, weight, transpose_other=True)
+        ark.output("y", x)
+    arrays = {name: array.astype(ark.bf16.numpy) for name, array in arrays.items()}
+    text = check(program, arrays).text
+    assert RING in text
+    assert BEYOND in text
 
 
 def test_factors_by_way_of_shared_memory(check: Check) -> None:
