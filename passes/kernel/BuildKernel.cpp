@@ -86,6 +86,10 @@ static constexpr KernelText kCudaStream = {
     "CudaStream.mlir",
 #include "passes/kernel/CudaStream.mlir.inc"
 };
+static constexpr KernelText kCudaStreamLane = {
+    "CudaStreamLane.mlir",
+#include "passes/kernel/CudaStreamLane.mlir.inc"
+};
 static constexpr KernelText kCudaTensorMaps = {
     "CudaTensorMaps.mlir",
 #include "passes/kernel/CudaTensorMaps.mlir.inc"
@@ -307,9 +311,9 @@ struct BuildKernelPass : ark::impl::BuildKernelPassBase<BuildKernelPass> {
     case Backend::CPU:
       return {kCpuKernel, kCpuSemaphores, kCpuPackets, kKernelTables};
     case Backend::CUDA:
-      return {kGpuResident, kCudaPackets, kGpuKernel, kGpuSemaphores,
-              kCudaStream,  kCudaAsk,     kCudaRing,  kCudaTensorMaps,
-              kCudaKernel,  kKernelTables};
+      return {kGpuResident,    kCudaPackets,    kGpuKernel,   kGpuSemaphores,
+              kCudaStream,     kCudaStreamLane, kCudaAsk,     kCudaRing,
+              kCudaTensorMaps, kCudaKernel,     kKernelTables};
     case Backend::HIP:
       return {kGpuResident, kGpuKernel, kGpuSemaphores, kHipKernel,
               kKernelTables};

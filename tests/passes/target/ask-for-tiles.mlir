@@ -42,7 +42,7 @@
 // COUNTERS: func.func private @ark_run(
 // COUNTERS: call @body_matmul(
 // COUNTERS: call @body_rmsnorm_matmul(
-// COUNTERS-NOT: prefetch
+// COUNTERS-NOT: prefetch.global
 // COUNTERS: func.func private @ark_ask(
 // COUNTERS: call @ask_body_matmul(
 // COUNTERS: call @ask_body_rmsnorm_matmul(
@@ -99,7 +99,7 @@ ark.program @small(%x: tensor<8x1024xbf16> {ark.kind = #ark.kind<input>, ark.nam
 
 // A product of one row is left to rings.
 // CHECK-LABEL: func.func private @body_matmul(
-// CHECK-NOT: prefetch
+// CHECK-NOT: prefetch.global
 // CHECK-NOT: @ask_
 ark.program @one(%x: tensor<1x2048xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<8448x2048xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x8448xbf16> {ark.name = "y"}) {

@@ -6,11 +6,11 @@
 // CHECK-LABEL: ark.kernel @chain
 // CHECK: func.func private @ark_end_run()
 // CHECK-NEXT: call @ark_stream_rest
+// CHECK: func.func private @ark_stream_polls() -> i32
+// CHECK-NEXT: arith.constant 1 : i32
 // CHECK: func.func private @ark_stream_depth() -> i32
 // FOUR-NEXT: arith.constant 4 : i32
 // THREE-NEXT: arith.constant 3 : i32
-// CHECK: func.func private @ark_stream_polls() -> i32
-// CHECK-NEXT: arith.constant 1 : i32
 // Runs are short: nothing is left for the L2.
 // CHECK: func.func private @ark_stream_beyond() -> i32
 // CHECK-NEXT: arith.constant 0 : i32

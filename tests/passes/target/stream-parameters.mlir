@@ -54,13 +54,13 @@
 // Nobody polls here.
 // CHECK: func.func private @ark_end_run()
 // CHECK-NEXT: return
+// CHECK: func.func private @ark_stream_polls() -> i32
+// CHECK-NEXT: arith.constant 0 : i32
 // CHECK: func.func private @ark_stream_depth() -> i32
 // CHECK-NEXT: arith.constant 5 : i32
 // Rings hold all that a run reads, so that they are filled between runs.
 // CHECK: func.func private @ark_stream_pace() -> i32
 // CHECK-NEXT: arith.constant 65 : i32
-// CHECK: func.func private @ark_stream_polls() -> i32
-// CHECK-NEXT: arith.constant 0 : i32
 ark.program @plain(%x: tensor<1x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<64x512xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x64xbf16> {ark.name = "y"}) {
   %0 = ark.matmul %x, %w {transpose_other} : (tensor<1x512xbf16>, tensor<64x512xbf16>) -> tensor<1x64xbf16>
