@@ -92,6 +92,8 @@ def collect() -> dict[str, dict[str, Any]]:
 
 def assembler() -> dict[str, str]:
     """What would make the cubin of a program that is compiled for cuda here."""
+    if compiler_version() is None:
+        return {"name": "none, as there is no compiler"}
     from ..targets.cuda_assembler import choose_assembler
 
     try:

@@ -161,6 +161,40 @@ def test_env(ark: Ark) -> None:
     assert set(found) == {"ark", "python", "machine", "assembler", "cache", "variables"}
 
 
+@pytest.mark.parametrize(
+    ("command", "status", "says"),
+    [
+        ("env --json", 0, '"compiler": "not installed'),
+        ("env", 0, "none, as there is no compiler"),
+        ("compile net.mlir -o net.arkbin", 1, "the compiler is not installed here"),
+        ("check net.mlir", 1, "the compiler is not installed here"),
+        ("schedule net.mlir -o schedule.mlir", 1, "the compiler is not installed here"),
+        ("show net.mlir -o net.html", 1, "the compiler is not installed here"),
+        ("tune net.mlir", 1, "the compiler is not installed here"),
+    ],
+)
+def test_a_machine_with_the_runtime_alone(
+    command: str, status: int, says: str, tmp_path: Path
+) -> None:
+    """As one with a GPU that runs bundles."""
+    (tmp_path / "net.mlir").write_text("ark.program @net() {}")
+    script = (
+        "import sys; sys.modules['ark_mlir._mlir_libs'] = None\n"
+        "from ark_mlir.cli import main; raise SystemExit(main(sys.argv[1:]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, *command.split()],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    text = done.stdout + done.stderr
+    assert says in text
+    assert "internal error" not in text
+    assert done.returncode == status
+
+
 def test_progress_only_on_a_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
