@@ -106,6 +106,10 @@ std::optional<BodyCall> ReloadOperandsPass::match(LLVM::CallOp call) {
 /// is no later than before.
 static Operation *getPlace(ArrayRef<OpOperand *> uses,
                            DominanceInfo &dominance) {
+  if (!llvm::all_of(uses, [&](OpOperand *use) {
+        return dominance.isReachableFromEntry(use->getOwner()->getBlock());
+      }))
+    return nullptr;
   Block *block = uses.front()->getOwner()->getBlock();
   for (OpOperand *use : uses.drop_front())
     block = dominance.findNearestCommonDominator(block,

@@ -72,7 +72,7 @@ gpu.module @kernel {
 
 // -----
 
-// What is needed before the first vCTA, or without a loop over vCTAs, stays. So does a body that is called twice, as
+// What is needed before the first vCTA, or without a loop over vCTAs, or where nothing gets to, stays. So does a body that is called twice, as
 // two tables would tell of its operands, and an operand that nothing uses.
 gpu.module @kernel {
   llvm.func @ark_operand(%context: !llvm.ptr, %number: i64) -> !llvm.ptr
@@ -90,6 +90,22 @@ gpu.module @kernel {
     %after = llvm.add %v, %one : i64
     %more = llvm.icmp "slt" %after, %end : i64
     llvm.cond_br %more, ^vcta(%after : i64), ^finish
+  ^finish:
+    llvm.return
+  }
+
+  // CHECK-LABEL: llvm.func internal @unreachable(
+  // CHECK-NOT: @ark_operand
+  llvm.func internal @unreachable(%begin: i64, %end: i64, %x: !llvm.ptr, %w: !llvm.ptr, %y: !llvm.ptr) {
+    %zero = llvm.mlir.constant(0.0 : f32) : f32
+    llvm.br ^vcta(%begin : i64)
+  ^vcta(%v: i64):
+    llvm.store %zero, %y : f32, !llvm.ptr
+    %more = llvm.icmp "slt" %v, %end : i64
+    llvm.cond_br %more, ^vcta(%end : i64), ^finish
+  ^never:
+    llvm.store %zero, %y : f32, !llvm.ptr
+    llvm.br ^finish
   ^finish:
     llvm.return
   }
@@ -113,6 +129,7 @@ gpu.module @kernel {
     %w = llvm.call @ark_operand(%context, %second) : (!llvm.ptr, i64) -> !llvm.ptr
     %third = llvm.add %first, %two : i64
     %y = llvm.call @ark_operand(%context, %third) : (!llvm.ptr, i64) -> !llvm.ptr
+    llvm.call @unreachable(%one, %two, %x, %w, %y) : (i64, i64, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> ()
     llvm.call @before(%one, %two, %x, %w, %y) : (i64, i64, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> ()
     llvm.call @twice(%one, %two, %x, %w, %y) : (i64, i64, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> ()
     llvm.call @twice(%one, %two, %x, %w, %y) : (i64, i64, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> ()
