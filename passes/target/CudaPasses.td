@@ -426,7 +426,7 @@ def ReloadOperandsPass : Pass<"ark-reload-operands", "::mlir::gpu::GPUModuleOp">
     An address takes two registers of every thread from the first vCTA of a run to its last, and
     so does all that is computed from it and is the same for all vCTAs. Bodies of many operands have none for
     that: each vCTA looks them up in the table of operands, which is in shared memory, when it begins, and those
-    that it only stores to before its first store.
+    that it only stores to before its first store. Where there is no loop over vCTAs, only the latter are.
 
     ```mlir
     llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr, %x: !llvm.ptr, %y: !llvm.ptr) {

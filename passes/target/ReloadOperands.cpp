@@ -1,5 +1,6 @@
 //===- ReloadOperands.cpp - Addresses of operands when they are needed ----===//
 
+#include "passes/kernel/KernelAbi.h"
 #include "passes/target/Passes.h"
 
 #include "mlir/Analysis/CFGLoopInfo.h"
@@ -79,12 +80,9 @@ static std::pair<Value, int64_t> splitNumber(Value number) {
 std::optional<BodyCall> ReloadOperandsPass::match(LLVM::CallOp call) {
   if (!call.getCallee())
     return std::nullopt;
-  BodyCall found{
-      call,
-      SymbolTable(getOperation()).lookup<LLVM::LLVMFuncOp>(*call.getCallee()),
-      {},
-      {},
-      {}};
+  BodyCall found;
+  found.call = call;
+  found.body = getOperation().lookupSymbol<LLVM::LLVMFuncOp>(*call.getCallee());
   for (OpOperand &operand : call->getOpOperands()) {
     auto load = operand.get().getDefiningOp<LLVM::CallOp>();
     if (!load || load.getCallee() != kOperand)
@@ -101,10 +99,22 @@ std::optional<BodyCall> ReloadOperandsPass::match(LLVM::CallOp call) {
   return isBody ? std::optional(found) : std::nullopt;
 }
 
+/// The loop over the vCTAs of a body, which begins with its first argument;
+/// null where it has none.
+static CFGLoop *getVctaLoop(LLVM::LLVMFuncOp body, CFGLoopInfo &loops) {
+  for (CFGLoop *loop : loops.getTopLevelLoops())
+    for (Block *before : loop->getHeader()->getPredecessors())
+      if (!loop->contains(before) &&
+          llvm::is_contained(before->getTerminator()->getOperands(),
+                             body.getArgument(abi::kBodyBegin)))
+        return loop;
+  return nullptr;
+}
+
 /// Where to look up an address that is used so: as late as may be where it is
 /// only stored to, and else where a vCTA begins that uses it. Null where that
 /// is no later than before.
-static Operation *getPlace(ArrayRef<OpOperand *> uses,
+static Operation *getPlace(LLVM::LLVMFuncOp body, ArrayRef<OpOperand *> uses,
                            DominanceInfo &dominance) {
   if (!llvm::all_of(uses, [&](OpOperand *use) {
         return dominance.isReachableFromEntry(use->getOwner()->getBlock());
@@ -117,10 +127,11 @@ static Operation *getPlace(ArrayRef<OpOperand *> uses,
   if (!llvm::all_of(uses, isStoredTo)) {
     auto &tree = dominance.getDomTree(block->getParent());
     CFGLoopInfo loops(tree);
-    while (loops.getLoopDepth(block) > 1)
-      block = tree.getNode(block)->getIDom()->getBlock();
-    if (loops.getLoopDepth(block) == 0)
+    CFGLoop *vctas = getVctaLoop(body, loops);
+    if (!vctas || !vctas->contains(block))
       return nullptr;
+    while (loops.getLoopFor(block) != vctas)
+      block = tree.getNode(block)->getIDom()->getBlock();
   }
   Operation *place = block->getTerminator();
   for (OpOperand *use : uses)
@@ -175,7 +186,7 @@ void ReloadOperandsPass::reload(BodyCall found) {
     Value old = body.getArgument(argument);
     SmallVector<OpOperand *> uses;
     collectUses(old, uses);
-    Operation *place = uses.empty() ? nullptr : getPlace(uses, dominance);
+    Operation *place = uses.empty() ? nullptr : getPlace(body, uses, dominance);
     if (!place)
       continue;
     if (!first) {

@@ -94,6 +94,23 @@ gpu.module @kernel {
     llvm.return
   }
 
+  // A loop over something else, in a body of one vCTA.
+  // CHECK-LABEL: llvm.func internal @keys(
+  // CHECK-SAME: %[[X:[a-z0-9]+]]: !llvm.ptr, %{{[a-z0-9]+}}: !llvm.ptr, %{{[a-z0-9]+}}: !llvm.ptr)
+  // CHECK: llvm.load %[[X]]
+  llvm.func internal @keys(%begin: i64, %end: i64, %x: !llvm.ptr, %w: !llvm.ptr, %y: !llvm.ptr) {
+    %zero = llvm.mlir.constant(0 : i64) : i64
+    %one = llvm.mlir.constant(1 : i64) : i64
+    llvm.br ^key(%zero : i64)
+  ^key(%k: i64):
+    %all = llvm.load %x : !llvm.ptr -> f32
+    %after = llvm.add %k, %one : i64
+    %more = llvm.icmp "slt" %after, %end : i64
+    llvm.cond_br %more, ^key(%after : i64), ^finish
+  ^finish:
+    llvm.return
+  }
+
   // CHECK-LABEL: llvm.func internal @unreachable(
   // CHECK-NOT: @ark_operand
   llvm.func internal @unreachable(%begin: i64, %end: i64, %x: !llvm.ptr, %w: !llvm.ptr, %y: !llvm.ptr) {
@@ -130,6 +147,7 @@ gpu.module @kernel {
     %third = llvm.add %first, %two : i64
     %y = llvm.call @ark_operand(%context, %third) : (!llvm.ptr, i64) -> !llvm.ptr
     llvm.call @unreachable(%one, %two, %x, %w, %y) : (i64, i64, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> ()
+    llvm.call @keys(%one, %two, %x, %w, %y) : (i64, i64, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> ()
     llvm.call @before(%one, %two, %x, %w, %y) : (i64, i64, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> ()
     llvm.call @twice(%one, %two, %x, %w, %y) : (i64, i64, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> ()
     llvm.call @twice(%one, %two, %x, %w, %y) : (i64, i64, !llvm.ptr, !llvm.ptr, !llvm.ptr) -> ()
