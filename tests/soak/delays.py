@@ -160,11 +160,11 @@ def candidates(seed: int) -> Iterator[tuple[int, programs.Drawn, str]]:
         seed += 1
 
 
-def planted(text: str, rng: random.Random) -> Iterator[str]:
-    """The schedule without one of its waits, where the proof refuses that."""
+def planted(text: str, rng: random.Random, most: int = PLANTED_PER_PROGRAM) -> Iterator[str]:
+    """Yields the schedule without one of its waits, where the proof refuses that."""
     lines = text.splitlines()
     waits = [number for number, line in enumerate(lines) if line.lstrip().startswith("ark.wait @")]
-    for number in rng.sample(waits, min(PLANTED_PER_PROGRAM, len(waits))):
+    for number in rng.sample(waits, min(most, len(waits))):
         semaphore = lines[number].split("@")[1].split()[0]
         without = [line for i, line in enumerate(lines) if i != number]
         if not any(f"ark.wait @{semaphore} " in line + " " for line in without):

@@ -1,0 +1,167 @@
+// Runs a cpu kernel without Python: one thread for each lane, as the cpu driver
+// does. A sanitizer then sees the kernel and these few lines alone.
+//
+//   run_lanes KERNEL.so LAUNCH OUTPUT
+//
+// LAUNCH is what sanitize_kernels.py writes: 64-bit words, little endian. First
+// the numbers of lanes, semaphores, launches and buffers, and the size of each
+// of the four tables; then the tables; then of each buffer its size, alignment
+// and bytes. Buffer 0 is the arena. OUTPUT receives the bytes of all buffers.
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <dlfcn.h>
+#include <pthread.h>
+#include <vector>
+
+namespace {
+
+/// The fields of ArkContext in docs/bundle.md.
+enum Field {
+  Buffers,
+  Instructions,
+  Lanes,
+  Tasks,
+  Operands,
+  Semaphores,
+  Report,
+  Epoch,
+  Iterations,
+  TimeoutNs,
+  Trace,
+  Status,
+  Codes,
+  Doorbell,
+  NumFields
+};
+constexpr uint64_t kTimeoutNs = 60'000'000'000;
+constexpr size_t kStackBytes = 64 << 20, kSemaphoreBytes = 64;
+using Entry = int32_t (*)(const uint64_t *, int64_t);
+
+struct Lane {
+  Entry entry;
+  const uint64_t *context;
+  int64_t number;
+  int32_t code;
+};
+
+[[noreturn]] void die(const char *what) {
+  std::fprintf(stderr, "run_lanes: %s\n", what);
+  std::exit(2);
+}
+
+/// Memory of its own for each buffer, so that AddressSanitizer sees its ends.
+uint8_t *allocate(uint64_t size, uint64_t alignment) {
+  void *memory = nullptr;
+  if (posix_memalign(&memory, alignment < 64 ? 64 : alignment, size ? size : 1))
+    die("out of memory");
+  std::memset(memory, 0, size ? size : 1);
+  return static_cast<uint8_t *>(memory);
+}
+
+class Reader {
+public:
+  explicit Reader(const char *path) : file(std::fopen(path, "rb")) {
+    if (!file)
+      die("cannot open the launch");
+  }
+  ~Reader() { std::fclose(file); }
+  uint64_t word() {
+    uint64_t value;
+    bytes(&value, sizeof value);
+    return value;
+  }
+  void bytes(void *to, uint64_t size) {
+    if (size && std::fread(to, 1, size, file) != size)
+      die("the launch is too short");
+  }
+
+private:
+  std::FILE *file;
+};
+
+void *runLane(void *argument) {
+  auto *lane = static_cast<Lane *>(argument);
+  lane->code = lane->entry(lane->context, lane->number);
+  return nullptr;
+}
+
+/// Starts all lanes, and waits for them. Returns the first code that is not 0.
+int32_t launch(Entry entry, const uint64_t *context, uint64_t numLanes) {
+  std::vector<Lane> lanes(numLanes);
+  std::vector<pthread_t> threads(numLanes);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, kStackBytes);
+  for (uint64_t number = 0; number < numLanes; ++number) {
+    lanes[number] = {entry, context, static_cast<int64_t>(number), 0};
+    if (pthread_create(&threads[number], &attributes, runLane, &lanes[number]))
+      die("cannot start a thread");
+  }
+  int32_t code = 0;
+  for (uint64_t number = 0; number < numLanes; ++number) {
+    pthread_join(threads[number], nullptr);
+    code = code ? code : lanes[number].code;
+  }
+  pthread_attr_destroy(&attributes);
+  return code;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  if (argc != 4)
+    die("usage: run_lanes KERNEL.so LAUNCH OUTPUT");
+  void *library = dlopen(argv[1], RTLD_NOW);
+  if (!library)
+    die(dlerror());
+  auto entry = reinterpret_cast<Entry>(dlsym(library, "ark_kernel"));
+  if (!entry)
+    die("the kernel has no entry");
+
+  Reader reader(argv[2]);
+  uint64_t numLanes = reader.word(), numSemaphores = reader.word(),
+           launches = reader.word(), numBuffers = reader.word();
+  uint64_t tableSizes[4];
+  for (uint64_t &size : tableSizes)
+    size = reader.word();
+  uint64_t context[NumFields] = {};
+  for (int table = 0; table < 4; ++table) {
+    uint8_t *bytes = allocate(tableSizes[table], 64);
+    reader.bytes(bytes, tableSizes[table]);
+    context[Instructions + table] = reinterpret_cast<uint64_t>(bytes);
+  }
+  std::vector<uint8_t *> buffers(numBuffers);
+  std::vector<uint64_t> sizes(numBuffers);
+  for (uint64_t number = 0; number < numBuffers; ++number) {
+    sizes[number] = reader.word();
+    buffers[number] = allocate(sizes[number], reader.word());
+    reader.bytes(buffers[number], sizes[number]);
+  }
+  context[Buffers] = reinterpret_cast<uint64_t>(buffers.data());
+  context[Semaphores] =
+      reinterpret_cast<uint64_t>(allocate(numSemaphores * kSemaphoreBytes, 64));
+  auto *report = allocate(8 * sizeof(uint64_t), 64);
+  context[Report] = reinterpret_cast<uint64_t>(report);
+  context[Status] = reinterpret_cast<uint64_t>(allocate(64, 64));
+  context[Iterations] = 1;
+  context[TimeoutNs] = kTimeoutNs;
+  for (context[Epoch] = 0; context[Epoch] < launches; ++context[Epoch])
+    if (int32_t code = launch(entry, context, numLanes)) {
+      std::fprintf(stderr, "run_lanes: launch %llu ended with %d\n",
+                   static_cast<unsigned long long>(context[Epoch]), code);
+      return 3;
+    }
+
+  std::FILE *output = std::fopen(argv[3], "wb");
+  if (!output)
+    die("cannot write the output");
+  for (uint64_t number = 0; number < numBuffers; ++number)
+    if (sizes[number] &&
+        std::fwrite(buffers[number], 1, sizes[number], output) != sizes[number])
+      die("cannot write the output");
+  std::fclose(output);
+  return 0;
+}

@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+"""Kernels for cpu under ThreadSanitizer and AddressSanitizer.
+
+The LLVM IR of a kernel is compiled by clang with a sanitizer, and run by `native/run_lanes.cpp`,
+which has a thread for each lane and no Python in it. ThreadSanitizer reports two accesses that no
+semaphore orders, AddressSanitizer an access outside of a buffer. Outputs are compared with the
+interpreter. (UndefinedBehaviorSanitizer works on C and C++ alone, and kernels are neither.)
+
+Each program also runs with a fault: without one of its waits, which ThreadSanitizer has to report,
+and with outputs that are one element too short, which AddressSanitizer has to report.
+
+    sanitize_kernels.py --count 400 [--seed S]      kernels, half of them for each sanitizer
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import delays
+import numpy as np
+import programs
+
+import ark_mlir as ark
+from ark_mlir import ir
+from ark_mlir.bundle import Bundle
+from ark_mlir.testing.bounds import assert_within
+
+FULL_COUNT = 400
+LAUNCHES = 3
+SANITIZERS = ("thread", "address")
+RUNNER = Path(__file__).parent / "native" / "run_lanes.cpp"
+_TABLES = ("instructions", "lanes", "tasks", "operands")
+_DEFINITION = re.compile(r"^(define [^{]*?)( !dbg ![0-9]+)?( \{)$", re.MULTILINE)
+_OPTIONS = {
+    "TSAN_OPTIONS": "exitcode=66:halt_on_error=1",
+    "ASAN_OPTIONS": "exitcode=66:detect_leaks=0",
+}
+
+
+def run(*command: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Runs a tool; raises RuntimeError with its errors where it fails."""
+    done = subprocess.run(
+        [str(word) for word in command], capture_output=True, text=True, check=False, **options
+    )
+    if done.returncode:
+        raise RuntimeError(f"{command[0]} ended with {done.returncode}:\n{done.stderr[-4000:]}")
+    return done
+
+
+def build_runner(sanitizer: str, folder: Path) -> Path:
+    """Compiles the runner once for each sanitizer."""
+    program = folder / f"run_lanes-{sanitizer}"
+    flags = ["-std=c++17", "-O1", "-g", f"-fsanitize={sanitizer}"]
+    run("clang++-22", *flags, RUNNER, "-o", program, "-ldl", "-lpthread")
+    return program
+
+
+def build_kernel(module: Path, sanitizer: str, folder: Path) -> Path:
+    """Compiles a module at the stage `target` with a sanitizer."""
+    code, llvm, kernel = folder / "code.mlir", folder / "kernel.ll", folder / "kernel.so"
+    code.write_text(without_ark(module))
+    text = run("/usr/lib/llvm-22/bin/mlir-translate", "--mlir-to-llvmir", code).stdout
+    # clang leaves a function of IR alone that does not ask for the sanitizer.
+    llvm.write_text(_DEFINITION.sub(rf"\1 sanitize_{sanitizer}\2\3", text))
+    flags = ["-O1", "-shared", "-fPIC", f"-fsanitize={sanitizer}", "-Wno-override-module"]
+    run("clang-22", *flags, llvm, "-o", kernel, "-lm")
+    return kernel
+
+
+def without_ark(path: Path) -> str:
+    """Returns the text of a module without the ops and attributes that mlir-translate lacks."""
+    with ir.Context():
+        module = ir.Module.parseFile(str(path)).operation
+        for name in [name for name in module.attributes if name.startswith("ark.")]:
+            del module.attributes[name]
+        for op in list(module.regions[0].blocks[0]):
+            if op.operation.name.startswith("ark."):
+                op.operation.erase()
+        return str(module)
+
+
+def write_launch(bundle: Bundle, arrays: dict[str, Any], path: Path, cut: bool) -> None:
+    """Writes tables and initial buffers for the runner; with `cut`, outputs lack an element."""
+    manifest = bundle.manifest
+    tables = [bytes(bundle.sections[name]) for name in _TABLES]
+    words = [len(bundle.tables.lanes), len(manifest.semaphores), LAUNCHES]
+    words += [1 + len(manifest.buffers), *map(len, tables)]
+    with path.open("wb") as file:
+        file.write(np.array(words, np.uint64).tobytes() + b"".join(tables))
+        file.write(np.array([manifest.arena, 64], np.uint64).tobytes() + bytes(manifest.arena))
+        for buffer in manifest.buffers:
+            content = initial(bundle, buffer, arrays)
+            assert len(content) == buffer.bytes, buffer.name
+            if cut and buffer.kind == "output":
+                content = content[: -buffer.dtype.itemsize]
+            file.write(np.array([len(content), buffer.alignment], np.uint64).tobytes() + content)
+
+
+def initial(bundle: Bundle, buffer: Any, arrays: dict[str, Any]) -> bytes:
+    """Returns the bytes that a buffer has before the first launch."""
+    if buffer.kind == "constant":
+        return bytes(bundle.sections["constants"][buffer.offset : buffer.offset + buffer.bytes])
+    if buffer.kind == "output":
+        return bytes(buffer.bytes)
+    if buffer.kind == "state":
+        return np.full(buffer.shape, buffer.init, buffer.dtype.numpy).tobytes()
+    return np.asarray(arrays[buffer.name], buffer.dtype.numpy).tobytes()
+
+
+def read_outputs(bundle: Bundle, path: Path) -> dict[str, Any]:
+    """Returns the outputs among the buffers that the runner wrote."""
+    content, begin, outputs = path.read_bytes(), bundle.manifest.arena, dict[str, Any]()
+    for buffer in bundle.manifest.buffers:
+        end = begin + buffer.bytes
+        if buffer.kind == "output":
+            array = np.frombuffer(content[begin:end], buffer.dtype.numpy)
+            outputs[buffer.name] = array.reshape(buffer.shape)
+        begin = end
+    return outputs
+
+
+def check(
+    source: Any,
+    drawn: programs.Drawn,
+    runner: Path,
+    sanitizer: str,
+    cut: bool = False,
+    **options: Any,
+) -> None:
+    """Compiles and runs one kernel; with `cut`, on outputs that are too short.
+
+    Raises RuntimeError with the sanitizer's report, AssertionError where a number is wrong.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with ark.compile(source, cache=False, dump_dir=folder, **options) as executable:
+            bundle = executable.bundle
+        (module,) = folder.glob("*-target.mlir")
+        kernel = build_kernel(module, sanitizer, folder)
+        write_launch(bundle, drawn.arrays, folder / "launch", cut)
+        environment = {**os.environ, **_OPTIONS}
+        run(runner, kernel, folder / "launch", folder / "output", env=environment, timeout=300)
+        got = read_outputs(bundle, folder / "output")
+    if options.get("verify", True):
+        compare(drawn, got)
+
+
+def compare(drawn: programs.Drawn, got: dict[str, Any]) -> None:
+    """Compares the outputs of the last launch; raises AssertionError where a number is wrong."""
+    states: dict[str, Any] = dict(drawn.states)
+    for launch in range(LAUNCHES):
+        last = launch == LAUNCHES - 1
+        expected = ark.reference.evaluate(drawn.program, drawn.arrays, states, bound=last)
+        dtypes = {name: array.dtype for name, array in drawn.states.items()}
+        states = {name: expected.states[name].astype(dtypes[name]) for name in states}
+    for name, bound in expected.bounds.items():
+        # The bound is that of one launch, and states hold the errors of those before.
+        slack = bound * (1 + 4 * LAUNCHES) if drawn.states else bound
+        assert_within(got[name], expected.outputs[name], slack, name)
+
+
+def is_reported(problem: str, *arguments: Any, **options: Any) -> bool:
+    """Whether a sanitizer reports a problem in a kernel that has one; arguments as for `check`."""
+    try:
+        check(*arguments, **options)
+    except RuntimeError as error:
+        if problem not in str(error):
+            raise
+        return True
+    return False
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--count", type=int, default=FULL_COUNT, help="kernels in all")
+    parser.add_argument("--seed", type=int, default=0, help="of the first program")
+    options = parser.parse_args()
+    begin = time.monotonic()
+    count = failures = 0
+    planted, reported = {"races": 0, "overruns": 0}, {"races": 0, "overruns": 0}
+    with tempfile.TemporaryDirectory() as name:
+        runners = {kind: build_runner(kind, Path(name)) for kind in SANITIZERS}
+        for seed, drawn, text in delays.candidates(options.seed):
+            for sanitizer, runner in runners.items():
+                count += 1
+                try:
+                    check(text, drawn, runner, sanitizer)
+                except (RuntimeError, AssertionError, ark.ArkError) as error:
+                    failures += 1
+                    print(f"seed {seed}, {sanitizer}: {error}", flush=True)
+            arguments = (drawn, runners["address"], "address")
+            planted["overruns"] += 1
+            reported["overruns"] += is_reported("-buffer-overflow", text, *arguments, cut=True)
+            arguments = (drawn, runners["thread"], "thread")
+            for mutant in delays.planted(text, random.Random(seed), most=1):
+                planted["races"] += 1
+                reported["races"] += is_reported("data race", mutant, *arguments, verify=False)
+            if count >= options.count:
+                break
+    failures += sum(planted.values()) - sum(reported.values())
+    result = {
+        "name": Path(__file__).stem,
+        "count": count,
+        "failures": failures,
+        "seconds": round(time.monotonic() - begin, 1),
+        "planted": planted,
+        "reported": reported,
+    }
+    print(json.dumps(result))
+    sys.exit(1 if failures else 0)
+
+
+if __name__ == "__main__":
+    main()
