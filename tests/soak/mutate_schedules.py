@@ -1,0 +1,432 @@
+#!/usr/bin/env python3
+"""Mutated schedules: the proof and a check by brute force agree on each of them.
+
+Random programs are synchronised by the compiler. Each schedule is then changed in one place, by a
+mutation of each class below, and proven. `brute_force.py` lists the bytes of every vCTA, runs the
+lanes one item at a time, and compares all pairs; it shares no code with the compiler. A schedule
+that it finds wrong must be refused, and one that it finds right must be accepted.
+
+    mutate_schedules.py --count 10000 [--seed S]
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import itertools
+import json
+import random
+import shutil
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+_ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(_ROOT / "tests" / "passes" / "synchronization" / "Inputs"))
+
+import brute_force  # noqa: E402 - the path above leads to it
+import random_schedules as schedules  # noqa: E402
+from brute_force import BYTES, PACKETS, Operand, Program  # noqa: E402
+
+FULL_COUNT = 10_000
+PROGRAMS_PER_BATCH = 40
+
+
+@dataclass
+class Mutant:
+    """A schedule with one change.
+
+    Attributes:
+        kind: the class of the mutation.
+        program: the tasks and the lanes after it.
+        sms: of how many SMs.
+        arrivals: by semaphore, what its declaration says where that is not the number of signals.
+    """
+
+    kind: str
+    program: Program
+    sms: int
+    arrivals: dict[str, int] = field(default_factory=dict)
+
+    def text(self) -> str:
+        """The module."""
+        text = schedules.to_mlir(self.program, self.sms)
+        for name, count in self.arrivals.items():
+            begin = text.index(f"ark.semaphore @{name} arrivals = ")
+            end = text.index("\n", begin)
+            text = f"{text[:begin]}ark.semaphore @{name} arrivals = {count}{text[end:]}"
+        return text
+
+    def is_right(self) -> bool:
+        """Whether the schedule may be accepted, by brute force."""
+        return (
+            not self.arrivals
+            and runs_each_vcta_once(self.program)
+            and all(fits(o) for task in self.program.tasks for o in task.operands)
+            and all(stays_inside(task, o) for task in self.program.tasks for o in task.operands)
+            and brute_force.is_correct(self.program)
+        )
+
+
+# -- what brute_force takes for granted --------------------------------------------------------
+
+
+def runs_each_vcta_once(program: Program) -> bool:
+    """Whether the runs of all lanes are the vCTAs of all tasks."""
+    runs = collections.Counter(
+        (item[1], vcta)
+        for lane in program.lanes
+        for item in lane
+        if item[0] == "run"
+        for vcta in range(item[2], item[3])
+    )
+    expected = collections.Counter(
+        (number, vcta)
+        for number, task in enumerate(program.tasks)
+        for vcta in range(len(task.indices()))
+    )
+    ranges = [item for lane in program.lanes for item in lane if item[0] == "run"]
+    return runs == expected and all(0 <= item[2] <= item[3] for item in ranges)
+
+
+def fits(operand: Operand) -> bool:
+    """Whether a view lies in its buffer, at a multiple of the size of its elements."""
+    size = BYTES[operand.dtype]
+    span = sum((n - 1) * s for n, s in zip(operand.shape, operand.strides, strict=True))
+    end = operand.offset + size * (1 + span)
+    return operand.offset % size == 0 and 0 <= operand.offset and end <= schedules.ROOT_BYTES
+
+
+def stays_inside(task: brute_force.Task, operand: Operand) -> bool:
+    """Whether the region of every vCTA begins inside of the view."""
+    return all(
+        0 <= function(index) < extent
+        for index in task.indices()
+        for (_, function), extent in zip(operand.offsets, operand.shape, strict=True)
+    )
+
+
+# -- mutations ---------------------------------------------------------------------------------
+
+
+class Mutations:
+    """Each method changes one place; it returns False where there is no such place.
+
+    The names of the methods are the classes.
+    """
+
+    def __init__(self, rng: random.Random, mutant: Mutant) -> None:
+        self.rng = rng
+        self.mutant = mutant
+        program = mutant.program
+        self.lanes = [list(lane) for lane in program.lanes]
+        self.tasks = [replace(task, operands=list(task.operands)) for task in program.tasks]
+        mutant.program = Program(self.tasks, self.lanes, list(program.semaphores))
+
+    # What is drawn.
+
+    def item(self, *kinds: str) -> tuple[int, int] | None:
+        """The lane and the place of an item."""
+        places = [
+            (row, place)
+            for row, lane in enumerate(self.lanes)
+            for place, item in enumerate(lane)
+            if item[0] in kinds
+        ]
+        return self.rng.choice(places) if places else None
+
+    def operand(self, accept: Callable[[Operand], bool]) -> tuple[int, int] | None:
+        """The task and the number of an operand."""
+        places = [
+            (number, place)
+            for number, task in enumerate(self.tasks)
+            for place, operand in enumerate(task.operands)
+            if accept(operand)
+        ]
+        return self.rng.choice(places) if places else None
+
+    def change_operand(self, place: tuple[int, int], **changes: object) -> bool:
+        number, index = place
+        operands = self.tasks[number].operands
+        operands[index] = replace(operands[index], **changes)  # type: ignore[arg-type]
+        return True
+
+    # Synchronisation.
+
+    def drop(self, kind: str) -> bool:
+        if (place := self.item(kind)) is None:
+            return False
+        row, index = place
+        del self.lanes[row][index]
+        return True
+
+    def drop_wait(self) -> bool:
+        return self.drop("wait")
+
+    def drop_signal(self) -> bool:
+        return self.drop("signal")
+
+    def drop_barrier(self) -> bool:
+        return self.drop("barrier")
+
+    def retarget(self, kind: str) -> bool:
+        if (place := self.item(kind)) is None:
+            return False
+        row, index = place
+        name = self.rng.choice(self.mutant.program.semaphores or [self.lanes[row][index][1]])
+        changed = name != self.lanes[row][index][1]
+        self.lanes[row][index] = (kind, name)
+        return changed
+
+    def retarget_wait(self) -> bool:
+        return self.retarget("wait")
+
+    def retarget_signal(self) -> bool:
+        return self.retarget("signal")
+
+    def duplicate(self, kind: str) -> bool:
+        if (place := self.item(kind)) is None:
+            return False
+        row, index = place
+        lane = self.lanes[self.rng.randrange(len(self.lanes))] or self.lanes[row]
+        lane.insert(self.rng.randrange(len(lane)), self.lanes[row][index])
+        return True
+
+    def duplicate_wait(self) -> bool:
+        return self.duplicate("wait")
+
+    def duplicate_signal(self) -> bool:
+        return self.duplicate("signal")
+
+    def delay_signal_or_hasten_wait(self) -> bool:
+        """A signal or a wait stands elsewhere in its lane."""
+        if (place := self.item("signal", "wait")) is None:
+            return False
+        row, index = place
+        item = self.lanes[row].pop(index)
+        self.lanes[row].insert(self.rng.randrange(len(self.lanes[row]) + 1), item)
+        return True
+
+    def expect_other_arrivals(self) -> bool:
+        if not self.mutant.program.semaphores:
+            return False
+        name = self.rng.choice(self.mutant.program.semaphores or [self.lanes[row][index][1]])
+        signals = sum(
+            item[0] in ("signal", "barrier") and item[1] == name
+            for lane in self.lanes
+            for item in lane
+        )
+        self.mutant.arrivals[name] = signals + self.rng.choice([-1, 1])
+        return True
+
+    # Order and place.
+
+    def swap_neighbours(self) -> bool:
+        rows = [lane for lane in self.lanes if len(lane) > 1]
+        if not rows:
+            return False
+        lane = self.rng.choice(rows)
+        index = self.rng.randrange(len(lane) - 1)
+        lane[index : index + 2] = reversed(lane[index : index + 2])
+        return True
+
+    def move_run(self) -> bool:
+        """A run goes to another SM."""
+        if (place := self.item("run")) is None or len(self.lanes) < 2:
+            return False
+        row, index = place
+        item = self.lanes[row].pop(index)
+        target = self.rng.choice([n for n in range(len(self.lanes)) if n != row])
+        lane = self.lanes[target]
+        lane.insert(self.rng.randrange(max(1, len(lane))), item)
+        return True
+
+    def move_run_within_lane(self) -> bool:
+        if (place := self.item("run")) is None:
+            return False
+        row, index = place
+        item = self.lanes[row].pop(index)
+        self.lanes[row].insert(self.rng.randrange(len(self.lanes[row]) + 1), item)
+        return True
+
+    def drop_run(self) -> bool:
+        return self.drop("run")
+
+    def duplicate_run(self) -> bool:
+        return self.duplicate("run")
+
+    def shift_range(self) -> bool:
+        """A run begins or ends one vCTA earlier or later."""
+        if (place := self.item("run")) is None:
+            return False
+        row, index = place
+        kind, task, begin, end = self.lanes[row][index]
+        step = self.rng.choice([-1, 1])
+        moved = (begin + step, end) if self.rng.random() < 0.5 else (begin, end + step)
+        if not 0 <= moved[0] <= moved[1]:
+            return False
+        self.lanes[row][index] = (kind, task, *moved)
+        return True
+
+    # Memory.
+
+    def grow_region(self) -> bool:
+        place = self.operand(lambda o: bool(o.sizes) and o.sizes != o.shape)
+        if place is None:
+            return False
+        operand = self.tasks[place[0]].operands[place[1]]
+        dim = self.rng.choice([d for d, n in enumerate(operand.sizes) if n != operand.shape[d]])
+        sizes = list(operand.sizes)
+        sizes[dim] = operand.shape[dim]
+        return self.change_operand(place, sizes=sizes)
+
+    def shift_region(self) -> bool:
+        place = self.operand(lambda o: bool(o.offsets) and any(n > 1 for n in o.shape))
+        if place is None:
+            return False
+        operand = self.tasks[place[0]].operands[place[1]]
+        dim = self.rng.choice([d for d, n in enumerate(operand.shape) if n > 1])
+        text, function = operand.offsets[dim]
+        offsets = list(operand.offsets)
+        offsets[dim] = (f"{text} + 1", lambda index, f=function: f(index) + 1)
+        return self.change_operand(place, offsets=offsets)
+
+    def alias_buffer(self) -> bool:
+        """An operand lies where another one does."""
+        place = self.operand(lambda o: o.root != PACKETS)
+        if place is None:
+            return False
+        roots = range(PACKETS)
+        return self.change_operand(place, root=self.rng.choice(roots), offset=0)
+
+    def leave_buffer(self) -> bool:
+        """A view ends behind its buffer."""
+        place = self.operand(lambda o: o.root != PACKETS)
+        if place is None:
+            return False
+        operand = self.tasks[place[0]].operands[place[1]]
+        size = BYTES[operand.dtype]
+        span = size * (
+            1 + sum((n - 1) * s for n, s in zip(operand.shape, operand.strides, strict=True))
+        )
+        first = schedules.ROOT_BYTES - span + size
+        return self.change_operand(place, offset=first + size * self.rng.randrange(3))
+
+    def misalign(self) -> bool:
+        """A view begins within an element."""
+        place = self.operand(lambda o: o.root != PACKETS and BYTES[o.dtype] > 1 and o.offset > 0)
+        if place is None:
+            return False
+        operand = self.tasks[place[0]].operands[place[1]]
+        return self.change_operand(place, offset=operand.offset - 1)
+
+    def send_or_receive_other_packets(self) -> bool:
+        changed = schedules.mutate_packets(self.rng, self.mutant.program)
+        if changed is self.mutant.program:
+            return False
+        self.mutant.program = changed
+        return True
+
+
+CLASSES = (
+    "drop_wait", "drop_signal", "drop_barrier", "retarget_wait", "retarget_signal",
+    "duplicate_wait", "duplicate_signal", "delay_signal_or_hasten_wait", "expect_other_arrivals",
+    "swap_neighbours", "move_run", "move_run_within_lane", "drop_run", "duplicate_run",
+    "shift_range", "grow_region", "shift_region", "alias_buffer", "leave_buffer", "misalign",
+    "send_or_receive_other_packets",
+)  # fmt: skip
+
+
+def mutate(rng: random.Random, kind: str, program: Program, sms: int) -> Mutant | None:
+    """Applies a mutation; returns None where it has no place, or leaves text that does not parse."""
+    mutant = Mutant(kind, program, sms)
+    if not getattr(Mutations(rng, mutant), kind)():
+        return None
+    changed = mutant.program
+    signalled = {
+        item[1] for lane in changed.lanes for item in lane if item[0] in ("signal", "barrier")
+    }
+    waited = {item[1] for lane in changed.lanes for item in lane if item[0] == "wait"}
+    # A semaphore without signals has no number of arrivals that a declaration may have.
+    if waited - signalled:
+        return None
+    changed.semaphores = [name for name in changed.semaphores if name in signalled]
+    return mutant
+
+
+# -- driver ------------------------------------------------------------------------------------
+
+
+def synchronized_programs(
+    rng: random.Random, ark_opt: list[str], count: int
+) -> list[tuple[Program, int]]:
+    """Random programs with the synchronisation that the compiler gives them."""
+    programs = []
+    for _ in range(count):
+        tasks, sms = schedules.random_tasks(rng), rng.randint(2, 4)
+        if rng.random() < 0.5:
+            schedules.random_packets(rng, tasks)
+        programs.append((Program(tasks, schedules.random_lanes(rng, tasks, sms)), sms))
+    modules = [schedules.to_mlir(program, sms) for program, sms in programs]
+    outputs, failed, errors = schedules.run_ark_opt(
+        ark_opt, modules, "--ark-insert-synchronization", "--ark-verify-synchronization"
+    )
+    if failed:
+        sys.exit(f"the compiler refuses its own schedule:\n{modules[min(failed)]}\n{errors}")
+    return [
+        (schedules.read_schedule(output, program.tasks, sms), sms)
+        for (program, sms), output in zip(programs, outputs, strict=True)
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--count", type=int, default=FULL_COUNT, help="mutants")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--ark-opt", nargs="+", default=[str(_ROOT / "build/bin/ark-opt")])
+    options = parser.parse_args()
+    if shutil.which(options.ark_opt[0]) is None:
+        sys.exit(f"{options.ark_opt[0]} is not there: run `make build`")
+    begin, rng = time.monotonic(), random.Random(options.seed)
+    right, wrong = collections.Counter[str](), collections.Counter[str]()
+    accepted_wrong = refused_right = 0
+    classes = itertools.cycle(CLASSES)
+    while sum(right.values()) + sum(wrong.values()) < options.count:
+        mutants = []
+        for program, sms in synchronized_programs(rng, options.ark_opt, PROGRAMS_PER_BATCH):
+            drawn = (mutate(rng, next(classes), program, sms) for _ in CLASSES)
+            mutants += [mutant for mutant in drawn if mutant is not None]
+        modules = [mutant.text() for mutant in mutants]
+        _, failed, errors = schedules.run_ark_opt(
+            options.ark_opt, modules, "--ark-verify-synchronization"
+        )
+        for number, mutant in enumerate(mutants):
+            expected = mutant.is_right()
+            (right if expected else wrong)[mutant.kind] += 1
+            if expected == (number in failed):
+                accepted_wrong += not expected
+                refused_right += expected
+                verdict = "refused, but right" if expected else "accepted, but wrong"
+                print(f"{mutant.kind}: {verdict}\n{modules[number]}\n", flush=True)
+                if expected:
+                    print(errors[-3000:], flush=True)
+    result = {
+        "name": Path(__file__).stem,
+        "count": sum(right.values()) + sum(wrong.values()),
+        "failures": accepted_wrong + refused_right,
+        "seconds": round(time.monotonic() - begin, 1),
+        "classes": len(CLASSES),
+        "right": sum(right.values()),
+        "wrong": sum(wrong.values()),
+        "false accepts": accepted_wrong,
+        "false rejects": refused_right,
+        "wrong by class": dict(wrong),
+    }
+    print(json.dumps(result))
+    sys.exit(1 if result["failures"] else 0)
+
+
+if __name__ == "__main__":
+    main()
