@@ -19,7 +19,7 @@ from .format import (
     SECTIONS,
     VERSION,
 )
-from .json_checks import Node, parse_json
+from .json_checks import Node, parse_json, shorten
 from .manifest import (
     BACKENDS,
     BOUND_KINDS,
@@ -206,11 +206,19 @@ def _ranks(node: Node, target: Target, buffers: Iterable[Buffer]) -> int:
     if target.sms % ranks:
         raise node.error(f"{target.sms} SMs cannot be shared equally by {ranks} ranks")
     for buffer in buffers:
-        owner, slash, name = buffer.name.partition("/")
-        known = slash and name and owner in {f"rank{rank}" for rank in range(ranks)}
-        if buffer.kind != "constant" and not known:
-            raise node.error(f"the name of {buffer.kind} {buffer.name!r} says no rank")
+        if buffer.kind != "constant" and not _names_rank(buffer.name, ranks):
+            raise node.error(f"the name of {buffer.kind} {shorten(buffer.name)} says no rank")
     return ranks
+
+
+def _names_rank(name: str, ranks: int) -> bool:
+    """Whether a name is ``rank<r>/<rest>`` with r in [0, ranks)."""
+    owner, _, rest = name.partition("/")
+    digits = owner.removeprefix("rank")
+    # No number of ranks has more digits; the conversion of a longer text takes quadratic time.
+    if not rest or not digits.isdecimal() or len(digits) > 10:
+        return False
+    return owner == f"rank{int(digits)}" and int(digits) < ranks
 
 
 _TASK_KEYS = frozenset({"name", "body", "vctas", "grid", "ops", "location", "bytes", "flops"})
@@ -221,6 +229,8 @@ def _task_parser(bodies: int) -> Callable[[Node], Task]:
         node.keys(_TASK_KEYS)
         vctas = node["vctas"].integer(1, INT32_MAX)
         grid = node["grid"].each(lambda item: item.integer(1, INT32_MAX))
+        if len(grid) > MAX_RANK:
+            raise node["grid"].error(f"rank {len(grid)}; the limit is {MAX_RANK}")
         if grid and math.prod(grid) != vctas:
             raise node["grid"].error(f"{list(grid)} has not {vctas} vCTAs")
         return Task(

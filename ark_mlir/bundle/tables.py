@@ -242,17 +242,25 @@ class _Checks:
 
     def _without_packets(self) -> NDArray[np.bool_]:
         """Waits whose rows of operands are not the first and the last packet of every arrival:
-        the kernel would look outside of the arena."""
-        wrong = np.zeros(len(self._tables.instructions), np.bool_)
-        for index, packets in self._tables.packets:
-            slots, offsets = packets[:, 0], packets[:, 1]
-            wrong[index] |= bool(
-                slots.any()
-                or (offsets % 8).any()
-                or offsets[0] > offsets[1]
-                or offsets[1] + 8 > self._manifest.arena
-            )
-        return wrong
+        the kernel would look outside of the arena.
+
+        Takes linear time: waits may share rows, so that looking at the rows of each would take
+        the product of both.
+        """
+        rows = self._tables.instructions
+        waits = (rows[:, 0] == Opcode.WAIT) & (rows[:, 3] != 0)
+        slots, offsets = self._tables.operands[:, 0], self._tables.operands[:, 1]
+        first, last = offsets[:-1], offsets[1:]
+        bad = (slots[:-1] != 0) | (slots[1:] != 0) | (first % 8 != 0) | (last % 8 != 0)
+        bad |= (first > last) | (last + 8 > self._manifest.arena)
+        # How many of the pairs that begin at row r, r + 2, r + 4 … are bad.
+        bad_from = np.zeros(len(slots) + 2, np.int64)
+        for begin in (0, 1):
+            pairs = bad[begin::2]
+            bad_from[begin : begin + 2 * len(pairs) : 2] = np.cumsum(pairs[::-1])[::-1]
+        begins = np.where(waits, rows[:, 3], 0).astype(np.int64)
+        ends = begins + np.where(waits, 2 * rows[:, 2].astype(np.int64), 0)
+        return waits & (bad_from[begins] != bad_from[ends])
 
     def _flags(self) -> list[int]:
         """Slots of the states that can end a launch."""

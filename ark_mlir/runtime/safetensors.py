@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _MAX_HEADER = 100 << 20
 _MAX_DIMENSION = 1 << 47
+_MAX_RANK = 64  # numpy's
 _DTYPES = {
     "F32": dtypes.fp32,
     "F16": dtypes.fp16,
@@ -106,6 +107,8 @@ def _span(node: Node, size: int) -> tuple[int, int]:
 
 def _tensor(node: Node, data: memoryview) -> NDArray[Any]:
     shape = node["shape"].each(lambda item: item.integer(0, _MAX_DIMENSION))
+    if len(shape) > _MAX_RANK:
+        raise node["shape"].error(f"rank {len(shape)}; the limit is {_MAX_RANK}")
     word = node["dtype"].word((*_DTYPES, *_OTHER))
     dtype = _DTYPES[word].numpy if word in _DTYPES else np.dtype(_OTHER[word])
     if math.prod(shape) * dtype.itemsize != data.nbytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 
 from ark_mlir.bundle import Bundle, read_bundle
 from ark_mlir.errors import BundleError
-from ark_mlir.testing.toy import ToyProgram, run
+from ark_mlir.testing.toy import ToyProgram, add_program, run
 
 Change = Callable[[dict[str, Any]], object]
 
@@ -105,6 +106,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "body": (lambda m: m["tasks"][0].update(body=99), r"tasks\[0\].body"),
     "no-vctas": (lambda m: m["tasks"][0].update(vctas=0), "vctas"),
     "grid": (lambda m: m["tasks"][0].update(grid=[3]), "has not 2 vCTAs"),
+    "grid-rank": (lambda m: m["tasks"][0].update(grid=[2] + [1] * 32), "rank 33"),
     "terminal-codes": (lambda m: m["tasks"][0].update(location="\x1b[2J"), "cannot be printed"),
     "surrogate": (lambda m: m.update(program="\ud800"), "cannot be printed"),
     "empty-name": (lambda m: m["buffers"][0].update(name=""), "must not be empty"),
@@ -163,3 +165,31 @@ def test_many_duplicate_keys_are_found_quickly(seal: Callable[..., Path]) -> Non
     keys = ",".join(f'"{index}":0' for index in range(300_000))
     with pytest.raises(BundleError, match="twice"):
         read_bundle(seal(*program(), encode=lambda value: f'{{{keys},"299999":0}}'.encode()))
+
+
+def test_a_grid_of_many_extents_is_refused_quickly(seal: Callable[..., Path]) -> None:
+    """Their product would have millions of digits."""
+    manifest, sections = add_program().parts()
+    manifest["tasks"][0]["grid"] = [(1 << 31) - 1] * 1_000_000
+    begin = time.process_time()
+    with pytest.raises(BundleError, match="rank 1000000"):
+        read_bundle(seal(manifest, sections))
+    assert time.process_time() - begin < 10
+
+
+@pytest.mark.parametrize(
+    "owner", ["x", "rank1x", "rank01", "rank\u0661", "rank-1", "rank9", "rank"]
+)
+def test_ranks(owner: str) -> None:
+    """The number of ranks, which the manifest alone says, costs neither time nor memory."""
+    manifest, sections = add_program().parts()
+    for buffer in manifest["buffers"]:
+        buffer["name"] = f"rank1/{buffer['name']}"
+    manifest["target"]["sms"] = manifest["ranks"] = 1 << 30
+    begin = time.process_time()
+    assert Bundle.from_parts(manifest, sections).manifest.ranks == 1 << 30
+    assert time.process_time() - begin < 2
+    manifest["target"]["sms"] = manifest["ranks"] = 2
+    manifest["buffers"][0]["name"] = f"{owner}/x"
+    with pytest.raises(BundleError, match=r"the name of input .* says no rank"):
+        Bundle.from_parts(manifest, sections)

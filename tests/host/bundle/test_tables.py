@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from ark_mlir.bundle import Bundle
 from ark_mlir.errors import BundleError
-from ark_mlir.testing.toy import add_program
+from ark_mlir.testing.toy import ToyProgram, add_program, run
 
 COLUMNS = {"instructions": 4, "lanes": 3, "tasks": 2, "operands": 2, "timeline": 2}
 DTYPES = {"operands": "<i8", "timeline": "<i8"}
@@ -122,3 +123,23 @@ def test_a_wait_for_more_than_arrives_is_left_to_the_watchdog() -> None:
     rows = table(sections, "instructions")
     rows[3, 2] = 3
     Bundle.from_parts(manifest, sections | {"instructions": rows.tobytes()})
+
+
+def test_waits_that_share_packets_are_checked_in_linear_time() -> None:
+    """Ten thousand waits for ten thousand packets each, all at the same rows of operands."""
+    count = 10_000
+    program = ToyProgram(sms=2, arena=64)
+    task = program.task("nothing")
+    told = program.semaphore(count)
+    program.lane(0, [run(task, 0, 1), *[(1, told, 0, 1)] * count])
+    program.lane(1, [(2, told, count, 4)] * count)
+    manifest, sections = program.parts()
+    manifest["semaphores"][0]["handoff"] = "packet"
+    operands = np.zeros((4 + 2 * count, 2), np.int64)
+    sections["operands"] = operands.tobytes()
+    begin = time.process_time()
+    Bundle.from_parts(manifest, sections)
+    operands[-1, 1] = 63
+    with pytest.raises(BundleError, match="waits for no packets"):
+        Bundle.from_parts(manifest, {**sections, "operands": operands.tobytes()})
+    assert time.process_time() - begin < 10

@@ -73,6 +73,7 @@ def test_what_the_library_writes(tmp_path: Path) -> None:
         ({**GOOD, "a": {**GOOD["a"], "shape": [-2]}}, "shape"),
         ({**GOOD, "a": {**GOOD["a"], "shape": [2.0]}}, "shape"),
         ({**GOOD, "a": {**GOOD["a"], "shape": [2**62, 8]}}, "shape"),
+        ({**GOOD, "a": {**GOOD["a"], "shape": [2**47 - 1] * 1_000_000}}, "rank 1000000"),
         ({**GOOD, "a": {**GOOD["a"], "data_offsets": [0, 2**60]}}, "data_offsets"),
         ({**GOOD, "a": {**GOOD["a"], "data_offsets": [8, 0]}}, "begin and end"),
         ({**GOOD, "a": {**GOOD["a"], "data_offsets": [0]}}, "begin and end"),
