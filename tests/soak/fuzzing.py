@@ -1,0 +1,207 @@
+"""Runs numbered cases in a child process that a watchdog looks after.
+
+A case is a function of a seed and a number, so that each can be run again alone. The parent sees
+how far the child has come through shared memory. A child that dies or stands still fails the case
+that it was at; another child goes on with the next case.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import mmap
+import os
+import resource
+import signal
+import struct
+import sys
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+
+# One case: given its own source of random numbers, returns how it ended, in a word or two.
+# An exception is a failure.
+Case = Callable[[Random], str]
+
+_HANG_SECONDS = 5.0
+_MEMORY_LIMIT = 1 << 30
+_POLL_SECONDS = 0.1
+_MAX_SHOWN = 20
+_PROGRESS = struct.Struct("<qqd")  # case, failures of the child so far, when the case began
+
+
+@dataclass
+class _Tally:
+    """What a run has seen so far."""
+
+    failures: int = 0
+    crashes: int = 0
+    hangs: int = 0
+    endings: Counter[str] = field(default_factory=Counter[str])
+    slowest_ms: float = 0.0
+    memory_mb: float = 0.0
+
+
+def main(name: str, full_count: int, case: Case) -> int:
+    """Parses the arguments, runs the cases, prints the result as JSON; returns the exit status.
+
+    Args:
+        name: what the result calls itself.
+        full_count: how many cases the long run has.
+        case: runs one of them.
+    """
+    parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__)
+    parser.add_argument("--count", type=int, default=full_count, help="cases to run")
+    parser.add_argument("--seed", type=int, default=0, help="chooses the cases")
+    parser.add_argument("--only", type=int, metavar="K", help="run case K alone, in this process")
+    options = parser.parse_args()
+    if options.only is not None:
+        print(case(_source(options.seed, options.only)))
+        return 0
+    start = time.monotonic()
+    tally = _run(options.seed, options.count, case)
+    result = {
+        "name": name,
+        "count": options.count,
+        "failures": tally.failures,
+        "seconds": round(time.monotonic() - start, 1),
+        "seed": options.seed,
+        "crashes": tally.crashes,
+        "hangs": tally.hangs,
+        "slowest_ms": round(tally.slowest_ms, 1),
+        "memory_growth_mb": round(tally.memory_mb, 1),
+        "endings": dict(tally.endings.most_common()),
+    }
+    print(json.dumps(result))
+    return 1 if tally.failures else 0
+
+
+def check_message(error: Exception) -> None:
+    """Raises AssertionError unless an error's text is one line of bearable length."""
+    text = str(error)
+    assert "\n" not in text, text
+    assert len(text) < 1000, text
+
+
+def _source(seed: int, number: int) -> Random:
+    return Random(f"{seed}:{number}")
+
+
+def _run(seed: int, count: int, case: Case) -> _Tally:
+    tally, begin = _Tally(), 0
+    while begin < count:
+        begin = _run_child(seed, begin, count, case, tally)
+    return tally
+
+
+def _run_child(seed: int, begin: int, count: int, case: Case, tally: _Tally) -> int:
+    """Runs cases from `begin` on in one child; returns the first that it left undone."""
+    shared = mmap.mmap(-1, mmap.PAGESIZE)
+    _PROGRESS.pack_into(shared, 0, begin, 0, time.monotonic())
+    results, results_end = os.pipe()
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            os.close(results)
+            _work(seed, begin, count, case, shared, results_end)
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+    os.close(results_end)
+    status, hung = _watch(child, shared)
+    with os.fdopen(results, "rb") as file:
+        text = file.read()
+    at, failures, _ = _PROGRESS.unpack_from(shared, 0)
+    if text and status == 0:
+        _add(tally, json.loads(text))
+        return count
+    # What the child had counted is lost with it, but for its failures.
+    tally.failures += failures + 1
+    tally.hangs += hung
+    tally.crashes += not hung
+    kind = f"stood still for {_HANG_SECONDS:g} s" if hung else f"ended with status {status}"
+    print(f"case {at}: the process {kind}; --seed {seed} --only {at}", flush=True)
+    return at + 1
+
+
+def _add(tally: _Tally, result: dict[str, object]) -> None:
+    counts = result["endings"]
+    assert isinstance(counts, dict)
+    tally.endings.update(counts)
+    tally.failures += int(str(result["failures"]))
+    tally.slowest_ms = max(tally.slowest_ms, float(str(result["slowest_ms"])))
+    tally.memory_mb = max(tally.memory_mb, float(str(result["memory_mb"])))
+
+
+def _watch(child: int, shared: mmap.mmap) -> tuple[int, bool]:
+    """Waits for the child's end; its status, and whether it was killed for standing still."""
+    at, since = -1, _cpu_seconds(child)
+    while True:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status), False
+        current = _PROGRESS.unpack_from(shared, 0)[0]
+        if current != at:
+            at, since = current, _cpu_seconds(child)
+        began = _PROGRESS.unpack_from(shared, 0)[2]
+        # Busy for too long; or idle for much longer, as in a read that nobody answers.
+        busy = _cpu_seconds(child) - since > _HANG_SECONDS
+        if busy or time.monotonic() - began > 24 * _HANG_SECONDS:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            return -signal.SIGKILL, True
+        time.sleep(_POLL_SECONDS)
+
+
+def _cpu_seconds(process: int) -> float:
+    """Time that the process has had of a core: waiting for one on a busy machine is no hang."""
+    with open(f"/proc/{process}/stat", encoding="utf-8") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _work(
+    seed: int, begin: int, count: int, case: Case, shared: mmap.mmap, results_end: int
+) -> None:
+    gc.collect()
+    _limit_memory()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    endings: Counter[str] = Counter()
+    failures, slowest = 0, 0.0
+    for number in range(begin, count):
+        _PROGRESS.pack_into(shared, 0, number, failures, time.monotonic())
+        start = time.process_time()
+        try:
+            endings[case(_source(seed, number))] += 1
+        except Exception as error:
+            failures += 1
+            endings["failed"] += 1
+            if failures <= _MAX_SHOWN:
+                print(f"case {number}: {type(error).__name__}: {error}; "
+                      f"--seed {seed} --only {number}", flush=True)  # fmt: skip
+        slowest = max(slowest, time.process_time() - start)
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    answer = {
+        "endings": endings,
+        "failures": failures,
+        "slowest_ms": 1000 * slowest,
+        "memory_mb": grown / 1024,
+    }
+    with os.fdopen(results_end, "wb") as file:
+        file.write(json.dumps(answer).encode())
+
+
+def _limit_memory() -> None:
+    """No case may ask for more than a gigabyte on top of what there is."""
+    with open("/proc/self/statm", encoding="utf-8") as file:
+        pages = int(file.read().split()[0])
+    limit = pages * mmap.PAGESIZE + _MEMORY_LIMIT
+    resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
