@@ -30,7 +30,8 @@ class Image:
             try:
                 self._library, file = attempt(image)
                 break
-            except OSError as error:
+            except (OSError, UnicodeDecodeError) as error:
+                # The loader's message may quote bytes that are no text.
                 problems.append(str(error))
         else:
             raise BundleError(

@@ -1,0 +1,94 @@
+"""A shared object as the loader will see it: bytes by address."""
+
+from __future__ import annotations
+
+import mmap
+from dataclasses import dataclass
+
+_PF_W = 2
+
+
+class Refused(Exception):
+    """What is wrong with an image, in words that follow "section kernel:"."""
+
+
+@dataclass(frozen=True)
+class Segment:
+    """One program header; sizes in bytes."""
+
+    kind: int
+    flags: int
+    offset: int
+    address: int
+    file_size: int
+    memory_size: int
+
+    @property
+    def end(self) -> int:
+        """The first address behind it."""
+        return self.address + self.memory_size
+
+    def holds(self, address: int, size: int) -> bool:
+        """Whether these addresses belong to it."""
+        return self.address <= address and address + size <= self.end
+
+    def meets(self, address: int, size: int) -> bool:
+        """Whether any of these addresses belongs to it."""
+        return address < self.end and self.address < address + size
+
+
+class ElfImage:
+    """The bytes of an image whose segments do not overlap.
+
+    Args:
+        data: the file.
+        loads: its segments of type ``PT_LOAD``.
+        machine: ``e_machine``.
+    """
+
+    def __init__(self, data: memoryview, loads: list[Segment], machine: int) -> None:
+        self.machine = machine
+        self._data = data
+        self._loads = loads
+
+    def offset_of(self, segment: Segment) -> int | None:
+        """Where in the file the bytes at a segment's address come from; None for nowhere."""
+        for load in self._loads:
+            start = segment.address - load.address
+            if start >= 0 and start + segment.file_size <= load.file_size:
+                return load.offset + start
+        return None
+
+    def file_bytes(self, segment: Segment) -> memoryview:
+        """The bytes of a segment whose offset is where its address is loaded from."""
+        return self._data[segment.offset : segment.offset + segment.file_size]
+
+    def constant(self, address: int, size: int, what: str) -> memoryview:
+        """Bytes of the file that nothing writes after they are loaded.
+
+        Raises Refused, which names `what` they are, where they are not such bytes.
+        """
+        for load in self._loads:
+            start = address - load.address
+            if start >= 0 and start + size <= load.file_size and not load.flags & _PF_W:
+                return self._data[load.offset + start : load.offset + start + size]
+        raise Refused(f"has no {what} where it cannot be written")
+
+    def rest(self, address: int, what: str) -> memoryview:
+        """As `constant`, all bytes from an address to the end of its segment."""
+        for load in self._loads:
+            if load.address <= address < load.address + load.file_size:
+                return self.constant(address, load.address + load.file_size - address, what)
+        raise Refused(f"has no {what}")
+
+    def writable(self, address: int, size: int) -> bool:
+        """Whether these addresses are in one segment that can be written."""
+        return any(load.flags & _PF_W and load.holds(address, size) for load in self._loads)
+
+    def check_inside(self, segment: Segment) -> None:
+        """Raises Refused unless a segment ends on the last page of one that is loaded."""
+        for load in self._loads:
+            end = -(-load.end // mmap.PAGESIZE) * mmap.PAGESIZE
+            if load.address <= segment.address and segment.end <= end:
+                return
+        raise Refused("protects memory that is not its own")

@@ -1,0 +1,286 @@
+"""Kernels whose ELF image would run code on load, or mislead the loader: all are refused."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import platform
+import shutil
+import struct
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import ark_mlir as ark
+from ark_mlir.runtime import Executable, host, image
+from ark_mlir.runtime.elf import check_image
+from ark_mlir.testing.toy import add_program, compile_c, compile_kernel
+
+pytestmark = pytest.mark.skipif(
+    platform.machine() != "x86_64", reason="the images are built and altered as those of x86_64"
+)
+
+LOAD, DYNAMIC, NOTE, TLS, STACK, RELRO = 1, 2, 4, 7, 0x6474E551, 0x6474E552
+ENTRY = "int ark_kernel(const void *c, long lane) { return 0; }\n"
+
+
+def refused(data: bytes, message: str, arch: str = "x86_64") -> None:
+    with pytest.raises(ark.BundleError, match=message) as caught:
+        check_image(memoryview(data), arch, "a.arkbin")
+    assert len(str(caught.value)) < 400
+
+
+@pytest.fixture
+def build(tmp_path: Path) -> Callable[..., bytes]:
+    """A shared object from C text."""
+
+    def compile_text(text: str, *options: str) -> bytes:
+        source = tmp_path / "kernel.c"
+        source.write_text(text)
+        return compile_c(source, "-nostartfiles", *options)
+
+    return compile_text
+
+
+# -- code that would run on load -------------------------------------------------------------------
+
+# Leaves a file without the C library, which resolvers run too early to call.
+RESOLVER = """
+static int plain(const void *c, long lane) {{ return 0; }}
+static void *resolve(void) {{
+  long done;
+  __asm__ volatile("syscall" : "=a"(done)
+                   : "a"(85L), "D"("{mark}"), "S"(0600L) : "rcx", "r11", "memory");
+  return (void *)plain;
+}}
+"""
+KINDS = {
+    # The resolver runs for a relocation, for the look-up of the entry, or for both.
+    "relocation": (
+        'static int hidden(const void *c, long lane) __attribute__((ifunc("resolve")));\n'
+        "int ark_kernel(const void *c, long lane) { return hidden(c, lane); }\n",
+        "IRELATIVE: an indirect function",
+    ),
+    "symbol": (
+        'int ark_kernel(const void *c, long lane) __attribute__((ifunc("resolve")));\n',
+        "symbol 'ark_kernel' is an indirect function",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_indirect_functions(build: Callable[..., bytes], tmp_path: Path, kind: str) -> None:
+    mark = tmp_path / "ran"
+    text, message = KINDS[kind]
+    data = build(RESOLVER.format(mark=mark) + text)
+    with pytest.raises(ark.BundleError, match=message):
+        Executable.from_parts(*add_program().parts(data)).prepare()
+    assert not mark.exists()
+    # The loader would have run it: what is refused is not harmless.
+    (tmp_path / "loaded.so").write_bytes(data)
+    assert ctypes.CDLL(str(tmp_path / "loaded.so")).ark_kernel is not None
+    assert mark.exists()
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("__attribute__((constructor)) void f(void) {}", "has constructors"),
+        ("__attribute__((destructor)) void f(void) {}", "has destructors"),
+        ("__thread int v = 3; int g(void) { return v; }", "variables of threads"),
+        ("extern __thread int v; int g(void) { return v; }", "a relocation of type 16"),
+        ("extern int environ; int g(void) { return environ; }", None),
+    ],
+)
+def test_what_c_can_ask_for(build: Callable[..., bytes], text: str, message: str | None) -> None:
+    data = build(text + "\n" + ENTRY)
+    if message is None:
+        check_image(memoryview(data), "x86_64", "a.arkbin")
+    else:
+        refused(data, message)
+
+
+AARCH64 = """
+static int plain(const void *c, long lane) { return 0; }
+static void *resolve(void) { return (void *)plain; }
+LINKAGE int other(const void *c, long lane) __attribute__((ifunc("resolve")));
+int ark_kernel(const void *c, long lane) { return other(c, lane); }
+"""
+
+
+def test_indirect_functions_of_aarch64(tmp_path: Path) -> None:
+    clang, linker = shutil.which("clang-22"), shutil.which("ld.lld-22")
+    if clang is None or linker is None:
+        pytest.skip("needs clang-22 and lld-22, which `make setup` installs")
+
+    def build(text: str) -> bytes:
+        (tmp_path / "a.c").write_text(text)
+        flags = ["--target=aarch64-linux-gnu", "-shared", "-fPIC", "-nostdlib"]
+        command = [clang, *flags, f"-fuse-ld={linker}", "-Wl,-z,noexecstack"]
+        subprocess.run([*command, "-o", tmp_path / "a.so", tmp_path / "a.c"], check=True)
+        return (tmp_path / "a.so").read_bytes()
+
+    check_image(memoryview(build(ENTRY)), "aarch64", "a.arkbin")
+    refused(build(ENTRY), "is an image for machine 183, not for x86_64")
+    hidden = AARCH64.replace("LINKAGE", '__attribute__((visibility("hidden")))')
+    refused(build(hidden), "R_AARCH64_IRELATIVE: an indirect function", "aarch64")
+    shown = AARCH64.replace("LINKAGE", "")
+    refused(build(shown), "symbol 'other' is an indirect function", "aarch64")
+
+
+# -- altered images --------------------------------------------------------------------------------
+
+
+class Altered:
+    """An image whose headers, dynamic entries and tables can be changed."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data = bytearray(data)
+
+    def headers(self, kind: int) -> list[int]:
+        """Where the program headers of a type are."""
+        (table,) = struct.unpack_from("<Q", self.data, 32)
+        (count,) = struct.unpack_from("<H", self.data, 56)
+        places = [table + 56 * index for index in range(count)]
+        return [place for place in places if struct.unpack_from("<I", self.data, place)[0] == kind]
+
+    def header(self, which: int, index: int = 0, **fields: int) -> Altered:
+        """Changes fields of a program header."""
+        place = self.headers(which)[index]
+        names = ("kind", "flags", "offset", "address", "physical", "in_file", "in_memory", "align")
+        values = dict(zip(names, struct.unpack_from("<IIQQQQQQ", self.data, place), strict=True))
+        struct.pack_into("<IIQQQQQQ", self.data, place, *{**values, **fields}.values())
+        return self
+
+    def get(self, tag: int) -> tuple[int, int]:
+        """Where a dynamic entry is, and its value."""
+        offset, size = struct.unpack_from("<QQQQ", self.data, self.headers(DYNAMIC)[0] + 8)[::3]
+        for place in range(offset, offset + size, 16):
+            found, value = struct.unpack_from("<qQ", self.data, place)
+            if found == tag:
+                return place, value
+        raise KeyError(tag)
+
+    def entry(self, tag: int, new: int | None = None, value: int | None = None) -> Altered:
+        """Gives a dynamic entry another tag, another value, or both."""
+        place, old = self.get(tag)
+        struct.pack_into(
+            "<qQ", self.data, place, tag if new is None else new, old if value is None else value
+        )
+        return self
+
+    def put(self, place: int, form: str, *values: int) -> Altered:
+        """Writes numbers at an offset of the file."""
+        struct.pack_into(form, self.data, place, *values)
+        return self
+
+
+PLTRELSZ, PLTGOT, STRTAB, SYMTAB, STRSZ, SYMENT, JMPREL = 2, 3, 5, 6, 10, 11, 23
+GNU_HASH, VERSYM, VERNEED, VERNEEDNUM = 0x6FFFFEF5, 0x6FFFFFF0, 0x6FFFFFFE, 0x6FFFFFFF
+
+# SYMENT has but one legal value, so that its entry can be given up for another one.
+ALTERATIONS: dict[str, tuple[Callable[[Altered], Any], str]] = {
+    "init-array": (lambda e: e.entry(SYMENT, 27, 8), "constructors"),
+    "preinit-array": (lambda e: e.entry(SYMENT, 33, 8), "constructors"),
+    "fini-array": (lambda e: e.entry(SYMENT, 28, 8), "destructors"),
+    "array-of-unknown-size": (lambda e: e.entry(SYMENT, 25, 8), "does not say how many"),
+    # glibc looks at the lower 31 bits of such tags: this is its DT_AUXILIARY, too.
+    "alias": (lambda e: e.entry(SYMENT, 0x1_7FFFFFFD, 1), "dynamic entry 0x17ffffffd"),
+    "audit": (lambda e: e.entry(SYMENT, 0x6FFFFEFC, 1), "auditing library"),
+    "rel": (lambda e: e.entry(SYMENT, 17, 0), "dynamic entry 0x11"),
+    "relr": (lambda e: e.entry(SYMENT, 36, 0), "dynamic entry 0x24"),
+    "global": (lambda e: e.entry(SYMENT, 0x6FFFFFFB, 2), "flags 0x2"),
+    "static-tls": (lambda e: e.entry(SYMENT, 30, 16), "flags 0x10"),
+    "twice": (lambda e: e.entry(SYMENT, STRSZ, 4), "twice"),
+    "odd-rows": (lambda e: e.entry(SYMENT, SYMENT, 32), "rows are 32"),
+    "no-hash": (lambda e: e.entry(GNU_HASH, 4), "lacks the dynamic entry 0x6ffffef5"),
+    "no-size": (lambda e: e.entry(PLTRELSZ, 16, 0), "how many, or where"),
+    "strings-elsewhere": (lambda e: e.entry(STRTAB, value=1 << 33), "no table of strings"),
+    "strings-without-end": (lambda e: e.entry(STRSZ, value=e.get(STRSZ)[1] - 1), "without end"),
+    "symbols-in-data": (lambda e: e.entry(SYMTAB, value=e.get(PLTGOT)[1]), "cannot be written"),
+    "hash-elsewhere": (lambda e: e.entry(GNU_HASH, value=1 << 33), "no table of hashes"),
+    "relocations-in-data": (lambda e: e.entry(JMPREL, value=e.get(PLTGOT)[1]), "cannot be written"),
+    "got-in-code": (lambda e: e.entry(PLTGOT, value=0x1000), "may not be written"),
+    "got-in-dynamic": (
+        lambda e: e.entry(PLTGOT, value=e.get(PLTGOT)[1] - 32), "may not be written",
+    ),
+    "versions-elsewhere": (lambda e: e.entry(VERNEED, value=1 << 33), "no table of versions"),
+    "versions-many": (lambda e: e.entry(VERNEEDNUM, value=1 << 60), "more libraries"),
+    "no-versions": (lambda e: e.entry(VERSYM, 16, 0), "part of the tables of versions"),
+    "dynamic-elsewhere": (lambda e: e.header(DYNAMIC, address=0x2000), "not what is loaded"),
+    "note-elsewhere": (lambda e: e.header(NOTE, address=1 << 33), "not what is loaded"),
+    "stack-unsaid": (lambda e: e.header(STACK, kind=0), "executable stack"),
+    "stack-executable": (lambda e: e.header(STACK, flags=7), "executable stack"),
+    "threads": (lambda e: e.header(NOTE, kind=TLS), "variables of threads"),
+    "unknown-segment": (lambda e: e.header(NOTE, kind=0x70000001), "segment of type 0x70000001"),
+    "code-writable": (lambda e: e.header(LOAD, 1, flags=7), "code that can be written"),
+    "pages-overlap": (lambda e: e.header(LOAD, 2, address=0x1800, offset=0x2800), "overlap"),
+    "page-offset": (lambda e: e.header(LOAD, 1, address=0x1008), "no page of the file"),
+    "alignment": (lambda e: e.header(LOAD, 0, align=1 << 30), "impossible address"),
+    "protects-others": (lambda e: e.header(RELRO, in_memory=1 << 30), "not its own"),
+    "names": (lambda e: e.put(e.get(STRTAB)[1] + 1, "<B", 0x1B), "cannot be printed"),
+    "relocates-dynamic": (
+        lambda e: e.put(e.get(JMPREL)[1], "<Q", struct.unpack_from(
+            "<Q", e.data, e.headers(DYNAMIC)[0] + 16)[0] + 8), "where none may write",
+    ),
+    "relocates-code": (lambda e: e.put(e.get(JMPREL)[1], "<Q", 0x1000), "where none may write"),
+    "relocates-far": (lambda e: e.put(e.get(JMPREL)[1], "<Q", 2**64 - 4), "where none may write"),
+    "relocation-copy": (lambda e: e.put(e.get(JMPREL)[1] + 8, "<I", 5), "R_X86_64_COPY"),
+    "relocation-tls": (lambda e: e.put(e.get(JMPREL)[1] + 8, "<I", 36), "relocation of type 36"),
+    "relocation-symbol": (lambda e: e.put(e.get(JMPREL)[1] + 12, "<I", 1 << 30), "no table of sym"),
+    "symbol-name": (lambda e: e.put(e.get(SYMTAB)[1] + 24, "<I", 1 << 30), "outside of its table"),
+    "symbol-kind": (lambda e: e.put(e.get(SYMTAB)[1] + 28, "<B", 0x1A), "an indirect function"),
+    "symbol-unique": (lambda e: e.put(e.get(SYMTAB)[1] + 28, "<B", 0xA2), "of no kind"),
+    "hash-filter": (lambda e: e.put(e.get(GNU_HASH)[1] + 8, "<I", 3), "malformed table of hashes"),
+    "hash-buckets": (lambda e: e.put(e.get(GNU_HASH)[1], "<I", 1 << 31), "inside its table"),
+    "hash-first": (lambda e: e.put(e.get(GNU_HASH)[1] + 4, "<I", 1 << 30), "malformed table of h"),
+    "version-index": (lambda e: e.put(e.get(VERSYM)[1] + 2, "<H", 0x7FFF), "table of versions"),
+    "version-file": (lambda e: e.put(e.get(VERNEED)[1] + 4, "<I", 1), "which it does not need"),
+    "version-loop": (lambda e: e.put(e.get(VERNEED)[1] + 12, "<I", 16), "malformed table of v"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ALTERATIONS)
+def test_altered(name: str) -> None:
+    data = compile_kernel()
+    check_image(memoryview(data), "x86_64", "a.arkbin")
+    alter, message = ALTERATIONS[name]
+    altered = Altered(data)
+    alter(altered)
+    assert bytes(altered.data) != data
+    refused(bytes(altered.data), message)
+
+
+@pytest.mark.parametrize("name", ["libc.so.evil", "libc.so.6/../x", "libm.so.", "/lib/libc.so.6"])
+def test_names_of_libraries(build: Callable[..., bytes], tmp_path: Path, name: str) -> None:
+    """Only whole names are those of the C library: a beginning is not."""
+    (tmp_path / "libother.so").write_bytes(build("int other;", f"-Wl,-soname,{name}"))
+    text = "extern int other; int ark_kernel(const void *c, long l) { return other; }"
+    data = build(text, f"-L{tmp_path}", "-Wl,--no-as-needed", "-lother")
+    refused(data, "needs the library")
+
+
+def test_messages_of_the_loader_that_are_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(data: memoryview) -> Any:
+        raise UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
+
+    monkeypatch.setattr(image, "_through_memory", fail)
+    monkeypatch.setattr(image, "_through_folder", fail)
+    with pytest.raises(ark.BundleError, match="cannot be loaded"):
+        Executable.from_parts(*add_program().parts(compile_kernel())).prepare()
+
+
+@settings(max_examples=500)
+@given(st.integers(0, 1 << 20), st.binary(min_size=1, max_size=8))
+def test_any_bytes(position: int, content: bytes) -> None:
+    """The check only: what it lets through may still be no good code, but is no odd file."""
+    data = bytearray(compile_kernel())
+    position %= len(data)
+    data[position : position + len(content)] = content
+    with contextlib.suppress(ark.BundleError):
+        check_image(memoryview(bytes(data)), host.architecture(), "fuzz")
