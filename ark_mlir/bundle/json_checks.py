@@ -50,7 +50,7 @@ def _constant(text: str) -> Any:
 def _number(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
-        raise ValueError(f"{text} is out of the range of numbers")
+        raise ValueError(f"{shorten(text)} is out of the range of numbers")
     return value
 
 

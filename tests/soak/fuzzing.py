@@ -14,7 +14,6 @@ import mmap
 import os
 import resource
 import signal
-import struct
 import sys
 import time
 import traceback
@@ -31,7 +30,9 @@ _HANG_SECONDS = 5.0
 _MEMORY_LIMIT = 1 << 30
 _POLL_SECONDS = 0.1
 _MAX_SHOWN = 20
-_PROGRESS = struct.Struct("<qqd")  # case, failures of the child so far, when the case began
+# Words of the shared memory: the case, failures of the child so far, when the case began in ns.
+# Each is written at once, so that the parent never reads half of one.
+_CASE, _FAILURES, _BEGAN = range(3)
 
 
 @dataclass
@@ -100,8 +101,8 @@ def _run(seed: int, count: int, case: Case) -> _Tally:
 
 def _run_child(seed: int, begin: int, count: int, case: Case, tally: _Tally) -> int:
     """Runs cases from `begin` on in one child; returns the first that it left undone."""
-    shared = mmap.mmap(-1, mmap.PAGESIZE)
-    _PROGRESS.pack_into(shared, 0, begin, 0, time.monotonic())
+    shared = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("q")
+    shared[_CASE], shared[_BEGAN] = begin, time.monotonic_ns()
     results, results_end = os.pipe()
     sys.stdout.flush()
     child = os.fork()
@@ -119,12 +120,12 @@ def _run_child(seed: int, begin: int, count: int, case: Case, tally: _Tally) -> 
     status, hung = _watch(child, shared)
     with os.fdopen(results, "rb") as file:
         text = file.read()
-    at, failures, _ = _PROGRESS.unpack_from(shared, 0)
+    at = shared[_CASE]
     if text and status == 0:
         _add(tally, json.loads(text))
         return count
     # What the child had counted is lost with it, but for its failures.
-    tally.failures += failures + 1
+    tally.failures += shared[_FAILURES] + 1
     tally.hangs += hung
     tally.crashes += not hung
     kind = f"stood still for {_HANG_SECONDS:g} s" if hung else f"ended with status {status}"
@@ -141,20 +142,19 @@ def _add(tally: _Tally, result: dict[str, object]) -> None:
     tally.memory_mb = max(tally.memory_mb, float(str(result["memory_mb"])))
 
 
-def _watch(child: int, shared: mmap.mmap) -> tuple[int, bool]:
+def _watch(child: int, shared: memoryview) -> tuple[int, bool]:
     """Waits for the child's end; its status, and whether it was killed for standing still."""
     at, since = -1, _cpu_seconds(child)
     while True:
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
             return os.waitstatus_to_exitcode(status), False
-        current = _PROGRESS.unpack_from(shared, 0)[0]
-        if current != at:
-            at, since = current, _cpu_seconds(child)
-        began = _PROGRESS.unpack_from(shared, 0)[2]
+        if shared[_CASE] != at:
+            at, since = shared[_CASE], _cpu_seconds(child)
+        seconds = (time.monotonic_ns() - shared[_BEGAN]) / 1e9
         # Busy for too long; or idle for much longer, as in a read that nobody answers.
         busy = _cpu_seconds(child) - since > _HANG_SECONDS
-        if busy or time.monotonic() - began > 24 * _HANG_SECONDS:
+        if busy or seconds > 24 * _HANG_SECONDS:
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
             return -signal.SIGKILL, True
@@ -169,7 +169,7 @@ def _cpu_seconds(process: int) -> float:
 
 
 def _work(
-    seed: int, begin: int, count: int, case: Case, shared: mmap.mmap, results_end: int
+    seed: int, begin: int, count: int, case: Case, shared: memoryview, results_end: int
 ) -> None:
     gc.collect()
     _limit_memory()
@@ -177,12 +177,13 @@ def _work(
     endings: Counter[str] = Counter()
     failures, slowest = 0, 0.0
     for number in range(begin, count):
-        _PROGRESS.pack_into(shared, 0, number, failures, time.monotonic())
+        shared[_CASE], shared[_BEGAN] = number, time.monotonic_ns()
         start = time.process_time()
         try:
             endings[case(_source(seed, number))] += 1
         except Exception as error:
             failures += 1
+            shared[_FAILURES] = failures
             endings["failed"] += 1
             if failures <= _MAX_SHOWN:
                 print(f"case {number}: {type(error).__name__}: {error}; "

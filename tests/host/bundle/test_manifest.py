@@ -138,6 +138,7 @@ TEXTS: dict[str, tuple[Callable[[Any], bytes], str]] = {
     "nan": (text_of(lambda t: t.replace("4096", "NaN")), "NaN is not a number"),
     "infinity": (text_of(lambda t: t.replace("4096", "-Infinity")), "not a number"),
     "overflowing-float": (text_of(lambda t: t.replace("4096", "1e999")), "out of the range"),
+    "long-float": (text_of(lambda t: t.replace("4096", "9" * 4000 + "e999")), "out of the range"),
     "float": (text_of(lambda t: t.replace("4096", "4096.0")), "expected an integer"),
     "endless-integer": (text_of(lambda t: t.replace("4096", "9" * 5000)), "JSON"),
     "deep": (lambda value: b"[" * 200_000, "JSON"),
