@@ -10,6 +10,7 @@ from typing import Any
 from ..errors import BundleError
 from ..paths import as_path, replacing
 from .format import REQUIRED_SECTIONS, SECTIONS, Bytes
+from .json_checks import shorten
 from .manifest import Buffer, Manifest
 from .manifest_checks import parse_manifest
 from .tables import Tables, parse_tables
@@ -92,6 +93,7 @@ def write_bundle(
     sections: Mapping[str, Bytes],
     *,
     durable: bool = False,
+    private: bool = False,
 ) -> None:
     """Writes a program to `path`.
 
@@ -103,6 +105,7 @@ def write_bundle(
         sections: bytes by section name.
         durable: whether the content is on the disk before it takes the place of `path`, so that
             even a machine that stops leaves no part of it.
+        private: whether nobody else may read the file; else the umask decides.
 
     Raises:
         BundleError: the content is not one that a reader would accept.
@@ -114,7 +117,7 @@ def write_bundle(
     """
     target = as_path(path, "the file to write")
     bundle = Bundle.from_parts(manifest, sections, where=str(target))
-    with replacing(target) as file:
+    with replacing(target, private=private) as file:
         for part in bundle.encode():
             file.write(part)
         if durable:
@@ -124,7 +127,7 @@ def write_bundle(
 
 def _views(sections: Mapping[str, Bytes], where: str) -> dict[str, memoryview]:
     if unknown := sections.keys() - set(SECTIONS):
-        raise BundleError(f"unknown section {min(unknown)!r}", location=where)
+        raise BundleError(f"unknown section {shorten(min(unknown))}", location=where)
     if missing := [name for name in REQUIRED_SECTIONS if name not in sections]:
         raise BundleError(f"section {missing[0]} is missing", location=where)
     # The order of SECTIONS makes bytes independent of the order in which a mapping was filled.
@@ -138,7 +141,7 @@ def _check_constants(manifest: Manifest, views: Mapping[str, memoryview], where:
     for buffer in manifest.of_kind("constant"):
         if buffer.offset + buffer.bytes > size:
             raise BundleError(
-                f"constant {buffer.name!r}: bytes [{buffer.offset}, "
+                f"constant {shorten(buffer.name)}: bytes [{buffer.offset}, "
                 f"{buffer.offset + buffer.bytes}) are not in the section of {size} bytes",
                 location=where,
             )

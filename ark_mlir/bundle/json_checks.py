@@ -13,6 +13,7 @@ from .format import MAX_TEXT
 T = TypeVar("T")
 
 INT64_MAX = (1 << 63) - 1
+_MAX_PATH = 200  # characters, in messages
 
 
 def parse_json(data: bytes, where: str) -> Any:
@@ -66,7 +67,11 @@ class Node:
 
     def error(self, problem: str) -> BundleError:
         """The exception that says what is wrong here."""
-        place = f"manifest: {self.path}" if self.path else "manifest"
+        # Keys of the file are part of the path.
+        path = self.path
+        if len(path) > _MAX_PATH or not path.isprintable():
+            path = shorten(path, _MAX_PATH)
+        place = f"manifest: {path}" if path else "manifest"
         return BundleError(f"{place}: {problem}", location=self.where)
 
     def keys(self, required: frozenset[str], optional: frozenset[str] = frozenset()) -> None:

@@ -124,7 +124,7 @@ def _packets(node: Node, target: Target) -> int:
 def _entry(node: Node) -> str:
     name = node.text()
     if not (name.isascii() and name.isidentifier()):
-        raise node.error(f"{name!r} is not the name of a function")
+        raise node.error(f"{shorten(name)} is not the name of a function")
     return name
 
 
@@ -197,7 +197,7 @@ def _check_names(node: Node, buffers: Iterable[Buffer]) -> None:
     for buffer in buffers:
         space = "bound" if buffer.kind in BOUND_KINDS else buffer.kind
         if (space, buffer.name) in seen:
-            raise node.error(f"two buffers have the name {buffer.name!r}")
+            raise node.error(f"two buffers have the name {shorten(buffer.name)}")
         seen.add((space, buffer.name))
 
 

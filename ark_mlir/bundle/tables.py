@@ -17,6 +17,7 @@ import numpy as np
 from ..dtypes import int32
 from ..errors import BundleError
 from .format import MAX_LANES
+from .json_checks import shorten
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -295,7 +296,7 @@ class _Checks:
     def _uncovered(self, task: int, vcta: int, kind: str) -> BundleError:
         name = self._manifest.tasks[task].name
         return BundleError(
-            f"instructions: vCTA {vcta} of task {task} {name!r} is run {kind}",
+            f"instructions: vCTA {vcta} of task {task} {shorten(name)} is run {kind}",
             location=self._where,
         )
 

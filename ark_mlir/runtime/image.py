@@ -10,6 +10,7 @@ import weakref
 from _ctypes import dlclose
 from typing import Any
 
+from ..bundle.json_checks import shorten
 from ..errors import BundleError
 
 
@@ -49,7 +50,7 @@ class Image:
             entry = getattr(self._library, name)
         except AttributeError:
             raise BundleError(
-                f"section kernel: does not export {name!r}", location=self._where
+                f"section kernel: does not export {shorten(name)}", location=self._where
             ) from None
         entry.argtypes = [ctypes.c_void_p, ctypes.c_int64]
         entry.restype = ctypes.c_int32

@@ -168,6 +168,24 @@ def test_many_duplicate_keys_are_found_quickly(seal: Callable[..., Path]) -> Non
         read_bundle(seal(*program(), encode=lambda value: f'{{{keys},"299999":0}}'.encode()))
 
 
+LONG = "x" * 60_000
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda m: m.update(entry=LONG + "-"),
+        lambda m: [buffer.update(name=LONG) for buffer in m["buffers"][:2]],
+        lambda m: m["buffers"][5].update(name=LONG, offset=1),
+        lambda m: m["tasks"][0].update(name=LONG, vctas=3, grid=[3]),
+        lambda m: m["statistics"].update({LONG: ""}),
+        lambda m: m["options"].update({LONG: 1 << 80}),
+    ],
+)
+def test_messages_quote_long_names_in_part(change: Change) -> None:
+    refused(change, "x{9}")
+
+
 def test_a_grid_of_many_extents_is_refused_quickly(seal: Callable[..., Path]) -> None:
     """Their product would have millions of digits."""
     manifest, sections = add_program().parts()

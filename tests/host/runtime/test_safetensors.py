@@ -35,6 +35,8 @@ def refused(tmp_path: Path, content: bytes, message: str = ".") -> None:
     with pytest.raises(InvalidUsageError, match=message) as caught:
         read_safetensors(path)
     assert str(path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert len(str(caught.value)) < 500
 
 
 def test_reading(tmp_path: Path) -> None:
@@ -80,6 +82,7 @@ def test_what_the_library_writes(tmp_path: Path) -> None:
         ({**GOOD, "a": {**GOOD["a"], "data_offsets": [-8, 0]}}, "data_offsets"),
         ({**GOOD, "a": {**GOOD["a"], "data_offsets": [2, 10]}}, "begins at 2"),
         ({**GOOD, "a": {**GOOD["a"], "evil": 1}}, "unknown key"),
+        ({**GOOD, "x\ny" * 9000: {"evil": 1}}, r"'x\\nyx.*: key 'data_offsets' is missing"),
         ({"b": GOOD["b"]}, "begins at 8"),
         ({"a": GOOD["a"]}, "take 8 bytes of 10"),
     ],
