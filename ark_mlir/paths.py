@@ -30,19 +30,24 @@ def as_path(path: object, what: str) -> Path:
 
 
 @contextlib.contextmanager
-def replacing(path: Path) -> Generator[IO[bytes]]:
-    """A file that takes `path`'s place if the block ends well, and else leaves no trace."""
+def replacing(path: Path, *, private: bool = False) -> Generator[IO[bytes]]:
+    """A file that takes `path`'s place if the block ends well, and else leaves no trace.
+
+    Nobody else can read or write it where it is `private`; else the umask decides.
+    """
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     # Opened here and not by tempfile, so that the umask decides who may read the result.
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
-        descriptor = os.open(temporary, flags, 0o666)
+        descriptor = os.open(temporary, flags, 0o600 if private else 0o666)
     except OSError as error:  # about the file that was asked for
         raise OSError(error.errno, error.strerror, str(path)) from None
     try:
         with os.fdopen(descriptor, "wb") as file:
+            if private:
+                os.fchmod(descriptor, 0o600)  # also under a umask that takes the owner's bits
             yield file
         os.replace(temporary, path)
     except BaseException as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import mmap
 import os
@@ -11,6 +12,7 @@ from contextlib import contextmanager
 
 from ..errors import BundleError
 from ..paths import as_path
+from ..permissions import others_can_write, stranger
 from .bundle import Bundle
 from .format import HEADER_SIZE, MAX_FILE, Header, section_offsets
 from .manifest import Manifest
@@ -20,8 +22,8 @@ from .manifest_checks import parse_manifest
 def read_bundle(path: str | os.PathLike[str], *, own: bool = False) -> Bundle:
     """The bundle in a file, checked in full: layout, hashes, manifest and every table entry.
 
-    Runs no code. With `own`, a file of another user (but root) is refused, too: nobody looks at
-    what lies in a cache before its kernel runs.
+    Runs no code. With `own`, symbolic links and files that another user (but root) owns or could
+    write are refused, too: nobody looks at what lies in a cache before its kernel runs.
 
     Raises BundleError, which names the file and the field, on whatever is missing, altered, out
     of range or of another version, and InvalidUsageError where `path` is none.
@@ -79,12 +81,15 @@ def _read(path: str, own: bool) -> memoryview:
     Not a mapping of the file: that would let the content change after it was checked, and
     would end the process with SIGBUS if somebody truncated the file.
     """
-    with _opened(path) as descriptor:
+    with _opened(path, own) as descriptor:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise BundleError("is no regular file", location=path)
-        if own and status.st_uid not in (0, os.geteuid()):
+        if own and stranger(status):
             raise BundleError(f"belongs to user {status.st_uid}", location=path)
+        if own and others_can_write(status):
+            mode = stat.S_IMODE(status.st_mode)
+            raise BundleError(f"can be written by others (mode {mode:o})", location=path)
         size = status.st_size
         head = os.pread(descriptor, HEADER_SIZE, 0)
         if size > MAX_FILE:
@@ -109,11 +114,14 @@ def _allocate(size: int, path: str) -> memoryview:
 
 
 @contextmanager
-def _opened(path: str) -> Generator[int]:
+def _opened(path: str, own: bool) -> Generator[int]:
+    # Without O_NONBLOCK, opening a named pipe would wait for a writer.
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (os.O_NOFOLLOW if own else 0)
     try:
-        # Without O_NONBLOCK, opening a named pipe would wait for a writer.
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        descriptor = os.open(path, flags)
     except (OSError, ValueError) as error:
+        if own and isinstance(error, OSError) and error.errno == errno.ELOOP:
+            raise BundleError("is a symbolic link", location=path) from None
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise BundleError(f"cannot be read: {reason}", location=path) from error
     try:

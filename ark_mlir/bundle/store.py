@@ -1,8 +1,12 @@
 """A folder of bundles by key, which any number of processes use at once.
 
-An entry is a bundle file named after its key. It appears by an atomic rename, is checked in full
-whenever it is read, and goes when the folder outgrows its limit and it was not used for longest.
-The folder holds nothing else of value: deleting any of it at any time is safe.
+An entry is a bundle file named after its key, which it also holds, so that a renamed entry does
+not pass for another one. It appears by an atomic rename, is checked in full whenever it is read,
+and goes when the folder outgrows its limit and it was not used for longest. The folder holds
+nothing else of value: deleting any of it at any time is safe.
+
+Kernels are code, and nobody looks at an entry before its kernel runs. So the folder and its entries
+are made for this user alone, and what somebody else could have written is not used.
 """
 
 from __future__ import annotations
@@ -11,12 +15,14 @@ import contextlib
 import dataclasses
 import logging
 import os
+import stat
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from .. import knobs
 from ..errors import BundleError
+from ..permissions import make_private_folder, others_can_write, stranger, weakness
 from .bundle import Bundle, write_bundle
 from .reader import read_bundle
 
@@ -24,6 +30,8 @@ __all__ = ["BundleStore", "Usage", "default_store"]
 
 _LOG = logging.getLogger("ark.cache")
 _SUFFIX = ".arkbin"
+# The option of an entry's manifest that holds its key; the bundle that was saved has none.
+_KEY_OPTION = "cache_key"
 # What a process that was killed left behind; nobody writes a bundle for so long.
 _STALE_SECONDS = 3600.0
 # A folder at its limit is emptied a little further, so that not every new entry has to.
@@ -75,16 +83,20 @@ class BundleStore:
 
     def load(self, key: str) -> Bundle | None:
         """The bundle of `key`, checked in full; None where there is none that holds."""
-        bundle = self._read(self._path(key))
+        bundle = self._read(key) if self._safe() else None
         self._count("misses" if bundle is None else "hits")
         return bundle
 
     def save(self, key: str, bundle: Bundle) -> None:
         """Keeps a bundle, and lets go of others where the folder outgrows its limit."""
-        path = self._path(key)
+        manifest = dataclasses.replace(
+            bundle.manifest, options={**bundle.manifest.options, _KEY_OPTION: key}
+        )
         try:
-            self._make_folder()
-            write_bundle(path, bundle.manifest, bundle.sections, durable=True)
+            make_private_folder(self.folder)
+            if not self._safe():
+                return
+            write_bundle(self._path(key), manifest, bundle.sections, durable=True, private=True)
         except OSError as error:
             self._warn(f"cannot be written: {error.strerror or error}")
             return
@@ -105,19 +117,56 @@ class BundleStore:
     def _path(self, key: str) -> Path:
         return self.folder / f"{key}{_SUFFIX}"
 
-    def _make_folder(self) -> None:
-        # Kernels are code: nobody else may put any here.
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    def _safe(self) -> bool:
+        """Whether nobody else can change the folder, or it is not there yet.
 
-    def _read(self, path: Path) -> Bundle | None:
+        One that this user owns and others can write is closed to them: what they put into it is
+        theirs, and `read_bundle` refuses it.
+        """
+        try:
+            reason = weakness(self.folder) or self._mend()
+        except FileNotFoundError:
+            return True
+        except OSError as error:
+            reason = f"cannot be looked at: {error.strerror or error}"
+        if reason is not None:
+            self._warn(f"is not safe: {reason}")
+        return reason is None
+
+    def _mend(self) -> str | None:
+        status = self.folder.stat()
+        if not stat.S_ISDIR(status.st_mode):
+            return None  # which reading and writing it will say
+        if stranger(status):
+            return f"it belongs to user {status.st_uid}"
+        if others_can_write(status):
+            mode = stat.S_IMODE(status.st_mode)
+            os.chmod(self.folder, 0o700)
+            _warn_once(
+                f"others could write the cache {self.folder} (mode {mode:o}); now they cannot "
+                "(mode 700)"
+            )
+        return None
+
+    def _read(self, key: str) -> Bundle | None:
+        path = self._path(key)
         try:
             bundle = read_bundle(path, own=True)
+            bundle = self._without_key(bundle, key)
         except BundleError as error:
             self._explain(path, error)
             return None
         with contextlib.suppress(OSError):
             os.utime(path)  # used now: the last to be evicted
-        return dataclasses.replace(bundle, where="bundle")
+        return bundle
+
+    def _without_key(self, bundle: Bundle, key: str) -> Bundle:
+        """The bundle as it was saved; raises BundleError where that was under another key."""
+        options = dict(bundle.manifest.options)
+        if options.pop(_KEY_OPTION, None) != key:
+            raise BundleError("it was made for another key, and renamed")
+        manifest = dataclasses.replace(bundle.manifest, options=options)
+        return dataclasses.replace(bundle, manifest=manifest, where="bundle")
 
     def _explain(self, path: Path, error: BundleError) -> None:
         """Says why an entry does not serve, unless it simply is not there."""
@@ -176,9 +225,11 @@ class BundleStore:
     def _count(self, what: str) -> None:
         # One byte for each, appended: the only way of counting that needs no lock.
         with contextlib.suppress(OSError):
-            self._make_folder()
+            make_private_folder(self.folder)
+            if not self._safe():
+                return
             flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC
-            descriptor = os.open(self.folder / what, flags, 0o600)
+            descriptor = os.open(self.folder / what, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
             try:
                 os.write(descriptor, b".")
             finally:
