@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from .. import errors
 from ..bundle import Bundle, read_bundle
 from ..distributed import current
-from ..distributed.links import Message, as_file, contents
+from ..distributed.frames import as_file, contents
+from ..distributed.links import Message
 from ..errors import ArkError, InvalidUsageError
 from ..targets import Target
 from .bundles import compile_bundle
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from ..distributed.circle import Turn
 
 __all__ = ["compile_part"]
+
+_LONGEST_VALUE = 200
 
 
 def compile_part(
@@ -83,9 +86,14 @@ def _check_wishes(words: list[Message]) -> None:
         for what, said in word.body.items():
             if said != first[what]:
                 raise InvalidUsageError(
-                    f"ranks compile differently: {what} of rank 0 is {first[what]}, and of rank "
-                    f"{word.sender} {said}"
+                    f"ranks compile differently: {what} of rank 0 is {_brief(first[what])}, and of "
+                    f"rank {word.sender} {_brief(said)}"
                 )
+
+
+def _brief(value: str) -> str:
+    """A value in a message, which a profile would make megabytes long."""
+    return value if len(value) <= _LONGEST_VALUE else f"{value[:_LONGEST_VALUE]}…"
 
 
 def _compile_for_all(

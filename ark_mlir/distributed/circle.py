@@ -96,7 +96,8 @@ class Turn:
             phase: the same word on all ranks.
             body: what this one says, as JSON can hold it.
             file: what goes with it.
-            patience: how long to wait, in seconds; None for ever, by default the world's.
+            patience: how long to wait, in seconds; by default the world's timeout. None waits as
+                long as it takes, but for a rank that is stopped no longer than that timeout.
             first: what rank 0 does when all others have come, and before any of them goes on.
 
         Raises RankFailedError where another rank fails, ends, or does not come in time.
@@ -121,21 +122,24 @@ class Turn:
         self._links.say(self._circle.number, self.number, phase, self.doing, body, file)
 
     def _hear(self, phase: str, patience: float | None) -> Words:
-        deadline = None if patience is None else time.monotonic() + patience
+        limit = self.timeout if patience is None else patience
+        begin = time.monotonic()
         with self._links.changed:
             while True:
                 heard, missing = self._heard(phase)
                 if not missing:
                     return heard
-                left = None if deadline is None else deadline - time.monotonic()
-                if left is not None and left <= 0:
+                if patience is None and not any(map(self._links.is_stopped, missing)):
+                    begin = time.monotonic()
+                left = begin + limit - time.monotonic()
+                if left <= 0:
                     raise RankFailedError(
                         f"{self._cannot} {self._names(missing)} did not come to {self.doing} "
-                        f"within {patience:g} s",
+                        f"within {limit:g} s",
                         notes=self._whereabouts(missing),
                     )
                 # Bounded, so that Ctrl-C is seen on every system.
-                self._links.changed.wait(1.0 if left is None else min(left, 1.0))
+                self._links.changed.wait(min(left, 1.0))
 
     def _heard(self, phase: str) -> tuple[Words, list[int]]:
         heard: Words = []
@@ -173,8 +177,12 @@ class Turn:
         return ", ".join(map(self._links.name, ranks))
 
     def _whereabouts(self, ranks: list[int]) -> list[str]:
-        """What those who did not come wait for elsewhere."""
-        return [
+        """What those who did not come do instead."""
+        stopped = [
+            f"{self._links.name(rank)} is stopped, by a signal or a debugger"
+            for rank in filter(self._links.is_stopped, ranks)
+        ]
+        return stopped + [
             f"{self._links.name(rank)} waits for others to {box.doing}"
             for rank in ranks
             for box in self._links.boxes(rank)

@@ -1,29 +1,35 @@
-"""What passes between the processes of a world: small messages, and files too large for one.
+"""The messages that pass between the processes of a world.
 
-Every rank has a socket to every other one, so that each sees at once which of them ends. A message
-is one packet; what is larger goes with it as an anonymous file, which no name leaves behind.
+Every rank has a socket to every other one, so that each sees at once which of them ends. A rank
+that receives what is no message, or whose receiver fails, leaves the world and tells the others
+why.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
+import errno
+import math
 import os
 import selectors
 import socket
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from ..errors import InvalidUsageError
+from .frames import DamagedFrameError, Frame, receive_frame
 
-__all__ = ["Links", "Message", "as_file", "contents"]
+__all__ = ["Links", "Message"]
 
-_PACKET = 1 << 16
-_LONGEST_TEXT = 4000
+_LONGEST_REASON = 4000
 _FAILED = "failed"
 _LEFT = "left"
+# In place of a circle: the rank leaves the world.
+_WORLD = -1
+# Errors of a socket whose other end is closed.
+_GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN)
 
 
 @dataclass(frozen=True)
@@ -53,14 +59,22 @@ class Box:
     failed: dict[int, str] = field(default_factory=dict[int, str])
     left: str | None = None
 
-    def forget(self, turn: int) -> None:
+    def keep(self, turn: int, phase: str, message: Message) -> None:
+        """Stores a message until it is asked for."""
+        self._drop((turn, phase))
+        self.messages[turn, phase] = message
+
+    def forget(self, turn: float) -> None:
         """Drops what belongs to turns before this one."""
         for key in [key for key in self.messages if key[0] < turn]:
-            file = self.messages.pop(key).file
-            if file is not None:
-                os.close(file)
+            self._drop(key)
         for old in [number for number in self.failed if number < turn]:
             del self.failed[old]
+
+    def _drop(self, key: tuple[int, str]) -> None:
+        dropped = self.messages.pop(key, None)
+        if dropped is not None and dropped.file is not None:
+            os.close(dropped.file)
 
 
 class Links:
@@ -116,6 +130,15 @@ class Links:
         """A rank in words."""
         return f"rank {peer} (process {self.processes[peer]})"
 
+    def is_stopped(self, peer: int) -> bool:
+        """Returns whether a signal or a debugger has stopped the process of a rank."""
+        try:
+            with open(f"/proc/{self.processes[peer]}/stat", "rb") as file:
+                # The state follows the name, which may hold any byte.
+                return file.read().rpartition(b")")[2].split()[0] in (b"T", b"t")
+        except (OSError, IndexError):
+            return False  # it has ended, which the receiver finds out, or hides from this process
+
     # -- sending -----------------------------------------------------------------------------
 
     def say(
@@ -128,40 +151,71 @@ class Links:
 
     def fail(self, circle: int, turn: int, reason: str) -> None:
         """Tells all others that this rank leaves a turn early."""
-        text = reason[:_LONGEST_TEXT]
+        text = reason[:_LONGEST_REASON]
         self._broadcast({"circle": circle, "turn": turn, "phase": _FAILED, "body": text})
 
     def leave(self, circle: int, reason: str) -> None:
         """Tells all others that this rank will say nothing more in a circle."""
-        self._broadcast({"circle": circle, "turn": 0, "phase": _LEFT, "body": reason})
+        text = reason[:_LONGEST_REASON]
+        self._broadcast({"circle": circle, "turn": 0, "phase": _LEFT, "body": text})
 
     def close(self, reason: str) -> None:
         """Tells all others that this rank goes, and why; may be called again."""
-        self._broadcast({"circle": -1, "turn": 0, "phase": _LEFT, "body": reason})
+        self.leave(_WORLD, reason)
         with contextlib.suppress(OSError):
             self._waker.send(b"x")
         self._thread.join()
+        self._shut_down()
         for each in (*self._sockets.values(), self._wake, self._waker):
-            # Also where a fork of this process holds the socket, too.
+            each.close()
+        with self.changed:
+            for box in self._boxes.values():
+                box.forget(math.inf)
+
+    def _shut_down(self) -> None:
+        """Ends the connections, also where a fork of this process holds the sockets, too."""
+        for each in self._sockets.values():
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
-            each.close()
 
     def _broadcast(self, message: Mapping[str, object], file: int | None = None) -> None:
-        data = json.dumps(message).encode()
-        files = [] if file is None else [file]
-        with self._sending:
+        with Frame(message, file) as frame, self._sending:
             for peer, each in self._sockets.items():
                 try:
-                    socket.send_fds(each, [data], files)
+                    frame.send(each)
+                except TimeoutError:
+                    self._give_up(peer, "takes no messages")
                 except OSError as error:
-                    if isinstance(error, TimeoutError):
-                        self._depart(peer, f"{self.name(peer)} takes no messages")
-                    # Else it is gone, which the receiver finds out and says.
+                    # The receiver finds out that a rank is gone, after what that one said last.
+                    if error.errno not in _GONE:
+                        self._give_up(peer, f"cannot be sent a message: {error.strerror}")
+
+    def _give_up(self, peer: int, why: str) -> None:
+        """Ends the connection to a rank that has not been sent a message."""
+        self._depart(peer, f"{self.name(peer)} {why}")
+        with contextlib.suppress(OSError):
+            self._sockets[peer].shutdown(socket.SHUT_RDWR)
 
     # -- receiving ---------------------------------------------------------------------------
 
     def _receive(self) -> None:
+        """What the thread does; however it ends, no rank waits for this one in vain."""
+        try:
+            self._receive_until_closed()
+        except DamagedFrameError as error:
+            self._break_off(str(error))
+        except BaseException as error:
+            self._break_off(f"rank {self.rank} can receive no more messages: {error!r}")
+
+    def _break_off(self, reason: str) -> None:
+        for peer in self.peers:
+            self._depart(peer, reason)
+        try:
+            self.leave(_WORLD, f"has failed: {reason}")
+        finally:
+            self._shut_down()
+
+    def _receive_until_closed(self) -> None:
         with selectors.DefaultSelector() as selector:
             selector.register(self._wake, selectors.EVENT_READ, None)
             for peer, each in self._sockets.items():
@@ -176,17 +230,22 @@ class Links:
     def _take(self, peer: int) -> bool:
         """Receives one message; False where there will be no more."""
         try:
-            data, files, _, _ = socket.recv_fds(
-                self._sockets[peer], _PACKET, 1, socket.MSG_CMSG_CLOEXEC
-            )
+            received = receive_frame(self._sockets[peer])
+        except DamagedFrameError as error:
+            raise DamagedFrameError(f"{self.name(peer)} sent what is no message: {error}") from None
         except ConnectionResetError:
             return True  # it left something unread; what it said itself is still to be read
-        except OSError:
-            data, files = b"", []
-        if not data:
+        except OSError as error:
+            self._depart(peer, f"{self.name(peer)} cannot be heard: {error.strerror}")
+            return False
+        if received is None:
             self._depart(peer, f"{self.name(peer)} has ended")
             return False
-        self._deliver(peer, json.loads(data), files[0] if files else None)
+        if not _is_message(received.message, received.file):
+            if received.file is not None:
+                os.close(received.file)
+            raise DamagedFrameError(f"{self.name(peer)} sent what is no message: fields are wrong")
+        self._deliver(peer, received.message, received.file)
         return True
 
     def _depart(self, peer: int, reason: str) -> None:
@@ -196,7 +255,7 @@ class Links:
 
     def _deliver(self, peer: int, message: dict[str, Any], file: int | None) -> None:
         circle, turn, phase = message["circle"], message["turn"], message["phase"]
-        if circle < 0:
+        if circle == _WORLD:
             self._depart(peer, f"{self.name(peer)} {message['body']}")
             return
         with self.changed:
@@ -207,27 +266,20 @@ class Links:
                 box.failed[turn] = message["body"]
             else:
                 box.turn, box.doing = turn, message["doing"]
-                box.messages[turn, phase] = Message(peer, message["body"], file)
+                box.keep(turn, phase, Message(peer, message["body"], file))
             self.changed.notify_all()
 
 
-def as_file(data: bytes | memoryview) -> int:
-    """An anonymous file with these bytes; the caller closes it."""
-    file = os.memfd_create("ark_message", os.MFD_CLOEXEC)
-    try:
-        view = memoryview(data).cast("B")
-        while view:
-            view = view[os.write(file, view) :]
-    except BaseException:
-        os.close(file)
-        raise
-    return file
-
-
-def contents(file: int) -> bytes:
-    """The bytes of a file that came with a message."""
-    # Its offset is that of every rank that has it open.
-    size, parts = os.fstat(file).st_size, list[bytes]()
-    while (done := sum(map(len, parts))) < size:
-        parts.append(os.pread(file, size - done, done))
-    return b"".join(parts)
+def _is_message(value: object, file: int | None) -> bool:
+    """Whether a rank can have sent this by `Links`."""
+    if not isinstance(value, dict):
+        return False
+    fields = cast("dict[object, object]", value)
+    ends = fields.get("phase") in (_FAILED, _LEFT)
+    words = ("phase", "body") if ends else ("phase", "doing")
+    return (
+        "body" in fields
+        and not (ends and file is not None)
+        and all(type(fields.get(name)) is int for name in ("circle", "turn"))
+        and all(isinstance(fields.get(name), str) for name in words)
+    )

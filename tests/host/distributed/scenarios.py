@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,10 @@ import numpy as np
 
 import ark_mlir as ark
 from ark_mlir import knobs
+from ark_mlir.compiler import ranks
 from ark_mlir.distributed import driver as rank_driver
 from ark_mlir.distributed.links import Links
+from ark_mlir.runtime.costs import Costs, TaskCost
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
@@ -134,6 +137,46 @@ def llama(folder: str) -> Any:
     return model.generate([3, 1, 4, 1, 5], max_new_tokens=6, stop=())
 
 
+def large_profile(tasks: str) -> Any:
+    """Costs of so many tasks, one of them the program's; and what else differs by rank."""
+    exe = compiled()
+    name = exe.bundle.manifest.tasks[0].name
+    costs = {f"task{number}": TaskCost(1, 100.0) for number in range(int(tasks))}
+    costs[name] = TaskCost(exe.bundle.manifest.tasks[0].vctas, 50.0)
+    profile = Costs("product", costs)
+    exe = ark.compile(product(), target="cpu:1", profile=profile)
+    exe.bind({"w": np.full(4, exe._rank + 1, np.float32)})
+    other = replace(profile, lanes=(1.0 + exe._rank,))
+    return [
+        len(repr(profile)),
+        value(exe),
+        error_of(lambda: ark.compile(product(), target="cpu:1", profile=other)),
+    ]
+
+
+def damaged() -> Any:
+    """Rank 1 sends rank 0 what is no message while all are in a run that cannot end."""
+    rank = ark.distributed.current().rank
+    exe = compiled()
+    value(exe)
+
+    class Damaging(rank_driver.RankDriver):
+        def _start(self, kernel: Any, *rest: Any) -> None:
+            exe._circle.links._sockets[0].send(b"garbage")
+            # The others wait for its lanes until one hears of that and ends the run.
+            deadline = time.monotonic() + 100
+            while not kernel.report[0]:
+                assert time.monotonic() < deadline
+                time.sleep(0.001)
+            super()._start(kernel, *rest)
+
+    if rank == 1:
+        exe._runner.driver.__class__ = Damaging
+    begin = time.monotonic()
+    got = [error_of(lambda: value(exe)), error_of(lambda: value(exe))]
+    return [*got, time.monotonic() - begin]
+
+
 # ---------------------------------------------------------------------------- what does not
 
 
@@ -229,6 +272,23 @@ def stuck() -> Any:
     exe._runner.driver.__class__ = Stuck if rank == 1 else Impatient
     with knobs.scope(ARK_TIMEOUT="0.3"):
         return error_of(lambda: value(exe))
+
+
+def stopped() -> Any:
+    """Rank 0 is stopped while it compiles; the test sends it on when the other has its error."""
+    world = ark.distributed.current()
+    if world.rank:
+        world.timeout = world._circle.timeout = 0.5
+        said = error_of(compiled)
+        os.kill(world._links.processes[0], signal.SIGCONT)
+        return said
+
+    def stop(*_: Any) -> None:
+        os.kill(os.getpid(), signal.SIGSTOP)
+
+    compile_for_all = ranks._compile_for_all
+    ranks._compile_for_all = lambda *given: (stop(), compile_for_all(*given))[1]
+    return error_of(compiled)
 
 
 def elsewhere() -> Any:

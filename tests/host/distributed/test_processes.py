@@ -97,6 +97,19 @@ def test_tensor_parallel_llama(launch: Launch, tiny: Any, tmp_path: Path) -> Non
     assert launch(2, "llama", str(folder)) == {0: tokens, 1: tokens}
 
 
+@pytest.mark.parametrize("tasks", [1000, 6000])
+def test_large_profiles(launch: Launch, tasks: int) -> None:
+    """Ranks compare options as text, here of some 70 and 420 KiB; errors name what differs."""
+    got = launch(2, "large_profile", str(tasks))
+    for rank in (0, 1):
+        size, result, (kind, text) = got[rank]
+        assert size > 64 * tasks
+        assert result == 6.0
+        assert kind == "InvalidUsageError"
+        assert "ranks compile differently: " in text
+        assert len(text) < 1000
+
+
 def test_the_example(launch: Launch) -> None:
     results = launch(2, str(EXAMPLE))
     assert results[0] == results[1]
@@ -174,10 +187,30 @@ def test_a_rank_that_is_killed(launch: Launch) -> None:
             assert text.endswith("has ended")
 
 
+def test_a_rank_that_sends_garbage(launch: Launch) -> None:
+    """All learn of it at once: patience is 100 s."""
+    got = launch(3, "damaged")
+    for rank, (*errors, seconds) in got.items():
+        assert seconds < 50
+        for kind, text in errors:
+            assert kind == "RankFailedError"
+            assert f"rank {rank} cannot go on: " in text
+            assert "sent what is no message: 7 bytes that do not begin as a message does" in text
+
+
 def test_a_rank_whose_lanes_do_not_run(launch: Launch) -> None:
     kind, text = launch(2, "stuck")[0]
     assert kind == "LaneHangError"
     assert "rank1/" in text
+
+
+def test_rank_0_is_stopped_while_it_compiles(launch: Launch) -> None:
+    """The others wait for it without a limit, but not for a process that does not run."""
+    got = launch(2, "stopped")
+    assert got[1][0] == "RankFailedError"
+    assert "did not come to compile 'product' within 0.5 s" in got[1][1]
+    assert "is stopped, by a signal or a debugger" in got[1][1]
+    assert got[0][0] == "RankFailedError"
 
 
 def test_a_rank_that_waits_elsewhere(launch: Launch) -> None:

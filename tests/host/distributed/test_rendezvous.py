@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
-import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -13,40 +13,10 @@ import pytest
 import ark_mlir as ark
 from ark_mlir.distributed import rendezvous
 from ark_mlir.distributed.circle import Circle
-from ark_mlir.distributed.launcher import Identity
-from ark_mlir.distributed.links import Links, as_file, contents
+from ark_mlir.distributed.frames import as_file, contents
+from ark_mlir.distributed.links import Links
 
 Come = Callable[..., "list[Any]"]
-
-
-@pytest.fixture
-def come() -> Any:
-    """``come((rank, size), ..., timeout=100)``: for each, its links or what it raised."""
-    job, opened = uuid.uuid4().hex, list[Links]()
-
-    def run(*places: tuple[int, int], timeout: float = 100) -> list[Any]:
-        results: list[Any] = [None] * len(places)
-
-        def work(number: int, rank: int, size: int) -> None:
-            try:
-                results[number] = rendezvous.meet(Identity(rank, size, rank, job), timeout)
-                opened.append(results[number])
-            except ark.ArkError as error:
-                results[number] = error
-
-        threads = [
-            threading.Thread(target=work, args=(number, *place))
-            for number, place in enumerate(places)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        return results
-
-    yield run
-    for link in opened:
-        link.close("is done")
 
 
 @pytest.mark.parametrize("size", [1, 2, 8])
@@ -58,6 +28,7 @@ def test_all_find_all(come: Come, size: int) -> None:
     for link in links:
         file = as_file(b"from %d" % link.rank)
         link.say(7, 1, "hello", "greet", link.rank, file)
+        os.close(file)
     for link in links:
         with link.changed:
             for peer in link.peers:
@@ -66,6 +37,7 @@ def test_all_find_all(come: Come, size: int) -> None:
                 said = box.messages.pop((1, "hello"))
                 assert (said.sender, said.body) == (peer, peer)
                 assert contents(said.file) == b"from %d" % peer
+                os.close(said.file)
 
 
 def test_those_who_do_not_come_are_named(come: Come) -> None:
@@ -115,8 +87,8 @@ def test_two_that_wait_as_rank_0(come: Come, monkeypatch: pytest.MonkeyPatch) ->
 def test_one_that_ends_before_all_have_come(come: Come, monkeypatch: pytest.MonkeyPatch) -> None:
     send = rendezvous._send
 
-    def send_and_end(link: socket.socket, message: Any, ends: Any = None) -> None:
-        send(link, message, ends)
+    def send_and_end(link: socket.socket, message: Any) -> None:
+        send(link, message)
         if "protocol" in message:
             link.shutdown(socket.SHUT_RDWR)
 

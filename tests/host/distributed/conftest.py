@@ -1,0 +1,57 @@
+"""Worlds whose ranks are threads of the test's process."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+import pytest
+
+import ark_mlir as ark
+from ark_mlir.distributed import rendezvous
+from ark_mlir.distributed.launcher import Identity
+from ark_mlir.distributed.links import Links
+
+
+class Come(Protocol):
+    """The fixture `come`."""
+
+    job: str
+
+    def __call__(self, *places: tuple[int, int], timeout: float = 100) -> list[Any]: ...
+
+
+@pytest.fixture
+def come() -> Iterator[Come]:
+    """``come((rank, size), ..., timeout=100)``: for each, its links or what it raised.
+
+    ``come.job`` is the name of the job.
+    """
+    job, opened = uuid.uuid4().hex, list[Links]()
+
+    def run(*places: tuple[int, int], timeout: float = 100) -> list[Any]:
+        results: list[Any] = [None] * len(places)
+
+        def work(number: int, rank: int, size: int) -> None:
+            try:
+                results[number] = rendezvous.meet(Identity(rank, size, rank, job), timeout)
+                opened.append(results[number])
+            except ark.ArkError as error:
+                results[number] = error
+
+        threads = [
+            threading.Thread(target=work, args=(number, *place))
+            for number, place in enumerate(places)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return results
+
+    run.job = job  # type: ignore[attr-defined]
+    yield run  # type: ignore[misc]
+    for link in opened:
+        link.close("is done")
