@@ -2,6 +2,10 @@
 
 The place is a Unix socket whose name the kernel keeps, not a file, so that nothing is left behind
 however a process ends, and no port is taken. Rank 0 hands every two others a socket between them.
+
+Any process of the host can connect to that socket. Rank 0 asks the kernel for the user of each
+process that connects, and reads nothing from those of other users. A process of the same user that
+does not greet as a rank does is sent away, and rank 0 goes on waiting.
 """
 
 from __future__ import annotations
@@ -15,18 +19,29 @@ import selectors
 import socket
 import struct
 import time
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, cast
 
-from ..errors import ArkError, DeviceError, InvalidUsageError, RankFailedError
+from ..errors import ArkError, DeviceError, InvalidUsageError, RankFailedError, UnsupportedError
+from .frames import DamagedFrameError, close_files
 from .launcher import Identity
 from .links import Links
 
 __all__ = ["meet"]
 
-# Both ends have to speak alike.
-_PROTOCOL = 1
+# Raised whenever the messages between ranks change. The greeting itself must not change: a rank of
+# another version is told so.
+_PROTOCOL = 2
 _PACKET = 1 << 16
 _RETRY_SECONDS = 0.01
+# Linux passes at most so many file descriptors with one message (SCM_MAX_FD).
+_MOST_FILES = 253
+# Each rank is sent a socket to every other one but rank 0, to which it has one.
+_MOST_RANKS = _MOST_FILES + 2
+# Connections of this user that have not greeted yet; when there are more, the oldest is closed.
+_MOST_STRANGERS = 2 * _MOST_RANKS
+# Of processes that were sent away, so many are named in an error.
+_MOST_NOTES = 4
 
 
 def meet(identity: Identity, timeout: float) -> Links:
@@ -35,7 +50,14 @@ def meet(identity: Identity, timeout: float) -> Links:
     Raises:
         RankFailedError: some did not come within `timeout` seconds, or ended; it names them.
         InvalidUsageError: ranks disagree about the world, or two are the same one.
+        UnsupportedError: the world has more than 255 ranks.
+        DeviceError: the system gives no socket.
     """
+    if identity.size > _MOST_RANKS:
+        raise UnsupportedError(
+            f"a world of {identity.size} ranks in processes of their own; at most {_MOST_RANKS} "
+            "are possible"
+        )
     if identity.size == 1:
         return Links(0, {}, {}, timeout)
     deadline = time.monotonic() + timeout
@@ -60,6 +82,23 @@ def _credentials(link: socket.socket) -> tuple[int, int]:
     return process, user
 
 
+@dataclass(frozen=True)
+class _Greeting:
+    """What a process says first, if it is a rank."""
+
+    protocol: int
+    rank: int
+    size: int
+
+    @staticmethod
+    def read(message: dict[str, Any]) -> _Greeting:
+        """Raises DamagedFrameError if the message is no greeting."""
+        numbers = [message.get(name) for name in ("protocol", "rank", "size")]
+        if not all(type(number) is int for number in numbers):
+            raise DamagedFrameError("a greeting without protocol, rank and size")
+        return _Greeting(*cast("list[int]", numbers))
+
+
 class _Host:
     """Rank 0, while the others come."""
 
@@ -69,21 +108,25 @@ class _Host:
         self._deadline = deadline
         self._links: dict[int, socket.socket] = {}
         self._processes = {0: os.getpid()}
-        # Those that came and have not said who they are.
+        # Processes of this user that came and have not said who they are, the oldest first.
         self._strangers: list[socket.socket] = []
+        self._refused: list[str] = []
 
     def gather(self) -> Links:
         """Links to all ranks, when they have come."""
         with _new_socket() as door, selectors.DefaultSelector() as selector:
-            self._open(door)
-            selector.register(door, selectors.EVENT_READ)
             try:
+                self._open(door)
+                selector.register(door, selectors.EVENT_READ)
                 while self._missing:
                     self._step(door, selector)
                 self._introduce()
             except BaseException as error:
                 self._send_home(error)
                 raise
+            finally:
+                for stranger in self._strangers:
+                    stranger.close()
         return Links(0, self._links, self._processes, self._timeout)
 
     @property
@@ -105,49 +148,88 @@ class _Host:
 
     def _step(self, door: socket.socket, selector: selectors.BaseSelector) -> None:
         events = selector.select(max(0.0, self._deadline - time.monotonic()))
-        if not events and time.monotonic() >= self._deadline:
-            raise RankFailedError(
-                f"{_ranks(self._missing)} of {self._identity.size} did not come within "
-                f"{self._timeout:g} s ({self._identity.job})"
-            )
         for key, _ in events:
             link = key.fileobj
             assert isinstance(link, socket.socket)
             if link is door:
-                with contextlib.suppress(BlockingIOError):
-                    stranger, _ = door.accept()
-                    self._strangers.append(stranger)
-                    selector.register(stranger, selectors.EVENT_READ)
+                self._accept(door, selector)
             elif link in self._strangers:
+                self._strangers.remove(link)
+                selector.unregister(link)
                 self._welcome(link, selector)
-            else:
-                rank = next(rank for rank, each in self._links.items() if each is link)
-                raise RankFailedError(
-                    f"rank {rank} (process {self._processes[rank]}) ended before all had come"
-                )
+            elif link in self._links.values():
+                self._lose(link)
+        # Whoever keeps this rank busy does not keep it here for longer.
+        if self._missing and time.monotonic() >= self._deadline:
+            raise RankFailedError(
+                f"{_ranks(self._missing)} of {self._identity.size} did not come within "
+                f"{self._timeout:g} s ({self._identity.job})",
+                notes=self._refused,
+            )
+
+    def _accept(self, door: socket.socket, selector: selectors.BaseSelector) -> None:
+        try:
+            stranger, _ = door.accept()
+        except (BlockingIOError, ConnectionAbortedError):
+            return  # it has gone again
+        except OSError as error:
+            raise DeviceError(f"cannot connect to other ranks: {error.strerror}") from None
+        process, user = _credentials(stranger)
+        if user != os.getuid():
+            self._refuse(stranger, f"process {process} is one of user {user}")
+            return
+        stranger.setblocking(False)
+        self._strangers.append(stranger)
+        selector.register(stranger, selectors.EVENT_READ)
+        if len(self._strangers) > _MOST_STRANGERS:
+            silent = self._strangers.pop(0)
+            selector.unregister(silent)
+            self._refuse(silent, f"process {_credentials(silent)[0]} did not greet")
+
+    def _refuse(self, link: socket.socket, why: str) -> None:
+        link.close()
+        if why not in self._refused and len(self._refused) < _MOST_NOTES:
+            self._refused.append(why)
 
     def _welcome(self, link: socket.socket, selector: selectors.BaseSelector) -> None:
-        self._strangers.remove(link)
-        process, user = _credentials(link)
-        hello = _receive(link)[0]
-        if user != os.getuid() or not hello:
-            selector.unregister(link)
-            link.close()
-            return
+        """Makes a stranger that says something one of the ranks, or sends it away."""
+        process, _ = _credentials(link)
         try:
-            self._check(hello, process)
+            received = _receive(link, files=0)
+            if received is None:
+                link.close()
+                return
+            greeting = _Greeting.read(received[0])
+            self._check(greeting, process)
+        except (DamagedFrameError, OSError) as error:
+            self._refuse(link, f"process {process} did not greet as a rank does: {error}")
+            return
         except ArkError as error:
             _send(link, _problem(error))
             link.close()
             raise
-        self._links[hello["rank"]] = link
-        self._processes[hello["rank"]] = process
+        selector.register(link, selectors.EVENT_READ)
+        self._links[greeting.rank] = link
+        self._processes[greeting.rank] = process
         for each in self._links.values():
+            # One whose queue is full does without it.
             _send(each, {"missing": self._missing})
 
-    def _check(self, hello: dict[str, Any], process: int) -> None:
-        rank, size = hello["rank"], hello["size"]
-        if hello["protocol"] != _PROTOCOL:
+    def _lose(self, link: socket.socket) -> None:
+        """Raises the reason why a rank has gone that was there already."""
+        rank = next(rank for rank, each in self._links.items() if each is link)
+        try:
+            ended = _receive(link, files=0) is None
+        except (DamagedFrameError, OSError):
+            ended = False
+        what = "ended" if ended else "sent what is no message"
+        raise RankFailedError(
+            f"rank {rank} (process {self._processes[rank]}) {what} before all had come"
+        )
+
+    def _check(self, greeting: _Greeting, process: int) -> None:
+        rank, size = greeting.rank, greeting.size
+        if greeting.protocol != _PROTOCOL:
             raise InvalidUsageError(
                 f"rank {rank} (process {process}) has another version of ark than rank 0"
             )
@@ -156,6 +238,8 @@ class _Host:
                 f"rank {rank} (process {process}) is in a world of {size} ranks, and rank 0 "
                 f"(process {os.getpid()}) in one of {self._identity.size}"
             )
+        if not 0 < rank < size:
+            raise DamagedFrameError(f"there is no rank {rank} that joins a world of {size}")
         if rank in self._processes:
             raise InvalidUsageError(
                 f"two processes are rank {rank}: {self._processes[rank]} and {process}"
@@ -165,19 +249,35 @@ class _Host:
         """Sends everybody a socket to each of the others."""
         others = sorted(self._links)
         ends: dict[int, list[socket.socket]] = {rank: [] for rank in others}
-        for first in others:
-            for second in (rank for rank in others if rank > first):
-                pair = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-                ends[first].append(pair[0])
-                ends[second].append(pair[1])
         processes = [self._processes[rank] for rank in range(self._identity.size)]
         try:
+            for first in others:
+                for second in (rank for rank in others if rank > first):
+                    pair = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+                    ends[first].append(pair[0])
+                    ends[second].append(pair[1])
             for rank in others:
                 # In order of rank: the pairs above are made in this order for each of their ends.
-                _send(self._links[rank], {"processes": processes}, ends[rank])
+                self._send_introduction(rank, processes, ends[rank])
+        except OSError as error:
+            raise DeviceError(f"cannot connect ranks to each other: {error.strerror}") from None
         finally:
             for each in (end for mine in ends.values() for end in mine):
                 each.close()
+
+    def _send_introduction(
+        self, rank: int, processes: list[int], ends: list[socket.socket]
+    ) -> None:
+        link = self._links[rank]
+        link.settimeout(self._timeout)
+        try:
+            _send_or_raise(link, {"processes": processes}, ends)
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # all ranks see that it is gone, by the sockets that they have to it
+        except TimeoutError:
+            raise RankFailedError(
+                f"rank {rank} (process {self._processes[rank]}) takes no messages"
+            ) from None
 
     def _send_home(self, error: BaseException) -> None:
         for link in (*self._links.values(), *self._strangers):
@@ -188,27 +288,9 @@ class _Host:
 def _join(identity: Identity, timeout: float, deadline: float) -> Links:
     """What all ranks but 0 do."""
     link = _connect(identity, timeout, deadline)
-    missing: list[int] = []
     try:
         _send(link, {"protocol": _PROTOCOL, "rank": identity.rank, "size": identity.size})
-        while True:
-            # Rank 0 names who is missing, if it is given the time to.
-            link.settimeout(max(0.001, deadline + 1 - time.monotonic()))
-            try:
-                message, files = _receive(link)
-            except TimeoutError:
-                raise RankFailedError(
-                    f"{_ranks(missing or [0])} of {identity.size} did not come within "
-                    f"{timeout:g} s ({identity.job})"
-                ) from None
-            if not message:
-                raise RankFailedError("rank 0 ended before all had come")
-            if "problem" in message:
-                kind = InvalidUsageError if message["usage"] else RankFailedError
-                raise kind(f"rank {identity.rank} cannot go on: {message['problem']}")
-            missing = message.get("missing", missing)
-            if "processes" in message:
-                break
+        processes, files = _await_introduction(link, identity, timeout, deadline)
     except BaseException:
         link.close()
         raise
@@ -216,14 +298,46 @@ def _join(identity: Identity, timeout: float, deadline: float) -> Links:
     sockets = {0: link}
     for peer, file in zip(peers, files, strict=True):
         sockets[peer] = socket.socket(fileno=file)
-    processes: list[int] = message["processes"]
     return Links(identity.rank, sockets, dict(enumerate(processes)), timeout)
+
+
+def _await_introduction(
+    link: socket.socket, identity: Identity, timeout: float, deadline: float
+) -> tuple[list[int], list[int]]:
+    """The processes of all ranks, and sockets to all but rank 0 and this one."""
+    missing: list[int] = []
+    while True:
+        # Rank 0 names who is missing, if it is given the time to.
+        link.settimeout(max(0.001, deadline + 1 - time.monotonic()))
+        try:
+            received = _receive(link, _MOST_FILES)
+        except TimeoutError:
+            raise RankFailedError(
+                f"{_ranks(missing or [0])} of {identity.size} did not come within "
+                f"{timeout:g} s ({identity.job})"
+            ) from None
+        except (DamagedFrameError, OSError) as error:
+            raise RankFailedError(f"rank 0 sent what is no message: {error}") from None
+        if received is None:
+            raise RankFailedError("rank 0 ended before all had come")
+        message, files = received
+        if "processes" in message and len(files) == identity.size - 2:
+            return message["processes"], files
+        close_files(files)
+        if "problem" in message:
+            kind = InvalidUsageError if message.get("usage") else RankFailedError
+            raise kind(f"rank {identity.rank} cannot go on: {message['problem']}")
+        if "missing" not in message:
+            raise RankFailedError("rank 0 sent what is no message")
+        missing = message["missing"]
 
 
 def _connect(identity: Identity, timeout: float, deadline: float) -> socket.socket:
     address = _address(identity)
     while True:
         link = _new_socket()
+        # Where too many wait to be let in, connecting is tried again, too.
+        link.setblocking(False)
         try:
             link.connect(address)
         except (ConnectionRefusedError, FileNotFoundError, BlockingIOError):
@@ -234,6 +348,7 @@ def _connect(identity: Identity, timeout: float, deadline: float) -> socket.sock
         else:
             _, user = _credentials(link)
             if user == os.getuid():
+                link.settimeout(timeout)
                 return link
             link.close()
             raise InvalidUsageError(f"user {user} waits as rank 0 of this job ({identity.job})")
@@ -244,19 +359,54 @@ def _connect(identity: Identity, timeout: float, deadline: float) -> socket.sock
         time.sleep(_RETRY_SECONDS)
 
 
-def _send(link: socket.socket, message: object, ends: list[socket.socket] | None = None) -> None:
-    # One that is gone is found by who waits for it.
+def _send(link: socket.socket, message: object) -> None:
+    """Sends a message that nobody relies on: whoever waits for a rank that is gone finds out."""
     with contextlib.suppress(OSError):
-        socket.send_fds(link, [json.dumps(message).encode()], [e.fileno() for e in ends or []])
+        _send_or_raise(link, message, [])
 
 
-def _receive(link: socket.socket) -> tuple[dict[str, Any], list[int]]:
-    """A message and its files; an empty one where the other end is gone."""
+def _send_or_raise(link: socket.socket, message: object, ends: list[socket.socket]) -> None:
+    socket.send_fds(link, [json.dumps(message).encode()], [end.fileno() for end in ends])
+
+
+def _receive(link: socket.socket, files: int) -> tuple[dict[str, Any], list[int]] | None:
+    """A message and the files that came with it; None where the other end is gone.
+
+    Args:
+        link: where it comes from.
+        files: how many may come with it.
+
+    Raises:
+        DamagedFrameError: it is no JSON object, or more files come with it, which are closed.
+        OSError: as the socket does.
+    """
     try:
-        data, files, _, _ = socket.recv_fds(link, _PACKET, 253, socket.MSG_CMSG_CLOEXEC)
+        data, taken, flags, _ = socket.recv_fds(link, _PACKET, files, socket.MSG_CMSG_CLOEXEC)
     except ConnectionResetError:
-        return {}, []
-    return (json.loads(data) if data else {}), list(files)
+        return None
+    received = list(taken)
+    try:
+        if not data:
+            close_files(received)
+            return None
+        if flags & socket.MSG_TRUNC:
+            raise DamagedFrameError(f"a packet of more than {_PACKET} bytes")
+        if flags & socket.MSG_CTRUNC:
+            raise DamagedFrameError(f"more than {files} files, or more than can be open")
+        return _as_object(data), received
+    except BaseException:
+        close_files(received)
+        raise
+
+
+def _as_object(data: bytes) -> dict[str, Any]:
+    try:
+        message = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise DamagedFrameError(f"text that is no JSON: {error}") from None
+    if not isinstance(message, dict):
+        raise DamagedFrameError("text that is no JSON object")
+    return cast("dict[str, Any]", message)
 
 
 def _problem(error: BaseException) -> dict[str, object]:

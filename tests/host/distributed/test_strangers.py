@@ -1,0 +1,301 @@
+"""What else connects to rank 0 while it waits: it neither ends rank 0 nor keeps it."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+import ark_mlir as ark
+from ark_mlir.distributed import rendezvous
+from ark_mlir.distributed.launcher import Identity
+
+Connect = Callable[[], socket.socket]
+
+
+@pytest.fixture
+def connect(come: Any) -> Iterator[Connect]:
+    """``connect()``: a socket to rank 0 of the job of `come`, when it is there."""
+    opened: list[socket.socket] = []
+
+    def run() -> socket.socket:
+        link = rendezvous._new_socket()
+        opened.append(link)
+        deadline = time.monotonic() + 100
+        while True:
+            try:
+                link.connect(rendezvous._address(Identity(1, 2, 1, come.job)))
+            except ConnectionRefusedError:
+                assert time.monotonic() < deadline
+                time.sleep(0.001)
+            else:
+                return link
+
+    yield run
+    for link in opened:
+        link.close()
+
+
+def is_refused(link: socket.socket) -> bool:
+    """Whether rank 0 closes the connection, without a word."""
+    link.settimeout(100)
+    try:
+        return link.recv(1000) == b""
+    except ConnectionResetError:
+        return True
+
+
+def greeting(**changes: object) -> bytes:
+    fields = {"protocol": rendezvous._PROTOCOL, "rank": 1, "size": 2, **changes}
+    return json.dumps({key: value for key, value in fields.items() if value is not None}).encode()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x00\xff",
+        b"{",
+        b"[" * 60_000,
+        b" " * 70_000,
+        b"[1]",
+        b"null",
+        greeting(rank=None),
+        greeting(rank="1"),
+        greeting(rank=[1]),
+        greeting(rank=True),
+        greeting(rank=0),
+        greeting(rank=-1),
+        greeting(rank=2),
+        greeting(size=1.5),
+        greeting(protocol={}),
+    ],
+)
+def test_garbage_of_the_same_user(
+    come: Any, connect: Connect, in_threads: Callable[..., None], data: bytes
+) -> None:
+    """Rank 0 sends its sender away, and meets rank 1 as if nothing had happened."""
+    found: list[Any] = []
+
+    def disturb() -> None:
+        link = connect()
+        link.send(data)
+        assert is_refused(link)
+        found.extend(come((1, 2)))
+
+    in_threads(lambda: found.extend(come((0, 2))), disturb)
+    assert sorted(link.peers for link in found) == [[0], [1]]
+
+
+def test_files_with_garbage_are_closed(
+    come: Any, connect: Connect, in_threads: Callable[..., None]
+) -> None:
+    def opened() -> int:
+        with os.scandir("/proc/self/fd") as files:
+            return sum("ark_unwanted" in os.readlink(file) for file in files if file.is_symlink())
+
+    file = os.memfd_create("ark_unwanted")
+
+    def disturb() -> None:
+        for data in (b"garbage", greeting(), greeting(rank=7)):
+            link = connect()
+            socket.send_fds(link, [data], [file] * 100)
+            assert is_refused(link)
+            assert opened() == 1
+        come((1, 2))
+
+    in_threads(lambda: come((0, 2)), disturb)
+    os.close(file)
+
+
+def test_nothing_is_read_of_another_user(
+    come: Any,
+    connect: Connect,
+    in_threads: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The kernel says whose process it is before rank 0 reads a byte of what it says."""
+    credentials, receive = rendezvous._credentials, rendezvous._receive
+    foreign = threading.Event()
+    read: list[object] = []
+
+    def as_foreign(link: socket.socket) -> tuple[int, int]:
+        process, user = credentials(link)
+        return process, user + 1 if foreign.is_set() else user
+
+    def record(link: socket.socket, files: int) -> Any:
+        received = receive(link, files)
+        read.append(received)
+        return received
+
+    monkeypatch.setattr(rendezvous, "_credentials", as_foreign)
+    monkeypatch.setattr(rendezvous, "_receive", record)
+
+    def disturb() -> None:
+        foreign.set()
+        link = connect()
+        link.send(greeting())
+        assert is_refused(link)
+        assert read == []
+        foreign.clear()
+        come((1, 2))
+
+    in_threads(lambda: come((0, 2)), disturb)
+    # Rank 0 reads the greeting of rank 1 alone; rank 1 reads two answers.
+    assert len(read) == 3
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a process of another user")
+def test_a_process_of_another_user(
+    come: Any, connect: Connect, in_threads: Callable[..., None]
+) -> None:
+    """Its garbage, silence and greetings change nothing."""
+    address = rendezvous._address(Identity(1, 2, 1, come.job))
+    program = f"""
+import os, socket
+os.setuid(65534)
+silent = []
+for data in (b"garbage", {greeting()!r}, b""):
+    link = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    link.connect({address!r})
+    try:
+        if data:
+            link.send(data)
+        assert link.recv(1000) == b""
+    except (BrokenPipeError, ConnectionResetError):
+        pass
+    silent.append(link)
+"""
+
+    def disturb() -> None:
+        connect().close()  # now rank 0 is there
+        subprocess.run([sys.executable, "-c", program], check=True, timeout=100)
+        come((1, 2))
+
+    found: list[Any] = []
+    in_threads(lambda: found.extend(come((0, 2))), disturb)
+    assert [link.peers for link in found] == [[1]]
+
+
+def test_the_flood_does_not_keep_rank_0(come: Any, connect: Connect) -> None:
+    """It gives up when its time is over, whoever keeps it busy, and names who came."""
+    over = threading.Event()
+
+    def flood() -> None:
+        while not over.is_set():
+            link = connect_or_none()
+            if link is not None:
+                link.send(b"garbage")
+                link.close()
+
+    def connect_or_none() -> socket.socket | None:
+        link = rendezvous._new_socket()
+        link.settimeout(1)
+        try:
+            link.connect(rendezvous._address(Identity(1, 2, 1, come.job)))
+        except OSError:
+            link.close()
+            return None
+        return link
+
+    thread = threading.Thread(target=flood)
+    thread.start()
+    try:
+        begin = time.monotonic()
+        (error,) = come((0, 2), timeout=0.5)
+        took = time.monotonic() - begin
+    finally:
+        over.set()
+        thread.join()
+    assert isinstance(error, ark.RankFailedError)
+    assert "rank 1 of 2 did not come within 0.5 s" in str(error)
+    assert f"process {os.getpid()} did not greet as a rank does" in str(error)
+    assert took < 5
+
+
+def test_silent_ones_are_bounded(
+    come: Any,
+    connect: Connect,
+    in_threads: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Rank 0 keeps some connections that say nothing, and closes the oldest of more."""
+    monkeypatch.setattr(rendezvous, "_MOST_STRANGERS", 3)
+
+    def disturb() -> None:
+        silent = [connect() for _ in range(5)]
+        assert is_refused(silent[0])
+        assert is_refused(silent[1])
+        come((1, 2))
+        assert all(is_refused(link) for link in silent[2:])
+
+    in_threads(lambda: come((0, 2)), disturb)
+
+
+def test_another_version_is_told(come: Any, connect: Connect) -> None:
+    results: list[Any] = []
+    thread = threading.Thread(target=lambda: results.extend(come((0, 2))))
+    thread.start()
+    link = connect()
+    link.send(greeting(protocol=rendezvous._PROTOCOL - 1))
+    link.settimeout(100)
+    answer = json.loads(link.recv(10_000))
+    thread.join()
+    assert isinstance(results[0], ark.InvalidUsageError)
+    assert "rank 1" in str(results[0])
+    assert "has another version of ark than rank 0" in answer["problem"]
+
+
+def test_a_rank_that_talks_too_early(come: Any, connect: Connect) -> None:
+    results: list[Any] = []
+    thread = threading.Thread(target=lambda: results.extend(come((0, 3))))
+    thread.start()
+    link = connect()
+    link.send(greeting(size=3))
+    link.settimeout(100)
+    link.recv(10_000)
+    link.send(b"garbage")
+    thread.join()
+    assert isinstance(results[0], ark.RankFailedError)
+    assert "rank 1" in str(results[0])
+    assert "sent what is no message before all had come" in str(results[0])
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        (b"garbage", "rank 0 sent what is no message: text that is no JSON"),
+        (b"{}", "rank 0 sent what is no message"),
+        (b'{"processes": [1, 2]}', None),
+        (b'{"problem": "no room"}', "rank 1 cannot go on: no room"),
+    ],
+)
+def test_what_rank_0_answers(come: Any, answer: bytes, why: str | None) -> None:
+    with rendezvous._new_socket() as door:
+        door.bind(rendezvous._address(Identity(0, 2, 0, come.job)))
+        door.listen()
+        results: list[Any] = []
+        thread = threading.Thread(target=lambda: results.extend(come((1, 2))))
+        thread.start()
+        link, _ = door.accept()
+        assert json.loads(link.recv(1000))["rank"] == 1
+        link.send(answer)
+        thread.join()
+        link.close()
+    if why is None:
+        assert results[0].peers == [0]
+    else:
+        assert isinstance(results[0], ark.RankFailedError)
+        assert str(results[0]).startswith(why)
+
+
+def test_worlds_too_large_for_the_kernel() -> None:
+    with pytest.raises(ark.UnsupportedError, match=r"a world of 256 ranks .* at most 255"):
+        rendezvous.meet(Identity(0, 256, 0, "large"), 1)
