@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..errors import CompileError, UnsupportedError
 from .fingerprints import loaded_libraries
-from .scratch import scratch_folder
+from .scratch import scratch_file
 
 # No hash of the build, no path: equal objects give equal kernels.
 _FLAGS = (
@@ -31,17 +31,21 @@ def link(code: bytes, *flags: str) -> bytes:
         CompileError: the linker refuses the object, or the disk is full.
     """
     linker = find_linker()
-    with scratch_folder() as folder:
-        source, result = folder / "kernel.o", folder / "kernel.so"
-        source.write_bytes(code)
-        command = [linker, *_FLAGS, *flags, "-o", str(result), str(source)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            reason = (done.stderr or done.stdout).strip().splitlines()
-            raise CompileError(
-                f"{Path(linker).name} failed with status {done.returncode}", notes=reason[:8]
-            )
-        return result.read_bytes()
+    # Nothing with a name, so that nothing stays behind when this process is killed.
+    with scratch_file() as source:
+        source.write(code)
+        source.flush()
+        place = f"/dev/fd/{source.fileno()}"
+        command = [linker, *_FLAGS, *flags, "-o", "-", place]
+        done = subprocess.run(
+            command, capture_output=True, check=False, pass_fds=(source.fileno(),)
+        )
+    if done.returncode:
+        reason = done.stderr.decode(errors="replace").strip().splitlines()
+        raise CompileError(
+            f"{Path(linker).name} failed with status {done.returncode}", notes=reason[:8]
+        )
+    return done.stdout
 
 
 @functools.cache

@@ -1,0 +1,376 @@
+"""Kills, stops and interrupts ranks at random moments, and looks at what the others do.
+
+    python tests/soak/kill_ranks.py --count 100 --seed 1
+
+In each round, 2 to 4 processes take part in a world on cpu: they meet, compile and run a program of
+collectives over and over. One of them is sent a signal at a random moment. What must hold:
+
+- Every survivor raises a RankFailedError or HangError within a deadline, and ends.
+- Survivors write nothing to stderr, which would be an exception that nobody caught.
+- A rank that was stopped and goes on raises such an error, too. One that is interrupted ends.
+- Nothing is left behind: no process, also none that a rank started; no name of a socket; nothing in
+  /dev/shm, in the folder for temporary files and in the working folder.
+
+Exits with 1 if a round fails. The last line of stdout sums up, as JSON. A round depends on the seed
+and its number alone: ``--first N --count 1`` repeats it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+# Seconds that a rank waits for others to come, and that a wait in a kernel may last.
+PATIENCE = 10.0
+HANG = 3.0
+# Survivors give the lanes of a stopped rank this long to leave the kernel.
+GRACE = 10.0
+# Seconds that the machine may be busy with other things.
+SLACK = 10.0
+STARTUP = 120.0
+
+MODES = ("runs", "iterations", "resident")
+SIGNALS = {signal.SIGKILL: 4, signal.SIGSTOP: 3, signal.SIGINT: 2, signal.SIGTERM: 1}
+# What the rank has last said before its signal comes, and how many seconds later that is, at most.
+PHASES = {"start": 1.5, "joined": 0.6, "compiled": 0.1, "running": 0.5}
+WEIGHTS = (2, 3, 2, 5)
+TYPED = {"RankFailedError", "HangError", "LaneHangError"}
+
+
+# ---------------------------------------------------------------------------- one rank
+
+
+def say(what: str, **more: object) -> None:
+    print(json.dumps({"what": what, **more}), flush=True)
+
+
+def be_a_rank(mode: str) -> None:
+    """Runs until something goes wrong, and says what."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    import numpy as np
+
+    import ark_mlir as ark
+
+    def work() -> None:
+        with ark.distributed.init(timeout=PATIENCE) as world:
+            say("joined")
+            with ark.Program("sum", rank=world.rank, world_size=world.world_size) as program:
+                x = ark.input("x", (64, 64))
+                total = ark.all_reduce(ark.matmul(x, x), name="total")
+                ark.output("y", ark.all_gather(total[:4], 0))
+            exe = ark.compile(program, target="cpu:1")
+            say("compiled")
+            given = np.ones((64, 64), np.float32)
+            if mode == "resident":
+                with exe.resident() as resident:
+                    run_for_ever(lambda: resident.run(x=given))
+            iterations = 20 if mode == "iterations" else 1
+            run_for_ever(lambda: exe.run(x=given, iterations=iterations))
+
+    def run_for_ever(run: Callable[[], Any]) -> None:
+        run()
+        say("running")
+        while True:
+            run()
+
+    try:
+        work()
+    except (ark.ArkError, KeyboardInterrupt) as error:
+        say("error", kind=type(error).__name__, text=str(error))
+
+
+# ---------------------------------------------------------------------------- one round
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One round: how many ranks, what they do, and what happens to which of them when."""
+
+    number: int
+    size: int
+    mode: str
+    victim: int
+    signal: signal.Signals
+    phase: str
+    delay: float
+
+    @staticmethod
+    def draw(seed: int, number: int) -> Plan:
+        rng = random.Random(f"{seed}/{number}")
+        size = rng.randint(2, 4)
+        (phase,) = rng.choices(list(PHASES), WEIGHTS)
+        (sent,) = rng.choices(list(SIGNALS), list(SIGNALS.values()))
+        delay = rng.uniform(0, PHASES[phase])
+        return Plan(number, size, rng.choice(MODES), rng.randrange(size), sent, phase, delay)
+
+    def __str__(self) -> str:
+        return (
+            f"round {self.number}: {self.signal.name} to rank {self.victim} of {self.size}, "
+            f"{self.delay:.3f} s after {self.phase!r} ({self.mode})"
+        )
+
+    @property
+    def deadline(self) -> float:
+        """Seconds after the signal in which survivors must end."""
+        if self.signal == signal.SIGSTOP:
+            return max(PATIENCE + 1, HANG + min(GRACE, PATIENCE)) + SLACK
+        # Who ends before it has come is waited for; who ends later is seen at once.
+        return SLACK + (PATIENCE + SLACK if self.phase == "start" else 0)
+
+
+class Rank:
+    """A process, and what it says."""
+
+    def __init__(self, number: int, plan: Plan, job: str, folder: Path) -> None:
+        self.number = number
+        self.said: list[dict[str, Any]] = []
+        self.ended: float | None = None
+        self._changed = threading.Condition()
+        place = {
+            "RANK": str(number),
+            "WORLD_SIZE": str(plan.size),
+            "MASTER_ADDR": job,
+            "ARK_TIMEOUT": str(HANG),
+            "ARK_CACHE": "0",
+            "TMPDIR": str(folder / "tmp"),
+        }
+        self._process = subprocess.Popen(
+            [sys.executable, __file__, "--rank", plan.mode],
+            cwd=folder / "work",
+            env={**os.environ, **place},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self.stderr = ""
+        self._threads = [threading.Thread(target=each) for each in (self._read, self._read_errors)]
+        for thread in self._threads:
+            thread.start()
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        for line in self._process.stdout:
+            with self._changed:
+                self.said.append(json.loads(line))
+                self._changed.notify_all()
+        self._process.wait()
+        with self._changed:
+            self.ended = time.monotonic()
+            self._changed.notify_all()
+
+    def _read_errors(self) -> None:
+        assert self._process.stderr is not None
+        self.stderr = self._process.stderr.read()
+
+    def await_phase(self, phase: str) -> bool:
+        """Returns whether the rank gets as far as that."""
+        with self._changed:
+            self._changed.wait_for(lambda: phase in self.words or self.ended, STARTUP)
+            return phase in self.words
+
+    def await_end(self, deadline: float) -> bool:
+        """Returns whether the rank ends before a time of the monotonic clock."""
+        with self._changed:
+            left = max(0.0, deadline - time.monotonic())
+            return bool(self._changed.wait_for(lambda: self.ended, left))
+
+    def send(self, sent: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(sent)
+
+    def remove(self) -> None:
+        """Ends the process, if that is necessary, and the threads that listen to it."""
+        self.send(signal.SIGKILL)
+        self.send(signal.SIGCONT)
+        for thread in self._threads:
+            thread.join()
+        assert self._process.stdout is not None
+        assert self._process.stderr is not None
+        self._process.stdout.close()
+        self._process.stderr.close()
+
+    @property
+    def words(self) -> list[str]:
+        return ["start", *(each["what"] for each in self.said)]
+
+    @property
+    def status(self) -> int | None:
+        return self._process.returncode
+
+    @property
+    def error(self) -> dict[str, Any]:
+        """What the rank raised; empty if it said nothing of that."""
+        return next((each for each in self.said if each["what"] == "error"), {})
+
+
+@dataclass
+class Outcome:
+    """What is wrong in a round, and how long survivors took to end after the signal."""
+
+    plan: Plan
+    problems: list[str] = field(default_factory=list[str])
+    seconds: list[float] = field(default_factory=list[float])
+    errors: list[str] = field(default_factory=list[str])
+
+
+def play(plan: Plan) -> Outcome:
+    """One round; raises nothing that a rank does."""
+    outcome = Outcome(plan)
+    shared = set(os.listdir("/dev/shm"))
+    job = f"ark-soak-{os.getpid()}-{plan.number}-{time.time_ns()}"
+    with tempfile.TemporaryDirectory(prefix="ark-soak-") as name:
+        folder = Path(name)
+        for part in ("tmp", "work"):
+            (folder / part).mkdir()
+        ranks = [Rank(number, plan, job, folder) for number in range(plan.size)]
+        try:
+            strike(plan, ranks, outcome)
+        finally:
+            for rank in ranks:
+                rank.remove()
+        outcome.problems += left_behind(plan, job, folder, shared)
+    return outcome
+
+
+def strike(plan: Plan, ranks: list[Rank], outcome: Outcome) -> None:
+    """Sends the signal, and judges what follows."""
+    victim = ranks[plan.victim]
+    if not victim.await_phase(plan.phase):
+        outcome.problems.append(f"did not get to {plan.phase!r}: {victim.said} {victim.stderr}")
+        return
+    time.sleep(plan.delay)
+    sent = time.monotonic()
+    victim.send(plan.signal)
+    for rank in ranks:
+        if rank is not victim:
+            judge_survivor(rank, sent, plan, outcome)
+    judge_victim(victim, plan, outcome)
+
+
+def judge_survivor(rank: Rank, sent: float, plan: Plan, outcome: Outcome) -> None:
+    who = f"rank {rank.number}"
+    if not rank.await_end(sent + plan.deadline):
+        outcome.problems.append(f"{who} has not ended after {plan.deadline:g} s: {rank.said}")
+        return
+    assert rank.ended is not None
+    outcome.seconds.append(rank.ended - sent)
+    outcome.errors.append(str(rank.error.get("kind")))
+    if rank.status or rank.error.get("kind") not in TYPED:
+        outcome.problems.append(f"{who} ended with {rank.status}: {rank.said} {rank.stderr}")
+    elif rank.stderr:
+        outcome.problems.append(f"{who} wrote: {rank.stderr}")
+
+
+def judge_victim(rank: Rank, plan: Plan, outcome: Outcome) -> None:
+    who = f"rank {rank.number}, which got {plan.signal.name},"
+    began = plan.signal == signal.SIGSTOP
+    if began:
+        rank.send(signal.SIGCONT)
+    # One that had not met the others yet waits for them in vain.
+    if not rank.await_end(time.monotonic() + SLACK + (STARTUP if plan.phase == "start" else HANG)):
+        outcome.problems.append(f"{who} does not end: {rank.said}")
+    elif began and (rank.status or rank.error.get("kind") not in TYPED or rank.stderr):
+        outcome.problems.append(f"{who} ended with {rank.status}: {rank.said} {rank.stderr}")
+
+
+# ---------------------------------------------------------------------------- what is left
+
+
+def left_behind(plan: Plan, job: str, folder: Path, shared: set[str]) -> list[str]:
+    """What a round has left, after some time for programs that a killed rank had started."""
+    deadline = time.monotonic() + SLACK
+    while True:
+        found = [
+            *(f"process {words}" for words in processes_of(job)),
+            *(f"socket {name}" for name in sockets_of(job, plan.size)),
+            *(f"/dev/shm/{name}" for name in set(os.listdir("/dev/shm")) - shared),
+            *(str(path.relative_to(folder)) for path in folder.glob("*/**/*")),
+        ]
+        if not found or time.monotonic() > deadline:
+            return [f"left behind: {each}" for each in found]
+        time.sleep(0.05)
+
+
+def processes_of(job: str) -> list[str]:
+    """Processes that still have the job in their environment, as those have that ranks start."""
+    found: list[str] = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if f"MASTER_ADDR={job}\0".encode() in (folder / "environ").read_bytes():
+                found.append(f"{folder.name} {(folder / 'cmdline').read_bytes()!r}")
+    return found
+
+
+def sockets_of(job: str, size: int) -> list[str]:
+    from ark_mlir.distributed.launcher import Identity
+    from ark_mlir.distributed.rendezvous import _address
+
+    name = _address(Identity(0, size, 0, f"MASTER_ADDR={job}")).replace("\0", "@")
+    return [name] if name in Path("/proc/net/unix").read_text(encoding="utf-8").split() else []
+
+
+# ---------------------------------------------------------------------------- all rounds
+
+
+def summarise(outcomes: list[Outcome], seconds: float) -> dict[str, Any]:
+    later = [each for each in outcomes if each.plan.phase != "start"]
+
+    def longest(stopped: bool) -> float:
+        some = [each for each in later if (each.plan.signal == signal.SIGSTOP) == stopped]
+        return round(max((took for each in some for took in each.seconds), default=0.0), 2)
+
+    return {
+        "rounds": len(outcomes),
+        "failed": sum(bool(each.problems) for each in outcomes),
+        "survivors": sum(each.plan.size - 1 for each in outcomes),
+        "signals": collections.Counter(each.plan.signal.name for each in outcomes),
+        "phases": collections.Counter(each.plan.phase for each in outcomes),
+        "errors": collections.Counter(kind for each in outcomes for kind in each.errors),
+        "longest after an end, s": longest(stopped=False),
+        "longest after a stop, s": longest(stopped=True),
+        "seconds": round(seconds),
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--count", type=int, default=100, help="rounds; default 100")
+    parser.add_argument("--seed", type=int, default=1, help="default 1")
+    parser.add_argument("--first", type=int, default=0, help="number of the first round")
+    parser.add_argument("--rank", choices=MODES, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.rank:
+        be_a_rank(options.rank)
+        return 0
+    begin, files = time.monotonic(), len(os.listdir("/proc/self/fd"))
+    outcomes: list[Outcome] = []
+    for number in range(options.first, options.first + options.count):
+        outcome = play(Plan.draw(options.seed, number))
+        outcomes.append(outcome)
+        if len(os.listdir("/proc/self/fd")) > files:
+            outcome.problems.append("left behind: files that this process has open")
+        longest = max(outcome.seconds, default=0.0)
+        print(f"{outcome.plan}: {longest:.2f} s, {outcome.errors}", file=sys.stderr)
+        for problem in outcome.problems:
+            print(f"  FAILED: {problem}", file=sys.stderr)
+    summary = summarise(outcomes, time.monotonic() - begin)
+    print(json.dumps(summary))
+    return 1 if summary["failed"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
