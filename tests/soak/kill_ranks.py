@@ -356,6 +356,8 @@ def main() -> int:
     if options.rank:
         be_a_rank(options.rank)
         return 0
+    # Jobs that a shell starts in the background ignore it, and so would ranks until they set it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     begin, files = time.monotonic(), len(os.listdir("/proc/self/fd"))
     outcomes: list[Outcome] = []
     for number in range(options.first, options.first + options.count):
