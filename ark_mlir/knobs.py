@@ -45,6 +45,7 @@ __all__ = [
     "TIMEOUT",
     "TORCH_RESTARTS",
     "TORCH_RUN_ID",
+    "TRUSTED_KEYS",
     "WORLD_SIZE",
     "XDG_CACHE_HOME",
     "Knob",
@@ -189,6 +190,13 @@ CACHE_SIZE: Knob[int] = Knob(
 )
 XDG_CACHE_HOME: Knob[str | None] = Knob(
     "XDG_CACHE_HOME", None, _optional_text, "the user's folder for caches; ~/.cache when unset"
+)
+TRUSTED_KEYS: Knob[str | None] = Knob(
+    "ARK_TRUSTED_KEYS",
+    None,
+    _optional_text,
+    "file or folder of public keys (PEM or base64); when set, only bundles that one of them "
+    "signed are loaded",
 )
 TIMEOUT: Knob[float] = Knob(
     "ARK_TIMEOUT", 10.0, _positive_float, "seconds that a wait may last before it is a hang"

@@ -12,7 +12,8 @@ runs no code.
 
 from .bundle import Bundle, write_bundle
 from .manifest import Body, Buffer, Manifest, Section, Semaphore, Target, Task
-from .reader import read_bundle
+from .reader import read_bundle, sign_bundle
+from .signatures import Signature
 from .tables import Opcode, Tables
 
 __all__ = [
@@ -23,9 +24,11 @@ __all__ = [
     "Opcode",
     "Section",
     "Semaphore",
+    "Signature",
     "Tables",
     "Target",
     "Task",
     "read_bundle",
+    "sign_bundle",
     "write_bundle",
 ]

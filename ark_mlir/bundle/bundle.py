@@ -13,6 +13,7 @@ from .format import REQUIRED_SECTIONS, SECTIONS, Bytes
 from .json_checks import shorten
 from .manifest import Buffer, Manifest
 from .manifest_checks import parse_manifest
+from .signatures import Signature
 from .tables import Tables, parse_tables
 from .writer import encode
 
@@ -26,6 +27,7 @@ class Bundle:
         sections: read-only bytes by section name.
         tables: the schedule.
         where: the file's path, or what stands for it in messages.
+        signature: who signed the file; None where nobody did, or there is no file.
 
     Example:
         >>> bundle = Bundle.from_parts(manifest, sections)          # doctest: +SKIP
@@ -36,6 +38,7 @@ class Bundle:
     sections: Mapping[str, memoryview]
     tables: Tables
     where: str = "bundle"
+    signature: Signature | None = None
     _cache: dict[str, str] = field(default_factory=dict[str, str], repr=False, compare=False)
 
     @classmethod
@@ -44,8 +47,11 @@ class Bundle:
         manifest: Manifest | Mapping[str, Any] | bytes | str,
         sections: Mapping[str, Bytes],
         where: str = "bundle",
+        signature: Signature | None = None,
     ) -> Bundle:
         """The bundle of a manifest (a record, an object or JSON text) and its sections.
+
+        `signature` is that of the file that they were read from.
 
         Raises BundleError under the same rules as reading a file.
         """
@@ -57,7 +63,7 @@ class Bundle:
         _check_constants(manifest, views, where)
         if not views["kernel"].nbytes:
             raise BundleError("section kernel: is empty", location=where)
-        return cls(manifest, views, parse_tables(manifest, views, where), where)
+        return cls(manifest, views, parse_tables(manifest, views, where), where, signature)
 
     @property
     def mlir(self) -> str | None:
@@ -79,7 +85,7 @@ class Bundle:
         return self.sections["constants"][buffer.offset : buffer.offset + buffer.bytes]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the file; equal bundles give equal bytes."""
+        """Writes the file, without a signature; equal bundles give equal bytes."""
         write_bundle(path, self.manifest, self.sections)
 
     def encode(self) -> Iterator[Bytes]:

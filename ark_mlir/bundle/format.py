@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from ..errors import BundleError
 
@@ -29,20 +30,40 @@ SECTIONS = (*REQUIRED_SECTIONS, "constants", "mlir")
 
 _HEADER = struct.Struct("<8sIIQQ32s")
 HEADER_SIZE = _HEADER.size
+# Of a signature, behind the last section.
+TRAILER_SIZE = 128
+_SIGNED = 1  # the one flag there is
 
 
 @dataclass(frozen=True)
 class Header:
-    """The first 64 bytes of a file; sizes in bytes."""
+    """The first 64 bytes of a file; sizes in bytes.
+
+    `signed` says whether a signature follows the last section.
+    """
+
+    SIZE: ClassVar[int] = HEADER_SIZE
 
     manifest_size: int
     file_size: int
     manifest_sha256: bytes
+    signed: bool = False
+
+    @property
+    def body_size(self) -> int:
+        """Bytes of the file without a signature."""
+        return self.file_size - (TRAILER_SIZE if self.signed else 0)
+
+    def with_signature(self, signed: bool) -> Header:
+        """The header of the same content, signed or not."""
+        size = self.body_size + (TRAILER_SIZE if signed else 0)
+        return replace(self, file_size=size, signed=signed)
 
     def pack(self) -> bytes:
         """The 64 bytes."""
+        flags = _SIGNED if self.signed else 0
         return _HEADER.pack(
-            MAGIC, VERSION, 0, self.manifest_size, self.file_size, self.manifest_sha256
+            MAGIC, VERSION, flags, self.manifest_size, self.file_size, self.manifest_sha256
         )
 
     @classmethod
@@ -59,19 +80,19 @@ class Header:
             problem = f"magic is {magic!r}: this is no bundle"
         elif version != VERSION:
             problem = f"format version is {version}; this ark reads version {VERSION}"
-        elif flags != 0:
-            problem = f"flags are {flags:#x}; this ark knows none"
+        elif flags & ~_SIGNED:
+            problem = f"flags are {flags:#x}; this ark knows {_SIGNED:#x}"
         elif manifest_size > MAX_MANIFEST:
             problem = f"manifest of {manifest_size} bytes; the limit is {MAX_MANIFEST}"
         elif file_size != actual_size:
             problem = f"the file should have {file_size} bytes and has {actual_size}: " + (
                 "truncated" if actual_size < file_size else "bytes were appended"
             )
-        elif HEADER_SIZE + manifest_size > file_size:
+        elif HEADER_SIZE + manifest_size + (TRAILER_SIZE if flags else 0) > file_size:
             problem = f"manifest of {manifest_size} bytes does not fit into {file_size}"
         if problem is not None:
             raise BundleError(f"header: {problem}", location=where)
-        return cls(manifest_size, file_size, digest)
+        return cls(manifest_size, file_size, digest, bool(flags))
 
 
 def align(offset: int) -> int:

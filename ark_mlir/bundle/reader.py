@@ -11,35 +11,94 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from ..errors import BundleError
-from ..paths import as_path
+from ..paths import as_path, replacing
 from ..permissions import others_can_write, stranger
 from .bundle import Bundle
 from .format import HEADER_SIZE, MAX_FILE, Header, section_offsets
 from .manifest import Manifest
 from .manifest_checks import parse_manifest
+from .signatures import (
+    Signature,
+    TrustedKeys,
+    check_signature,
+    read_private_key,
+    sign,
+    trusted_keys,
+)
 
 
-def read_bundle(path: str | os.PathLike[str], *, own: bool = False) -> Bundle:
+def read_bundle(
+    path: str | os.PathLike[str], *, own: bool = False, made_here: bool = False
+) -> Bundle:
     """The bundle in a file, checked in full: layout, hashes, manifest and every table entry.
 
-    Runs no code. With `own`, symbolic links and files that another user (but root) owns or could
-    write are refused, too: nobody looks at what lies in a cache before its kernel runs.
+    Runs no code. Where ``ARK_TRUSTED_KEYS`` is set, one of these keys must have signed the file;
+    else a signature need not be there, but must hold.
 
-    Raises BundleError, which names the file and the field, on whatever is missing, altered, out
-    of range or of another version, and InvalidUsageError where `path` is none.
+    Args:
+        path: the file.
+        own: whether it lies in this user's cache: symbolic links and files that another user (but
+            root) owns or could write are refused, and no signature is asked for.
+        made_here: whether processes of this program made it: no signature is asked for.
+
+    Raises:
+        BundleError: it names the file and the field; something is missing, altered, out of range,
+            of another version, or not signed by a trusted key.
+        InvalidUsageError: `path` is none, or ``ARK_TRUSTED_KEYS`` makes no sense.
+        UnsupportedError: the package ``cryptography`` is not installed, and trusted keys are set.
 
     Example:
         >>> read_bundle("mlp.arkbin").manifest.program              # doctest: +SKIP
         'mlp'
     """
     where = str(as_path(path, "the bundle to read"))
-    data = _read(where, own)
+    trusted = None if own or made_here else trusted_keys()
+    return _parse(_read(where, own), trusted, where)
+
+
+def sign_bundle(
+    source: str | os.PathLike[str],
+    key: str | os.PathLike[str],
+    output: str | os.PathLike[str] | None = None,
+) -> Signature:
+    """Signs a bundle; a signature that it has is replaced.
+
+    Args:
+        source: the bundle, which is checked in full first.
+        key: a PEM file with a private key of Ed25519, as ``ark sign --generate`` or
+            ``openssl genpkey -algorithm ed25519`` make them.
+        output: where to write the signed bundle; by default to `source`.
+
+    Raises:
+        BundleError: `source` is no bundle that can be loaded.
+        InvalidUsageError: `key` is no such file.
+        OSError: the file cannot be written.
+        UnsupportedError: the package ``cryptography`` is not installed.
+
+    Example:
+        >>> sign_bundle("mlp.arkbin", "me.pem")                     # doctest: +SKIP
+    """
+    where = str(as_path(source, "the bundle to sign"))
+    private = read_private_key(as_path(key, "the key"))
+    target = as_path(source if output is None else output, "the file to write")
+    data = _read(where, own=False)
+    _parse(data, None, where)
+    signed = sign(data, private, where)
+    with replacing(target) as file:
+        file.write(signed)
+    return Signature(private.public_key().public_bytes_raw())
+
+
+def _parse(data: memoryview, trusted: TrustedKeys | None, where: str) -> Bundle:
     header = Header.unpack(bytes(data[:HEADER_SIZE]), data.nbytes, where)
-    text = bytes(data[HEADER_SIZE : HEADER_SIZE + header.manifest_size])
+    signature = check_signature(data, header, trusted, where)
+    body = data[: header.body_size]
+    text = bytes(body[HEADER_SIZE : HEADER_SIZE + header.manifest_size])
     if hashlib.sha256(text).digest() != header.manifest_sha256:
         raise BundleError("manifest: altered: its SHA-256 differs", location=where)
     manifest = parse_manifest(text, where)
-    return Bundle.from_parts(manifest, _sections(data, header, manifest, where), where)
+    sections = _sections(body, header, manifest, where)
+    return Bundle.from_parts(manifest, sections, where, signature)
 
 
 def _sections(

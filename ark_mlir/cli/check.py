@@ -34,7 +34,10 @@ def run(options: argparse.Namespace) -> int:
         return _check(path, options.target)
     from ..bundle import read_bundle
 
-    mlir = read_bundle(path).mlir
+    bundle = read_bundle(path)
+    if bundle.signature is not None:
+        print(f"signature: {bundle.signature}")
+    mlir = bundle.mlir
     if mlir is None:
         raise InvalidUsageError(
             "holds no MLIR to check; compile it with --set keep_mlir=true", location=options.file

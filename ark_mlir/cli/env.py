@@ -21,6 +21,7 @@ _LIBRARIES = (
     "safetensors",
     "tokenizers",
     "ortools",
+    "cryptography",
     "cuda-bindings",
     "hip-python",
 )

@@ -12,9 +12,9 @@ from typing import NoReturn
 
 from .. import knobs
 from ..errors import ArkError
-from . import bench, check, compile_, env, generate, profile, run, schedule, show, tune
+from . import bench, check, compile_, env, generate, profile, run, schedule, show, sign, tune
 
-COMMANDS = (compile_, run, generate, check, schedule, show, bench, profile, tune, env)
+COMMANDS = (compile_, run, generate, check, schedule, show, sign, bench, profile, tune, env)
 
 EPILOG = """\
 exit status: 0 on success, 1 on an error, 2 on wrong usage.
@@ -38,6 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         logging.basicConfig(format="ark: %(levelname)s: %(message)s")
         logging.getLogger("ark").setLevel(knobs.LOG_LEVEL.get().upper())
         return options.run(options)
+    except SystemExit as error:  # wrong usage that a command found, already said
+        return int(error.code or 0)
     except ArkError as error:
         return fail(str(error))
     except BrokenPipeError:

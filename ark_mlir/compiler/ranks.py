@@ -117,7 +117,7 @@ def _read(answer: Message) -> Bundle:
     if answer.file is None:
         raise _as_error(answer.body)
     try:
-        return read_bundle(f"/proc/self/fd/{answer.file}")
+        return read_bundle(f"/proc/self/fd/{answer.file}", made_here=True)
     finally:
         os.close(answer.file)
 

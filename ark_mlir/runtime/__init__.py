@@ -39,14 +39,17 @@ __all__ = [
 def load(path: str | os.PathLike[str], drivers: DriverTable = DRIVERS) -> Executable:
     """The program in a ``.arkbin`` file, ready to have its parameters bound.
 
-    The file is checked in full first, and no code is run but, later, the kernel.
+    The file is checked in full first, and no code of it is run but, later, the kernel. A kernel is
+    native code: load what comes from whom you trust (docs/security.md). Where ``ARK_TRUSTED_KEYS``
+    is set, one of these keys must have signed the file.
 
     Args:
         path: the file.
         drivers: how a backend's driver is made; tests pass their own.
 
     Raises:
-        BundleError: the file is missing, truncated, altered, or made for another machine.
+        BundleError: the file is missing, truncated, altered, made for another machine, or not
+            signed by a trusted key.
         InvalidUsageError: `path` is none.
         UnsupportedError: this runtime has no driver for the bundle's backend.
 

@@ -217,8 +217,9 @@ class Executable(_Runs):
     def save(self, path: Path) -> None:
         """Writes the program, without its parameters, to a ``.arkbin`` file.
 
-        Equal programs give equal bytes. Raises InvalidUsageError where `path` is none, and
-        OSError when the file cannot be written.
+        Equal programs give equal bytes; the file has no signature, whatever the program was
+        loaded from. Raises InvalidUsageError where `path` is none, and OSError when the file
+        cannot be written.
         """
         self.bundle.save(path)
 

@@ -37,6 +37,7 @@ class Report:
         flops, traffic_bytes: work of one iteration, as the tasks declare it.
         predicted_ns: predicted time of one iteration.
         bound_in_place, bound_copied: bytes of parameters used where they were, or copied.
+        signature: who signed the bundle's file; None where nobody did, or there is no file.
         task_ops: the ops that tasks hold, in order, and how many tasks hold these; in the order
             of the first such task.
     """
@@ -73,6 +74,7 @@ class Report:
     assembler: str | None = None
     bound_in_place: int = 0
     bound_copied: int = 0
+    signature: str | None = None
     task_ops: tuple[tuple[tuple[str, ...], int], ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
@@ -99,6 +101,7 @@ class Report:
             *self._assembled(),
             ("work", f"{self.flops / 1e9:.3g} GFLOP, {size(self.traffic_bytes)} moved"),
             ("predicted time", duration(self.predicted_ns)),
+            *([] if self.signature is None else [("signature", self.signature)]),
         ]
         width = max(len(name) for name, _ in rows)
         lines = [f"{self.program} ({self.producer})"]
@@ -188,6 +191,7 @@ def make_report(bundle: Bundle, in_place: int = 0, copied: int = 0) -> Report:
         shared_bytes=None if target.backend == "cpu" else target.shared_memory,
         bound_in_place=in_place,
         bound_copied=copied,
+        signature=None if bundle.signature is None else str(bundle.signature),
         task_ops=tuple(Counter(task.ops for task in manifest.tasks if task.ops).items()),
     )
 

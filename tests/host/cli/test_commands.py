@@ -254,6 +254,27 @@ def test_check_a_bundle(ark: Ark, fake_compiler: Calls) -> None:
     assert fake_compiler[-1]["text"] == "text"
 
 
+def test_sign(
+    ark: Ark, fake_compiler: Calls, bundle: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("cryptography", reason="signatures need the package cryptography")
+    assert ark("sign", "--generate", "me.pem").out == "me.pem.pub\n"
+    assert "is there already" in ark("sign", "--generate", "me.pem").err
+    before = bundle.read_bytes()
+    result = ark("sign", "a.arkbin", "--key", "me.pem", "-o", "b.arkbin")
+    assert (result.status, bundle.read_bytes()) == (0, before)
+    assert result.out.startswith("b.arkbin: Ed25519 ")
+    monkeypatch.setenv("ARK_TRUSTED_KEYS", "me.pem.pub")
+    refused = ark("run", "a.arkbin", "--input", "x=x.npy", "--param", "w=w.npy")
+    assert "a.arkbin: signature: the bundle has none" in refused.err
+    assert ark("run", "b.arkbin", "--input", "x=x.npy", "--param", "w=w.npy").status == 0
+    assert ark("show", "b.arkbin").status == 0
+    assert ", trusted: me.pem.pub" in (tmp_path / "b.html").read_text()
+    assert ", trusted: me.pem.pub" in ark("check", "b.arkbin").out
+    assert ark("sign", "a.arkbin", "--key", "me.pem").status == 0  # in its place
+    assert bundle.read_bytes() == (tmp_path / "b.arkbin").read_bytes()
+
+
 def test_show_a_bundle(ark: Ark, tmp_path: Path) -> None:
     write_bundle(tmp_path / "a.arkbin", *add_program().parts())
     assert ark("show", "a.arkbin").out == "a.html\n"

@@ -29,6 +29,7 @@ NAMES = (
     "profile",
     "tune",
     "schedule",
+    "sign",
     "env",
 )
 
@@ -57,6 +58,10 @@ def test_help_and_version(ark: Ark) -> None:
         ("frobnicate",),
         ("run",),
         ("run", "a", "b"),
+        ("sign", "a"),
+        ("sign", "--key", "k.pem"),
+        ("sign", "a", "--generate", "k.pem"),
+        ("sign", "a", "--generate", "k.pem", "--key", "k.pem"),
         ("run", "a", "--inp", "x=y"),
         ("run", "a", "--input", "x"),
         ("run", "a", "--input", "=y"),

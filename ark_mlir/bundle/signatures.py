@@ -1,0 +1,327 @@
+"""Signatures of bundles: who made a file, and which makers a process trusts.
+
+A signed bundle ends with a trailer: a public key, and its Ed25519 signature over all bytes before
+the trailer (docs/bundle.md). The signature is checked before anything of the file but the header
+is looked at. The cryptography is that of the package ``cryptography``, which is optional:
+``pip install 'ark-mlir[sign]'``.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import os
+import re
+import stat
+import struct
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .. import knobs
+from ..errors import BundleError, InvalidUsageError, UnsupportedError
+from ..permissions import others_can_write, stranger, weakness
+from .format import TRAILER_SIZE, Header
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+__all__ = [
+    "Signature",
+    "TrustedKeys",
+    "check_signature",
+    "generate_key",
+    "read_private_key",
+    "sign",
+    "trusted_keys",
+]
+
+_MAGIC = b"ARKSIG\0\1"
+_ED25519 = 1
+_TRAILER = struct.Struct("<8sII32s64s16s")
+assert _TRAILER.size == TRAILER_SIZE
+# What is signed begins with this, so that no signature for another purpose fits.
+_CONTEXT = b"ark bundle, Ed25519 of SHA-512\0"
+_PEM = re.compile(rb"-----BEGIN PUBLIC KEY-----.*?-----END PUBLIC KEY-----", re.DOTALL)
+_MAX_KEY_FILE = 1 << 20
+
+# Names by public key: the 32 bytes as Ed25519 has them.
+TrustedKeys = Mapping[bytes, str]
+
+
+@dataclass(frozen=True)
+class Signature:
+    """Who signed a bundle.
+
+    Attributes:
+        key: the public key, 32 bytes.
+        name: the file with that key among ``ARK_TRUSTED_KEYS``; None where none are set.
+        checked: whether the signature was verified; False where nobody asked for it and the
+            package ``cryptography`` is not installed.
+    """
+
+    key: bytes
+    name: str | None = None
+    checked: bool = True
+
+    def __str__(self) -> str:
+        key = f"Ed25519 {base64.b64encode(self.key).decode()}"
+        if self.name is not None:
+            return f"{key}, trusted: {self.name}"
+        if not self.checked:
+            return f"{key}, not verified: the package cryptography is not installed"
+        return f"{key}, compared with no trusted key"
+
+
+def check_signature(
+    data: memoryview, header: Header, trusted: TrustedKeys | None, where: str
+) -> Signature | None:
+    """The signature of a file, verified; None where it has none.
+
+    Args:
+        data: the whole file.
+        header: its header, of which nothing is believed but whether there is a signature.
+        trusted: the keys of which one must have signed; None where any may, or none.
+        where: the file, for messages.
+
+    Raises:
+        BundleError: the signature does not hold, or no trusted key made it.
+        UnsupportedError: keys are trusted, and the package ``cryptography`` is not installed.
+    """
+    if not header.signed:
+        if trusted is not None:
+            raise BundleError(
+                "signature: the bundle has none, and ARK_TRUSTED_KEYS asks for one", location=where
+            )
+        return None
+    key, signature = _parse_trailer(data, where)
+    if trusted is not None and key not in trusted:
+        raise BundleError(
+            f"signature: by {Signature(key)}, which ARK_TRUSTED_KEYS does not have",
+            location=where,
+        )
+    try:
+        holds = _verify(key, signature, _message(data[:-TRAILER_SIZE]))
+    except UnsupportedError:
+        if trusted is not None:
+            raise
+        return Signature(key, checked=False)
+    if not holds:
+        raise BundleError("signature: does not hold: the file was altered", location=where)
+    return Signature(key, None if trusted is None else trusted[key])
+
+
+def sign(data: bytes | memoryview, key: Ed25519PrivateKey, where: str) -> bytes:
+    """The file `data`, signed; a signature that it has is replaced.
+
+    Args:
+        data: a bundle's file.
+        key: the private key.
+        where: the file, for messages.
+
+    Raises:
+        BundleError: `data` does not begin as a bundle does.
+    """
+    header = Header.unpack(bytes(data[: Header.SIZE]), len(data), where)
+    body = memoryview(data)[: header.body_size]
+    signed = header.with_signature(True).pack() + bytes(body[Header.SIZE :])
+    public = key.public_key().public_bytes_raw()
+    signature = key.sign(_message(memoryview(signed)))
+    return signed + _TRAILER.pack(_MAGIC, _ED25519, 0, public, signature, bytes(16))
+
+
+def _parse_trailer(data: memoryview, where: str) -> tuple[bytes, bytes]:
+    trailer = bytes(data[-TRAILER_SIZE:])
+    magic, algorithm, reserved, key, signature, padding = _TRAILER.unpack(trailer)
+    if (magic, algorithm, reserved) != (_MAGIC, _ED25519, 0) or any(padding):
+        raise BundleError("signature: is of no form that this ark knows", location=where)
+    return key, signature
+
+
+def _message(signed: memoryview) -> bytes:
+    return _CONTEXT + hashlib.sha512(signed).digest()
+
+
+def _verify(key: bytes, signature: bytes, message: bytes) -> bool:
+    try:
+        from cryptography.exceptions import InvalidSignature
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    except ImportError:
+        raise _missing() from None
+    try:
+        Ed25519PublicKey.from_public_bytes(key).verify(signature, message)
+    except (InvalidSignature, ValueError):
+        return False
+    return True
+
+
+def _missing() -> UnsupportedError:
+    return UnsupportedError(
+        "checking and making signatures needs the package cryptography: "
+        "pip install 'ark-mlir[sign]'"
+    )
+
+
+# -- keys ------------------------------------------------------------------------------------------
+
+
+def trusted_keys() -> TrustedKeys | None:
+    """The keys that ``ARK_TRUSTED_KEYS`` names, read anew; None where it is not set.
+
+    Raises:
+        InvalidUsageError: it names nothing, no key, or a file that somebody else could write.
+        UnsupportedError: a key is PEM, and the package ``cryptography`` is not installed.
+    """
+    place = knobs.TRUSTED_KEYS.get()
+    if place is None:
+        return None
+    keys: dict[bytes, str] = {}
+    for file in _key_files(Path(place)):
+        for key in _public_keys(file):
+            keys.setdefault(key, str(file))
+    if not keys:
+        raise InvalidUsageError("ARK_TRUSTED_KEYS: there is no key in it", location=place)
+    return keys
+
+
+def _key_files(place: Path) -> Iterator[Path]:
+    """The file, or the files of the folder but hidden ones."""
+    if not _checked(place):
+        yield place
+        return
+    for file in sorted(place.iterdir()):
+        if not file.name.startswith("."):
+            if _checked(file):
+                raise InvalidUsageError("ARK_TRUSTED_KEYS: is a folder", location=str(file))
+            yield file
+
+
+def _checked(path: Path) -> bool:
+    """Whether a path is a folder; raises InvalidUsageError where others could change it."""
+    try:
+        reason = weakness(path)
+        status = path.stat()
+    except OSError as error:
+        raise InvalidUsageError(
+            f"ARK_TRUSTED_KEYS: cannot be read: {error.strerror}", location=str(path)
+        ) from None
+    if stranger(status) or others_can_write(status):
+        reason = f"user {status.st_uid}, mode {stat.S_IMODE(status.st_mode):o}"
+    if reason is not None:
+        raise InvalidUsageError(
+            f"ARK_TRUSTED_KEYS: somebody else could change it: {reason}", location=str(path)
+        )
+    return stat.S_ISDIR(status.st_mode)
+
+
+def _public_keys(file: Path) -> Iterator[bytes]:
+    """The keys in a file: PEM, or in each line the 32 bytes in base64; ``#`` begins a comment."""
+    try:
+        if file.stat().st_size > _MAX_KEY_FILE:
+            raise _no_key(file)
+        text = file.read_bytes()
+    except OSError as error:
+        raise InvalidUsageError(
+            f"ARK_TRUSTED_KEYS: cannot be read: {error.strerror}", location=str(file)
+        ) from None
+    for pem in _PEM.findall(text):
+        yield _from_pem(pem, file)
+    for line in _PEM.sub(b"", text).splitlines():
+        word = line.partition(b"#")[0].strip()
+        if word:
+            yield _from_base64(word, file)
+
+
+def _from_pem(pem: bytes, file: Path) -> bytes:
+    try:
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+        from cryptography.hazmat.primitives.serialization import load_pem_public_key
+    except ImportError:
+        raise _missing() from None
+    try:
+        key = load_pem_public_key(pem)
+    except ValueError:
+        raise _no_key(file) from None
+    if not isinstance(key, Ed25519PublicKey):
+        raise _no_key(file)
+    return key.public_bytes_raw()
+
+
+def _from_base64(word: bytes, file: Path) -> bytes:
+    try:
+        key = base64.b64decode(word, validate=True)
+    except binascii.Error:
+        raise _no_key(file) from None
+    if len(key) != 32:
+        raise _no_key(file)
+    return key
+
+
+def _no_key(file: Path) -> InvalidUsageError:
+    return InvalidUsageError(
+        "ARK_TRUSTED_KEYS: holds what is no public key of Ed25519", location=str(file)
+    )
+
+
+def read_private_key(path: Path) -> Ed25519PrivateKey:
+    """The private key in a PEM file (PKCS #8, not encrypted).
+
+    Raises:
+        InvalidUsageError: the file cannot be read, or holds no such key.
+        UnsupportedError: the package ``cryptography`` is not installed.
+    """
+    try:
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+        from cryptography.hazmat.primitives.serialization import load_pem_private_key
+    except ImportError:
+        raise _missing() from None
+    try:
+        key = load_pem_private_key(path.read_bytes(), password=None)
+    except OSError as error:
+        raise InvalidUsageError(f"cannot be read: {error.strerror}", location=str(path)) from None
+    except TypeError:
+        raise InvalidUsageError(
+            "the private key is encrypted; decrypt it first: openssl pkey -in KEY -out PLAIN",
+            location=str(path),
+        ) from None
+    except Exception:  # what the package raises depends on what is wrong with the file
+        key = None
+    if not isinstance(key, Ed25519PrivateKey):
+        raise InvalidUsageError("holds no private key of Ed25519 as PEM", location=str(path))
+    return key
+
+
+def generate_key(path: Path) -> Path:
+    """Writes a new private key to `path`, which only this user can read, and the public one
+    beside it; returns the public one's path.
+
+    Raises:
+        InvalidUsageError: one of the files is there already.
+        OSError: one cannot be written.
+        UnsupportedError: the package ``cryptography`` is not installed.
+    """
+    try:
+        from cryptography.hazmat.primitives import serialization
+        from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    except ImportError:
+        raise _missing() from None
+    public = path.with_name(f"{path.name}.pub")
+    for file in (path, public):
+        if os.path.lexists(file):
+            raise InvalidUsageError("is there already", location=str(file))
+    key = Ed25519PrivateKey.generate()
+    private_text = key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+    public_text = key.public_key().public_bytes(
+        serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    )
+    for file, text, mode in ((path, private_text, 0o600), (public, public_text, 0o644)):
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        with os.fdopen(os.open(file, flags, mode), "wb") as stream:
+            stream.write(text)
+    return public

@@ -1,0 +1,356 @@
+"""Signatures: whose bundles are loaded, and that no altered byte is."""
+
+from __future__ import annotations
+
+import base64
+import os
+import random
+import shutil
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Generator
+from pathlib import Path
+
+import pytest
+
+import ark_mlir as ark
+from ark_mlir import knobs, permissions
+from ark_mlir.bundle import Bundle, read_bundle, sign_bundle, write_bundle
+from ark_mlir.bundle.format import TRAILER_SIZE
+from ark_mlir.bundle.signatures import generate_key
+from ark_mlir.bundle.store import BundleStore
+from ark_mlir.runtime.report import make_report
+from ark_mlir.testing.toy import add_program, compile_kernel
+
+pytest.importorskip("cryptography", reason="signatures need the package cryptography")
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.asymmetric import ed25519, rsa
+
+Trust = Callable[..., None]
+
+
+@pytest.fixture
+def key(tmp_path: Path) -> Path:
+    """A private key; the public one is beside it, with `.pub`."""
+    generate_key(tmp_path / "me.pem")
+    return tmp_path / "me.pem"
+
+
+@pytest.fixture
+def plain(tmp_path: Path) -> Path:
+    path = tmp_path / "plain.arkbin"
+    write_bundle(path, *add_program().parts(compile_kernel()))
+    return path
+
+
+@pytest.fixture
+def signed(plain: Path, key: Path, tmp_path: Path) -> Path:
+    sign_bundle(plain, key, tmp_path / "signed.arkbin")
+    return tmp_path / "signed.arkbin"
+
+
+@pytest.fixture
+def trust() -> Generator[Trust]:
+    """``trust(path)`` sets ARK_TRUSTED_KEYS."""
+    with knobs.scope(ARK_TRUSTED_KEYS=None):
+        yield lambda path: os.environ.update(ARK_TRUSTED_KEYS=str(path))
+
+
+def public(key: Path) -> Path:
+    return key.with_name(f"{key.name}.pub")
+
+
+def raw(key: Path) -> bytes:
+    loaded = serialization.load_pem_public_key(public(key).read_bytes())
+    assert isinstance(loaded, ed25519.Ed25519PublicKey)
+    return loaded.public_bytes_raw()
+
+
+# -- what is loaded --------------------------------------------------------------------------------
+
+
+def test_a_signed_bundle(signed: Path, plain: Path, key: Path, trust: Trust) -> None:
+    name = base64.b64encode(raw(key)).decode()
+    bundle = read_bundle(signed)
+    assert bundle.signature is not None
+    assert str(bundle.signature) == f"Ed25519 {name}, compared with no trusted key"
+    assert read_bundle(plain).signature is None
+    trust(public(key))
+    bundle = read_bundle(signed)
+    assert str(bundle.signature) == f"Ed25519 {name}, trusted: {public(key)}"
+    assert make_report(bundle).signature == str(bundle.signature)
+    assert f"signature        {bundle.signature}" in str(make_report(bundle))
+    ark.load(signed).close()
+
+
+def test_the_content_is_that_of_the_unsigned_file(
+    signed: Path, plain: Path, tmp_path: Path
+) -> None:
+    assert signed.stat().st_size == plain.stat().st_size + TRAILER_SIZE
+    assert signed.read_bytes()[64:-TRAILER_SIZE] == plain.read_bytes()[64:]
+    read_bundle(signed).save(tmp_path / "again")
+    assert (tmp_path / "again").read_bytes() == plain.read_bytes()
+
+
+def test_signing_again_replaces_the_signature(signed: Path, key: Path, tmp_path: Path) -> None:
+    before = signed.read_bytes()
+    sign_bundle(signed, key)
+    assert signed.read_bytes() == before  # Ed25519 makes one signature for one message
+    generate_key(tmp_path / "other.pem")
+    sign_bundle(signed, tmp_path / "other.pem")
+    signature = read_bundle(signed).signature
+    assert signature is not None
+    assert signature.key == raw(tmp_path / "other.pem")
+    assert signed.stat().st_size == len(before)
+
+
+@pytest.mark.parametrize("form", ["base64", "many", "folder", "link"])
+def test_forms_of_trusted_keys(
+    signed: Path, key: Path, trust: Trust, tmp_path: Path, form: str
+) -> None:
+    generate_key(tmp_path / "other.pem")
+    text = base64.b64encode(raw(key))
+    other = public(tmp_path / "other.pem").read_bytes()
+    place = tmp_path / "keys"
+    if form == "base64":
+        place.write_bytes(b"# ours\n\n" + text + b"  # me\n")
+    elif form == "many":
+        place.write_bytes(other + text + b"\n" + other)
+    else:
+        place.mkdir()
+        (place / ".hidden").write_bytes(b"no key")
+        (place / "a.pem").write_bytes(other)
+        if form == "folder":
+            (place / "b.pub").write_bytes(public(key).read_bytes())
+        else:
+            (place / "b.pub").symlink_to(public(key))
+    trust(place)
+    assert read_bundle(signed).signature is not None
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="needs openssl")
+def test_keys_of_openssl(plain: Path, trust: Trust, tmp_path: Path) -> None:
+    key, pub = tmp_path / "k.pem", tmp_path / "k.pub"
+    subprocess.run(["openssl", "genpkey", "-algorithm", "ed25519", "-out", key], check=True)
+    subprocess.run(["openssl", "pkey", "-in", key, "-pubout", "-out", pub], check=True)
+    sign_bundle(plain, key)
+    trust(pub)
+    assert read_bundle(plain).signature is not None
+
+
+# -- what is refused -------------------------------------------------------------------------------
+
+
+def test_unsigned_bundles_and_other_keys(
+    signed: Path, plain: Path, key: Path, trust: Trust, tmp_path: Path
+) -> None:
+    generate_key(tmp_path / "other.pem")
+    trust(public(tmp_path / "other.pem"))
+    with pytest.raises(ark.BundleError, match=r"signature: by Ed25519 .* does not have"):
+        ark.load(signed)
+    with pytest.raises(ark.BundleError, match="signature: the bundle has none"):
+        ark.load(plain)
+    # Its own signature, under the name of a trusted key.
+    data = bytearray(signed.read_bytes())
+    data[-TRAILER_SIZE + 16 : -TRAILER_SIZE + 48] = raw(tmp_path / "other.pem")
+    signed.write_bytes(data)
+    with pytest.raises(ark.BundleError, match="signature: does not hold"):
+        ark.load(signed)
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_no_altered_byte_is_loaded(signed: Path, key: Path, trust: Trust, trusted: bool) -> None:
+    """Bytes anywhere, with a signature that was made for others."""
+    if trusted:
+        trust(public(key))
+    data = signed.read_bytes()
+    draw = random.Random(0)
+    places = [*range(64), *range(len(data) - TRAILER_SIZE, len(data))]
+    places += [draw.randrange(len(data)) for _ in range(600)]
+    for place in places:
+        altered = bytearray(data)
+        altered[place] ^= 1 << draw.randrange(8)
+        signed.write_bytes(altered)
+        with pytest.raises(ark.BundleError):
+            read_bundle(signed)
+    for size in (len(data) - 1, len(data) - TRAILER_SIZE, 64 + TRAILER_SIZE, 64):
+        signed.write_bytes(data[:size])
+        with pytest.raises(ark.BundleError):
+            read_bundle(signed)
+
+
+def test_the_manifest_is_not_looked_at_first(
+    signed: Path, key: Path, trust: Trust, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def parse(*_: object) -> None:
+        raise AssertionError("parsed before the signature was checked")
+
+    monkeypatch.setattr("ark_mlir.bundle.reader.parse_manifest", parse)
+    trust(public(key))
+    data = bytearray(signed.read_bytes())
+    data[-1 - TRAILER_SIZE] ^= 1
+    signed.write_bytes(data)
+    with pytest.raises(ark.BundleError, match="signature: does not hold"):
+        read_bundle(signed)
+
+
+def test_a_signature_cannot_be_taken_off(signed: Path, key: Path, trust: Trust) -> None:
+    """What is left is a valid bundle, and is not loaded where a signature is asked for."""
+    data = bytearray(signed.read_bytes()[:-TRAILER_SIZE])
+    data[12:16] = bytes(4)
+    data[24:32] = len(data).to_bytes(8, "little")
+    signed.write_bytes(data)
+    assert read_bundle(signed).signature is None
+    trust(public(key))
+    with pytest.raises(ark.BundleError, match="the bundle has none"):
+        read_bundle(signed)
+
+
+def test_forms_that_are_not_known(signed: Path) -> None:
+    data = signed.read_bytes()
+    for place in (0, 8, 12, 127):
+        altered = bytearray(data)
+        altered[len(data) - TRAILER_SIZE + place] ^= 2
+        signed.write_bytes(altered)
+        with pytest.raises(ark.BundleError, match="signature: is of no form"):
+            read_bundle(signed)
+
+
+# -- keys that make no sense -----------------------------------------------------------------------
+
+
+def test_trusted_keys_that_make_no_sense(signed: Path, trust: Trust, tmp_path: Path) -> None:
+    place = tmp_path / "keys"
+    trust(place)
+    for text, message in (
+        (None, "cannot be read"),
+        (b"", "no key in it"),
+        (b"# nothing\n", "no key in it"),
+        (b"hello\n", "no public key"),
+        (base64.b64encode(bytes(31)), "no public key"),
+        (b"-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n", "no public key"),
+        (rsa_key(), "no public key"),
+        (bytes(2 << 20), "no public key"),
+    ):
+        if text is not None:
+            place.write_bytes(text)
+        with pytest.raises(ark.InvalidUsageError, match=f"ARK_TRUSTED_KEYS: .*{message}"):
+            read_bundle(signed)
+
+
+def rsa_key() -> bytes:
+    return (
+        rsa.generate_private_key(65537, 2048)
+        .public_key()
+        .public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    )
+
+
+def test_trusted_keys_that_others_could_change(
+    signed: Path, key: Path, trust: Trust, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(permissions, "_is_own_group", lambda gid: False)
+    folder = tmp_path / "keys"
+    folder.mkdir()
+    file = Path(shutil.copy(public(key), folder))
+    trust(folder)
+    for path, mode in ((file, 0o666), (file, 0o664), (folder, 0o777), (tmp_path, 0o777)):
+        before = stat.S_IMODE(path.stat().st_mode)
+        path.chmod(mode)
+        with pytest.raises(ark.InvalidUsageError, match=f"somebody else could .*mode {mode:o}"):
+            read_bundle(signed)
+        path.chmod(before)
+        assert read_bundle(signed).signature is not None
+    (folder / "inner").mkdir()
+    with pytest.raises(ark.InvalidUsageError, match="is a folder"):
+        read_bundle(signed)
+
+
+def test_private_keys_that_make_no_sense(plain: Path, key: Path, tmp_path: Path) -> None:
+    with pytest.raises(ark.InvalidUsageError, match="cannot be read"):
+        sign_bundle(plain, tmp_path / "nowhere")
+    for text in (b"", b"hello", public(key).read_bytes(), rsa_key()):
+        (tmp_path / "k").write_bytes(text)
+        with pytest.raises(ark.InvalidUsageError, match="no private key"):
+            sign_bundle(plain, tmp_path / "k")
+    private = ed25519.Ed25519PrivateKey.generate()
+    (tmp_path / "k").write_bytes(
+        private.private_bytes(
+            serialization.Encoding.PEM,
+            serialization.PrivateFormat.PKCS8,
+            serialization.BestAvailableEncryption(b"secret"),
+        )
+    )
+    with pytest.raises(ark.InvalidUsageError, match="encrypted"):
+        sign_bundle(plain, tmp_path / "k")
+
+
+def test_only_bundles_are_signed(plain: Path, key: Path, tmp_path: Path) -> None:
+    data = bytearray(plain.read_bytes())
+    data[-1] ^= 1
+    plain.write_bytes(data)
+    with pytest.raises(ark.BundleError, match="altered"):
+        sign_bundle(plain, key, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_new_keys(key: Path) -> None:
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    before = key.read_bytes()
+    with pytest.raises(ark.InvalidUsageError, match="is there already"):
+        generate_key(key)
+    assert key.read_bytes() == before
+
+
+# -- what needs no signature -----------------------------------------------------------------------
+
+
+def test_what_this_user_compiled(plain: Path, key: Path, trust: Trust, tmp_path: Path) -> None:
+    """The cache is protected by its permissions, and what ranks exchange never was in a file."""
+    trust(public(key))
+    store = BundleStore(tmp_path / "cache", 1 << 30)
+    store.save("a", Bundle.from_parts(*add_program().parts()))
+    assert store.load("a") is not None
+    assert read_bundle(plain, made_here=True).signature is None
+
+
+WITHOUT = """
+import sys
+sys.modules["cryptography"] = None
+import ark_mlir as ark
+from ark_mlir.bundle import read_bundle, sign_bundle
+from ark_mlir.bundle.signatures import generate_key
+def outcome(call, *arguments):
+    try:
+        return call(*arguments)
+    except ark.ArkError as error:
+        return f"{type(error).__name__}: {error.message}"
+plain, signed, key = sys.argv[1:]
+print(read_bundle(signed).signature)
+print(outcome(sign_bundle, plain, key))
+print(outcome(generate_key, key))
+import os
+for place in (key + ".pub", key + ".raw"):
+    os.environ["ARK_TRUSTED_KEYS"] = place
+    print(outcome(read_bundle, signed))
+print(outcome(read_bundle, plain))
+"""
+
+
+def test_without_the_library(plain: Path, signed: Path, key: Path) -> None:
+    """Loading goes on where no keys are trusted, and says so; else nothing is loaded."""
+    key.with_name(f"{key.name}.raw").write_bytes(base64.b64encode(raw(key)))
+    result = subprocess.run(
+        [sys.executable, "-c", WITHOUT, plain, signed, key],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={name: value for name, value in os.environ.items() if name != "ARK_TRUSTED_KEYS"},
+    )
+    lines = result.stdout.splitlines()
+    assert lines[0].endswith("not verified: the package cryptography is not installed")
+    for line in lines[1:5]:
+        assert line.startswith("UnsupportedError: checking and making signatures needs the package")
+        assert "pip install 'ark-mlir[sign]'" in line
+    assert lines[5].startswith("BundleError: signature: the bundle has none")
