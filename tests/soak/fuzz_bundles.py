@@ -23,10 +23,12 @@ from random import Random
 from typing import Any
 
 from alterations import TEXT_PIECES, alter_bytes, alter_json, odd_integer, odd_value
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from fuzzing import check_message, main
 
 from ark_mlir.bundle import Bundle, read_bundle
-from ark_mlir.bundle.format import HEADER_SIZE, align
+from ark_mlir.bundle.format import HEADER_SIZE, TRAILER_SIZE, align
+from ark_mlir.bundle.signatures import sign
 from ark_mlir.errors import BundleError
 from ark_mlir.runtime.elf import check_image
 from ark_mlir.runtime.report import make_report
@@ -132,10 +134,17 @@ def _dump(manifest: Any) -> bytes:
 
 CORPUS = _corpus()
 _FIRST = Bundle.from_parts(*CORPUS[0])
-# Magic, version and flags as this version writes them.
+# Magic, version and flags of an unsigned file as this version writes them.
 _PREFIX = struct.unpack("<8sII", b"".join(map(bytes, _FIRST.encode()))[:16])
 TEXTS = [_dump(manifest) for manifest, _ in CORPUS]
 FILES = [bytes(sealed(text, sections)) for text, (_, sections) in zip(TEXTS, CORPUS, strict=True)]
+
+
+# Each with a key of its own, the same in every run.
+SIGNED = [
+    sign(data, Ed25519PrivateKey.from_private_bytes(bytes([index]) * 32), "corpus")
+    for index, data in enumerate(FILES)
+]
 
 
 # -- alterations -----------------------------------------------------------------------------------
@@ -257,17 +266,34 @@ def alter_kernel(random: Random, base: int) -> bytearray:
     return sealed(_dump(manifest), {**sections, "kernel": bytes(data)})
 
 
+def alter_signature(random: Random, base: int) -> bytearray:
+    """Bytes of a signed file: without the private key, none is accepted but as it was."""
+    data = bytearray(SIGNED[base])
+    kind = random.randrange(4)
+    if kind == 0:
+        data[len(data) - random.randint(1, TRAILER_SIZE)] ^= 1 << random.randrange(8)
+    elif kind == 1:
+        other = SIGNED[random.randrange(len(SIGNED))]
+        data[-TRAILER_SIZE:] = other[-TRAILER_SIZE:]
+    elif kind == 2:
+        begin = random.choice((8, 12, 16, 24, 32))
+        data[begin : begin + 4] = (odd_integer(random) % (1 << 32)).to_bytes(4, "little")
+    else:
+        alter_bytes(random, data)
+    return data
+
+
 ALTERATIONS = (
     alter_file, alter_header, alter_manifest, alter_manifest, alter_text, alter_tables,
-    alter_tables, alter_sections, alter_kernel,
+    alter_tables, alter_sections, alter_kernel, alter_signature,
 )  # fmt: skip
 
 
 # -- a case ----------------------------------------------------------------------------------------
 
 
-def use(bundle: Bundle) -> None:
-    """What a runtime does with a bundle before it loads the kernel."""
+def use(bundle: Bundle) -> str:
+    """Does what a runtime does with a bundle before it loads the kernel; says how far it came."""
     str(make_report(bundle))
     assert len(bundle.tables.lane_of) == len(bundle.tables.instructions)
     assert len(bundle.tables.packets) >= 0
@@ -280,8 +306,10 @@ def use(bundle: Bundle) -> None:
     try:
         assert bundle.mlir is None or "mlir" in bundle.sections
         check_image(bundle.sections["kernel"], bundle.manifest.target.arch, "kernel")
-    except BundleError:
-        pass
+    except BundleError as error:
+        check_message(error)
+        return "read"
+    return "read, and its kernel accepted"
 
 
 def check_operands(bundle: Bundle) -> None:
@@ -308,8 +336,8 @@ def case(random: Random) -> str:
     except BundleError as error:
         check_message(error)
         return f"{kind}: refused"
-    use(bundle)
-    return f"{kind}: accepted"
+    assert alter is not alter_signature or bytes(data) in SIGNED or bundle.signature is None
+    return f"{kind}: {use(bundle)}"
 
 
 if __name__ == "__main__":
