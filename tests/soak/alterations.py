@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Sequence
 from random import Random
@@ -40,7 +41,9 @@ def odd_integer(random: Random) -> int:
 
 def odd_value(random: Random) -> Any:
     """A JSON value, likewise."""
-    return odd_integer(random) if random.random() < 0.5 else random.choice(_ODD_VALUES)
+    if random.random() < 0.5:
+        return odd_integer(random)
+    return copy.deepcopy(random.choice(_ODD_VALUES))  # which the next alteration may alter
 
 
 def alter_bytes(random: Random, data: bytearray) -> None:
@@ -67,7 +70,7 @@ def alter_json(random: Random, value: Any, keys: Sequence[str]) -> None:
 
     `keys` are names that added members get.
     """
-    for _ in range(random.randint(1, 3)):
+    for repeats in (2000, 2, 2)[: random.randint(1, 3)]:
         places = _places(value)
         if not places:
             return
@@ -79,12 +82,12 @@ def alter_json(random: Random, value: Any, keys: Sequence[str]) -> None:
             other, there = random.choice(places)
             inner[key] = json.loads(json.dumps(other[there]))
         elif kind == 4 and isinstance(inner, dict):
-            inner[random.choice(keys)] = inner[key]
+            inner[random.choice(keys)] = copy.deepcopy(inner[key])
         elif kind == 4:
             inner.insert(random.randint(0, len(inner)), odd_value(random))
         elif kind == 5 and isinstance(inner[key], list):
-            # Long lists show what takes more than linear time.
-            inner[key] = inner[key][:2] * random.choice((2, 40, 2000))
+            # Long lists show what takes more than linear time; once in a case, or none would fit.
+            inner[key] = inner[key][:2] * random.choice((2, repeats // 50 + 1, repeats))
         else:
             del inner[key]
 

@@ -1,0 +1,155 @@
+"""The soak tests: slices of those that read files, their watchdog, and what runs all of them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+FOLDER = Path(__file__).parents[1] / "soak"
+
+
+def run(script: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, script, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=None,
+    )
+
+
+def result_of(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.mark.parametrize(("script", "count"), [("fuzz_bundles", 3000), ("fuzz_safetensors", 3000)])
+def test_slice(script: str, count: int) -> None:
+    if script == "fuzz_bundles":
+        pytest.importorskip("cryptography", reason="signed bundles need the package cryptography")
+    done = run(FOLDER / f"{script}.py", "--count", count, "--seed", 7)
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = result_of(done)
+    assert (result["name"], result["count"], result["failures"]) == (script, count, 0)
+    # Cases of every kind get through the reader, and others do not.
+    assert len(result["endings"]) > 5
+
+
+# -- the watchdog ----------------------------------------------------------------------------------
+
+CASES = """
+import ctypes, sys
+sys.path.insert(0, {folder!r})
+import fuzzing
+fuzzing._HANG_SECONDS = 0.3
+WAYS = {{3: "crash", 5: "error", 6: "memory", 8: "hang"}}
+numbers = {{fuzzing._source(0, k).random(): k for k in range(10)}}
+def case(random):
+    way = WAYS.get(numbers[random.random()])
+    if way == "crash":
+        ctypes.string_at(0)
+    if way == "error":
+        raise KeyError("x")
+    if way == "memory":
+        bytearray(2 << 30)
+    while way == "hang":
+        pass
+    return "fine"
+if __name__ == "__main__":
+    sys.exit(fuzzing.main("stub", 10, case))
+"""
+
+
+def test_what_the_watchdog_finds(tmp_path: Path) -> None:
+    script = tmp_path / "stub.py"
+    script.write_text(CASES.format(folder=str(FOLDER)))
+    done = run(script)
+    assert done.returncode == 1
+    result = result_of(done)
+    assert (result["failures"], result["crashes"], result["hangs"]) == (4, 1, 1)
+    lines = done.stdout.splitlines()
+    assert lines[0] == "case 3: the process ended with status -11; --seed 0 --only 3"
+    assert lines[1].startswith("case 5: KeyError: 'x'; --seed 0 --only 5")
+    assert lines[2].startswith("case 6: MemoryError")
+    assert lines[3] == "case 8: the process stood still for 0.3 s; --seed 0 --only 8"
+    assert run(script, "--only", 4).stdout == "fine\n"
+    assert "KeyError" in run(script, "--only", 5).stderr
+
+
+# -- the runner ------------------------------------------------------------------------------------
+
+SCRIPT = """#!/usr/bin/env python3
+FULL_COUNT{annotation} = {full}
+import argparse, json, sys
+parser = argparse.ArgumentParser()
+parser.add_argument("--count", type=int)
+parser.add_argument("--seed", type=int)
+options = parser.parse_args()
+print("working on seed", options.seed)
+print({last})
+sys.exit({status})
+"""
+GOOD = 'json.dumps({"name": "x", "count": options.count, "failures": %s, "seconds": 0.1})'
+
+
+def write(folder: Path, name: str, mode: int = 0o755, **parts: object) -> None:
+    whole = {"annotation": "", "full": 2000, "last": GOOD % 0, "status": 0, **parts}
+    (folder / f"{name}.py").write_text(SCRIPT.format(**whole))
+    (folder / f"{name}.py").chmod(mode)
+
+
+def soak(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+    return run(FOLDER / "run.py", "--folder", folder, "--logs", folder / "logs", *arguments)
+
+
+def test_the_runner(tmp_path: Path) -> None:
+    write(tmp_path, "first", annotation=": int", full="1_000")
+    write(tmp_path, "second")
+    write(tmp_path, "helper", mode=0o644)
+    (tmp_path / "other.py").write_text("x = 1\n")
+    (tmp_path / "other.py").chmod(0o755)
+    done = soak(tmp_path, "--scale", 0.01, "--seed", 9)
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = [line.split() for line in done.stdout.splitlines()]
+    assert rows[0] == ["name", "count", "failures", "seconds"]
+    assert [(row[0], row[1], row[2], row[4]) for row in rows[1:]] == [
+        ("first", "10", "0", "ok"),
+        ("second", "20", "0", "ok"),
+    ]
+    assert "seed 9" in (tmp_path / "logs" / "first.log").read_text()
+    assert len(soak(tmp_path, "--only", "second", "--scale", 0.0001).stdout.splitlines()) == 2
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"status": 3}, "FAILED: status 3"),
+        ({"last": GOOD % 2, "status": 1}, "FAILED: status 1"),
+        ({"last": GOOD % 2}, "FAILED: status 0"),
+        ({"last": "'done'"}, "its last line is no result"),
+        ({"last": "[]"}, "its last line is no result"),
+        ({"last": "'{}'"}, "its last line is no result"),
+        ({"last": (GOOD % 0).replace("options.count", "1")}, "FAILED: ran 1 of 2,000"),
+    ],
+)
+def test_failures(tmp_path: Path, parts: dict[str, object], message: str) -> None:
+    write(tmp_path, "bad", **parts)
+    write(tmp_path, "good")
+    done = soak(tmp_path)
+    assert done.returncode == 1
+    assert message in done.stdout
+    assert "working on seed 0" in done.stdout
+    assert done.stdout.splitlines()[-1].endswith("ok")  # the others run nevertheless
+
+
+def test_wrong_usage(tmp_path: Path) -> None:
+    assert soak(tmp_path).returncode == 2
+    write(tmp_path, "good")
+    assert soak(tmp_path, "--only", "bad").returncode == 2
+    assert soak(tmp_path, "--scale", 0).returncode == 2
+    write(tmp_path, "good", full="-1")
+    assert "FULL_COUNT is -1" in soak(tmp_path).stderr
