@@ -54,6 +54,10 @@ class DType:
         itemsize: bytes of one element in memory.
         numpy_name: the numpy or ml_dtypes name.
         digits: bits of the significand with the implied one (floats), else 0.
+
+    Example:
+        >>> ark.bf16, ark.bf16.itemsize, ark.bf16.mlir, ark.bf16.kind
+        (ark.bf16, 2, 'bf16', 'float')
     """
 
     name: str
@@ -137,6 +141,10 @@ def as_dtype(value: object) -> DType:
 
     Accepts an ark dtype, a name (``"bf16"``, ``"bfloat16"``, ``"f32"``), a numpy dtype or
     scalar type, or a torch dtype. Raises InvalidUsageError otherwise.
+
+    Example:
+        >>> as_dtype("bfloat16"), as_dtype(np.int32), as_dtype(ark.fp16)
+        (ark.bf16, ark.int32, ark.fp16)
     """
     if isinstance(value, DType):
         return value
@@ -166,12 +174,22 @@ def _dtype_name(value: object) -> str:
 
 
 def from_numpy(dtype: np.dtype[Any]) -> DType | None:
-    """The element type of a numpy array's dtype, or None where ark has none (float64)."""
+    """The element type of a numpy array's dtype, or None where ark has none (float64).
+
+    Example:
+        >>> from_numpy(np.dtype("float32")), from_numpy(np.dtype("float64"))
+        (ark.fp32, None)
+    """
     return _BY_NUMPY.get(dtype.name)
 
 
 def from_mlir(text: str) -> DType:
-    """The element type with this MLIR spelling; raises InvalidUsageError on others."""
+    """The element type with this MLIR spelling; raises InvalidUsageError on others.
+
+    Example:
+        >>> from_mlir("ui8"), from_mlir("f32")
+        (ark.uint8, ark.fp32)
+    """
     if text not in _BY_MLIR:
         raise InvalidUsageError(f"{text} is not an element type of ark")
     return _BY_MLIR[text]

@@ -60,7 +60,12 @@ _REGISTRY: dict[str, Knob[Any]] = {}
 
 @dataclass(frozen=True)
 class Knob(Generic[T]):
-    """One variable: its name, the value when unset, how text becomes a value, what it does."""
+    """One variable: its name, the value when unset, how text becomes a value, what it does.
+
+    Example:
+        >>> TARGET.variable, TARGET.default, TARGET.help
+        ('ARK_TARGET', 'cpu', 'target of ark.compile where none is given')
+    """
 
     variable: str
     default: T
@@ -89,7 +94,12 @@ class Knob(Generic[T]):
 
 
 def registry() -> dict[str, Knob[Any]]:
-    """All knobs by variable name, sorted."""
+    """All knobs by variable name, sorted.
+
+    Example:
+        >>> "ARK_TIMEOUT" in registry()
+        True
+    """
     return dict(sorted(_REGISTRY.items()))
 
 
@@ -98,6 +108,11 @@ def scope(**variables: str | None) -> Generator[None, None, None]:
     """Sets variables (None unsets) for the duration of a ``with`` block.
 
     Raises InvalidUsageError on a name that no knob has, which catches misspellings.
+
+    Example:
+        >>> with scope(ARK_TARGET="cpu:2"):
+        ...     TARGET.get()
+        'cpu:2'
     """
     unknown = sorted(set(variables) - set(_REGISTRY))
     if unknown:

@@ -5,8 +5,8 @@ caller binds; parameters are not in it. Reading one imports neither MLIR nor a c
 runs no code.
 
     >>> from ark_mlir.bundle import read_bundle
-    >>> bundle = read_bundle("mlp.arkbin")                          # doctest: +SKIP
-    >>> [buffer.name for buffer in bundle.manifest.inputs]          # doctest: +SKIP
+    >>> bundle = read_bundle("mlp.arkbin")
+    >>> [buffer.name for buffer in bundle.manifest.inputs]
     ['x']
 """
 

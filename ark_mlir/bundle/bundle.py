@@ -30,8 +30,10 @@ class Bundle:
         signature: who signed the file; None where nobody did, or there is no file.
 
     Example:
-        >>> bundle = Bundle.from_parts(manifest, sections)          # doctest: +SKIP
-        >>> bundle.save("mlp.arkbin")                               # doctest: +SKIP
+        >>> bundle = ark.bundle.read_bundle("mlp.arkbin")
+        >>> bundle.manifest.program, sorted(bundle.sections)[:2]
+        ('mlp', ['constants', 'instructions'])
+        >>> bundle.save("copy.arkbin")
     """
 
     manifest: Manifest
@@ -119,7 +121,8 @@ def write_bundle(
         OSError: the file cannot be written.
 
     Example:
-        >>> write_bundle("mlp.arkbin", manifest, sections)          # doctest: +SKIP
+        >>> bundle = ark.bundle.read_bundle("mlp.arkbin")
+        >>> write_bundle("copy.arkbin", bundle.manifest, bundle.sections)
     """
     target = as_path(path, "the file to write")
     bundle = Bundle.from_parts(manifest, sections, where=str(target))

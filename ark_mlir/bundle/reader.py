@@ -48,7 +48,7 @@ def read_bundle(
         UnsupportedError: the package ``cryptography`` is not installed, and trusted keys are set.
 
     Example:
-        >>> read_bundle("mlp.arkbin").manifest.program              # doctest: +SKIP
+        >>> read_bundle("mlp.arkbin").manifest.program
         'mlp'
     """
     where = str(as_path(path, "the bundle to read"))

@@ -71,9 +71,10 @@ class BundleStore:
     finds nothing and `save` keeps nothing, and a warning says why, once in a process.
 
     Example:
-        >>> store = BundleStore(Path("cache"), limit=1 << 30)           # doctest: +SKIP
-        >>> store.save(key, bundle)                                     # doctest: +SKIP
-        >>> store.load(key) == bundle                                   # doctest: +SKIP
+        >>> store = BundleStore(Path("cache"), limit=1 << 30)
+        >>> bundle = ark.bundle.read_bundle("mlp.arkbin")
+        >>> store.save("0123abcd", bundle)
+        >>> store.load("0123abcd").manifest == bundle.manifest
         True
     """
 

@@ -26,7 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command and returns the exit status.
 
     Example:
-        >>> main(["env", "--json"])                                 # doctest: +SKIP
+        >>> main(["check", "schedule.mlir"])
+        mlp on cpu:2: proven; 1 task, ...
         0
     """
     parser = make_parser()

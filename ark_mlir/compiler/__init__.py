@@ -1,6 +1,6 @@
 """The compiler: a program becomes an executable, stage by stage.
 
->>> exe = ark.compile(program, target="cpu:4", dump_dir="dump")   # doctest: +SKIP
+>>> exe = ark.compile(program, target="cpu:4", dump_dir="dump")
 """
 
 from .check import CheckResult, check

@@ -79,7 +79,9 @@ def export_schedule(
         CompileError: as :func:`ark_mlir.compile`.
 
     Example:
-        >>> Path("schedule.mlir").write_text(export_schedule(program, "cpu:4"))  # doctest: +SKIP
+        >>> text = export_schedule(program, "cpu:4")
+        >>> "ark.lane" in text
+        True
     """
     options = CompileOptions.make(options, overrides)
     module = load_module(source)

@@ -1,11 +1,13 @@
 """One process per rank, started by torchrun or mpirun: see docs/distributed.md.
 
 >>> import ark_mlir as ark
->>> world = ark.distributed.init()                              # doctest: +SKIP
->>> with ark.Program("tp", rank=world.rank, world_size=world.world_size) as program: ...
->>> exe = ark.compile(program)                                  # doctest: +SKIP
->>> exe.run(x=x)["y"]                                           # doctest: +SKIP
->>> ark.distributed.finalize()                                  # doctest: +SKIP
+>>> world = ark.distributed.init()
+>>> with ark.Program("tp", rank=world.rank, world_size=world.world_size) as program:
+...     y = ark.output("y", ark.all_reduce(ark.input("x", (4, 64))))
+>>> exe = ark.compile(program)
+>>> exe.run(x=x)["y"].shape
+(4, 64)
+>>> ark.distributed.finalize()
 """
 
 from __future__ import annotations
@@ -56,8 +58,9 @@ def init(
         UnsupportedError: the ranks are on several hosts, or the system is not Linux.
 
     Example:
-        >>> with ark.distributed.init() as world:                # doctest: +SKIP
-        ...     print(world.rank, world.world_size)
+        >>> with ark.distributed.init() as world:
+        ...     print(f"rank {world.rank} of {world.world_size}")
+        rank 0 of 1
     """
     if sys.platform != "linux":
         raise UnsupportedError(f"ranks in processes of their own need Linux, not {sys.platform}")
@@ -81,7 +84,8 @@ def finalize() -> None:
     Does not wait for other ranks. Does nothing in a process that is no rank.
 
     Example:
-        >>> ark.distributed.finalize()                           # doctest: +SKIP
+        >>> world = ark.distributed.init()
+        >>> ark.distributed.finalize()
     """
     member = current()
     if member is not None:

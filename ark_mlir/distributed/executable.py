@@ -27,6 +27,13 @@ class RankExecutable(Executable):
     as often, with as many iterations, and waits for the others. Binding, resetting and looking at
     states are not. `save` writes the program of all ranks, which any world of as many can load.
     `run` also raises RankFailedError, where another rank fails, ends or does not come.
+
+    Example:
+        >>> with ark.distributed.init() as world:
+        ...     with ark.Program("tp", rank=world.rank, world_size=world.world_size) as program:
+        ...         y = ark.output("y", ark.all_reduce(ark.input("x", (4, 64))))
+        ...     exe = ark.compile(program)
+        ...     y = exe.run(x=x)["y"]
     """
 
     def __init__(self, joined: Bundle, rank: int, circle: Circle, segment: Segment) -> None:

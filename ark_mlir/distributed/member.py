@@ -38,6 +38,11 @@ class Member:
         local_rank: this one's number on its host.
         timeout: how long to wait for other ranks, in seconds.
         process: the process's id.
+
+    Example:
+        >>> with ark.distributed.init() as world:
+        ...     print(f"rank {world.rank} of {world.world_size}: {world.local_rank} on its host")
+        rank 0 of 1: 0 on its host
     """
 
     def __init__(self, identity: Identity, timeout: float) -> None:
@@ -145,6 +150,10 @@ def current() -> Member | None:
     """This process's membership, or None outside of `init` and `finalize`.
 
     A fork of a rank is no rank itself.
+
+    Example:
+        >>> ark.distributed.current() is None
+        True
     """
     member = membership.current()
     return member if isinstance(member, Member) else None

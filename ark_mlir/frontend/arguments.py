@@ -140,7 +140,8 @@ def stop_when(flag: Tensor) -> None:
 
     Example:
         >>> done = ark.state("done", (), ark.int32)
-        >>> ark.update(done, ark.cast(ark.equal(token, end), ark.int32), ())
+        >>> ended = ark.less(ark.reduce_max(x, axis=(0, 1), keepdims=False), 1e-3)
+        >>> done = ark.update(done, ark.cast(ended, ark.int32), ())
         >>> ark.stop_when(done)
     """
     program = current("ark.stop_when")
@@ -207,7 +208,7 @@ def output(name: str, tensor: Tensor) -> Tensor:
     Raises InvalidUsageError on a name in use or a tensor of another program.
 
     Example:
-        >>> ark.output("y", ark.relu(x))
+        >>> y = ark.output("y", ark.relu(x))
     """
     program = current("ark.output")
     value = as_tensor(tensor, "output", "an output")

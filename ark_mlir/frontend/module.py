@@ -198,6 +198,22 @@ class ModuleList(Module):
 
     A list of modules that is assigned to an attribute becomes one. Use it by name where the
     list is filled after it was assigned.
+
+    Example:
+        >>> class Scale(ark.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.factor = ark.parameter("factor", (64,))
+        ...
+        ...     def forward(self, x):
+        ...         return x * self.factor
+        >>> with ark.Program("scales") as program:
+        ...     x = ark.input("x", (4, 64))
+        ...     for layer in ark.ModuleList([Scale(), Scale()]):
+        ...         x = layer(x)
+        ...     y = ark.output("y", x)
+        >>> sorted(program.parameters)
+        ['0.factor', '1.factor']
     """
 
     def __init__(self, modules: Iterable[Module] = ()) -> None:

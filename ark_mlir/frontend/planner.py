@@ -52,8 +52,8 @@ def planner(
     the outer ones. Raises InvalidUsageError otherwise, or on a range that is empty.
 
     Example:
-        >>> with ark.planner(sms=(0, 64), tile=(32, 128)):
-        ...     h = ark.matmul(x, w)
+        >>> with ark.planner(sms=(0, 64), tile=(4, 32)):
+        ...     y = ark.exp(x)
     """
     outer = _PLAN.get() or Plan()
     if sync is not None and not isinstance(sync, bool):  # pyright: ignore[reportUnnecessaryIsInstance]

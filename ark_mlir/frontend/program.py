@@ -93,7 +93,7 @@ class Program:
     Example:
         >>> with ark.Program("double") as program:
         ...     x = ark.input("x", (4,), ark.fp32)
-        ...     ark.output("y", x + x)
+        ...     y = ark.output("y", x + x)
         >>> list(program.inputs), list(program.outputs)
         (['x'], ['y'])
     """

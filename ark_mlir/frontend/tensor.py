@@ -36,7 +36,9 @@ class Tensor:
     no value while the program is built, so it has no truth value either.
 
     Example:
-        >>> y = (2 * x + 1)[..., :8] @ w
+        >>> w = ark.parameter("w", (8, 256))
+        >>> ((2 * x + 1)[..., :8] @ w).shape  # x: (4, 64)
+        (4, 256)
     """
 
     # numpy would otherwise apply `array + tensor` to every element on its own.

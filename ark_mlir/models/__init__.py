@@ -1,7 +1,7 @@
 """Models from Hugging Face folders.
 
->>> model = ark.models.load(folder, batch=8, length=64).compile("cpu")
->>> vectors = model.embed(ids, mask)
+>>> model = ark.models.load(folder, batch=8, length=12).compile("cpu")
+>>> vectors = model.embed([[2, 3, 5], [7, 11]])
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ def load(
     UnsupportedError on an unknown model type.
 
     Example:
-        >>> ark.models.load(folder, length=128).programs
+        >>> list(ark.models.load(folder, length=12).programs)
+        ['embed']
     """
     names = ignore.split(",") if isinstance(ignore, str) else ignore
     config = replace(read_config(folder), ignored=frozenset(names))

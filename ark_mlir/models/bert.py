@@ -208,7 +208,13 @@ def _normalized(x: Tensor) -> Tensor:
 
 
 class EmbeddingModel(Model):
-    """An encoder of sentences. See :meth:`embed`."""
+    """An encoder of sentences. See :meth:`embed`.
+
+    Example:
+        >>> model = ark.models.load(folder, batch=2, length=12)
+        >>> type(model).__name__, model.programs["embed"].outputs["embedding"].shape
+        ('EmbeddingModel', (2, 16))
+    """
 
     def __init__(
         self, name: str, program: Program, parameters: Arrays, vocabulary: int, types: int = 2
@@ -235,7 +241,9 @@ class EmbeddingModel(Model):
         types that the model does not know.
 
         Example:
-            >>> vectors = model.embed([[101, 7592, 102], [101, 2748, 102]])
+            >>> model = ark.models.load(folder, length=12).compile("cpu")
+            >>> model.embed([[2, 3, 5], [7, 11]]).shape  # (prompts, hidden)
+            (2, 16)
         """
         rows = as_tokens(ids, self.vocabulary)
         masks = _as_masks(mask, rows)

@@ -193,7 +193,10 @@ def build_decode(
     those of a folder's files, under their Hugging Face names. No weights are needed to build.
 
     Example:
-        >>> program = ark.models.llama.build_decode(llama_1b, max_length=1024)
+        >>> sizes = DecoderConfig(vocabulary=100, hidden=64, layers=2, heads=4, kv_heads=2, head=16,
+        ...                       intermediate=128)
+        >>> sorted(ark.models.llama.build_decode(sizes, max_length=32).outputs)
+        ['logits', 'token']
     """
     _check_length(config, max_length)
     with config.shard.program("decode") as program:

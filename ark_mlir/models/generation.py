@@ -60,6 +60,11 @@ class GenerativeModel(Model):
         positions: how many tokens a sequence of this model may have at most.
         ends: the tokens that end a text, as the folder's configuration has them.
         timing: of the last :meth:`generate`, or None.
+
+    Example:
+        >>> model = ark.models.load(decoder_folder, max_length=24)
+        >>> sorted(model.programs), model.vocabulary
+        (['decode', 'prefill'], 37)
     """
 
     def __init__(
@@ -107,7 +112,9 @@ class GenerativeModel(Model):
         of the vocabulary, more tokens than the model was loaded for, or senseless options.
 
         Example:
-            >>> model.generate([1, 15043, 3186], max_new_tokens=8)
+            >>> model = ark.models.load(decoder_folder, max_length=24).compile("cpu")
+            >>> len(model.generate([1, 20, 3], max_new_tokens=8, stop=()))
+            8
         """
         inputs = {"ends": self._ends(stop)}
         inputs.update(self._choice(temperature, top_k, top_p, seed))

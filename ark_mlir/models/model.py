@@ -34,6 +34,11 @@ class Model:
             rank is a process, that of this one. `programs` then has those of one rank alone,
             which compute the same.
         executables: the compiled programs, after :meth:`compile`.
+
+    Example:
+        >>> model = ark.models.load(folder, length=12).compile("cpu")
+        >>> list(model.executables), isinstance(model, ark.models.Model)
+        (['embed'], True)
     """
 
     def __init__(self, name: str, programs: Mapping[str, Program], parameters: Arrays) -> None:
@@ -50,7 +55,7 @@ class Model:
             target, options: as ``ark.compile`` takes them.
 
         Example:
-            >>> model = ark.models.load(folder).compile("cpu")
+            >>> model = ark.models.load(folder, length=12).compile("cpu")
         """
         from ..compiler import compile as compile_program
 

@@ -58,9 +58,11 @@ def backend(
     option that does not exist, and on a mode, of which there are none.
 
     Example:
-        >>> fast = torch.compile(model.eval(), backend="ark")
+        >>> import torch
+        >>> fast = torch.compile(torch.nn.Linear(64, 16).eval(), backend="ark")
         >>> with torch.no_grad():
-        ...     y = fast(x)
+        ...     fast(torch.zeros(4, 64)).shape
+        torch.Size([4, 16])
     """
     if mode not in (None, "default"):
         raise InvalidUsageError(f"backend 'ark' has no mode {mode!r}; it takes options")

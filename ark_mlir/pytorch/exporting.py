@@ -58,9 +58,11 @@ def from_torch(module: Any, example_inputs: Any = (), *, name: str | None = None
         InvalidUsageError: the example inputs are none.
 
     Example:
-        >>> program = ark.from_torch(model.eval(), (torch.zeros(1, 16),))
+        >>> import torch
+        >>> program = ark.from_torch(torch.nn.Linear(64, 16).eval(), (torch.zeros(4, 64),))
         >>> exe = ark.compile(program, target="cpu").bind(program.state_dict())
-        >>> exe.run(input=x)["output"]
+        >>> exe.run(input=torch.zeros(4, 64))["output"].shape
+        torch.Size([4, 16])
     """
     torch = require_torch("ark.from_torch")
     exported = _exported(torch, module, example_inputs)

@@ -1,6 +1,7 @@
 """The numpy interpreter of the graph level: float64 inside, the oracle of all tests.
 
->>> ark.reference.run(program, {"x": x, "w": w})["y"]
+>>> ark.reference.run(program, {"x": x, "w": w})["y"].shape
+(4, 256)
 """
 
 from __future__ import annotations
@@ -83,7 +84,8 @@ def evaluate(
     of range, naming the op.
 
     Example:
-        >>> ark.reference.evaluate(program, {"x": x}, bound=True).bounds["y"].max()
+        >>> ark.reference.evaluate(program, {"x": x, "w": w}, bound=True).bounds["y"].shape
+        (4, 256)
     """
     module = _as_module(program)  # the op lives as long as its module does
     op = find_program(module)
@@ -192,7 +194,13 @@ def run(
     Other arguments and errors as :func:`evaluate`.
 
     Example:
-        >>> outputs, states = ark.reference.run(step, {"x": x}, states, return_states=True)
+        >>> with ark.Program("count") as count:
+        ...     total = ark.state("total", (4,))
+        ...     total = ark.update(total, total + 1, (0,))
+        >>> outputs, states = ark.reference.run(count, {}, return_states=True)
+        >>> outputs, states = ark.reference.run(count, {}, states, return_states=True)
+        >>> states["total"]
+        array([2., 2., 2., 2.])
     """
     if isinstance(program, (list, tuple)):
         if iterations != 1:
@@ -223,7 +231,9 @@ def evaluate_ranks(
     Other arguments and errors as :func:`evaluate`.
 
     Example:
-        >>> ark.reference.evaluate_ranks([p0, p1], [{"x": x0}, {"x": x1}], bound=True)[1].bounds
+        >>> given = [{"x": x0, "w": w0}, {"x": x1, "w": w1}]
+        >>> ark.reference.evaluate_ranks([p0, p1], given, bound=True)[1].bounds["y"].shape
+        (4,)
     """
     for what, arrays in (("inputs", inputs), ("states", states)):
         if arrays is not None and (
@@ -282,8 +292,9 @@ def error_spread(
     Other arguments and errors as :func:`evaluate`.
 
     Example:
-        >>> wanted = ark.reference.error_spread(model, inputs)
-        >>> assert (abs(logits - wanted.outputs["logits"]) <= wanted.bounds["logits"]).all()
+        >>> y = exe.run(x=x)["y"]
+        >>> wanted = ark.reference.error_spread(program, {"x": x, "w": w})
+        >>> assert (abs(y - wanted.outputs["y"]) <= wanted.bounds["y"]).all()
     """
     exact = evaluate(program, inputs, state, bound=True)
     rng = np.random.default_rng(seed)
@@ -319,6 +330,8 @@ def error_bound(program: Source, inputs: Arrays, state: Arrays | None = None) ->
     whole models are checked with. Arguments and errors as :func:`evaluate`.
 
     Example:
-        >>> assert (abs(got - expected) <= ark.reference.error_bound(program, inputs)["y"]).all()
+        >>> y, given = exe.run(x=x)["y"], {"x": x, "w": w}
+        >>> difference = abs(y - ark.reference.run(program, given)["y"])
+        >>> assert (difference <= ark.reference.error_bound(program, given)["y"]).all()
     """
     return evaluate(program, inputs, state, bound=True).bounds

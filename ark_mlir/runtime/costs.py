@@ -1,7 +1,7 @@
 """Measured costs of tasks: from a trace to what the scheduler ``profile`` reads.
 
->>> costs = Costs.read("trace.json")                            # doctest: +SKIP
->>> costs.write("costs.json")                                   # doctest: +SKIP
+>>> costs = Costs.read("trace.json")
+>>> costs.write("costs.json")
 """
 
 from __future__ import annotations

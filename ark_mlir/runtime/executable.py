@@ -78,8 +78,8 @@ class _Runs(ABC):
             DeviceError: a lane never ended, or there is not enough memory.
 
         Example:
-            >>> exe.run(x=x, position=3)["logits"].shape            # doctest: +SKIP
-            (1, 128256)
+            >>> exe.run(x=x)["y"].shape  # x: (4, 64)
+            (4, 256)
         """
         return self._run({**(inputs or {}), **named}, iterations, trace, stream, out)
 
@@ -106,9 +106,9 @@ class Executable(_Runs):
         bundle: the program, its schedule and names.
 
     Example:
-        >>> exe = ark.load("mlp.arkbin")                            # doctest: +SKIP
-        >>> exe.bind({"w": w})                                      # doctest: +SKIP
-        >>> y = exe.run(x=x)["y"]                                   # doctest: +SKIP
+        >>> exe = ark.load("mlp.arkbin")
+        >>> exe = exe.bind({"w": w})
+        >>> y = exe.run(x=x)["y"]
     """
 
     def __init__(self, bundle: Bundle, drivers: DriverTable = DRIVERS) -> None:
@@ -190,8 +190,9 @@ class Executable(_Runs):
         """The states by name; looking one up copies its present value.
 
         Example:
-            >>> exe.states["cache"].shape                           # doctest: +SKIP
-            (2, 128, 64)
+            >>> counter = ark.compile(count, target="cpu")  # has the state "total": (4,)
+            >>> counter.states["total"].shape
+            (4,)
         """
         return _States(self._runner)
 
@@ -253,7 +254,7 @@ class Executable(_Runs):
                 or layout; then nothing is bound.
 
         Example:
-            >>> exe.bind("model.safetensors", strict=False)         # doctest: +SKIP
+            >>> exe = exe.bind("mlp.safetensors")
         """
         values = read_sources(parameters)
         with self._runner.opened():
@@ -275,7 +276,8 @@ class Executable(_Runs):
             InvalidUsageError: lists every state that `owner` lacks or has in another form.
 
         Example:
-            >>> decode.share_states(prefill)                        # doctest: +SKIP
+            >>> owner, sharer = (ark.compile(count, target="cpu") for _ in range(2))
+            >>> sharer = sharer.share_states(owner)
         """
         runner, lender = self._runner, owner._runner
         with runner.opened():
@@ -316,10 +318,10 @@ class Executable(_Runs):
             BusyError: another kernel keeps the GPU; the replay is still to come.
 
         Example:
-            >>> with torch.cuda.graph(graph):                       # doctest: +SKIP
+            >>> with torch.cuda.graph(graph):
             ...     y = exe.run(x=x)["y"]
-            >>> graph.replay()                                      # doctest: +SKIP
-            >>> exe.check()                                         # doctest: +SKIP
+            >>> graph.replay()
+            >>> exe.check()
         """
         runner = self._runner
         with runner.opened():
@@ -343,8 +345,8 @@ class Executable(_Runs):
             DeviceError: at the end of the block, where a lane never ended.
 
         Example:
-            >>> with exe.resident() as resident:                    # doctest: +SKIP
-            ...     results = [resident.run(x=x) for x in batches]
+            >>> with exe.resident() as resident:
+            ...     results = [resident.run(x=each) for each in (x, 2 * x)]
         """
         runner = self._runner
         with runner.opened():

@@ -39,7 +39,7 @@ class Rank:
         """Sends home the others that wait for this rank: they get a RankFailedError at once.
 
         Example:
-            >>> world.rank(1).fail("its data could not be read")    # doctest: +SKIP
+            >>> world.rank(1).fail("its data could not be read")
         """
         self._meeting.fail(self.number, reason)
 

@@ -32,9 +32,9 @@ class World(Executable):
     ``rank0/x``.
 
     Example:
-        >>> world = ark.compile([p0, p1], target="cpu:2")            # doctest: +SKIP
-        >>> world.bind([{"w": w0}, {"w": w1}])                       # doctest: +SKIP
-        >>> y0, y1 = (out["y"] for out in world.run([{"x": x0}, {"x": x1}]))  # doctest: +SKIP
+        >>> world = ark.compile([p0, p1], target="cpu:2")
+        >>> world = world.bind([{"w": w0}, {"w": w1}])
+        >>> y0, y1 = (out["y"] for out in world.run([{"x": x0}, {"x": x1}]))
     """
 
     def __init__(self, bundle: Bundle, drivers: DriverTable = DRIVERS) -> None:
@@ -52,7 +52,11 @@ class World(Executable):
         Raises InvalidUsageError where there is no such rank.
 
         Example:
-            >>> y = world.rank(0).run(x=x0)["y"]  # waits for the others   # doctest: +SKIP
+            >>> from threading import Thread
+            >>> other = Thread(target=world.rank(1).run, kwargs={"x": x1})
+            >>> other.start()
+            >>> y = world.rank(0).run(x=x0)["y"]  # waits for rank 1
+            >>> other.join()
         """
         if not 0 <= number < self.size:
             raise InvalidUsageError(f"there is no rank {number}; the world has {self.size}")
@@ -69,7 +73,7 @@ class World(Executable):
         Errors as :meth:`Executable.bind`.
 
         Example:
-            >>> world.bind([{"w": w0}, {"w": w1}])                   # doctest: +SKIP
+            >>> world = world.bind([{"w": w0}, {"w": w1}])
         """
         if _is_list(parameters):
             entries = cast("Sequence[Sources]", parameters)
@@ -104,7 +108,8 @@ class World(Executable):
         rank.
 
         Example:
-            >>> world.run([{"x": x0}, {"x": x1}], position=3)[1]["y"]  # doctest: +SKIP
+            >>> world.run([{"x": x0}, {"x": x1}])[1]["y"].shape
+            (4,)
         """
         values = spread([b.name for b in self.inputs], self.size, inputs, named)
         return by_rank(super().run(values, iterations=iterations, trace=trace), self.size)

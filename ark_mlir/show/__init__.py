@@ -1,7 +1,7 @@
 """Pictures of schedules: one page, in one file, that any browser opens.
 
 >>> from ark_mlir.show import write_timeline
->>> write_timeline(exe, "timeline.html")                        # doctest: +SKIP
+>>> write_timeline(exe, "timeline.html")
 """
 
 from .timeline import write_timeline

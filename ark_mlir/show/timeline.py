@@ -50,7 +50,7 @@ def write_timeline(
         OSError: the file cannot be written.
 
     Example:
-        >>> write_timeline(exe, "timeline.html")                    # doctest: +SKIP
+        >>> write_timeline(exe, "timeline.html")
     """
     bundle = program if isinstance(program, Bundle) else program.bundle
     times = None if trace is None else read_trace(trace, bundle)

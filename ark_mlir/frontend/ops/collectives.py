@@ -51,7 +51,8 @@ def all_reduce(x: Tensor, op: Reduction = "sum", name: str | None = None) -> Ten
     without ``rank`` and ``world_size``, as all of this family.
 
     Example:
-        >>> y = ark.all_reduce(partial)
+        >>> ark.all_reduce(x).shape               # x: (4, 64) on every rank
+        (4, 64)
     """
     world = _world("all_reduce")
     source = as_tensor(x, "all_reduce")
@@ -65,7 +66,8 @@ def all_gather(x: Tensor, axis: int, name: str | None = None) -> Tensor:
     """The tensors of all ranks joined along one dimension, in order of rank.
 
     Example:
-        >>> whole = ark.all_gather(part, axis=-1)
+        >>> ark.all_gather(x, axis=-1).shape      # x: (4, 64) on each of 2 ranks
+        (4, 128)
     """
     world = _world("all_gather")
     source = as_tensor(x, "all_gather")
@@ -79,7 +81,8 @@ def reduce_scatter(x: Tensor, axis: int, op: Reduction = "sum", name: str | None
     """Elementwise reduction over all ranks; rank r keeps part r along one dimension.
 
     Example:
-        >>> part = ark.reduce_scatter(x, axis=0)
+        >>> ark.reduce_scatter(x, axis=0).shape   # x: (4, 64) on each of 2 ranks
+        (2, 64)
     """
     world = _world("reduce_scatter")
     source = as_tensor(x, "reduce_scatter")

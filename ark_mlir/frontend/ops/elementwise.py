@@ -165,7 +165,7 @@ def logical_not(x: Tensor, name: str | None = None) -> Tensor:
     """Whether `x` is false: of numbers, whether they are zero.
 
     Example:
-        >>> kept = ark.logical_not(masked)
+        >>> kept = ark.logical_not(ark.equal(x, 0))
     """
     return emit("logical_not", dialect.LogicalNotOp, name, operand=_truth(x, "logical_not"))
 
@@ -299,7 +299,7 @@ def logical_and(a: Operand, b: Operand, name: str | None = None) -> Tensor:
     one dtype.
 
     Example:
-        >>> mask = ark.logical_and(a, b)
+        >>> inside = ark.logical_and(a > 0, a < b)
     """
     return _logical("logical_and", dialect.LogicalAndOp, a, b, name)
 
@@ -308,7 +308,7 @@ def logical_or(a: Operand, b: Operand, name: str | None = None) -> Tensor:
     """Whether either is true; operands as :func:`logical_and`.
 
     Example:
-        >>> mask = ark.logical_or(a, b)
+        >>> outside = ark.logical_or(a < 0, a > b)
     """
     return _logical("logical_or", dialect.LogicalOrOp, a, b, name)
 
@@ -377,7 +377,7 @@ def where(c: Tensor, a: Operand, b: Operand, name: str | None = None) -> Tensor:
     """`a` where `c` is true, or a number that is not zero, else `b`; the three broadcast.
 
     Example:
-        >>> masked = ark.where(mask, scores, -1e9)
+        >>> masked = ark.where(ark.greater(a, b), a, -1e9)
     """
     lhs, rhs = as_pair(a, b, "where")
     condition = _truth(c, "where")

@@ -39,7 +39,10 @@ def embedding(indices: Tensor, weight: Tensor, name: str | None = None) -> Tenso
     an error that the run reports.
 
     Example:
-        >>> h = ark.embedding(tokens, table)
+        >>> tokens = ark.input("tokens", (8,), ark.int32)
+        >>> table = ark.parameter("table", (1000, 64))
+        >>> ark.embedding(tokens, table).shape
+        (8, 64)
     """
     table = as_tensor(weight, "embedding", "weight")
     rows = _as_indices(indices, "embedding")
@@ -55,7 +58,10 @@ def gather(x: Tensor, indices: Tensor, axis: int, name: str | None = None) -> Te
     An index outside of the dimension is an error that the run reports.
 
     Example:
-        >>> row = ark.gather(table, position, axis=0)
+        >>> table = ark.parameter("table", (512, 64))
+        >>> position = ark.scalar("position", max=511)
+        >>> ark.gather(table, position, axis=0).shape
+        (64,)
     """
     source = as_tensor(x, "gather")
     positions = _as_indices(indices, "gather")
@@ -77,7 +83,11 @@ def update(
     does not fit is an error: here where the offset is known, else of the run.
 
     Example:
-        >>> keys = ark.update(cache, k, (0, 0, position, 0))
+        >>> cache = ark.state("keys", (1, 8, 512, 64))
+        >>> key = ark.input("key", (1, 8, 1, 64))
+        >>> position = ark.scalar("position", max=511)
+        >>> ark.update(cache, key, (0, 0, position, 0)).shape
+        (1, 8, 512, 64)
     """
     target = as_tensor(state, "update", "state")
     source = as_tensor(value, "update", "value")

@@ -39,7 +39,9 @@ def matmul(
     numbers, contracted extents that differ, leading extents that do not broadcast.
 
     Example:
-        >>> y = ark.matmul(x, weight, transpose_other=True)
+        >>> weight = ark.parameter("weight", (256, 64))
+        >>> ark.matmul(x, weight, transpose_other=True).shape  # x: (4, 64)
+        (4, 256)
     """
     lhs, rhs = as_pair(a, b, "matmul")
     row, column = lhs.ndim == 1, rhs.ndim == 1
@@ -80,7 +82,11 @@ def attention(
     A row without a valid key gives zeros. Raises InvalidUsageError where shapes do not fit.
 
     Example:
-        >>> o = ark.attention(q, k, v, causal=True, kv_length=position + 1)
+        >>> position = ark.scalar("position", max=511)
+        >>> q = ark.input("q", (1, 32, 1, 64))
+        >>> keys, values = (ark.state(name, (1, 8, 512, 64)) for name in ("keys", "values"))
+        >>> ark.attention(q, keys, values, causal=True, kv_length=position + 1).shape
+        (1, 32, 1, 64)
     """
     query, key, value = (as_tensor(t, "attention", w) for t, w in ((q, "q"), (k, "k"), (v, "v")))
     if scale is None:
@@ -121,7 +127,10 @@ def rope(
         interleaved: pairs ``2i`` with ``2i + 1`` instead of ``i`` with ``i + D/2``.
 
     Example:
-        >>> q = ark.rope(q, cos, sin)
+        >>> q = ark.input("q", (1, 32, 16, 64))
+        >>> cos, sin = (ark.parameter(name, (16, 32)) for name in ("cos", "sin"))
+        >>> ark.rope(q, cos, sin).shape
+        (1, 32, 16, 64)
     """
     return emit(
         "rope",

@@ -42,7 +42,8 @@ def reduce_sum(
     Raises InvalidUsageError on an axis that `x` lacks.
 
     Example:
-        >>> total = ark.reduce_sum(x, axis=(-2, -1), keepdims=False)
+        >>> ark.reduce_sum(x, axis=(-2, -1), keepdims=False).shape  # x: (4, 64)
+        ()
     """
     if as_tensor(x, "reduce_sum").dtype is bool_:
         x = cast(x, int64)
@@ -104,7 +105,8 @@ def argmax(x: Tensor, axis: int = -1, name: str | None = None) -> Tensor:
     """Index of the first maximum along one dimension, which is dropped; int32.
 
     Example:
-        >>> token = ark.argmax(logits, axis=-1)
+        >>> ark.argmax(x, axis=-1).shape  # x: (4, 64)
+        (4,)
     """
     source = as_tensor(x, "argmax")
     if source.dtype is bool_:
@@ -117,7 +119,7 @@ def softmax(x: Tensor, axis: int = -1, name: str | None = None) -> Tensor:
     """``exp(x - max) / sum(exp(x - max))`` of floats along one dimension.
 
     Example:
-        >>> weights = ark.softmax(scores, axis=-1)
+        >>> probabilities = ark.softmax(x, axis=-1)
     """
     source = as_tensor(x, "softmax")
     number = as_axis(axis, source.ndim, "ark.softmax")
@@ -137,7 +139,8 @@ def layernorm(
         weight, bias: vectors of the last extent and of the dtype of `x`, or None.
 
     Example:
-        >>> h = ark.layernorm(h, weight, bias, eps=1e-12)
+        >>> weight, bias = (ark.parameter(name, (64,)) for name in ("weight", "bias"))
+        >>> y = ark.layernorm(x, weight, bias, eps=1e-12)  # x: (4, 64)
     """
     return emit(
         "layernorm",
@@ -159,7 +162,8 @@ def rmsnorm(
         weight: a vector of the last extent and of the dtype of `x`, or None.
 
     Example:
-        >>> y = ark.rmsnorm(x, weight, eps=1e-6)
+        >>> weight = ark.parameter("weight", (64,))
+        >>> y = ark.rmsnorm(x, weight, eps=1e-6)  # x: (4, 64)
     """
     return emit(
         "rmsnorm",

@@ -23,7 +23,10 @@ def philox(index: Tensor, counter: Tensor, seed: Tensor, name: str | None = None
     first. There is no state: equal operands give equal bits, on every target.
 
     Example:
+        >>> step, seed = (ark.scalar(name, ark.int64) for name in ("step", "seed"))
         >>> bits = ark.philox(ark.arange(1000, dtype=ark.int64), step, seed)
+        >>> bits.shape, bits.dtype
+        ((1000,), ark.uint32)
     """
     operands = {"index": index, "counter": counter, "seed": seed}
     tensors = {key: as_tensor(value, "philox", key) for key, value in operands.items()}
@@ -42,6 +45,8 @@ def top_threshold(x: Tensor, k: Tensor, p: Tensor, name: str | None = None) -> T
     Gives ``[..., 1]``. What equals the least is kept, too: ``x >= top_threshold(x, k, p)``.
 
     Example:
+        >>> k, p = ark.input("k", (), ark.int32), ark.input("p", ())
+        >>> probabilities = ark.softmax(x, axis=-1)
         >>> kept = probabilities >= ark.top_threshold(probabilities, k, p)
     """
     operands = {"operand": x, "k": k, "p": p}

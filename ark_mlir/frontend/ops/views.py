@@ -37,7 +37,8 @@ def reshape(x: Tensor, shape: object, name: str | None = None) -> Tensor:
     Raises InvalidUsageError where the sizes differ.
 
     Example:
-        >>> heads = ark.reshape(x, (8, 64, 12, -1))
+        >>> ark.reshape(x, (2, 2, 4, -1)).shape  # x: (4, 64)
+        (2, 2, 4, 16)
     """
     source = as_tensor(x, "reshape")
     extents = as_shape(shape, "ark.reshape", wildcard=True)
@@ -74,7 +75,8 @@ def bitcast(x: Tensor, dtype: DType | str, name: str | None = None) -> Tensor:
     a single element of another size.
 
     Example:
-        >>> halves = ark.bitcast(ark.input("packed", (4, 64), ark.uint8), ark.fp16)  # (4, 32)
+        >>> ark.bitcast(ark.input("packed", (4, 64), ark.uint8), ark.fp16).shape
+        (4, 32)
     """
     source = as_tensor(x, "bitcast")
     kind = as_dtype(dtype, "ark.bitcast")
@@ -90,7 +92,8 @@ def transpose(x: Tensor, perm: object = None, name: str | None = None) -> Tensor
     Raises InvalidUsageError where `perm` is no permutation.
 
     Example:
-        >>> x = ark.transpose(x, (0, 2, 1, 3))
+        >>> ark.transpose(x, (1, 0)).shape  # x: (4, 64)
+        (64, 4)
     """
     source = as_tensor(x, "transpose")
     order = list(reversed(range(source.ndim))) if perm is None else as_ints(perm, "perm")
@@ -111,7 +114,8 @@ def slice(
     numpy's leniency.
 
     Example:
-        >>> y = ark.slice(x, (0, 2), (4, 8), (1, 2))
+        >>> ark.slice(x, (0, 2), (4, 8), (1, 2)).shape  # as x[0:4, 2:8:2]
+        (4, 3)
     """
     source = as_tensor(x, "slice")
     begins = _from_front(as_ints(starts, "starts", "ark.slice"), source)
@@ -144,7 +148,8 @@ def concat(xs: Sequence[Tensor], axis: int, name: str | None = None) -> Tensor:
     Raises InvalidUsageError where they do not fit together, or there are none.
 
     Example:
-        >>> kv = ark.concat([k, v], axis=-1)
+        >>> ark.concat([a, b], axis=-1).shape  # both: (4, 64)
+        (4, 128)
     """
     tensors = _tensors(xs, "concat")
     if not tensors:
@@ -170,7 +175,9 @@ def split(
     Raises InvalidUsageError where the parts do not make up the extent.
 
     Example:
-        >>> gate, up = ark.split(h, 2, axis=-1)
+        >>> gate, up = ark.split(x, 2, axis=-1)  # x: (4, 64)
+        >>> gate.shape
+        (4, 32)
     """
     source = as_tensor(x, "split")
     number = _checked_axis(axis, source, "ark.split")
@@ -211,7 +218,8 @@ def sharding(x: Tensor, axis: int, dim_per_shard: int, name: str | None = None) 
     Raises InvalidUsageError where the extent is no multiple of it.
 
     Example:
-        >>> shards = ark.sharding(w, axis=0, dim_per_shard=64)
+        >>> len(ark.sharding(x, axis=1, dim_per_shard=16))  # x: (4, 64)
+        4
     """
     source = as_tensor(x, "sharding")
     number = _checked_axis(axis, source, "ark.sharding")
@@ -229,6 +237,7 @@ def broadcast_to(x: Tensor, shape: object, name: str | None = None) -> Tensor:
     Raises InvalidUsageError where `x` does not broadcast to `shape`.
 
     Example:
+        >>> bias = ark.parameter("bias", (64,))
         >>> rows = ark.broadcast_to(bias, (8, 64))
     """
     source = as_tensor(x, "broadcast_to")
@@ -242,7 +251,8 @@ def squeeze(x: Tensor, axis: object = None, name: str | None = None) -> Tensor:
     Raises InvalidUsageError on a dimension of another extent.
 
     Example:
-        >>> row = ark.squeeze(x[0:1], 0)
+        >>> ark.squeeze(x[0:1], 0).shape  # x: (4, 64)
+        (64,)
     """
     source = as_tensor(x, "squeeze")
     if axis is None:
@@ -263,7 +273,8 @@ def unsqueeze(x: Tensor, axis: object, name: str | None = None) -> Tensor:
     Raises InvalidUsageError on an axis that the result lacks, or one given twice.
 
     Example:
-        >>> column = ark.unsqueeze(row, -1)
+        >>> ark.unsqueeze(x, -1).shape  # x: (4, 64)
+        (4, 64, 1)
     """
     source = as_tensor(x, "unsqueeze")
     numbers = as_ints(axis, "axis", "ark.unsqueeze")
@@ -279,7 +290,7 @@ def identity(x: Tensor, deps: Sequence[Tensor] = (), name: str | None = None) ->
     """`x`, available only after the tensors `deps` are complete.
 
     Example:
-        >>> y = ark.identity(x, deps=[sent])
+        >>> y = ark.identity(a, deps=[ark.exp(b)])
     """
     source = as_tensor(x, "identity")
     others = _tensors(deps, "identity")

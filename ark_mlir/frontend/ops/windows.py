@@ -40,7 +40,10 @@ def im2col(
     row. Raises InvalidUsageError on other ranks, and where no window fits.
 
     Example:
-        >>> y = ark.matmul(filters, ark.im2col(image, 3, 3, pad_height=1, pad_width=1))
+        >>> image = ark.input("image", (3, 32, 32))
+        >>> filters = ark.parameter("filters", (16, 27))
+        >>> ark.matmul(filters, ark.im2col(image, 3, 3, pad_height=1, pad_width=1)).shape
+        (16, 1024)
     """
     op = "ark.im2col"
     images = as_tensor(x, "im2col")
@@ -82,7 +85,8 @@ def max_pool(
     :func:`reduce_max`. Raises InvalidUsageError on ranks other than three to five.
 
     Example:
-        >>> half = ark.max_pool(image, 2)
+        >>> ark.max_pool(ark.input("image", (32, 32, 3)), 2).shape
+        (16, 16, 3)
     """
     op = "ark.max_pool"
     images = as_tensor(x, "max_pool")

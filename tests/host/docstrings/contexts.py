@@ -1,0 +1,128 @@
+"""What examples in docstrings take for granted: a program that is being built, files, arrays.
+
+An example may use every name below without saying where it comes from. A name is made when an
+example uses it before it assigns it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import ark_mlir as ark
+
+
+def tensor(*shape: int, dtype: Any = ark.fp32) -> Callable[[str], ark.Tensor]:
+    """Makes an input of the program that is being built."""
+    return lambda name: ark.input(name, shape, dtype)
+
+
+# Examples of ops, inside of a program.
+TENSORS: dict[str, Callable[[str], Any]] = {
+    "x": tensor(4, 64),
+    "a": tensor(4, 64),
+    "b": tensor(4, 64),
+}
+
+
+class Workplace:
+    """Arrays, programs, executables and files, each made once for all examples."""
+
+    def __init__(self, folder: Path, write_model: Callable[..., Path]) -> None:
+        self.folder = folder
+        self._write_model = write_model
+        self._made: dict[str, Any] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return hasattr(type(self), f"make_{name}")
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._made:
+            self._made[name] = getattr(self, f"make_{name}")()
+        return self._made[name]
+
+    def write_files(self) -> None:
+        """Writes what examples read, into the working folder."""
+        exe = self["exe"]
+        exe.save(self.folder / "mlp.arkbin")
+        self.write_safetensors("mlp.safetensors", w=self["w"])
+        traced = ark.compile(self["program"], target="cpu:2", trace=True).bind({"w": self["w"]})
+        traced.run(x=self["x"], trace=self.folder / "trace.json")
+        schedule = ark.compiler.export_schedule(self["program"], "cpu:2")
+        (self.folder / "schedule.mlir").write_text(schedule, encoding="utf-8")
+
+    def write_safetensors(self, name: str, **arrays: Any) -> None:
+        from safetensors.numpy import save_file
+
+        save_file(arrays, self.folder / name)
+
+    def make_x(self) -> Any:
+        return np.linspace(-1, 1, 4 * 64, dtype=np.float32).reshape(4, 64)
+
+    def make_w(self) -> Any:
+        return np.linspace(-1, 1, 256 * 64, dtype=np.float32).reshape(256, 64)
+
+    def make_program(self) -> Any:
+        """The program of the README: ``x`` (4, 64), ``w`` (256, 64), ``y`` (4, 256)."""
+        with ark.Program("mlp") as program:
+            x = ark.input("x", (4, 64))
+            w = ark.parameter("w", (256, 64))
+            ark.output("y", ark.gelu(ark.matmul(x, w, transpose_other=True)))
+        return program
+
+    def make_exe(self) -> Any:
+        return ark.compile(self["program"], target="cpu:2").bind({"w": self["w"]})
+
+    def make_count(self) -> Any:
+        """A program that counts in the state ``total``."""
+        with ark.Program("count") as program:
+            total = ark.state("total", (4,))
+            ark.update(total, total + 1, (0,))
+        return program
+
+    def make_p0(self) -> Any:
+        return self._rank(0)
+
+    def make_p1(self) -> Any:
+        return self._rank(1)
+
+    def _rank(self, rank: int) -> Any:
+        with ark.Program("sum", rank=rank, world_size=2) as program:
+            x, w = ark.input("x", (4,)), ark.parameter("w", (4,))
+            ark.output("y", ark.all_reduce(x * w))
+        return program
+
+    def make_x0(self) -> Any:
+        return np.arange(4, dtype=np.float32)
+
+    make_x1 = make_w0 = make_w1 = make_x0
+
+    def make_world(self) -> Any:
+        world = ark.compile([self["p0"], self["p1"]], target="cpu:2")
+        return world.bind([{"w": self["w0"]}, {"w": self["w1"]}])
+
+    def make_folder(self) -> Any:
+        """An encoder's folder."""
+        return self._write_model(self.folder / "bert", "bert")
+
+    def make_decoder_folder(self) -> Any:
+        return self._write_model(self.folder / "llama", "llama")
+
+
+@contextlib.contextmanager
+def building(world_size: int | None) -> Iterator[Callable[[dict[str, Any]], None]]:
+    """An open program; the given function makes every tensor of a namespace one of its outputs."""
+    rank = None if world_size is None else 0
+    with ark.Program("example", rank=rank, world_size=world_size):
+        yield declare
+        ark.output("always", ark.zeros((1,)))
+
+
+def declare(namespace: dict[str, Any]) -> None:
+    for name, value in namespace.items():
+        if isinstance(value, ark.Tensor):
+            ark.output(f"{name}_of_the_example", ark.identity(value))

@@ -1,0 +1,210 @@
+"""Every example in a docstring of the package runs, and prints what it shows.
+
+Examples of one docstring share a namespace: that of its module, with ``ark``, ``np`` and the names
+of contexts.py. ``...`` in what is shown stands for anything.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import doctest
+import importlib
+import importlib.util
+import inspect
+import pkgutil
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
+
+import ark_mlir as ark
+
+from . import contexts
+
+PACKAGE = Path(ark.__file__).parent
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+# What a module cannot be imported without.
+NEEDS = {"ark_mlir.pytorch": "torch"}
+# Examples that need hardware.
+GPU = {"ark_mlir.runtime.executable.Executable.check"}
+# Namespaces whose functions, classes and methods users call.
+PUBLIC = ("", ".models", ".reference", ".distributed", ".show", ".knobs", ".dtypes")
+# Modules whose examples stand inside of a program; the size of its world.
+INSIDE = {
+    "ark_mlir.frontend.ops.collectives": 2,
+    "ark_mlir.frontend.ops": None,
+    "ark_mlir.frontend.arguments": None,
+    "ark_mlir.frontend.tensor": None,
+    "ark_mlir.frontend.planner": None,
+}
+
+
+def modules() -> Iterator[types.ModuleType]:
+    for info in pkgutil.walk_packages([str(PACKAGE)], "ark_mlir."):
+        name = info.name
+        if name.endswith("__main__") or "._mlir_libs" in name or not in_source(name):
+            continue
+        if all(
+            importlib.util.find_spec(package)
+            for module, package in NEEDS.items()
+            if name.startswith(module)
+        ):
+            yield importlib.import_module(name)
+
+
+def in_source(name: str) -> bool:
+    """Whether a module is part of this repository, not of MLIR's bindings."""
+    path = PACKAGE.joinpath(*name.split(".")[1:])
+    return path.with_suffix(".py").exists() or (path / "__init__.py").exists()
+
+
+def examples() -> list[doctest.DocTest]:
+    finder = doctest.DocTestFinder()
+    found: dict[str, doctest.DocTest] = {}
+    for module in (ark, *modules()):
+        for test in finder.find(module, module.__name__):
+            if test.examples:
+                found[test.name] = test
+    return list(found.values())
+
+
+EXAMPLES = examples()
+
+
+class Needed(ast.NodeVisitor):
+    """Names that code reads before it assigns them."""
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self._bound: set[str] = set()
+
+    def visit_Name(self, node: ast.Name) -> None:
+        if isinstance(node.ctx, ast.Store):
+            self._bound.add(node.id)
+        elif node.id not in self._bound:
+            self.names.add(node.id)
+
+    def visit_Assign(self, node: ast.Assign) -> None:
+        for each in (node.value, *node.targets):
+            self.visit(each)
+
+    def visit_alias(self, node: ast.alias) -> None:
+        self._bound.add((node.asname or node.name).partition(".")[0])
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        self._bound.add(node.name)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        self._bound.add(node.name)
+
+    def visit_Lambda(self, node: ast.Lambda) -> None:
+        """Its parameters are its own."""
+
+    def _visit_comprehension(self, node: Any) -> None:
+        for generator in node.generators:
+            for each in (generator.iter, generator.target, *generator.ifs):
+                self.visit(each)
+        self.generic_visit(node)
+
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = _visit_comprehension
+
+
+def needed_names(test: doctest.DocTest) -> set[str]:
+    visitor = Needed()
+    for example in test.examples:
+        visitor.visit(ast.parse(example.source))
+    return {name for name in visitor.names - set(test.globs) if not hasattr(builtins, name)}
+
+
+def run(test: doctest.DocTest, names: dict[str, Any]) -> dict[str, Any]:
+    """Runs the examples of a docstring; returns its namespace less what was given."""
+    globs = {**test.globs, "ark": ark, "np": np, **names}
+    given = dict(globs)
+    report: list[str] = []
+    copy = doctest.DocTest(
+        test.examples, globs, test.name, test.filename, test.lineno, test.docstring
+    )
+    runner = doctest.DocTestRunner(verbose=False, optionflags=FLAGS)
+    failed = runner.run(copy, out=report.append, clear_globs=False).failed
+    assert not failed, "".join(report)
+    return {name: value for name, value in globs.items() if given.get(name) is not value}
+
+
+def context_of(name: str) -> str | None:
+    return next((module for module in INSIDE if name.startswith(f"{module}.")), None)
+
+
+@pytest.fixture(scope="session")
+def workplace(tmp_path_factory: pytest.TempPathFactory, tiny: Any) -> contexts.Workplace:
+    place = contexts.Workplace(tmp_path_factory.mktemp("examples"), tiny.write_model)
+    place.write_files()
+    return place
+
+
+@pytest.mark.parametrize("test", EXAMPLES, ids=[test.name for test in EXAMPLES])
+def test_examples_run(
+    test: doctest.DocTest, workplace: contexts.Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if test.name in GPU:
+        pytest.skip("needs a GPU and PyTorch")
+    monkeypatch.chdir(workplace.folder)
+    # A world of one rank, which ends with the example.
+    for name, value in {"RANK": "0", "WORLD_SIZE": "1"}.items():
+        monkeypatch.setenv(name, value)
+    inside = context_of(test.name)
+    if inside is None:
+        run(test, {name: workplace[name] for name in needed_names(test) if name in workplace})
+    else:
+        with contexts.building(INSIDE[inside]) as declare:
+            known = needed_names(test) & set(contexts.TENSORS)
+            declare(run(test, {name: contexts.TENSORS[name](name) for name in known}))
+    assert ark.distributed.current() is None
+
+
+def test_no_example_is_left_out() -> None:
+    """The finder sees every docstring, and no example has a directive that skips it."""
+    written: dict[str, int] = {}
+    for path in PACKAGE.rglob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        assert "doctest: +SKIP" not in text, path
+        name = ".".join(("ark_mlir", *path.relative_to(PACKAGE).with_suffix("").parts))
+        name = name.removesuffix(".__init__")
+        lacking = [package for module, package in NEEDS.items() if name.startswith(module)]
+        count = text.count(">>> ")
+        if count and all(map(importlib.util.find_spec, lacking)):
+            written[str(path)] = count
+    found = dict.fromkeys(written, 0)
+    for test in EXAMPLES:
+        assert test.filename is not None
+        found[test.filename] += len(test.examples)
+    assert found == written
+
+
+def names_without_examples() -> list[str]:
+    """Public functions, classes and errors whose docstring shows no example."""
+    lacking: list[str] = []
+    for suffix in PUBLIC:
+        module = importlib.import_module(f"ark_mlir{suffix}")
+        for name in module.__all__:
+            value = getattr(module, name)
+            if callable(value) and not is_plain(value) and ">>> " not in (value.__doc__ or ""):
+                lacking.append(f"{module.__name__}.{name}")
+    return lacking
+
+
+def is_plain(value: object) -> bool:
+    """Whether there is nothing to call: errors that ark raises, and records that it returns."""
+    return inspect.isclass(value) and (
+        (issubclass(value, ark.ArkError) and value is not ark.ArkError)
+        or value is ark.reference.Evaluation
+    )
+
+
+def test_public_names_have_examples() -> None:
+    assert names_without_examples() == []
