@@ -17,8 +17,8 @@ config.name = "ark"
 config.test_format = lit.formats.ShTest(not llvm_config.use_lit_shell)
 config.suffixes = [".mlir", ".py", ".test"]
 config.excludes = [
-    "CMakeLists.txt", "Inputs", "conftest.py", "gpu", "host", "lib",
-    "lit.cfg.py", "lit.site.cfg.py", "wheel",
+    "CMakeLists.txt", "Inputs", "conftest.py", "emulation", "gpu", "host", "lib",
+    "lit.cfg.py", "lit.site.cfg.py", "soak", "wheel",
 ]  # fmt: skip
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.ark_obj_root, "tests")

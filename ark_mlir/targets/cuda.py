@@ -6,8 +6,11 @@ import functools
 import importlib
 import logging
 import re
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from .. import ir
 from ..dialects import gpu
@@ -15,8 +18,8 @@ from ..errors import CompileError, UnsupportedError
 from ..passmanager import PassManager
 from .backend import Backend, Code
 from .cubin import empty_section
-from .cuda_assembler import choose_assembler
-from .cuda_lines import name_lines, take_places
+from .cuda_assembler import Assembled, choose_assembler
+from .cuda_lines import Place, name_lines, take_places
 from .cuda_math import define_functions
 from .cuda_toolkit import Toolkit, find_libdevice
 from .fingerprints import hash_files
@@ -80,29 +83,89 @@ class _Cuda:
         return {}
 
     def fingerprint(self, cpu: str) -> str:
-        """The assembler and the device library."""
+        """The toolchain and the device library."""
         del cpu
-        assembler = choose_assembler()
-        return f"{assembler.name} {assembler.fingerprint()} {_library_hash(find_libdevice())}"
+        toolchain = _choose_toolchain()
+        return f"{toolchain.name} {toolchain.fingerprint()} {_library_hash(find_libdevice())}"
 
     def emit(self, module: ir.Operation, cpu: str, opt_level: int, line_info: bool) -> Code:
         """A cubin for one architecture, or PTX for the driver."""
         del cpu
-        assembler = choose_assembler()  # fails at once where it is not there
+        toolchain = _choose_toolchain()  # fails at once where there is no assembler
         target = Target.parse(str(module.attributes["ark.target"]))
+        places: list[Place] | None = None
         if line_info:
             _run(module, "gpu.module(ark-number-lines)")
             places = take_places(_find(module, "gpu.module"))
-            ptx = name_lines(_to_ptx(module), places)
-        else:
-            ptx = _to_ptx(module)
-        assembled = assembler.assemble(ptx, target.arch, opt_level)
+        assembled = toolchain.make(module, target.arch, opt_level, places)
         if assembled.registers is None or assembled.spill_bytes is None:
             _LOG.info("the bundle holds PTX, of which the driver makes a cubin at every load")
-            return Code(assembled.image, target.arch, (), assembler=assembler.name)
+            return Code(assembled.image, target.arch, (), assembler=toolchain.name)
         figures = {"registers": assembled.registers, "spill_bytes": assembled.spill_bytes}
         image = empty_section(assembled.image, _SOURCE)
-        return Code(image, target.arch, (), figures, assembler.name)
+        return Code(image, target.arch, (), figures, toolchain.name)
+
+
+class Toolchain(Protocol):
+    """Makes a kernel's image of a module; `name` goes into the bundle as its assembler."""
+
+    @property
+    def name(self) -> str: ...
+
+    def fingerprint(self) -> str:
+        """Whatever the image depends on besides the module."""
+        ...
+
+    def make(
+        self, module: ir.Operation, arch: str, opt_level: int, places: list[Place] | None
+    ) -> Assembled:
+        """The image of the module's ``gpu.module``.
+
+        Args:
+            module: becomes a module with a ``gpu.binary``.
+            arch: such as ``sm_90a``.
+            opt_level: from 0 to 3.
+            places: what the lines of its debug information stand for; None where it has none.
+        """
+        ...
+
+
+class _PtxToolchain:
+    """By way of PTX: an assembler makes a cubin of it, or the driver at load."""
+
+    def __init__(self) -> None:
+        self._assembler = choose_assembler()
+        self.name = self._assembler.name
+
+    def fingerprint(self) -> str:
+        """The assembler's."""
+        return self._assembler.fingerprint()
+
+    def make(
+        self, module: ir.Operation, arch: str, opt_level: int, places: list[Place] | None
+    ) -> Assembled:
+        """A cubin, or PTX."""
+        ptx = _to_ptx(module)
+        if places is not None:
+            ptx = name_lines(ptx, places)
+        return self._assembler.assemble(ptx, arch, opt_level)
+
+
+_TOOLCHAIN: ContextVar[Toolchain | None] = ContextVar("toolchain", default=None)
+
+
+@contextmanager
+def use_toolchain(toolchain: Toolchain) -> Generator[None]:
+    """Inside of the block, programs for NVIDIA GPUs are made by this toolchain."""
+    token = _TOOLCHAIN.set(toolchain)
+    try:
+        yield
+    finally:
+        _TOOLCHAIN.reset(token)
+
+
+def _choose_toolchain() -> Toolchain:
+    return _TOOLCHAIN.get() or _PtxToolchain()
 
 
 @functools.cache

@@ -281,9 +281,9 @@ class FakeCuda:
         self._memory[address] = block
         return address
 
-    def _cuMemHostAlloc(self, nbytes: int, flags: int) -> int:
+    def _cuMemHostAlloc(self, nbytes: int, flags: int) -> tuple[int, int | None]:
         del flags
-        return self._take_memory(nbytes)
+        return 0, self._take_memory(nbytes)
 
     def _cuMemFree(self, address: int) -> None:
         # As the driver does, waits for whatever may use the memory.

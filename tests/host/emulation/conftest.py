@@ -10,9 +10,10 @@ import pytest
 
 pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
+from emulation import Emulation, build_library, missing_tools
+
 import ark_mlir as ark
 from ark_mlir.testing.bounds import assert_within
-from ark_mlir.testing.emulation import Emulation, missing_tools
 
 Check = Callable[..., Emulation]
 # With a wheel the tests are run in a copy of the tree that lacks the package.
@@ -20,21 +21,23 @@ BUILT_HERE = (Path(__file__).parents[3] / "ark_mlir").is_dir()
 
 
 @pytest.fixture(scope="session")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of the host's compiler, which may be missing only where a wheel is tested."""
+def library(request: pytest.FixtureRequest) -> Path:
+    """The emulator; its tools may be missing only where a wheel is tested."""
     if missing := missing_tools():
         tell = pytest.fail if BUILT_HERE else pytest.skip
         tell(f"{' and '.join(missing)}, which build ark, are not there")
-    return tmp_path_factory.mktemp("emulation")
+    cache = request.config.cache
+    assert cache
+    return build_library(cache.mkdir("emulation"))
 
 
 @pytest.fixture
-def check(folder: Path) -> Check:
+def check(library: Path, tmp_path: Path) -> Check:
     """``check(program, arrays, **options)``: runs a program as on a GPU, and compares outputs with
     the interpreter, within its bound per element; options are those of Emulation."""
 
     def run(program: ark.Program, arrays: dict[str, Any], **options: Any) -> Emulation:
-        emulation = Emulation(program, folder, **options)
+        emulation = Emulation(program, library, tmp_path, **options)
         parameters = {buffer.name for buffer in emulation.executable.parameters}
         expected = ark.reference.evaluate(program, arrays, bound=True)
         with emulation.executable as executable:

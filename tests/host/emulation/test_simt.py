@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import ctypes
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-from ark_mlir.runtime.image import Image
-from ark_mlir.testing.emulation.lower import compile_kernel
+from emulation import Behaviour, Shape, TextKernel
 
 THREADS = 64
 KERNEL = """
-@ark_shared_memory = external addrspace(3) global [0 x i8], align 1024
 declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
 declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)
 declare i32 @llvm.nvvm.shfl.sync.bfly.i32(i32, i32, i32, i32)
+declare i32 @llvm.nvvm.shfl.sync.idx.i32(i32, i32, i32, i32)
 define ptx_kernel void @ark_kernel(ptr %out) {
   %thread = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
   %place = getelementptr i32, ptr %out, i32 %thread
@@ -24,6 +22,7 @@ BODY
   ret void
 }
 """
+BARRIER = "call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)"
 SHUFFLE = "call i32 @llvm.nvvm.shfl.sync.bfly.i32(i32 -1, i32 %thread, i32 1, i32 31)"
 # What only the threads below a limit do.
 SOME = """
@@ -35,78 +34,118 @@ then:
 end:
 """
 
+Run = Callable[..., tuple[list[int], str]]
 
-def run(body: str, folder: Path) -> tuple[list[int], str]:
-    """What the threads have stored, and the failure."""
-    code = compile_kernel(KERNEL.replace("BODY", body), THREADS, folder)
-    image = Image(memoryview(code), "test")
-    out = (ctypes.c_int32 * THREADS)()
-    image.function("emulated_ark_kernel")(ctypes.addressof(out), 0)
-    take_failure = image.function("simt_take_failure")
-    take_failure.argtypes, take_failure.restype = [], ctypes.c_char_p
-    return list(out), take_failure().decode()
+
+@pytest.fixture
+def run(library: Path, tmp_path: Path) -> Run:
+    """``run(body)``: what the threads have stored, and the failure."""
+
+    def launch(body: str, shared: int = 1024, seed: int = 0) -> tuple[list[int], str]:
+        kernel = TextKernel(KERNEL.replace("BODY", body), library, tmp_path)
+        outcome = kernel.launch(Shape(1, THREADS, shared), THREADS, Behaviour(seed))
+        return outcome.words, outcome.failure
+
+    return launch
 
 
 def some(limit: int, what: str) -> str:
     return SOME.replace("LIMIT", str(limit)).replace("WHAT", what)
 
 
-def test_threads_exchange_numbers(folder: Path) -> None:
-    stored, failure = run(f"  %other = {SHUFFLE}\n  store i32 %other, ptr %place", folder)
+def test_threads_exchange_numbers(run: Run) -> None:
+    stored, failure = run(f"  %other = {SHUFFLE}\n  store i32 %other, ptr %place, align 4")
     assert stored == [thread ^ 1 for thread in range(THREADS)]
     assert failure == ""
 
 
 @pytest.mark.parametrize("waits", [True, False])
-def test_a_barrier_that_is_forgotten_shows(waits: bool, folder: Path) -> None:
+def test_a_barrier_that_is_forgotten_shows(waits: bool, run: Run) -> None:
     """No order of threads is the same for all of them."""
-    barrier = "call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)" if waits else ""
     stored, failure = run(
         f"""
   %own = getelementptr i32, ptr addrspace(3) @ark_shared_memory, i32 %thread
-  store i32 %thread, ptr addrspace(3) %own
-  {barrier}
+  store i32 %thread, ptr addrspace(3) %own, align 4
+  {BARRIER if waits else ""}
   %after = add i32 %thread, 1
   %next = and i32 %after, {THREADS - 1}
   %other = getelementptr i32, ptr addrspace(3) @ark_shared_memory, i32 %next
-  %number = load i32, ptr addrspace(3) %other
-  store i32 %number, ptr %place""",
-        folder,
+  %number = load i32, ptr addrspace(3) %other, align 4
+  store i32 %number, ptr %place, align 4"""
     )
     assert failure == ""
     expected = [(thread + 1) % THREADS for thread in range(THREADS)]
     assert (stored == expected) == waits
 
 
-def test_a_barrier_without_some_threads(folder: Path) -> None:
+def test_a_barrier_without_some_threads(run: Run) -> None:
     """Those that have ended are not waited for; those that wait as a warp are."""
-    barrier = "call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)"
-    _, failure = run(some(32, barrier), folder)
+    _, failure = run(some(32, BARRIER))
     assert failure == ""
-    _, failure = run(some(16, barrier) + f"  %other = {SHUFFLE}", folder)
+    _, failure = run(some(16, BARRIER) + f"  %other = {SHUFFLE}")
     assert failure.startswith("CTA 0: no thread can go on:\n  warp 0: 16 at a barrier, 16 at shfl")
     assert "warp 1: 0 at a barrier, 0 at nothing, 32 ended" in failure
 
 
-def test_a_shuffle_without_some_threads(folder: Path) -> None:
-    _, failure = run(some(48, f"%other = {SHUFFLE}"), folder)
+def test_a_shuffle_without_some_threads(run: Run) -> None:
+    _, failure = run(some(48, f"%other = {SHUFFLE}"))
     assert "warp 1: 0 at a barrier, 16 at shfl.bfly, 16 ended" in failure
 
 
-def test_two_instructions_at_once(folder: Path) -> None:
+def test_two_instructions_at_once(run: Run) -> None:
     index = "call i32 @llvm.nvvm.shfl.sync.idx.i32(i32 -1, i32 %thread, i32 1, i32 31)"
-    declare = "declare i32 @llvm.nvvm.shfl.sync.idx.i32(i32, i32, i32, i32)\n"
     body = some(16, f"%other = {SHUFFLE}\n  ret void") + f"  %more = {index}"
-    body = body.replace("ret void\n  br label %end", "ret void")
-    code = KERNEL.replace("define ptx", f"{declare}define ptx").replace("BODY", body)
-    image = Image(memoryview(compile_kernel(code, THREADS, folder)), "test")
-    assert image.function("emulated_ark_kernel")(0, 0) == 1
-    take_failure = image.function("simt_take_failure")
-    take_failure.argtypes, take_failure.restype = [], ctypes.c_char_p
-    assert b"while others of its warp are at shfl" in take_failure()
+    _, failure = run(body.replace("ret void\n  br label %end", "ret void"))
+    assert "while others of its warp are at shfl" in failure
 
 
-def test_an_unknown_instruction(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_instruction(run: Run, capfd: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(subprocess.CalledProcessError):
-        run('  call void asm sideeffect "nanosleep.u32 $0;", "r"(i32 %thread)', folder)
+        run('  call void asm sideeffect "nanosleep.u32 $0;", "r"(i32 %thread)')
     assert "undefined reference to `nanosleep_u32'" in capfd.readouterr().err
+
+
+# -- memory outside of buffers -----------------------------------------------------------------
+
+
+def test_a_load_behind_a_buffer(run: Run) -> None:
+    _, failure = run(
+        "  %behind = getelementptr i32, ptr %out, i32 70\n"
+        "  %number = load i32, ptr %behind, align 4\n"
+        "  store i32 %number, ptr %place, align 4"
+    )
+    assert "a load of 4 bytes at 0x" in failure
+    assert "24 bytes behind the end of a buffer of 256 bytes (load at line " in failure
+
+
+def test_a_store_of_which_a_part_is_behind_a_buffer(run: Run) -> None:
+    _, failure = run(
+        "  %last = getelementptr i32, ptr %out, i32 62\n"
+        "  store <4 x i32> zeroinitializer, ptr %last, align 8"
+    )
+    assert "the last 8 of them behind a buffer of 256 bytes (store at line " in failure
+
+
+def test_a_load_that_is_not_aligned(run: Run) -> None:
+    _, failure = run(
+        "  %odd = getelementptr i8, ptr %out, i32 2\n"
+        "  %number = load i32, ptr %odd, align 4\n"
+        "  store i32 %number, ptr %place, align 4"
+    )
+    assert "which is not aligned to 4 (load at line " in failure
+
+
+@pytest.mark.parametrize(("nbytes", "fits"), [(256, True), (252, False)])
+def test_the_end_of_shared_memory(nbytes: int, fits: bool, run: Run) -> None:
+    _, failure = run(
+        "  %own = getelementptr i32, ptr addrspace(3) @ark_shared_memory, i32 %thread\n"
+        "  store i32 %thread, ptr addrspace(3) %own, align 4",
+        shared=nbytes,
+    )
+    expected = "thread 63: a store of 4 bytes at 252 of shared memory, which has 252 (store at"
+    assert failure == "" if fits else expected in failure
+
+
+def test_an_order_that_llvm_would_drop(run: Run) -> None:
+    with pytest.raises(ValueError, match="drop the order of this access: %old = atomicrmw"):
+        run("  %old = atomicrmw add ptr %out, i32 1 release, align 4")

@@ -1,23 +1,25 @@
 //===- warps.cpp - Barriers, votes and shuffles ---------------------------===//
 
-#include "instructions.h"
+#include "simt.h"
 
 using namespace simt;
 
-INSTRUCTION(barrier_cta_sync_aligned_all) { meet(false); }
-INSTRUCTION(barrier_cta_red_or_aligned_all) {
-  results[0].as<bool>() = meet(args[1].as<bool>());
+INSTRUCTION(barrier_cta_sync_aligned_all) {
+  if (!isDropped())
+    meet(false);
 }
-
-void simt::syncWarp(uint32_t mask, const char *name) {
-  meetWarp(mask, name, nullptr, nullptr, [](Slot *const *, Slot *const *) {});
+INSTRUCTION(barrier_cta_red_or_aligned_all) {
+  bool own = args[1].as<bool>();
+  results[0].as<bool>() = isDropped() ? own : meet(own);
 }
 
 INSTRUCTION(bar_warp_sync) {
-  syncWarp(args[0].as<uint32_t>(), "bar.warp.sync");
+  if (!isDropped())
+    syncWarp(args[0].as<uint32_t>(), "bar.warp.sync");
 }
 INSTRUCTION(bar_warp_sync_0xffffffff_mov_b64) {
-  syncWarp(~0u, "bar.warp.sync");
+  if (!isDropped())
+    syncWarp(~0u, "bar.warp.sync");
   results[0].as<int64_t>() = args[0].as<int64_t>();
 }
 
@@ -40,23 +42,22 @@ template <typename Choose>
 static void shuffle(const char *name, Slot *args, Slot *results,
                     const Choose &choose) {
   uint32_t mask = args[0].as<uint32_t>();
-  meetWarp(mask, name, args, results,
-           [&](Slot *const *args, Slot *const *results) {
-             for (int lane = 0; lane < kWarpSize; ++lane) {
-               if (!(mask >> lane & 1))
-                 continue;
-               int clamp = args[lane][3].as<int32_t>();
-               int segment = clamp >> 8 & 31;
-               int last = (lane & segment) | (clamp & 31 & ~segment);
-               int source = choose(lane, args[lane][2].as<int32_t>(), segment);
-               if (source > last)
-                 source = lane;
-               if (!(mask >> source & 1))
-                 fail("thread %d: %s from lane %d, which does not take part",
-                      getThread(), name, source);
-               results[lane][0].as<int32_t>() = args[source][1].as<int32_t>();
-             }
-           });
+  meetWarp(
+      mask, name, args, results, [&](Slot *const *args, Slot *const *results) {
+        for (int lane = 0; lane < kWarpSize; ++lane) {
+          if (!(mask >> lane & 1))
+            continue;
+          int clamp = args[lane][3].as<int32_t>();
+          int segment = clamp >> 8 & 31;
+          int last = (lane & segment) | (clamp & 31 & ~segment);
+          int source = choose(lane, args[lane][2].as<int32_t>(), segment);
+          if (source > last)
+            source = lane;
+          if (!(mask >> source & 1))
+            fail("%s from lane %d, which does not take part", name, source);
+          results[lane][0].as<int32_t>() = args[source][1].as<int32_t>();
+        }
+      });
 }
 
 static void shuffleButterfly(Slot *args, Slot *results) {

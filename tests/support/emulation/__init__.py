@@ -1,0 +1,154 @@
+"""Programs for NVIDIA GPUs, run on the host: every thread of a kernel, and what it does.
+
+Numbers are those of the kernel's code, up to the order in which tensor cores add and to the error
+of approximations. Memory is as weak as PTX allows it to be, in the ways that docs/reliability.md
+lists. A seed determines the order of everything. Time is not modelled. Needs clang++-22 and
+llvm-dis-22, which whoever builds ark has.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, cast
+
+from ark_mlir import ir
+from ark_mlir.compiler import compile as compile_program
+from ark_mlir.dialects import gpu
+from ark_mlir.passmanager import PassManager
+from ark_mlir.runtime import Executable
+from ark_mlir.runtime.cuda import CudaDriver
+from ark_mlir.runtime.cuda_api import CudaApi
+from ark_mlir.targets import resolve
+from ark_mlir.targets.cuda import use_toolchain
+from ark_mlir.targets.cuda_assembler import Assembled
+from ark_mlir.targets.cuda_math import define_functions
+
+from .host_code import build_library, compile_kernel, load_library, missing_tools
+from .kernels import Outcome, TextKernel
+from .lower import Lowered, Site, lower
+from .machine import Behaviour, EmulatedCuda, Shape
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from ark_mlir.frontend import Program
+    from ark_mlir.targets.cuda_lines import Place
+
+__all__ = [
+    "Behaviour",
+    "Emulation",
+    "Outcome",
+    "Shape",
+    "Site",
+    "TextKernel",
+    "build_library",
+    "missing_tools",
+]
+
+
+class Emulation:
+    """A program that runs as on a GPU.
+
+    Args:
+        program: what to compile.
+        library: of :func:`build_library`.
+        folder: for files of the host's compiler.
+        arch: sm_80, sm_90a or sm_100a.
+        sms: of how many SMs.
+        seed: of the order in which threads take turns and stores become visible.
+        races: whether to look for accesses to shared memory that nothing orders, which takes time.
+        options: of :func:`ark_mlir.compile`.
+
+    Attributes:
+        text: the kernel in LLVM's IR.
+        sites: its instructions.
+        executable: the program, ready to run.
+        executed: the instructions that it has executed since it was loaded.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        library: Path,
+        folder: Path,
+        arch: str = "sm_90a",
+        sms: int = 4,
+        seed: int = 0,
+        races: bool = True,
+        **options: Any,
+    ) -> None:
+        target = replace(resolve(f"cuda:{arch}"), sms=sms)
+        toolchain = _HostToolchain(library, folder, races)
+        with use_toolchain(toolchain):
+            compiled = compile_program(program, target, cache=False, **options)
+        self.text = toolchain.text
+        self.sites = toolchain.lowered.sites
+        self.bundle = compiled.bundle
+        self._library = load_library(library)
+        self._arch, self._sms = arch, sms
+        self.load(seed)
+
+    def load(self, seed: int, mutations: Mapping[int, int] | None = None) -> None:
+        """Loads the program again, into a GPU of its own, with some instructions mutated."""
+        behaviour = Behaviour(seed, mutations or {})
+        self.executed = behaviour.executed
+        self._cuda = EmulatedCuda(self._library, self._arch, self._sms, self.sites, behaviour)
+        drivers = {"cuda": lambda: CudaDriver(CudaApi(self._cuda))}
+        self.executable = Executable(self.bundle, drivers)
+
+    def run(self, arrays: Mapping[str, Any], **options: Any) -> Any:
+        """Outputs by name; raises RuntimeError where threads do what a GPU's must not."""
+        try:
+            return self.executable.run(dict(arrays), **options)
+        finally:
+            self.check()
+
+    def check(self) -> None:
+        """Raises RuntimeError where threads did what a GPU's must not."""
+        if self._cuda.failure:
+            raise RuntimeError(self._cuda.failure)
+
+
+@dataclass
+class _HostToolchain:
+    """Makes host code of a kernel, where others make a cubin."""
+
+    library: Path
+    folder: Path
+    races: bool
+    text: str = ""
+    lowered: Lowered = field(default_factory=Lowered)
+    name: str = "host"
+
+    def fingerprint(self) -> str:
+        """Nothing made by it is kept."""
+        return ""
+
+    def make(
+        self, module: ir.Operation, arch: str, opt_level: int, places: list[Place] | None
+    ) -> Assembled:
+        """The host's code of LLVM's IR."""
+        del arch, opt_level
+        self.text = _to_llvm(module, self.folder)
+        self.lowered = lower(self.text, places or (), self.races)
+        return Assembled(compile_kernel(self.lowered, self.library, self.folder), 0, 0)
+
+
+def _to_llvm(module: ir.Operation, folder: Path) -> str:
+    """What LLVM makes PTX of, optimised."""
+    define_functions(_find(module, "gpu.module"))
+    with module.context:
+        manager = PassManager.parse("builtin.module(gpu-module-to-binary{format=llvm})")
+    manager.run(module)  # pyright: ignore[reportUnknownMemberType]
+    objects = ir.ArrayAttr(_find(module, "gpu.binary").attributes["objects"])
+    code: bytes = cast("Any", gpu).ObjectAttr(objects[0]).object
+    source = folder / "kernel.bc"
+    source.write_bytes(code)
+    command = ["llvm-dis-22", str(source), "-o", "-"]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def _find(module: ir.Operation, name: str) -> ir.Operation:
+    return next(op.operation for op in module.regions[0].blocks[0] if op.operation.name == name)

@@ -1,0 +1,264 @@
+//===- copies.cpp - Copies beside the threads -----------------------------===//
+//
+// A copy reads its source and writes its target at any time between its begin
+// and the end of the wait for it. Until then its target holds no number that
+// anybody could want.
+
+#include "copies.h"
+
+#include "layout.h"
+#include "memory.h"
+#include "races.h"
+#include "shared.h"
+
+#include <cstring>
+#include <deque>
+#include <vector>
+
+using namespace simt;
+
+namespace {
+constexpr int kPoison = 0xff;
+
+/// A copy of a thread.
+struct Copy {
+  char *target;
+  const char *source;
+  bool hasRead;
+  unsigned char data[16];
+};
+
+/// Copies that a thread has begun, by group.
+struct ThreadCopies {
+  std::vector<Copy> open;
+  std::deque<std::vector<Copy>> groups;
+};
+
+/// An object of mbarrier: its phase, and what is missing until that ends.
+struct Arrivals {
+  uint64_t phase : 1, expected : 15, pending : 16;
+  int64_t bytes : 32;
+
+  void endPhase() {
+    if (pending != 0 || bytes != 0)
+      return;
+    ++phase;
+    pending = expected;
+    noteProgress();
+  }
+};
+static_assert(sizeof(Arrivals) == 8);
+
+struct BulkCopy {
+  char *target;
+  int64_t bytes;
+  Arrivals *arrivals;
+  Read read;
+  /// Words of the target that threads have written without a proxy fence.
+  std::vector<char *> unfenced;
+};
+
+struct CtaCopies {
+  std::vector<ThreadCopies> threads;
+  std::vector<BulkCopy> bulk;
+};
+
+std::vector<CtaCopies> all;
+} // namespace
+
+void simt::beginCopies(int ctas, int threads) {
+  all.assign(ctas, {});
+  for (CtaCopies &cta : all)
+    cta.threads.resize(threads);
+}
+
+const char *simt::describeOpenCopies() {
+  return all[getCta()].bulk.empty()
+             ? nullptr
+             : "it ends while a bulk copy to its shared memory is under way";
+}
+
+//===----------------------------------------------------------------------===//
+// Copies of a thread
+//===----------------------------------------------------------------------===//
+
+static ThreadCopies &getOwn() { return all[getCta()].threads[getThread()]; }
+
+static void read(Copy &copy) {
+  readWeak(copy.data, copy.source, sizeof(copy.data), Proxy::Generic);
+  copy.hasRead = true;
+}
+
+static void finish(Copy &copy) {
+  if (!copy.hasRead)
+    read(copy);
+  noteSharedWrite(copy.target, sizeof(copy.data));
+  memcpy(copy.target, copy.data, sizeof(copy.data));
+  noteGenericWrite(copy.target, sizeof(copy.data));
+}
+
+INSTRUCTION(cp_async_cg_shared_global_16) {
+  Copy copy{args[0].as<char *>(), args[1].as<const char *>(), false, {}};
+  checkShared("copy", copy.target, sizeof(copy.data), sizeof(copy.data));
+  checkGlobal("copy", copy.source, sizeof(copy.data), sizeof(copy.data));
+  noteAsyncWrite(copy.target, sizeof(copy.data));
+  if (happens(50))
+    read(copy);
+  if (copy.hasRead && happens(30))
+    return finish(copy);
+  memset(copy.target, kPoison, sizeof(copy.data));
+  getOwn().open.push_back(copy);
+}
+INSTRUCTION(cp_async_commit_group) {
+  if (isDropped())
+    return;
+  ThreadCopies &own = getOwn();
+  own.groups.push_back(std::move(own.open));
+  own.open.clear();
+}
+INSTRUCTION(cp_async_wait_group) {
+  if (isDropped())
+    return;
+  auto &groups = getOwn().groups;
+  size_t most = args[0].as<int32_t>();
+  most += getMutation() == Mutation::WaitForLess;
+  while (groups.size() > most) {
+    for (Copy &copy : groups.front())
+      finish(copy);
+    groups.pop_front();
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// mbarriers
+//===----------------------------------------------------------------------===//
+
+static Arrivals &getArrivals(Slot &slot) {
+  auto *arrivals = slot.as<Arrivals *>();
+  checkShared("use of an mbarrier", arrivals, sizeof(Arrivals),
+              sizeof(Arrivals));
+  int64_t bits;
+  memcpy(&bits, arrivals, sizeof(bits));
+  if (bits == -1)
+    fail("uses an mbarrier that is not initialised");
+  return *arrivals;
+}
+
+INSTRUCTION(mbarrier_init_shared) {
+  auto *arrivals = args[0].as<Arrivals *>();
+  checkShared("use of an mbarrier", arrivals, sizeof(Arrivals),
+              sizeof(Arrivals));
+  arrivals->phase = 0;
+  arrivals->expected = arrivals->pending = args[1].as<int32_t>();
+  arrivals->bytes = 0;
+  noteGenericWrite(arrivals, sizeof(Arrivals));
+}
+INSTRUCTION(mbarrier_inval_shared) {
+  memset(&getArrivals(args[0]), 0xff, sizeof(Arrivals));
+}
+
+static void arrive(Slot &barrier, int32_t bytes) {
+  Arrivals &arrivals = getArrivals(barrier);
+  if (isDropped())
+    return;
+  if (arrivals.pending == 0)
+    fail("arrives at an mbarrier that nobody else is missing at");
+  arrivals.bytes += bytes;
+  --arrivals.pending;
+  arrivals.endPhase();
+}
+
+INSTRUCTION(mbarrier_arrive_expect_tx_scope_cta_space_cta) {
+  results[0].as<int64_t>() = 0;
+  arrive(args[0], args[1].as<int32_t>());
+}
+
+/// In lines of PTX with a predicate that is the last operand.
+INSTRUCTION(mbarrier_arrive_expect_tx_shared_b64) {
+  if (args[2].as<bool>())
+    arrive(args[0], args[1].as<int32_t>());
+}
+INSTRUCTION(mbarrier_arrive_shared_cta_b64) {
+  if (args[1].as<bool>())
+    arrive(args[0], 0);
+}
+
+static void finishSomeCopy() {
+  std::vector<BulkCopy> &copies = all[getCta()].bulk;
+  if (copies.empty() || happens(50))
+    return;
+  size_t index = draw() % copies.size();
+  BulkCopy copy = std::move(copies[index]);
+  copies.erase(copies.begin() + index);
+  copy.read();
+  for (char *word : copy.unfenced)
+    memset(word, kPoison, 4);
+  copy.arrivals->bytes -= copy.bytes;
+  copy.arrivals->endPhase();
+  noteProgress();
+}
+
+static bool hasEnded(Slot *args) {
+  yield();
+  finishSomeCopy();
+  return isDropped() ||
+         getArrivals(args[0]).phase != (args[1].as<uint32_t>() & 1);
+}
+
+INSTRUCTION(mbarrier_try_wait_parity_scope_cta_space_cta) {
+  results[0].as<bool>() = hasEnded(args);
+}
+/// With the loop around it.
+INSTRUCTION(mbarrier_wait_parity_shared_b64) {
+  while (!hasEnded(args)) {
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Copies in bulk
+//===----------------------------------------------------------------------===//
+
+void simt::startBulkCopy(char *target, int64_t bytes, void *barrier,
+                         const Read &read) {
+  Slot slot;
+  slot.as<void *>() = barrier;
+  Arrivals &arrivals = getArrivals(slot);
+  if (!isFenced(&arrivals, sizeof(Arrivals)))
+    fail("a copy is to end at an mbarrier whose initialisation no proxy fence "
+         "has shown to it");
+  noteAsyncWrite(target, bytes);
+  BulkCopy copy{target, bytes, &arrivals, read, {}};
+  for (int64_t i = 0; i < bytes; i += 4)
+    if (!isFenced(target + i, 4))
+      copy.unfenced.push_back(target + i);
+  if (happens(50)) {
+    // It has read before anything else happens, and writes later.
+    read();
+    std::vector<char> data(target, target + bytes);
+    copy.read = [=] { memcpy(target, data.data(), bytes); };
+  }
+  memset(target, kPoison, bytes);
+  all[getCta()].bulk.push_back(std::move(copy));
+}
+
+INSTRUCTION(cp_async_bulk_global_to_shared_cta) {
+  int32_t bytes = args[3].as<int32_t>();
+  char *target = args[0].as<char *>();
+  const char *source = args[2].as<const char *>();
+  if ((uintptr_t(target) | uintptr_t(source) | bytes) % 16)
+    fail("a bulk copy of %d bytes from %p to %p is not aligned", bytes,
+         static_cast<const void *>(source), static_cast<void *>(target));
+  checkShared("bulk copy", target, bytes, 16);
+  checkGlobal("bulk copy", source, bytes, 16);
+  startBulkCopy(target, bytes, args[1].as<void *>(),
+                [=] { readWeak(target, source, bytes, Proxy::Async); });
+}
+
+/// There is no L2 here, only the question whether the memory is there.
+INSTRUCTION(cp_async_bulk_prefetch_L2) {
+  int32_t bytes = args[1].as<int32_t>();
+  if (bytes <= 0 || bytes % 16)
+    fail("a prefetch of %d bytes", bytes);
+  checkGlobal("prefetch", args[0].as<const char *>(), bytes, 16);
+}
+INSTRUCTION(prefetch_global_L2) {}

@@ -1,0 +1,83 @@
+"""Host code for kernels: the library that emulates a GPU, and shared objects of kernels."""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from .lower import Lowered
+
+TOOLS = ("clang++-22", "llvm-dis-22")
+_HERE = Path(__file__).parent
+_COMPILER = ["clang++-22", "-fPIC"]
+
+
+def missing_tools() -> list[str]:
+    """What this machine lacks for an emulation."""
+    return [tool for tool in TOOLS if shutil.which(tool) is None]
+
+
+def build_library(folder: Path) -> Path:
+    """The library, made once for a folder; its name has a hash of its sources."""
+    parts = sorted(path for path in _HERE.iterdir() if path.suffix in (".cpp", ".h"))
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in parts)).hexdigest()[:16]
+    output = folder / f"libark_emulation-{digest}.so"
+    if not output.exists():
+        sources = [str(path) for path in parts if path.suffix == ".cpp"]
+        # Other processes may make it at the same time.
+        with tempfile.NamedTemporaryFile(dir=folder, suffix=".so", delete=False) as made:
+            command = [*_COMPILER, "-std=c++17", "-O2", "-Wall", "-Werror", "-shared"]
+            subprocess.run([*command, "-Wl,-z,defs", *sources, "-o", made.name], check=True)
+        os.replace(made.name, output)
+    return output
+
+
+@cache
+def load_library(path: Path) -> Any:
+    """The library; a process has one, as memory of the GPU has one place."""
+    library = ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
+    pointer, number = ctypes.c_void_p, ctypes.c_int64
+    for name, result, arguments in (
+        ("simt_allocate", pointer, [number, ctypes.c_int]),
+        ("simt_free", None, [pointer]),
+        ("simt_write", None, [pointer, pointer, number]),
+        ("simt_read", None, [pointer, pointer, number]),
+        ("simt_set_variables", None, [pointer, ctypes.c_int]),
+        ("simt_get_failure", ctypes.c_char_p, []),
+        (
+            "simt_launch",
+            ctypes.c_int,
+            [
+                pointer,
+                pointer,
+                ctypes.c_int,
+                ctypes.c_int,
+                number,
+                ctypes.c_uint64,
+                pointer,
+                pointer,
+            ],
+        ),
+    ):
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library
+
+
+def compile_kernel(lowered: Lowered, library: Path, folder: Path) -> bytes:
+    """A shared object with ``ark_kernel(context)`` and a table of its variables.
+
+    Raises subprocess.CalledProcessError where it has an instruction that is not known.
+    """
+    source, output = folder / "kernel.ll", folder / "kernel.so"
+    source.write_text(lowered.text)
+    command = [*_COMPILER, "-O1", "-shared", "-Wl,-z,defs", "-Wno-override-module"]
+    subprocess.run([*command, str(source), str(library), "-o", str(output)], check=True)
+    return output.read_bytes()

@@ -1,0 +1,67 @@
+"""Kernels in LLVM's IR, launched without a program around them."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ark_mlir.runtime.image import Image
+
+from .host_code import compile_kernel, load_library
+from .lower import Site, lower
+from .machine import Behaviour, Kernel, Shape
+
+_HEAD = """
+@ark_shared_memory = external addrspace(3) global [0 x i8], align 1024
+"""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a launch has left.
+
+    Attributes:
+        words: global memory.
+        failure: what ended the launch; empty if nothing.
+    """
+
+    words: list[int]
+    failure: str
+
+
+class TextKernel:
+    """``ark_kernel(ptr)`` of LLVM's IR, which gets the address of words of 32 bits.
+
+    Args:
+        text: the IR, without what declares shared memory.
+        library: the emulator.
+        folder: for files of the host's compiler.
+    """
+
+    def __init__(self, text: str, library: Path, folder: Path) -> None:
+        self._library = load_library(library)
+        lowered = lower(_HEAD + text)
+        self.sites: list[Site] = lowered.sites
+        image = Image(memoryview(compile_kernel(lowered, library, folder)), "test")
+        address = ctypes.cast(image.function("ark_kernel"), ctypes.c_void_p).value
+        assert address
+        self._kernel = Kernel(image, address, self.sites)
+
+    def launch(
+        self, shape: Shape, words: int | Sequence[int], behaviour: Behaviour | None = None
+    ) -> Outcome:
+        """Runs it on so many words of zeros, or on these."""
+        values = [0] * words if isinstance(words, int) else list(words)
+        nbytes = 4 * len(values)
+        address = self._library.simt_allocate(nbytes, 0)
+        assert address
+        memory = (ctypes.c_uint32 * len(values)).from_address(address)
+        memory[:] = values
+        try:
+            failure = self._kernel.launch(self._library, address, shape, behaviour or Behaviour())
+            return Outcome(list(memory), failure)
+        finally:
+            del memory
+            self._library.simt_free(address)

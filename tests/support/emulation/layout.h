@@ -1,0 +1,35 @@
+//===- layout.h - Where memory of the emulated GPU lies ---------*- C++ -*-===//
+//
+// The same numbers are in lower.py, whose code looks there without a call.
+
+#ifndef ARK_TESTS_EMULATION_LAYOUT_H
+#define ARK_TESTS_EMULATION_LAYOUT_H
+
+#include <cstdint>
+
+namespace simt {
+
+/// Global memory, and for each of its words of four bytes a number: 0 outside
+/// of buffers, 1 in a buffer, 2 where a buffer has only part of the word, and
+/// else that of the word's newest version.
+constexpr uintptr_t kArena = 0x100000000000, kArenaBytes = 0x1000000000;
+constexpr uintptr_t kShadow = 0x180000000000;
+constexpr uint32_t kOutside = 0, kWhole = 1, kPartial = 2;
+
+/// Shared memory of the CTA whose turn it is.
+constexpr uintptr_t kWindow = 0x1c0000000000, kWindowBytes = 0x40000;
+
+inline bool isGlobal(const void *address) {
+  return uintptr_t(address) - kArena < kArenaBytes;
+}
+inline bool isShared(const void *address) {
+  return uintptr_t(address) - kWindow < kWindowBytes;
+}
+inline uint32_t &getShadow(const void *address) {
+  return *reinterpret_cast<uint32_t *>(
+      kShadow + ((uintptr_t(address) - kArena) & ~uintptr_t(3)));
+}
+
+} // namespace simt
+
+#endif // ARK_TESTS_EMULATION_LAYOUT_H

@@ -1,0 +1,310 @@
+"""A kernel for NVIDIA GPUs becomes IR for the host.
+
+The IR is that of which LLVM would make PTX. Intrinsics and lines of PTX become calls of C++
+functions, and so do loads and stores, but for a quick path. Operands and results of instructions
+go through memory, since the calling conventions of languages differ.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ark_mlir.targets.cuda_lines import Place
+
+from .accesses import WINDOW, AccessFunctions, size_of
+from .text import arguments, split, type_of
+
+_CALL = re.compile(
+    r"call (?:(?:fast|nnan|ninf|nsz|contract|arcp|afn|reassoc|noundef|range\(.*?\)) )*"
+    r"(?P<result>\w+|\{[^}]*\}|<[^>]*>) "
+    r'(?P<callee>@llvm\.nvvm\.[\w.]+|asm (?:sideeffect )?"(?P<text>[^"]*)", "[^"]*")\((?P<rest>.*)$'
+)
+_LOAD = re.compile(r"^\s*(?P<name>%[\w.]+) = load (?P<volatile>volatile )?(?P<rest>.*)$")
+_STORE = re.compile(r"^\s*store (?P<volatile>volatile )?(?P<rest>.*)$")
+# LLVM's backend for PTX drops their order and scope, so that ark must not make any.
+_LOST = re.compile(
+    r"\b(?:atomicrmw|cmpxchg|fence|(?:load|store) atomic)\b|@llvm\.mem(?:cpy|move|set)"
+)
+_RESULT = re.compile(r"^\s*(%[\w.]+) = (.*)$")
+_PLACE = re.compile(r", !dbg !(\d+)")
+_LOCATION = re.compile(r"^!(\d+) = .*!DILocation\(line: (\d+)", re.MULTILINE)
+_VARIABLE = re.compile(r"^(?P<name>@[\w.]+) = .*?\b(?P<kind>constant|global) (?P<rest>.*)$")
+_WARPGROUPS = re.compile(
+    r"wgmma\.mma_async\.sync\.aligned\.m64n(?P<columns>\d+)k16\.f32\.(?P<type>b?f16)"
+)
+_STRONG = re.compile(
+    r"(?P<op>ld|st|red|atom|fence)\.(?P<order>relaxed|acquire|release|acq_rel|sc)"
+    r"\.(?P<scope>cta|gpu|sys)(?:\.global)?(?:\.(?P<change>add|cas))?"
+    r"(?:\.v(?P<count>[24]))?(?:\.[bus](?P<bits>32|64))?\b"
+)
+# The numbers are those of instructions.cpp.
+_ORDERS = {"relaxed": 0, "acquire": 1, "release": 2, "acq_rel": 3, "sc": 3}
+_SCOPES = {"cta": 0, "gpu": 1, "sys": 2}
+# On a GPU, shared memory begins at 0.
+_SHARED_NUMBER = re.compile(r"ptrtoint (ptr addrspace\(3\) %[\w.]+) to i64")
+# What reads or writes shared memory by another way than threads do.
+_ASYNC = re.compile(r"wgmma|cp\.async\.bulk")
+_SLOT = "[16 x i8]"
+_DECLARATIONS = """
+@simt_shared_bytes = external global i64
+declare void @simt_enter(i32)
+declare i64 @get_shared_address(ptr)
+declare float @simt_resolve(float, i32)
+"""
+
+
+@dataclass(frozen=True)
+class Site:
+    """An instruction of a kernel that calls the emulator.
+
+    Attributes:
+        number: which one of the kernel.
+        name: the C++ function, or ``load`` or ``store``.
+        order: of an access that is ordered: relaxed, acquire, release, acq_rel; else empty.
+        scope: likewise: cta, gpu, sys.
+        line: of the kernel's text, from 0 on.
+        place: the function of the kernel's text, or the op, that the instruction is of.
+    """
+
+    number: int
+    name: str
+    order: str = ""
+    scope: str = ""
+    line: int = 0
+    place: str = ""
+
+
+@dataclass
+class Lowered:
+    """IR for the host.
+
+    Attributes:
+        text: the IR.
+        sites: its instructions.
+    """
+
+    text: str = ""
+    sites: list[Site] = field(default_factory=list[Site])
+
+
+@dataclass
+class _State:
+    places: dict[int, str]
+    accesses: AccessFunctions
+    sites: list[Site] = field(default_factory=list[Site])
+    functions: dict[tuple[object, ...], str] = field(default_factory=dict[tuple[object, ...], str])
+    line: int = 0
+    place: str = ""
+
+    def new_site(self, name: str, order: str = "", scope: str = "") -> int:
+        site = Site(len(self.sites), name, order, scope, self.line, self.place)
+        self.sites.append(site)
+        return site.number
+
+
+def lower(text: str, places: Sequence[Place] = (), races: bool = True) -> Lowered:
+    """The IR for the host.
+
+    Args:
+        text: LLVM's IR.
+        places: what lines of its debug information stand for.
+        races: whether to look for accesses to shared memory that nothing orders, which takes time.
+
+    Raises ValueError where an access to memory would lose its order on the way to PTX.
+    """
+    locations = _find_locations(text, places)
+    text = re.sub(r"^target .*\n", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^declare .*@llvm\.nvvm\..*\n", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^!llvm\.dbg\.cu = .*\n", "", text, flags=re.MULTILINE)
+    text = re.sub(r'"[\w.-]+"="[^"]*"', "", text)
+    text = text.replace("ptx_kernel ", "")
+    text = _SHARED_NUMBER.sub(r"call i64 @get_shared_address(\1)", text)
+    text = re.sub(r"\baddrspacecast\b", "bitcast", text)
+    text = re.sub(r" ?addrspace\(\d+\)", "", text)
+    text = re.sub(r"^@ark_shared_memory = .*\n", "", text, flags=re.MULTILINE)
+    text = re.sub(r"@ark_shared_memory\b", f"inttoptr (i64 {WINDOW} to ptr)", text)
+    lines = text.splitlines()
+    sums = _find_sums(lines)
+    state = _State(locations, AccessFunctions(races, races or _ASYNC.search(text) is not None))
+    made: list[str] = []
+    for state.line, line in enumerate(lines):
+        if line.lstrip().startswith("#dbg_"):
+            continue
+        state.place = _place_of(line, state.places)
+        line = re.sub(r",? !dbg !\d+", "", line)
+        made += _resolve_sums(line, sums, state)
+    variables = _list_variables(lines)
+    parts = [*made, variables, _DECLARATIONS, state.accesses.text(), *state.functions.values(), ""]
+    return Lowered("\n".join(parts), state.sites)
+
+
+def _find_locations(text: str, places: Sequence[Place]) -> dict[int, str]:
+    """What debug locations stand for, by their numbers."""
+    locations = {int(found[1]): int(found[2]) for found in _LOCATION.finditer(text)}
+    return {
+        n: _describe(places[line - 1]) for n, line in locations.items() if 0 < line <= len(places)
+    }
+
+
+def _describe(place: Place) -> str:
+    return f"{place.name} ({place.file}:{place.line})" if place.file else place.name
+
+
+def _place_of(line: str, places: dict[int, str]) -> str:
+    found = _PLACE.search(line)
+    return places.get(int(found[1]), "") if found else ""
+
+
+def _list_variables(lines: list[str]) -> str:
+    """A table of the kernel's variables: addresses, bytes, and whether they are constant."""
+    rows: list[str] = []
+    for found in filter(None, map(_VARIABLE.match, lines)):
+        nbytes = size_of(type_of(found["rest"]))
+        constant = int(found["kind"] == "constant")
+        rows.append(f"{{ ptr, i64, i64 }} {{ ptr {found['name']}, i64 {nbytes}, i64 {constant} }}")
+    kind = f"[{len(rows)} x {{ ptr, i64, i64 }}]"
+    table = f"[{', '.join(rows)}]" if rows else "zeroinitializer"
+    return (
+        f"@simt_variables = constant {kind} {table}\n@simt_num_variables = constant i32 {len(rows)}"
+    )
+
+
+# -- sums of warpgroups ------------------------------------------------------------------------
+
+
+def _find_sums(lines: list[str]) -> set[str]:
+    """Names of values that are results of wgmma, or may be: tokens, until somebody uses them."""
+    if not any(_WARPGROUPS.search(line) for line in lines):
+        return set()
+    results = [found for found in map(_RESULT.match, lines) if found]
+    sums = {found[1] for found in results if _WARPGROUPS.search(found[2])}
+    moves = [(found[1], found[2]) for found in results if _only_moves(found[2])]
+    while True:
+        more = {name for name, what in moves if name not in sums and _uses(what, sums)}
+        if not more:
+            return sums
+        sums |= more
+
+
+def _only_moves(what: str) -> bool:
+    return re.match(r"(?:phi|extractvalue|insertvalue|freeze) ", what) is not None
+
+
+def _uses(what: str, names: set[str]) -> list[str]:
+    return [name for name in re.findall(r"%[\w.]+", what) if name in names]
+
+
+def _resolve_sums(line: str, sums: set[str], state: _State) -> list[str]:
+    """The line, with what has to come before it where it uses sums of wgmma as numbers."""
+    found = _RESULT.match(line)
+    what = found[2] if found else line
+    before: list[str] = []
+    is_use = not _only_moves(what) and not _WARPGROUPS.search(what)
+    for name in dict.fromkeys(_uses(what, sums)) if is_use else ():
+        number = state.new_site("use_of_sum")
+        resolved = f"%simt.sum.{number}"
+        before.append(f"  {resolved} = call float @simt_resolve(float {name}, i32 {number})")
+        line = re.sub(rf"{re.escape(name)}(?![\w.])", resolved, line)
+    return [*before, _replace(line, state)]
+
+
+# -- instructions ------------------------------------------------------------------------------
+
+
+def _replace(line: str, state: _State) -> str:
+    if line.lstrip().startswith(("call void asm", "tail call", "call")) or " call " in line:
+        found = _CALL.search(line)
+        if found is not None:
+            return _replace_call(line, found, state)
+    if _LOST.search(line) and not line.startswith(("declare", "!", "attributes")):
+        raise ValueError(f"LLVM would drop the order of this access: {line.strip()}")
+    if found := _LOAD.match(line):
+        kind, pointer, alignment = _operands(found["rest"])
+        symbol = state.accesses.get("load", kind, alignment, bool(found["volatile"]))
+        number = state.new_site("load")
+        return f"  {found['name']} = call {kind} {symbol}({pointer}, i32 {number})"
+    if found := _STORE.match(line):
+        value, pointer, alignment = _operands(found["rest"])
+        kind = type_of(value)
+        symbol = state.accesses.get("store", kind, alignment, bool(found["volatile"]))
+        return f"  call void {symbol}({value}, {pointer}, i32 {state.new_site('store')})"
+    return line
+
+
+def _operands(rest: str) -> tuple[str, str, int]:
+    """What comes first in a load or store, its pointer, and its alignment."""
+    parts = split(rest)
+    alignment = next(int(part[6:]) for part in parts if part.startswith("align "))
+    return parts[0], parts[1], alignment
+
+
+def _replace_call(line: str, found: re.Match[str], state: _State) -> str:
+    parts = split(arguments(found["rest"]))
+    types = [type_of(argument) for argument in parts]
+    name, numbers, order, scope = _name_of(found["callee"], found["text"])
+    key = (name, numbers, found["result"], *types)
+    if key not in state.functions:
+        symbol = f"@simt.{name}.{len(state.functions)}"
+        made = _wrapper(symbol, name, numbers, found["result"], types)
+        if not any(other[0] == name for other in state.functions):
+            made += f"declare void @{name}(ptr, ptr)\n"
+        state.functions[key] = made
+    symbol = re.search(r"(@simt\.[\w.]+)\(", state.functions[key])
+    assert symbol
+    number = state.new_site(name, order, scope)
+    call = f"{symbol[1]}({', '.join([f'i32 {number}', *parts])})"
+    rest = found["rest"][len(arguments(found["rest"])) + 1 :]
+    return line[: found.start("callee")] + call + rest
+
+
+def _name_of(callee: str, text: str | None) -> tuple[str, tuple[int, ...], str, str]:
+    """The C++ function, the numbers that it gets before the operands, order and scope."""
+    if text is None:
+        return re.sub(r"\W+", "_", callee.removeprefix("@llvm.nvvm.")), (), "", ""
+    if found := _WARPGROUPS.search(text):
+        return f"wgmma_{found['type']}", (int(found["columns"]),), "", ""
+    if found := _STRONG.match(text):
+        return _strong(found)
+    if "mbarrier.try_wait" in text:  # with the loop around it
+        return "mbarrier_wait_parity_shared_b64", (), "", ""
+    return re.sub(r"\W+", "_", re.sub(r"\$\d+", "", text)).strip("_"), (), "", ""
+
+
+def _strong(found: re.Match[str]) -> tuple[str, tuple[int, ...], str, str]:
+    order, scope = found["order"], found["scope"]
+    name = "_".join(filter(None, ("ptx", found["op"], found["change"])))
+    size = int(found["bits"] or 0) // 8
+    return name, (_ORDERS[order], _SCOPES[scope], size, int(found["count"] or 1)), order, scope
+
+
+def _wrapper(
+    symbol: str, name: str, numbers: tuple[int, ...], result: str, types: list[str]
+) -> str:
+    fields = split(result[1:-1]) if result.startswith("{") else [result] * (result != "void")
+    parameters = ", ".join(["i32 %site", *(f"{kind} %a{n}" for n, kind in enumerate(types))])
+    lines = [
+        f"define internal {result} {symbol}({parameters}) noinline {{",
+        "  call void @simt_enter(i32 %site)",
+        f"  %args = alloca [{len(numbers) + len(types) + 1} x {_SLOT}], align 16",
+        f"  %results = alloca [{max(len(fields), 1)} x {_SLOT}], align 16",
+    ]
+    values = [("i32", str(number)) for number in numbers]
+    values += [(kind, f"%a{index}") for index, kind in enumerate(types)]
+    for index, (kind, value) in enumerate(values):
+        lines.append(f"  %p{index} = getelementptr {_SLOT}, ptr %args, i64 {index}")
+        lines.append(f"  store {kind} {value}, ptr %p{index}, align 16")
+    lines.append(f"  call void @{name}(ptr %args, ptr %results)")
+    for index, kind in enumerate(fields):
+        lines.append(f"  %q{index} = getelementptr {_SLOT}, ptr %results, i64 {index}")
+        lines.append(f"  %r{index} = load {kind}, ptr %q{index}, align 16")
+    if result.startswith("{"):
+        whole = "poison"
+        for index, kind in enumerate(fields):
+            lines.append(f"  %s{index} = insertvalue {result} {whole}, {kind} %r{index}, {index}")
+            whole = f"%s{index}"
+        lines.append(f"  ret {result} {whole}")
+    else:
+        lines.append(f"  ret {result} %r0" if fields else "  ret void")
+    return "\n".join([*lines, "}", ""])

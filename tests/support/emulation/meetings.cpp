@@ -1,0 +1,121 @@
+//===- meetings.cpp - Threads that meet -----------------------------------===//
+
+#include "memory.h"
+#include "state.h"
+
+using namespace simt;
+
+void simt::openBarrier(Cta &cta) {
+  if (cta.atBarrier == 0 || cta.atBarrier + cta.ended < (int)cta.threads.size())
+    return;
+  cta.result = cta.any;
+  cta.any = false;
+  cta.atBarrier = 0;
+  cta.barrierTime = tick();
+  launch->hasProgress = true;
+  for (Thread &thread : cta.threads)
+    if (thread.state == State::AtBarrier)
+      thread.state = State::Ready;
+}
+
+uint32_t simt::getBarrierTime() { return currentCta().barrierTime; }
+uint32_t simt::getWarpTime() {
+  return currentCta().warpTimes[currentCta().current / kWarpSize];
+}
+
+bool simt::meet(bool predicate) {
+  Cta &cta = currentCta();
+  cta.any |= predicate;
+  ++cta.atBarrier;
+  currentThread().state = State::AtBarrier;
+  openBarrier(cta);
+  suspend();
+  return cta.result;
+}
+
+/// Adds the thread to a meeting of `size` threads from `first` on. Returns
+/// whether it is the last one.
+static bool arrive(Meeting &meeting, int index, Slot *args, Slot *results,
+                   int wanted, State state) {
+  meeting.args[index] = args;
+  meeting.results[index] = results;
+  currentThread().state = state;
+  return ++meeting.arrived == wanted;
+}
+
+void simt::meetWarp(uint32_t mask, const char *name, Slot *args, Slot *results,
+                    const Work &work) {
+  Cta &cta = currentCta();
+  int lane = cta.current % kWarpSize, first = cta.current - lane;
+  Meeting &warp = cta.warps[cta.current / kWarpSize];
+  if (!(mask >> lane & 1))
+    fail("%s with mask %#x, which this thread is not part of", name, mask);
+  if (warp.arrived == 0) {
+    warp.name = name;
+    warp.mask = mask;
+  } else if (warp.name != name || warp.mask != mask) {
+    fail("%s of %#x, while others of its warp are at %s of %#x", name, mask,
+         warp.name, warp.mask);
+  }
+  int wanted = __builtin_popcount(mask);
+  if (!arrive(warp, lane, args, results, wanted, State::InWarp)) {
+    suspend();
+    return;
+  }
+  work(warp.args.data(), warp.results.data());
+  warp.arrived = 0;
+  for (int other = 0; other < kWarpSize; ++other)
+    if (mask >> other & 1)
+      cta.threads[first + other].state = State::Ready;
+}
+
+void simt::syncWarp(uint32_t mask, const char *name) {
+  Cta &cta = currentCta();
+  uint32_t &time = cta.warpTimes[cta.current / kWarpSize];
+  meetWarp(mask, name, nullptr, nullptr,
+           [&time](Slot *const *, Slot *const *) { time = tick(); });
+}
+
+void simt::meetWarpgroup(const char *name, Slot *args, Slot *results,
+                         const Work &work) {
+  Cta &cta = currentCta();
+  int index = cta.current % kWarpgroupSize, first = cta.current - index;
+  if (first + kWarpgroupSize > (int)cta.threads.size())
+    fail("%s by a warpgroup that is not whole", name);
+  Meeting &group = cta.warpgroups[cta.current / kWarpgroupSize];
+  if (group.arrived == 0) {
+    group.name = name;
+    group.site = getSite();
+  } else if (group.name != name || group.site != getSite()) {
+    fail("%s, while others of its warpgroup are at another %s", name,
+         group.name);
+  }
+  if (!arrive(group, index, args, results, kWarpgroupSize,
+              State::InWarpgroup)) {
+    suspend();
+    return;
+  }
+  work(group.args.data(), group.results.data());
+  group.arrived = 0;
+  for (int other = 0; other < kWarpgroupSize; ++other)
+    cta.threads[first + other].state = State::Ready;
+}
+
+std::string simt::describeThreads(const Cta &cta) {
+  std::string text;
+  for (size_t i = 0; i < cta.threads.size(); i += kWarpSize) {
+    int counts[5] = {};
+    for (size_t j = i; j < std::min(i + kWarpSize, cta.threads.size()); ++j)
+      ++counts[(int)cta.threads[j].state];
+    const Meeting &warp = cta.warps[i / kWarpSize];
+    text += "\n  warp " + std::to_string(i / kWarpSize) + ": " +
+            std::to_string(counts[(int)State::AtBarrier]) + " at a barrier, " +
+            std::to_string(counts[(int)State::InWarp]) + " at " +
+            (counts[(int)State::InWarp] ? warp.name : "nothing") + ", ";
+    if (int grouped = counts[(int)State::InWarpgroup])
+      text += std::to_string(grouped) + " at " +
+              cta.warpgroups[i / kWarpgroupSize].name + ", ";
+    text += std::to_string(counts[(int)State::Ended]) + " ended";
+  }
+  return text;
+}

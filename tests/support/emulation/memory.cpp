@@ -1,0 +1,594 @@
+//===- memory.cpp - Global memory in the order that CTAs see it -----------===//
+
+#include "memory.h"
+
+#include "buffers.h"
+#include "layout.h"
+#include "races.h"
+#include "shared.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <utility>
+#include <vector>
+
+using namespace simt;
+
+namespace {
+constexpr int kHost = kMaxCtas;
+constexpr uint32_t kAllBytes = 0xf;
+
+/// Of every writer the time up to which its stores are visible.
+struct View {
+  std::array<uint32_t, kMaxCtas + 1> seen{};
+
+  void join(const View &other) {
+    for (size_t i = 0; i < seen.size(); ++i)
+      seen[i] = std::max(seen[i], other.seen[i]);
+  }
+};
+
+/// A store to a word.
+struct Version {
+  /// When it was, and when relaxed loads see it at the latest.
+  uint32_t time, visibleAt;
+  /// The word, by its address in the arena divided by four; its value before,
+  /// and the version before or what the word's shadow was.
+  uint32_t word, old, previous;
+  /// What an acquire that reads it sees, or 0.
+  uint32_t view;
+  uint8_t writer, bytes;
+  bool isWeak;
+  /// Where in its CTA the thread was that stored.
+  Stamp stamp;
+};
+
+/// Who reads, and what it must see. It also sees what `own` wrote.
+struct Reader {
+  const View &view;
+  int own;
+  bool isStrong;
+  uint32_t salt;
+
+  bool mustSee(const Version &version) const {
+    return version.writer == own || version.time <= view.seen[version.writer];
+  }
+};
+
+/// What fences of a thread have to order.
+struct Fenced {
+  std::unique_ptr<View> released, acquired;
+};
+
+uint32_t now;
+int numCtas;
+bool isRunning, waitsForHost;
+/// Of the seed: how often, in percent, a weak load takes an older version, and
+/// how long stores are on their way, as a power of two.
+uint32_t staleness, longestDelay;
+
+std::vector<Version> versions;
+std::vector<View> released;
+std::array<View, kMaxCtas> views, asyncViews;
+View hostView;
+/// When a CTA last released something: before that, its stores are in views.
+std::array<uint32_t, kMaxCtas + 1> published;
+std::vector<Fenced> fenced;
+
+/// The first stores of a thread since a barrier, and since bar.warp.sync.
+struct Unordered {
+  Stamp sinceBarrier, sinceWarp;
+  uint32_t first = 0, firstInWarp = 0;
+};
+std::vector<Unordered> unordered;
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Launches
+//===----------------------------------------------------------------------===//
+
+void simt::beginMemory(int ctas) {
+  numCtas = ctas;
+  now = 1;
+  isRunning = true;
+  waitsForHost = false;
+  constexpr uint32_t kStaleness[] = {60, 90, 100};
+  staleness = kStaleness[draw() % 3];
+  longestDelay = draw() % 13;
+  // Numbers that a shadow has for something else, and a view that is none.
+  versions.assign(kPartial + 1, Version());
+  released.assign(1, View());
+  views.fill(View());
+  asyncViews.fill(View());
+  hostView = View();
+  published.fill(0);
+  fenced = std::vector<Fenced>(ctas * kMaxThreads);
+  unordered.assign(ctas * kMaxThreads, {});
+}
+
+/// What was written is there for all.
+void simt::endMemory() {
+  for (size_t i = versions.size(); i-- > kPartial + 1;)
+    getShadow(reinterpret_cast<char *>(kArena) +
+              4 * uintptr_t(versions[i].word)) = versions[i].previous;
+  versions.clear();
+  isRunning = false;
+}
+
+uint32_t simt::getTime() { return now; }
+uint32_t simt::tick() { return ++now; }
+bool simt::takeWaitForHost() { return std::exchange(waitsForHost, false); }
+
+//===----------------------------------------------------------------------===//
+// Bounds
+//===----------------------------------------------------------------------===//
+
+static void checkBuffer(const char *what, const char *at, int64_t bytes) {
+  const Buffer *buffer = findBuffer(at);
+  if (!buffer) {
+    if (isOnStack(at) && isOnStack(at + bytes - 1))
+      return;
+    fail("a %s of %ld bytes at %s", what, long(bytes),
+         describeAddress(at).c_str());
+  }
+  if (uintptr_t(at) + bytes > buffer->begin + buffer->bytes)
+    fail("a %s of %ld bytes at %p, the last %ld of them behind a buffer of %ld "
+         "bytes",
+         what, long(bytes), at,
+         long(uintptr_t(at) + bytes - buffer->begin - buffer->bytes),
+         long(buffer->bytes));
+  if (buffer->isConstant && !strcmp(what, "store"))
+    fail("a store of %ld bytes to a constant", long(bytes));
+}
+
+void simt::checkGlobal(const char *what, const void *at, int64_t bytes,
+                       int64_t alignment) {
+  auto begin = static_cast<const char *>(at);
+  if (uintptr_t(begin) % alignment)
+    fail("a %s of %ld bytes at %p, which is not aligned to %ld", what,
+         long(bytes), begin, long(alignment));
+  checkBuffer(what, begin, bytes);
+}
+
+//===----------------------------------------------------------------------===//
+// Versions
+//===----------------------------------------------------------------------===//
+
+static bool isVersion(uint32_t number) { return number > kPartial; }
+
+static uint32_t getWord(const char *at) { return (uintptr_t(at) - kArena) / 4; }
+
+static uint32_t load32(const char *at) {
+  return __atomic_load_n(reinterpret_cast<const uint32_t *>(at),
+                         __ATOMIC_RELAXED);
+}
+
+static uint32_t scramble(uint32_t x) {
+  x = (x ^ x >> 16) * 0x85ebca6b;
+  x = (x ^ x >> 13) * 0xc2b2ae35;
+  return x ^ x >> 16;
+}
+
+/// Which bytes of a word are among `bytes` from `at` on.
+static uint32_t maskOf(const char *word, const char *at, int64_t bytes) {
+  uint32_t mask = 0;
+  for (int i = 0; i < 4; ++i)
+    if (word + i >= at && word + i < at + bytes)
+      mask |= 1 << i;
+  return mask;
+}
+
+static uint32_t spread(uint32_t bytes) {
+  uint32_t mask = 0;
+  for (int i = 0; i < 4; ++i)
+    if (bytes >> i & 1)
+      mask |= 0xffu << 8 * i;
+  return mask;
+}
+
+static bool sees(const Reader &reader, const Version &version) {
+  if (reader.mustSee(version))
+    return true;
+  bool arrives = reader.isStrong || (reader.own == kHost && !version.isWeak);
+  if (arrives)
+    return now >= version.visibleAt;
+  // All words of one store get the same answer.
+  return scramble(reader.salt ^ version.time) % 100 >= staleness;
+}
+
+/// The value of an aligned word, and the newest version that it is of.
+static uint32_t readWord(const char *at, const Reader &reader,
+                         uint32_t *taken = nullptr) {
+  uint32_t value = load32(at), settled = 0;
+  for (uint32_t i = getShadow(at); isVersion(i) && settled != kAllBytes;
+       i = versions[i].previous) {
+    const Version &version = versions[i];
+    uint32_t open = version.bytes & ~settled;
+    if (open == 0)
+      continue;
+    if (sees(reader, version)) {
+      if (taken && !*taken)
+        *taken = i;
+      settled |= open;
+    } else {
+      value = (value & ~spread(open)) | (version.old & spread(open));
+    }
+  }
+  return value;
+}
+
+static Version &addVersion(char *word, uint32_t bytes, int writer, bool isWeak,
+                           uint32_t delay) {
+  uint32_t &shadow = getShadow(word);
+  versions.push_back({now, now + delay, getWord(word), load32(word), shadow, 0,
+                      uint8_t(writer), uint8_t(bytes), isWeak,
+                      writer == kHost ? Stamp() : getStamp()});
+  shadow = versions.size() - 1;
+  return versions.back();
+}
+
+/// Whether the word's newest version is a store that nobody can tell from
+/// another one by the same writer now.
+static bool isCovered(uint32_t number, uint32_t bytes, int writer) {
+  if (!isVersion(number))
+    return false;
+  const Version &last = versions[number];
+  return last.writer == writer && last.isWeak &&
+         last.time > published[writer] && (last.bytes & bytes) == bytes;
+}
+
+static uint32_t drawDelay() {
+  return draw() % (1u << draw() % (longestDelay + 1));
+}
+
+static void recordWeak(char *to, int64_t bytes, int writer) {
+  tick();
+  uint32_t delay = drawDelay();
+  char *word = to - uintptr_t(to) % 4;
+  for (; word < to + bytes; word += 4) {
+    uint32_t mask = maskOf(word, to, bytes);
+    if (isCovered(getShadow(word), mask, writer))
+      versions[getShadow(word)].stamp = writer == kHost ? Stamp() : getStamp();
+    else
+      addVersion(word, mask, writer, /*isWeak=*/true, delay);
+  }
+}
+
+/// Remembers that the thread stores something that no barrier orders yet.
+static void noteUnordered() {
+  Stamp stamp = getStamp();
+  Unordered &own = unordered[getCta() * kMaxThreads + getThread()];
+  if (own.sinceBarrier.barrierTime != stamp.barrierTime || !own.first) {
+    own.sinceBarrier = own.sinceWarp = stamp;
+    own.first = own.firstInWarp = now + 1;
+  } else if (own.sinceWarp.warpTime != stamp.warpTime) {
+    own.sinceWarp = stamp;
+    own.firstInWarp = now + 1;
+  }
+}
+
+/// Before this time, all that the CTA has stored comes before what the thread
+/// does now: by itself, or by barriers.
+static uint32_t getOrderedTime() {
+  uint32_t time = now;
+  int cta = getCta(), own = getThread();
+  for (int thread = 0; thread < kMaxThreads; ++thread) {
+    const Unordered &other = unordered[cta * kMaxThreads + thread];
+    if (thread == own || !other.first ||
+        other.sinceBarrier.barrierTime != getBarrierTime())
+      continue;
+    bool isLane = thread / kWarpSize == own / kWarpSize;
+    if (!isLane)
+      time = std::min(time, other.first - 1);
+    else if (other.sinceWarp.warpTime == getWarpTime())
+      time = std::min(time, other.firstInWarp - 1);
+  }
+  return time;
+}
+
+//===----------------------------------------------------------------------===//
+// Weak accesses
+//===----------------------------------------------------------------------===//
+
+static void readWords(char *to, const char *from, int64_t bytes,
+                      const Reader &reader) {
+  for (const char *word = from - uintptr_t(from) % 4; word < from + bytes;
+       word += 4) {
+    uint32_t value = readWord(word, reader);
+    const char *begin = std::max(word, from),
+               *end = std::min(word + 4, from + bytes);
+    memcpy(to + (begin - from),
+           reinterpret_cast<char *>(&value) + (begin - word), end - begin);
+  }
+}
+
+/// Ends the launch where another thread of the CTA has stored there, and
+/// nothing orders that.
+static void checkStored(const char *at, int64_t bytes, const char *what) {
+  for (const char *word = at - uintptr_t(at) % 4; word < at + bytes;
+       word += 4) {
+    uint32_t mask = maskOf(word, at, bytes);
+    for (uint32_t i = getShadow(word); isVersion(i); i = versions[i].previous) {
+      const Version &version = versions[i];
+      if (!(version.bytes & mask))
+        continue;
+      if (version.isWeak && version.writer == getCta() &&
+          !isOrdered(version.stamp))
+        fail("%s memory where thread %d stores, with no barrier between", what,
+             version.stamp.thread);
+      break;
+    }
+  }
+}
+
+void simt::readWeak(void *to, const char *from, int64_t bytes, Proxy proxy) {
+  checkBuffer("load", from, bytes);
+  if (!isGlobal(from)) {
+    memcpy(to, from, bytes);
+    return;
+  }
+  if (proxy == Proxy::Generic)
+    checkStored(from, bytes, "loads");
+  int cta = getCta();
+  bool isAsync = proxy == Proxy::Async;
+  Reader reader{isAsync ? asyncViews[cta] : views[cta], isAsync ? -1 : cta,
+                /*isStrong=*/false, draw()};
+  readWords(static_cast<char *>(to), from, bytes, reader);
+}
+
+void simt::writeWeak(char *to, const void *from, int64_t bytes) {
+  checkBuffer("store", to, bytes);
+  noteProgress();
+  if (isGlobal(to)) {
+    if (memcmp(to, from, bytes) != 0)
+      checkStored(to, bytes, "stores to");
+    noteUnordered();
+    recordWeak(to, bytes, getCta());
+  }
+  memcpy(to, from, bytes);
+}
+
+/// Called by the code that lower.py makes, for what it does not do itself.
+extern "C" void simt_load(void *to, const char *from, int bytes, int alignment,
+                          int site) {
+  simt_enter(site);
+  if (isShared(from)) {
+    checkShared("load", from, bytes, alignment);
+    noteSharedRead(from, bytes);
+    memcpy(to, from, bytes);
+    return;
+  }
+  if (uintptr_t(from) % alignment)
+    checkGlobal("load", from, bytes, alignment);
+  readWeak(to, from, bytes, Proxy::Generic);
+}
+
+extern "C" void simt_store(char *to, const void *from, int bytes, int alignment,
+                           int site) {
+  simt_enter(site);
+  if (isShared(to)) {
+    checkShared("store", to, bytes, alignment);
+    if (memcmp(to, from, bytes) != 0)
+      noteSharedWrite(to, bytes);
+    memcpy(to, from, bytes);
+    return noteGenericWrite(to, bytes);
+  }
+  if (uintptr_t(to) % alignment)
+    checkGlobal("store", to, bytes, alignment);
+  writeWeak(to, from, bytes);
+}
+
+//===----------------------------------------------------------------------===//
+// Strong accesses
+//===----------------------------------------------------------------------===//
+
+static Fenced &getFenced() {
+  return fenced[getCta() * kMaxThreads + getThread()];
+}
+
+static uint64_t loadNow(const char *at, int bytes) {
+  if (bytes == 8)
+    return __atomic_load_n(reinterpret_cast<const uint64_t *>(at),
+                           __ATOMIC_ACQUIRE);
+  return load32(at);
+}
+
+static void storeNow(char *at, uint64_t value, int bytes) {
+  if (bytes == 8)
+    __atomic_store_n(reinterpret_cast<uint64_t *>(at), value, __ATOMIC_RELEASE);
+  else
+    __atomic_store_n(reinterpret_cast<uint32_t *>(at), uint32_t(value),
+                     __ATOMIC_RELEASE);
+}
+
+/// What the CTA has seen and done so far, for others to see.
+static View publish() {
+  int cta = getCta();
+  View view = views[cta];
+  view.seen[cta] = getOrderedTime();
+  published[cta] = now;
+  tick();
+  return view;
+}
+
+/// The thread has read a version; later, a fence may acquire what that says.
+static void take(uint32_t number, bool acquires) {
+  if (!isVersion(number) || !versions[number].view)
+    return;
+  const View &view = released[versions[number].view];
+  if (acquires)
+    views[getCta()].join(view);
+  std::unique_ptr<View> &acquired = getFenced().acquired;
+  if (!acquired)
+    acquired = std::make_unique<View>();
+  acquired->join(view);
+}
+
+/// Memory of the host, which changes it whenever it likes.
+static void takeFromHost(bool acquires, Scope scope) {
+  waitsForHost = true;
+  if (acquires && scope == Scope::Sys)
+    views[getCta()].seen[kHost] = now;
+}
+
+uint64_t simt::loadStrong(const char *from, int bytes, bool acquires,
+                          Scope scope) {
+  checkGlobal("load", from, bytes, bytes);
+  if (!isGlobal(from))
+    return loadNow(from, bytes);
+  tick();
+  if (findBuffer(from)->isOfHost) {
+    takeFromHost(acquires, scope);
+    return loadNow(from, bytes);
+  }
+  int cta = getCta();
+  Reader reader{views[cta], cta, scope != Scope::Cta, draw()};
+  uint32_t taken = 0;
+  uint64_t value = readWord(from, reader, &taken);
+  if (bytes == 8)
+    value |= uint64_t(readWord(from + 4, reader)) << 32;
+  if (scope != Scope::Cta)
+    take(taken, acquires);
+  return value;
+}
+
+/// Adds the versions of a strong store; it hands on what `view` says.
+static void recordStrong(char *to, int bytes, const View *view) {
+  tick();
+  uint32_t delay = drawDelay();
+  int writer = getCta();
+  uint32_t number = 0;
+  if (view) {
+    number = released.size();
+    released.push_back(*view);
+  }
+  for (int i = 0; i < bytes; i += 4)
+    addVersion(to + i, kAllBytes, writer, /*isWeak=*/false, delay).view =
+        number;
+}
+
+/// What a store of the thread hands on; null if nothing.
+static std::unique_ptr<View> getReleased(bool releases, Scope scope) {
+  if (scope == Scope::Cta)
+    return nullptr;
+  if (releases)
+    return std::make_unique<View>(publish());
+  if (const auto &earlier = getFenced().released)
+    return std::make_unique<View>(*earlier);
+  return nullptr;
+}
+
+void simt::storeStrong(char *to, uint64_t value, int bytes, bool releases,
+                       Scope scope) {
+  checkGlobal("store", to, bytes, bytes);
+  noteProgress();
+  if (isGlobal(to)) {
+    std::unique_ptr<View> view = getReleased(releases, scope);
+    if (findBuffer(to)->isOfHost) {
+      if (view && scope == Scope::Sys)
+        hostView.join(*view);
+    } else {
+      recordStrong(to, bytes, view.get());
+    }
+  }
+  storeNow(to, value, bytes);
+}
+
+uint64_t simt::exchange(char *at, int bytes, bool acquires, bool releases,
+                        Scope scope, const Change &change) {
+  checkGlobal("store", at, bytes, bytes);
+  noteProgress();
+  uint64_t old = loadNow(at, bytes), value = change(old);
+  if (isGlobal(at)) {
+    uint32_t last = getShadow(at);
+    std::unique_ptr<View> view = getReleased(releases, scope);
+    // Who reads this value synchronises with the releases before it, too.
+    if (isVersion(last) && versions[last].view && !versions[last].isWeak) {
+      const View &earlier = released[versions[last].view];
+      if (!view)
+        view = std::make_unique<View>();
+      view->join(earlier);
+    }
+    if (scope != Scope::Cta)
+      take(last, acquires);
+    recordStrong(at, bytes, view.get());
+  }
+  storeNow(at, value, bytes);
+  return old;
+}
+
+void simt::fence(Scope scope) {
+  if (scope == Scope::Cta)
+    return;
+  Fenced &own = getFenced();
+  if (own.acquired)
+    views[getCta()].join(*own.acquired);
+  own.released = std::make_unique<View>(publish());
+}
+
+void simt::fenceAsyncProxy() {
+  int cta = getCta();
+  asyncViews[cta].join(publish());
+}
+
+/// As in PTX, volatile accesses are relaxed, and of the scope of the system.
+extern "C" void simt_load_volatile(void *to, const char *from, int bytes,
+                                   int alignment, int site) {
+  simt_enter(site);
+  if (isShared(from)) {
+    checkShared("load", from, bytes, alignment);
+    memcpy(to, from, bytes);
+    return;
+  }
+  if (bytes != 4 && bytes != 8)
+    return simt_load(to, from, bytes, alignment, site);
+  yield();
+  uint64_t value = loadStrong(from, bytes, /*acquires=*/false, Scope::Sys);
+  memcpy(to, &value, bytes);
+}
+
+extern "C" void simt_store_volatile(char *to, const void *from, int bytes,
+                                    int alignment, int site) {
+  simt_enter(site);
+  if (isShared(to)) {
+    checkShared("store", to, bytes, alignment);
+    memcpy(to, from, bytes);
+    return;
+  }
+  if (bytes != 4 && bytes != 8)
+    return simt_store(to, from, bytes, alignment, site);
+  uint64_t value = 0;
+  memcpy(&value, from, bytes);
+  storeStrong(to, value, bytes, /*releases=*/false, Scope::Sys);
+}
+
+//===----------------------------------------------------------------------===//
+// The host
+//===----------------------------------------------------------------------===//
+
+extern "C" {
+/// A copy to memory of the GPU, which a kernel may be running beside.
+void simt_write(char *to, const void *from, int64_t bytes) {
+  std::lock_guard<std::mutex> guard(getMutex());
+  if (isRunning) {
+    recordWeak(to, bytes, kHost);
+    // No two copies are one store.
+    published[kHost] = tick();
+  }
+  memcpy(to, from, bytes);
+}
+
+/// A copy from memory of the GPU, which a kernel may be running beside.
+void simt_read(char *to, const char *from, int64_t bytes) {
+  std::lock_guard<std::mutex> guard(getMutex());
+  if (!isRunning) {
+    memcpy(to, from, bytes);
+    return;
+  }
+  tick();
+  readWords(to, from, bytes,
+            Reader{hostView, kHost, /*isStrong=*/false, draw()});
+}
+}

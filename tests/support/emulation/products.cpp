@@ -1,0 +1,51 @@
+//===- products.cpp - Matrix products of warps ----------------------------===//
+
+#include "simt.h"
+
+#include "widen.h"
+
+using namespace simt;
+
+/// What LLVM calls for truncations of f32, to nearest even; not all libraries
+/// of compilers have it.
+extern "C" __attribute__((weak)) __bf16 __truncsfbf2(float number) {
+  uint32_t bits = __builtin_bit_cast(uint32_t, number);
+  if (number != number)
+    bits |= 1u << 22;
+  else
+    bits += 0x7fff + (bits >> 16 & 1);
+  return __builtin_bit_cast(__bf16, uint16_t(bits >> 16));
+}
+
+/// The sums of 16 by 8, of factors of 16 by 16 and 16 by 8. A lane has two
+/// neighbours of rows `lane / 4` and `lane / 4 + 8`.
+template <typename T>
+static void multiply(Slot *const *args, Slot *const *results) {
+  float a[16][16], b[16][8];
+  for (int lane = 0; lane < kWarpSize; ++lane) {
+    int group = lane / 4, pair = lane % 4 * 2;
+    for (int i = 0; i < 2; ++i) {
+      for (int part = 0; part < 4; ++part)
+        a[group + part % 2 * 8][pair + part / 2 * 8 + i] =
+            widen((&args[lane][part].as<T>())[i]);
+      for (int part = 0; part < 2; ++part)
+        b[pair + part * 8 + i][group] =
+            widen((&args[lane][4 + part].as<T>())[i]);
+    }
+  }
+  for (int lane = 0; lane < kWarpSize; ++lane)
+    for (int part = 0; part < 4; ++part) {
+      int row = lane / 4 + part / 2 * 8, column = lane % 4 * 2 + part % 2;
+      float sum = args[lane][6 + part].as<float>();
+      for (int k = 0; k < 16; ++k)
+        sum += a[row][k] * b[k][column];
+      results[lane][part].as<float>() = sum;
+    }
+}
+
+INSTRUCTION(mma_m16n8k16_row_col_bf16) {
+  meetWarp(~0u, "mma.bf16", args, results, multiply<__bf16>);
+}
+INSTRUCTION(mma_m16n8k16_row_col_f32_f32) {
+  meetWarp(~0u, "mma.f16", args, results, multiply<_Float16>);
+}

@@ -1,0 +1,211 @@
+"""Programs whose kernels have, between them, every way in which threads and CTAs wait.
+
+Each says what is run, and compares all outputs with the interpreter's, within their bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import ark_mlir as ark
+from ark_mlir import knobs
+from ark_mlir.models.decoder import DecoderConfig, build_decode, build_prefill
+from ark_mlir.testing.bounds import assert_within
+
+from . import Emulation
+
+Arrays = dict[str, Any]
+# Within a launch a wait that is in vain takes little time of the host, but for kernels that stay.
+_TIMEOUT = "0.5"
+
+
+@dataclass(frozen=True)
+class Case:
+    """A program and its runs.
+
+    Attributes:
+        build: makes the program.
+        runs: inputs and parameters of one run after the other; parameters are those of the first.
+        iterations: of each run.
+        resident: whether one launch makes all runs.
+        options: of :class:`Emulation`.
+    """
+
+    build: Callable[[], ark.Program]
+    runs: Callable[[ark.Program], list[Arrays]]
+    iterations: int = 1
+    resident: bool = False
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+class Prepared:
+    """A case that is compiled, with what its runs should give.
+
+    Args:
+        case: the case.
+        library: the emulator.
+        folder: for files of the host's compiler.
+    """
+
+    def __init__(self, case: Case, library: Path, folder: Path) -> None:
+        self._case = case
+        program = case.build()
+        self.emulation = Emulation(program, library, folder, **case.options)
+        self._runs = case.runs(program)
+        parameters = {buffer.name for buffer in self.emulation.executable.parameters}
+        self._parameters = {name: self._runs[0][name] for name in parameters}
+        self._expected: list[Any] = []
+        # The interpreter knows no bounds of the error that states carry on.
+        self._bounded = case.iterations == 1
+        states: Arrays = {}
+        for arrays in self._runs:
+            result = ark.reference.evaluate(
+                program,
+                {**arrays, **self._parameters},
+                states,
+                iterations=case.iterations,
+                bound=self._bounded,
+            )
+            states = dict(result.states)
+            self._expected.append(result)
+
+    def run(self, seed: int, mutations: Mapping[int, int] | None = None) -> None:
+        """All runs; raises where they do not give what they should."""
+        self.emulation.load(seed, mutations)
+        with knobs.scope(ARK_TIMEOUT=_TIMEOUT), self.emulation.executable as executable:
+            executable.bind(self._parameters)
+            if not self._case.resident:
+                self._run_all(executable.run, iterations=self._case.iterations)
+            else:
+                with executable.resident() as resident:
+                    self._run_all(resident.run, iterations=self._case.iterations)
+        self.emulation.check()
+
+    def _run_all(self, run: Callable[..., Any], **options: Any) -> None:
+        for arrays, expected in zip(self._runs, self._expected, strict=True):
+            inputs = {n: array for n, array in arrays.items() if n not in self._parameters}
+            try:
+                outputs = run(inputs, **options)
+            finally:
+                self.emulation.check()
+            for name, array in outputs.items():
+                wanted = expected.outputs[name]
+                if self._bounded:
+                    assert_within(array, wanted, expected.bounds[name], name)
+                else:
+                    np.testing.assert_allclose(array, wanted, rtol=1e-3, atol=1e-4)
+
+
+# -- decoders ----------------------------------------------------------------------------------
+
+_DECODER = DecoderConfig(
+    vocabulary=203,
+    hidden=128,
+    layers=1,
+    heads=4,
+    kv_heads=2,
+    head=64,
+    intermediate=176,
+    eps=1e-5,
+    theta=1e4,
+    tied=True,
+    qk_norm=True,
+)
+_LENGTH = 64
+
+
+def _decoder_arrays(program: ark.Program) -> list[Arrays]:
+    random = np.random.default_rng(0)
+    executable = ark.compile(program, target="cpu:1", opt_level=0, cache=False)
+
+    def make(buffer: Any) -> Any:
+        if buffer.dtype.is_integer:
+            return np.full(buffer.shape, 5, buffer.dtype.numpy)
+        values: Any = random.standard_normal(buffer.shape) * 0.1
+        return values.astype(buffer.dtype.numpy)
+
+    return [{buffer.name: make(buffer) for buffer in executable.inputs + executable.parameters}]
+
+
+def _decode(**options: Any) -> Case:
+    return Case(
+        lambda: build_decode(_DECODER, batch=1, max_length=_LENGTH),
+        _decoder_arrays,
+        options=options,
+    )
+
+
+def _prefill() -> Case:
+    return Case(lambda: build_prefill(_DECODER, chunk=33, max_length=_LENGTH), _decoder_arrays)
+
+
+# -- products ----------------------------------------------------------------------------------
+
+
+def _chain(rows: int, width: int, tile: tuple[int, int] | None, **options: Any) -> Case:
+    """One product after the other: what an SM has made, others copy."""
+
+    def build() -> ark.Program:
+        with ark.Program("chain") as program, ark.planner(tile=tile):
+            x = ark.input("x", (rows, width), ark.bf16)
+            for name in ("v", "w"):
+                weight = ark.parameter(name, (width, width), ark.bf16)
+                x = ark.matmul(x, weight, transpose_other=True)
+            ark.output("y", x)
+        return program
+
+    def runs(program: ark.Program) -> list[Arrays]:
+        del program
+        random = np.random.default_rng(0)
+        shapes = {"x": (rows, width), "v": (width, width), "w": (width, width)}
+        scales = {"x": 1.0, "v": width**-0.5, "w": width**-0.5}
+        return [
+            {
+                name: (random.standard_normal(shape) * scales[name]).astype(ark.bf16.numpy)
+                for name, shape in shapes.items()
+            }
+            for _ in range(2)
+        ]
+
+    return Case(build, runs, options=options)
+
+
+# -- states ------------------------------------------------------------------------------------
+
+_ROWS, _COLUMNS = 32, 48
+
+
+def _build_states() -> ark.Program:
+    """Every iteration reads on all SMs what the one before has written on others."""
+    with ark.Program("states") as program, ark.planner(tile=(8, 16)):
+        state = ark.state("s", (_ROWS, _ROWS), ark.fp32)
+        x = ark.input("x", (_ROWS, _COLUMNS), ark.fp32)
+        mixed = ark.matmul(ark.transpose(state, (1, 0)) * 0.1 + 1.0, x)
+        new = ark.matmul(mixed, ark.transpose(x, (1, 0)))
+        ark.output("y", ark.update(state, new * 0.01, (0, 0)))
+    return program
+
+
+def _state_runs(program: ark.Program) -> list[Arrays]:
+    del program
+    random = np.random.default_rng(1)
+    shape = (_ROWS, _COLUMNS)
+    return [{"x": random.standard_normal(shape).astype(np.float32)} for _ in range(3)]
+
+
+CASES: dict[str, Case] = {
+    "decode": _decode(),
+    "decode, counters": _decode(packets=False),
+    "decode, sm_80": _decode(arch="sm_80"),
+    "prompt": _prefill(),
+    "boxes": _chain(256, 256, (256, 128)),
+    "stages of warpgroups": _chain(256, 256, (128, 128)),
+    "stages of warps": _chain(256, 256, (128, 128), arch="sm_100a"),
+    "states": Case(_build_states, _state_runs, iterations=3),
+    "resident": Case(_build_states, _state_runs, iterations=2, resident=True),
+}

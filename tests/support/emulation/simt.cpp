@@ -1,0 +1,252 @@
+//===- simt.cpp - Launches: CTAs and fibers take turns --------------------===//
+
+#include "simt.h"
+
+#include "copies.h"
+#include "memory.h"
+#include "races.h"
+#include "shared.h"
+#include "state.h"
+#include "warpgroups.h"
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+#include <sched.h>
+#include <sys/mman.h>
+
+using namespace simt;
+
+namespace {
+constexpr size_t kStackBytes = 256 * 1024;
+/// What a turn of a CTA takes, by the kernel's clock.
+constexpr int64_t kTurnNanoseconds = 200;
+/// So many turns of each CTA without progress, and the clock runs faster.
+constexpr int kPatientTurns = 64;
+/// Beyond it no deadline is left that could end the launch.
+constexpr int64_t kMostNanoseconds = int64_t(1) << 50;
+} // namespace
+
+Launch *simt::launch = nullptr;
+
+Cta::Cta(int number, int threads)
+    : number(number), threads(threads),
+      warps((threads + kWarpSize - 1) / kWarpSize),
+      warpgroups((threads + kWarpgroupSize - 1) / kWarpgroupSize) {
+  warpTimes.resize(warps.size());
+  auto prepare = [](std::vector<Meeting> &meetings, int size) {
+    for (Meeting &meeting : meetings) {
+      meeting.args.resize(size);
+      meeting.results.resize(size);
+    }
+  };
+  prepare(warps, kWarpSize);
+  prepare(warpgroups, kWarpgroupSize);
+  stacks = static_cast<char *>(
+      mmap(nullptr, kStackBytes * threads, PROT_READ | PROT_WRITE,
+           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+}
+
+Cta::~Cta() { munmap(stacks, kStackBytes * threads.size()); }
+
+int simt::getThread() { return currentCta().current; }
+int simt::getCta() { return currentCta().number; }
+int simt::getNumCtas() { return launch->ctas.size(); }
+int simt::getSite() { return currentThread().site; }
+Mutation simt::getMutation() { return currentThread().mutation; }
+int64_t simt::getClock() { return launch->clock; }
+void simt::noteProgress() { launch->hasProgress = true; }
+
+uint32_t simt::draw() {
+  // SplitMix64.
+  uint64_t x = launch->random += 0x9e3779b97f4a7c15;
+  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+  x = (x ^ x >> 27) * 0x94d049bb133111eb;
+  return x >> 32;
+}
+bool simt::happens(uint32_t percent) { return draw() % 100 < percent; }
+
+void simt::suspend() { switchFibers(currentThread().fiber, launch->scheduler); }
+void simt::yield() { suspend(); }
+
+void simt::fail(const char *format, ...) {
+  char text[512];
+  va_list list;
+  va_start(list, format);
+  vsnprintf(text, sizeof(text), format, list);
+  va_end(list);
+  launch->failure = "CTA " + std::to_string(getCta()) + ": thread " +
+                    std::to_string(getThread()) + ": " + text + " [site " +
+                    std::to_string(getSite()) + "]";
+  // The scheduler does not come back to any thread.
+  suspend();
+  __builtin_unreachable();
+}
+
+void simt_enter(int site) {
+  Thread &thread = currentThread();
+  thread.site = site;
+  thread.mutation = Mutation(launch->mutations[site]);
+  launch->executed[site] = 1;
+}
+
+static void runThread() {
+  launch->kernel(launch->context);
+  Cta &cta = currentCta();
+  currentThread().state = State::Ended;
+  noteProgress();
+  ++cta.ended;
+  openBarrier(cta);
+  suspend();
+}
+
+//===----------------------------------------------------------------------===//
+// Turns
+//===----------------------------------------------------------------------===//
+
+static bool isPaused(const Cta &cta, size_t thread) {
+  return cta.pausedRounds > 0 && int(thread / kWarpSize) == cta.pausedWarp;
+}
+
+/// Every thread that can goes on once, but for those of a warp that lags.
+/// Returns whether there was any.
+static bool runRound(Cta &cta) {
+  size_t count = cta.threads.size(), first = draw() % count;
+  bool isUpward = draw() % 2, hasRun = false, hasSkipped = false;
+  if (cta.pausedRounds > 0) {
+    --cta.pausedRounds;
+  } else if (happens(2)) {
+    cta.pausedWarp = draw() % cta.warps.size();
+    cta.pausedRounds = 1 << draw() % 7;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    size_t next = (isUpward ? first + i : first + count - i) % count;
+    if (cta.threads[next].state != State::Ready)
+      continue;
+    if (isPaused(cta, next)) {
+      hasSkipped = true;
+      continue;
+    }
+    hasRun = true;
+    cta.current = next;
+    switchFibers(launch->scheduler, cta.threads[next].fiber);
+    if (!launch->failure.empty())
+      return true;
+  }
+  if (!hasRun)
+    cta.pausedRounds = 0;
+  return hasRun || hasSkipped;
+}
+
+static void runTurn(Cta &cta) {
+  launch->cta = &cta;
+  enterShared(cta.number);
+  bool canGoOn = runRound(cta);
+  if (launch->failure.empty() && !canGoOn)
+    launch->failure = "CTA " + std::to_string(cta.number) +
+                      ": no thread can go on:" + describeThreads(cta);
+  if (launch->failure.empty() && cta.ended == (int)cta.threads.size())
+    if (const char *left = describeOpenCopies())
+      launch->failure = "CTA " + std::to_string(cta.number) + ": " + left;
+}
+
+/// The CTA whose turn it is; null when all have ended. Some stay behind for a
+/// while.
+static Cta *pickCta() {
+  size_t count = launch->ctas.size(), first = draw() % count;
+  Cta *behind = nullptr;
+  for (size_t i = 0; i < count; ++i) {
+    Cta &cta = *launch->ctas[(first + i) % count];
+    if (cta.ended == (int)cta.threads.size())
+      continue;
+    behind = &cta;
+    if (cta.pausedTurns > 0) {
+      --cta.pausedTurns;
+      continue;
+    }
+    if (count > 1 && happens(3))
+      cta.pausedTurns = 1 << draw() % 8;
+    return &cta;
+  }
+  return behind;
+}
+
+/// Runs all turns. The lock is free between two of them, for the host.
+static void runTurns(std::mutex &lock) {
+  int idleTurns = 0, patience = kPatientTurns * launch->ctas.size();
+  int64_t step = kTurnNanoseconds;
+  while (true) {
+    std::lock_guard<std::mutex> guard(lock);
+    Cta *cta = pickCta();
+    if (!cta || !launch->failure.empty())
+      return;
+    launch->hasProgress = false;
+    runTurn(*cta);
+    if (launch->hasProgress) {
+      idleTurns = 0;
+      step = kTurnNanoseconds;
+    } else if (takeWaitForHost()) {
+      sched_yield();
+    } else if (++idleTurns % patience == 0) {
+      step *= 2;
+    }
+    launch->clock += step;
+    if (launch->clock > kMostNanoseconds)
+      launch->failure = "no thread makes progress, and no deadline ends that";
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// What Python calls
+//===----------------------------------------------------------------------===//
+
+static std::mutex mutex;
+static std::string lastFailure;
+
+std::mutex &simt::getMutex() { return mutex; }
+
+extern "C" {
+/// Runs a kernel; returns 0, or 1 where it failed.
+int simt_launch(void (*kernel)(void *), void *context, int ctas, int threads,
+                int64_t sharedBytes, uint64_t seed, const uint8_t *mutations,
+                uint8_t *executed) {
+  Launch own{kernel,    context,  {}, nullptr, {}, seed,
+             mutations, executed, {}, false,   1};
+  {
+    std::lock_guard<std::mutex> guard(mutex);
+    launch = &own;
+    for (int i = 0; i < ctas; ++i) {
+      Cta &cta = *own.ctas.emplace_back(std::make_unique<Cta>(i, threads));
+      for (int j = 0; j < threads; ++j)
+        cta.threads[j].fiber.begin(cta.stacks + j * kStackBytes, kStackBytes,
+                                   runThread);
+    }
+    beginMemory(ctas);
+    beginShared(ctas, threads, sharedBytes);
+    beginRaces(ctas, sharedBytes);
+    beginCopies(ctas, threads);
+    beginWarpgroups(ctas, threads);
+  }
+  runTurns(mutex);
+  std::lock_guard<std::mutex> guard(mutex);
+  endMemory();
+  endShared();
+  launch = nullptr;
+  lastFailure = own.failure;
+  return !own.failure.empty();
+}
+
+/// What ended the last launch, or nothing.
+const char *simt_get_failure() { return lastFailure.c_str(); }
+}
+
+bool simt::isOnStack(const void *address) {
+  for (const std::unique_ptr<Cta> &cta : launch->ctas) {
+    auto *at = static_cast<const char *>(address);
+    if (at >= cta->stacks &&
+        at < cta->stacks + kStackBytes * cta->threads.size())
+      return true;
+  }
+  return false;
+}

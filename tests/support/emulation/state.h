@@ -1,0 +1,83 @@
+//===- state.h - What a launch knows of CTAs and threads --------*- C++ -*-===//
+//
+// Internal to the emulator's files on scheduling.
+
+#ifndef ARK_TESTS_EMULATION_STATE_H
+#define ARK_TESTS_EMULATION_STATE_H
+
+#include "fibers.h"
+#include "simt.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace simt {
+
+enum class State { Ready, AtBarrier, InWarp, InWarpgroup, Ended };
+
+struct Thread {
+  Fiber fiber;
+  State state = State::Ready;
+  int site = 0;
+  Mutation mutation = Mutation::None;
+};
+
+/// What the lanes of a warp, or the threads of a warpgroup, have come to.
+struct Meeting {
+  const char *name = nullptr;
+  uint32_t mask = 0;
+  int site = 0, arrived = 0;
+  std::vector<Slot *> args, results;
+};
+
+struct Cta {
+  Cta(int number, int threads);
+  ~Cta();
+
+  int number;
+  std::vector<Thread> threads;
+  std::vector<Meeting> warps, warpgroups;
+  char *stacks;
+  int current = 0, atBarrier = 0, ended = 0;
+  bool any = false, result = false;
+  uint32_t barrierTime = 0;
+  std::vector<uint32_t> warpTimes;
+  /// Turns that this CTA, and rounds that one of its warps, is left out of.
+  int pausedTurns = 0, pausedRounds = 0, pausedWarp = 0;
+};
+
+struct Launch {
+  void (*kernel)(void *);
+  void *context;
+  std::vector<std::unique_ptr<Cta>> ctas;
+  Cta *cta = nullptr;
+  Fiber scheduler;
+  uint64_t random;
+  const uint8_t *mutations;
+  uint8_t *executed;
+  std::string failure;
+  bool hasProgress = false;
+  int64_t clock = 1;
+};
+
+/// The launch that runs; null between launches.
+extern Launch *launch;
+
+inline Cta &currentCta() { return *launch->cta; }
+inline Thread &currentThread() {
+  return launch->cta->threads[launch->cta->current];
+}
+
+/// Returns from the running fiber to the scheduler.
+void suspend();
+
+/// If all threads that are left have come to the barrier, they go on.
+void openBarrier(Cta &cta);
+
+/// Says for each warp where its threads stand.
+std::string describeThreads(const Cta &cta);
+
+} // namespace simt
+
+#endif // ARK_TESTS_EMULATION_STATE_H
