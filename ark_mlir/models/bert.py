@@ -20,7 +20,7 @@ from ..errors import InvalidUsageError
 from ..frontend import Program, Tensor
 from .config import Config, as_count, as_float_dtype
 from .model import Model, as_rows, as_tokens
-from .weights import Arrays, assign, read_weights
+from .weights import Arrays, assign, check_layers, read_weights
 
 __all__ = ["BertConfig", "EmbeddingModel", "build", "load"]
 
@@ -343,13 +343,15 @@ def load(
             through the layer that BERT was trained with, ``none`` for all.
         normalize: whether vectors get length one.
     """
+    weights = read_weights(folder)
+    check_layers(config, weights, ["encoder.layer.", "bert.encoder.layer."])
     sizes = BertConfig.read(config)
     if pooling not in _POOLINGS:
         raise InvalidUsageError(f"pooling must be one of {', '.join(_POOLINGS)}, not {pooling!r}")
     if as_count(length, "length") > sizes.positions:
         raise config.error(f"length {length} exceeds the model's {sizes.positions} positions")
     program = build(sizes, as_count(batch, "batch"), length, dtype, pooling, bool(normalize))
-    parameters = assign(program.parameters, read_weights(folder), os.fspath(folder), _spellings)
+    parameters = assign(program.parameters, weights, os.fspath(folder), _spellings)
     return EmbeddingModel(os.fspath(folder), program, parameters, sizes.vocabulary, sizes.types)
 
 

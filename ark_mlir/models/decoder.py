@@ -107,6 +107,16 @@ class DecoderConfig:
         config.check_known()
         return result
 
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Shapes of the weights that the sizes show in, by their Hugging Face names."""
+        layer = "model.layers.0"
+        return {
+            "model.embed_tokens.weight": (self.vocabulary, self.hidden),
+            f"{layer}.self_attn.q_proj.weight": (self.heads * self.head, self.hidden),
+            f"{layer}.self_attn.k_proj.weight": (self.kv_heads * self.head, self.hidden),
+            f"{layer}.mlp.gate_proj.weight": (self.intermediate, self.hidden),
+        }
+
 
 def divide(config: DecoderConfig, size: int) -> list[DecoderConfig]:
     """The sizes of every rank's part; raises InvalidUsageError where they do not divide."""

@@ -22,7 +22,7 @@ from .decoder import DecoderConfig, build_decode, build_prefill, divide
 from .model import Model, as_tokens
 from .progress import MAX_ENDS
 from .sampling import sampling_inputs
-from .weights import Arrays, assign, read_weights
+from .weights import Arrays, assign, check_layers, check_shapes, read_weights
 
 __all__ = ["GenerativeModel", "Timing", "load_decoder"]
 
@@ -273,7 +273,10 @@ def load_decoder(
             run in this process; after ``ark.distributed.init``, whose world has to have as many,
             each in its own: then every one of them compiles, and generates the same tokens.
     """
+    tensors = read_weights(folder)
+    check_layers(config, tensors, ["model.layers."])
     sizes = DecoderConfig.read(config)
+    check_shapes(sizes.shapes(), tensors, os.fspath(folder))
     element = as_float_dtype(
         dtype or config.entries.get("dtype") or config.word("torch_dtype", "fp32")
     )
@@ -288,7 +291,7 @@ def load_decoder(
         }
 
     programs = build(sizes)
-    weights = assign(programs["decode"].parameters, read_weights(folder), os.fspath(folder))
+    weights = assign(programs["decode"].parameters, tensors, os.fspath(folder))
     model = GenerativeModel(
         os.fspath(folder),
         programs,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,8 +16,9 @@ from ..dtypes import DType, from_numpy
 from ..errors import InvalidUsageError
 from ..frontend import Argument
 from ..runtime.safetensors import read_safetensors
+from .config import Config
 
-__all__ = ["Arrays", "assign", "read_weights"]
+__all__ = ["Arrays", "assign", "check_layers", "check_shapes", "read_weights"]
 
 Arrays = dict[str, NDArray[Any]]
 
@@ -54,6 +56,40 @@ def _indexed(root: Path, index: Path) -> list[Path]:
     return [root / name for name in names]
 
 
+def check_layers(config: Config, tensors: Arrays, prefixes: Sequence[str]) -> None:
+    """Refuses a configuration of more layers than the weights have, before anything is built.
+
+    Args:
+        prefixes: what the names of a layer's tensors begin with, before its number.
+
+    Raises InvalidUsageError, which names the entry of the configuration; or the layers, where
+    the weights have none.
+
+    Example:
+        >>> check_layers(config, tensors, ["model.layers."])   # doctest: +SKIP
+    """
+    key = "num_hidden_layers"
+    starts = "|".join(re.escape(prefix) for prefix in prefixes)
+    matches = [re.match(rf"(?:{starts})(\d+)\.", name) for name in tensors]
+    found = {match[1] for match in matches if match}
+    if not found:
+        raise InvalidUsageError(
+            f"the weights lack {prefixes[0]}0; is the model type right?",
+            location=os.path.dirname(config.path),
+        )
+    if config.count(key) > len(found):
+        raise config.error(
+            f"{key!r} is {config.count(key)}, and the weights have {len(found)} layers"
+        )
+
+
+def check_shapes(shapes: Mapping[str, tuple[int, ...]], tensors: Arrays, where: str) -> None:
+    """Raises InvalidUsageError where a tensor of the weights has another shape than expected."""
+    for name, shape in shapes.items():
+        if name in tensors:
+            _check_shape(name, shape, tensors[name], where)
+
+
 def assign(
     parameters: Mapping[str, Argument],
     tensors: Arrays,
@@ -83,13 +119,17 @@ def assign(
     }
 
 
-def _fitting(name: str, argument: Argument, array: NDArray[Any], where: str) -> NDArray[Any]:
-    if tuple(array.shape) != argument.shape:
+def _check_shape(name: str, shape: tuple[int, ...], array: NDArray[Any], where: str) -> None:
+    if tuple(array.shape) != shape:
         raise InvalidUsageError(
             f"tensor {name!r} has shape {list(array.shape)}, "
-            f"the configuration asks for {list(argument.shape)}",
+            f"the configuration asks for {list(shape)}",
             location=where,
         )
+
+
+def _fitting(name: str, argument: Argument, array: NDArray[Any], where: str) -> NDArray[Any]:
+    _check_shape(name, argument.shape, array, where)
     return convert(name, array, argument.dtype, where)
 
 
