@@ -1,18 +1,50 @@
-// What comes before the kernel knows machines by their figures alone: programs for
-// two GPUs of equal figures differ in the target's name until then.
-// RUN: ark-opt %s --ark-compile-to=synchronization '--ark-target=#ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16, shared_memory = 65536, bandwidth = 4000, flops = 700000, handoff = 600, barrier = 950, overhead = 200>' \
-// RUN:   | sed 's/backend = cuda, arch = "sm_90a"/backend = hip, arch = "gfx942"/' > %t.cuda
-// RUN: ark-opt %s --ark-compile-to=synchronization '--ark-target=#ark.target<backend = hip, arch = "gfx942", sms = 132, warps = 16, shared_memory = 65536, bandwidth = 4000, flops = 700000, handoff = 600, barrier = 950, overhead = 200>' > %t.hip
-// RUN: diff %t.cuda %t.hip
-// RUN: FileCheck %s --input-file=%t.hip
+// What comes before the kernel knows GPUs by their figures, and by one list: the tiles that a machine's matrix units want
+// (lib/target/TargetSpec.cpp). Programs for two GPUs of equal figures without such a list, sm_80 and gfx942, differ in the
+// target's name until then; so do programs for a GPU with a list, sm_90a, where no product wants a tile of it, or where
+// plans name all tiles.
+// RUN: split-file %s %t
+
+// DEFINE: %{figures} = sms = 132, warps = 16, shared_memory = 65536, bandwidth = 4000, flops = 700000, handoff = 600, barrier = 950, overhead = 200
+// DEFINE: %{program} =
+// DEFINE: %{compile-sm80} = ark-opt %t/%{program}.mlir --ark-compile-to=synchronization '--ark-target=#ark.target<backend = cuda, arch = "sm_80", %{figures}>' | sed 's/backend = cuda, arch = "sm_80"/ANY/'
+// DEFINE: %{compile-sm90} = ark-opt %t/%{program}.mlir --ark-compile-to=synchronization '--ark-target=#ark.target<backend = cuda, arch = "sm_90a", %{figures}>' | sed 's/backend = cuda, arch = "sm_90a"/ANY/'
+// DEFINE: %{compile-hip} = ark-opt %t/%{program}.mlir --ark-compile-to=synchronization '--ark-target=#ark.target<backend = hip, arch = "gfx942", %{figures}>' | sed 's/backend = hip, arch = "gfx942"/ANY/'
+
+// REDEFINE: %{program} = layer
+// RUN: %{compile-sm80} > %t/layer.sm80
+// RUN: %{compile-sm90} > %t/layer.sm90
+// RUN: %{compile-hip} > %t/layer.hip
+// RUN: diff %t/layer.sm80 %t/layer.hip
+// RUN: diff %t/layer.sm90 %t/layer.hip
+// RUN: FileCheck %s --check-prefix=LAYER --input-file=%t/layer.hip
+// LAYER: ark.stage = "synchronization", ark.target = #ark.target<ANY
+// LAYER: ark.task
+// LAYER: ark.wait
+
+// REDEFINE: %{program} = planned
+// RUN: %{compile-sm80} > %t/planned.sm80
+// RUN: %{compile-sm90} > %t/planned.sm90
+// RUN: %{compile-hip} > %t/planned.hip
+// RUN: diff %t/planned.sm80 %t/planned.hip
+// RUN: diff %t/planned.sm90 %t/planned.hip
+// RUN: FileCheck %s --check-prefix=PLANNED --input-file=%t/planned.hip
+// PLANNED: ark.task "matmul" grid [32, 64]
+
+// REDEFINE: %{program} = product
+// RUN: %{compile-sm80} > %t/product.sm80
+// RUN: %{compile-sm90} > %t/product.sm90
+// RUN: %{compile-hip} > %t/product.hip
+// RUN: diff %t/product.sm80 %t/product.hip
+// RUN: FileCheck %s --check-prefix=ALONE --input-file=%t/product.hip
+// RUN: FileCheck %s --check-prefix=LIST --input-file=%t/product.sm90
+// ALONE: ark.task "matmul" grid [32, 32]
+// LIST: ark.task "matmul" grid [16, 32]
 
 // Nor do the sources of these stages name what one GPU has.
 // RUN: not grep -rnEi 'nvidia|nvvm|nvgpu|\bptx|cuda|cubin|sm_[0-9]|rocdl|amdgpu' %S/../../passes/graph %S/../../passes/tiling \
 // RUN:   %S/../../passes/memory %S/../../passes/scheduling %S/../../passes/synchronization %S/../../lib/analysis
 
-// CHECK: ark.stage = "synchronization", ark.target = #ark.target<backend = hip
-// CHECK: ark.task
-// CHECK: ark.wait
+//--- layer.mlir
 ark.program @layer(
     %x: tensor<64x256xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %g: tensor<256xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "g"},
@@ -25,4 +57,22 @@ ark.program @layer(
   %3 = ark.matmul %2, %v {transpose_other} : (tensor<64x512xbf16>, tensor<256x512xbf16>) -> tensor<64x256xbf16>
   %4 = ark.softmax %3 axis = 1 : (tensor<64x256xbf16>) -> tensor<64x256xbf16>
   ark.return %4 : tensor<64x256xbf16>
+}
+
+//--- planned.mlir
+ark.program @planned(
+    %x: tensor<4096x4096xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<4096x4096xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<4096x4096xbf16> {ark.name = "y"}) {
+  %0 = ark.matmul %x, %w {transpose_other, ark.plan = {tile = array<i64: 128, 64>}} : (tensor<4096x4096xbf16>, tensor<4096x4096xbf16>) -> tensor<4096x4096xbf16>
+  ark.return %0 : tensor<4096x4096xbf16>
+}
+
+//--- product.mlir
+ark.program @product(
+    %x: tensor<4096x4096xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<4096x4096xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<4096x4096xbf16> {ark.name = "y"}) {
+  %0 = ark.matmul %x, %w {transpose_other} : (tensor<4096x4096xbf16>, tensor<4096x4096xbf16>) -> tensor<4096x4096xbf16>
+  ark.return %0 : tensor<4096x4096xbf16>
 }
