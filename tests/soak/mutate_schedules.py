@@ -96,7 +96,7 @@ def fits(operand: Operand) -> bool:
     size = BYTES[operand.dtype]
     span = sum((n - 1) * s for n, s in zip(operand.shape, operand.strides, strict=True))
     end = operand.offset + size * (1 + span)
-    return operand.offset % size == 0 and 0 <= operand.offset and end <= schedules.ROOT_BYTES
+    return operand.offset % size == 0 and operand.offset >= 0 and end <= schedules.ROOT_BYTES
 
 
 def stays_inside(task: brute_force.Task, operand: Operand) -> bool:
@@ -212,7 +212,7 @@ class Mutations:
     def expect_other_arrivals(self) -> bool:
         if not self.mutant.program.semaphores:
             return False
-        name = self.rng.choice(self.mutant.program.semaphores or [self.lanes[row][index][1]])
+        name = self.rng.choice(self.mutant.program.semaphores)
         signals = sum(
             item[0] in ("signal", "barrier") and item[1] == name
             for lane in self.lanes
@@ -340,7 +340,7 @@ CLASSES = (
 
 
 def mutate(rng: random.Random, kind: str, program: Program, sms: int) -> Mutant | None:
-    """Applies a mutation; returns None where it has no place, or leaves text that does not parse."""
+    """Applies a mutation; returns None where it has no place, or the text would not parse."""
     mutant = Mutant(kind, program, sms)
     if not getattr(Mutations(rng, mutant), kind)():
         return None
