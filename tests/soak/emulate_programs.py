@@ -25,9 +25,9 @@ from random_programs import Tally
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
-from emulation import Emulation, build_library, missing_tools  # noqa: E402
+from emulation import Emulation, build_library, missing_tools
 
-import ark_mlir as ark  # noqa: E402
+import ark_mlir as ark
 
 FULL_COUNT = 1_000
 ARCHITECTURES = ("sm_90a", "sm_90a", "sm_80", "sm_100a")
