@@ -248,10 +248,10 @@ def _relabel(alike: _Classes, steps: list[Step]) -> list[Step]:
     """Numbers vCTAs that are alike lane by lane, so that those of a lane are one run."""
     at = {(step.task, step.vcta): step for step in steps}
     result: list[Step] = []
-    for (task, _), vctas in alike.items():
+    for number, ((task, _), vctas) in enumerate(alike.items()):
         mine = sorted((at[task, vcta] for vcta in vctas), key=lambda s: (s.lane, s.start))
         result += [
-            Step(task, vcta, step.lane, step.start, joins=len(vctas) > 1)
+            Step(task, vcta, step.lane, step.start, alike=number)
             for vcta, step in zip(vctas, mine, strict=True)
         ]
     return result

@@ -72,13 +72,16 @@ class Problem:
 
 @dataclass(frozen=True)
 class Step:
-    """Where one vCTA runs, from when on, in ns, and whether it may be in one run with others."""
+    """Where one vCTA runs, and from when on, in ns.
+
+    vCTAs of one task and of the same class, which is not None, may be in one run.
+    """
 
     task: int
     vcta: int
     lane: int
     start: float
-    joins: bool = False
+    alike: int | None = None
 
 
 def export_problem(module: ir.Operation, max_vctas: int) -> Problem:
@@ -163,9 +166,12 @@ def _insert_lane(
 def _runs(steps: Sequence[Step]) -> list[tuple[int, int, int]]:
     """Ranges (begin, end, task) in the order of a lane."""
     runs: list[tuple[int, int, int]] = []
+    last: int | None = None
     for step in steps:
-        if runs and step.joins and runs[-1][1:] == (step.vcta, step.task):
+        is_alike = step.alike is not None and step.alike == last
+        if is_alike and runs[-1][1:] == (step.vcta, step.task):
             runs[-1] = (runs[-1][0], step.vcta + 1, step.task)
         else:
             runs.append((step.vcta, step.vcta + 1, step.task))
+        last = step.alike
     return runs

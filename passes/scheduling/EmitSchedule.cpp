@@ -62,6 +62,50 @@ static std::optional<AffineMap> fitDealt(MLIRContext *context, int64_t first,
 }
 
 //===----------------------------------------------------------------------===//
+// Runs of independent vCTAs
+//===----------------------------------------------------------------------===//
+
+/// For every vCTA of a task the last one before it of the same task that it
+/// depends on, or -1. Empty where there is none, as is usual.
+static std::vector<int64_t> findLastNeeded(const Dependences &dependences,
+                                           unsigned task) {
+  std::vector<int64_t> lastNeeded;
+  for (const Dependence &dependence : dependences.getIncoming(task)) {
+    if (dependence.producer != task)
+      continue;
+    int64_t count = dependence.relation->setOf.size();
+    lastNeeded.resize(count, -1);
+    for (int64_t vcta = 0; vcta < count; ++vcta)
+      for (Interval range : dependence.relation->getProducersOf(vcta))
+        lastNeeded[vcta] = std::max(lastNeeded[vcta], range.second - 1);
+  }
+  return lastNeeded;
+}
+
+/// The vCTAs of one run may run at once: where one depends on another of its
+/// run, another run begins.
+static ScheduledLanes splitDependent(const Dependences &dependences,
+                                     const ScheduledLanes &lanes) {
+  std::vector<std::vector<int64_t>> lastNeeded;
+  for (unsigned task = 0; task < dependences.getTasks().size(); ++task)
+    lastNeeded.push_back(findLastNeeded(dependences, task));
+  ScheduledLanes result(lanes.size());
+  for (auto [lane, runs] : llvm::zip(result, lanes))
+    for (ScheduledRun run : runs) {
+      ArrayRef<int64_t> ofTask = lastNeeded[run.task];
+      for (int64_t vcta = run.begin + 1; !ofTask.empty() && vcta < run.end;
+           ++vcta) {
+        if (ofTask[vcta] < run.begin)
+          continue;
+        lane.push_back({run.task, run.begin, vcta});
+        run.begin = vcta;
+      }
+      lane.push_back(run);
+    }
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
 // Lanes
 //===----------------------------------------------------------------------===//
 
@@ -170,7 +214,8 @@ ScheduleOp mlir::ark::emitSchedule(OpBuilder &builder, StringRef scheduler,
       builder.getStringAttr(scheduler),
       builder.getI64IntegerAttr(input.target.getSms()), IntegerAttr());
   builder.createBlock(&schedule.getBody());
-  ScheduleEmitter emitter(builder, input, lanes);
+  ScheduledLanes split = splitDependent(input.dependences, lanes);
+  ScheduleEmitter emitter(builder, input, split);
   for (unsigned slot = 0; slot < input.placement.slots.size(); ++slot)
     emitter.emitSlot(slot);
   return schedule;

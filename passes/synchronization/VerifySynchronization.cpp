@@ -1,6 +1,6 @@
 //===- VerifySynchronization.cpp - Boundary of the stage: the proof -------===//
 
-#include "lib/analysis/ScheduleChecker.h"
+#include "lib/proof/ScheduleChecker.h"
 #include "passes/synchronization/Passes.h"
 
 namespace mlir::ark {

@@ -1,6 +1,6 @@
 //===- TestDeleteEachWait.cpp - Is every wait needed? ---------------------===//
 
-#include "lib/analysis/ScheduleChecker.h"
+#include "lib/proof/ScheduleChecker.h"
 #include "tests/lib/TestPasses.h"
 
 #include "mlir/Pass/Pass.h"

@@ -119,10 +119,13 @@ ark.program @idleStretchesAreFilled(
 
 module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 3, warps = 1,
     shared_memory = 0, bandwidth = 3, flops = 100, handoff = 10, barrier = 20, overhead = 100>} {
-// vCTAs that overwrite each other's bytes would only wait for each other.
+// vCTAs that overwrite each other's bytes would only wait for each other on
+// several lanes. vCTAs of one run have no order, so that each has a run.
 // CHECK-LABEL: ark.program @dependentVCTAsStayTogether
 // CHECK: ark.lane sms = [0, 1]
-// CHECK-NEXT: ark.run "update" [0, 3]
+// CHECK-NEXT: ark.run "update" [0, 1]
+// CHECK-NEXT: ark.run "update" [1, 2]
+// CHECK-NEXT: ark.run "update" [2, 3]
 // CHECK-NOT: ark.lane
 ark.program @dependentVCTAsStayTogether(%s: memref<8xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}) {
   ark.task "update" grid [3] ins() outs(%s[#ark.region<(d0) -> (0), [8]>] : memref<8xf32>) attributes {in_place} {

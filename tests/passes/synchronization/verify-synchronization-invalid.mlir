@@ -611,14 +611,14 @@ ark.program @viewsOfDifferentStrides(%x: memref<4x4xf32> {ark.kind = #ark.kind<o
 // -----
 
 // An update that reads one element further: what another vCTA writes.
-ark.program @sliceBesideWhatIsUpdated(%s: memref<12xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}) {
+ark.program @sliceBesideWhatIsUpdated(%s: memref<13xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}) {
   %part = memref.reinterpret_cast %s to offset: [5], sizes: [8], strides: [1]
-    : memref<12xf32> to memref<8xf32, strided<[1], offset: 5>>
+    : memref<13xf32> to memref<8xf32, strided<[1], offset: 5>>
   // expected-note @below {{operand 0 of 'update'}}
   // expected-note @below {{operand 1 of 'update'}}
   ark.task "update" grid [2]
       ins(%part[#ark.region<(d0) -> (d0 * 4), [4]>] : memref<8xf32, strided<[1], offset: 5>>)
-      outs(%s[#ark.region<(d0) -> (d0 * 4 + 4), [4]>] : memref<12xf32>) attributes {in_place} {
+      outs(%s[#ark.region<(d0) -> (d0 * 4 + 4), [4]>] : memref<13xf32>) attributes {in_place} {
   ^bb0(%i: index, %a: memref<4xf32, strided<[1], offset: ?>>, %b: memref<4xf32, strided<[1], offset: ?>>):
     ark.yield
   }

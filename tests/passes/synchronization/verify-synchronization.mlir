@@ -174,3 +174,40 @@ ark.program @sliceThatIsUpdated(%s: memref<12xf32> {ark.kind = #ark.kind<state>,
   }
   ark.return
 }
+
+// -----
+
+// vCTAs that depend on each other are in order where each has a run.
+ark.program @dependentVCTAsInRunsOfTheirOwn(%s: memref<12xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}) {
+  ark.task "shift" grid [2] ins(%s[#ark.region<(d0) -> (d0 * 4), [4]>] : memref<12xf32>) outs(%s[#ark.region<(d0) -> (d0 * 4 + 4), [4]>] : memref<12xf32>) attributes {in_place} {
+  ^bb0(%i: index, %a: memref<4xf32, strided<[1], offset: ?>>, %b: memref<4xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  ark.schedule "hand" sms = 1 {
+    ark.semaphore @end arrivals = 1
+    ark.lane sms = [0, 1] warps = [0, 1] {
+      ark.run "shift" [0, 1]
+      ark.run "shift" [1, 2]
+      ark.barrier @end
+    }
+  }
+  ark.return
+}
+
+// -----
+
+// What a vCTA reads it may write, whatever others of its run do beside it.
+ark.program @independentVCTAsOfOneRun(%s: memref<12xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}) {
+  ark.task "update" grid [3] ins(%s[#ark.region<(d0) -> (d0 * 4), [4]>] : memref<12xf32>) outs(%s[#ark.region<(d0) -> (d0 * 4), [4]>] : memref<12xf32>) attributes {in_place} {
+  ^bb0(%i: index, %a: memref<4xf32, strided<[1], offset: ?>>, %b: memref<4xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  ark.schedule "hand" sms = 1 {
+    ark.semaphore @end arrivals = 1
+    ark.lane sms = [0, 1] warps = [0, 1] {
+      ark.run "update" [0, 3]
+      ark.barrier @end
+    }
+  }
+  ark.return
+}

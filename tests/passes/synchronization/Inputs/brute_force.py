@@ -84,7 +84,44 @@ def accesses(program: Program) -> Iterator[Access]:
                 yield Access((number, vcta), operand.root, operand.writes, touched)
 
 
+def find_conflicts(task: Task) -> set[Vcta]:
+    """The pairs (a, b), a < b, of vCTAs of one task that touch a byte which one of them writes.
+
+    What is handed over as packets does not count: see `find_senders`.
+    """
+    touched: list[dict[bool, set[tuple[int, int]]]] = []
+    for index in task.indices():
+        sets: dict[bool, set[tuple[int, int]]] = {False: set(), True: set()}
+        for operand in task.operands:
+            if operand.root != PACKETS:
+                sets[operand.writes] |= {(operand.root, byte) for byte in operand.touched(index)}
+        touched.append(sets)
+    return {
+        (a, b)
+        for (a, of_a), (b, of_b) in itertools.combinations(enumerate(touched), 2)
+        if of_a[True] & (of_b[True] | of_b[False]) or of_a[False] & of_b[True]
+    }
+
+
+def has_overlapping_writes(task: Task) -> bool:
+    """Whether two vCTAs of a task write one byte."""
+    written: set[tuple[int, int]] = set()
+    for index in task.indices():
+        own = {
+            (operand.root, byte)
+            for operand in task.operands
+            if operand.writes
+            for byte in operand.touched(index)
+        }
+        if written & own:
+            return True
+        written |= own
+    return False
+
+
 def is_correct(program: Program) -> bool:
+    if any(not task.in_place and has_overlapping_writes(task) for task in program.tasks):
+        return False
     before = execute(program)
     if before is None:
         return False
@@ -99,6 +136,7 @@ def execute(program: Program) -> dict[Vcta, set[Vcta]] | None:
     """What has happened for certain before every vCTA; None where a lane is stuck.
 
     A run goes on when all packets that its vCTAs read have been sent, and learns nothing by that.
+    Its vCTAs run at once.
     """
     lanes = [lane for lane in program.lanes if lane]
     arrivals: dict[str, int] = {}
@@ -132,11 +170,11 @@ def execute(program: Program) -> dict[Vcta, set[Vcta]] | None:
                 if item[0] == "run":
                     run = [(item[1], vcta) for vcta in range(item[2], item[3])]
                     needed = set().union(*(senders[vcta] for vcta in run))
-                    if not needed <= before.keys() | run:
+                    if not needed <= before.keys():
                         break
                     for vcta in run:
                         before[vcta] = set(past[number])
-                        past[number].add(vcta)
+                    past[number].update(run)
                 position[number] += 1
                 progress = True
     if any(position[number] < len(lane) for number, lane in enumerate(lanes)):

@@ -12,7 +12,16 @@ import subprocess
 import sys
 from dataclasses import replace
 
-from brute_force import BYTES, PACKETS, Operand, Program, Task, is_correct
+from brute_force import (
+    BYTES,
+    PACKETS,
+    Operand,
+    Program,
+    Task,
+    find_conflicts,
+    has_overlapping_writes,
+    is_correct,
+)
 
 ROOT_BYTES = 64
 VALUES = ("f32", "f16", "i8")
@@ -76,7 +85,9 @@ def random_tasks(rng: random.Random) -> list[Task]:
         grid = [rng.randint(1, 4) for _ in range(rng.choice([1, 1, 2]))]
         operands = [random_operand(rng, grid, False) for _ in range(rng.randint(0, 2))]
         operands += [random_operand(rng, grid, True) for _ in range(rng.randint(0, 2))]
-        tasks.append(Task(f"t{number}", grid, operands, rng.random() < 0.3))
+        task = Task(f"t{number}", grid, operands, rng.random() < 0.3)
+        task.in_place |= has_overlapping_writes(task)
+        tasks.append(task)
     return tasks
 
 
@@ -119,9 +130,19 @@ def random_lanes(rng: random.Random, tasks: list[Task], sms: int) -> list[list[t
     for number, task in enumerate(tasks):
         count = len(task.indices())
         cuts = sorted({0, count, *(rng.randrange(count + 1) for _ in range(rng.randint(0, 4)))})
-        for begin, end in itertools.pairwise(cuts):
+        for begin, end in itertools.pairwise(cut_conflicts(task, cuts)):
             lanes[rng.randrange(sms)].append(("run", number, begin, end))
     return lanes
+
+
+def cut_conflicts(task: Task, cuts: list[int]) -> list[int]:
+    """Where runs begin and end, so that no two vCTAs of one run conflict."""
+    conflicts = find_conflicts(task)
+    result = [0]
+    for vcta in range(1, cuts[-1]):
+        if vcta in cuts or any((other, vcta) in conflicts for other in range(result[-1], vcta)):
+            result.append(vcta)
+    return [*result, cuts[-1]] if cuts[-1] else result
 
 
 # ----------------------------------------------------------------------------
@@ -279,10 +300,40 @@ def mutate_packets(rng: random.Random, program: Program) -> Program:
     return replace(program, tasks=tasks)
 
 
+def join_runs(rng: random.Random, program: Program) -> Program:
+    """Two runs beside each other become one."""
+    lanes = [list(lane) for lane in program.lanes]
+    places = [
+        (lane, i)
+        for lane in lanes
+        for i in range(len(lane) - 1)
+        if lane[i][0] == lane[i + 1][0] == "run"
+        and lane[i][1] == lane[i + 1][1]
+        and lane[i][3] == lane[i + 1][2]
+    ]
+    if places:
+        lane, i = rng.choice(places)
+        lane[i : i + 2] = [("run", lane[i][1], lane[i][2], lane[i + 1][3])]
+    return replace(program, lanes=lanes)
+
+
+def stop_updating(rng: random.Random, program: Program) -> Program:
+    """A task is no longer in place."""
+    tasks = [replace(task) for task in program.tasks]
+    if updating := [task for task in tasks if task.in_place]:
+        rng.choice(updating).in_place = False
+    return replace(program, tasks=tasks)
+
+
 def mutate(rng: random.Random, program: Program) -> Program:
     """Changes one thing; the structure stays valid."""
-    if rng.random() < 0.2:
+    special = rng.random()
+    if special < 0.2:
         return mutate_packets(rng, program)
+    if special < 0.3:
+        return join_runs(rng, program)
+    if special < 0.35:
+        return stop_updating(rng, program)
     lanes = [list(lane) for lane in program.lanes]
     mutant = Program(program.tasks, lanes, list(program.semaphores))
     places = [(row, i) for row, lane in enumerate(lanes) for i in range(len(lane))]

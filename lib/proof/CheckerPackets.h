@@ -4,10 +4,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ARK_LIB_ANALYSIS_CHECKERPACKETS_H
-#define ARK_LIB_ANALYSIS_CHECKERPACKETS_H
+#ifndef ARK_LIB_PROOF_CHECKERPACKETS_H
+#define ARK_LIB_PROOF_CHECKERPACKETS_H
 
-#include "lib/analysis/CheckerExecution.h"
+#include "lib/proof/CheckerLanes.h"
 
 namespace mlir::ark::checker {
 
@@ -15,8 +15,9 @@ namespace mlir::ark::checker {
 /// counter. It means what any wait means where each signal comes right after
 /// the run that puts the packets looked at, and nothing else ever writes where
 /// they lie.
-LogicalResult checkPackets(ScheduleOp schedule, ArrayRef<Lane> lanes);
+LogicalResult checkPackets(ScheduleOp schedule, const ProgramAccesses &program,
+                           ArrayRef<Lane> lanes);
 
 } // namespace mlir::ark::checker
 
-#endif // ARK_LIB_ANALYSIS_CHECKERPACKETS_H
+#endif // ARK_LIB_PROOF_CHECKERPACKETS_H

@@ -1,9 +1,9 @@
 //===- ScheduleChecker.cpp - The proof of a schedule ----------------------===//
 
-#include "lib/analysis/ScheduleChecker.h"
-#include "lib/analysis/CheckerCells.h"
-#include "lib/analysis/CheckerExecution.h"
-#include "lib/analysis/CheckerPackets.h"
+#include "lib/proof/ScheduleChecker.h"
+#include "lib/proof/CheckerCells.h"
+#include "lib/proof/CheckerExecution.h"
+#include "lib/proof/CheckerPackets.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
@@ -53,8 +53,8 @@ namespace {
 /// one by one, so are all pairs.
 class RaceChecker {
 public:
-  RaceChecker(ScheduleOp schedule, const Execution &execution)
-      : schedule(schedule), execution(execution) {}
+  RaceChecker(const ProgramAccesses &program, ArrayRef<Lane> lanes,
+              ArrayRef<Item> items, const Execution &execution);
 
   FailureOr<ScheduleProof> run();
 
@@ -67,27 +67,36 @@ private:
   };
   struct Cell {
     Visit lastWrite;
-    /// Since then: at most one for every stretch of reads in one lane.
+    /// Since then: at most two for every stretch of reads in one lane, the
+    /// first and the last vCTA of the last run.
     SmallVector<Visit, 1> reads;
   };
-  /// Accesses to one buffer.
-  struct Buffer {
-    Value root;
-    std::vector<const OperandAccess *> accesses;
-    bool isWritten = false;
-  };
+  /// Where a vCTA runs, and the number of what its lane knows by then.
+  struct Place {
+    uint32_t lane = 0, item = 0, clock = 0;
 
-  LogicalResult collectAccesses();
-  void placeVCTAs();
+    bool isInRunOf(const Place &other) const {
+      return lane == other.lane && item == other.item;
+    }
+  };
+  using Buffer = BufferAccesses;
+
   LogicalResult checkBuffer(const Buffer &buffer);
+  LogicalResult checkTask(const Buffer &buffer, const CellPartition &partition,
+                          size_t first, size_t end);
   LogicalResult read(const Buffer &buffer, const CellPartition &partition,
                      uint32_t cell, Visit visit);
   LogicalResult write(const Buffer &buffer, const CellPartition &partition,
                       uint32_t cell, Visit visit);
+  void addRead(Cell &cell, Visit visit) const;
   bool isOrdered(uint32_t before, uint32_t after) const;
   bool isUpdate(Visit visit) const;
+  bool isOverlap(Visit before, Visit after) const;
 
-  uint32_t getTask(uint32_t vcta) const;
+  unsigned getTask(uint32_t vcta) const { return program.getTaskOf(vcta); }
+  TaskOp getTaskOp(uint32_t vcta) const {
+    return program.getTasks()[getTask(vcta)];
+  }
   std::string describe(Visit visit) const;
   LogicalResult reportHazard(StringRef hazard, const Buffer &buffer,
                              const CellPartition &partition, uint32_t cell,
@@ -97,17 +106,19 @@ private:
                                 Visit visit);
   LogicalResult reportSecondPacket(const CellPartition &partition,
                                    uint32_t cell, Visit first, Visit second);
+  LogicalResult reportOverlap(const Buffer &buffer,
+                              const CellPartition &partition, uint32_t cell,
+                              Visit first, Visit second);
   Operation *getRun(Visit visit) const;
   void attachOperand(InFlightDiagnostic &diagnostic, Visit visit) const;
+  void attachInexact(InFlightDiagnostic &diagnostic, const Buffer &buffer,
+                     const CellPartition &partition) const;
 
-  ScheduleOp schedule;
+  const ProgramAccesses &program;
+  ArrayRef<Lane> lanes;
   const Execution &execution;
-  SmallVector<TaskOp> tasks;
-  /// Number of the first vCTA of every task, then of all.
-  std::vector<uint32_t> firstVCTA;
+  /// Of every vCTA.
   std::vector<Place> places;
-  std::vector<OperandAccess> accesses;
-  llvm::MapVector<Value, Buffer> buffers;
   std::vector<Cell> cells;
   ScheduleProof proof;
 };
@@ -118,57 +129,26 @@ static bool isArena(Value root) {
   return isa_and_nonnull<ArenaOp>(root.getDefiningOp());
 }
 
-LogicalResult RaceChecker::collectAccesses() {
-  auto program = cast<ProgramOp>(schedule->getParentOp());
-  llvm::append_range(tasks, program.getBody().getOps<TaskOp>());
-  firstVCTA.push_back(0);
-  for (auto [number, task] : llvm::enumerate(tasks)) {
-    firstVCTA.push_back(firstVCTA.back() + task.getNumVCTAs());
-    for (auto [operand, value] : llvm::enumerate(task.getOperands())) {
-      FailureOr<BufferView> view = resolveBufferView(value);
-      if (failed(view))
-        return failure();
-      accesses.push_back({static_cast<unsigned>(number),
-                          static_cast<unsigned>(operand),
-                          operand >= task.getInputs().size(),
-                          task.getRegion(operand), task.getGrid(), *view});
-    }
+RaceChecker::RaceChecker(const ProgramAccesses &program, ArrayRef<Lane> lanes,
+                         ArrayRef<Item> items, const Execution &execution)
+    : program(program), lanes(lanes), execution(execution) {
+  places.reserve(items.size());
+  for (Item item : items) {
+    bool isSame = !places.empty() && places.back().lane == item.lane &&
+                  places.back().item == item.item;
+    uint32_t clock = isSame ? places.back().clock
+                            : execution.getClockNumber(item.lane, item.item);
+    places.push_back({item.lane, item.item, clock});
   }
-  for (const OperandAccess &access : accesses) {
-    Buffer &buffer = buffers[access.view.root];
-    buffer.root = access.view.root;
-    buffer.accesses.push_back(&access);
-    buffer.isWritten |= access.isWrite;
-  }
-  return success();
 }
 
-void RaceChecker::placeVCTAs() {
-  llvm::StringMap<uint32_t> numbers;
-  for (auto [number, task] : llvm::enumerate(tasks))
-    numbers.try_emplace(task.getName(), number);
-  places.resize(firstVCTA.back());
-  for (auto [number, lane] : llvm::enumerate(execution.getLanes()))
-    for (auto [item, op] : llvm::enumerate(lane.items)) {
-      auto run = dyn_cast<RunOp>(op);
-      if (!run)
-        continue;
-      Place place = {static_cast<uint32_t>(number), static_cast<uint32_t>(item),
-                     execution.getClockNumber(number, item)};
-      auto [begin, end] = run.getRangeOn(lane.sm);
-      uint32_t first = firstVCTA[numbers.lookup(run.getTask())];
-      std::fill(places.begin() + first + begin, places.begin() + first + end,
-                place);
-    }
-}
-
-/// Whether a vCTA has ended before another one begins.
+/// Whether a vCTA has ended before another one begins. The vCTAs of one run
+/// have no order: a target may run them at once.
 bool RaceChecker::isOrdered(uint32_t before, uint32_t after) const {
   const Place &a = places[before], &b = places[after];
   if (a.lane != b.lane)
     return execution.knows(b.clock, a.lane, a.item);
-  // The vCTAs of one run go by their number, which is that of one task.
-  return a.item != b.item ? a.item < b.item : before <= after;
+  return a.item != b.item ? a.item < b.item : before == after;
 }
 
 //===----------------------------------------------------------------------===//
@@ -176,29 +156,26 @@ bool RaceChecker::isOrdered(uint32_t before, uint32_t after) const {
 //===----------------------------------------------------------------------===//
 
 FailureOr<ScheduleProof> RaceChecker::run() {
-  if (failed(collectAccesses()))
-    return failure();
-  placeVCTAs();
   proof.vctas = places.size();
-  for (auto &[root, buffer] : buffers)
+  for (const Buffer &buffer : program.getBuffers())
     // Nobody writes parameters: nothing to order.
-    if ((buffer.isWritten || isArena(root) || isPackets(root)) &&
+    if ((buffer.isWritten || isArena(buffer.root) || isPackets(buffer.root)) &&
         failed(checkBuffer(buffer)))
       return failure();
   return proof;
 }
 
 /// The boxes that vCTAs of one run have read through one operand. For other
-/// lanes a run is a whole, so that reading the same again shows nothing new,
-/// even where the run wrote in between.
+/// lanes a run is a whole, and no vCTA of its task writes there: reading the
+/// same again shows nothing new.
 namespace {
 class SeenReads {
 public:
-  bool contains(const Place &place, CellPartition::Boxes boxes) {
-    if (place.lane != lane || place.item != item)
+  bool contains(uint32_t lane, uint32_t item, CellPartition::Boxes boxes) {
+    if (this->lane != lane || this->item != item)
       seen.clear();
-    lane = place.lane;
-    item = place.item;
+    this->lane = lane;
+    this->item = item;
     if (llvm::is_contained(seen, boxes))
       return true;
     if (seen.size() == kMost)
@@ -214,6 +191,16 @@ private:
 };
 } // namespace
 
+/// Whether a task writes, through any operand, between the first and the last
+/// byte that it reads through this one.
+static bool isWrittenByItsTask(const OperandAccess &read,
+                               ArrayRef<const OperandAccess *> ofTask) {
+  return llvm::any_of(ofTask, [&](const OperandAccess *other) {
+    return other->isWrite && other->view.byteOffset < read.view.getByteEnd() &&
+           read.view.byteOffset < other->view.getByteEnd();
+  });
+}
+
 LogicalResult RaceChecker::checkBuffer(const Buffer &buffer) {
   CellPartition partition(buffer.accesses);
   cells.assign(partition.getNumCells(), Cell());
@@ -224,29 +211,45 @@ LogicalResult RaceChecker::checkBuffer(const Buffer &buffer) {
     size_t end = first;
     while (end < buffer.accesses.size() && buffer.accesses[end]->task == task)
       ++end;
-    std::vector<SeenReads> seen(end - first);
-    for (uint32_t vcta = firstVCTA[task]; vcta < firstVCTA[task + 1]; ++vcta)
-      for (size_t number = first; number < end; ++number) {
-        const OperandAccess &access = *buffer.accesses[number];
-        int64_t index = vcta - firstVCTA[task];
-        if (!access.isWrite &&
-            seen[number - first].contains(places[vcta],
-                                          partition.getBoxes(number, index)))
-          continue;
-        Visit visit = {vcta, access.operand};
-        LogicalResult result = success();
-        partition.forEachCell(number, index, [&](uint32_t cell) {
-          ++proof.accesses;
-          if (failed(result))
-            return;
-          result = access.isWrite ? write(buffer, partition, cell, visit)
-                                  : read(buffer, partition, cell, visit);
-        });
-        if (failed(result))
-          return failure();
-      }
+    if (failed(checkTask(buffer, partition, first, end)))
+      return failure();
     first = end;
   }
+  return success();
+}
+
+/// Visits what the vCTAs of one task touch: accesses `[first, end)`.
+LogicalResult RaceChecker::checkTask(const Buffer &buffer,
+                                     const CellPartition &partition,
+                                     size_t first, size_t end) {
+  auto ofTask = ArrayRef(buffer.accesses).slice(first, end - first);
+  uint32_t task = ofTask.front()->task;
+  std::vector<SeenReads> seen(end - first);
+  auto mayRepeat =
+      llvm::map_to_vector(ofTask, [&](const OperandAccess *access) {
+        return !access->isWrite && !isWrittenByItsTask(*access, ofTask);
+      });
+  for (uint32_t vcta = program.getFirstVCTA(task);
+       vcta < program.getFirstVCTA(task + 1); ++vcta)
+    for (size_t number = first; number < end; ++number) {
+      const OperandAccess &access = *buffer.accesses[number];
+      int64_t index = vcta - program.getFirstVCTA(task);
+      if (mayRepeat[number - first] &&
+          seen[number - first].contains(places[vcta].lane, places[vcta].item,
+                                        partition.getBoxes(number, index)))
+        continue;
+      Visit visit = {vcta, access.operand};
+      LogicalResult result = success();
+      partition.forEachCell(number, index, [&](uint32_t cell) {
+        ++proof.accesses;
+        if (failed(result))
+          return;
+        result = access.isWrite ? write(buffer, partition, cell, visit)
+                                : read(buffer, partition, cell, visit);
+      });
+      if (failed(result))
+        return failure();
+    }
   return success();
 }
 
@@ -264,24 +267,50 @@ LogicalResult RaceChecker::read(const Buffer &buffer,
     return reportHazard("RAW", buffer, partition, number, cell.lastWrite,
                         visit);
   }
-  // Of the reads in one lane the last one stands for all.
-  if (!cell.reads.empty()) {
-    Visit &last = cell.reads.back();
-    const Place &a = places[last.vcta], &b = places[visit.vcta];
-    if (a.lane == b.lane) {
-      if (a.item <= b.item)
-        last = visit;
-      return success();
-    }
-  }
-  cell.reads.push_back(visit);
+  addRead(cell, visit);
   return success();
+}
+
+/// Of the runs of one lane that read a cell, the last one stands for all. Of
+/// its vCTAs the first and the last do: whoever writes in that run is another
+/// one than either of them, or the only one that reads.
+void RaceChecker::addRead(Cell &cell, Visit visit) const {
+  if (cell.reads.empty()) {
+    cell.reads.push_back(visit);
+    return;
+  }
+  const Place &last = places[cell.reads.back().vcta];
+  const Place &place = places[visit.vcta];
+  if (last.lane != place.lane) {
+    cell.reads.push_back(visit);
+  } else if (last.item == place.item) {
+    size_t count = cell.reads.size();
+    bool hasFirst =
+        count > 1 && places[cell.reads[count - 2].vcta].isInRunOf(place);
+    if (hasFirst)
+      cell.reads.back() = visit;
+    else if (cell.reads.back().vcta != visit.vcta)
+      cell.reads.push_back(visit);
+  } else if (last.item < place.item) {
+    while (!cell.reads.empty() &&
+           places[cell.reads.back().vcta].isInRunOf(last))
+      cell.reads.pop_back();
+    cell.reads.push_back(visit);
+  }
 }
 
 /// Whether a write keeps what it does not overwrite, which is to read it.
 bool RaceChecker::isUpdate(Visit visit) const {
-  TaskOp task = tasks[getTask(visit.vcta)];
+  TaskOp task = getTaskOp(visit.vcta);
   return task.isUpdated(visit.operand - task.getInputs().size());
+}
+
+/// task_c6: two vCTAs of a task write the same bytes, which it does not update
+/// in place.
+bool RaceChecker::isOverlap(Visit before, Visit after) const {
+  return before.vcta != after.vcta &&
+         getTask(before.vcta) == getTask(after.vcta) &&
+         !(isUpdate(before) && isUpdate(after));
 }
 
 LogicalResult RaceChecker::write(const Buffer &buffer,
@@ -291,6 +320,8 @@ LogicalResult RaceChecker::write(const Buffer &buffer,
   // Whoever polls cannot tell two of one iteration apart, in whatever order.
   if (isPackets(buffer.root) && cell.lastWrite.vcta != kNone)
     return reportSecondPacket(partition, number, cell.lastWrite, visit);
+  if (cell.lastWrite.vcta != kNone && isOverlap(cell.lastWrite, visit))
+    return reportOverlap(buffer, partition, number, cell.lastWrite, visit);
   for (Visit read : cell.reads)
     if (!isOrdered(read.vcta, visit.vcta))
       return reportHazard("WAR", buffer, partition, number, read, visit);
@@ -310,16 +341,12 @@ LogicalResult RaceChecker::write(const Buffer &buffer,
 // Errors
 //===----------------------------------------------------------------------===//
 
-uint32_t RaceChecker::getTask(uint32_t vcta) const {
-  return llvm::upper_bound(firstVCTA, vcta) - firstVCTA.begin() - 1;
-}
-
 /// `vCTA 3 of 'relu' on SM 1`
 std::string RaceChecker::describe(Visit visit) const {
-  uint32_t task = getTask(visit.vcta);
-  return ("vCTA " + Twine(visit.vcta - firstVCTA[task]) + " of '" +
-          TaskOp(tasks[task]).getName() + "' on SM " +
-          Twine(execution.getLanes()[places[visit.vcta].lane].sm))
+  unsigned task = getTask(visit.vcta);
+  return ("vCTA " + Twine(visit.vcta - program.getFirstVCTA(task)) + " of '" +
+          getTaskOp(visit.vcta).getName() + "' on SM " +
+          Twine(lanes[places[visit.vcta].lane].sm))
       .str();
 }
 
@@ -338,12 +365,12 @@ static std::string describeBytes(std::pair<int64_t, int64_t> bytes) {
 
 Operation *RaceChecker::getRun(Visit visit) const {
   const Place &place = places[visit.vcta];
-  return execution.getLanes()[place.lane].items[place.item];
+  return lanes[place.lane].items[place.item];
 }
 
 void RaceChecker::attachOperand(InFlightDiagnostic &diagnostic,
                                 Visit visit) const {
-  TaskOp task = tasks[getTask(visit.vcta)];
+  TaskOp task = getTaskOp(visit.vcta);
   diagnostic.attachNote(task.getLoc())
       << "operand " << visit.operand << " of '" << task.getName()
       << "', region " << task.getRegion(visit.operand);
@@ -353,24 +380,55 @@ LogicalResult RaceChecker::reportHazard(StringRef hazard, const Buffer &buffer,
                                         const CellPartition &partition,
                                         uint32_t cell, Visit before,
                                         Visit after) {
-  bool reversed = isOrdered(after.vcta, before.vcta);
+  bool inOneRun = places[before.vcta].isInRunOf(places[after.vcta]);
+  StringRef order = inOneRun ? " in the same run as "
+                    : isOrdered(after.vcta, before.vcta)
+                        ? " before "
+                        : " without waiting for ";
   InFlightDiagnostic diagnostic =
       getRun(after)->emitOpError(hazard)
       << " hazard: " << describe(after)
       << (hazard == "RAW" ? " reads " : " writes ")
       << describeBytes(partition.getBytes(cell)) << " of "
-      << describeRoot(buffer.root)
-      << (reversed ? " before " : " without waiting for ") << describe(before)
-      << (hazard == "WAR" ? ", which reads them" : ", which writes them")
-      << (reversed ? " and comes first in the program" : "");
+      << describeRoot(buffer.root) << order << describe(before)
+      << (hazard == "WAR" ? ", which reads them" : ", which writes them");
+  if (order == " before ")
+    diagnostic << " and comes first in the program";
   attachOperand(diagnostic, before);
   if (getTask(before.vcta) != getTask(after.vcta) ||
       before.operand != after.operand)
     attachOperand(diagnostic, after);
+  if (inOneRun)
+    diagnostic.attachNote(getRun(after)->getLoc())
+        << "vCTAs of one run may run at once; runs of their own go in order";
+  attachInexact(diagnostic, buffer, partition);
+  return diagnostic;
+}
+
+/// Says that an error may come from the bounds of the checker alone.
+void RaceChecker::attachInexact(InFlightDiagnostic &diagnostic,
+                                const Buffer &buffer,
+                                const CellPartition &partition) const {
   if (!partition.isExact())
     diagnostic.attachNote(buffer.root.getLoc())
         << "regions of this buffer are too scattered to be compared byte by "
            "byte; there may be no hazard";
+}
+
+LogicalResult RaceChecker::reportOverlap(const Buffer &buffer,
+                                         const CellPartition &partition,
+                                         uint32_t cell, Visit first,
+                                         Visit second) {
+  InFlightDiagnostic diagnostic =
+      getTaskOp(second.vcta).emitOpError()
+      << describe(second) << " writes "
+      << describeBytes(partition.getBytes(cell)) << " of "
+      << describeRoot(buffer.root) << ", which " << describe(first)
+      << " writes; only a task that updates them in place may (task_c6)";
+  attachOperand(diagnostic, first);
+  if (first.operand != second.operand)
+    attachOperand(diagnostic, second);
+  attachInexact(diagnostic, buffer, partition);
   return diagnostic;
 }
 
@@ -403,11 +461,15 @@ LogicalResult RaceChecker::reportSecondPacket(const CellPartition &partition,
 //===----------------------------------------------------------------------===//
 
 FailureOr<ScheduleProof> mlir::ark::checkSchedule(ScheduleOp schedule) {
-  Execution execution(schedule);
-  // Ends: otherwise there are no clocks to compare.
-  if (failed(execution.run()) ||
-      failed(checkFinalBarrier(execution.getLanes())) ||
-      failed(checkPackets(schedule, execution.getLanes())))
+  ProgramAccesses program(cast<ProgramOp>(schedule->getParentOp()));
+  if (failed(program.collect()))
     return failure();
-  return RaceChecker(schedule, execution).run();
+  Lanes lanes(schedule);
+  std::vector<Item> items = placeVCTAs(program, lanes);
+  Execution execution(schedule, program, lanes, items);
+  // Ends: otherwise there are no clocks to compare.
+  if (failed(execution.run()) || failed(checkFinalBarrier(lanes)) ||
+      failed(checkPackets(schedule, program, lanes)))
+    return failure();
+  return RaceChecker(program, lanes, items, execution).run();
 }

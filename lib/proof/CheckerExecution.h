@@ -4,28 +4,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ARK_LIB_ANALYSIS_CHECKEREXECUTION_H
-#define ARK_LIB_ANALYSIS_CHECKEREXECUTION_H
+#ifndef ARK_LIB_PROOF_CHECKEREXECUTION_H
+#define ARK_LIB_PROOF_CHECKEREXECUTION_H
 
-#include "lib/analysis/PacketSenders.h"
+#include "lib/proof/CheckerSenders.h"
 
 #include <map>
 
 namespace mlir::ark::checker {
-
-/// One lane on one SM. Items are the ops of the lane op, by position.
-struct Lane {
-  LaneOp op;
-  int64_t sm;
-  ArrayRef<Operation *> items;
-};
-
-/// Where a vCTA runs, and what its lane knows by then.
-struct Place {
-  uint32_t lane = 0, item = 0;
-  /// Number of a vector clock.
-  uint32_t clock = 0;
-};
 
 /// One iteration of a schedule under all-join semantics: a wait goes on when
 /// all signals of its semaphore were given, and a run that receives packets
@@ -34,12 +20,13 @@ struct Place {
 /// what a lane knows at an item is the same in all of them.
 class Execution {
 public:
-  explicit Execution(ScheduleOp schedule);
+  /// `places` says which item runs a vCTA. All three must outlive this.
+  Execution(ScheduleOp schedule, const ProgramAccesses &program,
+            ArrayRef<Lane> lanes, ArrayRef<Item> places);
 
   /// Runs all lanes. Fails with an error that shows a cycle of waits.
   LogicalResult run();
 
-  ArrayRef<Lane> getLanes() const { return lanes; }
   /// The clock of a lane at an item: how many items of every lane have happened
   /// for certain.
   uint32_t getClockNumber(unsigned lane, unsigned item) const;
@@ -62,22 +49,20 @@ private:
   };
 
   Semaphore *getSemaphore(Operation *item, bool &signals, bool &waits);
-  bool hasHappened(ItemRef item) const { return next[item.lane] > item.item; }
-  std::optional<ItemRef> findMissingSender(unsigned lane) const;
+  bool hasHappened(Item item) const { return next[item.lane] > item.item; }
+  std::optional<Item> findMissingSender(unsigned lane) const;
   bool step(unsigned lane);
   void signal(unsigned lane, Semaphore &semaphore);
   void acquire(unsigned lane, const Semaphore &semaphore);
   bool isStuck(unsigned lane) const {
     return next[lane] < lanes[lane].items.size();
   }
-  std::optional<ItemRef> findMissingSignal(StringRef semaphore) const;
+  std::optional<Item> findMissingSignal(StringRef semaphore) const;
   std::string describeWait(unsigned lane) const;
   LogicalResult reportDeadlock();
 
-  ScheduleOp schedule;
+  ArrayRef<Lane> lanes;
   PacketSenders senders;
-  std::vector<std::vector<Operation *>> itemsOfOp;
-  std::vector<Lane> lanes;
   std::vector<Semaphore> semaphores;
   llvm::StringMap<unsigned> semaphoreNumbers;
   /// `lanes.size()` entries each.
@@ -88,9 +73,9 @@ private:
   std::vector<bool> arrived;
   SmallVector<unsigned> ready;
   /// Lanes that want packets which an item sends.
-  std::map<ItemRef, SmallVector<unsigned>> receivers;
+  std::map<Item, SmallVector<unsigned>> receivers;
 };
 
 } // namespace mlir::ark::checker
 
-#endif // ARK_LIB_ANALYSIS_CHECKEREXECUTION_H
+#endif // ARK_LIB_PROOF_CHECKEREXECUTION_H

@@ -4,22 +4,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ARK_LIB_ANALYSIS_CHECKERCELLS_H
-#define ARK_LIB_ANALYSIS_CHECKERCELLS_H
+#ifndef ARK_LIB_PROOF_CHECKERCELLS_H
+#define ARK_LIB_PROOF_CHECKERCELLS_H
 
-#include "dialects/ark/ArkOps.h"
-#include "lib/support/BufferView.h"
+#include "lib/proof/CheckerAccesses.h"
 
 namespace mlir::ark::checker {
-
-/// What the vCTAs of a task touch through one operand.
-struct OperandAccess {
-  unsigned task, operand;
-  bool isWrite;
-  RegionAttr region;
-  ArrayRef<int64_t> grid;
-  BufferView view;
-};
 
 /// Splits the bytes of one buffer into cells so that every vCTA touches a cell
 /// as a whole or not at all: hazards between vCTAs are hazards on cells, and
@@ -51,13 +41,9 @@ public:
   template <typename Visitor>
   void forEachCell(unsigned access, int64_t vcta, Visitor visit) const;
   /// Some bytes of a cell, from the root's first byte.
-  std::pair<int64_t, int64_t> getBytes(unsigned cell) const {
-    return cells[cell];
-  }
+  Bounds getBytes(unsigned cell) const { return cells[cell]; }
 
 private:
-  using Bounds = std::pair<int64_t, int64_t>;
-
   /// Accesses whose coordinates mean the same bytes.
   struct Layout {
     BufferView view;
@@ -139,4 +125,4 @@ void CellPartition::forEachCell(unsigned access, int64_t vcta,
 
 } // namespace mlir::ark::checker
 
-#endif // ARK_LIB_ANALYSIS_CHECKERCELLS_H
+#endif // ARK_LIB_PROOF_CHECKERCELLS_H

@@ -1,11 +1,9 @@
 //===- CheckerPackets.cpp - Hand-offs by packets --------------------------===//
 
-#include "lib/analysis/CheckerPackets.h"
-
-#include "lib/analysis/Packets.h"
-#include "lib/support/BufferView.h"
+#include "lib/proof/CheckerPackets.h"
 
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
 using namespace mlir::ark;
@@ -14,7 +12,8 @@ using namespace mlir::ark::checker;
 namespace {
 class PacketChecker {
 public:
-  PacketChecker(ScheduleOp schedule, ArrayRef<Lane> lanes);
+  PacketChecker(ScheduleOp schedule, const ProgramAccesses &program,
+                ArrayRef<Lane> lanes);
 
   LogicalResult run();
 
@@ -24,26 +23,76 @@ private:
   }
   LogicalResult checkLane(const Lane &lane);
   LogicalResult checkSignal(SignalOp signal, RunOp run, int64_t sm);
-  LogicalResult checkExclusive(TaskOp putter);
+  std::optional<StringRef> findObstacle(TaskOp task) const;
+  LogicalResult checkExclusive(TaskOp putter) const;
 
+  const ProgramAccesses &program;
   ArrayRef<Lane> lanes;
-  SmallVector<TaskOp> tasks;
   llvm::StringMap<TaskOp> taskOfName;
   llvm::DenseSet<StringAttr> packets;
+  /// What every task writes.
+  llvm::DenseMap<Operation *, SmallVector<const OperandAccess *, 1>> writes;
   /// Tasks whose packets somebody waits for.
   llvm::SetVector<Operation *> putters;
 };
 } // namespace
 
-PacketChecker::PacketChecker(ScheduleOp schedule, ArrayRef<Lane> lanes)
-    : lanes(lanes) {
-  auto program = cast<ProgramOp>(schedule->getParentOp());
-  llvm::append_range(tasks, program.getBody().getOps<TaskOp>());
-  for (TaskOp task : tasks)
+PacketChecker::PacketChecker(ScheduleOp schedule,
+                             const ProgramAccesses &program,
+                             ArrayRef<Lane> lanes)
+    : program(program), lanes(lanes) {
+  for (TaskOp task : program.getTasks())
     taskOfName.try_emplace(task.getName(), task);
+  for (const BufferAccesses &buffer : program.getBuffers())
+    for (const OperandAccess *access : buffer.accesses)
+      if (access->isWrite)
+        writes[program.getTasks()[access->task]].push_back(access);
   for (auto semaphore : schedule.getBody().getOps<SemaphoreOp>())
     if (semaphore.getHandoff() == HandoffKind::Packet)
       packets.insert(semaphore.getSymNameAttr());
+}
+
+/// Whether a vCTA writes words that carry the epoch.
+static bool carriesEpoch(TaskOp task) {
+  WalkResult walk =
+      task.getBody().walk([](EpochOp) { return WalkResult::interrupt(); });
+  return walk.wasInterrupted();
+}
+
+/// Whether the one vCTA of a task touches every element of an operand.
+static bool touchesAll(const OperandAccess &access) {
+  bool isWhole = true;
+  forEachRegion(access, [&](int64_t, ArrayRef<Bounds> box) {
+    for (auto [range, extent] : llvm::zip(box, access.view.shape))
+      isWhole &= range == Bounds(0, extent);
+  });
+  return isWhole;
+}
+
+/// Whether no byte lies between the elements of a view, which are some.
+static bool isContiguous(const BufferView &view) {
+  int64_t bytes = view.getNumElements() * view.elementBytes;
+  return bytes != 0 && view.getByteEnd() - view.byteOffset == bytes;
+}
+
+/// Why the packets of a task do not tell that it has ended, or nothing.
+std::optional<StringRef> PacketChecker::findObstacle(TaskOp task) const {
+  if (!carriesEpoch(task))
+    return "it puts no packets";
+  auto written = writes.find(task);
+  if (written == writes.end() || written->second.size() != 1)
+    return "it writes more than its packets";
+  if (task.getNumVCTAs() != 1)
+    return "it has more than one vCTA";
+  const OperandAccess &access = *written->second.front();
+  if (!access.view.elementType.isSignlessInteger(64) ||
+      !isa_and_nonnull<ArenaOp>(access.view.root.getDefiningOp()))
+    return "its packets are no words of the arena";
+  if (!touchesAll(access))
+    return "it does not write all of its packets";
+  if (!isContiguous(access.view))
+    return "its packets do not lie side by side";
+  return std::nullopt;
 }
 
 /// The one vCTA of `run` puts packets, and no more.
@@ -54,7 +103,7 @@ LogicalResult PacketChecker::checkSignal(SignalOp signal, RunOp run,
            << signal.getSemaphore() << "' on SM " << sm
            << " does not come right after a run that puts packets";
   TaskOp task = taskOfName.lookup(run.getTask());
-  if (std::optional<StringRef> obstacle = findPacketObstacle(task)) {
+  if (std::optional<StringRef> obstacle = findObstacle(task)) {
     InFlightDiagnostic diagnostic = signal.emitOpError("of '@")
                                     << signal.getSemaphore() << "' cannot be "
                                     << "told by the packets of '"
@@ -86,20 +135,15 @@ LogicalResult PacketChecker::checkLane(const Lane &lane) {
 
 /// Nobody else writes a byte of a task's packets: what is there is what the
 /// task put in this iteration or in the last one.
-LogicalResult PacketChecker::checkExclusive(TaskOp putter) {
-  FailureOr<BufferView> packets = resolveBufferView(putter.getOuts().front());
-  if (failed(packets))
-    return failure();
-  for (TaskOp task : tasks) {
+LogicalResult PacketChecker::checkExclusive(TaskOp putter) const {
+  const BufferView &own = writes.lookup(putter).front()->view;
+  for (TaskOp task : program.getTasks()) {
     if (task == putter)
       continue;
-    for (Value out : task.getOuts()) {
-      FailureOr<BufferView> view = resolveBufferView(out);
-      if (failed(view))
-        return failure();
-      if (view->root != packets->root ||
-          view->byteOffset >= packets->getByteEnd() ||
-          packets->byteOffset >= view->getByteEnd())
+    for (const OperandAccess *access : writes.lookup(task)) {
+      const BufferView &view = access->view;
+      if (view.root != own.root || view.byteOffset >= own.getByteEnd() ||
+          own.byteOffset >= view.getByteEnd())
         continue;
       InFlightDiagnostic diagnostic = task.emitOpError("'")
                                       << task.getName() << "' writes where the "
@@ -124,7 +168,8 @@ LogicalResult PacketChecker::run() {
   return success();
 }
 
-LogicalResult mlir::ark::checker::checkPackets(ScheduleOp schedule,
-                                               ArrayRef<Lane> lanes) {
-  return PacketChecker(schedule, lanes).run();
+LogicalResult checker::checkPackets(ScheduleOp schedule,
+                                    const ProgramAccesses &program,
+                                    ArrayRef<Lane> lanes) {
+  return PacketChecker(schedule, program, lanes).run();
 }

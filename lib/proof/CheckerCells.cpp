@@ -1,6 +1,6 @@
 //===- CheckerCells.cpp - Parts of buffers that vCTAs share ---------------===//
 
-#include "lib/analysis/CheckerCells.h"
+#include "lib/proof/CheckerCells.h"
 
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/Hashing.h"
@@ -14,68 +14,11 @@ using namespace mlir;
 using namespace mlir::ark;
 using namespace mlir::ark::checker;
 
-using Bounds = std::pair<int64_t, int64_t>;
-
 /// A grid whose boxes break into more pieces is listed box by box, and a box of
 /// more pieces counts with all bytes between its first and its last one. That
 /// rejects more than it must and accepts nothing wrong.
 static constexpr int64_t kMaxPieces = int64_t(1) << 26;
 static constexpr int64_t kMaxPiecesOfBox = int64_t(1) << 16;
-
-//===----------------------------------------------------------------------===//
-// Regions
-//===----------------------------------------------------------------------===//
-
-static int64_t valueOf(AffineExpr expr, ArrayRef<int64_t> index) {
-  if (auto dim = dyn_cast<AffineDimExpr>(expr))
-    return index[dim.getPosition()];
-  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
-    return constant.getValue();
-  auto binary = cast<AffineBinaryOpExpr>(expr);
-  // Unsigned: overflow wraps, and what it gives is clipped.
-  uint64_t lhs = valueOf(binary.getLHS(), index);
-  uint64_t rhs = valueOf(binary.getRHS(), index);
-  if (expr.getKind() == AffineExprKind::Add)
-    return lhs + rhs;
-  if (expr.getKind() == AffineExprKind::Mul)
-    return lhs * rhs;
-  int64_t divisor = rhs;
-  if (divisor <= 0)
-    return 0;
-  int64_t quotient = llvm::divideFloorSigned(int64_t(lhs), divisor);
-  int64_t remainder = int64_t(lhs) - quotient * divisor;
-  if (expr.getKind() == AffineExprKind::Mod)
-    return remainder;
-  return expr.getKind() == AffineExprKind::FloorDiv
-             ? quotient
-             : quotient + (remainder > 0);
-}
-
-/// Calls `visit(vcta, box)` with the clipped region of every vCTA.
-template <typename Visitor>
-static void forEachRegion(const OperandAccess &access, Visitor visit) {
-  SmallVector<int64_t> index(access.grid.size(), 0);
-  SmallVector<Bounds> box(access.view.shape.size());
-  int64_t count = 1;
-  for (int64_t extent : access.grid)
-    count *= extent;
-  for (int64_t vcta = 0; vcta < count; ++vcta) {
-    for (size_t dim = 0; dim < box.size(); ++dim) {
-      int64_t extent = access.view.shape[dim];
-      int64_t begin = valueOf(access.region.getOffsets().getResult(dim), index);
-      begin = std::max<int64_t>(0, std::min(begin, extent));
-      int64_t left = extent - begin;
-      box[dim] = {begin, begin + std::min<int64_t>(
-                                     left, access.region.getSizes()[dim])};
-    }
-    visit(vcta, ArrayRef<Bounds>(box));
-    for (size_t dim = index.size(); dim > 0; --dim) {
-      if (++index[dim - 1] < access.grid[dim - 1])
-        break;
-      index[dim - 1] = 0;
-    }
-  }
-}
 
 static bool isEmpty(ArrayRef<Bounds> box) {
   return llvm::any_of(box,

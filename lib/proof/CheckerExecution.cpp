@@ -1,6 +1,6 @@
 //===- CheckerExecution.cpp - Abstract execution of a schedule ------------===//
 
-#include "lib/analysis/CheckerExecution.h"
+#include "lib/proof/CheckerExecution.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -8,22 +8,14 @@ using namespace mlir;
 using namespace mlir::ark;
 using namespace mlir::ark::checker;
 
-Execution::Execution(ScheduleOp schedule) : schedule(schedule) {
+Execution::Execution(ScheduleOp schedule, const ProgramAccesses &program,
+                     ArrayRef<Lane> lanes, ArrayRef<Item> places)
+    : lanes(lanes), senders(program, lanes, places) {
   for (auto semaphore : schedule.getBody().getOps<SemaphoreOp>()) {
     semaphoreNumbers.try_emplace(semaphore.getSymName(), semaphores.size());
     semaphores.push_back(
         {semaphore, static_cast<int64_t>(semaphore.getArrivals()), {}, {}});
   }
-  SmallVector<LaneOp> ops(schedule.getBody().getOps<LaneOp>());
-  for (LaneOp op : ops) {
-    std::vector<Operation *> &items = itemsOfOp.emplace_back();
-    for (Operation &item : op.getBody().front())
-      items.push_back(&item);
-  }
-  for (auto [op, items] : llvm::zip(ops, itemsOfOp))
-    for (int64_t sm = op.getSmBegin(); sm < op.getSmEnd(); ++sm)
-      lanes.push_back({op, sm, items});
-
   for (Semaphore &semaphore : semaphores)
     semaphore.clock.assign(lanes.size(), 0);
   // Clock 0: nothing is known.
@@ -90,15 +82,17 @@ void Execution::acquire(unsigned lane, const Semaphore &semaphore) {
 }
 
 /// A run that has not happened and sends packets to the one at which a lane is.
-std::optional<ItemRef> Execution::findMissingSender(unsigned lane) const {
-  return senders.findMissing(
-      {lane, next[lane]}, [&](ItemRef sender) { return hasHappened(sender); });
+std::optional<Item> Execution::findMissingSender(unsigned lane) const {
+  for (Item sender : senders.getSendersOf({lane, next[lane]}))
+    if (!hasHappened(sender))
+      return sender;
+  return std::nullopt;
 }
 
 /// Takes one item; false where the lane has to wait.
 bool Execution::step(unsigned lane) {
   if (isa<RunOp>(lanes[lane].items[next[lane]])) {
-    std::optional<ItemRef> missing = findMissingSender(lane);
+    std::optional<Item> missing = findMissingSender(lane);
     if (missing)
       receivers[*missing].push_back(lane);
     return !missing;
@@ -123,11 +117,6 @@ bool Execution::step(unsigned lane) {
 }
 
 LogicalResult Execution::run() {
-  FailureOr<PacketSenders> found =
-      PacketSenders::compute(ExpandedSchedule(schedule));
-  if (failed(found))
-    return failure();
-  senders = std::move(*found);
   for (unsigned lane = 0; lane < lanes.size(); ++lane)
     ready.push_back(lane);
   while (!ready.empty()) {
@@ -148,7 +137,7 @@ LogicalResult Execution::run() {
 //===----------------------------------------------------------------------===//
 
 /// A signal that has not been given.
-std::optional<ItemRef> Execution::findMissingSignal(StringRef semaphore) const {
+std::optional<Item> Execution::findMissingSignal(StringRef semaphore) const {
   for (unsigned lane = 0; lane < lanes.size(); ++lane)
     for (unsigned item = next[lane]; item < lanes[lane].items.size(); ++item) {
       Operation *op = lanes[lane].items[item];
@@ -157,7 +146,7 @@ std::optional<ItemRef> Execution::findMissingSignal(StringRef semaphore) const {
       bool given = item == next[lane] && arrived[lane];
       if ((signal && signal.getSemaphore() == semaphore) ||
           (barrier && barrier.getSemaphore() == semaphore && !given))
-        return ItemRef{lane, item};
+        return Item{lane, item};
     }
   return std::nullopt;
 }
@@ -210,7 +199,7 @@ static std::string describeRelease(const Lane &lane, unsigned item) {
 LogicalResult Execution::reportDeadlock() {
   struct Wait {
     unsigned lane;
-    ItemRef release;
+    Item release;
   };
   SmallVector<Wait> path;
   unsigned lane = 0;

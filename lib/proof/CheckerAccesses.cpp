@@ -1,0 +1,178 @@
+//===- CheckerAccesses.cpp - What the vCTAs of a program touch ------------===//
+
+#include "lib/proof/CheckerAccesses.h"
+
+#include "dialects/ark/ArkLimits.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+using namespace mlir::ark::checker;
+
+//===----------------------------------------------------------------------===//
+// Affine expressions
+//===----------------------------------------------------------------------===//
+
+/// The value of an expression, or nothing where 64 bits do not hold it or a
+/// divisor is not positive.
+static std::optional<int64_t> evaluateChecked(AffineExpr expr,
+                                              ArrayRef<int64_t> dims) {
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return dims[dim.getPosition()];
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return constant.getValue();
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (!binary)
+    return std::nullopt;
+  std::optional<int64_t> lhs = evaluateChecked(binary.getLHS(), dims);
+  std::optional<int64_t> rhs = evaluateChecked(binary.getRHS(), dims);
+  if (!lhs || !rhs)
+    return std::nullopt;
+  int64_t result;
+  if (expr.getKind() == AffineExprKind::Add)
+    return llvm::AddOverflow(*lhs, *rhs, result) ? std::nullopt
+                                                 : std::optional(result);
+  if (expr.getKind() == AffineExprKind::Mul)
+    return llvm::MulOverflow(*lhs, *rhs, result) ? std::nullopt
+                                                 : std::optional(result);
+  if (*rhs <= 0)
+    return std::nullopt;
+  int64_t quotient = llvm::divideFloorSigned(*lhs, *rhs);
+  int64_t remainder = *lhs - quotient * *rhs;
+  if (expr.getKind() == AffineExprKind::Mod)
+    return remainder;
+  return expr.getKind() == AffineExprKind::FloorDiv
+             ? quotient
+             : quotient + (remainder > 0);
+}
+
+int64_t checker::evaluate(AffineExpr expr, ArrayRef<int64_t> dims) {
+  return *evaluateChecked(expr, dims);
+}
+
+//===----------------------------------------------------------------------===//
+// Bounds
+//===----------------------------------------------------------------------===//
+
+static std::string describeRange(int64_t begin, int64_t end) {
+  return ("bytes [" + Twine(begin) + ", " + Twine(end) + ")").str();
+}
+
+/// The bytes of its root that a buffer has: an argument, the arena, packets, or
+/// what `memref.view` takes of the latter two.
+static FailureOr<Bounds> getBufferBounds(TaskOp task, Value buffer) {
+  FailureOr<BufferView> view = resolveBufferView(buffer);
+  if (failed(view))
+    return failure();
+  if (!isAddressable(cast<ShapedType>(buffer.getType())))
+    return task.emitOpError("works on a buffer of more than 2^47 bytes");
+  return Bounds(view->byteOffset, view->getByteEnd());
+}
+
+/// An operand lies within its buffer, and that within its root.
+static LogicalResult checkView(TaskOp task, unsigned operand,
+                               const BufferView &view) {
+  FailureOr<Bounds> buffer = getBufferBounds(task, view.buffer);
+  FailureOr<Bounds> root = getBufferBounds(task, view.root);
+  if (failed(buffer) || failed(root))
+    return failure();
+  auto error = [&]() {
+    return task.emitOpError("operand ")
+           << operand << " of '" << task.getName() << "' ";
+  };
+  if (buffer->first < root->first || buffer->second > root->second)
+    return error() << "is part of "
+                   << describeRange(buffer->first, buffer->second)
+                   << " of a buffer of " << root->second << " bytes";
+  if (view.byteOffset < buffer->first || view.getByteEnd() > buffer->second)
+    return error() << "is "
+                   << describeRange(view.byteOffset - buffer->first,
+                                    view.getByteEnd() - buffer->first)
+                   << " of a buffer of " << buffer->second - buffer->first
+                   << " bytes";
+  if (view.byteOffset % view.elementBytes != 0)
+    return error() << "begins at byte " << view.byteOffset
+                   << ", which is no multiple of the " << view.elementBytes
+                   << " bytes of its elements";
+  return success();
+}
+
+/// One dimension of the region of one vCTA: it begins inside of the operand,
+/// and ends there unless the tile is cut short.
+static LogicalResult checkRange(TaskOp task, const OperandAccess &access,
+                                int64_t vcta, unsigned dim,
+                                std::optional<int64_t> begin, bool isClipped) {
+  int64_t extent = access.view.shape[dim];
+  int64_t size = access.region.getSizes()[dim];
+  bool begins = begin && *begin >= 0 && *begin < std::max<int64_t>(extent, 1);
+  if (begins && (isClipped || size <= extent - *begin))
+    return success();
+  InFlightDiagnostic diagnostic = task.emitOpError("region of vCTA ")
+                                  << vcta << " of '" << task.getName()
+                                  << "' leaves operand " << access.operand
+                                  << " in dimension " << dim;
+  if (begin)
+    diagnostic << ": it begins at " << *begin << " of " << extent
+               << " elements, and has " << size;
+  else
+    diagnostic << ": 64 bits do not hold where it begins";
+  return diagnostic;
+}
+
+/// The regions of all vCTAs lie within the operand.
+static LogicalResult checkRegions(TaskOp task, const OperandAccess &access) {
+  auto tile =
+      cast<ShapedType>(task.getBody()
+                           .getArgument(access.grid.size() + access.operand)
+                           .getType());
+  ArrayRef<AffineExpr> offsets = access.region.getOffsets().getResults();
+  SmallVector<int64_t> index(access.grid.size(), 0);
+  for (int64_t vcta = 0, count = task.getNumVCTAs(); vcta < count; ++vcta) {
+    for (unsigned dim = 0; dim < offsets.size(); ++dim)
+      if (failed(checkRange(task, access, vcta, dim,
+                            evaluateChecked(offsets[dim], index),
+                            tile.isDynamicDim(dim))))
+        return failure();
+    for (size_t dim = index.size(); dim > 0; --dim) {
+      if (++index[dim - 1] < access.grid[dim - 1])
+        break;
+      index[dim - 1] = 0;
+    }
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// ProgramAccesses
+//===----------------------------------------------------------------------===//
+
+LogicalResult ProgramAccesses::collect() {
+  llvm::append_range(tasks, program.getBody().getOps<TaskOp>());
+  for (auto [number, task] : llvm::enumerate(tasks)) {
+    firstVCTA.push_back(firstVCTA.back() + task.getNumVCTAs());
+    for (auto [operand, value] : llvm::enumerate(task.getOperands())) {
+      FailureOr<BufferView> view = resolveBufferView(value);
+      if (failed(view) || failed(checkView(task, operand, *view)))
+        return failure();
+      accesses.push_back({static_cast<unsigned>(number),
+                          static_cast<unsigned>(operand),
+                          operand >= task.getInputs().size(),
+                          task.getRegion(operand), task.getGrid(), *view});
+      if (failed(checkRegions(task, accesses.back())))
+        return failure();
+    }
+  }
+  for (const OperandAccess &access : accesses) {
+    BufferAccesses &buffer = buffers[access.view.root];
+    buffer.root = access.view.root;
+    buffer.accesses.push_back(&access);
+    buffer.isWritten |= access.isWrite;
+  }
+  return success();
+}
+
+unsigned ProgramAccesses::getTaskOf(uint32_t vcta) const {
+  return llvm::upper_bound(firstVCTA, vcta) - firstVCTA.begin() - 1;
+}

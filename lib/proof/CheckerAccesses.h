@@ -1,0 +1,101 @@
+//===- CheckerAccesses.h - What the vCTAs of a program touch ----*- C++ -*-===//
+//
+// Part of the proof: see ScheduleChecker.h.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ARK_LIB_PROOF_CHECKERACCESSES_H
+#define ARK_LIB_PROOF_CHECKERACCESSES_H
+
+#include "dialects/ark/ArkOps.h"
+#include "lib/support/BufferView.h"
+
+#include "llvm/ADT/MapVector.h"
+
+namespace mlir::ark::checker {
+
+/// Half-open, `[first, second)`: of elements or of bytes.
+using Bounds = std::pair<int64_t, int64_t>;
+
+/// What the vCTAs of a task touch through one operand.
+struct OperandAccess {
+  unsigned task, operand;
+  bool isWrite;
+  RegionAttr region;
+  ArrayRef<int64_t> grid;
+  BufferView view;
+};
+
+/// All accesses to one buffer, by ascending task; inputs come before outs.
+struct BufferAccesses {
+  Value root;
+  std::vector<const OperandAccess *> accesses;
+  bool isWritten = false;
+};
+
+/// The tasks of a program on buffers, and all that their vCTAs touch. The vCTAs
+/// of all tasks are numbered in program order.
+class ProgramAccesses {
+public:
+  explicit ProgramAccesses(ProgramOp program) : program(program) {}
+  ProgramAccesses(const ProgramAccesses &) = delete;
+
+  /// Fails with an error where an operand cannot be resolved to bytes, lies
+  /// outside of its buffer or at an address that its elements may not have, or
+  /// where the region of a vCTA leaves its operand.
+  LogicalResult collect();
+
+  ArrayRef<TaskOp> getTasks() const { return tasks; }
+  uint32_t getNumVCTAs() const { return firstVCTA.back(); }
+  /// The number of a task's first vCTA.
+  uint32_t getFirstVCTA(unsigned task) const { return firstVCTA[task]; }
+  /// The task of a vCTA.
+  unsigned getTaskOf(uint32_t vcta) const;
+  /// In the order of their first access.
+  auto getBuffers() const {
+    return llvm::make_second_range(
+        llvm::make_range(buffers.begin(), buffers.end()));
+  }
+
+private:
+  ProgramOp program;
+  SmallVector<TaskOp> tasks;
+  /// Of every task, then the number of all vCTAs.
+  std::vector<uint32_t> firstVCTA = {0};
+  std::vector<OperandAccess> accesses;
+  llvm::MapVector<Value, BufferAccesses> buffers;
+};
+
+/// The value of an affine expression without symbols. It must not overflow,
+/// which `ProgramAccesses::collect` has shown of all regions.
+int64_t evaluate(AffineExpr expr, ArrayRef<int64_t> dims);
+
+/// Calls `visit(vcta, box)` with the region of every vCTA, clipped to the
+/// operand. `vcta` counts within the task.
+template <typename Visitor>
+void forEachRegion(const OperandAccess &access, Visitor visit) {
+  SmallVector<int64_t> index(access.grid.size(), 0);
+  SmallVector<Bounds> box(access.view.shape.size());
+  int64_t count = 1;
+  for (int64_t extent : access.grid)
+    count *= extent;
+  for (int64_t vcta = 0; vcta < count; ++vcta) {
+    for (size_t dim = 0; dim < box.size(); ++dim) {
+      int64_t extent = access.view.shape[dim];
+      int64_t begin =
+          evaluate(access.region.getOffsets().getResult(dim), index);
+      box[dim] = {begin, begin + std::min(extent - begin,
+                                          access.region.getSizes()[dim])};
+    }
+    visit(vcta, ArrayRef<Bounds>(box));
+    for (size_t dim = index.size(); dim > 0; --dim) {
+      if (++index[dim - 1] < access.grid[dim - 1])
+        break;
+      index[dim - 1] = 0;
+    }
+  }
+}
+
+} // namespace mlir::ark::checker
+
+#endif // ARK_LIB_PROOF_CHECKERACCESSES_H
