@@ -89,6 +89,17 @@ ark.program @return_c1(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name 
 
 // -----
 
+func.func @group_c1(%x: tensor<4xf32>) {
+  // expected-error @below {{body arguments differ from the operands (group_c1)}}
+  %0 = "ark.group"(%x) <{name = "g"}> ({
+  ^bb0(%a: tensor<5xf32>):
+    ark.yield %a : tensor<5xf32>
+  }) : (tensor<4xf32>) -> tensor<5xf32>
+  return
+}
+
+// -----
+
 func.func @group_c2(%x: tensor<4xf32>) {
   // expected-error @below {{must end in ark.yield of its result types (group_c2)}}
   %0 = ark.group "g" (%a = %x) : (tensor<4xf32>) -> tensor<5xf32> {
@@ -121,12 +132,17 @@ func.func @group_c3(%x: tensor<4xf32>) {
 // -----
 
 // expected-error @below {{region has 1 offsets for 2 sizes}}
-#bad = #ark.region<(d0) -> (d0), [4, 4]>
+func.func private @region_c1() attributes {r = #ark.region<(d0) -> (d0), [1, 2]>}
+
+// -----
+
+// expected-error @below {{region has 1 offsets for 1 sizes}}
+func.func private @region_c1_symbol() attributes {r = #ark.region<(d0)[s0] -> (d0 + s0), [1]>}
 
 // -----
 
 // expected-error @below {{region size 0 is not positive}}
-#bad = #ark.region<(d0) -> (d0), [0]>
+func.func private @region_c2() attributes {r = #ark.region<(d0) -> (d0), [0]>}
 
 // -----
 
