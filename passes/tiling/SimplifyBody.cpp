@@ -89,22 +89,30 @@ void ark::dropUnitDimsOfBody(RewriterBase &rewriter, TaskOp task) {
 // Contractions
 //===----------------------------------------------------------------------===//
 
+/// Returns whether `linalg.contract` can express an op. Its verifier demands
+/// that each summed dimension occurs in both inputs; `sum_n x[n, k] * w[k]` is
+/// a contraction in the sense of `isaContractionOpInterface` all the same.
+static bool isNamedContraction(linalg::GenericOp op) {
+  FailureOr<linalg::ContractionDimensions> dims =
+      linalg::inferContractionDims(cast<linalg::LinalgOp>(*op));
+  return linalg::isaContractionOpInterface(cast<linalg::LinalgOp>(*op)) &&
+         succeeded(dims) && dims->k.size() == op.getNumReductionLoops() &&
+         llvm::all_of(op.getIndexingMapsArray(), [](AffineMap map) {
+           return map.isProjectedPermutation();
+         });
+}
+
 /// Contractions by name: what a backend looks for, in one line.
 void ark::nameContractions(RewriterBase &rewriter, TaskOp task) {
   for (auto op :
        llvm::make_early_inc_range(task.getBody().getOps<linalg::GenericOp>())) {
-    bool isContraction =
-        linalg::isaContractionOpInterface(cast<linalg::LinalgOp>(*op)) &&
-        llvm::all_of(op.getIndexingMapsArray(), [](AffineMap map) {
-          return map.isProjectedPermutation();
-        });
     // The named op sums in the type of its result, and adds.
     bool adds = isa_and_nonnull<arith::AddFOp, arith::AddIOp>(
         op.getBody()->getTerminator()->getOperand(0).getDefiningOp());
     bool isSignless = llvm::none_of(op->getOperandTypes(), [](Type type) {
       return getElementTypeOrSelf(type).isUnsignedInteger();
     });
-    if (!isContraction || !adds || !isSignless)
+    if (!isNamedContraction(op) || !adds || !isSignless)
       continue;
     rewriter.setInsertionPoint(op);
     auto contract = linalg::ContractOp::create(

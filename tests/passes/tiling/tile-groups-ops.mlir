@@ -307,3 +307,23 @@ ark.program @scoresBeginWithTheirFill(
   }
   ark.return %0 : tensor<1x2x1x8xf32>
 }
+
+// `linalg.contract` takes no sum over a dimension that one factor alone has.
+// CHECK-LABEL: ark.program @productSummedOverOneFactor
+ark.program @productSummedOverOneFactor(
+    %x: tensor<16x3xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<3xf32> {ark.kind = #ark.kind<input>, ark.name = "w"})
+    -> (tensor<3xf32> {ark.name = "y"}) {
+  // CHECK: ark.task "sum"
+  // CHECK-NOT: linalg.contract
+  // CHECK: linalg.generic {{.+}} iterator_types = ["reduction", "parallel"]
+  // CHECK: arith.mulf
+  // CHECK: arith.addf
+  %0 = ark.group "sum" (%a = %x, %b = %w) attributes {tile = array<i64: 3>}
+      : (tensor<16x3xf32>, tensor<3xf32>) -> tensor<3xf32> {
+    %1 = ark.mul %a, %b : (tensor<16x3xf32>, tensor<3xf32>) -> tensor<16x3xf32>
+    %2 = ark.reduce_sum %1 axes = [0] keepdims = false : (tensor<16x3xf32>) -> tensor<3xf32>
+    ark.yield %2 : tensor<3xf32>
+  }
+  ark.return %0 : tensor<3xf32>
+}
