@@ -11,6 +11,7 @@ from typing import NamedTuple, cast
 from .. import ir
 from ..diagnostics import to_error
 from ..errors import CompileError, InvalidUsageError, a_type
+from ..parsing import parse_file, parse_text
 from ..passmanager import PassManager
 
 Source = object  # ark.Program | ir.Module | str | os.PathLike[str], or a list of them by rank
@@ -141,7 +142,7 @@ def _load(source: Source) -> ir.Operation:
     if isinstance(source, os.PathLike) or (isinstance(source, str) and not _is_text(source)):
         return _read(Path(source))  # pyright: ignore[reportUnknownArgumentType]
     if isinstance(source, str):
-        return _parse(source)
+        return parse_text(source).operation
     raise InvalidUsageError(
         f"cannot compile {a_type(source)}; expected an ark.Program, an ir.Module, the "
         "path of an .mlir file or MLIR text"
@@ -156,19 +157,7 @@ def _read(path: Path) -> ir.Operation:
     if not path.is_file():
         reason = "is a folder" if path.is_dir() else "there is no such file"
         raise InvalidUsageError(reason, location=str(path))
-    try:
-        with ir.Context():
-            return ir.Module.parseFile(str(path)).operation
-    except ir.MLIRError as error:
-        raise to_error(CompileError, error, location=str(path)) from None
-
-
-def _parse(text: str) -> ir.Operation:
-    try:
-        with ir.Context():
-            return ir.Module.parse(text).operation
-    except ir.MLIRError as error:
-        raise to_error(CompileError, error, location="MLIR text") from None
+    return parse_file(path).operation
 
 
 def _verified(module: ir.Operation) -> ir.Operation:

@@ -16,9 +16,9 @@ from typing import Any, Literal, cast, overload
 import numpy as np
 
 from .. import ir
-from ..diagnostics import to_error
 from ..errors import InvalidUsageError, RankFailedError, a_type
 from ..frontend import Program
+from ..parsing import parse_file, parse_text
 from ..paths import as_path
 from . import collectives as collectives
 from . import elementwise as elementwise
@@ -114,14 +114,9 @@ def _as_module(program: Source) -> ir.Module:
     if isinstance(program, ir.Module):
         return program
     path = _path_of(program)
-    try:
-        with ir.Context():
-            if path is None:
-                return ir.Module.parse(str(program))
-            # Read as a file, it is named in the error.
-            return ir.Module.parseFile(str(path))
-    except ir.MLIRError as error:
-        raise to_error(InvalidUsageError, error, location=path and str(path)) from None
+    if path is None:
+        return parse_text(str(program), InvalidUsageError)
+    return parse_file(path, InvalidUsageError)
 
 
 def _path_of(program: object) -> Path | None:

@@ -1,0 +1,105 @@
+"""Text and files that crash MLIR's parser or verifiers end in an error, not with the process."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
+
+import ark_mlir as ark
+from ark_mlir import ir
+
+_DEPTH = 50_000
+# Each crashes the parser or a verifier of MLIR 22.1.
+_CRASHES = {
+    "an array of indices": "module attributes {a = array<index: 0>} {}",
+    "a result with a huge number": (
+        "func.func @f() {\n  %0 = arith.constant 1 : i32\n"
+        "  %1 = arith.addi %0#2147483648, %0 : i32\n  return\n}"
+    ),
+    "a reduction without arguments": (
+        "func.func @f(%a: index, %x: f32) {\n"
+        '  %0 = "scf.parallel"(%a, %a, %a, %x) <{operandSegmentSizes = array<i32: 1, 1, 1, 1>}>\n'
+        '  ({\n  ^bb0(%i: index):\n    "scf.reduce"(%x) ({\n'
+        '      "scf.reduce.return"(%x) : (f32) -> ()\n    }) : (f32) -> ()\n'
+        "  }) : (index, index, index, f32) -> f32\n  return\n}"
+    ),
+    "nested modules": "module {" * 5000 + "}" * 5000,
+    "a deep attribute": f"module attributes {{a = {'[' * _DEPTH}{']' * _DEPTH}}} {{}}",
+    "a deep expression": (
+        f"module attributes {{a = affine_map<(d0) -> ({'(' * _DEPTH}d0{')' * _DEPTH})>}} {{}}"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", _CRASHES)
+@pytest.mark.parametrize("take", [ark.compile, ark.reference.run], ids=["compile", "reference"])
+def test_text_that_crashes_the_parser(
+    name: str, take: Callable[..., object], tmp_path: Path
+) -> None:
+    text = _CRASHES[name] + "\n"
+    inputs = ({},) if take is ark.reference.run else ()
+    with pytest.raises(ark.ArkError, match=r"MLIR cannot read it: its parser ended with SIG\w+"):
+        take(text, *inputs)
+    file = tmp_path / "hostile.mlir"
+    file.write_text(text)
+    with pytest.raises(ark.ArkError, match="MLIR cannot read it") as caught:
+        take(file, *inputs)
+    assert caught.value.location == str(file)
+
+
+def _bytecode(text: str) -> bytes:
+    with ir.Context():
+        module = ir.Module.parse(text)
+    stream = io.BytesIO()
+    module.operation.write_bytecode(stream)
+    return stream.getvalue()
+
+
+def test_damaged_bytecode(tmp_path: Path) -> None:
+    """Some bytes of a file in turn; MLIR's reader crashes on such files."""
+    text = (
+        "module {\n  func.func @f(%x: memref<4xf32>, %i: index) {\n"
+        "    %c0 = arith.constant 0 : index\n    scf.for %j = %c0 to %i step %i {\n"
+        "      %0 = memref.load %x[%j] : memref<4xf32>\n"
+        "      memref.store %0, %x[%c0] : memref<4xf32>\n    }\n    return\n  }\n}"
+    )
+    data = _bytecode(text)
+    file = tmp_path / "damaged.mlir"
+    for place in range(8, len(data), len(data) // 12):
+        file.write_bytes(data[:place] + bytes([data[place] ^ 0x80]) + data[place + 1 :])
+        with pytest.raises(ark.ArkError):
+            ark.compile(file, target="cpu:1")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root reads every file")
+def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
+    file = tmp_path / "closed.mlir"
+    file.write_text("module {}")
+    file.chmod(0)
+    with pytest.raises(ark.CompileError, match="cannot be read: Permission denied"):
+        ark.compile(file)
+
+
+def test_messages_are_those_of_the_parser(tmp_path: Path) -> None:
+    """The reader's error names the line and the file; its notes come along."""
+    text = (
+        'ark.program @p(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}) {\n'
+        "  %0 = ark.concat %x, %x axis = 1 : (tensor<4xf32>, tensor<4xf32>) -> tensor<8xf32>\n"
+        "  ark.return\n}\n"
+    )
+    with pytest.raises(ark.CompileError) as caught:
+        ark.compile(text)
+    assert caught.value.location == "-:2"
+    assert "axis 1 is not a dimension of shape [4] (concat_c2)" in str(caught.value)
+    file = tmp_path / "bad.mlir"
+    file.write_text("func.func @f() {\n  return\n}\nfunc.func @f() {\n  return\n}\n")
+    with pytest.raises(ark.CompileError, match="redefinition of symbol named 'f'") as caught:
+        ark.compile(file)
+    assert caught.value.location == f"{file}:4"
+    assert list(caught.value.notes) == [f"{file}:1: see existing symbol definition here"]
