@@ -56,6 +56,9 @@ bool ark::readsWhatItWrites(UpdateOp update, Value operand) {
 
 Operation *ark::getOverwriter(Value value) {
   Value base = getViewBase(value);
+  // An input may have thousands of users, and nothing updates it.
+  if (!isState(base))
+    return nullptr;
   for (Operation *user : base.getUsers())
     if (getUpdatedState(user) == base)
       return user;

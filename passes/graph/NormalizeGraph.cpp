@@ -432,6 +432,30 @@ struct SimplifyConcat : OpRewritePattern<ConcatOp> {
     return success();
   }
 };
+
+/// Joins many tensors part by part. The body of a concatenation writes one part
+/// of its tile after the other, and the time that MLIR needs to make buffers of
+/// that grows with the fourth power of their number.
+struct SplitConcat : OpRewritePattern<ConcatOp> {
+  static constexpr size_t kMaxInputs = 32, kInputsOfPart = 16;
+
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(ConcatOp op,
+                                PatternRewriter &rewriter) const override {
+    if (op.getInputs().size() <= kMaxInputs)
+      return failure();
+    SmallVector<Value> rest(op.getInputs()), parts;
+    for (ArrayRef<Value> left = rest; !left.empty();) {
+      ArrayRef<Value> inputs = left.take_front(kInputsOfPart);
+      left = left.drop_front(inputs.size());
+      auto part = ConcatOp::create(rewriter, op.getLoc(), inputs, op.getAxis());
+      part->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+      parts.push_back(part);
+    }
+    rewriter.modifyOpInPlace(op, [&] { op.getInputsMutable().assign(parts); });
+    return success();
+  }
+};
 } // namespace
 
 //===----------------------------------------------------------------------===//
@@ -465,8 +489,8 @@ struct NormalizeGraphPass
             BroadcastIntoMask, BroadcastIntoMatmul, BroadcastOfBroadcast,
             EmptyOperand, EmptyResult, EmptyUpdate, NormAfterViews<LayernormOp>,
             NormAfterViews<RmsnormOp>, SimplifyConcat, SimplifyIdentity,
-            SliceOfSlice, TransposeIntoMatmul, TransposeOfUnits, ViewOfSplat>(
-        context);
+            SliceOfSlice, SplitConcat, TransposeIntoMatmul, TransposeOfUnits,
+            ViewOfSplat>(context);
     populateNarrowProductPatterns(set);
     patterns = std::move(set);
     return success();

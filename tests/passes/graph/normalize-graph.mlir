@@ -331,6 +331,21 @@ ark.program @concatLosesPartsWithoutElements(
 
 // -----
 
+// CHECK-LABEL: ark.program @concatOfManyIsMadeOfParts
+ark.program @concatOfManyIsMadeOfParts(%x: tensor<2xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<80xf32> {ark.name = "y"}) {
+  // CHECK-NEXT: %[[A:.+]] = ark.concat {{.+}} axis = 0 {ark.plan = {{.+}}} : {{.+}} -> tensor<32xf32>
+  // CHECK-NEXT: %[[B:.+]] = ark.concat {{.+}} axis = 0 {{.+}} -> tensor<32xf32>
+  // CHECK-NEXT: %[[C:.+]] = ark.concat {{.+}} axis = 0 {{.+}} -> tensor<16xf32>
+  // CHECK-NEXT: ark.concat %[[A]], %[[B]], %[[C]] axis = 0
+  %0 = ark.concat %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x, %x
+      axis = 0 {ark.plan = {tile = array<i64: 16>}}
+      : (tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<80xf32>
+  ark.return %0 : tensor<80xf32>
+}
+
+// -----
+
 //===----------------------------------------------------------------------===//
 // States
 //===----------------------------------------------------------------------===//
