@@ -14,6 +14,13 @@ namespace mlir::ark {
 
 /// Streaming multiprocessors of a target, and of a schedule.
 inline constexpr int64_t kMaxSms = int64_t(1) << 16;
+/// Ranks of a world: each has one SM at least.
+inline constexpr int64_t kMaxRanks = kMaxSms;
+/// Dimensions of a tensor: as many as an array of the oldest numpy that runs
+/// bundles can have. ArkTypes.td and frontend/shapes.py have the same number.
+inline constexpr int64_t kMaxDimensions = 32;
+/// Bytes of a constant that is a splat, and is written out in a bundle.
+inline constexpr int64_t kMaxSplatBytes = int64_t(1) << 31;
 /// vCTAs of one task.
 inline constexpr int64_t kMaxVCTAs = int64_t(1) << 22;
 /// Bytes of one tensor or buffer: what a process can address.

@@ -171,6 +171,12 @@ def Ark_KernelOp : Ark_Op<"kernel"> {
     - `ranks`: how many ranks share the SMs equally, where there are several.
     - `packets`: bytes of packets, the slot after those of `buffers`, if the program has any.
     - `timeline`: predicted start and duration of every instruction in ns, `tensor<Ix2xi64>`.
+
+    - (kernel_c1) tables are dense, with these columns and element types.
+    - (kernel_c2) `bodies`, `buffers`, `tasks` and `semaphores` hold dictionaries.
+    - (kernel_c3) `task_table` has a row for every task: a body, and rows of `operands`.
+    - (kernel_c4) a lane is a range of `instructions`.
+    - (kernel_c5) an instruction with opcode 0 runs a range of vCTAs of a task.
   }];
   // `program` and not `sym_name`: a kernel is named after its program, whose
   // name may be that of a function beside it. Nothing refers to it by name.
@@ -182,6 +188,11 @@ def Ark_KernelOp : Ark_Op<"kernel"> {
                        OptionalAttr<DictionaryAttr>:$statistics,
                        OptionalAttr<I64Attr>:$ranks, OptionalAttr<I64Attr>:$packets);
   let assemblyFormat = "$program attr-dict";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// Of instructions that run vCTAs; docs/bundle.md has all opcodes.
+    static constexpr int32_t kRunOpcode = 0;
+  }];
 }
 
 #endif // ARK_SCHEDULE_OPS_TD

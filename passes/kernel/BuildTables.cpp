@@ -1,5 +1,6 @@
 //===- BuildTables.cpp - Program and schedule become tables ---------------===//
 
+#include "dialects/ark/ArkLimits.h"
 #include "dialects/ark/ArkOps.h"
 #include "lib/analysis/CostModel.h"
 #include "lib/analysis/Packets.h"
@@ -20,6 +21,8 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
+static_assert(static_cast<int32_t>(abi::Opcode::Run) == KernelOp::kRunOpcode);
+
 /// Slot of the arena in the table of buffers; arguments follow it.
 static constexpr int64_t kArenaSlot = 0;
 
@@ -37,7 +40,7 @@ public:
   size_t getNumOperands() const { return operands.size() / 2; }
 
 private:
-  void addBuffers();
+  LogicalResult addBuffers();
   LogicalResult findStop();
   LogicalResult addTasks();
   LogicalResult addTask(TaskOp task);
@@ -119,7 +122,7 @@ static int64_t getLargestElement(BlockArgument argument) {
 }
 
 /// Slots 1 and up: the arguments in order, then the packets.
-void TableBuilder::addBuffers() {
+LogicalResult TableBuilder::addBuffers() {
   for (auto arena : program.getBody().getOps<ArenaOp>())
     slots[arena] = kArenaSlot;
   for (BlockArgument argument : program.getBody().getArguments()) {
@@ -147,12 +150,19 @@ void TableBuilder::addBuffers() {
     if (Attribute max = program.getArgAttr(index, ArkDialect::kMaxAttr))
       entry.push_back(builder.getNamedAttr("max", max));
     if (auto value = program.getArgAttrOfType<DenseElementsAttr>(
-            index, ArkDialect::kValueAttr))
+            index, ArkDialect::kValueAttr)) {
+      if (value.isSplat() && getBufferBytes(type) > kMaxSplatBytes)
+        return program.emitOpError("constant '")
+               << program.getArgumentName(index) << "' of type " << type
+               << " would take more than " << kMaxSplatBytes
+               << " bytes of the bundle";
       entry.push_back(builder.getNamedAttr("data", getBytes(value)));
+    }
     buffers.push_back(builder.getDictionaryAttr(entry));
   }
   for (auto packets : program.getBody().getOps<PacketsOp>())
     slots[packets] = buffers.size() + 1;
+  return success();
 }
 
 /// Finds the last task that writes the state with `ark.stop`. It has one vCTA,
@@ -434,8 +444,7 @@ IntegerAttr TableBuilder::getPacketBytes() {
 }
 
 FailureOr<KernelOp> TableBuilder::build() {
-  addBuffers();
-  if (failed(findStop()) || failed(addTasks()))
+  if (failed(addBuffers()) || failed(findStop()) || failed(addTasks()))
     return failure();
   addSemaphores();
   if (failed(addLanes()))

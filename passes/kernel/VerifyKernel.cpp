@@ -16,14 +16,15 @@ using namespace mlir;
 using namespace mlir::ark;
 
 namespace {
-/// Checks one kernel; each step may rely on those before it.
+/// Checks one kernel; each step may rely on those before it, and on the
+/// verifier of the op.
 class KernelVerifier {
 public:
   KernelVerifier(KernelOp kernel, SymbolTable &symbols)
       : kernel(kernel), symbols(symbols) {}
 
   LogicalResult verify() {
-    return failure(failed(verifyShapes()) || failed(verifyFunctions()) ||
+    return failure(failed(verifyTimelineRows()) || failed(verifyFunctions()) ||
                    failed(verifyTasks()) || failed(verifyInstructions()) ||
                    failed(verifyLanes()) || failed(verifyOperands()) ||
                    failed(verifyRuns()) || failed(verifyArrivals()) ||
@@ -31,9 +32,7 @@ public:
   }
 
 private:
-  LogicalResult verifyShape(StringRef name, ElementsAttr table, int64_t columns,
-                            unsigned width);
-  LogicalResult verifyShapes();
+  LogicalResult verifyTimelineRows();
   LogicalResult verifyFunctions();
   LogicalResult verifyTasks();
   LogicalResult verifyInstructions();
@@ -71,39 +70,12 @@ private:
 };
 } // namespace
 
-LogicalResult KernelVerifier::verifyShape(StringRef name, ElementsAttr table,
-                                          int64_t columns, unsigned width) {
-  ShapedType type = table.getShapedType();
-  if (isa<DenseElementsAttr>(table) && type.getRank() == 2 &&
-      type.getDimSize(1) == columns && type.getElementType().isInteger(width))
-    return success();
-  return kernel.emitOpError("table '")
-         << name << "' is " << type << ", not a dense tensor<?x" << columns
-         << "xi" << width << ">";
-}
-
-LogicalResult KernelVerifier::verifyShapes() {
-  if (failed(verifyShape("operands", kernel.getOperandsAttr(), 2, 64)) ||
-      failed(verifyShape("task_table", kernel.getTaskTable(), 2, 32)) ||
-      failed(verifyShape("instructions", kernel.getInstructions(), 4, 32)) ||
-      failed(verifyShape("lanes", kernel.getLanes(), 3, 32)) ||
-      failed(verifyShape("timeline", kernel.getTimeline(), 2, 64)))
-    return failure();
-  if (kernel.getTaskTable().getShapedType().getDimSize(0) !=
-      static_cast<int64_t>(kernel.getTasks().size()))
-    return kernel.emitOpError("has ")
-           << kernel.getTasks().size() << " tasks and another number of rows "
-           << "in 'task_table'";
-  if (kernel.getTimeline().getShapedType().getDimSize(0) !=
+LogicalResult KernelVerifier::verifyTimelineRows() {
+  if (kernel.getTimeline().getShapedType().getDimSize(0) ==
       kernel.getInstructions().getShapedType().getDimSize(0))
-    return kernel.emitOpError("has another number of rows in 'timeline' than "
-                              "in 'instructions'");
-  for (ArrayAttr list :
-       {kernel.getBuffers(), kernel.getTasks(), kernel.getSemaphores()})
-    if (!llvm::all_of(list, llvm::IsaPred<DictionaryAttr>))
-      return kernel.emitOpError("describes buffers, tasks and semaphores by "
-                                "dictionaries only");
-  return success();
+    return success();
+  return kernel.emitOpError("has another number of rows in 'timeline' than "
+                            "in 'instructions'");
 }
 
 /// Whether a function takes a range of vCTAs, the task and the record of data
@@ -146,12 +118,7 @@ LogicalResult KernelVerifier::verifyTasks() {
   SmallVector<int64_t> operands = getValues<int64_t>(kernel.getOperandsAttr());
   int64_t numRows = operands.size() / 2;
   for (size_t task = 0; task < kernel.getTasks().size(); ++task) {
-    int64_t body = rows[2 * task], first = rows[2 * task + 1];
-    if (body < 0 || body >= static_cast<int64_t>(bodyOperands.size()))
-      return kernel.emitOpError("task ") << task << " has no body " << body;
-    if (first < 0 || first + bodyOperands[body] > numRows)
-      return kernel.emitOpError("task ")
-             << task << " has operands outside of the table";
+    int64_t body = rows[2 * task];
     std::optional<int64_t> named = getNumber(kernel.getTasks()[task], "body");
     if (named && *named != body)
       return kernel.emitOpError("task ") << task << " is described with body "

@@ -149,7 +149,8 @@ void AskForTilesPass::askBehindWaits(func::FuncOp run, const Asking &asking) {
   SymbolTable symbols(module);
   func::FuncOp ask = run.clone();
   ask.setSymName("ark_ask");
-  symbols.erase(symbols.lookup("ark_ask"));
+  if (Operation *declared = symbols.lookup("ark_ask"))
+    symbols.erase(declared);
   symbols.insert(ask);
   llvm::StringSet<> bodies;
   for (func::FuncOp body : getBodies(module))
@@ -164,5 +165,8 @@ void AskForTilesPass::askBehindWaits(func::FuncOp run, const Asking &asking) {
   });
   for (const auto &entry : asking)
     symbols.insert(entry.second);
-  KernelCompleter(module).setHook("ark_look_ahead", "ark_ask_behind");
+  KernelCompleter completer(module);
+  completer.setHook("ark_look_ahead", "ark_ask_behind");
+  if (completer.failed())
+    signalPassFailure();
 }

@@ -35,6 +35,8 @@ struct MapTables {
   SmallVector<int32_t> rows;
   SmallVector<int64_t> records;
   int64_t count = 0;
+  /// Whether a map belongs to no row of the table of operands.
+  bool isOutside = false;
 
   explicit MapTables(KernelOp kernel);
 
@@ -44,6 +46,7 @@ private:
 } // namespace
 
 void MapTables::add(const TensorMap &map, const OperandPlace &place) {
+  isOutside |= place.slot < 0;
   llvm::append_range(records,
                      ArrayRef<int64_t>{place.slot, place.offset, map.columns,
                                        map.rows, map.stride * kElementBytes,
@@ -98,18 +101,24 @@ struct BuildTensorMapsPass
   void runOnOperation() override {
     for (auto kernel : getOperation().getOps<KernelOp>()) {
       MapTables tables(kernel);
-      if (tables.count > 0)
-        complete(kernel, tables);
+      if (tables.isOutside) {
+        kernel.emitOpError("has fewer operands for a body than its function "
+                           "takes");
+        return signalPassFailure();
+      }
+      if (tables.count > 0 && failed(complete(kernel, tables)))
+        return signalPassFailure();
       numMaps += tables.count;
     }
   }
 
 private:
-  void complete(KernelOp kernel, const MapTables &tables);
+  LogicalResult complete(KernelOp kernel, const MapTables &tables);
 };
 } // namespace
 
-void BuildTensorMapsPass::complete(KernelOp kernel, const MapTables &tables) {
+LogicalResult BuildTensorMapsPass::complete(KernelOp kernel,
+                                            const MapTables &tables) {
   ModuleOp module = getOperation();
   int64_t lanes = kernel.getLanes().size() / kLaneFields;
   auto memory = createMemory(module, lanes * tables.count * kMapBytes);
@@ -127,4 +136,5 @@ void BuildTensorMapsPass::complete(KernelOp kernel, const MapTables &tables) {
   completer.setNumber("ark_tensor_map_count", tables.count);
   completer.setNumber("ark_tensor_map_warps", threads / kWarpSize);
   completer.setHook("ark_begin_stream", "ark_make_tensor_maps");
+  return failure(completer.failed());
 }

@@ -215,6 +215,8 @@ struct CacheTablesPass : ark::impl::CacheTablesPassBase<CacheTablesPass> {
       if (KernelCompleter completer(module); completer.has("ark_walk_state")) {
         next = llvm::alignTo(next, kWalkStateBytes);
         completer.setAddress("ark_walk_state", memory, next);
+        if (completer.failed())
+          return signalPassFailure();
         next += kWalkStateBytes;
       }
       setSharedBytes(kernel, next);

@@ -7,18 +7,39 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-void KernelCompleter::setNumber(StringRef name, int64_t value) {
+void KernelCompleter::report(StringRef name, StringRef what) {
+  hasFailed = true;
+  module.emitError("the kernel ") << what << " '@" << name << "'";
+}
+
+func::FuncOp KernelCompleter::begin(StringRef name) {
   func::FuncOp function = lookUp(name);
+  if (!function || !function.isExternal() || function.getNumArguments() != 0 ||
+      function.getNumResults() != 1) {
+    report(name, "declares no function without arguments and with one result");
+    return {};
+  }
   builder.setInsertionPointToStart(function.addEntryBlock());
-  Value result = arith::ConstantOp::create(
-      builder, builder.getIntegerAttr(function.getResultTypes()[0], value));
+  return function;
+}
+
+void KernelCompleter::setNumber(StringRef name, int64_t value) {
+  func::FuncOp function = begin(name);
+  if (!function)
+    return;
+  Type type = function.getResultTypes()[0];
+  if (!type.isSignlessIntOrIndex())
+    return report(name, "returns no integer from");
+  Value result =
+      arith::ConstantOp::create(builder, builder.getIntegerAttr(type, value));
   func::ReturnOp::create(builder, result);
 }
 
 void KernelCompleter::setAddress(StringRef name, LLVM::GlobalOp global,
                                  int64_t offset) {
-  func::FuncOp function = lookUp(name);
-  builder.setInsertionPointToStart(function.addEntryBlock());
+  func::FuncOp function = begin(name);
+  if (!function)
+    return;
   Value base = LLVM::AddressOfOp::create(builder, global);
   Value place =
       LLVM::GEPOp::create(builder, base.getType(), builder.getI8Type(), base,
@@ -28,6 +49,10 @@ void KernelCompleter::setAddress(StringRef name, LLVM::GlobalOp global,
 
 void KernelCompleter::setHook(StringRef hook, StringRef callee) {
   func::FuncOp function = lookUp(hook);
+  if (!function || function.isExternal())
+    return report(hook, "has no function");
+  if (!lookUp(callee))
+    return report(callee, "has no function");
   builder.setInsertionPointToStart(&function.getBody().front());
   func::CallOp::create(builder, callee, TypeRange(), function.getArguments());
 }

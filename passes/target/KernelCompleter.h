@@ -10,11 +10,13 @@
 namespace mlir::ark {
 
 /// Gives functions that the text of a kernel only declares, or leaves empty,
-/// their bodies.
+/// their bodies. Where a function is not there, or has another form than the
+/// text gives it, the completer reports an error and `failed` is true.
 class KernelCompleter {
 public:
   explicit KernelCompleter(ModuleOp module)
-      : symbols(module), builder(module.getLoc(), module.getContext()) {}
+      : module(module), symbols(module),
+        builder(module.getLoc(), module.getContext()) {}
 
   bool has(StringRef name) { return static_cast<bool>(lookUp(name)); }
   /// The function returns that number.
@@ -23,12 +25,20 @@ public:
   void setAddress(StringRef name, LLVM::GlobalOp global, int64_t offset);
   /// It calls the other with its own arguments.
   void setHook(StringRef hook, StringRef callee);
+  bool failed() const { return hasFailed; }
 
 private:
+  /// Starts the body of a function that is only declared; null, with an error,
+  /// where it is none without arguments and with one result.
+  func::FuncOp begin(StringRef name);
+  void report(StringRef name, StringRef what);
+
   func::FuncOp lookUp(StringRef name) {
     return symbols.lookup<func::FuncOp>(name);
   }
 
+  ModuleOp module;
+  bool hasFailed = false;
   SymbolTable symbols;
   ImplicitLocOpBuilder builder;
 };

@@ -53,7 +53,7 @@ SmallVector<SmallVector<LaneRun>> ark::getLaneRuns(KernelOp kernel) {
     SmallVector<LaneRun> runs;
     for (int64_t index = lanes[lane + 1]; index < lanes[lane + 2]; ++index) {
       const int32_t *row = &rows[index * kInstructionFields];
-      if (static_cast<abi::Opcode>(row[0]) != abi::Opcode::Run)
+      if (row[0] != KernelOp::kRunOpcode)
         continue;
       const int32_t *task = &tasks[row[1] * kTaskFields];
       runs.push_back({task[0], task[1], row[2], row[3]});
@@ -77,6 +77,9 @@ int64_t ark::getLongestRun(KernelOp kernel, func::FuncOp body) {
 
 OperandPlace ark::getOperandPlace(KernelOp kernel, int64_t row) {
   auto values = kernel.getOperandsAttr().getValues<int64_t>();
+  // A body may have more arguments than the kernel says that it has operands.
+  if ((row + 1) * kOperandFields > static_cast<int64_t>(values.size()))
+    return {/*slot=*/-1, /*offset=*/0};
   return {values[row * kOperandFields], values[row * kOperandFields + 1]};
 }
 

@@ -33,6 +33,8 @@ struct PlaceVotesPass : ark::impl::PlaceVotesPassBase<PlaceVotesPass> {
       int64_t begin = llvm::alignTo(getSharedBytes(kernel), kSharedAlignment);
       completer.setAddress(kVotes, getSharedMemory(module), begin);
       completer.setNumber(kWarps, target.getWarps());
+      if (completer.failed())
+        return signalPassFailure();
       setSharedBytes(kernel, begin + target.getWarps() * kVoteBytes);
     }
   }

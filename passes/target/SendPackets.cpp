@@ -98,4 +98,6 @@ void SendPacketsPass::complete() {
     completer.setAddress("ark_packet_state", getSharedMemory(module), begin);
     setSharedBytes(kernel, begin + kStateBytes);
   }
+  if (completer.failed())
+    signalPassFailure();
 }

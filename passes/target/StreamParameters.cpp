@@ -386,6 +386,8 @@ void StreamParametersPass::complete(const RingLayout &layout,
   completer.setHook("ark_end_wait", "ark_stream_wake");
   completer.setHook("ark_idle", "ark_stream_idle");
   completer.setHook("ark_poll", "ark_stream_poll");
+  if (completer.failed())
+    signalPassFailure();
 }
 
 void StreamParametersPass::stream(KernelOp kernel, int64_t sharedMemory) {

@@ -130,3 +130,13 @@ ark.program @stopThatSeveralWrite(
   }
   ark.return
 }
+
+// -----
+
+// expected-error @below {{constant 'c' of type 'memref<140737488355328xi8>' would take more than 2147483648 bytes of the bundle}}
+ark.program @constantBeyondAnyFile(
+    %c: memref<140737488355328xi8> {ark.kind = #ark.kind<constant>, ark.name = "c", ark.value = dense<0> : tensor<140737488355328xi8>}) {
+  ark.schedule "hand" sms = 1 {
+  }
+  ark.return
+}

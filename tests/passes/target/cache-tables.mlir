@@ -70,7 +70,7 @@
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 2,
     shared_memory = 4096, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
   ark.kernel @k {
-      entry = @ark_kernel, sms = 2 : i64, arena = 0 : i64, bodies = [], buffers = [{name = "x"}], tasks = [{name = "t"}],
+      entry = @ark_kernel, sms = 2 : i64, arena = 0 : i64, bodies = [{}], buffers = [{name = "x"}], tasks = [{name = "t"}],
       operands = dense<[[1, 0], [0, 64]]> : tensor<2x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
       instructions = dense<0> : tensor<3x4xi32>, lanes = dense<[[0, 0, 1], [1, 1, 3]]> : tensor<2x3xi32>,
       semaphores = [], timeline = dense<0> : tensor<3x2xi64>, shared_memory = 100 : i64}
@@ -107,7 +107,7 @@ module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 2,
     shared_memory = 120, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
   ark.kernel @k {
-      entry = @ark_kernel, sms = 2 : i64, arena = 0 : i64, bodies = [], buffers = [{name = "x"}], tasks = [{name = "t"}],
+      entry = @ark_kernel, sms = 2 : i64, arena = 0 : i64, bodies = [{}], buffers = [{name = "x"}], tasks = [{name = "t"}],
       operands = dense<[[1, 0], [0, 64]]> : tensor<2x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
       instructions = dense<0> : tensor<3x4xi32>, lanes = dense<[[0, 0, 1], [1, 1, 3]]> : tensor<2x3xi32>,
       semaphores = [], timeline = dense<0> : tensor<3x2xi64>}
@@ -128,7 +128,7 @@ module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 2,
     shared_memory = 64, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
   ark.kernel @k {
-      entry = @ark_kernel, sms = 2 : i64, arena = 0 : i64, bodies = [], buffers = [{name = "x"}], tasks = [{name = "t"}],
+      entry = @ark_kernel, sms = 2 : i64, arena = 0 : i64, bodies = [{}], buffers = [{name = "x"}], tasks = [{name = "t"}],
       operands = dense<[[1, 0], [0, 64]]> : tensor<2x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
       instructions = dense<0> : tensor<3x4xi32>, lanes = dense<[[0, 0, 1], [1, 1, 3]]> : tensor<2x3xi32>,
       semaphores = [], timeline = dense<0> : tensor<3x2xi64>}
@@ -162,7 +162,7 @@ module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 2,
     shared_memory = 4096, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
   ark.kernel @no_readers {
-      entry = @ark_kernel, sms = 2 : i64, arena = 0 : i64, bodies = [], buffers = [{name = "x"}], tasks = [{name = "t"}],
+      entry = @ark_kernel, sms = 2 : i64, arena = 0 : i64, bodies = [{}], buffers = [{name = "x"}], tasks = [{name = "t"}],
       operands = dense<[[1, 0], [2, 64]]> : tensor<2x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
       instructions = dense<0> : tensor<3x4xi32>, lanes = dense<[[0, 0, 1], [1, 1, 3]]> : tensor<2x3xi32>,
       semaphores = [], timeline = dense<0> : tensor<3x2xi64>, packets = 128 : i64, shared_memory = 100 : i64}

@@ -35,7 +35,7 @@
 // WIDE: vector.load %arg4
 // WIDE: nvvm.mma.sync
 // Where a lane has runs of three vCTAs, two teams of eight warps take them in turn.
-// RUN: sed 's/ROWS/128/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/16/g; s/task_table = dense<> : tensor<0x2xi32>/task_table = dense<[[0, 0]]> : tensor<1x2xi32>/; s/instructions = dense<> : tensor<0x4xi32>, lanes = dense<.*> : tensor<1x3xi32>/instructions = dense<[[0, 0, 0, 3]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>/' %s | ark-opt --ark-flash-attention | FileCheck %s --check-prefix=TEAMS
+// RUN: sed 's/ROWS/128/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/16/g; s/tasks = \[\]/tasks = [{}]/; s/task_table = dense<> : tensor<0x2xi32>/task_table = dense<[[0, 0]]> : tensor<1x2xi32>/; s/instructions = dense<> : tensor<0x4xi32>, lanes = dense<.*> : tensor<1x3xi32>/instructions = dense<[[0, 0, 0, 3]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>/' %s | ark-opt --ark-flash-attention | FileCheck %s --check-prefix=TEAMS
 // TEAMS: scf.forall (%[[THREAD:.+]]) in (512) {
 // TEAMS: %[[TEAM:.+]] = arith.divui %[[THREAD]], %c256
 // TEAMS: %[[OWN:.+]] = arith.muli %[[TEAM]], %c1

@@ -286,7 +286,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 #values = affine_map<(m, n, k) -> (k, n)>
 #out = affine_map<(m, n, k) -> (m, n)>
 ark.kernel @k {
-    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [{}],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
     instructions = dense<[[0, 0, 0, 1]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
@@ -401,7 +401,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 #values = affine_map<(m, n, k) -> (k, n)>
 #out = affine_map<(m, n, k) -> (m, n)>
 ark.kernel @k {
-    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [{}],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
     instructions = dense<[[0, 0, 0, 2]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}

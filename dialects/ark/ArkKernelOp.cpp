@@ -1,0 +1,111 @@
+//===- ArkKernelOp.cpp - The tables of a kernel ---------------------------===//
+//
+// Checks carry the constraint labels of ArkScheduleOps.td. They cover what
+// makes a table safe to read; what the tables mean together is checked at the
+// end of the `kernel` stage.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/ark/ArkOps.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// kernel_c1
+static LogicalResult verifyTable(KernelOp kernel, StringRef name,
+                                 ElementsAttr table, int64_t columns,
+                                 unsigned width) {
+  ShapedType type = table.getShapedType();
+  if (isa<DenseElementsAttr>(table) && type.getRank() == 2 &&
+      type.getDimSize(1) == columns &&
+      type.getElementType().isSignlessInteger(width))
+    return success();
+  return kernel.emitOpError("table '")
+         << name << "' is " << type << ", not a dense tensor<?x" << columns
+         << "xi" << width << "> (kernel_c1)";
+}
+
+static LogicalResult verifyTables(KernelOp kernel) {
+  return success(
+      succeeded(
+          verifyTable(kernel, "operands", kernel.getOperandsAttr(), 2, 64)) &&
+      succeeded(
+          verifyTable(kernel, "task_table", kernel.getTaskTable(), 2, 32)) &&
+      succeeded(verifyTable(kernel, "instructions", kernel.getInstructions(), 4,
+                            32)) &&
+      succeeded(verifyTable(kernel, "lanes", kernel.getLanes(), 3, 32)) &&
+      succeeded(verifyTable(kernel, "timeline", kernel.getTimeline(), 2, 64)));
+}
+
+/// kernel_c2
+static LogicalResult verifyLists(KernelOp kernel) {
+  for (ArrayAttr list : {kernel.getBodies(), kernel.getBuffers(),
+                         kernel.getTasks(), kernel.getSemaphores()})
+    if (!llvm::all_of(list, llvm::IsaPred<DictionaryAttr>))
+      return kernel.emitOpError("describes bodies, buffers, tasks and "
+                                "semaphores by dictionaries only (kernel_c2)");
+  return success();
+}
+
+/// kernel_c3
+static LogicalResult verifyTaskTable(KernelOp kernel) {
+  auto fields = kernel.getTaskTable().getValues<int32_t>();
+  int64_t numTasks = kernel.getTasks().size();
+  if (static_cast<int64_t>(fields.size()) != 2 * numTasks)
+    return kernel.emitOpError("has ")
+           << numTasks << " tasks and another number of rows in 'task_table' "
+           << "(kernel_c3)";
+  int64_t numBodies = kernel.getBodies().size();
+  int64_t numRows = kernel.getOperandsAttr().getShapedType().getDimSize(0);
+  for (int64_t task = 0; task < numTasks; ++task) {
+    int64_t body = fields[2 * task], first = fields[2 * task + 1];
+    if (body < 0 || body >= numBodies)
+      return kernel.emitOpError("task ")
+             << task << " has no body " << body << " (kernel_c3)";
+    auto count = cast<DictionaryAttr>(kernel.getBodies()[body])
+                     .getAs<IntegerAttr>("operands");
+    if (first < 0 || first + (count ? count.getInt() : 0) > numRows)
+      return kernel.emitOpError("task ")
+             << task << " has operands outside of the table (kernel_c3)";
+  }
+  return success();
+}
+
+/// kernel_c4
+static LogicalResult verifyLaneRanges(KernelOp kernel) {
+  auto fields = kernel.getLanes().getValues<int32_t>();
+  int64_t numInstructions =
+      kernel.getInstructions().getShapedType().getDimSize(0);
+  for (size_t row = 0; row < fields.size(); row += 3) {
+    int64_t begin = fields[row + 1], end = fields[row + 2];
+    if (begin < 0 || end < begin || end > numInstructions)
+      return kernel.emitOpError("lane ")
+             << row / 3 << " has instructions " << begin << " to " << end
+             << " of " << numInstructions << " (kernel_c4)";
+  }
+  return success();
+}
+
+/// kernel_c5
+static LogicalResult verifyRuns(KernelOp kernel) {
+  auto fields = kernel.getInstructions().getValues<int32_t>();
+  int64_t numTasks = kernel.getTasks().size();
+  for (size_t row = 0; row < fields.size(); row += 4) {
+    if (fields[row] != KernelOp::kRunOpcode)
+      continue;
+    int64_t task = fields[row + 1], begin = fields[row + 2],
+            end = fields[row + 3];
+    if (task < 0 || task >= numTasks || begin < 0 || end < begin)
+      return kernel.emitOpError("instruction ")
+             << row / 4 << " is not valid: [" << fields[row] << ", " << task
+             << ", " << begin << ", " << end << "] (kernel_c5)";
+  }
+  return success();
+}
+
+LogicalResult KernelOp::verify() {
+  return success(
+      succeeded(verifyTables(*this)) && succeeded(verifyLists(*this)) &&
+      succeeded(verifyTaskTable(*this)) && succeeded(verifyLaneRanges(*this)) &&
+      succeeded(verifyRuns(*this)));
+}

@@ -1,0 +1,37 @@
+// RUN: ark-opt %s --split-input-file --ark-build-tensor-maps --verify-diagnostics -o /dev/null
+
+// The function takes more operands than the kernel has for it.
+// expected-error @below {{has fewer operands for a body than its function takes}}
+ark.kernel @operandThatIsNone {
+    entry = @ark_kernel, sms = 1 : i64, arena = 1024 : i64,
+    bodies = [{function = @product, operands = 1 : i64}], buffers = [], tasks = [{}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+func.func private @product(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<256x192xbf16>, %w: memref<128x192xbf16>)
+    attributes {tensor_maps = [array<i64: 1, 192, 128, 192, 128>]} {
+  return
+}
+
+// -----
+
+// The text of the kernel is not here, so that nothing can be completed.
+// expected-error @below {{the kernel declares no function without arguments and with one result '@ark_tensor_maps'}}
+// expected-error @below {{the kernel declares no function without arguments and with one result '@ark_tensor_map_rows'}}
+// expected-error @below {{the kernel declares no function without arguments and with one result '@ark_tensor_map_records'}}
+// expected-error @below {{the kernel declares no function without arguments and with one result '@ark_tensor_map_scratch'}}
+// expected-error @below {{the kernel declares no function without arguments and with one result '@ark_tensor_map_count'}}
+// expected-error @below {{the kernel declares no function without arguments and with one result '@ark_tensor_map_warps'}}
+// expected-error @below {{the kernel has no function '@ark_begin_stream'}}
+module {
+ark.kernel @kernelWithoutText {
+    entry = @ark_kernel, sms = 1 : i64, arena = 1024 : i64,
+    bodies = [{function = @product, operands = 2 : i64}], buffers = [], tasks = [{}],
+    operands = dense<[[1, 0], [2, 0]]> : tensor<2x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+func.func private @product(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<256x192xbf16>, %w: memref<128x192xbf16>)
+    attributes {tensor_maps = [array<i64: 1, 192, 128, 192, 128>]} {
+  return
+}
+}
