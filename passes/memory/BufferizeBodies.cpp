@@ -1,6 +1,8 @@
 //===- BufferizeBodies.cpp - Tiles become buffers -------------------------===//
 
+#include "dialects/ark/ArkLimits.h"
 #include "dialects/ark/ArkOps.h"
+#include "lib/support/DimIndices.h"
 #include "passes/memory/Passes.h"
 
 #include "mlir/Dialect/Arith/Transforms/BufferizableOpInterfaceImpl.h"
@@ -65,11 +67,14 @@ getLargestShape(Operation *op, RankedTensorType type, ValueRange extents) {
     FailureOr<int64_t> bound = ValueBoundsConstraintSet::computeConstantBound(
         presburger::BoundType::UB, extents[next++], /*stopCondition=*/nullptr,
         /*closedUB=*/true);
-    if (failed(bound))
+    if (failed(bound) || *bound < 0)
       return op->emitError("a temporary of type ")
              << type << " has no constant bound on its size";
     extent = *bound;
   }
+  if (!isAddressable(RankedTensorType::get(shape, type.getElementType())))
+    return op->emitError("a temporary of type ")
+           << type << " may take more than 2^47 bytes";
   return shape;
 }
 
@@ -222,6 +227,8 @@ struct BufferizeBodiesPass
   }
 
   void runOnOperation() override {
+    if (failed(verifyDimIndices(getOperation())))
+      return signalPassFailure();
     if (failed(bufferize(getOperation())))
       signalPassFailure();
   }

@@ -1,5 +1,6 @@
 //===- BodiesToLoops.cpp - Structured ops as parallel loops ---------------===//
 
+#include "lib/support/DimIndices.h"
 #include "passes/target/Bodies.h"
 #include "passes/target/IterationSpace.h"
 #include "passes/target/LoopChain.h"
@@ -263,6 +264,8 @@ struct BodiesToLoopsPass : ark::impl::BodiesToLoopsPassBase<BodiesToLoopsPass> {
   }
 
   void runOnOperation() override {
+    if (failed(verifyDimIndices(getOperation())))
+      return signalPassFailure();
     for (func::FuncOp body : getBodies(getOperation())) {
       SmallVector<Block *> blocks;
       body.walk([&](Block *block) { blocks.push_back(block); });

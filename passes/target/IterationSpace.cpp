@@ -75,9 +75,14 @@ std::optional<int64_t> ark::getSizeBound(scf::ParallelOp loop) {
     FailureOr<int64_t> last = ValueBoundsConstraintSet::computeConstantBound(
         presburger::BoundType::UB, end, /*stopCondition=*/nullptr,
         /*closedUB=*/true);
-    if (!first || !stride || failed(last))
+    int64_t distance;
+    if (!first || !stride || *stride <= 0 || failed(last) ||
+        llvm::SubOverflow(*last, *first, distance) ||
+        llvm::MulOverflow(
+            size,
+            llvm::divideCeilSigned(std::max<int64_t>(distance, 0), *stride),
+            size))
       return std::nullopt;
-    size *= llvm::divideCeil(std::max<int64_t>(*last - *first, 0), *stride);
   }
   return size;
 }

@@ -1,5 +1,6 @@
 //===- JamResults.cpp - Loads that serve several results ------------------===//
 
+#include "lib/support/DimIndices.h"
 #include "passes/target/Bodies.h"
 #include "passes/target/IterationSpace.h"
 #include "passes/target/Passes.h"
@@ -377,6 +378,8 @@ struct JamResultsPass : ark::impl::JamResultsPassBase<JamResultsPass> {
   }
 
   void runOnOperation() override {
+    if (failed(verifyDimIndices(getOperation())))
+      return signalPassFailure();
     for (func::FuncOp body : getBodies(getOperation())) {
       SmallVector<scf::ParallelOp> loops;
       body.walk([&](scf::ParallelOp loop) {

@@ -77,9 +77,9 @@ bool LaneReduction::hasKnownLength() const {
 
 /// As many iterations as the narrowest elements fill a load.
 void LaneReduction::chooseWidth() {
-  if (!hasKnownLength())
-    return;
   std::optional<int64_t> size = getSizeBound(loop);
+  if (!size || !hasKnownLength())
+    return;
   auto isFixed = [&](Value value) {
     return loop.isDefinedOutsideOfLoop(value);
   };
@@ -334,7 +334,7 @@ SmallVector<Value> LaneReduction::buildStrided(OpBuilder &builder, Value lane,
 SmallVector<Value> LaneReduction::build(OpBuilder &builder, Value lane,
                                         int64_t lanes) {
   std::optional<int64_t> pieces = getNumPieces();
-  if (hasKnownLength() && *pieces % lanes == 0)
+  if (pieces && *pieces > 0 && hasKnownLength() && *pieces % lanes == 0)
     return buildUnrolled(builder, lane, lanes, *pieces / lanes);
   return buildStrided(builder, lane, lanes);
 }

@@ -1,5 +1,6 @@
 //===- MapToThreads.cpp - Parallel loops over the threads of a CTA --------===//
 
+#include "lib/support/DimIndices.h"
 #include "passes/target/Aliasing.h"
 #include "passes/target/Bodies.h"
 #include "passes/target/GroupReduction.h"
@@ -423,6 +424,8 @@ struct MapToThreadsPass : ark::impl::MapToThreadsPassBase<MapToThreadsPass> {
   }
 
   void runOnOperation() override {
+    if (failed(verifyDimIndices(getOperation())))
+      return signalPassFailure();
     for (func::FuncOp body : getBodies(getOperation()))
       if (failed(ThreadMapper(body, threads, warpSize).run()))
         return signalPassFailure();

@@ -1,5 +1,6 @@
 //===- MergeVctas.cpp - A run of vCTAs as one parallel loop ---------------===//
 
+#include "lib/support/DimIndices.h"
 #include "passes/kernel/KernelAbi.h"
 #include "passes/target/Aliasing.h"
 #include "passes/target/Bodies.h"
@@ -200,6 +201,8 @@ struct MergeVctasPass : ark::impl::MergeVctasPassBase<MergeVctasPass> {
   }
 
   void runOnOperation() override {
+    if (failed(verifyDimIndices(getOperation())))
+      return signalPassFailure();
     for (func::FuncOp body : getBodies(getOperation()))
       if (scf::ForOp vctas = getVctaLoop(body); vctas && isWorthwhile(body))
         mergeInto(vctas);

@@ -1,5 +1,6 @@
 //===- SplitReductions.cpp - Reductions in parts, one for every warp ------===//
 
+#include "lib/support/DimIndices.h"
 #include "passes/target/Bodies.h"
 #include "passes/target/IterationSpace.h"
 #include "passes/target/Passes.h"
@@ -207,6 +208,8 @@ struct SplitReductionsPass
   }
 
   void runOnOperation() override {
+    if (failed(verifyDimIndices(getOperation())))
+      return signalPassFailure();
     for (func::FuncOp body : getBodies(getOperation())) {
       SmallVector<scf::ParallelOp> loops;
       body.walk([&](scf::ParallelOp loop) {

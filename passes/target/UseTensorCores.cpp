@@ -1,5 +1,6 @@
 //===- UseTensorCores.cpp - Matrix products by tensor cores ---------------===//
 
+#include "lib/support/DimIndices.h"
 #include "passes/target/Aliasing.h"
 #include "passes/target/Bodies.h"
 #include "passes/target/IterationSpace.h"
@@ -325,6 +326,8 @@ struct UseTensorCoresPass
   }
 
   void runOnOperation() override {
+    if (failed(verifyDimIndices(getOperation())))
+      return signalPassFailure();
     for (func::FuncOp body : getBodies(getOperation()))
       if (scf::ForOp vctas = getVctaLoop(body))
         run(body, *vctas.getBody());

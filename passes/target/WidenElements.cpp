@@ -1,5 +1,6 @@
 //===- WidenElements.cpp - Neighbouring elements by one thread ------------===//
 
+#include "lib/support/DimIndices.h"
 #include "passes/target/Aliasing.h"
 #include "passes/target/Alignment.h"
 #include "passes/target/Bodies.h"
@@ -217,6 +218,8 @@ struct WidenElementsPass : ark::impl::WidenElementsPassBase<WidenElementsPass> {
   }
 
   void runOnOperation() override {
+    if (failed(verifyDimIndices(getOperation())))
+      return signalPassFailure();
     for (func::FuncOp body : getBodies(getOperation())) {
       SmallVector<scf::ParallelOp> loops;
       body.walk([&](scf::ParallelOp loop) {

@@ -5,6 +5,7 @@
 #include "lib/analysis/Packets.h"
 #include "lib/analysis/Regions.h"
 #include "lib/support/BufferView.h"
+#include "lib/support/DimIndices.h"
 #include "passes/tiling/MergeTasks.h"
 #include "passes/tiling/Passes.h"
 #include "passes/tiling/TileShape.h"
@@ -379,6 +380,8 @@ struct FuseTasksPass : ark::impl::FuseTasksPassBase<FuseTasksPass> {
   using FuseTasksPassBase::FuseTasksPassBase;
 
   void runOnOperation() override {
+    if (failed(verifyDimIndices(getOperation())))
+      return signalPassFailure();
     ProgramOp program = getOperation();
     TargetAttr target = findTarget(program);
     if (!target) {

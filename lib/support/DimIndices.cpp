@@ -1,0 +1,21 @@
+//===- DimIndices.cpp - Dimensions that shaped values have ----------------===//
+
+#include "lib/support/DimIndices.h"
+
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/Interfaces/ShapedOpInterfaces.h"
+
+using namespace mlir;
+
+LogicalResult ark::verifyDimIndices(Operation *root) {
+  WalkResult result = root->walk([](ShapedDimOpInterface op) {
+    auto type = cast<ShapedType>(op.getShapedValue().getType());
+    std::optional<int64_t> index = getConstantIntValue(op.getDimension());
+    if (!index || !type.hasRank() || (*index >= 0 && *index < type.getRank()))
+      return WalkResult::advance();
+    op->emitOpError("asks for dimension ") << *index << " of " << type;
+    return WalkResult::interrupt();
+  });
+  return failure(result.wasInterrupted());
+}

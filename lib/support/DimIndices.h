@@ -1,0 +1,18 @@
+//===- DimIndices.h - Dimensions that shaped values have --------*- C++ -*-===//
+
+#ifndef ARK_LIB_SUPPORT_DIMINDICES_H
+#define ARK_LIB_SUPPORT_DIMINDICES_H
+
+#include "mlir/IR/Operation.h"
+
+namespace mlir::ark {
+
+/// Fails with an error where a `tensor.dim` or `memref.dim` inside of `root`
+/// asks for a constant dimension that its operand does not have. MLIR's
+/// verifiers allow that, and ValueBoundsConstraintSet reads beyond the shape
+/// for it: a pass that computes bounds calls this first.
+LogicalResult verifyDimIndices(Operation *root);
+
+} // namespace mlir::ark
+
+#endif // ARK_LIB_SUPPORT_DIMINDICES_H
