@@ -1,6 +1,8 @@
 //===- ArkCommOps.cpp - Collectives and channel primitives ---------------===//
 
+#include "dialects/ark/ArkLimits.h"
 #include "dialects/ark/ArkOps.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::ark;
@@ -14,10 +16,10 @@ static RankedTensorType tensorType(Value value) {
 
 // collective_c1
 static LogicalResult checkWorld(Loc loc, int64_t worldSize) {
-  if (worldSize > 0)
+  if (worldSize > 0 && worldSize <= kMaxRanks)
     return success();
-  return emitOptionalError(loc, "world_size ", worldSize,
-                           " is not positive (collective_c1)");
+  return emitOptionalError(loc, "world_size ", worldSize, " is not from 1 to ",
+                           kMaxRanks, " (collective_c1)");
 }
 
 // collective_c2
@@ -59,7 +61,11 @@ LogicalResult AllGatherOp::inferReturnTypes(MLIRContext *, Loc loc,
   int64_t axis = adaptor.getAxis(), worldSize = adaptor.getWorldSize();
   if (failed(checkWorld(loc, worldSize)) || failed(checkAxis(loc, axis, type)))
     return failure();
-  types.push_back(withExtent(type, axis, type.getDimSize(axis) * worldSize));
+  int64_t extent;
+  if (llvm::MulOverflow(type.getDimSize(axis), worldSize, extent))
+    return emitOptionalError(loc, "gathers more than 2^63 elements of ", type,
+                             " in dimension ", axis, " (collective_c2)");
+  types.push_back(withExtent(type, axis, extent));
   return success();
 }
 

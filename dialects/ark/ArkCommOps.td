@@ -24,7 +24,7 @@ def Ark_AllReduceOp : Ark_CollectiveOp<"all_reduce"> {
   let assemblyFormat = [{
     `` $kind $operand `world_size` `=` $world_size attr-dict `:` functional-type(operands, results)
   }];
-  let description = "- (collective_c1) `world_size` is positive.";
+  let description = "- (collective_c1) `world_size` is from 1 to 65536.";
 }
 
 def Ark_AllGatherOp : Ark_CollectiveOp<"all_gather"> {
@@ -35,7 +35,7 @@ def Ark_AllGatherOp : Ark_CollectiveOp<"all_gather"> {
     `:` functional-type(operands, results)
   }];
   let description = [{
-    - (collective_c1) `world_size` is positive.
+    - (collective_c1) `world_size` is from 1 to 65536.
     - (collective_c2) `axis` is a dimension of the operand.
   }];
 }
@@ -49,7 +49,7 @@ def Ark_ReduceScatterOp : Ark_CollectiveOp<"reduce_scatter"> {
     `:` functional-type(operands, results)
   }];
   let description = [{
-    - (collective_c1) `world_size` is positive.
+    - (collective_c1) `world_size` is from 1 to 65536.
     - (collective_c2) `axis` is a dimension of the operand.
     - (collective_c3) its extent is a multiple of `world_size`.
   }];
@@ -63,7 +63,7 @@ def Ark_AllToAllOp : Ark_CollectiveOp<"all_to_all"> {
     `:` functional-type(operands, results)
   }];
   let description = [{
-    - (collective_c1) `world_size` is positive.
+    - (collective_c1) `world_size` is from 1 to 65536.
     - (collective_c2) `axis` is a dimension of the operand.
     - (collective_c3) its extent is a multiple of `world_size`.
   }];
@@ -77,7 +77,7 @@ def Ark_BroadcastOp : Ark_CollectiveOp<"broadcast"> {
     `:` functional-type(operands, results)
   }];
   let description = [{
-    - (collective_c1) `world_size` is positive.
+    - (collective_c1) `world_size` is from 1 to 65536.
     - (collective_c4) `root` is a rank of the world.
   }];
 }

@@ -12,10 +12,12 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-static int64_t product(ArrayRef<int64_t> shape) {
+/// Elements of a shape; null where 64 bits cannot count them.
+static std::optional<int64_t> countElements(ArrayRef<int64_t> shape) {
   int64_t count = 1;
   for (int64_t extent : shape)
-    count *= extent;
+    if (llvm::MulOverflow(count, extent, count))
+      return std::nullopt;
   return count;
 }
 
@@ -60,7 +62,8 @@ LogicalResult ReshapeOp::inferReturnTypes(MLIRContext *, Loc loc,
   ArrayRef<int64_t> shape = adaptor.getShape();
   // reshape_c1
   if (llvm::any_of(shape, [](int64_t extent) { return extent < 0; }) ||
-      product(shape) != source.getNumElements())
+      !countElements(shape) ||
+      countElements(shape) != countElements(source.getShape()))
     return emitOptionalError(loc, "cannot reshape ",
                              toString(source.getShape()), " to ",
                              toString(shape), " (reshape_c1)");
@@ -77,7 +80,8 @@ LogicalResult BitcastOp::inferReturnTypes(MLIRContext *, Loc loc,
   RankedTensorType source = tensorType(adaptor.getSource());
   Type from = source.getElementType(), to = adaptor.getDtype();
   // bitcast_c1
-  if (!to.isIntOrFloat() || (to.isInteger(1) && from != to))
+  if (!to.isIntOrFloat() || to.getIntOrFloatBitWidth() == 0 ||
+      (to.isInteger(1) && from != to))
     return emitOptionalError(loc, "the bytes of ", from,
                              " may be no values of ", to, " (bitcast_c1)");
   int64_t fromSize = getItemSize(from), toSize = getItemSize(to);
@@ -85,11 +89,13 @@ LogicalResult BitcastOp::inferReturnTypes(MLIRContext *, Loc loc,
   if (fromSize == toSize)
     return infer(types, shape, to);
   // bitcast_c2
-  if (shape.empty() || shape.back() * fromSize % toSize != 0)
+  int64_t bytes = 0;
+  if (shape.empty() || llvm::MulOverflow(shape.back(), fromSize, bytes) ||
+      bytes % toSize != 0)
     return emitOptionalError(loc, "the last dimension of ", source,
                              " does not fill elements of ", to,
                              " (bitcast_c2)");
-  shape.back() = shape.back() * fromSize / toSize;
+  shape.back() = bytes / toSize;
   return infer(types, shape, to);
 }
 
@@ -134,7 +140,7 @@ LogicalResult SliceOp::inferReturnTypes(MLIRContext *, Loc loc, Adaptor adaptor,
                                ":", steps[dim], "] does not fit dimension ",
                                dim, " of shape ", toString(source.getShape()),
                                " (slice_c2)");
-    shape.push_back((stops[dim] - starts[dim] + steps[dim] - 1) / steps[dim]);
+    shape.push_back(llvm::divideCeil(stops[dim] - starts[dim], steps[dim]));
   }
   return infer(types, shape, source.getElementType());
 }
@@ -192,7 +198,9 @@ LogicalResult ConcatOp::inferReturnTypes(MLIRContext *, Loc loc,
         return emitOptionalError(loc, "shapes ", toString(first.getShape()),
                                  " and ", toString(type.getShape()),
                                  " differ in dimension ", dim, " (concat_c3)");
-    shape[axis] += type.getDimSize(axis);
+    if (llvm::AddOverflow(shape[axis], type.getDimSize(axis), shape[axis]))
+      return emitOptionalError(loc, "has more than 2^63 elements in dimension ",
+                               axis, " (concat_c3)");
   }
   return infer(types, shape, first.getElementType());
 }

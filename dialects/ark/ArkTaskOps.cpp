@@ -82,6 +82,31 @@ static LogicalResult verifyStop(ProgramOp program) {
   return success();
 }
 
+/// program_c7
+static LogicalResult verifyWorld(ProgramOp program) {
+  std::optional<int64_t> rank = program.getRank(),
+                         size = program.getWorldSize();
+  if (size && (*size < 1 || *size > kMaxRanks))
+    return program.emitOpError("has world_size = ")
+           << *size << "; expected 1 to " << kMaxRanks << " (program_c7)";
+  if (rank && (!size || *rank < 0 || *rank >= *size))
+    return program.emitOpError("has rank = ")
+           << *rank << ", which is not one of " << size.value_or(0)
+           << " ranks (program_c7)";
+  return success();
+}
+
+/// program_c8
+static LogicalResult verifyDimensions(ProgramOp program, StringRef what,
+                                      StringAttr name, ShapedType type) {
+  if (type.getRank() <= kMaxDimensions)
+    return success();
+  return program.emitOpError(what)
+         << " '" << name.getValue() << "' has " << type.getRank()
+         << " dimensions; at most " << kMaxDimensions
+         << " are possible (program_c8)";
+}
+
 /// Arguments and results carry what the host needs to bind them.
 static LogicalResult verifyInterface(ProgramOp program) {
   // A caller binds arguments by name, asks for outputs by name and never sees
@@ -107,6 +132,8 @@ static LogicalResult verifyInterface(ProgramOp program) {
       return program.emitOpError("argument '")
              << name.getValue()
              << "' is not a tensor or buffer of static shape (program_c1)";
+    if (failed(verifyDimensions(program, "argument", name, type)))
+      return failure();
     // program_c5
     if (!isAddressable(type))
       return program.emitOpError("argument '")
@@ -128,6 +155,13 @@ static LogicalResult verifyInterface(ProgramOp program) {
     if (!name || !results.insert(name.getValue()).second)
       return program.emitOpError("result ")
              << i << " needs an ark.name of its own (program_c3)";
+    auto type = dyn_cast<ShapedType>(program.getResultTypes()[i]);
+    if (!type || !type.hasStaticShape())
+      return program.emitOpError("result '")
+             << name.getValue()
+             << "' is not a tensor of static shape (program_c3)";
+    if (failed(verifyDimensions(program, "result", name, type)))
+      return failure();
   }
   return success();
 }
@@ -137,7 +171,8 @@ int64_t ProgramOp::getNumRanks() {
 }
 
 LogicalResult ProgramOp::verifyRegions() {
-  if (failed(verifyInterface(*this)) || failed(verifyStop(*this)))
+  if (failed(verifyWorld(*this)) || failed(verifyInterface(*this)) ||
+      failed(verifyStop(*this)))
     return failure();
   Block &block = getBody().front();
   if (block.getArgumentTypes() != TypeRange(getArgumentTypes()))

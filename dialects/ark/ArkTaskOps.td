@@ -34,11 +34,14 @@ def Ark_ProgramOp : Ark_Op<"program", [IsolatedFromAbove, FunctionOpInterface]> 
     - (program_c1) every argument has `ark.kind` and a name. Names are distinct among
       outputs, among constants and among all other arguments.
     - (program_c2) a scalar is a tensor of rank zero of i32 or i64.
-    - (program_c3) every result has a name that no other result has.
+    - (program_c3) every result is a tensor of static shape, with a name that no other
+      result has.
     - (program_c4) tasks have distinct names.
     - (program_c5) an argument takes at most 2^47 bytes.
     - (program_c6) at most one argument has `ark.stop`: a state of one i32. An iteration that
       leaves it other than zero is the last one of its launch.
+    - (program_c7) `world_size` is from 1 to 65536, and `rank` is one of `world_size` ranks.
+    - (program_c8) an argument or result has at most 32 dimensions.
 
     ```mlir
     ark.program @mlp(%x: tensor<4x64xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})

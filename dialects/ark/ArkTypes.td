@@ -33,16 +33,22 @@ def Ark_Element
     : AnyTypeOf<[F32, F16, BF16, F8E4M3FN, F8E5M2, I8, I32, I64, UI<8>, UI<32>, I1],
                 "element">;
 
-def Ark_Tensor : StaticShapeTensorOf<[Ark_Element]>;
-def Ark_FloatTensor : StaticShapeTensorOf<[Ark_Float]>;
-def Ark_NumberTensor : StaticShapeTensorOf<[Ark_Number]>;
-def Ark_MatrixTensor
-    : StaticShapeTensorOf<[Ark_Float, Ark_Float8, Ark_Integer]>;
-def Ark_BoolTensor : StaticShapeTensorOf<[Ark_Bool]>;
-def Ark_IndexTensor : StaticShapeTensorOf<[I32, I64]>;
+// No array at run time has more dimensions: kMaxDimensions of ArkLimits.h.
+class Ark_TensorOf<list<Type> elements>
+    : RankedTensorOf<elements,
+                     [HasStaticShapePred,
+                      CPred<"::llvm::cast<::mlir::ShapedType>($_self).getRank() <= 32">],
+                     "statically shaped tensor (at most 32 dimensions)">;
+
+def Ark_Tensor : Ark_TensorOf<[Ark_Element]>;
+def Ark_FloatTensor : Ark_TensorOf<[Ark_Float]>;
+def Ark_NumberTensor : Ark_TensorOf<[Ark_Number]>;
+def Ark_MatrixTensor : Ark_TensorOf<[Ark_Float, Ark_Float8, Ark_Integer]>;
+def Ark_BoolTensor : Ark_TensorOf<[Ark_Bool]>;
+def Ark_IndexTensor : Ark_TensorOf<[I32, I64]>;
 def Ark_ScalarTensor : 0DTensorOf<[I32, I64]>;
-def Ark_I64Tensor : StaticShapeTensorOf<[I64]>;
-def Ark_F32Tensor : StaticShapeTensorOf<[F32]>;
+def Ark_I64Tensor : Ark_TensorOf<[I64]>;
+def Ark_F32Tensor : Ark_TensorOf<[F32]>;
 
 /// A task works on tensors until the `memory` stage and on buffers after it.
 def Ark_TensorOrBuffer : AnyTypeOf<[AnyRankedTensor, AnyMemRef]>;

@@ -57,6 +57,8 @@ public:
 
 private:
   ProgramOp createProgram();
+  LogicalResult checkChannels();
+  Cursor *findCursor(int64_t rank);
   FailureOr<bool> advance(Cursor &cursor);
   FailureOr<bool> take(Cursor &cursor, Operation *op);
   Value put(Cursor &cursor, Operation *op, Value operand);
@@ -243,6 +245,31 @@ FailureOr<bool> Joiner::advance(Cursor &cursor) {
 // Errors
 //===----------------------------------------------------------------------===//
 
+Cursor *Joiner::findCursor(int64_t rank) {
+  auto found = llvm::find_if(
+      cursors, [&](const Cursor &cursor) { return cursor.rank == rank; });
+  return found == cursors.end() ? nullptr : &*found;
+}
+
+/// Every channel leads to a rank whose program is here.
+LogicalResult Joiner::checkChannels() {
+  for (Cursor &cursor : cursors)
+    for (Operation &op : cursor.program.getBody().front()) {
+      if (!isa<ChannelPutOp, ChannelPutPacketOp, ChannelSignalOp, ChannelWaitOp,
+               ChannelGetOp, ChannelReadPacketOp>(op))
+        continue;
+      auto open = op.getOperand(0).getDefiningOp<ChannelOpenOp>();
+      if (!open)
+        return op.emitError("takes a channel that no 'ark.channel.open' made "
+                            "(channel_c3)");
+      int64_t peer = open.getPeer();
+      if (!findCursor(peer))
+        return open.emitError("leads to rank ")
+               << peer << ", which has no program here (channel_c3)";
+    }
+  return success();
+}
+
 /// No rank can go on, and not all are done.
 LogicalResult Joiner::reportCircle() {
   auto stuck = llvm::make_filter_range(
@@ -255,7 +282,7 @@ LogicalResult Joiner::reportCircle() {
   InFlightDiagnostic diagnostic =
       first.next->emitError("rank ")
       << first.rank << " waits for rank " << peer << ", which "
-      << (cursors[peer].isDone() ? "has ended" : "waits itself")
+      << (findCursor(peer)->isDone() ? "has ended" : "waits itself")
       << ": no rank can go on (channel_c2)";
   for (Cursor &other : llvm::drop_begin(stuck))
     diagnostic.attachNote(other.next->getLoc())
@@ -317,6 +344,8 @@ ProgramOp Joiner::createProgram() {
 }
 
 LogicalResult Joiner::run() {
+  if (failed(checkChannels()))
+    return failure();
   ProgramOp joined = createProgram();
   builder.setInsertionPointToStart(&joined.getBody().front());
   for (bool moved = true; moved;) {

@@ -122,6 +122,8 @@ def JoinRanksPass : Pass<"ark-join-ranks", "::mlir::ModuleOp"> {
       not) of what was put.
     - (channel_c2) everything that is put is taken, and no ranks wait for each
       other in a circle.
+    - (channel_c3) a channel comes from `ark.channel.open`, and leads to a rank whose
+      program is in the module.
 
     ```mlir
     ark.program @p(%x: tensor<4xf32> {...name = "x"}) -> ... attributes {rank = 0, world_size = 2} {
@@ -155,6 +157,7 @@ def NormalizeGraphPass : Pass<"ark-normalize-graph", "::mlir::ark::ProgramOp"> {
       task with it.
     - `ark.identity` without `deps` disappears; nested ones join their `deps`.
     - A tensor without elements is a constant.
+    - `ark.concat` of more than 32 tensors joins what `ark.concat` makes of 16 at a time.
     - Reads of a state that follow its update in the block read a copy that is
       made before, because the update overwrites the state.
 

@@ -26,7 +26,7 @@ using namespace mlir::ark;
 /// ranks_c1: says who is missing, or who is there twice.
 static LogicalResult verifyWorld(ArrayRef<ProgramOp> programs) {
   int64_t size = *ProgramOp(programs.front()).getWorldSize();
-  SmallVector<ProgramOp> ranks(std::max<int64_t>(size, 0));
+  SmallVector<ProgramOp> ranks(size);
   for (ProgramOp program : programs) {
     int64_t worldSize = *program.getWorldSize(), rank = *program.getRank();
     if (worldSize != size) {
@@ -38,10 +38,6 @@ static LogicalResult verifyWorld(ArrayRef<ProgramOp> programs) {
           << "the other one";
       return diagnostic;
     }
-    if (rank < 0 || rank >= size)
-      return program.emitError("program '")
-             << program.getSymName() << "' has rank " << rank
-             << ", which is not one of " << size << " ranks (ranks_c1)";
     if (ProgramOp other = ranks[rank]) {
       InFlightDiagnostic diagnostic = program.emitError("program '")
                                       << program.getSymName()

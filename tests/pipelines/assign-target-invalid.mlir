@@ -9,6 +9,7 @@
 // RUN: not ark-opt %s --ark-assign-target=target=cpu:2x 2>&1 | FileCheck %s --check-prefix=NUMBER
 // RUN: not ark-opt %s '--ark-assign-target=target=#ark.kind<input>' 2>&1 | FileCheck %s --check-prefix=OTHER
 // RUN: not ark-opt %s '--ark-assign-target=target=#ark.target<>' 2>&1 | FileCheck %s --check-prefix=TEXT
+// RUN: not ark-opt %s '--ark-assign-target=target={#dlti.dl_spec<array<index: 0> = 1>}' 2>&1 | FileCheck %s --check-prefix=CRASH
 // RUN: not ark-opt %s --ark-compile-to=graph --ark-target=tpu 2>&1 | FileCheck %s --check-prefix=BACKEND
 
 // BACKEND: error: target 'tpu' is not known: expected cpu, cpu:<workers>, cuda:<arch> or hip:<arch>
@@ -22,4 +23,5 @@
 // NUMBER: error: target 'cpu:2x': the number of workers is not in 1..4096
 // OTHER: error: '#ark.kind<input>' is not an #ark.target
 // TEXT: error: '#ark.target<>' is not an #ark.target
+// CRASH: error: '#dlti.dl_spec<array<index: 0> = 1>' is not an #ark.target
 module {}

@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --split-input-file --verify-diagnostics
 
 func.func @collective_c1(%x: tensor<8xf32>) {
-  // expected-error @below {{world_size 0 is not positive (collective_c1)}}
+  // expected-error @below {{world_size 0 is not from 1 to 65536 (collective_c1)}}
   // expected-error @below {{failed to infer returned types}}
   %0 = ark.all_reduce sum %x world_size = 0 : (tensor<8xf32>) -> tensor<8xf32>
   return
@@ -82,5 +82,23 @@ func.func @collective_c6_send(%x: tensor<8xf32>) {
 func.func @collective_c6_recv() {
   // expected-error @below {{tag -1 is negative (collective_c6)}}
   %0 = ark.recv from 0 tag = -1 : tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @collective_c1_beyond(%x: tensor<8xf32>) {
+  // expected-error @below {{world_size 65537 is not from 1 to 65536 (collective_c1)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.all_reduce sum %x world_size = 65537 : (tensor<8xf32>) -> tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @collective_c2_beyond_64_bits(%x: tensor<4611686018427387904xf32>) {
+  // expected-error @below {{gathers more than 2^63 elements of 'tensor<4611686018427387904xf32>' in dimension 0 (collective_c2)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.all_gather %x axis = 0 world_size = 4 : (tensor<4611686018427387904xf32>) -> tensor<8xf32>
   return
 }

@@ -127,7 +127,7 @@ func.func @inferredTypeMustMatch(%x: tensor<3xf32>) {
 // -----
 
 func.func @floatsOnly(%x: tensor<3xi32>) {
-  // expected-error @below {{operand #0 must be statically shaped tensor of f32, f16 or bf16 values, but got 'tensor<3xi32>'}}
+  // expected-error @below {{operand #0 must be statically shaped tensor (at most 32 dimensions) of f32, f16 or bf16 values, but got 'tensor<3xi32>'}}
   %0 = ark.exp %x : (tensor<3xi32>) -> tensor<3xi32>
   return
 }
@@ -479,7 +479,7 @@ func.func @bitcast_c1(%x: tensor<4xui8>) {
 // -----
 
 func.func @bitcast_to_an_index(%x: tensor<4xi64>) {
-  // expected-error @below {{result #0 must be statically shaped tensor of element values}}
+  // expected-error @below {{result #0 must be statically shaped tensor (at most 32 dimensions) of element values}}
   %0 = ark.bitcast %x to index : (tensor<4xi64>) -> tensor<4xindex>
   return
 }
@@ -506,7 +506,7 @@ func.func @bitcast_c2_rank(%x: tensor<f32>) {
 
 // Of half a byte there is none.
 func.func @bitcast_element(%x: tensor<8xi8>) {
-  // expected-error @below {{result #0 must be statically shaped tensor of element values}}
+  // expected-error @below {{result #0 must be statically shaped tensor (at most 32 dimensions) of element values}}
   %0 = ark.bitcast %x to i4 : (tensor<8xi8>) -> tensor<8xi4>
   return
 }
@@ -516,5 +516,50 @@ func.func @bitcast_element(%x: tensor<8xi8>) {
 func.func @name_of_an_op(%x: tensor<8xi8>) {
   // expected-error @below {{attribute 'ark.name' must be a string}}
   %0 = ark.neg %x {ark.name = 1} : (tensor<8xi8>) -> tensor<8xi8>
+  return
+}
+
+// -----
+
+// Once divided by the bytes of an element.
+func.func @bitcast_c1_nothing(%x: tensor<4xf32>) {
+  // expected-error @below {{the bytes of 'f32' may be no values of 'i0' (bitcast_c1)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.bitcast %x to i0 : (tensor<4xf32>) -> tensor<4xf32>
+  return
+}
+
+// -----
+
+func.func @tooManyDimensions(%x: tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1xf32>) {
+  // expected-error @below {{operand #0 must be statically shaped tensor (at most 32 dimensions) of f32, f16 or bf16 values}}
+  %0 = ark.exp %x : (tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1xf32>) -> tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1xf32>
+  return
+}
+
+// -----
+
+func.func @reshape_c1_beyond_64_bits(%x: tensor<0xf32>) {
+  // expected-error @below {{cannot reshape [0] to [4611686018427387904, 4] (reshape_c1)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.reshape %x shape = [4611686018427387904, 4] : (tensor<0xf32>) -> tensor<0xf32>
+  return
+}
+
+// -----
+
+func.func @bitcast_c2_beyond_64_bits(%x: tensor<4611686018427387904xf32>) {
+  // expected-error @below {{does not fill elements of 'f16' (bitcast_c2)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.bitcast %x to f16 : (tensor<4611686018427387904xf32>) -> tensor<4xf16>
+  return
+}
+
+// -----
+
+func.func @concat_c3_beyond_64_bits(%x: tensor<9223372036854775807xf32>) {
+  // expected-error @below {{has more than 2^63 elements in dimension 0 (concat_c3)}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.concat %x, %x axis = 0 : (tensor<9223372036854775807xf32>, tensor<9223372036854775807xf32>) -> tensor<4xf32>
   return
 }

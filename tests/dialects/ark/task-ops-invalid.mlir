@@ -421,3 +421,68 @@ func.func @task_c9_position(%x: memref<8xf32>, %y: memref<8xf32>) {
   }
   return
 }
+
+// -----
+
+// expected-error @below {{result 'y' is not a tensor of static shape (program_c3)}}
+ark.program @program_c3_channel() -> (!ark.channel {ark.name = "y"}) {
+  %c = ark.channel.open peer = 1 tag = 0 : !ark.channel
+  ark.return %c : !ark.channel
+}
+
+// -----
+
+// expected-error @below {{has world_size = 9223372036854775807; expected 1 to 65536 (program_c7)}}
+ark.program @program_c7() attributes {world_size = 9223372036854775807 : i64} {
+  ark.return
+}
+
+// -----
+
+// expected-error @below {{has world_size = 2147483647; expected 1 to 65536 (program_c7)}}
+ark.program @program_c7_of_one_rank() attributes {rank = 0 : i64, world_size = 2147483647 : i64} {
+  ark.return
+}
+
+// -----
+
+// expected-error @below {{has world_size = 0; expected 1 to 65536 (program_c7)}}
+ark.program @program_c7_no_ranks() attributes {world_size = 0 : i64} {
+  ark.return
+}
+
+// -----
+
+// expected-error @below {{has rank = 2, which is not one of 2 ranks (program_c7)}}
+ark.program @program_c7_outside() attributes {rank = 2 : i64, world_size = 2 : i64} {
+  ark.return
+}
+
+// -----
+
+// expected-error @below {{has rank = -1, which is not one of 2 ranks (program_c7)}}
+ark.program @program_c7_negative() attributes {rank = -1 : i64, world_size = 2 : i64} {
+  ark.return
+}
+
+// -----
+
+// expected-error @below {{has rank = 0, which is not one of 0 ranks (program_c7)}}
+ark.program @program_c7_alone() attributes {rank = 0 : i64} {
+  ark.return
+}
+
+// -----
+
+// expected-error @below {{argument 'x' has 33 dimensions; at most 32 are possible (program_c8)}}
+ark.program @program_c8(%x: tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}) {
+  ark.return
+}
+
+// -----
+
+// expected-error @below {{result 'y' has 33 dimensions; at most 32 are possible (program_c8)}}
+ark.program @program_c8_result() -> (tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1xf32> {ark.name = "y"}) {
+  %0 = tensor.empty() : tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1xf32>
+  ark.return %0 : tensor<1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1x1xf32>
+}

@@ -155,6 +155,9 @@ def test_broadcast_squeeze_unsqueeze(program: Any, refuses: Refuses) -> None:
     refuses(lambda: ark.squeeze(f, 2), "axis 2 is not a dimension")
     refuses(lambda: ark.unsqueeze(f, 5), "not distinct dimensions")
     refuses(lambda: ark.unsqueeze(f, (0, 0)), "not distinct dimensions")
+    for rank in (33, 10_000):
+        refuses(lambda n=rank: ark.reshape(f, (1,) * n), f"at most 32 dimensions, not {rank}")
+        refuses(lambda n=rank: ark.input("z", (1,) * n), f"at most 32 dimensions, not {rank}")
 
 
 def test_identity(program: Any) -> None:

@@ -73,3 +73,22 @@ ark.program @channel_c2_lonely_put(%x: tensor<4xf32> {ark.kind = #ark.kind<input
 ark.program @other() attributes {rank = 1 : i64, world_size = 2 : i64} {
   ark.return
 }
+
+// -----
+
+ark.program @channel_c3(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    attributes {rank = 0 : i64, world_size = 2 : i64} {
+  // expected-error @below {{leads to rank 4294967296, which has no program here (channel_c3)}}
+  %c = ark.channel.open peer = 4294967296 tag = 0 : !ark.channel
+  %0 = ark.channel.get %c : !ark.channel -> tensor<4xf32>
+  ark.return
+}
+
+// -----
+
+ark.program @channel_c3_missing() attributes {rank = 0 : i64, world_size = 2 : i64} {
+  // expected-error @below {{leads to rank 1, which has no program here (channel_c3)}}
+  %c = ark.channel.open peer = 1 tag = 0 : !ark.channel
+  ark.channel.wait %c : !ark.channel
+  ark.return
+}

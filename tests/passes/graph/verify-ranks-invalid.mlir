@@ -29,13 +29,6 @@ ark.program @other() attributes {rank = 1 : i64, world_size = 3 : i64} {
 
 // -----
 
-// expected-error @below {{program 'ranks_c1_outside' has rank 2, which is not one of 2 ranks (ranks_c1)}}
-ark.program @ranks_c1_outside() attributes {rank = 2 : i64, world_size = 2 : i64} {
-  ark.return
-}
-
-// -----
-
 // expected-note @below {{the other one}}
 ark.program @ranks_c1_without() attributes {rank = 0 : i64, world_size = 1 : i64} {
   ark.return
