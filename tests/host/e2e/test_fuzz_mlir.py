@@ -1,0 +1,49 @@
+"""A slice of the fuzzer of MLIR; `tests/soak/fuzz_mlir.py` says more."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+_ROOT = Path(__file__).parents[3]
+_SERVER = _ROOT / "build/bin/ark-opt-server"
+
+pytestmark = pytest.mark.skipif(not _SERVER.exists(), reason=f"{_SERVER.name} is not built")
+
+
+def test_malformed_mlir_crashes_nothing(tmp_path: Path) -> None:
+    command = [sys.executable, str(_ROOT / "tests/soak/fuzz_mlir.py"), "--count", "160"]
+    done = subprocess.run(
+        [*command, "--keep", str(tmp_path)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    figures = json.loads(done.stdout.splitlines()[-1])
+    assert figures["count"] == 160
+    assert figures["failures"] == 0
+
+
+def test_a_crash_is_found_and_counted(tmp_path: Path) -> None:
+    """The fuzzer's own parts: a text that crashes MLIR's parser, and one that does not."""
+    script = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from pathlib import Path\n"
+        "from mlir_crashes import find_crash\n"
+        "from mlir_server import Server\n"
+        "with Server(Path(sys.argv[2]), Path(sys.argv[3])) as server:\n"
+        "    good = server.run(b'module {}', ())\n"
+        "    bad = server.run(b'module {', ())\n"
+        "    dead = server.run(b'module attributes {a = array<index: 0>} {}', ())\n"
+        "print(good.status, bad.status, dead.signal)\n"
+        "print(*[find_crash(outcome) is None for outcome in (good, bad, dead)])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(_ROOT / "tests/soak"), str(_SERVER), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "0 1 11\nTrue True False\n"

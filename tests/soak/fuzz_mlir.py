@@ -1,0 +1,294 @@
+#!/usr/bin/env python3
+"""Fuzzes everything that takes MLIR: the parser, the verifiers, each pass, and each stage.
+
+    python tests/soak/fuzz_mlir.py                              # some seconds
+    python tests/soak/fuzz_mlir.py --count 100000               # the long run
+    python tests/soak/fuzz_mlir.py --server build-asan/bin/ark-opt-server --count 100000
+
+An input is a text or a bytecode file that was mutated, and a command line of ark-opt. It ends well
+when ark-opt accepts it or refuses it with a message. It fails when ark-opt dies by a signal or a
+fatal error, when a sanitizer reports something, or when it takes more than 5 s of processor time.
+Failures are counted by cause: the innermost frames of their stacks. Those that
+`upstream_crashes.txt` explains are counted apart. The exit status is 1 if there are others.
+
+Input N of seed S is always the same: `--seed S --only N` runs it again, alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shlex
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+
+from mlir_crashes import Causes, find_crash
+from mlir_mutations import Mutator, mutate_bytes
+from mlir_server import Server
+
+_ROOT = Path(__file__).parents[2]
+_STAGES = ("graph", "tiling", "memory", "scheduling", "synchronization", "kernel", "target")
+_TARGETS = ("cpu:2", "cuda:sm_90a", "hip:gfx942")
+# Of the long run.
+FULL_COUNT = 100_000
+# Inputs of one module and one command.
+BATCH = 16
+_MARKER = "\n// ark-fuzz: the next input\n"
+# The larger an input, the fewer of them; the largest tests are lists of small sections.
+_MAX_SEED_BYTES = 1 << 17
+_PARSERS: tuple[tuple[str, ...], ...] = (
+    (), ("--mlir-print-op-generic",), ("--emit-bytecode",), ("--verify-roundtrip",),
+)  # fmt: skip
+
+
+# Where the words of a command end in a RUN line, and those that only matter to tests.
+_ENDS = ("|", "-o", "2>&1", "2>", ">", "<", "&&")
+_DROPPED = ("%s", "--split-input-file", "--verify-diagnostics", "--mlir-print-ir", "--mlir-timing")
+
+
+@dataclass(frozen=True)
+class Seed:
+    """What mutants are made of: a module, and the commands that its test runs on it."""
+
+    name: str
+    text: str
+    commands: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Input:
+    """One input: a file's content, and the arguments of ark-opt."""
+
+    number: int
+    kind: str
+    seed: str
+    data: bytes
+    arguments: tuple[str, ...]
+
+
+def _commands(text: str) -> tuple[tuple[str, ...], ...]:
+    """The arguments of each ark-opt in the RUN lines of a test."""
+    runs = "\n".join(line.split("RUN:", 1)[1] for line in text.splitlines() if "// RUN:" in line)
+    commands: list[tuple[str, ...]] = []
+    for line in runs.replace("\\\n", " ").splitlines():
+        words = shlex.split(line)
+        if "ark-opt" not in words or any("%t" in word or "dump-dir" in word for word in words):
+            continue
+        words = words[words.index("ark-opt") + 1 :]
+        end = next((i for i, word in enumerate(words) if word in _ENDS), len(words))
+        commands.append(tuple(w for w in words[:end] if not w.startswith(_DROPPED)))
+    return tuple(commands)
+
+
+def read_seeds() -> list[Seed]:
+    """Every section of every test, and the texts of kernels."""
+    seeds: list[Seed] = []
+    for path in sorted([*_ROOT.glob("tests/**/*.mlir"), *_ROOT.glob("passes/**/*.mlir")]):
+        text = path.read_text(encoding="utf-8")
+        commands = _commands(text)
+        for number, section in enumerate(text.split("// -----")):
+            # What a test expects takes room, and is nothing to the compiler.
+            lines = [line for line in section.splitlines() if not line.lstrip().startswith("//")]
+            module = "\n".join(lines).strip() + "\n"
+            if module.strip() and len(module) <= _MAX_SEED_BYTES:
+                seeds.append(Seed(f"{path.relative_to(_ROOT)}#{number}", module, commands))
+    return seeds
+
+
+def read_passes() -> list[str]:
+    """The flags of all passes of ark."""
+    definitions = [path.read_text() for path in sorted(_ROOT.glob("passes/**/*asses.td"))]
+    return [f"--{name}" for text in definitions for name in re.findall(r'"(ark-[\w-]+)"', text)]
+
+
+def lower_seeds(server: Server, seeds: Sequence[Seed], programs: int) -> list[Seed]:
+    """Modules of all stages and targets, made of some programs of the tests."""
+    graphs = [s for s in seeds if "pipelines/compile.mlir" in s.name or "pipelines/ranks" in s.name]
+    graphs += [
+        s for s in seeds if "tile-groups-ops" in s.name or "graph/form-groups.mlir" in s.name
+    ]
+    lowered: list[Seed] = []
+    for program in graphs[:programs]:
+        for target in _TARGETS:
+            for stage in _STAGES:
+                arguments = (f"--ark-target={target}", f"--ark-compile-to={stage}")
+                outcome = server.run(program.text.encode(), arguments)
+                text = outcome.result.decode()
+                if outcome.status == 0 and len(text) <= _MAX_SEED_BYTES:
+                    later = _STAGES[min(_STAGES.index(stage) + 1, len(_STAGES) - 1)]
+                    commands = (("--ark-compile-to=target",), (f"--ark-compile-to={later}",))
+                    lowered.append(Seed(f"{program.name}@{target}:{stage}", text, commands))
+    return lowered
+
+
+class Inputs:
+    """All inputs of a seed number, each by its own number.
+
+    Inputs of a batch are mutants of one module for one command, so that one run of ark-opt can
+    take all of them.
+    """
+
+    def __init__(self, server: Server, seeds: Sequence[Seed], seed: int) -> None:
+        self._server = server
+        self._seeds = seeds
+        self._seed = seed
+        self._mutator = Mutator([s.text for s in seeds])
+        self._passes = read_passes()
+
+    def make(self, numbers: range) -> list[Input]:
+        """The inputs of these numbers, which are of one batch."""
+        random = Random(f"{self._seed}:batch:{numbers.start // BATCH}")
+        seed = random.choice(self._seeds)
+        arguments = self._arguments(random, seed)
+        data = self._bytecode_of(seed) if random.random() < 0.15 else b""
+        inputs: list[Input] = []
+        for number in numbers:
+            one = Random(f"{self._seed}:{number}")
+            if data:
+                inputs.append(
+                    Input(number, "bytecode", seed.name, mutate_bytes(one, data), arguments)
+                )
+            else:
+                text = self._mutator.mutate(one, seed.text)
+                inputs.append(Input(number, "text", seed.name, text.encode(), arguments))
+        return inputs
+
+    def _arguments(self, random: Random, seed: Seed) -> tuple[str, ...]:
+        choice = random.random()
+        if choice < 0.5 and seed.commands:
+            return random.choice(seed.commands)
+        if choice < 0.65:
+            return random.choice(_PARSERS)
+        if choice < 0.85:
+            return (random.choice(self._passes),)
+        stage, target = random.choice(_STAGES), random.choice(_TARGETS)
+        return (f"--ark-target={target}", f"--ark-compile-to={stage}")
+
+    def _bytecode_of(self, seed: Seed) -> bytes:
+        """The module as bytecode; nothing where it does not parse."""
+        outcome = self._server.run(seed.text.encode(), ("--emit-bytecode",))
+        return outcome.result if outcome.status == 0 else b""
+
+
+@dataclass
+class Tally:
+    """What a run has seen so far."""
+
+    inputs: Counter[str] = field(default_factory=Counter[str])
+    accepted: int = 0
+    crashes: int = 0
+    hangs: int = 0
+
+    def __str__(self) -> str:
+        kinds = ", ".join(f"{number} {kind}" for kind, number in sorted(self.inputs.items()))
+        return (
+            f"{self.inputs.total()} inputs ({kinds}): {self.accepted} accepted, "
+            f"{self.inputs.total() - self.accepted - self.crashes - self.hangs} refused, "
+            f"{self.crashes} crashes, {self.hangs} hangs"
+        )
+
+
+class Fuzzer:
+    """Runs inputs, and keeps count of how they end."""
+
+    def __init__(self, server: Server, causes: Causes, seed: int) -> None:
+        self._server = server
+        self._causes = causes
+        self._seed = seed
+        self.tally = Tally()
+
+    def run(self, inputs: Sequence[Input]) -> None:
+        """Runs a batch at once; where something goes wrong, each of its inputs alone."""
+        if inputs[0].kind == "text" and len(inputs) > 1:
+            together = _MARKER.encode().join(one.data for one in inputs)
+            flags = (
+                f"--split-input-file={_MARKER.strip()}",
+                f"--output-split-marker={_MARKER.strip()}",
+            )
+            outcome = self._server.run(together, (*inputs[0].arguments, *flags))
+            if find_crash(outcome) is None:
+                parts = outcome.result.split(_MARKER.strip().encode())
+                self.tally.inputs["text"] += len(inputs)
+                self.tally.accepted += sum(1 for part in parts if part.strip())
+                return
+        for one in inputs:
+            self._run_alone(one)
+
+    def _run_alone(self, one: Input) -> None:
+        outcome = self._server.run(one.data, one.arguments)
+        self.tally.inputs[one.kind] += 1
+        crash = find_crash(outcome)
+        if crash is None:
+            self.tally.accepted += outcome.status == 0
+            return
+        self.tally.hangs += crash.kind == "hang"
+        self.tally.crashes += crash.kind != "hang"
+        self._causes.add(crash, f"{self._seed}:{one.number}", one.data, one.arguments, one.seed)
+
+
+def fuzz(options: argparse.Namespace, server: Server) -> int:
+    seeds = read_seeds()
+    seeds += lower_seeds(server, seeds, min(12, 1 + options.count // 2000))
+    inputs = Inputs(server, seeds, options.seed)
+    causes = Causes(options.keep)
+    fuzzer = Fuzzer(server, causes, options.seed)
+    begin = shown = time.monotonic()
+    end = begin + options.seconds
+    number, last = 0, options.count
+    if options.only is not None:
+        number, last = options.only, options.only + 1
+    while number < last and time.monotonic() < end:
+        batch = range(number, min(last, (number // BATCH + 1) * BATCH))
+        fuzzer.run(inputs.make(batch))
+        number = batch.stop
+        if time.monotonic() - shown > 60:
+            shown = time.monotonic()
+            print(f"{fuzzer.tally}; {len(causes)} causes", flush=True)
+    print(fuzzer.tally)
+    strange = causes.report()
+    print(
+        json.dumps(
+            {
+                "name": "fuzz_mlir",
+                "count": fuzzer.tally.inputs.total(),
+                "failures": strange,
+                "crashes": fuzzer.tally.crashes,
+                "hangs": fuzzer.tally.hangs,
+                "causes": len(causes),
+                "seconds": round(time.monotonic() - begin, 1),
+            }
+        )
+    )
+    return 1 if strange else 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
+    parser.add_argument("--count", type=int, default=200, help="inputs to run (default 200)")
+    parser.add_argument("--only", type=int, help="run this input alone")
+    parser.add_argument("--seed", type=int, default=0, help="which inputs there are")
+    parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so long")
+    parser.add_argument("--server", type=Path, default=_ROOT / "build/bin/ark-opt-server")
+    parser.add_argument("--keep", type=Path, help="folder for one input of every cause")
+    options = parser.parse_args()
+    if not os.access(options.server, os.X_OK):
+        parser.error(f"{options.server} is not there: run `ninja -C build ark-opt-server`")
+    with (
+        tempfile.TemporaryDirectory(prefix="ark-fuzz-") as scratch,
+        Server(options.server, Path(scratch)) as server,
+    ):
+        return fuzz(options, server)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,133 @@
+"""Crashes by their cause: the innermost frames of a stack."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mlir_server import Outcome
+
+__all__ = ["Causes", "Crash", "find_crash"]
+
+_KNOWN = Path(__file__).with_name("upstream_crashes.txt")
+_FRAME = re.compile(r"#\d+ 0x[0-9a-f]+ (?:in )?.*?\((/\S+?)\+0x([0-9a-f]+)\)")
+_SIGNAL_FRAMES = ("PrintStackTrace", "RunSignalHandlers", "SignalHandler")
+_SYSTEM = re.compile(r"lib(c|m|stdc\+\+|gcc_s|pthread|clang_rt\S*)[.-]")
+_MESSAGE = re.compile(
+    r"(LLVM ERROR: [^\n]*|runtime error: [^\n]*|ERROR: AddressSanitizer: [\w-]+"
+    r"|terminate called[^\n]*)"
+)
+_SYMBOLIZER = "/usr/lib/llvm-22/bin/llvm-symbolizer"
+_FRAMES_OF_CAUSE = 4
+_RECURSION = 16
+
+Frame = tuple[str, str]  # file, offset
+
+
+@dataclass(frozen=True)
+class Crash:
+    """One failure; equal where the cause is."""
+
+    kind: str
+    frames: tuple[Frame, ...]
+    message: str
+
+
+def find_crash(outcome: Outcome) -> Crash | None:
+    """What went wrong in a run, if anything did."""
+    said = _MESSAGE.search(outcome.said)
+    message = re.sub(r"0x[0-9a-f]+|\d{3,}", "N", said[1]) if said else ""
+    if outcome.hung:
+        return Crash("hang", (), "")
+    if outcome.signal is None and not outcome.sanitized and not message.startswith("LLVM ERROR"):
+        return None
+    kind = f"signal {outcome.signal}" if outcome.signal is not None else "error"
+    return Crash(kind, _cause(outcome.said), message)
+
+
+def _cause(output: str) -> tuple[Frame, ...]:
+    lines = [line for line in output.splitlines() if _FRAME.search(line)]
+    handlers = [i for i, line in enumerate(lines) if any(n in line for n in _SIGNAL_FRAMES)]
+    # After the handlers of LLVM comes one without a name, and what called it.
+    lines = lines[handlers[-1] + 2 if handlers else 0 :]
+    frames = [_FRAME.search(line) for line in lines]
+    known = [(f[1], f[2]) for f in frames if f and not _SYSTEM.match(Path(f[1]).name)]
+    repeated = sorted(frame for frame, n in Counter(known).items() if n > _RECURSION)
+    return tuple(repeated[:_FRAMES_OF_CAUSE] or known[:_FRAMES_OF_CAUSE])
+
+
+class Causes:
+    """All causes of a run, with one input each.
+
+    Args:
+        keep: a folder for these inputs, or None.
+    """
+
+    def __init__(self, keep: Path | None) -> None:
+        self._keep = keep
+        self._counts: Counter[Crash] = Counter()
+        self._first: dict[Crash, tuple[str, str, Sequence[str]]] = {}
+
+    def __len__(self) -> int:
+        return len(self._counts)
+
+    def add(
+        self, crash: Crash, number: str, data: bytes, arguments: Sequence[str], seed: str
+    ) -> None:
+        self._counts[crash] += 1
+        if crash in self._first:
+            return
+        self._first[crash] = (number, seed, arguments)
+        if self._keep is not None:
+            self._keep.mkdir(parents=True, exist_ok=True)
+            name = f"{len(self._first):03}-{number.replace(':', '-')}"
+            (self._keep / f"{name}.mlir").write_bytes(data)
+            (self._keep / f"{name}.txt").write_text(
+                f"{crash.kind} {crash.message}\n{seed}\n{' '.join(arguments)}\n"
+                + "\n".join(_names(crash.frames))
+            )
+
+    def report(self) -> int:
+        """Prints all causes; returns how many inputs failed for one that nobody has explained."""
+        known = _read_known()
+        strange = unknown = 0
+        for crash, count in self._counts.most_common():
+            number, seed, arguments = self._first[crash]
+            names = _names(crash.frames)
+            text = "\n".join([crash.kind, crash.message, *names])
+            reason = next((why for pattern, why in known if pattern.search(text)), None)
+            strange += 0 if reason else count
+            unknown += reason is None
+            title = f"upstream: {reason}" if reason else "NOT KNOWN"
+            print(f"{count} x {crash.kind} {crash.message} [{title}]")
+            print(f"    first: input {number} of {seed}: ark-opt {' '.join(arguments)}")
+            for name in names:
+                print(f"    {name}")
+        print(f"{len(self._counts)} causes, {unknown} of them not known")
+        return strange
+
+
+def _read_known() -> list[tuple[re.Pattern[str], str]]:
+    """Lines of a pattern of the report and a reason, with ` :: ` between them."""
+    known: list[tuple[re.Pattern[str], str]] = []
+    for line in _KNOWN.read_text(encoding="utf-8").splitlines():
+        if line.strip() and not line.startswith("#"):
+            pattern, reason = line.split(" :: ", 1)
+            known.append((re.compile(pattern), reason))
+    return known
+
+
+def _names(frames: Sequence[Frame]) -> list[str]:
+    """The functions of frames, as far as their files have names."""
+    names: list[str] = []
+    for file, offset in frames:
+        # A return address belongs to the call before it.
+        command = [_SYMBOLIZER, f"--obj={file}", "--inlines", hex(int(offset, 16) - 1)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        words = [line for line in done.stdout.splitlines()[::2] if line.strip()]
+        names.append(f"{' < '.join(words) or '??'} ({Path(file).name}+0x{offset})")
+    return names

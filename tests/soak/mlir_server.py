@@ -1,0 +1,145 @@
+"""ark-opt, run many times by a server process that forks for every input."""
+
+from __future__ import annotations
+
+import os
+import resource
+import select
+import signal
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from typing_extensions import Self
+
+__all__ = ["Outcome", "Server"]
+
+_CPU_SECONDS = 5.0
+_WALL_SECONDS = 60.0  # of an input that waits, or of a machine that is busy
+_MEMORY_BYTES = 4 << 30
+_SANITIZER_STATUS = 99
+_TICKS = os.sysconf("SC_CLK_TCK")
+_ENVIRONMENT = {
+    # What MLIR and LLVM allocate is not instrumented: containers that cross over look corrupt.
+    "ASAN_OPTIONS": "detect_leaks=0:detect_container_overflow=0:detect_odr_violation=0"
+    f":exitcode={_SANITIZER_STATUS}:symbolize=0:allocator_may_return_null=0"
+    ":max_allocation_size_mb=4096:hard_rss_limit_mb=6144:handle_abort=1",
+    "UBSAN_OPTIONS": f"halt_on_error=1:print_stacktrace=1:symbolize=0:exitcode={_SANITIZER_STATUS}",
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one run of ark-opt ended.
+
+    Attributes:
+        status: exit status; None where a signal ended it.
+        signal: that signal, or None.
+        hung: it was stopped for taking too long.
+        result: what it wrote to standard output.
+        said: what it wrote to standard error.
+    """
+
+    status: int | None
+    signal: int | None
+    hung: bool
+    said: str
+    result: bytes
+
+    @property
+    def sanitized(self) -> bool:
+        """Whether a sanitizer ended it."""
+        return self.status == _SANITIZER_STATUS
+
+
+class Server:
+    """A server of a build tree; a context manager.
+
+    Args:
+        program: ``ark-opt-server``.
+        scratch: a folder for inputs and outputs.
+    """
+
+    def __init__(self, program: Path, scratch: Path) -> None:
+        self._input = scratch / "input.mlir"
+        self._said, self._result = scratch / "said", scratch / "result"
+        self._process = subprocess.Popen(
+            [str(program.absolute())],
+            cwd=scratch,  # some passes write files
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env={**os.environ, **_ENVIRONMENT},
+            preexec_fn=lambda: _limit(program),
+        )
+        self._answers = b""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.stdout.close()
+        self._process.wait()
+
+    def run(self, data: bytes, arguments: Sequence[str]) -> Outcome:
+        """Runs ark-opt on a file with `data`."""
+        self._input.write_bytes(data)
+        words = [str(self._result), str(self._said), str(self._input), *arguments]
+        assert self._process.stdin is not None
+        self._process.stdin.write("\t".join(words).encode() + b"\n")
+        self._process.stdin.flush()
+        process = int(self._answer())
+        hung = not self._wait(process)
+        status = int(self._answer())
+        exited = os.WIFEXITED(status)
+        return Outcome(
+            os.WEXITSTATUS(status) if exited else None,
+            None if exited else os.WTERMSIG(status),
+            hung,
+            self._said.read_bytes().decode("utf-8", errors="replace"),
+            self._result.read_bytes(),
+        )
+
+    def _wait(self, process: int) -> bool:
+        """Whether a run ends in time; stops it where it does not."""
+        waited = 0.0
+        while not self._has_answer(0.5):
+            waited += 0.5
+            if waited > _WALL_SECONDS or _cpu_seconds(process) > _CPU_SECONDS:
+                os.kill(process, signal.SIGKILL)
+                return False
+        return True
+
+    def _has_answer(self, seconds: float) -> bool:
+        assert self._process.stdout is not None
+        return b"\n" in self._answers or bool(
+            select.select([self._process.stdout], [], [], seconds)[0]
+        )
+
+    def _answer(self) -> bytes:
+        assert self._process.stdout is not None
+        while b"\n" not in self._answers:
+            more = os.read(self._process.stdout.fileno(), 4096)
+            if not more:
+                raise RuntimeError("ark-opt-server ended")
+            self._answers += more
+        line, self._answers = self._answers.split(b"\n", 1)
+        return line
+
+
+def _limit(program: Path) -> None:
+    """Memory without bound would stop the machine. A sanitizer reserves terabytes of addresses."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if "asan" not in str(program):
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
+
+
+def _cpu_seconds(process: int) -> float:
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    except FileNotFoundError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / _TICKS
