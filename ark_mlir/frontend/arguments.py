@@ -59,6 +59,12 @@ def parameter(name: str, shape: object, dtype: DType | str = fp32) -> Tensor:
 def state(name: str, shape: object, dtype: DType | str = fp32, init: float = 0) -> Tensor:
     """A tensor that lives on the device between runs; ``ark.update`` writes to it.
 
+    The tensor that this returns, and what ``ark.update`` returns, are the state itself: an op reads
+    the values that the state has when the op is made, after all updates before it. An output that
+    is the state itself has the values at the end of the iteration. The result of an op, a view of
+    the state (``s[:]``, ``ark.slice``, ``ark.reshape``, ``ark.identity``, ...) included, keeps the
+    values of that moment: later updates do not change it.
+
     Args:
         init: value of every element before the first run and after ``reset``.
 
@@ -66,6 +72,9 @@ def state(name: str, shape: object, dtype: DType | str = fp32, init: float = 0) 
 
     Example:
         >>> cache = ark.state("cache", (1, 8, 512, 64), ark.bf16)
+        >>> before = cache[:]                                # keeps these values
+        >>> ark.update(cache, k, (0, 0, position, 0))
+        >>> ark.output("changed", ark.not_equal(cache, before))
     """
     if isinstance(init, bool) or not isinstance(init, (int, float)):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise invalid(f"init must be a number, not {init!r}", "ark.state")

@@ -484,6 +484,9 @@ namespace {
 struct NormalizeGraphPass
     : ark::impl::NormalizeGraphPassBase<NormalizeGraphPass> {
   LogicalResult initialize(MLIRContext *context) override {
+    RewritePatternSet first(context);
+    first.add<SimplifyConcat>(context);
+    concats = std::move(first);
     RewritePatternSet set(context);
     set.add<BitcastOfSplat, BroadcastAfterUnary, BroadcastIntoElementwise,
             BroadcastIntoMask, BroadcastIntoMatmul, BroadcastOfBroadcast,
@@ -499,6 +502,10 @@ struct NormalizeGraphPass
   void runOnOperation() override {
     // A view that is kept would count as a read.
     simplifyNoops(getOperation());
+    // A concat of one operand disappears: what reads its result reads the
+    // operand, which may be a state. That read has to be there to be copied.
+    if (failed(applyPatternsGreedily(getOperation(), concats)))
+      return signalPassFailure();
     // Copies first: patterns move reads, and a read must not move over an
     // update of what it reads.
     numStateCopies += copyOverwrittenStates(getOperation());
@@ -507,6 +514,7 @@ struct NormalizeGraphPass
     simplifyNoops(getOperation());
   }
 
+  FrozenRewritePatternSet concats;
   FrozenRewritePatternSet patterns;
 };
 } // namespace

@@ -79,13 +79,16 @@ def update(
         value: of the state's rank and dtype.
         offsets: for every dimension where the slice starts: an int, or a scalar tensor.
 
-    Every later use of the state, through any of its tensors, sees the write. A slice that
-    does not fit is an error: here where the offset is known, else of the run.
+    Every op that is made later and reads the state, through any of its tensors, sees the write.
+    What an op made before, a view such as ``cache[:]`` included, keeps the values that it read.
+    Raises InvalidUsageError where `state` is no state (a view of one is none), and where the slice
+    does not fit and the offset is known; where it is not known, the run raises it.
 
     Example:
         >>> cache = ark.state("keys", (1, 8, 512, 64))
         >>> key = ark.input("key", (1, 8, 1, 64))
         >>> position = ark.scalar("position", max=511)
+        >>> before = cache[:]                                # without the key
         >>> ark.update(cache, key, (0, 0, position, 0)).shape
         (1, 8, 512, 64)
     """

@@ -313,7 +313,10 @@ def noop(x: Tensor, name: str | None = None) -> None:
 
 
 def getitem(x: Tensor, index: Any) -> Tensor:
-    """``x[index]``: numpy's basic indexing by static ints, slices, ``...`` and None."""
+    """``x[index]``: numpy's basic indexing by static ints, slices, ``...`` and None.
+
+    Of a state it holds the values from before the next update, whatever the index is.
+    """
     entries = _expanded(x, index if isinstance(index, tuple) else (index,))
     parts: list[tuple[int, int, int]] = []
     extents: list[int] = []
@@ -332,7 +335,8 @@ def getitem(x: Tensor, index: Any) -> Tensor:
         parts.append(part)
     starts, stops, steps = ([p[i] for p in parts] for i in range(3))
     result = x
-    if parts != [(0, extent, 1) for extent in x.shape]:
+    # The tensor of a state shows later updates; a slice of it must not, not even of all of it.
+    if x.state is not None or parts != [(0, extent, 1) for extent in x.shape]:
         result = _slice(x, starts, stops, steps, None)
     for axis in reversed_axes:
         result = _reversed(result, axis)

@@ -107,6 +107,78 @@ def test_states_over_runs(body: Callable[[], None], rows: int, sms: int, pick_ta
     check_over_runs(program, pick_target(f"cpu:{sms}"), (rows, COLUMNS))
 
 
+# -- views --------------------------------------------------------------------------------------
+
+VIEWS: dict[str, Callable[[ark.Tensor], ark.Tensor]] = {
+    "s[:]": lambda s: s[:],
+    "s[...]": lambda s: s[...],
+    "s[()]": lambda s: s[()],
+    "s[0:4]": lambda s: s[0:4],
+    "s[0:3]": lambda s: s[0:3],
+    "s[::-1]": lambda s: s[::-1],
+    "s[None]": lambda s: s[None],
+    "slice": lambda s: ark.slice(s, [0], [4]),
+    "reshape": lambda s: ark.reshape(s, (4,)),
+    "squeeze": ark.squeeze,
+    "transpose": lambda s: ark.transpose(s, (0,)),
+    "identity": ark.identity,
+    "split": lambda s: ark.split(s, 1, 0)[0],
+    "broadcast_to": lambda s: ark.broadcast_to(s, (4,)),
+    "concat": lambda s: ark.concat([s], 0),
+}
+
+
+def viewed(chosen: dict[str, Callable[[ark.Tensor], ark.Tensor]]) -> ark.Program:
+    """Views of a state that is 1, then 5, then 7: one taken before each update, read after both."""
+    with ark.Program("views") as program:
+        s = ark.state("s", (4,), ark.fp32, init=1)
+        taken = {f"{name} of 1": view(s) for name, view in chosen.items()}
+        s = ark.update(s, ark.full((4,), 5.0), (0,))
+        taken |= {f"{name} of 5": view(s) for name, view in chosen.items()}
+        ark.update(s, ark.full((4,), 7.0), (0,))
+        taken |= {f"{name} of 7": view(s) for name, view in chosen.items()}
+        for name, view in taken.items():
+            ark.output(name, view)
+            ark.output(f"{name}, plus 0", view + 0)
+    return program
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_view_keeps_the_values_of_its_moment(name: str, pick_target: Pick) -> None:
+    check_views(viewed({name: VIEWS[name]}), pick_target("cpu:2"))
+
+
+def test_views_of_all_kinds_together(pick_target: Pick) -> None:
+    check_views(viewed(VIEWS), pick_target("cpu:2"))
+
+
+def check_views(program: ark.Program, target: str) -> None:
+    with ark.compile(program, target=target) as executable:
+        for outputs in (ark.reference.run(program, {}), executable.run()):
+            for output, value in outputs.items():
+                expected = int(output.partition(" of ")[2][0])
+                np.testing.assert_array_equal(np.unique(value), [expected], output)
+
+
+def test_the_state_itself_shows_later_updates() -> None:
+    with ark.Program("state") as program:
+        s = ark.state("s", (4,), ark.fp32, init=1)
+        updated = ark.update(s, ark.full((4,), 5.0), (0,))
+        ark.update(s, ark.full((4,), 7.0), (0,))
+        ark.output("first", s + 0)
+        ark.output("second", updated + 0)
+    for value in ark.reference.run(program, {}).values():
+        np.testing.assert_array_equal(value, np.full(4, 7.0))
+
+
+def test_a_view_of_a_state_cannot_be_updated() -> None:
+    with ark.Program("view"):
+        s = ark.state("s", (4,), ark.fp32)
+        with pytest.raises(ark.InvalidUsageError, match="is not a state"):
+            ark.update(s[:], ark.full((4,), 5.0), (0,))
+        ark.output("y", s + 0)
+
+
 # -- what an update computes by itself ------------------------------------------------------------
 
 # Large enough for several vCTAs, each of which must read nothing that another one writes.

@@ -386,6 +386,24 @@ ark.program @readOfTheUpdatedStateNeedsNoCopy(
 
 // -----
 
+// The concat disappears. What reads it reads the state, after the update.
+// CHECK-LABEL: ark.program @concatOfAStateAlone
+// CHECK-SAME: %[[S:[a-z0-9]+]]: tensor<2x4xf32>
+ark.program @concatOfAStateAlone(
+    %x: tensor<2x1xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %s: tensor<2x4xf32> {ark.kind = #ark.kind<state>, ark.name = "s"})
+    -> (tensor<2x4xf32> {ark.name = "y"}) {
+  // CHECK-NEXT: %[[COPY:.+]] = ark.copy %[[S]]
+  // CHECK-NEXT: ark.update %{{.+}} into %[[S]]
+  // CHECK-NEXT: ark.exp %[[COPY]]
+  %0 = ark.concat %s axis = 0 : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  %1 = ark.update %x into %s [0, 3] : (tensor<2x4xf32>, tensor<2x1xf32>) -> tensor<2x4xf32>
+  %2 = ark.exp %0 : (tensor<2x4xf32>) -> tensor<2x4xf32>
+  ark.return %2 : tensor<2x4xf32>
+}
+
+// -----
+
 // Shifting a state: no vCTA may read what another one has written.
 // CHECK-LABEL: ark.program @updateFromItsOwnStateReadsACopy
 ark.program @updateFromItsOwnStateReadsACopy(
