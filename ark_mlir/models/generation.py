@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -81,6 +82,8 @@ class GenerativeModel(Model):
         self.positions = positions
         self.ends = tuple(ends)
         self.timing: Timing | None = None
+        # Prompt and continuation are several runs on one set of states.
+        self._generating = threading.Lock()
 
     def generate(
         self,
@@ -110,6 +113,7 @@ class GenerativeModel(Model):
 
         Returns the new tokens. Raises InvalidUsageError on an empty prompt, tokens outside
         of the vocabulary, more tokens than the model was loaded for, or senseless options.
+        Calls from several threads follow each other.
 
         Example:
             >>> model = ark.models.load(decoder_folder, max_length=24).compile("cpu")
@@ -123,7 +127,14 @@ class GenerativeModel(Model):
         self._check(prompt.size, count)
         if not count:
             return []
-        run = _Interpreted(self) if reference else _Compiled(self)
+        if reference:
+            return self._continue(prompt, inputs, count, _Interpreted(self))
+        with self._generating:
+            return self._continue(prompt, inputs, count, _Compiled(self))
+
+    def _continue(
+        self, prompt: NDArray[np.int32], inputs: Mapping[str, Any], count: int, run: Run
+    ) -> list[int]:
         start = time.perf_counter()
         self._prefill(prompt, inputs, run)
         first = time.perf_counter()

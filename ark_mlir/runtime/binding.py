@@ -20,7 +20,7 @@ from .device_arrays import (
     unusable,
     usable_tensor,
 )
-from .driver import Driver
+from .driver import Driver, Memory
 from .safetensors import read_safetensors
 from .streams import HOST_DEVICES, Place
 
@@ -47,6 +47,11 @@ class Bound:
     address: int
     owner: object
     copied: bool
+
+    def free(self) -> None:
+        """Gives a copy's memory back; the caller's own array is left alone."""
+        if self.copied:
+            cast("Memory", self.owner).free()
 
 
 def read_sources(sources: Sources) -> dict[str, object]:
@@ -76,8 +81,12 @@ def place(driver: Driver, array: Array, buffer: Buffer) -> Bound:
         address = driver.adopt(array, buffer.alignment)
         if address is not None:
             return Bound(address, array, copied=False)
-    memory = driver.allocate(buffer.bytes, buffer.alignment)
-    store(memory, buffer, array)
+    memory = driver.allocate(buffer.bytes, buffer.alignment, zeroed=False)
+    try:
+        store(memory, buffer, array)
+    except BaseException:
+        memory.free()
+        raise
     return Bound(memory.address, memory, copied=True)
 
 

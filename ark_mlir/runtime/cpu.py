@@ -6,7 +6,6 @@ import ctypes
 import os
 import sys
 import time
-import weakref
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -69,6 +68,9 @@ class HostMemory:
     def read(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
         """See :meth:`Memory.read`: no copy."""
         return np.ndarray(shape, dtype, self.bytes.data)
+
+    def free(self) -> None:
+        """See :meth:`Memory.free`: it lives as long as the last array over it."""
 
 
 class Kernel:
@@ -224,8 +226,11 @@ class CpuDriver:
         """Zeroed memory for what lanes share, in the order of `shared_sizes`."""
         return HostMemory(nbytes)
 
-    def allocate(self, nbytes: int, alignment: int) -> HostMemory:
-        """See :meth:`Driver.allocate`."""
+    def allocate(
+        self, nbytes: int, alignment: int, *, zeroed: bool = True, lasting: bool = False
+    ) -> HostMemory:
+        """See :meth:`Driver.allocate`: always zeroed, and it lives as long as an array over it."""
+        del zeroed, lasting
         return HostMemory(nbytes, alignment)
 
     def adopt(self, array: NDArray[Any], alignment: int) -> int | None:
@@ -336,12 +341,16 @@ class CpuDriver:
             raise _never_ended(lanes)
 
     def close(self) -> None:
-        """See :meth:`Driver.close`."""
+        """See :meth:`Driver.close`: a lane that never ends keeps what it uses, and nothing else."""
+        if os.getpid() != self._process:
+            # A fork has no lanes; what they share is that of the parent, whose run goes on.
+            self._lanes = self._run = self._kernel = None
+            return
         if self._run is not None:
             self._interrupt()
         self._stop()
         if self._lanes is not None:
-            # Idle threads end at once; one that never ends keeps what it uses, and nothing else.
+            # Idle threads end at once.
             self._lanes.ended(INTERRUPT_GRACE_SECONDS)
         self._lanes = self._kernel = None
 
@@ -358,7 +367,6 @@ class CpuDriver:
         if self._lanes is None:
             bundle = self._loaded().bundle
             self._lanes = Lanes(len(self._loaded().lanes), f"ark:{bundle.manifest.program}")
-            weakref.finalize(self, self._lanes.stop).atexit = False
         return self._lanes
 
     def _join(self, lanes: Lanes, run: Run) -> None:

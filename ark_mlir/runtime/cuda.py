@@ -76,12 +76,8 @@ class CudaDriver:
         self._handed_out: weakref.WeakSet[CudaMemory] = weakref.WeakSet()
         self._resources = ExitStack()
         try:
-            # PyTorch and others use the primary context, too: memory can be shared with them.
-            context = self._acquire(
-                "cuDevicePrimaryCtxRetain", "cuDevicePrimaryCtxRelease", self._api.device
-            )
-            self._api.use(context)
-            self._api.enter()
+            self._resources.callback(self._api.close)
+            self._api.open()
             # The one for kernels; the other tells a kernel that runs to end.
             self._stream, self._side = self._make_stream(), self._make_stream()
             # Says when a run has ended, and when the work of another stream has.
@@ -92,21 +88,16 @@ class CudaDriver:
             self._resources.close()
             raise
 
-    def _acquire(self, take: str, give: str, argument: object) -> Any:
-        result = self._api.call(take, argument)
-        self._resources.callback(self._api.call, give, argument)
-        return result
-
     def _make_stream(self) -> int:
         flag = self._api.driver.CUstream_flags.CU_STREAM_NON_BLOCKING
         stream = self._api.call("cuStreamCreate", flag)
-        self._resources.callback(self._api.call, "cuStreamDestroy", stream)
+        self._resources.callback(self._api.own(self, "cuStreamDestroy", stream))
         return int(stream)
 
     def _make_event(self) -> Any:
         flag = self._api.driver.CUevent_flags.CU_EVENT_DISABLE_TIMING
         event = self._api.call("cuEventCreate", flag)
-        self._resources.callback(self._api.call, "cuEventDestroy", event)
+        self._resources.callback(self._api.own(self, "cuEventDestroy", event))
         return event
 
     # -- what there is -----------------------------------------------------------------------
@@ -129,11 +120,14 @@ class CudaDriver:
         """The program that is loaded."""
         return self._loaded().bundle
 
-    def allocate(self, nbytes: int, alignment: int) -> CudaMemory:
+    def allocate(
+        self, nbytes: int, alignment: int, *, zeroed: bool = True, lasting: bool = False
+    ) -> CudaMemory:
         """See :meth:`Driver.allocate`: memory of a GPU is aligned to 256 bytes."""
         del alignment
-        memory = CudaMemory(self._api, self._side, nbytes)
-        self._handed_out.add(memory)
+        memory = CudaMemory(self._api, self._side, nbytes, zeroed)
+        if not lasting:
+            self._handed_out.add(memory)
         return memory
 
     def adopt(self, array: NDArray[Any], alignment: int) -> int | None:
@@ -372,28 +366,63 @@ class CudaDriver:
             self._resident.dismiss(self.record, _GRACE_SECONDS)
 
     def close(self) -> None:
-        """See :meth:`Driver.close`."""
-        with self._resources:
+        """See :meth:`Driver.close`: what is given back waits for other kernels of the device."""
+        if self._api.forked:
+            return
+        # All of it is attempted, whatever of it fails.
+        with self._resources as resources:
+            if self._kernel is not None:
+                resources.callback(self._kernel.free)
+            for memory in list(self._handed_out):
+                resources.callback(memory.free)
             try:
-                self._api.enter()
-                if self._launch is not None:
-                    self._interrupt()
-                elif self._given_up is None and (kept := self._resident) and kept.there:
-                    self.record.abort()
-                    kept.leave(_GRACE_SECONDS)
+                self._end_kernel()
             finally:
-                self._free()
+                self._captured.clear()
+                self._kernel = self._resident = self._spare = None
+                self._launch = self._given_up = None
 
-    def _free(self) -> None:
-        # Which waits for the device, so for a launch that was given up, too.
-        for memory in self._handed_out:
-            memory.free()
-        self._captured.clear()
-        self._resident = None
-        if self._kernel is not None:
-            self._kernel.free()
-            self._kernel = None
-        self._given_up = None
+    def _end_kernel(self) -> None:
+        """Ends a kernel that is queued or runs, and waits for its end.
+
+        Raises DeviceError where that takes too long. Nothing is given back then until it has ended.
+        """
+        launch, kept = self._launch, self._resident
+        if launch is not None:
+            self._given_up = GivenUp(self._end, launch.timeout_ns, launch.owners)
+        elif self._given_up is None and kept is not None:
+            self._given_up = GivenUp(self._ended, 0, None)
+        # The garbage collector may do this in any thread.
+        with self._api.within():
+            try:
+                if launch is not None or (kept is not None and kept.there):
+                    self.record.abort()
+            finally:
+                self._await_end()
+
+    def _await_end(self) -> None:
+        launch, start = self._given_up, time.monotonic()
+        while launch is not None and not self._api.has_happened(launch.end):
+            waited = time.monotonic() - start
+            if waited > _GRACE_SECONDS:
+                self._api.wait_for(launch.end, launch.owners)
+                raise self._not_ended()
+            if waited > _SPIN_SECONDS:
+                time.sleep(_SLEEP_SECONDS)
+
+    def _not_ended(self) -> DeviceError:
+        program = self.bundle.manifest.program
+        note = "what it may use is given back when it has ended"
+        if self.record.queued:
+            return BusyError(
+                f"{program!r} is closed, and its last run is still queued: another kernel holds "
+                "SMs that it needs",
+                notes=[note],
+            )
+        return DeviceError(
+            f"{program!r} is closed, and its kernel has not ended within {_GRACE_SECONDS:g} s",
+            notes=[note],
+        )
 
     def _loaded(self) -> CudaKernel:
         if self._kernel is None:

@@ -1,17 +1,28 @@
-"""The CUDA driver API as the runtime uses it: calls that raise."""
+"""The CUDA driver API as the runtime uses it: calls that raise, and handles that are given back."""
 
 from __future__ import annotations
 
 import importlib
+import os
+import weakref
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from typing import Any
 
 from ..errors import DeviceError, UnsupportedError
+from .cuda_backlog import Stuck, backlog_of
 
 _NOT_READY = 600
+# What gives something back is refused while a stream is captured in some modes.
+_CAPTURE_UNSUPPORTED = 900
 
 
 class CudaApi:
-    """The driver API on one device.
+    """The driver API on one device, and the device's primary context.
+
+    What is taken from the driver belongs to an object of Python: :meth:`own`. The context is kept
+    until :meth:`close` was called and all that was taken in it is given back. So memory that a
+    caller still has outlives the program that made it.
 
     Args:
         driver: the module ``cuda.bindings.driver``, or what stands in for it in tests.
@@ -24,12 +35,17 @@ class CudaApi:
         self.driver: Any = _import_driver() if driver is None else driver
         self.ordinal = ordinal
         self._context: Any = None
+        self._release: Callable[[], object] | None = None
+        self._owned: set[object] = set()
+        self._closed = False
+        self._process = os.getpid()
+        self._backlog = backlog_of(self.driver, ordinal)
         try:
-            self._check("cuInit", self.driver.cuInit(0), UnsupportedError)
+            _check(self.driver, "cuInit", self.driver.cuInit(0), UnsupportedError)
             device = self.driver.cuDeviceGet(ordinal)
         except RuntimeError as error:  # the package is there, and no driver of NVIDIA
             raise UnsupportedError(f"a program for cuda needs a GPU of NVIDIA: {error}") from None
-        self.device = self._check("cuDeviceGet", device, UnsupportedError)
+        self.device = _check(self.driver, "cuDeviceGet", device, UnsupportedError)
 
     def call(self, name: str, *arguments: object) -> Any:
         """One function of the driver; raises DeviceError with its name and what went wrong."""
@@ -41,16 +57,8 @@ class CudaApi:
             # The package knows the function, this driver does not.
             raise UnsupportedError(f"the driver of NVIDIA is too old: {error}") from None
         if result[0]:
-            self._check(name, result, DeviceError)
+            _check(self.driver, name, result, DeviceError)
         return result[1] if len(result) > 1 else None
-
-    def use(self, context: object) -> None:
-        """The context in which `enter` puts threads."""
-        self._context = context
-
-    def enter(self) -> None:
-        """Makes the context that of this thread."""
-        self.call("cuCtxSetCurrent", self._context)
 
     def attribute(self, name: str) -> int:
         """A number that describes the device, by its name without CU_DEVICE_ATTRIBUTE."""
@@ -62,21 +70,125 @@ class CudaApi:
         result = self.driver.cuEventQuery(event)
         if int(result[0]) == _NOT_READY:
             return False
-        self._check("cuEventQuery", result, DeviceError)
+        _check(self.driver, "cuEventQuery", result, DeviceError)
         return True
 
-    def _check(self, name: str, result: tuple[Any, ...], error: type[Exception]) -> Any:
-        code = result[0]
-        if int(code):
-            words = [
-                text.decode() if text else str(int(code))
-                for _, text in (
-                    self.driver.cuGetErrorName(code),
-                    self.driver.cuGetErrorString(code),
-                )
-            ]
-            raise error(f"{name} failed: {words[0]} ({words[1]})")
-        return result[1] if len(result) > 1 else None
+    # -- the context -------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Takes the device's primary context, and makes it that of this thread.
+
+        PyTorch and others use this context, too, so that memory can be shared with them.
+        """
+        self._context = self.call("cuDevicePrimaryCtxRetain", self.device)
+        finalizer = weakref.finalize(self, _release, self.driver, self.device, self._process)
+        finalizer.atexit = False
+        self._release = finalizer
+        self.enter()
+
+    def enter(self) -> None:
+        """Makes the context that of this thread."""
+        self.call("cuCtxSetCurrent", self._context)
+
+    @contextmanager
+    def within(self) -> Generator[None]:
+        """Makes the context that of this thread, whichever it is, and then its own again."""
+        self.call("cuCtxPushCurrent", self._context)
+        try:
+            yield
+        finally:
+            self.call("cuCtxPopCurrent")
+
+    @property
+    def forked(self) -> bool:
+        """Whether this process is a fork of the one that opened the device, which cannot use it."""
+        return os.getpid() != self._process
+
+    def close(self) -> None:
+        """Gives the context back as soon as nothing is left that was taken in it."""
+        self._closed = True
+        self._backlog.settle()
+        self._release_unused()
+
+    def _release_unused(self) -> None:
+        if self._closed and not self._owned and self._release is not None:
+            self._release()
+
+    # -- handles -----------------------------------------------------------------------------
+
+    def own(self, owner: object, give: str, handle: object) -> Callable[[], object]:
+        """Gives a handle back once: when the result is called, or when `owner` is gone.
+
+        A garbage collector may be what ends `owner`, in any thread: the handle's context is made
+        current for the call, and then the thread's own again. An error of the driver is a
+        DeviceError where the result is called, and else goes to ``sys.unraisablehook``. At the
+        end of the process what is left is the system's to give back.
+
+        Args:
+            owner: what the handle belongs to.
+            give: the function of the driver that gives it back.
+            handle: what that function takes.
+        """
+        self._backlog.settle()
+        key = object()
+        self._owned.add(key)
+        finalizer = weakref.finalize(owner, self._give_back, key, give, handle)
+        finalizer.atexit = False
+        return finalizer
+
+    def wait_for(self, event: object, owners: object) -> None:
+        """Gives nothing back on this device until an event has happened; keeps `owners` alive."""
+
+        def has_ended() -> bool:
+            with self.within():
+                return self.has_happened(event)
+
+        self._backlog.wait_for(Stuck(has_ended, owners))
+
+    def _give_back(self, key: object, give: str, handle: object) -> None:
+        if self.forked:
+            return  # the parent's
+
+        def attempt() -> bool:
+            return self._try_to_give(key, give, handle)
+
+        if not self._backlog.settle() or not attempt():
+            self._backlog.add(attempt)
+
+    def _try_to_give(self, key: object, give: str, handle: object) -> bool:
+        """Whether the handle was given back; raises DeviceError where it never can be."""
+        try:
+            with self.within():
+                result = getattr(self.driver, give)(handle)
+            if int(result[0]) == _CAPTURE_UNSUPPORTED:
+                return False
+            _check(self.driver, give, result, DeviceError)
+        except BaseException:
+            self._forget(key)
+            raise
+        self._forget(key)
+        return True
+
+    def _forget(self, key: object) -> None:
+        self._owned.discard(key)
+        self._release_unused()
+
+
+def _release(driver: Any, device: object, process: int) -> None:
+    if os.getpid() == process:
+        result = driver.cuDevicePrimaryCtxRelease(device)
+        _check(driver, "cuDevicePrimaryCtxRelease", result, DeviceError)
+
+
+def _check(driver: Any, name: str, result: tuple[Any, ...], error: type[Exception]) -> Any:
+    code = result[0]
+    if int(code):
+        words = [
+            text.decode() if text else str(int(code))
+            for _, text in (driver.cuGetErrorName(code), driver.cuGetErrorString(code))
+        ]
+        raise error(f"{name} failed: {words[0]} ({words[1]})")
+    return result[1] if len(result) > 1 else None
 
 
 def _import_driver() -> Any:

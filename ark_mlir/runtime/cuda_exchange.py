@@ -71,7 +71,8 @@ class CudaExchange:
     def _memory_of(self, item: _Input | _Output) -> CudaMemory:
         """Memory of its own for what is too large for the record, made on first use."""
         if item.memory is None:
-            item.memory = self._driver.allocate(item.buffer.bytes, item.buffer.alignment)
+            buffer = item.buffer
+            item.memory = self._driver.allocate(buffer.bytes, buffer.alignment, zeroed=False)
         return item.memory
 
     def bring(self, arrays: Mapping[str, Array], results: Results, where: Place) -> Slots:
@@ -105,15 +106,17 @@ class CudaExchange:
             assert isinstance(array, DeviceArray)
             return Used(array.address, array.owner)
         if results.on_device:
-            item.value, made = results.make(
-                buffer, where, lambda: self._driver.allocate(buffer.bytes, buffer.alignment)
-            )
+            item.value, made = results.make(buffer, where, lambda: self._allocate(buffer))
             return Used(made.address, made.owner)
         item.value = None
         if item.staged is not None:
             return item.used
         memory = self._memory_of(item)
         return Used(memory.address, memory)
+
+    def _allocate(self, buffer: Buffer) -> CudaMemory:
+        """Memory of an output that is the caller's; the kernel writes all of it."""
+        return self._driver.allocate(buffer.bytes, buffer.alignment, zeroed=False, lasting=True)
 
     def fetch(self) -> dict[str, Any]:
         """See :meth:`Exchange.fetch`."""

@@ -51,6 +51,7 @@ class CudaImage:
         else:
             _check_version(api, image, bundle.where)
             self._module = self._assemble(image)
+        self._unload = api.own(self, "cuModuleUnload", self._module)
 
     def _assemble(self, ptx: bytes) -> Any:
         option = self._api.driver.CUjit_option
@@ -77,7 +78,7 @@ class CudaImage:
 
     def free(self) -> None:
         """Gives it back."""
-        self._api.call("cuModuleUnload", self._module)
+        self._unload()
 
 
 def _check_architecture(api: CudaApi, bundle: Bundle, is_cubin: bool) -> None:

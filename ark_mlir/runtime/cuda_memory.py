@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import weakref
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -19,16 +18,17 @@ _SMALL = 1 << 16
 
 
 class CudaMemory:
-    """Zeroed memory of the device; see :class:`ark_mlir.runtime.driver.Memory`.
+    """Memory of the device; see :class:`ark_mlir.runtime.driver.Memory`.
 
     Args:
         api: the driver API.
         stream: what copies go through. Each waits for its end, and for nothing else: work on
             other streams goes on.
         nbytes: the size.
+        zeroed: whether every byte is zero; else nothing is written to it, which may need an SM.
     """
 
-    def __init__(self, api: CudaApi, stream: object, nbytes: int) -> None:
+    def __init__(self, api: CudaApi, stream: object, nbytes: int, zeroed: bool = True) -> None:
         self._api = api
         self._stream = stream
         self.nbytes = nbytes
@@ -36,7 +36,9 @@ class CudaMemory:
         # Memory of no bytes still has an address.
         pointer = api.call("cuMemAlloc", max(nbytes, 1))
         self.address = int(pointer)
-        self._free = weakref.finalize(self, api.driver.cuMemFree, pointer)
+        self._free = api.own(self, "cuMemFree", pointer)
+        if not zeroed:
+            return
         try:
             if nbytes <= _SMALL:
                 self._copy(np.zeros(nbytes, np.uint8))
@@ -103,7 +105,7 @@ class PinnedMemory:
     def __init__(self, api: CudaApi, nbytes: int) -> None:
         flags = api.driver.CU_MEMHOSTALLOC_DEVICEMAP
         pointer = api.call("cuMemHostAlloc", max(nbytes, 1), flags)
-        self._free = weakref.finalize(self, api.driver.cuMemFreeHost, pointer)
+        self._free = api.own(self, "cuMemFreeHost", pointer)
         self.nbytes = nbytes
         self.address = int(pointer)
         self.bytes = np.ctypeslib.as_array(

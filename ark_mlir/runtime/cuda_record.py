@@ -232,8 +232,10 @@ class LaunchRecord:
 
     def free(self) -> None:
         """Gives the memory back."""
-        self.device.free()
-        self.host.free()
+        try:
+            self.device.free()
+        finally:
+            self.host.free()
 
 
 _EPOCH, _ITERATIONS = _CONTEXT_WORDS["epoch"], _CONTEXT_WORDS["iterations"]

@@ -37,6 +37,9 @@ class _HostWords:
     def write(self, dtype: np.dtype[Any], shape: tuple[int, ...], value: object) -> None:
         self.read(dtype, shape)[...] = value
 
+    def free(self) -> None:
+        self._memory.free()
+
 
 class CudaResident:
     """The kernel between the first ring and its end.

@@ -119,6 +119,10 @@ class Memory(Protocol):
         """What it holds; the memory itself where the host can address it, else a copy."""
         ...
 
+    def free(self) -> None:
+        """Gives it back now, where its owner can; may be called again, and nothing else after."""
+        ...
+
 
 class Driver(Protocol):
     """A device that can run one bundle.
@@ -131,8 +135,18 @@ class Driver(Protocol):
         """Makes the kernel ready; raises BundleError or UnsupportedError if it cannot run here."""
         ...
 
-    def allocate(self, nbytes: int, alignment: int) -> Memory:
-        """Zeroed memory; raises DeviceError when there is not enough."""
+    def allocate(
+        self, nbytes: int, alignment: int, *, zeroed: bool = True, lasting: bool = False
+    ) -> Memory:
+        """New memory; raises DeviceError when there is not enough.
+
+        Args:
+            nbytes: the size in bytes.
+            alignment: the address is a multiple of this.
+            zeroed: whether every byte is zero; else the memory may hold anything.
+            lasting: whether the memory outlives the driver: `close` leaves it alone, and it is
+                given back by its own `free`, or when nothing refers to it.
+        """
         ...
 
     def adopt(self, array: NDArray[Any], alignment: int) -> int | None:
@@ -190,5 +204,9 @@ class Driver(Protocol):
         ...
 
     def close(self) -> None:
-        """Gives everything back; no call may follow."""
+        """Ends what runs, and gives everything back but lasting memory; no call may follow.
+
+        Raises DeviceError where a kernel does not end in time. What it may use is then kept until
+        it has ended.
+        """
         ...

@@ -1,4 +1,15 @@
-"""Executable: a loaded program that binds arrays and runs."""
+"""Executable: a loaded program that binds arrays and runs.
+
+Locks of the runtime, in the only order in which a thread may take several of them:
+
+1. those of callers, which are held over whole calls: of `GenerativeModel.generate`, of a compiled
+   part of a PyTorch module, of a rank's turn in its world;
+2. `Executable._making`, to load the program once. It is released before any other is taken, and
+   loading takes none of the following;
+3. `SharedStates.lock`, held by every call that uses the device; two of them in the order of
+   `SharedStates.number`;
+4. `Runner._looking`, to look at a state beside a run, and to give memory back.
+"""
 
 from __future__ import annotations
 
@@ -100,7 +111,8 @@ class Executable(_Runs):
 
     Parameters are bound once and states live on between runs. Two threads may call `run` on
     one executable; the runs follow each other. Closing gives memory and threads back; a
-    ``with`` block does so at its end.
+    ``with`` block does so at its end. An executable that is dropped, or left at the end of the
+    process, gives them back, too; what fails then goes to ``sys.unraisablehook``, or to the log.
 
     Attributes:
         bundle: the program, its schedule and names.
@@ -154,9 +166,9 @@ class Executable(_Runs):
     @property
     def _runner(self) -> Runner:
         with self._making:
+            if self._closed:
+                raise InvalidUsageError(f"the executable {self.name!r} is closed")
             if self._ready is None:
-                if self._closed:
-                    raise InvalidUsageError(f"the executable {self.name!r} is closed")
                 self._ready = self._make_runner()
             return self._ready
 
@@ -199,14 +211,25 @@ class Executable(_Runs):
     def glance(self, state: str) -> NDArray[Any]:
         """A copy of a state's value, while a run may be under way and write to it.
 
-        For words that tell how far a long run has come; raises InvalidUsageError on an unknown
-        name, or where nothing was loaded yet.
+        For words that tell how far a long run has come.
+
+        Raises:
+            InvalidUsageError: the program has no such state, nothing was loaded yet, or the
+                executable, or the one whose states it shares, is closed.
+
+        Example:
+            >>> exe.glance("position")                              # doctest: +SKIP
+            array(17, dtype=int32)
         """
         buffer = {buffer.name: buffer for buffer in self.bundle.manifest.states}.get(state)
+        if buffer is None:
+            raise InvalidUsageError(f"the executable {self.name!r} has no state {state!r}")
+        # Not by `_runner`: a look at a state is to load nothing, and to wait for nothing.
         ready = self._ready
-        if buffer is None or ready is None:
-            raise InvalidUsageError(f"the executable {self.name!r} has no state {state!r} now")
-        return ready.storage.state(buffer)
+        if ready is None:
+            reason = "is closed" if self._closed else "is not loaded: call prepare first"
+            raise InvalidUsageError(f"the executable {self.name!r} {reason}")
+        return ready.glance(buffer)
 
     def report(self) -> Report:
         """Figures of the program: ``print(exe.report())`` shows a table."""
@@ -251,14 +274,18 @@ class Executable(_Runs):
 
         Raises:
             InvalidUsageError: lists every missing or unknown name, wrong shape, dtype, device
-                or layout; then nothing is bound.
+                or layout.
+            DeviceError: there is not enough memory, or a copy failed.
+
+        After an error nothing is bound: parameters and states are those from before.
 
         Example:
             >>> exe = exe.bind("mlp.safetensors")
         """
         values = read_sources(parameters)
-        with self._runner.opened():
-            self._runner.storage.bind(values, strict)
+        runner = self._runner
+        with runner.opened():
+            runner.bind(values, strict)
         return self
 
     def share_states(self, owner: Executable) -> Executable:
@@ -266,28 +293,30 @@ class Executable(_Runs):
         other reads.
 
         All states that this program has must be ones of `owner`, of the same shape and dtype and
-        on the same device. Its executable has to stay open as long as this one runs, and the
-        two may not run at once.
+        on the same device. Executables that share states take turns: a call of one that comes from
+        another thread waits for the call of the other. When the executable that the states were
+        made for is closed, which waits for a run that uses them, the others cannot run any more;
+        the memory goes with the last of them.
 
         Returns:
             The executable, so that calls can be chained.
 
         Raises:
-            InvalidUsageError: lists every state that `owner` lacks or has in another form.
+            InvalidUsageError: lists every state that `owner` lacks or has in another form; or one
+                of the two is closed, or this one is resident.
 
         Example:
             >>> owner, sharer = (ark.compile(count, target="cpu") for _ in range(2))
             >>> sharer = sharer.share_states(owner)
         """
-        runner, lender = self._runner, owner._runner
-        with runner.opened():
-            runner.borrow(lender)
+        self._runner.share(owner._runner)
         return self
 
     def reset(self) -> None:
         """Gives every state its initial value again: that of `bind`, else of the program."""
-        with self._runner.opened():
-            self._runner.storage.reset()
+        runner = self._runner
+        with runner.opened():
+            runner.storage.reset()
 
     # -- running -----------------------------------------------------------------------------
 
@@ -365,11 +394,25 @@ class Executable(_Runs):
     # -- life --------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Gives memory and threads back; may be called again, but nothing else after it."""
+        """Gives memory and threads back; may be called again, and from any thread.
+
+        Waits for a run that is under way. Afterwards `run`, `bind` and all else that needs the
+        device raise InvalidUsageError; what describes the program still works. Outputs that were
+        returned stay, also those on a GPU.
+
+        Raises:
+            DeviceError: a kernel did not end in time (10 s). What it may use is given back when it
+                has ended and ark next takes or gives back memory of that GPU; BusyError where the
+                kernel has not even begun, since another one keeps the GPU.
+        """
         with self._making:
-            self._closed = True
-            if self._ready is not None:
-                self._ready.close()
+            ready = self._ready
+            self._closed = self._closed or ready is None
+        if ready is not None:
+            try:
+                ready.close()
+            finally:
+                self._closed = ready.closed
 
     def __enter__(self) -> Self:
         return self

@@ -125,9 +125,14 @@ class Lanes:
                 lock.release()
 
     def ended(self, timeout: float) -> bool:
-        """Whether all threads of a stopped pool ended within `timeout` seconds."""
+        """Whether all threads of a stopped pool ended within `timeout` seconds.
+
+        One of them may ask: the garbage collector drops an executable in any thread. That thread
+        is not waited for.
+        """
         deadline = time.monotonic() + timeout
-        for thread in self._threads:
+        others = [thread for thread in self._threads if thread is not threading.current_thread()]
+        for thread in others:
             if thread.ident is not None:
                 thread.join(max(0.0, deadline - time.monotonic()))
-        return not any(thread.is_alive() for thread in self._threads)
+        return not any(thread.is_alive() for thread in others)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import logging
 import operator
 import os
 import threading
-from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+import weakref
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 
 import numpy as np
@@ -29,9 +31,11 @@ from .trace import write_trace
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from .driver import Outcome
+    from .driver import Driver, Outcome
     from .exchange import Exchange, Slots
     from .streams import Place
+
+_log = logging.getLogger("ark")
 
 # A wait lasts as long as the work that it waits for, and on a busy machine several times that.
 _PATIENCE = 50
@@ -47,46 +51,75 @@ Path = str | os.PathLike[str]
 
 
 class Runner:
-    """A program on a device: its driver, its storage, and the lock that makes runs take turns."""
+    """A program on a device: its driver and its storage.
+
+    All calls but `glance` hold the lock of the program's states (:class:`SharedStates`), so that
+    the calls of all programs that share them take turns. A runner that is dropped without `close`
+    gives everything back, as does one that is left when the process ends.
+    """
 
     def __init__(self, bundle: Bundle, drivers: DriverTable) -> None:
         self.bundle = bundle
         self.name = bundle.manifest.program
         # The one that runs go through while the program is resident.
         self.resident: object = None
-        self._lock = threading.Lock()
-        self._closed = False
+        # Held to look at states beside a run, and to give their memory back.
+        self._looking = threading.Lock()
         self._lender: Runner | None = None
+        self._process = os.getpid()
         self._input_names = {buffer.name: None for buffer in bundle.manifest.inputs}.keys()
         self._output_names = {buffer.name: None for buffer in bundle.manifest.outputs}.keys()
         # Version of the storage, addresses by slot, and what owns them.
         self._fixed: tuple[int, NDArray[np.uint64], object] | None = None
         self.driver = make_driver(bundle, drivers)
-        try:
+        with ExitStack() as failed:
+            failed.callback(self.driver.close)
             self.driver.load(bundle)
             self.storage = Storage(self.driver, bundle)
+            failed.callback(self.storage.release)
             self.exchange = self.driver.exchange(stays=False)
-        except BaseException:
-            self.driver.close()
-            raise
+            failed.pop_all()
+        self._drop = weakref.finalize(self, _give_back, self.driver, self.storage)
+        # At the end of the process a run may be under way, which only the runner itself knows.
+        self._drop.atexit = False
+        _runners.add(self)
+
+    @property
+    def closed(self) -> bool:
+        """Whether everything was given back."""
+        return not self._drop.alive
 
     @contextmanager
     def opened(self, on_behalf: object = None) -> Generator[None]:
         """Holds the lock; raises InvalidUsageError when closed, or resident with another."""
-        with self._lock:
-            if self._closed:
-                raise InvalidUsageError(f"the executable {self.name!r} is closed")
-            if self._lender is not None and self._lender._closed:
-                raise InvalidUsageError(
-                    f"the executable {self._lender.name!r}, whose states {self.name!r} shares, "
-                    "is closed"
-                )
+        with self._turn():
+            self._refuse_closed()
             if self.resident is not on_behalf:
                 state = "is resident: call run on what resident() gave"
                 if on_behalf is not None:
                     state = "is not resident any more"
                 raise InvalidUsageError(f"the executable {self.name!r} {state}")
             yield
+
+    @contextmanager
+    def _turn(self) -> Generator[None]:
+        """Holds the lock of the states; raises InvalidUsageError where this thread has it."""
+        while True:
+            states = self.storage.states
+            with states.turn(self.name):
+                # While this thread waited, the states may have become those of another program.
+                if states is self.storage.states:
+                    yield
+                    return
+
+    def _refuse_closed(self) -> None:
+        if self.closed:
+            raise InvalidUsageError(f"the executable {self.name!r} is closed")
+        states = self.storage.states
+        if states.closed:
+            raise InvalidUsageError(
+                f"the executable {states.name!r}, whose states {self.name!r} shares, is closed"
+            )
 
     def stay(self, resident: object) -> None:
         """Keeps the kernel on the device; runs go through `resident`. The lock must be held."""
@@ -95,26 +128,86 @@ class Runner:
 
     def leave(self) -> None:
         """Ends what `stay` began; raises DeviceError if a lane never ends."""
-        with self._lock:
+        with self._turn():
+            self.leave_now()
+
+    def leave_now(self) -> None:
+        """As `leave`. The lock must be held."""
+        if self.resident is not None:
             self.resident = None
-            if not self._closed:
+            if self._drop.alive:
                 self.driver.release()
 
     def close(self) -> None:
-        """Gives everything back; may be called again."""
-        with self._lock:
-            if not self._closed:
-                self._closed = True
-                self._fixed = None
-                self.driver.close()
-                self.storage.clear()
+        """Gives everything back, after a run that is under way; may be called again.
 
-    def borrow(self, lender: Runner) -> None:
-        """Works on the states of another executable from now on."""
+        Raises DeviceError as :meth:`Driver.close` does; the runner is closed all the same.
+        """
+        with self._turn(), self._looking:
+            self.end_now()
+
+    def end_now(self) -> None:
+        """As `close`. The lock must be held."""
+        if self._drop.alive:
+            self._fixed = self._lender = None
+            self.storage.close()
+            self._drop()
+
+    def end_with_process(self, step: Callable[[Runner], None]) -> None:
+        """Takes a step of :func:`_end_all`.
+
+        Does nothing where a daemon thread is in a run, which ends with the process, and in a fork,
+        whose parent goes on to use the device.
+        """
+        lock = self.storage.states.lock
+        if os.getpid() == self._process and lock.acquire(blocking=False):
+            try:
+                step(self)
+            except ArkError as error:
+                _log.warning("%s: not all was given back: %s", self.name, error)
+            finally:
+                lock.release()
+
+    def glance(self, buffer: Buffer) -> NDArray[Any]:
+        """A copy of a state's value, also while a run is under way."""
+        with self._looking:
+            self._refuse_closed()
+            return self.storage.state(buffer)
+
+    def bind(self, values: Mapping[str, object], strict: bool) -> None:
+        """See :meth:`Storage.bind`. The lock must be held."""
+        self.storage.bind(values, strict)
+        # It keeps alive what was bound before.
+        self._fixed = None
+
+    def share(self, lender: Runner) -> None:
+        """Works on the states of another executable from now on.
+
+        Raises InvalidUsageError where the states do not fit, or one of the two is closed.
+        """
+        while True:
+            mine, theirs = self.storage.states, lender.storage.states
+            if mine is theirs:
+                return
+            first, second = sorted((mine, theirs), key=lambda states: states.number)
+            with first.turn(self.name), second.turn(self.name):
+                # As in _turn.
+                if mine is self.storage.states and theirs is lender.storage.states:
+                    self._share(lender)
+                    return
+
+    def _share(self, lender: Runner) -> None:
+        for each in (lender, self):
+            each._refuse_closed()
+        if self.resident is not None:
+            raise InvalidUsageError(f"the executable {self.name!r} is resident")
         if self.bundle.manifest.target.backend != lender.bundle.manifest.target.backend:
             raise InvalidUsageError(f"{self.name!r} and {lender.name!r} are for different devices")
-        self.storage.borrow_states(lender.storage)
+        with self._looking:
+            self.storage.borrow_states(lender.storage)
+        # Copies of the states go through the lender's device.
         self._lender = lender
+        self._fixed = None
 
     def run(
         self,
@@ -293,6 +386,32 @@ class Runner:
             task.flops / _FLOPS_PER_NS + task.bytes / _BYTES_PER_NS
             for task in self.bundle.manifest.tasks
         )
+
+
+_runners: weakref.WeakSet[Runner] = weakref.WeakSet()
+
+
+def _give_back(driver: Driver, storage: Storage) -> None:
+    """Ends what runs of a program, and gives back what it holds."""
+    try:
+        driver.close()
+    finally:
+        storage.release()
+
+
+def _end_all(runners: Iterable[Runner]) -> None:
+    """Gives everything back at the end of the process.
+
+    Kernels that stay leave first: giving memory of a GPU back waits for all of them.
+    """
+    for step in (Runner.leave_now, Runner.end_now):
+        for runner in list(runners):
+            runner.end_with_process(step)
+
+
+# At the end of the process, not by `atexit`: by then the finalizers of a driver's handles, which
+# this needs, may be switched off. An attribute of the module lives as long as the process.
+weakref.finalize(_end_all, _end_all, _runners)
 
 
 def _is_new(value: object) -> bool:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ..bundle.format import ALIGNMENT
+from ..errors import ArkError
 from .arrays import fetch, store
 from .binding import Array, Bound, check_arrays, name_problems, place, refuse
 from .device_arrays import DeviceArray
+from .states import SharedStates
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,30 +24,61 @@ if TYPE_CHECKING:
 _log = logging.getLogger("ark")
 
 
+class _Values(NamedTuple):
+    """What the buffers of an executable are; replaced as a whole, so that all change or none.
+
+    Attributes:
+        parameters: where each bound parameter lies, by name.
+        initial: what `bind` gave states to begin with, by name.
+        states: the memory of the states.
+        version: grows when another address serves as a buffer.
+    """
+
+    parameters: Mapping[str, Bound]
+    initial: Mapping[str, NDArray[Any]]
+    states: SharedStates
+    version: int
+
+
 class Storage:
     """What lives as long as the executable, as opposed to what belongs to one run."""
 
     def __init__(self, driver: Driver, bundle: Bundle) -> None:
         self._driver = driver
         self._manifest = bundle.manifest
-        # Grows when another address serves as one of its buffers.
-        self.version = 0
-        self._parameters: dict[str, Bound] = {}
-        self._initial: dict[str, NDArray[Any]] = {}
         self._constants = {
             buffer.slot: place(driver, _constant(bundle, buffer), buffer)
             for buffer in bundle.manifest.of_kind("constant")
         }
-        self._states: dict[str, Memory] = {}
-        for buffer in bundle.manifest.states:
-            # Another program that shares it may need the full alignment.
-            self._states[buffer.name] = driver.allocate(buffer.bytes, ALIGNMENT)
+        states = bundle.manifest.states
+        # Another program that shares a state may need the full alignment.
+        self._own = SharedStates.allocate(driver, bundle.manifest.program, states, ALIGNMENT)
+        self._user = object()
+        self._own.join(self._user)
+        self._values = _Values({}, {}, self._own, 0)
+        try:
             # Fresh memory is zero already, and a large cache need not be touched.
-            if buffer.init != 0:
-                self._reset_state(buffer)
+            self._write_initial([buffer for buffer in states if buffer.init != 0], {})
+        except BaseException:
+            self.release()
+            raise
+
+    @property
+    def version(self) -> int:
+        """Grows when another address serves as one of its buffers."""
+        return self._values.version
+
+    @property
+    def states(self) -> SharedStates:
+        """The memory of the states: its own, or that of the executable whose states it shares."""
+        return self._values.states
 
     def bind(self, values: Mapping[str, object], strict: bool) -> None:
-        """Binds parameters and initial values of states: all of `values` or, on an error, none."""
+        """Binds parameters and initial values of states: all of `values` or, on an error, none.
+
+        Raises InvalidUsageError where a name or an array does not fit, DeviceError where the driver
+        fails. After either, parameters and states are those from before.
+        """
         program, manifest = self._manifest.program, self._manifest
         buffers = {buffer.name: buffer for buffer in manifest.parameters + manifest.states}
         given = [name for name in values if strict or name in buffers]
@@ -54,14 +87,44 @@ class Storage:
         arrays = check_arrays(values, buffers.values(), problems, where)
         refuse(problems, f"bind {program!r}")
         self._driver.settle(where)
-        for name, array in arrays.items():
-            buffer = buffers[name]
-            if buffer.kind == "state":
-                self._initial[name] = self._copy(array)
-                self._reset_state(buffer)
-            else:
-                self._bind(buffer, array)
-        self.version += 1
+        made: dict[str, Bound] = {}
+        try:
+            initial = {n: self._copy(a) for n, a in arrays.items() if buffers[n].kind == "state"}
+            for name, array in arrays.items():
+                if name not in initial:
+                    made[name] = self._place(buffers[name], array)
+            self._replace_states([buffers[name] for name in initial], initial)
+        except BaseException:
+            for bound in made.values():
+                bound.free()
+            raise
+        old = self._values
+        self._values = old._replace(
+            parameters={**old.parameters, **made},
+            initial={**old.initial, **initial},
+            version=old.version + 1,
+        )
+
+    def _replace_states(
+        self, buffers: Iterable[Buffer], initial: Mapping[str, NDArray[Any]]
+    ) -> None:
+        """Gives states new initial values; after an error all have the values from before."""
+        before = [(buffer, self.state(buffer)) for buffer in buffers]
+        try:
+            self._write_initial([buffer for buffer, _ in before], initial)
+        except BaseException as error:
+            for buffer, value in before:
+                self._restore(buffer, value, error)
+            raise
+
+    def _restore(self, buffer: Buffer, value: NDArray[Any], cause: BaseException) -> None:
+        """Sets a state back after `cause`, which says so where that fails, too."""
+        try:
+            store(self.states.memories[buffer.name], buffer, value)
+        except ArkError as error:
+            if not isinstance(cause, ArkError):
+                raise
+            cause.notes += (f"state {buffer.name!r} may hold part of the new value: {error}",)
 
     def _copy(self, array: Array) -> NDArray[Any]:
         """An array's present value, which stays when the array changes."""
@@ -69,24 +132,24 @@ class Storage:
             return self._driver.download(array.address, array.dtype, array.shape)
         return np.array(array)
 
-    def _bind(self, buffer: Buffer, array: Array) -> None:
-        bound = self._parameters[buffer.name] = place(self._driver, array, buffer)
+    def _place(self, buffer: Buffer, array: Array) -> Bound:
+        bound = place(self._driver, array, buffer)
         if bound.copied and isinstance(array, np.ndarray):
             reason = "aligned" if array.flags.c_contiguous else "contiguous"
             _log.debug(
                 "%s: copied %r, which is not %s", self._manifest.program, buffer.name, reason
             )
+        return bound
 
     @property
     def complete(self) -> bool:
         """Whether every parameter has an array."""
-        return len(self._parameters) == len(self._manifest.parameters)
+        return len(self._values.parameters) == len(self._manifest.parameters)
 
     def unbound(self) -> list[str]:
         """Names of the parameters that have no array yet."""
-        return [
-            item.name for item in self._manifest.parameters if item.name not in self._parameters
-        ]
+        bound = self._values.parameters
+        return [item.name for item in self._manifest.parameters if item.name not in bound]
 
     def unbound_problems(self) -> list[str]:
         """One sentence for each of them."""
@@ -94,16 +157,16 @@ class Storage:
 
     def bound_bytes(self, copied: bool) -> int:
         """Bytes of the parameters that were copied, or that were not."""
+        bound = self._values.parameters
         return sum(
             buffer.bytes
             for buffer in self._manifest.parameters
-            if buffer.name in self._parameters and self._parameters[buffer.name].copied == copied
+            if buffer.name in bound and bound[buffer.name].copied == copied
         )
 
     def reset(self) -> None:
         """Gives all states their initial values."""
-        for buffer in self._manifest.states:
-            self._reset_state(buffer)
+        self._write_initial(self._manifest.states, self._values.initial)
 
     def borrow_states(self, lender: Storage) -> None:
         """Uses the memory of another program's states: of all of them or, on an error, none."""
@@ -119,31 +182,46 @@ class Storage:
                     f"not {mine.dtype} {list(mine.shape)}"
                 )
         refuse(problems, f"share the states of {lender._manifest.program!r}")
-        self._states = {name: lender._states[name] for name in self._states}
-        self.version += 1
+        old, states = self._values, lender.states
+        if states is old.states:
+            return
+        states.join(self._user)
+        self._values = old._replace(states=states, version=old.version + 1)
+        old.states.leave(self._user)
 
-    def _reset_state(self, buffer: Buffer) -> None:
-        initial = self._initial.get(buffer.name)
-        store(self._states[buffer.name], buffer, buffer.init if initial is None else initial)
+    def _write_initial(
+        self, buffers: Iterable[Buffer], initial: Mapping[str, NDArray[Any]]
+    ) -> None:
+        for buffer in buffers:
+            value = initial.get(buffer.name, buffer.init)
+            store(self.states.memories[buffer.name], buffer, value)
 
     def state(self, buffer: Buffer) -> NDArray[Any]:
         """A copy of a state's present value."""
-        return np.array(fetch(self._states[buffer.name], buffer))
+        return np.array(fetch(self.states.memories[buffer.name], buffer))
 
     def slots(self) -> dict[int, Bound | Memory]:
         """What serves as the buffer of each slot that is not of a run."""
         slots: dict[int, Bound | Memory] = dict(self._constants)
         for buffer in self._manifest.parameters:
-            slots[buffer.slot] = self._parameters[buffer.name]
+            slots[buffer.slot] = self._values.parameters[buffer.name]
         for buffer in self._manifest.states:
-            slots[buffer.slot] = self._states[buffer.name]
+            slots[buffer.slot] = self.states.memories[buffer.name]
         return slots
 
-    def clear(self) -> None:
-        """Lets go of everything; no call may follow."""
-        self._parameters.clear()
-        self._states.clear()
+    def close(self) -> None:
+        """Ends the use of its own states by others, too; only `release` may follow."""
+        self._own.closed = True
+
+    def release(self) -> None:
+        """Lets go of everything; may be called again, and nothing else after it.
+
+        The memory of states goes when nobody else uses it.
+        """
+        states = self.states
+        self._values = _Values({}, {}, states, self.version + 1)
         self._constants.clear()
+        states.leave(self._user)
 
 
 def _constant(bundle: Bundle, buffer: Buffer) -> NDArray[Any]:

@@ -8,6 +8,7 @@ Any call can be made to fail, and what was taken and not given back is counted.
 from __future__ import annotations
 
 import ctypes
+import itertools
 import threading
 import time
 from collections import deque
@@ -31,12 +32,14 @@ if TYPE_CHECKING:
 
 _INVALID_VALUE = 1
 _OUT_OF_MEMORY = 2
+_INVALID_CONTEXT = 201
 _INVALID_PTX = 218
 _ILLEGAL_ADDRESS = 700
 _TOO_MANY_CTAS = 720
 _ERRORS = {
     _INVALID_VALUE: ("INVALID_VALUE", "invalid argument"),
     _OUT_OF_MEMORY: ("OUT_OF_MEMORY", "out of memory"),
+    _INVALID_CONTEXT: ("INVALID_CONTEXT", "invalid device context"),
     _INVALID_PTX: ("INVALID_PTX", "a PTX JIT compilation failed"),
     _ILLEGAL_ADDRESS: ("ILLEGAL_ADDRESS", "an illegal memory access was encountered"),
     _TOO_MANY_CTAS: ("COOPERATIVE_LAUNCH_TOO_LARGE", "too many blocks in cooperative launch"),
@@ -58,6 +61,12 @@ _OF_THE_PROCESS = {
     "cuDeviceGet", "cuDeviceGetAttribute", "cuDevicePrimaryCtxRelease",
     "cuDevicePrimaryCtxRetain", "cuInit",
 }  # fmt: skip
+# What works in a thread without a current context.
+_WITHOUT_CONTEXT = _OF_THE_PROCESS | {
+    "cuCtxPopCurrent", "cuCtxPushCurrent", "cuCtxSetCurrent", "cuDriverGetVersion",
+}  # fmt: skip
+# Parts of giving something back, which never fail either.
+_GIVE_BACK_WITHIN = {"cuCtxPopCurrent", "cuCtxPushCurrent"}
 # While a thread captures, these would end its capture.
 _UNSAFE = {
     "cuMemAlloc", "cuMemHostAlloc", "cuModuleLoadData", "cuModuleLoadDataEx", "cuStreamSynchronize",
@@ -65,6 +74,8 @@ _UNSAFE = {
 
 # Does its work, or says that it has to be tried again.
 Operation = Callable[[], bool]
+# A function of the driver that waits, and lets other threads call in the meantime.
+_AGAIN = object()
 
 
 class _Attribute(IntEnum):
@@ -93,7 +104,10 @@ class _Stream:
 
 
 class FakeCuda:
-    """One GPU.
+    """One GPU. Threads may call it at once.
+
+    A call that needs a context fails in a thread that has none. With the last reference to the
+    primary context goes all that is in it.
 
     Args:
         fail_at: which call fails, counted from 1; those that give something back never do.
@@ -104,7 +118,7 @@ class FakeCuda:
 
     Attributes:
         occupied: whether a kernel of others has all SMs, so that launches and what zeroes memory
-            wait for its end.
+            wait for its end. What zeroes memory also waits while own kernels have all SMs.
         busy: how many SMs others keep, of which the driver says nothing before a launch.
         crashes: whether the next kernel fails. From then on every call does, and nothing is given
             back, until the context is.
@@ -152,7 +166,13 @@ class FakeCuda:
         self._streams: dict[int, _Stream] = {0: _Stream()}
         self._recorders: dict[int, int] = {}
         self.running = 0
+        self._lanes = 0
+        self._handles = itertools.count(1000)
+        self._retained = 0
+        self._current = threading.local()
         self._advancing = False
+        # Reentrant: the garbage collector gives memory back within a call.
+        self._lock = threading.RLock()
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("cu"):
@@ -160,26 +180,52 @@ class FakeCuda:
         function = getattr(self, f"_{name}", self._nothing)
 
         def call(*arguments: Any) -> tuple[Any, ...]:
-            self._advance()
-            # How often a waiting host asks is no property of a run.
-            if name == "cuEventQuery" and arguments[0].pending:
-                return (_NOT_READY,)
-            if name not in _GIVE_BACK:
-                self.calls.append(name)
-                if len(self.calls) == self.fail_at:
-                    return (_OUT_OF_MEMORY, None)
-            if self._broken and name not in _OF_THE_PROCESS:
-                return (_ILLEGAL_ADDRESS, None)
-            if name in _UNSAFE and any(stream.graph is not None for stream in self._all()):
-                return (_CAPTURE_UNSUPPORTED, None)
-            result: Any = function(*arguments)
-            answer = cast("tuple[Any, ...]", result) if isinstance(result, tuple) else (0, result)
-            if not answer[0]:
-                self.held += (name in _TAKE) - (name in _GIVE_BACK)
-            self._advance()
-            return answer
+            with self._lock:
+                self._advance()
+                code = self._refuse(name, arguments)
+            if code:
+                return (code, None)
+            while True:
+                with self._lock:
+                    self._advance()
+                    result: Any = function(*arguments)
+                    if result is not _AGAIN:
+                        return self._answer(name, result)
+                time.sleep(0)
 
         return call
+
+    def _refuse(self, name: str, arguments: tuple[Any, ...]) -> int:
+        """The error of a call that does nothing, or zero."""
+        if name not in _WITHOUT_CONTEXT and not self._contexts:
+            return _INVALID_CONTEXT
+        # How often a waiting host asks is no property of a run.
+        if name == "cuEventQuery" and arguments[0].pending:
+            return _NOT_READY
+        if name not in _GIVE_BACK | _GIVE_BACK_WITHIN:
+            self.calls.append(name)
+            if len(self.calls) == self.fail_at:
+                return _OUT_OF_MEMORY
+        if self._broken and name not in _OF_THE_PROCESS:
+            return _ILLEGAL_ADDRESS
+        if name in _UNSAFE and any(stream.graph is not None for stream in self._all()):
+            return _CAPTURE_UNSUPPORTED
+        return 0
+
+    def _answer(self, name: str, result: Any) -> tuple[Any, ...]:
+        answer = cast("tuple[Any, ...]", result) if isinstance(result, tuple) else (0, result)
+        if not answer[0]:
+            self.held += (name in _TAKE) - (name in _GIVE_BACK)
+        self._advance()
+        return answer
+
+    @property
+    def _contexts(self) -> list[object]:
+        """The contexts of this thread; the last one is current."""
+        stack: list[object] | None = getattr(self._current, "stack", None)
+        if stack is None:
+            stack = self._current.stack = []
+        return stack
 
     def _all(self) -> list[_Stream]:
         return list(self._streams.values())
@@ -199,7 +245,7 @@ class FakeCuda:
 
     def new_stream(self) -> int:
         """A stream of the caller's; not counted in `held`."""
-        handle = 1000 + len(self._streams)
+        handle = next(self._handles)
         self._streams[handle] = _Stream()
         return handle
 
@@ -226,7 +272,10 @@ class FakeCuda:
 
     def synchronize(self, stream: int) -> None:
         """Waits for all that a stream was given."""
-        self._cuStreamSynchronize(stream)
+        while self._cuStreamSynchronize(stream) is _AGAIN:
+            with self._lock:
+                self._advance()
+            time.sleep(0)
 
     # -- the driver's functions --------------------------------------------------------------
 
@@ -260,15 +309,31 @@ class FakeCuda:
             _Attribute.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: 232448,
         }[key]
 
+    def _cuDevicePrimaryCtxRetain(self, device: int) -> str:
+        self._retained += 1
+        return f"context of {device}"
+
     def _cuDevicePrimaryCtxRelease(self, device: int) -> None:
-        """With the context goes all that is in it."""
+        """With the last reference to the context goes all that is in it."""
         del device
+        self._retained -= 1
+        if self._retained:
+            return
         if self._broken:
             self._broken = False
-            self._memory.clear()
-            self._streams = {0: _Stream()}
-            self.running = 0
             self.held = 1  # the context, which is given back
+        self._memory.clear()
+        self._streams = {0: _Stream()}
+        self.running = self._lanes = 0
+
+    def _cuCtxSetCurrent(self, context: object) -> None:
+        self._contexts[-1:] = [context]
+
+    def _cuCtxPushCurrent(self, context: object) -> None:
+        self._contexts.append(context)
+
+    def _cuCtxPopCurrent(self) -> object:
+        return self._contexts.pop()
 
     def _cuMemAlloc(self, nbytes: int) -> tuple[int, int | None]:
         if nbytes + sum(block.nbytes for block in self._memory.values()) > self.memory:
@@ -285,12 +350,15 @@ class FakeCuda:
         del flags
         return 0, self._take_memory(nbytes)
 
-    def _cuMemFree(self, address: int) -> None:
+    def _cuMemFree(self, address: int) -> object:
         # As the driver does, waits for whatever may use the memory.
-        while (self.running or self.occupied) and not self._advancing:
-            self._advance()
-            time.sleep(0)
-        del self._memory[address]
+        if (self.running or self.occupied) and not self._advancing:
+            return _AGAIN
+        if address not in self._memory:
+            return (_INVALID_VALUE,)
+        # Whoever uses it after that is to see it.
+        self._memory.pop(address).fill(0xFF)
+        return None
 
     _cuMemFreeHost = _cuMemFree
 
@@ -306,10 +374,8 @@ class FakeCuda:
     def _cuStreamIsCapturing(self, stream: int) -> int:
         return int(self._streams[stream].graph is not None)
 
-    def _cuStreamSynchronize(self, stream: int) -> None:
-        while self._streams[stream].queue:
-            self._advance()
-            time.sleep(0)
+    def _cuStreamSynchronize(self, stream: int) -> object:
+        return _AGAIN if self._streams[stream].queue else None
 
     def _give(self, stream: int, make: Callable[[], Operation]) -> tuple[int]:
         """Work for a stream: done in its turn, or at every replay of the graph that is captured."""
@@ -354,9 +420,10 @@ class FakeCuda:
 
     def _cuMemsetD8Async(self, address: int, byte: int, nbytes: int, stream: int) -> tuple[int]:
         def operation() -> bool:
-            if not self.occupied:
+            blocked = self.occupied or self._lanes >= self.sms
+            if not blocked:
                 ctypes.memset(address, byte, nbytes)
-            return not self.occupied
+            return not blocked
 
         return self._give(stream, lambda: operation)
 
@@ -430,12 +497,17 @@ class FakeCuda:
             if not threads and self.occupied:
                 return False
             if not threads:
-                threads.extend(threading.Thread(target=walk, args=(n,)) for n in range(lanes))
+                threads.extend(
+                    threading.Thread(target=walk, args=(lane,), daemon=True)
+                    for lane in range(lanes)
+                )
                 for thread in threads:
                     thread.start()
+                self._lanes += lanes
             if any(thread.is_alive() for thread in threads):
                 return False
             self.running -= 1
+            self._lanes -= lanes
             return True
 
         return run

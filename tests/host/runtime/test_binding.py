@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import ctypes
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import pytest
 
 import ark_mlir as ark
 from ark_mlir.runtime import Executable
+from ark_mlir.runtime.cpu import CpuDriver, HostMemory
+from ark_mlir.testing.fake_cuda import FakeCuda, fake_executable
 from ark_mlir.testing.toy import ToyProgram, run
 
 Array = np.ndarray[Any, Any]
@@ -28,21 +31,50 @@ def aligned(array: Array, alignment: int = 64, offset: int = 0) -> Array:
 
 
 def three_parameters() -> ToyProgram:
+    """``weight, ids = first.weight, ids``, for a look at what is bound."""
     program = ToyProgram(sms=1)
-    for name, dtype, shape in (
-        ("first.weight", "fp32", [4, 4]),
-        ("first.bias", "bf16", [4]),
-        ("ids", "int64", [2]),
-    ):
+    weight, _, ids = (
         program.buffer(name, "parameter", dtype, shape)
-    program.lane(0, [run(program.task("nothing"), 0, 1)])
+        for name, dtype, shape in (
+            ("first.weight", "fp32", [4, 4]),
+            ("first.bias", "bf16", [4]),
+            ("ids", "int64", [2]),
+        )
+    )
+    tasks = [
+        program.task(
+            "copy", 1, [(program.buffer("weight", "output", "fp32", [4, 4]), 0), (weight, 0)]
+        ),
+        program.task("align", 1, [(program.buffer("low", "output", "int64", []), 0), (ids, 0)]),
+    ]
+    program.lane(0, [run(task, 0, 1) for task in tasks])
     return program
 
 
-GOOD = {
-    "first.weight": np.zeros((4, 4), np.float32),
-    "first.bias": np.zeros(4, ml_dtypes.bfloat16),
-    "ids": np.zeros(2, np.int64),
+def values_of(executable: Executable) -> dict[str, Array]:
+    """What is bound, in the host's memory."""
+    storage: Any = executable._runner.storage
+    slots = storage.slots()
+    values: dict[str, Array] = {}
+    for buffer in executable.parameters:
+        memory: Any = (ctypes.c_char * buffer.bytes).from_address(slots[buffer.slot].address)
+        values[buffer.name] = np.array(np.ndarray(buffer.shape, buffer.dtype.numpy, memory))
+    return values
+
+
+def assert_bound(executable: Executable, expected: Mapping[str, Array]) -> None:
+    """The kernel sees these values, and runs with them."""
+    got = values_of(executable)
+    assert got.keys() == expected.keys()
+    for name, array in expected.items():
+        np.testing.assert_array_equal(got[name], array, name)
+    np.testing.assert_array_equal(executable.run()["weight"], expected["first.weight"])
+
+
+GOOD: dict[str, Array] = {
+    "first.weight": np.arange(16, dtype=np.float32).reshape(4, 4),
+    "first.bias": np.arange(4).astype(ml_dtypes.bfloat16),
+    "ids": np.array([5, 6]),
 }
 
 
@@ -70,21 +102,31 @@ def test_after_an_error_nothing_is_bound(make: Make) -> None:
         executable.bind(GOOD | {"extra": np.zeros(1)})
     with pytest.raises(ark.InvalidUsageError, match="3 problems"):
         executable.run()
-    executable.bind(GOOD).run()
+    executable.bind(GOOD)
+    assert_bound(executable, GOOD)
 
 
 def test_extra_names_may_be_ignored(make: Make) -> None:
-    make(three_parameters()).bind(GOOD | {"extra": np.zeros(1)}, strict=False).run()
+    executable = make(three_parameters())
+    executable.bind(GOOD | {"extra": np.zeros(1)}, strict=False)
+    assert_bound(executable, GOOD)
 
 
 def test_some_parameters_may_be_bound_again(make: Make) -> None:
     executable = make(three_parameters()).bind(GOOD)
-    executable.bind({"ids": np.ones(2, np.int64)}).run()
+    again = {"ids": np.ones(2, np.int64), "first.weight": np.ones((4, 4), np.float32)}
+    assert_bound(executable, GOOD)
+    executable.bind(again)
+    assert_bound(executable, GOOD | again)
 
 
 def test_a_list_of_sources(make: Make) -> None:
     parts: list[dict[str, object]] = [{name: array} for name, array in GOOD.items()]
-    make(three_parameters()).bind(parts).run()
+    executable = make(three_parameters()).bind(parts)
+    assert_bound(executable, GOOD)
+    # Of a name that comes twice, the last one counts.
+    executable.bind([*parts, {"ids": np.array([8, 9])}])
+    assert_bound(executable, GOOD | {"ids": np.array([8, 9])})
 
 
 def test_many_problems_are_cut(make: Make) -> None:
@@ -149,9 +191,12 @@ def test_what_is_not_contiguous_is_copied(make: Make, x: Array) -> None:
 
 
 def test_a_parameter_in_place_can_be_read_only(make: Make) -> None:
-    array = aligned(np.zeros((2, 3), np.float32))
+    array = aligned(np.arange(6, dtype=np.float32).reshape(2, 3))
     array.flags.writeable = False
-    make(address_program()).bind({"w": array}).run()
+    executable = make(address_program()).bind({"w": array})
+    assert executable.run()["y"] == 0
+    assert executable.report().bound_in_place == 24
+    np.testing.assert_array_equal(array, np.arange(6).reshape(2, 3))
 
 
 def test_a_bound_array_lives_as_long_as_the_executable(make: Make) -> None:
@@ -209,4 +254,172 @@ def test_a_safetensors_file(make: Make, tmp_path: Path) -> None:
     with pytest.raises(ark.InvalidUsageError, match=r"parameter 'first\.bias' is missing"):
         executable.bind(tmp_path / "a.safetensors")
     executable.bind([str(tmp_path / "a.safetensors"), {"first.bias": GOOD["first.bias"]}])
-    executable.run()
+    assert_bound(executable, GOOD)
+
+
+# -- all or nothing ------------------------------------------------------------------------------
+
+
+def summing() -> ToyProgram:
+    """``y = a + b`` of fp32 ``[16]``, another parameter and two states."""
+    program = ToyProgram(sms=1)
+    a, b = (program.buffer(name, "parameter", "fp32", [16]) for name in "ab")
+    program.buffer("c", "parameter", "int64", [16])
+    program.buffer("s", "state", "fp32", [16], init=3)
+    program.buffer("t", "state", "int64", [16])
+    y = program.buffer("y", "output", "fp32", [16])
+    program.lane(0, [run(program.task("add", 1, [(y, 0), (a, 0), (b, 0)]), 0, 1)])
+    return program
+
+
+def filled(value: int) -> dict[str, Array]:
+    """One number everywhere; copied on every device, since nothing is contiguous."""
+    names = {"a": np.float32, "b": np.float32, "c": np.int64, "s": np.float32, "t": np.int64}
+    return {name: np.full(32, value, dtype)[::2] for name, dtype in names.items()}
+
+
+def assert_filled(executable: Executable, value: int) -> None:
+    np.testing.assert_array_equal(executable.run()["y"], np.full(16, 2 * value))
+    for state in executable.states.values():
+        np.testing.assert_array_equal(state, np.full(16, value))
+    executable.reset()
+    for state in executable.states.values():
+        np.testing.assert_array_equal(state, np.full(16, value))
+
+
+@pytest.mark.parametrize("run_between", [False, True])
+def test_binding_is_all_or_nothing_on_a_gpu(
+    cuda: FakeCuda, kernel: bytes, run_between: bool
+) -> None:
+    """For every call of the driver that fails: values, states and memory are those from before,
+    and stay so when others are bound later."""
+    with fake_executable(cuda, kernel, summing()) as executable:
+        executable.bind(filled(1))
+        executable.run()
+        before = len(cuda.calls)
+        executable.bind(filled(1))
+        calls = len(cuda.calls) - before
+        assert calls > 15
+        executable.run()
+        held = cuda.held
+        for k in range(1, calls + 1):
+            cuda.fail_at = len(cuda.calls) + k
+            with pytest.raises(ark.DeviceError, match="failed: CUDA_ERROR_OUT_OF_MEMORY"):
+                executable.bind(filled(2))
+            assert cuda.held == held
+            if run_between:
+                assert_filled(executable, 1)
+            executable.bind({"c": np.zeros(16, np.int64)})
+            assert_filled(executable, 1)
+        executable.bind(filled(2))
+        assert_filled(executable, 2)
+        assert cuda.held == held
+    assert cuda.held == 0
+
+
+def test_binding_is_all_or_nothing_on_the_host(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For every allocation and every write that fails."""
+    executable = make(summing()).bind(filled(1))
+    for method in ("allocate", "write"):
+        for k in range(1, 6):
+            left = [k]
+
+            def fail(left: list[int] = left) -> None:
+                left[0] -= 1
+                if not left[0]:
+                    raise ark.DeviceError("no memory")
+
+            with monkeypatch.context() as patch:
+                owner: Any = CpuDriver if method == "allocate" else HostMemory
+                good = getattr(owner, method)
+
+                def failing(
+                    *arguments: Any, fail: Any = fail, good: Any = good, **options: Any
+                ) -> Any:
+                    fail()
+                    return good(*arguments, **options)
+
+                patch.setattr(owner, method, failing)
+                if k > 3 and method == "allocate":
+                    executable.bind(filled(1))  # there are no more
+                    continue
+                with pytest.raises(ark.DeviceError, match="no memory"):
+                    executable.bind(filled(2))
+            assert_filled(executable, 1)
+    executable.bind(filled(2))
+    assert_filled(executable, 2)
+
+
+def test_a_state_that_cannot_be_set_back_is_named(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    executable = make(summing()).bind(filled(1))
+    good, count = HostMemory.write, [0]
+
+    def failing(memory: HostMemory, *arguments: Any) -> None:
+        count[0] += 1
+        if count[0] in (5, 6):
+            raise ark.DeviceError(f"write {count[0]} failed")
+        good(memory, *arguments)
+
+    monkeypatch.setattr(HostMemory, "write", failing)
+    with pytest.raises(ark.DeviceError, match="write 5 failed") as caught:
+        executable.bind(filled(2))
+    note = "state 's' may hold part of the new value: write 6 failed"
+    assert caught.value.notes == (note,)
+
+
+def test_binding_ranks_is_all_or_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of any rank is bound where that of one cannot be."""
+    with ark.compile([_rank(0), _rank(1)], target="cpu:1") as world:
+        world.bind([{"w": np.full(4, 1.0, np.float32)}, {"w": np.full(4, 2.0, np.float32)}])
+        good, count = HostMemory.write, [0]
+
+        def failing(memory: HostMemory, *arguments: Any) -> None:
+            count[0] += 1
+            if count[0] == 2:
+                raise ark.DeviceError("no memory")
+            good(memory, *arguments)
+
+        new = np.full(8, 5.0, np.float32)[::2]
+        for second in (new, np.zeros(5, np.float32)):
+            count[0] = 0
+            with monkeypatch.context() as patch:
+                patch.setattr(HostMemory, "write", failing)
+                with pytest.raises(ark.ArkError):
+                    world.bind([{"w": new}, {"w": second}])
+            for rank, outputs in enumerate(world.run()):
+                np.testing.assert_array_equal(outputs["y"], np.full(4, rank + 1.0))
+
+
+def _rank(rank: int) -> ark.Program:
+    with ark.Program("pair", rank=rank, world_size=2) as program:
+        ark.output("y", ark.parameter("w", (4,)) * 1.0)
+    return program
+
+
+def test_a_file_that_ends_early_binds_nothing(
+    cuda: FakeCuda, kernel: bytes, tmp_path: Path
+) -> None:
+    numpy = pytest.importorskip("safetensors.numpy")
+    path = tmp_path / "a.safetensors"
+    numpy.save_file({name: np.ascontiguousarray(a) for name, a in filled(2).items()}, path)
+    with fake_executable(cuda, kernel, summing()) as executable:
+        executable.bind(filled(1))
+        whole = path.read_bytes()
+        path.write_bytes(whole[:-64])
+        with pytest.raises(ark.ArkError):
+            executable.bind(path)
+        assert_filled(executable, 1)
+        path.write_bytes(whole)
+        executable.bind(path)
+        assert_filled(executable, 2)
+
+
+def test_what_was_bound_before_is_given_back(cuda: FakeCuda, kernel: bytes) -> None:
+    with fake_executable(cuda, kernel, summing()) as executable:
+        executable.bind(filled(1)).run()
+        held = cuda.held
+        for value in range(5):
+            executable.bind(filled(value))
+            assert cuda.held == held

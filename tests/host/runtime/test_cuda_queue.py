@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import gc
 import threading
 import time
+import weakref
 from collections.abc import Callable, Generator, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -299,19 +301,23 @@ def test_ctrl_c_in_the_queue(
     np.testing.assert_array_equal(exe.run(x=x)["y"], x.ravel() + W + 0.5)
 
 
+def give_up(executable: Executable, x: Array, stays: bool) -> None:
+    """A run that is queued behind the others, and stays in the queue."""
+    if stays:
+        with pytest.raises(ark.BusyError), executable.resident() as resident:
+            resident.run(x=x)
+    else:
+        with pytest.raises(ark.BusyError):
+            executable.run(x=x)
+
+
 @pytest.mark.parametrize("stays", [False, True])
-def test_closing_waits_for_the_device(
-    cuda: FakeCuda, kernel: bytes, x: Array, stays: bool, monkeypatch: pytest.MonkeyPatch
+def test_closing_waits_for_a_run_that_was_given_up(
+    cuda: FakeCuda, kernel: bytes, x: Array, stays: bool
 ) -> None:
-    monkeypatch.setattr(cuda_driver, "_GRACE_SECONDS", 0.1)
     executable = fake_executable(cuda, kernel, add_program()).bind({"w": W})
     with occupied(cuda):
-        if stays:
-            with pytest.raises(ark.BusyError), executable.resident() as resident:
-                resident.run(x=x)
-        else:
-            with pytest.raises(ark.BusyError):
-                executable.run(x=x)
+        give_up(executable, x, stays)
         closed = Future[None]()
         closer = threading.Thread(target=lambda: closed.set_result(executable.close()))
         closer.start()
@@ -320,6 +326,73 @@ def test_closing_waits_for_the_device(
         assert cuda.held
     closer.join()
     closed.result(0)
+    assert (cuda.held, cuda.running) == (0, 0)
+
+
+@pytest.mark.parametrize("stays", [False, True])
+def test_closing_does_not_wait_for_ever(
+    cuda: FakeCuda, kernel: bytes, x: Array, stays: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the run may still use is kept until it has ended, and then given back by itself."""
+    monkeypatch.setattr(cuda_driver, "_GRACE_SECONDS", 0.1)
+    others = fake_executable(cuda, kernel, counting_program()).prepare()
+    before = cuda.held
+    executable = fake_executable(cuda, kernel, add_program())
+    weight = OnDevice(W)
+    alive = weakref.ref(weight.array)
+    executable.bind({"w": weight})
+    del weight
+    held = cuda.held
+    with occupied(cuda):
+        give_up(executable, x, stays)
+        start = time.monotonic()
+        with pytest.raises(ark.BusyError, match="'toy' is closed, and its last run is still queu"):
+            executable.close()
+        assert time.monotonic() - start < NEVER / 4
+        # All of it is held, for the kernel may begin at any time, and nothing of others is freed,
+        # since that would wait for the kernel.
+        assert cuda.held >= held
+        others.close()
+        gc.collect()
+        assert alive() is not None
+        executable.close()
+        with pytest.raises(ark.InvalidUsageError, match="is closed"):
+            executable.run(x=x)
+    cuda.synchronize(cuda.launched[-1])
+    assert cuda.running == 0
+    fake_executable(cuda, kernel, counting_program()).prepare().close()
+    assert cuda.held == 0 < before
+    gc.collect()
+    assert alive() is None
+
+
+def test_closing_while_a_kernel_does_not_end(
+    cuda: FakeCuda, kernel: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A lane that never looks whether it has to end."""
+    monkeypatch.setattr(cuda_driver, "_GRACE_SECONDS", 0.1)
+    program = ToyProgram(sms=1)
+    flag = program.buffer("flag", "state", "int32", [])
+    program.lane(0, [run(program.task("endless", 1, [(flag, 0)]), 0, 1)])
+    executable = fake_executable(cuda, kernel, program).prepare()
+    states: Any = executable._runner.storage.states.memories
+    address: int = states["flag"].address
+
+    def interrupt() -> Any:
+        raise KeyboardInterrupt
+
+    driver: Any = executable._runner.driver
+    watch = driver._watch.start
+    monkeypatch.setattr(driver._watch, "start", lambda _: SimpleNamespace(look=interrupt))
+    with pytest.raises(ark.DeviceError, match="does not end"):
+        executable.run()
+    monkeypatch.setattr(driver._watch, "start", watch)
+    with pytest.raises(ark.DeviceError, match=r"its kernel has not ended within 0\.1 s"):
+        executable.close()
+    assert cuda.held
+    ctypes.c_int32.from_address(address).value = 1
+    cuda.synchronize(cuda.launched[-1])
+    fake_executable(cuda, kernel, counting_program()).prepare().close()
     assert (cuda.held, cuda.running) == (0, 0)
 
 

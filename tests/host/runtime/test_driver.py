@@ -38,7 +38,7 @@ class FakeDriver:
         self._call("load")
         self.bundle = bundle
 
-    def allocate(self, nbytes: int, alignment: int) -> HostMemory:
+    def allocate(self, nbytes: int, alignment: int, **options: bool) -> HostMemory:
         self._call("allocate")
         return HostMemory(nbytes, alignment)
 

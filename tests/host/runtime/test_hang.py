@@ -43,7 +43,7 @@ def begun(executable: Executable) -> Callable[[], bool]:
 
 def release(executable: Executable) -> None:
     """Lets the task end that never ends."""
-    memory: Any = executable._runner.storage._states["flag"]
+    memory: Any = executable._runner.storage.states.memories["flag"]
     memory.write(np.dtype(np.int32), (), 1)
 
 
@@ -220,7 +220,7 @@ def test_closing_while_a_lane_never_ends(
     program.lane(0, [run(stuck, 0, 1), signal(done)])
     program.lane(1, [wait(done, 1), run(a, 0, 1), run(b, 0, 1)])
     executable = make(program)
-    memory: Any = executable._runner.storage._states["flag"]
+    memory: Any = executable._runner.storage.states.memories["flag"]
     expire(executable, begun(executable))
     with pytest.raises(ark.DeviceError, match="did not end within"):
         executable.run()

@@ -72,7 +72,7 @@ def test_a_lane_that_does_not_listen_does_not_hold_ctrl_c(
         with pytest.raises(KeyboardInterrupt):
             executable.run()
     assert driver._lanes.running == (0,)
-    memory: Any = executable._runner.storage._states["flag"]
+    memory: Any = executable._runner.storage.states.memories["flag"]
     memory.write(np.dtype(np.int32), (), 1)
     executable.run()
 

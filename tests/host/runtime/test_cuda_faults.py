@@ -1,0 +1,196 @@
+"""Every call of the driver fails once, on each path: a typed error, nothing is left, nothing hangs.
+
+On a stand-in for CUDA, which counts what is taken and not given back.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ark_mlir as ark
+from ark_mlir.runtime import Executable
+from ark_mlir.testing.fake_cuda import FakeCuda, OnDevice, fake_executable
+from ark_mlir.testing.toy import ToyProgram, add_program, counting_program, run
+
+Array = np.ndarray[Any, Any]
+Session = Callable[[FakeCuda, bytes], None]
+W = np.arange(128, dtype=np.float32)
+X = np.arange(128, dtype=np.float32).reshape(8, 16)
+ROWS = 2000  # of 64 bytes: more than what is zeroed without an SM
+
+
+def adding(cuda: FakeCuda, kernel: bytes) -> Executable:
+    return fake_executable(cuda, kernel, add_program())
+
+
+def copying(cuda: FakeCuda, kernel: bytes) -> Executable:
+    """``y = x``, too large for a launch record, on a lane for every SM."""
+    program = ToyProgram(sms=1)
+    x = program.buffer("x", "input", "fp32", [ROWS, 16])
+    y = program.buffer("y", "output", "fp32", [ROWS, 16])
+    program.lane(0, [run(program.task("copy", ROWS, [(y, 0), (x, 0)]), 0, ROWS)])
+    return fake_executable(cuda, kernel, program)
+
+
+def read(value: Any) -> Array:
+    """An array of the stand-in's device."""
+    record = {"__array_interface__": value.__cuda_array_interface__}
+    return np.array(np.asarray(type("Host", (), record)))
+
+
+def binding(cuda: FakeCuda, kernel: bytes) -> None:
+    """Several parameters and states, twice."""
+    program = ToyProgram(sms=1)
+    for name in "abc":
+        program.buffer(name, "parameter", "fp32", [16])
+    for name in "st":
+        program.buffer(name, "state", "fp32", [16], init=1)
+    program.lane(0, [run(program.task("nothing"), 0, 1)])
+    with fake_executable(cuda, kernel, program) as executable:
+        for value in (1, 2):
+            executable.bind({name: np.full(16, value, np.float32) for name in "abcst"})
+            executable.run()
+            executable.reset()
+
+
+def exporting(cuda: FakeCuda, kernel: bytes) -> None:
+    """Outputs that outlive their executable."""
+    executable = adding(cuda, kernel)
+    try:
+        executable.bind({"w": OnDevice(W)})
+        outputs = [executable.run(x=OnDevice(scale * X))["y"] for scale in range(3)]
+    finally:
+        executable.close()
+    for scale, output in enumerate(outputs):
+        np.testing.assert_array_equal(read(output), scale * X.ravel() + W + 0.5)
+
+
+def dropping(cuda: FakeCuda, kernel: bytes) -> None:
+    """Nobody closes it."""
+    executable = adding(cuda, kernel).bind({"w": W})
+    executable.run(x=OnDevice(X))
+    executable.run(x=X, iterations=2)
+
+
+def staying(cuda: FakeCuda, kernel: bytes) -> None:
+    """A kernel that stays, with outputs that are no tensors and too large for the record."""
+    array = np.arange(ROWS * 16, dtype=np.float32).reshape(ROWS, 16)
+    with copying(cuda, kernel) as executable, executable.resident() as resident:
+        outputs = [resident.run(x=OnDevice(scale * array))["y"] for scale in range(2)]
+        np.testing.assert_array_equal(resident.run(x=array)["y"], array)
+    for scale, output in enumerate(outputs):
+        np.testing.assert_array_equal(read(output), scale * array)
+
+
+def sharing(cuda: FakeCuda, kernel: bytes) -> None:
+    """States of one program in another, which closes after it."""
+    with (
+        fake_executable(cuda, kernel, counting_program()) as guest,
+        fake_executable(cuda, kernel, counting_program()) as owner,
+    ):
+        guest.share_states(owner)
+        owner.run()
+        guest.run(iterations=2)
+        assert owner.states["n"] == guest.states["n"] == 3
+
+
+def looking(cuda: FakeCuda, kernel: bytes) -> None:
+    with fake_executable(cuda, kernel, counting_program()) as executable:
+        executable.run()
+        executable.reset()
+        assert executable.glance("n") == executable.states["n"] == 0
+
+
+def closing_in_a_block(cuda: FakeCuda, kernel: bytes) -> None:
+    with adding(cuda, kernel).bind({"w": W}) as executable, executable.resident() as resident:
+        resident.run(x=X)
+        executable.close()
+
+
+def collected(session: Session, cuda: FakeCuda, kernel: bytes) -> None:
+    """What a traceback refers to is no leak."""
+    try:
+        session(cuda, kernel)
+    except ark.ArkError as error:
+        raise type(error)(error.message) from None
+
+
+SESSIONS = [binding, exporting, dropping, staying, sharing, looking, closing_in_a_block]
+
+
+@pytest.mark.parametrize("session", SESSIONS, ids=lambda session: session.__name__)
+def test_the_kth_call_fails(
+    kernel: bytes, session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A kernel that is not told to leave does so by itself after this time.
+    monkeypatch.setenv("ARK_TIMEOUT", "1")
+    good = FakeCuda()
+    session(good, kernel)
+    gc.collect()
+    assert (good.held, good.running) == (0, 0)
+    for k, name in enumerate(good.calls, start=1):
+        cuda = FakeCuda(fail_at=k)
+        with pytest.raises((ark.DeviceError, ark.UnsupportedError), match=f"{name} failed: CUDA_"):
+            collected(session, cuda, kernel)
+        if cuda.held:
+            gc.collect()
+        assert (cuda.held, cuda.running) == (0, 0), (k, name)
+
+
+@pytest.mark.parametrize("session", SESSIONS, ids=lambda session: session.__name__)
+def test_the_context_is_lost_at_the_kth_call(
+    kernel: bytes,
+    session: Session,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """From then on each call fails. Who holds nothing any more can start again."""
+    monkeypatch.setenv("ARK_TIMEOUT", "1")
+    # What the driver does not take back is told where nobody could catch it.
+    monkeypatch.setattr("sys.unraisablehook", lambda args: None)
+    good = FakeCuda()
+    session(good, kernel)
+    launches = good.calls.count("cuLaunchKernelEx")
+    for launch in range(launches):
+        cuda = FakeCuda()
+        seen = [0]
+
+        def crash(*arguments: Any, cuda: Any = cuda, seen: Any = seen, at: int = launch) -> Any:
+            cuda.crashes = seen[0] == at
+            seen[0] += 1
+            return FakeCuda._cuLaunchKernelEx(cuda, *arguments)
+
+        monkeypatch.setattr(cuda, "_cuLaunchKernelEx", crash)
+        with pytest.raises(ark.DeviceError, match="CUDA_ERROR_ILLEGAL_ADDRESS"):
+            collected(session, cuda, kernel)
+        gc.collect()
+        assert cuda.held == 0
+        session(cuda, kernel)
+        gc.collect()
+        assert cuda.held == 0
+
+
+def test_outputs_of_a_kernel_that_stays_need_no_sm(
+    kernel: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where all SMs are the kernel's, what zeroes memory would wait until it leaves: each run
+    would then start it again."""
+    monkeypatch.setenv("ARK_TIMEOUT", "5")
+    array = np.arange(ROWS * 16, dtype=np.float32).reshape(ROWS, 16)
+    cuda = FakeCuda(sms=1)
+    with copying(cuda, kernel) as executable, executable.resident() as resident:
+        # Whose memory is not given back in the block: that waits for the kernel, too.
+        outputs = [resident.run(x=OnDevice(array))["y"]]
+        before = len(cuda.calls)
+        outputs += [resident.run(x=OnDevice(scale * array))["y"] for scale in range(5)]
+        assert "cuMemsetD8Async" not in cuda.calls[before:]
+        assert len(cuda.launched) == 1
+    for scale in (4, 3, 2, 1, 0, 1):
+        np.testing.assert_array_equal(read(outputs.pop()), scale * array)
+    gc.collect()
+    assert cuda.held == 0

@@ -1,0 +1,451 @@
+"""What gives memory, threads and files back: closing, dropping, the end of the process."""
+
+from __future__ import annotations
+
+import gc
+import os
+import subprocess
+import sys
+import threading
+import time
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ark_mlir as ark
+from ark_mlir.runtime import Executable
+from ark_mlir.runtime.dlpack import describe_dlpack
+from ark_mlir.testing.fake_cuda import FakeCuda, OnDevice, fake_executable
+from ark_mlir.testing.toy import ToyProgram, add_program, compile_kernel, counting_program
+
+Array = np.ndarray[Any, Any]
+Make = Callable[..., Executable]
+W = np.arange(128, dtype=np.float32)
+
+
+@pytest.fixture
+def unraisable(monkeypatch: pytest.MonkeyPatch) -> list[BaseException]:
+    """What was raised where nobody could catch it."""
+    caught: list[BaseException] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda args: caught.append(args.exc_value))
+    return caught
+
+
+def added(cuda: FakeCuda, kernel: bytes) -> Executable:
+    return fake_executable(cuda, kernel, add_program()).bind({"w": W})
+
+
+def read(record: dict[str, Any]) -> Array:
+    """An array of the stand-in's device, by its array interface; its memory is the host's."""
+    return np.array(np.asarray(type("Host", (), {"__array_interface__": record})))
+
+
+# -- outputs on a device -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("end", ["close", "drop", "run and close"])
+def test_outputs_outlive_the_executable(cuda: FakeCuda, kernel: bytes, x: Array, end: str) -> None:
+    """By the array interface and by DLPack; the last reader's reference gives the memory back."""
+    executable = added(cuda, kernel)
+    first = executable.run(x=OnDevice(x))["y"]
+    second = executable.run(x=OnDevice(2 * x))["y"]
+    address, _, shape, _, capsule = describe_dlpack(second, "y", None)
+    del second
+    if end == "run and close":
+        executable.run(x=OnDevice(-x))
+    if end != "drop":
+        executable.close()
+    del executable
+    gc.collect()
+    # Two arrays, and the context that they lie in.
+    assert cuda.held == 3
+    np.testing.assert_array_equal(read(first.__cuda_array_interface__), x.ravel() + W + 0.5)
+    record = {"version": 3, "shape": shape, "typestr": "<f4", "data": (address, False)}
+    np.testing.assert_array_equal(read(record), 2 * x.ravel() + W + 0.5)
+    # Other programs come and go.
+    added(cuda, kernel).close()
+    np.testing.assert_array_equal(read(record), 2 * x.ravel() + W + 0.5)
+    del first, capsule
+    gc.collect()
+    assert cuda.held == 0
+
+
+def test_outputs_of_the_host_outlive_the_executable(add: Executable, x: Array) -> None:
+    y = add.run(x=x)["y"]
+    add.close()
+    gc.collect()
+    np.testing.assert_array_equal(y, np.arange(128) + 1.5)
+
+
+# -- dropping ------------------------------------------------------------------------------------
+
+
+def never_used(executable: Executable, x: Array) -> None:
+    executable.prepare()
+
+
+def after_a_run(executable: Executable, x: Array) -> None:
+    executable.run(x=OnDevice(x))
+    executable.run(x=x)
+
+
+def after_a_failed_run(executable: Executable, x: Array) -> None:
+    with pytest.raises(ark.InvalidUsageError):
+        executable.run(x=x[:1])
+
+
+def in_a_block(executable: Executable, x: Array) -> None:
+    executable.block = executable.resident()  # type: ignore[attr-defined]
+    executable.block.__enter__().run(x=x)  # type: ignore[attr-defined]
+
+
+def after_sharing(executable: Executable, x: Array) -> None:
+    executable.reset()
+    executable.share_states(executable)
+
+
+@pytest.mark.parametrize(
+    "use", [never_used, after_a_run, after_a_failed_run, in_a_block, after_sharing]
+)
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["here", "in another thread"])
+def test_dropping_gives_everything_back(
+    cuda: FakeCuda,
+    kernel: bytes,
+    x: Array,
+    use: Callable[[Executable, Array], None],
+    elsewhere: bool,
+    unraisable: list[BaseException],
+) -> None:
+    """Also where the garbage collector does it, in a thread that never used the device."""
+    executables = [added(cuda, kernel)]
+    use(executables[0], x)
+    executables[0].itself = executables  # type: ignore[attr-defined]  # a cycle
+    del executables
+    if elsewhere:
+        thread = threading.Thread(target=gc.collect)
+        thread.start()
+        thread.join()
+    else:
+        gc.collect()
+    assert (cuda.held, cuda.running, unraisable) == (0, 0, [])
+
+
+def test_a_thread_keeps_its_own_context(cuda: FakeCuda, kernel: bytes) -> None:
+    """Whatever the garbage collector does in it."""
+    executable = added(cuda, kernel)
+    cuda.cuCtxSetCurrent("of another device")
+    del executable
+    gc.collect()
+    assert cuda.cuCtxPopCurrent() == (0, "of another device")
+    assert cuda.held == 0
+
+
+def test_what_the_driver_does_not_take_back_is_told(
+    cuda: FakeCuda,
+    kernel: bytes,
+    x: Array,
+    unraisable: list[BaseException],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    output = added(cuda, kernel).run(x=OnDevice(x))["y"]
+    gc.collect()
+    monkeypatch.setattr(cuda, "_cuMemFree", lambda address: (1,), raising=False)
+    del output
+    gc.collect()
+    assert [type(error) for error in unraisable] == [ark.DeviceError]
+    assert "cuMemFree failed: CUDA_ERROR_INVALID_VALUE" in str(unraisable[0])
+
+
+def test_closing_raises_what_the_driver_does_not_take_back(
+    cuda: FakeCuda, kernel: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All the rest is given back all the same."""
+    executable, free = added(cuda, kernel), cuda._cuMemFree
+    weight: Any = executable._runner.storage.slots()[2]
+    monkeypatch.setattr(
+        cuda, "_cuMemFree", lambda address: (1,) if address == weight.address else free(address)
+    )
+    with pytest.raises(ark.DeviceError, match="cuMemFree failed: CUDA_ERROR_INVALID_VALUE"):
+        executable.close()
+    assert cuda.held == 1
+
+
+def test_memory_is_not_given_back_during_a_capture(
+    cuda: FakeCuda, kernel: bytes, x: Array, unraisable: list[BaseException]
+) -> None:
+    """Which that would spoil: it waits for the next call that takes or gives back."""
+    with added(cuda, kernel) as executable:
+        output = executable.run(x=OnDevice(x))["y"]
+        held, stream = cuda.held, cuda.new_stream()
+        cuda.begin_capture(stream)
+        del output
+        gc.collect()
+        cuda.end_capture(stream)
+        assert cuda.held == held
+        executable.run(x=OnDevice(x))
+        gc.collect()
+        assert cuda.held == held - 1
+    assert (cuda.held, unraisable) == (0, [])
+
+
+def in_memory() -> int:
+    """How many kernels of cpu programs are loaded."""
+    lines = Path("/proc/self/maps").read_text().splitlines()
+    return sum("ark_kernel" in line and "r-xp" in line for line in lines)
+
+
+def files() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+def run_on_host(executable: Executable) -> None:
+    executable.run()
+
+
+def stay_on_host(executable: Executable) -> None:
+    executable.block = executable.resident()  # type: ignore[attr-defined]
+    executable.block.__enter__().run()  # type: ignore[attr-defined]
+
+
+def interrupted_on_host(executable: Executable) -> None:
+    driver: Any = executable._runner.driver
+    wait = driver.wait
+
+    def interrupt() -> Any:
+        driver.wait = wait
+        driver._interrupt()
+        raise KeyboardInterrupt
+
+    driver.wait = interrupt
+    with pytest.raises(KeyboardInterrupt):
+        executable.run(iterations=10**9)
+
+
+@pytest.mark.parametrize("use", [run_on_host, stay_on_host, interrupted_on_host])
+def test_dropping_a_program_of_the_host(
+    kernel: bytes, use: Callable[[Executable], None], lane_threads: Callable[[], int]
+) -> None:
+    gc.collect()
+    before = files(), in_memory()
+    executable = Executable.from_parts(*counting_program().parts(kernel)).prepare()
+    use(executable)
+    assert (files(), in_memory()) == (before[0] + 1, before[1] + 1)
+    gone = weakref.ref(executable._runner)
+    executable.itself = executable  # type: ignore[attr-defined]  # a cycle
+    del executable
+    assert lane_threads() == 0  # which collects garbage
+    assert (files(), in_memory(), gone()) == (*before, None)
+
+
+# -- the end of the process ----------------------------------------------------------------------
+
+_AT_THE_END = """
+import atexit
+atexit.register(lambda: print(cuda.held, cuda.running))
+import sys, threading, time
+import numpy as np
+from ark_mlir.testing.fake_cuda import FakeCuda, OnDevice, fake_executable
+from ark_mlir.testing.toy import *
+cuda, x = FakeCuda(), np.ones((8, 16), np.float32)
+kernel = compile_kernel()
+add = fake_executable(cuda, kernel, add_program()).bind({"w": x.reshape(-1)})
+other = fake_executable(cuda, kernel, counting_program()).prepare()
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "left"),
+    [
+        ("add.run(x=x)", 0),
+        ("y = add.run(x=OnDevice(x))", 2),  # which is the caller's, with the context
+        ("block = add.resident(); r = block.__enter__(); r.run(x=x)", 0),
+        ("add.close()", 0),
+        ("add.run(x=x); sys.exit(0)", 0),
+    ],
+)
+def test_a_process_that_ends_gives_everything_back(end: str, left: int) -> None:
+    script = f"{_AT_THE_END}{end}"
+    result = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=100
+    )
+    assert (result.returncode, result.stdout, result.stderr) == (0, f"{left} 0\n", "")
+
+
+def test_a_process_that_ends_in_a_run() -> None:
+    """Of another thread, which the process does not wait for."""
+    script = """
+import threading, time
+from ark_mlir.runtime import Executable
+from ark_mlir.testing.toy import *
+executable = Executable.from_parts(*counting_program().parts(compile_kernel())).prepare()
+threading.Thread(target=lambda: executable.run(iterations=10**9), daemon=True).start()
+while executable.glance("n") < 3:
+    time.sleep(0.001)
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=100
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+
+
+def test_a_fork_leaves_the_device_alone() -> None:
+    """Dropped, closed and left at its end in the child: all of it is the parent's."""
+    script = f"""{_AT_THE_END}
+import os
+if os.fork() == 0:
+    del add
+    other.close()
+    sys.exit(0)
+assert os.waitstatus_to_exitcode(os.wait()[1]) == 0
+assert (add.run(x=x)["y"] == 2.5).all()
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=100
+    )
+    lines = result.stdout.split("\n")
+    assert (result.returncode, result.stderr, lines[-2:]) == (0, "", ["0 0", ""])
+    assert int(lines[0].split()[0]) > 10  # the child's, untouched
+
+
+# -- closing -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["cpu", "cuda"])
+def counter(request: pytest.FixtureRequest, cuda: FakeCuda, kernel: bytes) -> Executable:
+    """``y = x``, and a state that counts iterations."""
+    program = ToyProgram(sms=1)
+    x = program.buffer("x", "input", "int64", [])
+    w = program.buffer("w", "parameter", "fp32", [4])
+    state = program.buffer("n", "state", "int64", [])
+    y = program.buffer("y", "output", "int64", [])
+    del x, w, y
+    count = program.task("count", 1, [(state, 0)])
+    program.lane(0, [(0, count, 0, 1)])
+    if request.param == "cuda":
+        return fake_executable(cuda, kernel, program).prepare()
+    return Executable.from_parts(*program.parts(kernel)).prepare()
+
+
+CALLS: dict[str, Callable[[Executable], object]] = {
+    "run": lambda exe: exe.run(x=np.zeros((), np.int64)),
+    "run without inputs": lambda exe: exe.run(),
+    "bind": lambda exe: exe.bind({"w": W[:4]}),
+    "bind nothing": lambda exe: exe.bind({}, strict=False),
+    "reset": lambda exe: exe.reset(),
+    "prepare": lambda exe: exe.prepare(),
+    "check": lambda exe: exe.check(),
+    "states": lambda exe: exe.states,
+    "glance": lambda exe: exe.glance("n"),
+    "resident": lambda exe: exe.resident().__enter__(),
+    "share_states": lambda exe: exe.share_states(exe),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_calls_after_closing(counter: Executable, name: str) -> None:
+    states = counter.states
+    counter.close()
+    with pytest.raises(ark.InvalidUsageError, match="the executable 'toy' is closed"):
+        CALLS[name](counter)
+    with pytest.raises(ark.InvalidUsageError, match="the executable 'toy' is closed"):
+        states["n"]
+
+
+def test_what_describes_a_program_works_after_closing(counter: Executable, tmp_path: Path) -> None:
+    counter.bind({"w": W[:4]}).close()
+    assert (counter.name, len(counter.inputs), len(counter.outputs)) == ("toy", 1, 1)
+    assert len(counter.parameters) == 1
+    assert "toy" in repr(counter)
+    counter.save(tmp_path / "toy.arkbin")
+    assert (tmp_path / "toy.arkbin").stat().st_size > 0
+    report = counter.report()
+    assert (report.bound_in_place, report.bound_copied) == (0, 0)
+    assert str(report)
+
+
+def test_closing_what_was_never_loaded(kernel: bytes) -> None:
+    executable = Executable.from_parts(*counting_program().parts(kernel))
+    executable.close()
+    for call in CALLS.values():
+        with pytest.raises(ark.InvalidUsageError, match="is closed"):
+            call(executable)
+
+
+def test_glance_before_loading(kernel: bytes) -> None:
+    executable = Executable.from_parts(*counting_program().parts(kernel))
+    with pytest.raises(ark.InvalidUsageError, match="is not loaded"):
+        executable.glance("n")
+    with pytest.raises(ark.InvalidUsageError, match="has no state 'm'"):
+        executable.glance("m")
+    executable.close()
+
+
+def test_closing_again_and_in_several_threads(
+    counter: Executable, cuda: FakeCuda, in_threads: Callable[..., None]
+) -> None:
+    in_threads(*[counter.close] * 4)
+    counter.close()
+    assert cuda.held == 0
+
+
+def test_closing_waits_for_a_run(make: Make, napping: ToyProgram) -> None:
+    """20 ms for each of its iterations; then the next run is refused."""
+    executable, outcome = make(napping), list[object]()
+
+    def work() -> None:
+        outcome.append(executable.run(iterations=20))
+        with pytest.raises(ark.InvalidUsageError, match="is closed"):
+            executable.run()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    while executable.glance("n") < 2:
+        time.sleep(0.001)
+    executable.close()
+    thread.join()
+    assert outcome == [{}]
+
+
+def test_looking_while_another_thread_closes(
+    counter: Executable, cuda: FakeCuda, in_threads: Callable[..., None]
+) -> None:
+    """A value, or an error that says so; never what the memory holds after it was given back."""
+    seen: list[int] = []
+    started = threading.Event()
+
+    def look_again_and_again() -> None:
+        while True:
+            seen.append(int(counter.glance("n")))
+            started.set()
+
+    def look() -> None:
+        with pytest.raises(ark.InvalidUsageError, match="is closed"):
+            look_again_and_again()
+
+    def close() -> None:
+        started.wait(60)
+        counter.close()
+
+    in_threads(look, look, close)
+    assert set(seen) == {0}
+    assert cuda.held == 0
+
+
+def test_loads_that_fail_hold_nothing(kernel: bytes) -> None:
+    assert compile_kernel() == kernel
+    program = counting_program()
+    good = FakeCuda()
+    fake_executable(good, kernel, program).prepare().close()
+    for memory in range(0, 20_000, 500):
+        cuda = FakeCuda(memory=memory)
+        executable = fake_executable(cuda, kernel, program)
+        try:
+            executable.prepare()
+        except ark.DeviceError:
+            assert cuda.held == 0
+        executable.close()
+        assert cuda.held == 0

@@ -1,0 +1,369 @@
+"""Calls from several threads: which of them wait for each other, and that none waits for ever."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import signal as signals
+import sys
+import threading
+import time
+from collections.abc import Callable, Generator, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ark_mlir as ark
+from ark_mlir.runtime import Executable
+from ark_mlir.testing.fake_cuda import FakeCuda, OnDevice, fake_executable
+from ark_mlir.testing.toy import ToyProgram, add_program, counting_program, run, signal, wait
+
+Array = np.ndarray[Any, Any]
+Make = Callable[..., Executable]
+W = np.ones(128, np.float32)
+SECONDS = 30.0  # what never ends fails after so long
+
+
+def together(*work: Callable[[], object]) -> None:
+    """Runs all of `work` at once; fails where one of them never ends or raises."""
+    errors: list[BaseException] = []
+    barrier = threading.Barrier(len(work))
+
+    def guarded(one: Callable[[], object]) -> None:
+        try:
+            barrier.wait(SECONDS)
+            one()
+        except BaseException as error:  # for the thread of the test
+            errors.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(one,), daemon=True) for one in work]
+    for thread in threads:
+        thread.start()
+    deadline = time.monotonic() + SECONDS
+    for thread in threads:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    assert not any(thread.is_alive() for thread in threads), "a deadlock"
+    for error in errors:
+        raise error
+
+
+def until_closed(call: Callable[[], object]) -> Callable[[], None]:
+    """Repeats a call until the executable is closed."""
+
+    def again_and_again() -> None:
+        while True:
+            call()
+
+    def work() -> None:
+        with pytest.raises(ark.InvalidUsageError, match="is closed"):
+            again_and_again()
+
+    return work
+
+
+CALLS: dict[str, Callable[[Executable], object]] = {
+    "bind": lambda exe: exe.bind({"w": W}),
+    "reset": lambda exe: exe.reset(),
+    "run": lambda exe: exe.run(x=np.zeros((8, 16), np.float32)),
+    "states": lambda exe: dict(exe.states),
+    "check": lambda exe: exe.check(),
+    "report": lambda exe: exe.prepare().report(),
+    "share_states": lambda exe: exe.share_states(exe),
+}
+
+
+@pytest.fixture
+def restless() -> Iterator[None]:
+    """Threads give way to each other at almost every step."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("restless")
+@pytest.mark.parametrize("name", CALLS)
+def test_closing_in_another_thread(kernel: bytes, name: str) -> None:
+    manifest, sections = add_program().parts(kernel)
+    for _ in range(100):
+        executable = Executable.from_parts(manifest, sections).bind({"w": W})
+        started = threading.Event()
+
+        def call(exe: Executable = executable, started: threading.Event = started) -> None:
+            CALLS[name](exe)
+            started.set()
+
+        def close(exe: Executable = executable, started: threading.Event = started) -> None:
+            started.wait(SECONDS)
+            exe.close()
+
+        together(until_closed(call), close)
+
+
+@pytest.mark.parametrize("name", ["bind", "reset", "run", "check"])
+def test_closing_while_a_call_is_under_way(
+    add: Executable, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another thread begins to close when the call has begun, and waits for its end."""
+    runner: Any = add.prepare()._runner
+    opened, inside = runner.opened, threading.Event()
+
+    @contextmanager
+    def slowly(on_behalf: object = None) -> Generator[None]:
+        with opened(on_behalf):
+            inside.set()
+            time.sleep(0.1)
+            yield
+
+    monkeypatch.setattr(runner, "opened", slowly)
+
+    def close() -> None:
+        inside.wait(SECONDS)
+        add.close()
+
+    together(lambda: CALLS[name](add), close)
+    with pytest.raises(ark.InvalidUsageError, match="is closed"):
+        add.run()
+
+
+def test_all_calls_at_once(kernel: bytes) -> None:
+    manifest, sections = add_program().parts(kernel)
+    for _ in range(5):
+        executable = Executable.from_parts(manifest, sections).bind({"w": W})
+
+        def close(exe: Executable = executable) -> None:
+            time.sleep(0.05)
+            exe.close()
+
+        calls = [until_closed(lambda exe=executable, c=c: c(exe)) for c in CALLS.values()]
+        together(close, *calls)
+
+
+def test_a_call_within_a_call_is_refused(make: Make, napping: ToyProgram) -> None:
+    """By a signal handler, whose thread would wait for itself."""
+    executable, caught = make(napping), list[str]()
+
+    def handler(number: int, frame: object) -> None:
+        for call in (executable.close, executable.reset, executable.run):
+            with pytest.raises(ark.InvalidUsageError, match="within a call of its own"):
+                call()
+            caught.append(call.__name__)
+
+    before = signals.signal(signals.SIGALRM, handler)
+    try:
+        signals.setitimer(signals.ITIMER_REAL, 0.2)
+        executable.run(iterations=30)
+    finally:
+        signals.signal(signals.SIGALRM, before)
+    assert caught == ["close", "reset", "run"]
+    executable.run()
+    assert executable.states["n"] == 31
+
+
+# -- shared states -------------------------------------------------------------------------------
+
+
+def counters(
+    make: Callable[[ToyProgram], Executable], number: int
+) -> tuple[Executable, list[Executable]]:
+    """An executable that counts its iterations, and others that count in its state."""
+    owner = make(counting_program()).prepare()
+    return owner, [make(counting_program()).share_states(owner) for _ in range(number)]
+
+
+def test_sharers_take_turns(make: Make) -> None:
+    """No iteration of one is lost to another, as it is where both read the same count."""
+    program = ToyProgram(sms=1)
+    state = program.buffer("n", "state", "fp32", [16])
+    one = program.constant("one", np.ones(16, np.float32), "fp32")
+    # Reads the state, does nothing for 20 ms, and writes it.
+    tasks = (
+        program.task("copy", 1, [(0, 0), (state, 0)]),
+        program.task("nap"),
+        program.task("add", 1, [(state, 0), (0, 0), (one, 0)]),
+    )
+    program.lane(0, [run(task, 0, 1) for task in tasks])
+    owner = make(program)
+    guests = [make(program).share_states(owner) for _ in range(2)]
+
+    def count(executable: Executable) -> Callable[[], None]:
+        def work() -> None:
+            for _ in range(2):
+                executable.run(iterations=2)
+
+        return work
+
+    together(*map(count, (owner, *guests)))
+    for executable in (owner, *guests):
+        np.testing.assert_array_equal(executable.states["n"], np.full(16, 12))
+
+
+def test_sharers_on_a_gpu_take_turns(cuda: FakeCuda, kernel: bytes) -> None:
+    owner, (guest,) = counters(lambda program: fake_executable(cuda, kernel, program), 1)
+
+    def count(executable: Executable) -> Callable[[], None]:
+        def work() -> None:
+            for _ in range(5):
+                executable.run(iterations=500)
+
+        return work
+
+    together(count(owner), count(guest))
+    assert owner.states["n"] == 5000
+    guest.close()
+    owner.close()
+    assert cuda.held == 0
+
+
+def test_sharing_in_both_directions_at_once(make: Make) -> None:
+    for _ in range(20):
+        first, second, third = (make(counting_program()) for _ in range(3))
+        together(
+            lambda a=first, b=second: a.share_states(b),
+            lambda a=second, b=third: a.share_states(b),
+            lambda a=third, b=first: a.share_states(b),
+            lambda a=first, b=third: a.share_states(b),
+            lambda a=second: a.run(),
+        )
+        for executable in (first, second, third):
+            executable.run()
+
+
+def test_the_lender_closes_in_a_run_of_a_sharer(make: Make, napping: ToyProgram) -> None:
+    """It waits for that run, which is whole; the next one is refused."""
+    owner, guest = make(napping), make(napping)
+    guest.share_states(owner)
+    done = list[int]()
+
+    def work() -> None:
+        guest.run(iterations=20)
+        done.append(20)
+        with pytest.raises(ark.InvalidUsageError, match="whose states 'toy' shares, is closed"):
+            guest.run()
+        with pytest.raises(ark.InvalidUsageError, match="whose states 'toy' shares, is closed"):
+            guest.glance("n")
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    while guest.glance("n") < 2:
+        time.sleep(0.001)
+    owner.close()
+    assert done == [20]
+    thread.join(SECONDS)
+    assert not thread.is_alive()
+
+
+def test_who_shares_from_a_sharer(make: Make) -> None:
+    """Shares the memory of the first, and is refused when that closes, as all others are."""
+    owner, (guest,) = counters(make, 1)
+    other = make(counting_program()).share_states(guest)
+    for executable in (owner, guest, other):
+        executable.run()
+    assert other.states["n"] == 3
+    guest.close()
+    other.run()
+    assert owner.states["n"] == 4
+    owner.close()
+    with pytest.raises(ark.InvalidUsageError, match="is closed"):
+        other.run()
+
+
+@pytest.mark.parametrize("drop", [False, True], ids=["closed", "dropped"])
+def test_the_memory_goes_with_the_last_sharer(cuda: FakeCuda, kernel: bytes, drop: bool) -> None:
+    owner, (guest,) = counters(lambda program: fake_executable(cuda, kernel, program), 1)
+    owner.run(iterations=5)
+    states: Any = owner._runner.storage.states.memories
+    address: int = states["n"].address
+    del states
+    if not drop:
+        owner.close()
+        with pytest.raises(ark.InvalidUsageError, match="is closed"):
+            guest.run()
+    del owner
+    gc.collect()
+    assert ctypes.c_int64.from_address(address).value == 5
+    if drop:
+        guest.run()
+        assert guest.states["n"] == 6
+    guest.close()
+    assert cuda.held == 0
+
+
+def test_sharing_again_gives_the_first_memory_back(cuda: FakeCuda, kernel: bytes) -> None:
+    def make(program: ToyProgram) -> Executable:
+        return fake_executable(cuda, kernel, program)
+
+    owner, (guest,) = counters(make, 1)
+    other = make(counting_program()).prepare()
+    held = cuda.held
+    guest.share_states(other)
+    assert cuda.held == held
+    owner.share_states(guest)
+    assert cuda.held == held - 1
+    for executable in (owner, other, guest):
+        executable.run()
+    assert other.states["n"] == 3
+    for executable in (other, owner, guest):
+        executable.close()
+    assert cuda.held == 0
+
+
+def test_sharing_with_what_is_closed_or_resident(make: Make) -> None:
+    owner, guest = make(counting_program()), make(counting_program())
+    with guest.resident(), pytest.raises(ark.InvalidUsageError, match="is resident"):
+        guest.share_states(owner)
+    owner.close()
+    for one, other in ((guest, owner), (owner, guest)):
+        with pytest.raises(ark.InvalidUsageError, match="is closed"):
+            one.share_states(other)
+    guest.run()
+    assert guest.states["n"] == 1
+
+
+def test_a_run_of_a_resident_program_and_of_one_that_shares_its_states(make: Make) -> None:
+    owner, (guest,) = counters(make, 1)
+    with owner.resident() as resident:
+        together(
+            lambda: [resident.run(iterations=100) for _ in range(20)],
+            lambda: [guest.run(iterations=100) for _ in range(20)],
+        )
+    assert owner.states["n"] == 4000
+
+
+def test_outputs_of_several_threads(cuda: FakeCuda, kernel: bytes, x: Array) -> None:
+    """Each thread gets those of its own runs, whoever else drops and closes executables."""
+    with fake_executable(cuda, kernel, add_program()).bind({"w": W}) as executable:
+
+        def work(scale: int) -> None:
+            for _ in range(10):
+                y = executable.run(x=OnDevice(scale * x))["y"]
+                record = {"__array_interface__": y.__cuda_array_interface__}
+                read = np.asarray(type("Host", (), record))
+                np.testing.assert_array_equal(read, scale * x.ravel() + 1.5)
+
+        def drop() -> None:
+            for _ in range(5):
+                fake_executable(cuda, kernel, counting_program()).run()
+
+        together(lambda: work(1), lambda: work(2), drop)
+    gc.collect()
+    assert cuda.held == 0
+
+
+def test_a_hand_off_between_sharers(make: Make) -> None:
+    """Programs of different schedules on one state, in turns by hand."""
+    program = ToyProgram(sms=2)
+    state = program.buffer("n", "state", "int64", [])
+    count, nothing = program.task("count", 1, [(state, 0)]), program.task("nothing")
+    done = program.semaphore(1)
+    program.lane(0, [run(nothing, 0, 1), signal(done)])
+    program.lane(1, [wait(done, 1), run(count, 0, 1)])
+    owner = make(program)
+    guest = make(counting_program()).share_states(owner)
+    for turn in range(10):
+        (owner, guest)[turn % 2].run(iterations=turn + 1)
+    assert owner.states["n"] == sum(range(11))
+    guest.reset()
+    assert owner.states["n"] == 0
