@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,8 @@ import pytest
 
 import ark_mlir as ark
 from ark_mlir.testing.bounds import assert_within
+
+FOLDER = Path(os.environ.get("ARK_GPU_BUNDLES", Path(__file__).parents[2] / "build" / "gpu"))
 
 Load = Callable[[str], ark.Executable]
 Arrays = dict[str, Any]
@@ -95,10 +98,57 @@ def test_other_libraries(load: Load, torch: Any, library: type[Any]) -> None:
     y = torch.empty_like(expected)
     exe.run(x=library(x), out={"y": library(y)})
     assert torch.equal(y, expected)
-    # An output of ark's own memory, read by way of DLPack after the executable is gone.
-    value = exe.run(x=library(x))["y"]
-    read = torch.from_dlpack(value)
-    assert torch.equal(read, expected)
+
+
+@pytest.mark.parametrize("library", [Capsule, Interface])
+@pytest.mark.parametrize("end", ["close", "drop"])
+def test_outputs_outlive_the_executable(
+    torch: Any, library: type[Any], end: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Outputs in ark's own memory, read by way of DLPack when the executable is gone."""
+    x = torch.randn(64, 256, device="cuda")
+    exe = ark.load(FOLDER / "good.arkbin")
+    expected = exe.run(x=x)["y"].clone()
+    first, second = (exe.run(x=library(x))["y"] for _ in range(2))
+    before = torch.from_dlpack(first)
+    if end == "close":
+        exe.close()
+    del exe, first
+    gc.collect()
+    # What would take the place of memory that was given back.
+    other = ark.load(FOLDER / "good.arkbin")
+    other.run(x=library(-x))
+    others = torch.full((1 << 24,), -1.0, device="cuda")
+    after = torch.from_dlpack(second)
+    for read in (before, after):
+        assert torch.equal(read, expected)
+    other.close()
+    del others, before, after, second, read
+    gc.collect()
+    torch.cuda.synchronize()
+    assert "Exception ignored" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("use", ["never", "run", "resident"])
+def test_a_dropped_executable_gives_its_memory_back(torch: Any, use: str) -> None:
+    """As much is free after many of them as after the first."""
+    x = torch.randn(64, 256, device="cuda")
+
+    def drop() -> int:
+        exe = ark.load(FOLDER / "good.arkbin")
+        if use == "run":
+            exe.run(x=x)
+        elif use == "resident":
+            block = exe.resident()
+            block.__enter__().run(x=x.cpu().numpy())
+            del block
+        del exe
+        gc.collect()
+        return torch.cuda.mem_get_info()[0]
+
+    drop()
+    free = [drop() for _ in range(20)]
+    assert free[-1] >= free[0] - (4 << 20)
 
 
 def test_arrays_that_a_kernel_cannot_use(load: Load, torch: Any) -> None:

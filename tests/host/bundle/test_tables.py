@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ark_mlir.bundle import Bundle
-from ark_mlir.errors import BundleError
-from ark_mlir.testing.toy import ToyProgram, add_program, run
+from ark_mlir import knobs
+from ark_mlir.bundle import Bundle, Opcode
+from ark_mlir.errors import BundleError, HangError
+from ark_mlir.runtime.world import make_executable
+from ark_mlir.testing.toy import ToyProgram, add_program, compile_kernel, run
 
 COLUMNS = {"instructions": 4, "lanes": 3, "tasks": 2, "operands": 2, "timeline": 2}
 DTYPES = {"operands": "<i8", "timeline": "<i8"}
@@ -119,10 +121,18 @@ def test_sections_are_known_and_needed() -> None:
 
 def test_a_wait_for_more_than_arrives_is_left_to_the_watchdog() -> None:
     """It hangs, and a hang is reported with its place; it cannot give a wrong number."""
-    manifest, sections = add_program().parts()
+    manifest, sections = add_program().parts(compile_kernel())
     rows = table(sections, "instructions")
     rows[3, 2] = 3
-    Bundle.from_parts(manifest, sections | {"instructions": rows.tobytes()})
+    bundle = Bundle.from_parts(manifest, sections | {"instructions": rows.tobytes()})
+    assert bundle.tables.instructions[3].tolist() == [Opcode.WAIT, 0, 3, 0]
+    ones = np.ones(128, np.float32)
+    with (
+        knobs.scope(ARK_TIMEOUT="0.2"),
+        make_executable(bundle) as executable,
+        pytest.raises(HangError, match=r"semaphore 'done'.*expected 3"),
+    ):
+        executable.bind({"w": ones}).run(x=ones.reshape(8, 16))
 
 
 def test_waits_that_share_packets_are_checked_in_linear_time() -> None:

@@ -116,7 +116,14 @@ def test_rows_longer_than_the_memory_of_an_sm(target: str, share: float) -> None
         ark.output("softmax", ark.silu(ark.softmax(ark.gelu(x)) * x))
         ark.output("norm", ark.layernorm(ark.gelu(x)))
         ark.output("cast", ark.cast(ark.softmax(ark.cast(x, ark.fp32)), ark.fp16))
-    ark.compile(program, target)
+    with ark.compile(program, target) as executable:
+        manifest = executable.bundle.manifest
+    assert manifest.target.shared_memory <= resolve(target).shared_memory
+    # What several tasks hand over of a row fits the arena, and is no more than rows of fp32.
+    assert manifest.arena <= (len(manifest.tasks) + 1) * (4 * extent + 4096)
+    assert {output.name: output.shape for output in manifest.outputs} == dict.fromkeys(
+        ("softmax", "norm", "cast"), (1, extent)
+    )
 
 
 def test_the_report_says_what_the_kernel_takes() -> None:
