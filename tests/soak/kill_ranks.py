@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Kills, stops and interrupts ranks at random moments, and looks at what the others do.
 
     python tests/soak/kill_ranks.py --count 100 --seed 1
@@ -12,7 +13,7 @@ collectives over and over. One of them is sent a signal at a random moment. What
   /dev/shm, in the folder for temporary files and in the working folder.
 
 Exits with 1 if a round fails. The last line of stdout sums up, as JSON. A round depends on the seed
-and its number alone: ``--first N --count 1`` repeats it.
+and its number alone: ``--only N`` repeats it.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+FULL_COUNT = 100
 
 # Seconds that a rank waits for others to come, and that a wait in a kernel may last.
 PATIENCE = 10.0
@@ -334,8 +337,9 @@ def summarise(outcomes: list[Outcome], seconds: float) -> dict[str, Any]:
         return round(max((took for each in some for took in each.seconds), default=0.0), 2)
 
     return {
-        "rounds": len(outcomes),
-        "failed": sum(bool(each.problems) for each in outcomes),
+        "name": "kill_ranks",
+        "count": len(outcomes),
+        "failures": sum(bool(each.problems) for each in outcomes),
         "survivors": sum(each.plan.size - 1 for each in outcomes),
         "signals": collections.Counter(each.plan.signal.name for each in outcomes),
         "phases": collections.Counter(each.plan.phase for each in outcomes),
@@ -348,9 +352,9 @@ def summarise(outcomes: list[Outcome], seconds: float) -> dict[str, Any]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--count", type=int, default=100, help="rounds; default 100")
+    parser.add_argument("--count", type=int, default=FULL_COUNT, help="rounds")
     parser.add_argument("--seed", type=int, default=1, help="default 1")
-    parser.add_argument("--first", type=int, default=0, help="number of the first round")
+    parser.add_argument("--only", type=int, help="number of the one round to play")
     parser.add_argument("--rank", choices=MODES, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.rank:
@@ -360,7 +364,7 @@ def main() -> int:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     begin, files = time.monotonic(), len(os.listdir("/proc/self/fd"))
     outcomes: list[Outcome] = []
-    for number in range(options.first, options.first + options.count):
+    for number in range(options.count) if options.only is None else [options.only]:
         outcome = play(Plan.draw(options.seed, number))
         outcomes.append(outcome)
         if len(os.listdir("/proc/self/fd")) > files:
@@ -371,7 +375,7 @@ def main() -> int:
             print(f"  FAILED: {problem}", file=sys.stderr)
     summary = summarise(outcomes, time.monotonic() - begin)
     print(json.dumps(summary))
-    return 1 if summary["failed"] else 0
+    return 1 if summary["failures"] else 0
 
 
 if __name__ == "__main__":

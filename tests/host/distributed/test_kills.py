@@ -29,7 +29,7 @@ def test_three_kills() -> None:
     )
     assert result.returncode == 0, result.stderr
     summary = json.loads(result.stdout)
-    assert (summary["rounds"], summary["failed"]) == (3, 0)
+    assert (summary["count"], summary["failures"]) == (3, 0)
     assert summary["signals"] == {"SIGINT": 1, "SIGTERM": 1, "SIGKILL": 1}
     assert summary["phases"] == {"joined": 1, "compiled": 1, "running": 1}
     assert summary["errors"] == {"RankFailedError": summary["survivors"]}
