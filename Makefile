@@ -19,7 +19,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := build
-.PHONY: setup build demo test check-ark test-host soak soak-asan gpu-bundles test-gpu wheel check-wheel lint format docs clean
+.PHONY: setup build demo test check-ark test-host browser soak soak-asan gpu-bundles test-gpu wheel check-wheel lint format docs clean
 
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
@@ -66,7 +66,11 @@ test: check-ark test-host
 check-ark: build
 	@ARK_REQUIRE_BINDINGS=1 ninja -C build check-ark
 
-test-host: build $(VENV)/.setup-nvjitlink
+# Draws the timeline's page in a test. Where it cannot be installed, that test is skipped.
+browser:
+	@lib/tools/install_browser.sh
+
+test-host: build browser $(VENV)/.setup-nvjitlink
 	@$(BIN)/python -m pytest tests/host -n $(JOBS)
 
 soak: build
