@@ -2,13 +2,12 @@
 compiler.
 
 Usage: export.py <folder> [<target>]. The folder gets the runtime half of the package, for every
-case of tests/host/e2e/test_ops.py a bundle with inputs, expected outputs and bounds, and models.
+case of tests/support/op_cases.py a bundle with inputs, expected outputs and bounds, and models.
 """
 
 from __future__ import annotations
 
 import math
-import runpy
 import shutil
 import sys
 from itertools import product
@@ -17,12 +16,18 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-from export_models import as_bytes, compact, export_models
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+import counting
+import hand_over_programs
+import op_cases
+import state_bodies
+from compact import compact
+from export_models import as_bytes, export_models
 
 import ark_mlir as ark
 from ark_mlir.targets import cuda
 
-ROOT = Path(__file__).parents[2]
 PACKAGES = ("bundle", "runtime", "testing")
 RUN, WAIT = 0, 2
 
@@ -38,9 +43,9 @@ def copy_runtime(folder: Path) -> None:
         shutil.copytree(source / name, package / name, ignore=ignored)
 
 
-def export(case: Any, dtype: Any, path: Path, target: str, tests: dict[str, Any]) -> None:
+def export(case: Any, dtype: Any, path: Path, target: str) -> None:
     """One case: its bundle, and beside it the arrays."""
-    write(tests["build"](case, dtype), tests["make_inputs"](case, dtype), path, target)
+    write(op_cases.build(case, dtype), op_cases.make_inputs(case, dtype), path, target)
 
 
 def write(
@@ -122,10 +127,14 @@ def export_packets(path: Path, target: str) -> None:
     pass through shared memory meanwhile, shares of sums, and pieces of an attention, whose packets
     have 64 bits; and shares with packets that a lane would have to send itself before it could go
     on."""
-    tests = runpy.run_path(str(ROOT / "tests/host/e2e/test_hand_over.py"))
+    programs = {
+        "blocks": hand_over_programs.blocks,
+        "pieces": hand_over_programs.pieces,
+        "shares": hand_over_programs.shares,
+    }
     random = np.random.default_rng(0)
-    for name in ("blocks", "pieces", "shares"):  # the last one is turned round below
-        program, options = tests[name](), tests["OPTIONS"][name]
+    for name, make in programs.items():  # the last one is turned round below
+        program, options = make(), hand_over_programs.OPTIONS[name]
         executable = ark.compile(program, target=target, packets=False, **options)
         executable.save(path / f"{name}.arkbin")
         arrays = {
@@ -149,8 +158,7 @@ def turn_round(executable: ark.Executable) -> ark.Executable:
 
 def export_stop(path: Path, target: str) -> None:
     """A program that ends its launch when it has counted far enough."""
-    tests = runpy.run_path(str(ROOT / "tests/host/e2e/test_stop.py"))
-    program = tests["counter"](rows=512)
+    program = counting.counter(rows=512)
     ark.compile(program, target=target, tile={"total": (1, 16)}).save(path / "stop.arkbin")
 
 
@@ -246,8 +254,7 @@ def export_boxes(path: Path, target: str) -> None:
 def export_states(folder: Path, target: str) -> None:
     """Programs with states: what they give over several runs, of one iteration and of more."""
     folder.mkdir()
-    tests = runpy.run_path(str(ROOT / "tests/host/e2e/test_states.py"))
-    for name, (body, shape) in tests["BODIES"].items():
+    for name, (body, shape) in state_bodies.BODIES.items():
         with ark.Program(name) as program:
             body()
         with ark.compile(program, target=target) as executable:
@@ -255,7 +262,7 @@ def export_states(folder: Path, target: str) -> None:
         arrays: dict[str, Any] = {}
         states: dict[str, Any] = {}
         for run, iterations in enumerate((1, 1, 3, 2)):
-            x = tests["random"](*shape) + np.float32(run)
+            x = state_bodies.random(*shape) + np.float32(run)
             expected = ark.reference.evaluate(program, {"x": x}, states, iterations=iterations)
             states = dict(expected.states)
             arrays |= {f"{run}.input.x": x, f"{run}.iterations": np.array(iterations)}
@@ -304,11 +311,10 @@ def main(folder: str, target: str = "cuda:sm_90a") -> None:
     copy_runtime(root)
     cases = root / "ops"
     cases.mkdir()
-    tests = runpy.run_path(str(ROOT / "tests/host/e2e/test_ops.py"))
-    pairs = [(name, case, dtype) for name, case in tests["CASES"].items() for dtype in case.dtypes]
+    pairs = [(name, case, dtype) for name, case in op_cases.CASES.items() for dtype in case.dtypes]
     for number, (name, case, dtype) in enumerate(pairs, start=1):
         say(f"{number}/{len(pairs)} {name} {dtype}")
-        export(case, dtype, cases / f"{name}-{dtype}", target, tests)
+        export(case, dtype, cases / f"{name}-{dtype}", target)
     export_states(root / "states", target)
     export_tiles(cases, target)
     export_warpgroups(cases, target)

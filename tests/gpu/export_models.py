@@ -8,7 +8,7 @@ of one prompt and of some tokens after it, each from the states that the interpr
 from __future__ import annotations
 
 import json
-import runpy
+import sys
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -17,10 +17,13 @@ from typing import Any
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+import tiny_models
+from compact import compact
+
 import ark_mlir as ark
 
 Arrays = dict[str, Any]
-TINY = runpy.run_path(str(Path(__file__).parents[1] / "host" / "models" / "tiny.py"))
 ENDS = 8
 
 
@@ -30,7 +33,7 @@ class Decoder:
 
     Attributes:
         kind: its model type.
-        changes: entries of the configuration of ``tests/host/models/tiny.py`` that differ.
+        changes: entries of the configuration of ``tests/support/tiny_models.py`` that differ.
         options: of ``ark.models.load``.
         prompts: lengths of those that are continued; none where tokens may rightly differ, since
             logits of narrow dtypes are equal often.
@@ -114,10 +117,10 @@ def load(kind: str, changes: Mapping[str, Any], options: Mapping[str, Any], scal
     """A model whose arrays outlive the folder that it came from."""
     arrays = {
         name: array if "norm" in name.lower() else array * np.float32(scale)
-        for name, array in TINY["weights"](kind, dict(changes)).items()
+        for name, array in tiny_models.weights(kind, dict(changes)).items()
     }
     with tempfile.TemporaryDirectory() as folder:
-        TINY["write_model"](Path(folder), kind, arrays, dict(changes))
+        tiny_models.write_model(Path(folder), kind, arrays, dict(changes))
         model = ark.models.load(folder, **options)
         model.parameters = {name: np.array(array) for name, array in model.parameters.items()}
     return model
@@ -126,22 +129,6 @@ def load(kind: str, changes: Mapping[str, Any], options: Mapping[str, Any], scal
 def as_bytes(array: Any) -> Any:
     """numpy's files know no bf16."""
     return np.frombuffer(np.asarray(array).tobytes(), np.uint8)
-
-
-def compact(value: Any, bound: Any) -> tuple[Any, Any]:
-    """Expected values and bounds in half the bytes and less: what rounding to fp32 takes from a
-    value goes to its bound, and of bounds eight bits are enough, rounded up."""
-    if value.dtype == np.float64:
-        with np.errstate(over="ignore", invalid="ignore"):
-            narrow = value.astype(np.float32)
-            moved = np.abs(narrow - value)
-        if not (np.isinf(narrow) & np.isfinite(value)).any():
-            value, bound = narrow, bound + np.where(np.isfinite(moved), moved, 0.0)
-    with np.errstate(over="ignore"):
-        short = np.asarray(bound, np.float32)
-    short = np.asarray(np.where(short < bound, np.nextafter(short, np.float32(np.inf)), short))
-    words = (short.view(np.uint32).astype(np.uint64) + 0xFFFF) & 0xFFFF0000
-    return value, np.asarray(words.astype(np.uint32)).view(np.float32)
 
 
 def save_programs(model: Any, folder: Path, target: str) -> Arrays:

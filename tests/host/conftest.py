@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import signal
 import subprocess
@@ -135,11 +134,7 @@ def in_threads() -> Callable[..., None]:
 
 @pytest.fixture(scope="session")
 def tiny() -> Any:
-    """The module ``models/tiny.py``: small model folders."""
-    path = Path(__file__).parent / "models" / "tiny.py"
-    spec = importlib.util.spec_from_file_location("tiny", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    """The module ``tests/support/tiny_models.py``: small model folders."""
+    import tiny_models
+
+    return tiny_models

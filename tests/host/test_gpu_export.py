@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-import runpy
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pytest
-
-pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
+from compact import compact
 
 from ark_mlir.testing.bounds import assert_within
 
-SCRIPT = Path(__file__).parents[1] / "gpu" / "export_models.py"
 
-
-@pytest.fixture(scope="module")
-def compact() -> Any:
-    return runpy.run_path(str(SCRIPT))["compact"]
-
-
-def test_values_and_bounds_in_less_room(compact: Any) -> None:
+def test_values_and_bounds_in_less_room() -> None:
     rng = np.random.default_rng(0)
     value = rng.standard_normal(1000)
     bound = np.abs(rng.standard_normal(1000)) * 1e-3
@@ -35,7 +23,7 @@ def test_values_and_bounds_in_less_room(compact: Any) -> None:
         assert_within(value + 1.02 * bound + 2e-7, stored, wider, "y")
 
 
-def test_exact_and_special_values_stay(compact: Any) -> None:
+def test_exact_and_special_values_stay() -> None:
     value = np.array([0.0, 1.5, np.inf, -np.inf, np.nan, 7.0])
     bound = np.array([0.0, 0.0, 0.0, 0.0, 0.0, np.inf])
     stored, wider = compact(value, bound)

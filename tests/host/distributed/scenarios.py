@@ -18,14 +18,17 @@ from typing import Any
 
 import numpy as np
 
+sys.path.insert(0, str(Path(__file__).parents[2] / "support"))
+from collective_programs import draw
+from collective_programs import everything as everything_of
+
 import ark_mlir as ark
 from ark_mlir import knobs
 from ark_mlir.compiler import ranks
 from ark_mlir.distributed import driver as rank_driver
 from ark_mlir.distributed.links import Links
 from ark_mlir.runtime.costs import Costs, TaskCost
-
-sys.path.insert(0, str(Path(__file__).parents[1]))
+from ark_mlir.testing.bounds import assert_within
 
 
 def product(name: str = "product", rows: int = 4) -> ark.Program:
@@ -64,21 +67,19 @@ def error_of(work: Callable[[], Any]) -> list[str]:
 
 def everything() -> Any:
     """Every collective, against the interpreter, twice; and chains of states without resets."""
-    from e2e import test_ranks
-
     world = ark.distributed.current()
     size = world.world_size
-    programs = [test_ranks.everything(rank, size, ark.fp32) for rank in range(size)]
+    programs = [everything_of(rank, size, ark.fp32) for rank in range(size)]
     rng = np.random.default_rng(size)
     with ark.compile(programs[world.rank], target="cpu:1") as exe:
         for _ in range(2):
-            inputs = [test_ranks.draw(rng, program) for program in programs]
+            inputs = [draw(rng, program) for program in programs]
             expected = ark.reference.evaluate_ranks(programs, inputs, bound=True)[world.rank]
             outputs = exe.run(inputs[world.rank])
             assert sorted(outputs) == sorted(expected.outputs)
             for name, wanted in expected.outputs.items():
                 bound = expected.bounds.get(name, np.zeros(wanted.shape))
-                test_ranks.assert_within(outputs[name], wanted, bound, name)
+                assert_within(outputs[name], wanted, bound, name)
     return "good"
 
 

@@ -4,7 +4,6 @@ one: that the code computes what it should is not tested anywhere."""
 from __future__ import annotations
 
 import re
-import runpy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,9 @@ from typing import Any
 import pytest
 
 pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
+
+from op_cases import CASES as OP_CASES
+from op_cases import build
 
 import ark_mlir as ark
 from ark_mlir.bundle import read_bundle
@@ -21,7 +23,6 @@ from ark_mlir.targets.code_object import read_metadata, read_resources
 
 ELF = b"\x7fELF"
 MACHINE_AMDGPU = 224
-OPS = runpy.run_path(str(Path(__file__).parent / "test_ops.py"))
 
 
 def layer() -> ark.Program:
@@ -66,7 +67,7 @@ def test_every_architecture(arch: str) -> None:
 
 CASES = [
     pytest.param(case, dtype, id=f"{name}-{dtype.name}")
-    for name, case in OPS["CASES"].items()
+    for name, case in OP_CASES.items()
     for dtype in case.dtypes
 ]
 
@@ -88,7 +89,7 @@ def test_a_model(tiny: Any, tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize(("case", "dtype"), CASES)
 def test_every_op(case: Any, dtype: DType) -> None:
-    compile_to("hip:gfx942", OPS["build"](case, dtype))
+    compile_to("hip:gfx942", build(case, dtype))
 
 
 @pytest.mark.parametrize(

@@ -12,27 +12,13 @@ import pytest
 
 pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
+from counting import counter
+
 import ark_mlir as ark
 
 Pick = Callable[[str], str]
 
 LIMITS = [1, 2, 3, 7, 100]
-
-
-def counter(rows: int = 8, shape: tuple[int, ...] = ()) -> ark.Program:
-    """Counts, adds to a tensor that takes every lane, and stops at a limit."""
-    with ark.Program("counter") as program:
-        limit = ark.input("limit", shape, ark.int32) if shape else ark.scalar("limit")
-        count = ark.state("count", shape, ark.int32)
-        done = ark.state("done", shape, ark.int32)
-        total = ark.state("total", (rows, 16), ark.fp32)
-        zeros = [0] * len(shape)
-        ark.update(total, total + 1.0, (0, 0), name="total")
-        count = ark.update(count, count + 1, zeros)
-        ark.update(done, ark.cast(ark.greater_equal(count, limit), ark.int32), zeros)
-        ark.stop_when(done)
-        ark.output("y", ark.reduce_sum(total, 1))
-    return program
 
 
 def compiled(program: ark.Program, target: str, **options: Any) -> ark.Executable:

@@ -211,7 +211,9 @@ def browser() -> str | None:
     return next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome"))), None)
 
 
-@pytest.mark.skipif(browser() is None, reason="no chromium on this machine: lib/tools/install_browser.sh")
+@pytest.mark.skipif(
+    browser() is None, reason="no chromium on this machine: lib/tools/install_browser.sh"
+)
 def test_a_browser_draws_it(tmp_path: Path) -> None:
     """The script runs to its end, and its figures are on the page."""
     page_of(bundle_of(add_program()), tmp_path)

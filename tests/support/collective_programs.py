@@ -1,0 +1,50 @@
+"""A program with every collective, and inputs for programs of ranks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import ark_mlir as ark
+from ark_mlir.dtypes import DType
+
+Array = NDArray[Any]
+# Odd, so that parts are unequal, and more than the ranks of any world here.
+SHAPE = (5, 11)
+
+
+def everything(rank: int, size: int, dtype: DType) -> ark.Program:
+    """Every collective once; all ranks use what others made before they go on."""
+    number = dtype not in (ark.bool, ark.fp8_e4m3)
+    with ark.Program("everything", rank=rank, world_size=size) as program:
+        x = ark.input("x", SHAPE, dtype)
+        wide = ark.input("wide", (2 * size, 3), dtype)
+        ark.output("gathered", ark.all_gather(x, 1))
+        ark.output("swapped", ark.all_to_all(wide, 0))
+        ark.output("broadcast", ark.broadcast(x, size - 1))
+        sent = ark.send(x[1:4], (rank + 1) % size, tag=3)
+        received = ark.recv((3, SHAPE[1]), dtype, (rank - 1) % size, tag=3)
+        ark.output("received", ark.identity(received, deps=[sent]))
+        ark.output("bytes", ark.bitcast(received, ark.uint8))
+        ark.noop(ark.copy(received))
+        if number:
+            total = ark.all_reduce(x)
+            ark.noop(ark.all_reduce(x[:1], "max"))
+            ark.output("total", total)
+            ark.output("twice", ark.all_reduce(total))
+            ark.output("largest", ark.all_reduce(x, "max"))
+            ark.output("smallest", ark.all_reduce(ark.transpose(x, (1, 0)), "min"))
+            ark.output("scattered", ark.reduce_scatter(wide, 0))
+            ark.output("scalar", ark.all_reduce(ark.reduce_max(x, (0, 1), keepdims=False)))
+    return program
+
+
+def draw(rng: np.random.Generator, program: ark.Program) -> dict[str, Array]:
+    def values(argument: Any) -> Array:
+        if argument.dtype.is_float:
+            return (4 * rng.standard_normal(argument.shape)).astype(argument.dtype.numpy)
+        return rng.integers(0, 100, argument.shape).astype(argument.dtype.numpy)
+
+    return {name: values(argument) for name, argument in program.inputs.items()}

@@ -1,0 +1,488 @@
+"""A case for every op of the graph level, for every dtype that it takes.
+
+Shapes are small and odd, so that tiles and vectors are cut short. Integers go over their whole
+range and floats over their special values.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import ark_mlir as ark
+from ark_mlir.dtypes import DType
+
+Array = np.ndarray[Any, Any]
+Op = Callable[..., ark.Tensor]
+Make = Callable[..., ark.Tensor | list[ark.Tensor]]
+Shape = tuple[int, ...]
+
+EVERY = ark.dtypes.ALL
+FLOATS = tuple(dtype for dtype in EVERY if dtype.is_float and dtype.itemsize > 1)
+HALVES = tuple(dtype for dtype in FLOATS if dtype.itemsize == 2)
+EIGHTS = tuple(dtype for dtype in EVERY if dtype.is_float and dtype.itemsize == 1)
+INTEGERS = tuple(dtype for dtype in EVERY if dtype.is_integer)
+NUMBERS = INTEGERS + FLOATS
+MATRIX = tuple(dtype for dtype in EVERY if dtype is not ark.dtypes.bool_)
+BOOL = (ark.dtypes.bool_,)
+X, ROW = (5, 7), (7,)
+# Elements of a large array; and how many of them there are before they come again: a prime.
+LARGE, PERIOD = 1 << 18, 4093
+
+
+# -- data -----------------------------------------------------------------------------------------
+
+
+def numbers(dtype: DType, shape: Shape, seed: int) -> Array:
+    """Numbers of middling size: sums and products of some of them are finite."""
+    rng = np.random.default_rng(seed)
+    if dtype.kind == "bool":
+        return rng.integers(0, 2, shape).astype(bool)
+    if dtype.is_integer:
+        low, high = dtype.integer_range
+        return rng.integers(low, high, shape, dtype.numpy, endpoint=True)
+    # Large arrays repeat themselves, and take no place where they are exported for a GPU.
+    count = math.prod(shape)
+    values = rng.standard_normal(count if count < LARGE else PERIOD)
+    return np.resize(values.astype(np.float32).astype(dtype.numpy), shape)
+
+
+def extremes(dtype: DType, shape: Shape, seed: int) -> Array:
+    """The same, beginning with what an implementation may get wrong."""
+    values = numbers(dtype, shape, seed)
+    special = np.random.default_rng(seed).permutation(special_values(dtype))[: values.size]
+    values.reshape(-1)[: len(special)] = special
+    return values
+
+
+def late_extremes(dtype: DType, shape: Shape, seed: int) -> Array:
+    """Those at the end instead, and some of them elsewhere, too."""
+    values = extremes(dtype, shape, seed)
+    flat = values.reshape(-1)[::-1].copy()
+    flat[flat.size // 2 :: flat.size // 7] = flat[-3]
+    return flat.reshape(shape)
+
+
+def special_values(dtype: DType) -> Array:
+    if dtype.kind == "bool":
+        return np.array([], dtype.numpy)
+    if dtype.is_integer:
+        low, high = dtype.integer_range
+        return np.array([0, 1, low, high, high - 1, high // 2 + 1, max(low, -1)], dtype.numpy)
+    import ml_dtypes
+
+    limits = ml_dtypes.finfo(dtype.numpy)
+    largest, tiny = float(limits.max), float(limits.smallest_subnormal)
+    special = [0, 1, -0.0, np.nan, np.inf, -np.inf, largest, -1.0, tiny, -tiny, 0.5, 20.0]
+    return np.array(special, np.float32).astype(dtype.numpy)
+
+
+def positive(dtype: DType, shape: Shape, seed: int) -> Array:
+    """Numbers from about 0.1 on."""
+    values = np.abs(numbers(dtype, shape, seed).astype(np.float32)) + np.float32(0.1)
+    return values.astype(dtype.numpy)
+
+
+# -- cases ----------------------------------------------------------------------------------------
+
+Data = Callable[[DType, Shape, int], Array]
+
+
+@dataclass(frozen=True)
+class Case:
+    """An op, or ops that differ in attributes only, on operands of one dtype.
+
+    Attributes:
+        make: gets a tensor for every shape, and gives the outputs.
+        shapes: of the operands.
+        dtypes: what the op takes.
+        data: makes the operands.
+        indices: the extents that further int32 operands of shape ``[2, 3]`` point into.
+    """
+
+    make: Make
+    shapes: tuple[Shape, ...]
+    dtypes: tuple[DType, ...]
+    data: Data = numbers
+    indices: tuple[int, ...] = ()
+
+
+def eight_bit_weights(x: ark.Tensor, w: ark.Tensor) -> list[ark.Tensor]:
+    """As they are, and as what is multiplied with them."""
+    narrow = [ark.cast(w, dtype) for dtype in EIGHTS]
+    results = [ark.matmul(x, part, transpose_other=True) for part in narrow]
+    if x.dtype not in EIGHTS:
+        wide = ark.cast(narrow[0], x.dtype)
+        results += [
+            ark.matmul(x, wide, transpose_other=True),
+            ark.matmul(narrow[1], ark.transpose(x, (1, 0))),
+        ]
+    return results
+
+
+def with_weights(op: Op) -> Callable[..., list[ark.Tensor]]:
+    return lambda x, w, b: [op(x), op(x, w), op(x, w, b), op(x, bias=b, eps=0.5)]
+
+
+def every_reduction(op: Op) -> Callable[..., list[ark.Tensor]]:
+    """The last, the first, several, and all dimensions; kept and dropped."""
+    return lambda x: [
+        op(x, -1), op(x, 0, keepdims=False), op(x, (0, 2)), op(x, (0, 1, 2), keepdims=False)
+    ]  # fmt: skip
+
+
+def products(a: ark.Tensor, b: ark.Tensor) -> list[ark.Tensor]:
+    """``a`` is [2, 3, 5] and ``b`` is [5, 4]; all ways to transpose."""
+    c, d = ark.transpose(a, (0, 2, 1)), ark.transpose(b, (1, 0))
+    return [
+        ark.matmul(a, b),
+        ark.matmul(a, d, transpose_other=True),
+        ark.matmul(c, b, transpose_input=True),
+        ark.matmul(ark.copy(c), ark.copy(d), transpose_input=True, transpose_other=True),
+        ark.matmul(a[0], b),
+    ]
+
+
+def weights(x: ark.Tensor, a: ark.Tensor, b: ark.Tensor) -> list[ark.Tensor]:
+    """A batch of rows times weights, with and without something after it."""
+    first = ark.matmul(x, a, transpose_other=True)
+    second = ark.matmul(x, b, transpose_other=True)
+    return [first, ark.silu(second), ark.matmul(x, x, transpose_other=True) + 1]
+
+
+def normed(x: ark.Tensor, g: ark.Tensor, a: ark.Tensor, b: ark.Tensor) -> ark.Tensor:
+    """Two products of one norm."""
+    h = ark.rmsnorm(x, g)
+    gate = ark.silu(ark.matmul(h, a, transpose_other=True))
+    return gate * ark.matmul(h, b, transpose_other=True)
+
+
+def centred(x: ark.Tensor, g: ark.Tensor, a: ark.Tensor, b: ark.Tensor) -> list[ark.Tensor]:
+    """A product of a norm of its own, and one of a norm with another reader."""
+    kept = ark.layernorm(x)
+    own = ark.matmul(ark.layernorm(x, g, eps=0.1), a, transpose_other=True)
+    return [own + 1, ark.matmul(kept, b, transpose_other=True), ark.copy(kept)]
+
+
+def attentions(q: ark.Tensor, k: ark.Tensor, v: ark.Tensor, mask: ark.Tensor) -> list[ark.Tensor]:
+    return [
+        ark.attention(q, k, v),
+        ark.attention(q, k, v, causal=True, scale=0.3),
+        ark.attention(q, k, v, mask=mask),
+        ark.attention(q, k, v, mask=mask > 0),
+        ark.attention(q, k, v, kv_length=4, causal=True),
+    ]
+
+
+def length(keys: int) -> ark.Tensor:
+    """A number that only a run knows."""
+    return ark.constant(np.array(keys - 1, np.int32)) + ark.constant(np.array(1, np.int32))
+
+
+def caches(q: ark.Tensor, k: ark.Tensor, v: ark.Tensor, mask: ark.Tensor) -> list[ark.Tensor]:
+    """As many keys as are known at run time: one, an odd number, all."""
+
+    most = k.shape[-2]
+    return [
+        *(ark.attention(q, k, v, kv_length=length(n), causal=True) for n in (1, 37, most - 1)),
+        ark.attention(q, k, v, mask=mask, kv_length=length(most)),
+    ]
+
+
+def heads(
+    q: ark.Tensor, k: ark.Tensor, v: ark.Tensor, cos: ark.Tensor, sin: ark.Tensor, w: ark.Tensor
+) -> list[ark.Tensor]:
+    """Norms of heads and their rotation, before attention."""
+    q, k = (ark.rope(ark.rmsnorm(x, w), cos, sin) for x in (q, k))
+    return [ark.attention(q, k, v), ark.attention(ark.layernorm(q, w), k, v, causal=True)]
+
+
+def steps(q: ark.Tensor, k: ark.Tensor, v: ark.Tensor, mask: ark.Tensor) -> list[ark.Tensor]:
+    """No key, one, what warps share with and without a rest; masks, one of which leaves none."""
+    lengths = (0, 1, 63, 64, 65, k.shape[-2])
+    return [
+        *(ark.attention(q, k, v, kv_length=length(keys)) for keys in lengths),
+        ark.attention(q, k, v, mask=mask, kv_length=length(65), causal=True),
+        ark.attention(q, k, v, mask=mask > 0.5),
+        ark.attention(q, k, v, mask=mask > 100),
+    ]
+
+
+def prompts(q: ark.Tensor, k: ark.Tensor, v: ark.Tensor, mask: ark.Tensor) -> list[ark.Tensor]:
+    """Many queries: each may see other keys, and some of them none."""
+    keys = k.shape[-2]
+    return [
+        ark.attention(q, k, v, causal=True),
+        ark.attention(q, k, v, mask=mask),
+        ark.attention(q, k, v, mask=mask > 1.5),
+        *(ark.attention(q, k, v, kv_length=length(n), causal=True) for n in (1, keys // 2, keys)),
+    ]
+
+
+def views(x: ark.Tensor) -> list[ark.Tensor]:
+    """Each is copied to an output; the last ones are of more than one view."""
+    return [
+        ark.reshape(x, (3, -1)), ark.transpose(x, (2, 0, 1)), x[:, 1:, ::2],
+        ark.broadcast_to(x, (2, 2, 3, 5)), ark.unsqueeze(x, 1), ark.identity(x, deps=[ark.copy(x)]),
+        ark.transpose(x[:, ::2], (1, 2, 0)), ark.reshape(ark.transpose(x, (1, 0, 2)), (-1,)),
+    ]  # fmt: skip
+
+
+def bitcasts(x: ark.Tensor) -> list[ark.Tensor]:
+    """To every type, of an argument, of a part of it, and of what a task made; and read through."""
+    targets = [dtype for dtype in EVERY if dtype.kind != "bool" or x.dtype.kind == "bool"]
+    whole = [ark.bitcast(x, dtype) for dtype in targets]
+    parts = [ark.bitcast(x[::2, 8:], dtype) for dtype in (ark.uint8, ark.int64)]
+    made = ark.bitcast(ark.copy(x), ark.int32) + 1
+    return [*whole, *parts, made, ark.bitcast(ark.transpose(x), ark.uint8)]
+
+
+def kept(x: ark.Tensor) -> ark.Tensor:
+    """What nobody reads, and what somebody reads as well."""
+    ark.noop(ark.exp(x))
+    y = ark.abs(x)
+    ark.noop(ark.transpose(y))
+    return -y
+
+
+def updates(x: ark.Tensor, y: ark.Tensor) -> ark.Tensor:
+    """A slice at a place known now, and one at a place known later."""
+    state = ark.state("state", (4, 5), x.dtype)
+    at = ark.constant(np.array(2, np.int32), ark.int32) + ark.constant(np.array(1, np.int32))
+    state = ark.update(state, x, (1, 2))
+    return ark.copy(ark.update(state, y, (at, 0)))
+
+
+def constants(x: ark.Tensor) -> list[ark.Tensor]:
+    """Elements of their own, and one for all: with the highest bit set where there is no sign."""
+    values = ark.constant(extremes(x.dtype, X, 1), x.dtype)
+    one = ark.full(X, 200 if x.dtype.kind == "uint" else 1, x.dtype)
+    return [values, one, ark.where(ark.less(x, one), values, one), ark.less(values, one)]
+
+
+def thresholds(x: ark.Tensor) -> list[ark.Tensor]:
+    """All or some by count, by sum and by both; more than there are, and less than one.
+
+    Limits are elements of one tensor: what is known would make a body for each.
+    """
+    ks = ark.constant(np.array([0, 1, 5, 99, 0, 9, 3, 0]), ark.int32)
+    ps = ark.constant(np.array([1, 1, 1, 1, 0.5, 0.7, 0, 2]), ark.fp32)
+    pairs = [(ark.reshape(ks[i : i + 1], ()), ark.reshape(ps[i : i + 1], ())) for i in range(8)]
+    return [
+        ark.top_threshold(source, k, p)
+        for source in (x, x[0], ark.where(x > 1.0, x, 0.0))
+        for k, p in pairs
+    ]
+
+
+def unary(op: Make, dtypes: tuple[DType, ...] = FLOATS, data: Data = extremes) -> Case:
+    return Case(op, (X,), dtypes, data)
+
+
+def binary(op: Op, dtypes: tuple[DType, ...] = NUMBERS, data: Data = extremes) -> Case:
+    """Equal shapes, broadcasting on either side, and a number that the compiler knows."""
+
+    def make(a: ark.Tensor, b: ark.Tensor, row: ark.Tensor) -> list[ark.Tensor]:
+        outputs = [op(a, b), op(a, row), op(row, a)]
+        return outputs if a.dtype is ark.dtypes.bool_ else [*outputs, op(a, 3), op(3, a)]
+
+    return Case(make, (X, X, ROW), dtypes, data)
+
+
+CASES: dict[str, Case] = {
+    **{
+        op.__name__: unary(op)
+        for op in (
+            ark.exp, ark.log, ark.sqrt, ark.rsqrt, ark.reciprocal, ark.sin, ark.cos, ark.tanh,
+            ark.erf, ark.sigmoid, ark.silu,
+        )
+    },
+    "gelu": unary(lambda x: [ark.gelu(x), ark.gelu(x, approximate="none")]),
+    **{op.__name__: unary(op, NUMBERS) for op in (ark.abs, ark.neg, ark.relu)},
+    "logical_not": unary(ark.logical_not, BOOL),
+    "copy": unary(ark.copy, EVERY),
+    **{
+        op.__name__: binary(op)
+        for op in (ark.add, ark.sub, ark.mul, ark.div, ark.maximum, ark.minimum)
+    },
+    "pow": binary(ark.pow, FLOATS, positive),
+    "pow of integers": binary(ark.pow, INTEGERS, extremes),
+    "logical": Case(lambda a, b: [ark.logical_and(a, b), ark.logical_or(a, b)], (X, ROW), BOOL),
+    "compare": Case(
+        lambda a, b: [
+            op(one, other)
+            for op in (
+                ark.equal, ark.not_equal, ark.less, ark.less_equal, ark.greater, ark.greater_equal
+            )
+            for one, other in ((a, b), (a, a))
+        ],
+        (X, ROW), EVERY, extremes,
+    ),
+    "where": Case(
+        lambda a, b, row: [ark.where(ark.less(a, b), x, y) for x, y in ((a, b), (row, a))],
+        (X, X, ROW), EVERY, extremes,
+    ),
+    **{
+        op.__name__: Case(every_reduction(op), ((3, 5, 7),), NUMBERS)
+        for op in (ark.reduce_sum, ark.reduce_max, ark.reduce_min)
+    },
+    "reduce_mean": Case(every_reduction(ark.reduce_mean), ((3, 5, 7),), NUMBERS),
+    "reduce_extremes": Case(
+        lambda x: [ark.reduce_max(x, -1), ark.reduce_min(x, 0)], (X,), NUMBERS, extremes
+    ),
+    "argmax": Case(lambda x: [ark.argmax(x, -1), ark.argmax(x, 0)], (X,), NUMBERS, extremes),
+    "argmax in pieces": Case(
+        lambda x, y: [ark.argmax(x, -1), ark.argmax(y, 0)], ((1, 98304), (98304, 2)), NUMBERS
+    ),
+    "argmax in pieces of extremes": Case(
+        lambda x: [ark.argmax(x, -1)], ((1, 98304),), NUMBERS, late_extremes
+    ),
+    "softmax": Case(lambda x: [ark.softmax(x), ark.softmax(x, 0)], (X,), FLOATS),
+    "philox": Case(
+        lambda i, counter: [
+            ark.philox(i, counter, ark.constant(seed, ark.int64)) for seed in (0, -1, 2**40 + 7)
+        ],
+        (X, ROW), (ark.int64,), extremes,
+    ),
+    "top_threshold": Case(thresholds, ((5, 33),), (ark.fp32,), positive),
+    "layernorm": Case(with_weights(ark.layernorm), (X, ROW, ROW), FLOATS),
+    "rmsnorm": Case(lambda x, w: [ark.rmsnorm(x), ark.rmsnorm(x, w, eps=0.5)], (X, ROW), FLOATS),
+    "matmul": Case(products, ((2, 3, 5), (5, 4)), MATRIX),
+    "matmul of vectors": Case(
+        lambda a, b, c: [
+            ark.matmul(a, b, transpose_other=True), ark.matmul(a, c), b @ a[0], a[0] @ c,
+            a[0] @ b[0],
+        ],
+        ((1, 33), (17, 33), (33, 17)), MATRIX,
+    ),
+    "matmul of a batch": Case(weights, ((8, 256), (80, 256), (8, 256)), HALVES),
+    "matmul of a ragged batch": Case(weights, ((5, 200), (37, 200), (6, 200)), HALVES),
+    "matmul of a large batch": Case(weights, ((13, 1024), (133, 1024), (40, 1024)), HALVES),
+    "matmul of many rows": Case(weights, ((150, 136), (150, 136), (70, 136)), HALVES),
+    **{
+        f"matmul of {rows} rows and {columns} of 8 bits": Case(
+            eight_bit_weights, ((rows, depth), (columns, depth)), FLOATS + EIGHTS
+        )
+        for rows, columns, depth in (
+            (1, 40, 512), (1, 37, 200), (5, 37, 200), (16, 64, 2048), (40, 80, 256),
+            (150, 136, 136),
+        )
+    },
+    **{
+        f"matmul of {rows} {make.__name__} rows": Case(
+            make, ((rows, depth), (depth,), (columns, depth), (columns, depth)), HALVES
+        )
+        for make in (normed, centred)
+        for rows, columns, depth in (
+            (1, 40, 512), (2, 300, 512), (5, 37, 200), (8, 1100, 2048), (16, 64, 2048),
+            (17, 64, 512),
+        )
+    },
+    "attention": Case(
+        attentions, ((2, 4, 3, 6), (2, 2, 5, 6), (2, 2, 5, 6), (4, 3, 5)), FLOATS
+    ),
+    "attention of a cache": Case(
+        caches, ((2, 4, 1, 32), (2, 2, 140, 32), (2, 2, 140, 32), (4, 1, 140)), FLOATS
+    ),
+    "attention of a cache for every head": Case(
+        caches, ((1, 3, 1, 16), (1, 3, 141, 16), (1, 3, 141, 16), (1, 141)), FLOATS
+    ),
+    "attention of a long cache": Case(
+        caches, ((1, 4, 1, 32), (1, 2, 1280, 32), (1, 2, 1280, 32), (1, 1280)), FLOATS
+    ),
+    "attention of a few queries and a long cache": Case(
+        caches, ((1, 4, 3, 16), (1, 2, 1024, 16), (1, 2, 1024, 16), (3, 1024)), FLOATS
+    ),
+    "attention of several queries and a cache": Case(
+        caches, ((1, 4, 3, 16), (1, 2, 131, 16), (1, 2, 131, 16), (3, 131)), FLOATS
+    ),
+    "attention of a step": Case(
+        steps, ((2, 8, 1, 64), (2, 2, 160, 64), (2, 2, 160, 64), (8, 1, 160)), FLOATS
+    ),
+    "attention of a step for every head": Case(
+        steps, ((1, 2, 1, 128), (1, 2, 160, 128), (1, 2, 160, 128), (2, 1, 160)), FLOATS
+    ),
+    "attention of a step and eight heads": Case(
+        steps, ((1, 8, 1, 80), (1, 1, 160, 80), (1, 1, 160, 80), (8, 1, 160)), FLOATS
+    ),
+    "attention of a step of two queries": Case(
+        steps, ((1, 6, 2, 64), (1, 2, 160, 64), (1, 2, 160, 64), (2, 160)), FLOATS
+    ),
+    "attention of anything": Case(
+        steps, ((1, 4, 1, 64), (1, 1, 160, 64), (1, 1, 160, 64), (1, 160)), FLOATS, extremes
+    ),
+    "attention of heads with norms": Case(
+        heads, ((1, 4, 1, 128), (1, 2, 8, 128), (1, 2, 8, 128), (1, 64), (1, 64), (128,)), FLOATS
+    ),
+    "attention of odd heads with norms": Case(
+        heads, ((2, 3, 1, 96), (2, 1, 5, 96), (2, 1, 5, 96), (1, 48), (1, 48), (96,)), FLOATS
+    ),
+    "attention of a prompt": Case(
+        prompts, ((2, 4, 37, 32), (2, 2, 37, 32), (2, 2, 37, 32), (2, 1, 1, 37)), FLOATS
+    ),
+    "attention of a prompt and a cache": Case(
+        prompts, ((1, 4, 48, 64), (1, 2, 131, 64), (1, 2, 131, 64), (48, 131)), FLOATS
+    ),
+    "attention of a prompt and wide heads": Case(
+        prompts, ((1, 2, 33, 128), (1, 1, 64, 128), (1, 1, 64, 128), (2, 33, 64)), FLOATS
+    ),
+    "attention of a prompt and odd heads": Case(
+        prompts, ((1, 2, 20, 80), (1, 2, 96, 80), (1, 2, 96, 80), (20, 96)), FLOATS
+    ),
+    "attention of a long prompt": Case(
+        prompts, ((1, 3, 256, 16), (1, 3, 300, 16), (1, 3, 300, 16), (256, 300)), FLOATS
+    ),
+    "attention of a prompt of anything": Case(
+        prompts, ((1, 2, 24, 32), (1, 1, 40, 32), (1, 1, 40, 32), (24, 40)), FLOATS, extremes
+    ),
+    "rope": Case(
+        lambda x, cos, sin: [ark.rope(x, cos, sin, interleaved=which) for which in (False, True)],
+        ((2, 3, 6), (3, 3), (3, 3)), FLOATS,
+    ),
+    "rows longer than the memory of an SM": Case(
+        lambda x: [ark.softmax(x * 0.5), ark.layernorm(ark.silu(x))], ((2, 70003),), FLOATS
+    ),
+    "rope of single pairs": Case(
+        lambda x, cos, sin: ark.rope(x, cos, sin, interleaved=True),
+        ((2, 3, 7, 7, 2), (1,), (1,)), FLOATS,
+    ),
+    "embedding": Case(lambda w, i: ark.embedding(i, w), (X,), EVERY, indices=(5,)),
+    "gather": Case(
+        lambda x, i, j: [ark.gather(x, i, 0), ark.gather(x, j, 1)], (X,), EVERY, indices=(5, 7)
+    ),
+    "im2col": Case(lambda x: ark.im2col(x, 3, 2, 2, 1, 1, 1, 2, 1), ((2, 3, 7, 5),), EVERY),
+    "max_pool": Case(lambda x: ark.max_pool(x, 3, 2), ((2, 7, 5, 3),), NUMBERS, extremes),
+    "update": Case(updates, ((2, 3), (1, 5)), EVERY, extremes),
+    "concat": Case(
+        lambda a, b: [ark.concat([a, b, a], 0), ark.concat([a[:2], b], 1)], ((3, 7), (2, 7)), EVERY
+    ),
+    "constants": Case(constants, (X,), EVERY, extremes),
+    "views": Case(views, ((2, 3, 5),), EVERY, extremes),
+    "bitcast": Case(bitcasts, ((4, 16),), EVERY, extremes),
+    "noop": Case(kept, (X,), FLOATS),
+}  # fmt: skip
+
+
+def build(case: Case, dtype: DType, name: str = "op") -> ark.Program:
+    with ark.Program(name) as program:
+        operands = [ark.input(f"x{i}", shape, dtype) for i, shape in enumerate(case.shapes)]
+        operands += [ark.input(f"i{n}", (2, 3), ark.int32) for n, _ in enumerate(case.indices)]
+        outputs = case.make(*operands)
+        for number, tensor in enumerate(outputs if isinstance(outputs, list) else [outputs]):
+            ark.output(f"y{number}", tensor)
+    return program
+
+
+def make_inputs(case: Case, dtype: DType) -> dict[str, Array]:
+    # The same on every machine and in every process.
+    seed = zlib.crc32(repr((case.shapes, dtype)).encode())
+    arrays = {f"x{i}": case.data(dtype, s, seed + i) for i, s in enumerate(case.shapes)}
+    rng = np.random.default_rng(seed)
+    for number, extent in enumerate(case.indices):
+        arrays[f"i{number}"] = rng.integers(0, extent, (2, 3)).astype(np.int32)
+    return arrays
