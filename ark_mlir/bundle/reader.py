@@ -76,7 +76,10 @@ def sign_bundle(
         UnsupportedError: the package ``cryptography`` is not installed.
 
     Example:
-        >>> sign_bundle("mlp.arkbin", "me.pem")                     # doctest: +SKIP
+        >>> from pathlib import Path
+        >>> from ark_mlir.bundle.signatures import generate_key
+        >>> public_key = generate_key(Path("me.pem"))
+        >>> signature = sign_bundle("mlp.arkbin", "me.pem", "signed.arkbin")
     """
     where = str(as_path(source, "the bundle to sign"))
     private = read_private_key(as_path(key, "the key"))

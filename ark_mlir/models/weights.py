@@ -66,7 +66,10 @@ def check_layers(config: Config, tensors: Arrays, prefixes: Sequence[str]) -> No
     the weights have none.
 
     Example:
-        >>> check_layers(config, tensors, ["model.layers."])   # doctest: +SKIP
+        >>> from ark_mlir.models.config import read_config
+        >>> config = read_config(decoder_folder)  # of two layers
+        >>> tensors = {"model.layers.0.mlp.weight": w, "model.layers.1.mlp.weight": w}
+        >>> check_layers(config, tensors, ["model.layers."])
     """
     key = "num_hidden_layers"
     starts = "|".join(re.escape(prefix) for prefix in prefixes)

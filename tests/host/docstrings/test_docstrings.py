@@ -29,8 +29,9 @@ from . import contexts
 
 PACKAGE = Path(ark.__file__).parent
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-# What a module cannot be imported without.
+# What a module cannot be imported without, and what an example needs besides.
 NEEDS = {"ark_mlir.pytorch": "torch"}
+PACKAGES = {"ark_mlir.bundle.reader.sign_bundle": "cryptography"}
 # Examples that need hardware.
 GPU = {"ark_mlir.runtime.executable.Executable.check"}
 # Namespaces whose functions, classes and methods users call.
@@ -153,6 +154,8 @@ def test_examples_run(
 ) -> None:
     if test.name in GPU:
         pytest.skip("needs a GPU and PyTorch")
+    if test.name in PACKAGES:
+        pytest.importorskip(PACKAGES[test.name])
     monkeypatch.chdir(workplace.folder)
     # A world of one rank, which ends with the example.
     for name, value in {"RANK": "0", "WORLD_SIZE": "1"}.items():
