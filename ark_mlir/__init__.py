@@ -50,7 +50,8 @@ __version__ = "0.1.0"
 
 _ERRORS = (
     "ArkError", "BundleError", "BusyError", "CompileError", "DeviceError", "HangError",
-    "InvalidUsageError", "RankFailedError", "UnsupportedError", "VerificationError",
+    "InvalidUsageError", "RankFailedError", "UnprovenWarning", "UnsupportedError",
+    "VerificationError",
 )  # fmt: skip
 _DTYPES = (
     "DType", "bf16", "fp16", "fp32", "fp8_e4m3", "fp8_e5m2", "int32", "int64", "int8", "uint32",

@@ -19,6 +19,7 @@ __all__ = [
     "HangError",
     "InvalidUsageError",
     "RankFailedError",
+    "UnprovenWarning",
     "UnsupportedError",
     "VerificationError",
 ]
@@ -91,6 +92,10 @@ class HangError(DeviceError):
 
 class RankFailedError(DeviceError):
     """Another rank of the program failed, so that this one cannot go on."""
+
+
+class UnprovenWarning(UserWarning):
+    """A schedule is used that was not proven: it was compiled with ``verify=False``."""
 
 
 def a_type(value: object) -> str:

@@ -11,7 +11,8 @@ runs no code.
 """
 
 from .bundle import Bundle, write_bundle
-from .manifest import Body, Buffer, Manifest, Section, Semaphore, Target, Task
+from .footprints import Footprint, Operand
+from .manifest import Body, Buffer, Manifest, Section, Semaphore, Target, Task, Value
 from .reader import read_bundle, sign_bundle
 from .signatures import Signature
 from .tables import Opcode, Tables
@@ -20,14 +21,17 @@ __all__ = [
     "Body",
     "Buffer",
     "Bundle",
+    "Footprint",
     "Manifest",
     "Opcode",
+    "Operand",
     "Section",
     "Semaphore",
     "Signature",
     "Tables",
     "Target",
     "Task",
+    "Value",
     "read_bundle",
     "sign_bundle",
     "write_bundle",

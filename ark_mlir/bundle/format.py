@@ -12,7 +12,7 @@ from ..errors import BundleError
 Bytes = bytes | bytearray | memoryview
 
 MAGIC = b"ARKBIN\0\1"
-VERSION = 1
+VERSION = 2
 ALIGNMENT = 64
 
 # Caps that hold before anything is allocated, so that a few hostile bytes cannot ask for
@@ -79,7 +79,10 @@ class Header:
         if magic != MAGIC:
             problem = f"magic is {magic!r}: this is no bundle"
         elif version != VERSION:
-            problem = f"format version is {version}; this ark reads version {VERSION}"
+            problem = (
+                f"format version is {version}; this ark reads version {VERSION}: "
+                "compile the program again"
+            )
         elif flags & ~_SIGNED:
             problem = f"flags are {flags:#x}; this ark knows {_SIGNED:#x}"
         elif manifest_size > MAX_MANIFEST:

@@ -137,6 +137,12 @@ class Node:
             raise self.error(f"{shorten(value)} is not in [{low}, {high}]")
         return value
 
+    def boolean(self) -> bool:
+        """True or false."""
+        if not isinstance(self.value, bool):
+            raise self.error("expected true or false")
+        return self.value
+
     def number(self) -> int | float:
         """A finite number."""
         value = self.value

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, cast
 
+from .footprints import Footprint
 from .format import ALIGNMENT, VERSION
 
 if TYPE_CHECKING:
@@ -50,6 +51,7 @@ class Buffer:
         init: initial value of every element of a state.
         offset: where a constant's bytes begin in the section `constants`.
         alignment: what the kernel needs, in bytes.
+        stop: whether a state ends the launch where an iteration leaves it other than zero.
     """
 
     name: str
@@ -62,11 +64,16 @@ class Buffer:
     init: int | float = 0
     offset: int = 0
     alignment: int = ALIGNMENT
+    stop: bool = False
 
 
 @dataclass(frozen=True)
 class Task:
-    """A grid of vCTAs that one op group became; `location` is ``file:line`` or empty."""
+    """A grid of vCTAs that one op group became; `location` is ``file:line`` or empty.
+
+    `footprint` is one of its body's; `values` has the number of a value for every operand:
+    those of buffers come first, by slot, then the intermediates.
+    """
 
     name: str
     body: int
@@ -76,14 +83,30 @@ class Task:
     location: str
     bytes: int
     flops: int
+    footprint: int = 0
+    values: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
 class Body:
-    """The code that tasks of equal structure share; `operands` is rows per task."""
+    """The code that tasks of equal structure share.
+
+    `footprints` say what tasks touch through their operands; `stamps` says whether words that
+    the body writes carry the number of the iteration.
+    """
 
     name: str
-    operands: int
+    footprints: tuple[Footprint, ...]
+    stamps: bool = False
+
+
+@dataclass(frozen=True)
+class Value:
+    """Bytes of a slot that hold one value of the program: a buffer, or an intermediate."""
+
+    slot: int
+    offset: int
+    bytes: int
 
 
 @dataclass(frozen=True)
@@ -114,6 +137,7 @@ class Manifest:
     task says its rank: ``rank0/x``.
     `packets`: bytes of what tasks hand over without a semaphore, the slot after the last buffer's
     where there are any; zeroed with the semaphores.
+    `intermediates`: the values that lie in the arena, or in the packets.
     """
 
     producer: str
@@ -127,6 +151,7 @@ class Manifest:
     semaphores: tuple[Semaphore, ...]
     ranks: int = 1
     packets: int = 0
+    intermediates: tuple[Value, ...] = ()
     statistics: Mapping[str, int | float] = field(default_factory=dict[str, "int | float"])
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     sections: tuple[Section, ...] | None = None
@@ -154,6 +179,27 @@ class Manifest:
     def outputs(self) -> tuple[Buffer, ...]:
         """What a run returns."""
         return self.of_kind("output")
+
+    @cached_property
+    def values(self) -> tuple[Value, ...]:
+        """All values by number."""
+        buffers = (Value(buffer.slot, 0, buffer.bytes) for buffer in self.buffers)
+        return (*buffers, *self.intermediates)
+
+    @cached_property
+    def slot_bytes(self) -> tuple[int, ...]:
+        """Bytes of every slot: the arena, the buffers, and packets where there are any."""
+        packets = (self.packets,) if self.packets else ()
+        return (self.arena, *(buffer.bytes for buffer in self.buffers), *packets)
+
+    def footprint(self, task: Task) -> Footprint:
+        """What the vCTAs of a task touch."""
+        return self.bodies[task.body].footprints[task.footprint]
+
+    @property
+    def proven(self) -> bool:
+        """Whether the compiler proved the schedule."""
+        return self.options.get("verify") is True
 
     @property
     def traced(self) -> bool:
@@ -183,7 +229,8 @@ class Manifest:
             "arena": self.arena,
             "buffers": [_buffer_json(buffer) for buffer in self.buffers],
             "tasks": [_members(task) for task in self.tasks],
-            "bodies": [_members(body) for body in self.bodies],
+            "bodies": [_body_json(body) for body in self.bodies],
+            "intermediates": [list(vars(value).values()) for value in self.intermediates],
             "semaphores": [_members(semaphore) for semaphore in self.semaphores],
             **({"ranks": self.ranks} if self.ranks > 1 else {}),
             **({"packets": self.packets} if self.packets else {}),
@@ -202,12 +249,24 @@ class Manifest:
         return result
 
 
-def _members(record: Target | Task | Body | Semaphore) -> dict[str, Any]:
+def _members(record: Target | Task | Semaphore) -> dict[str, Any]:
     # The keys of a file are the fields of the record.
     return {
         name: list(cast("tuple[Any, ...]", value)) if isinstance(value, tuple) else value
         for name, value in vars(record).items()
     }
+
+
+def _body_json(body: Body) -> dict[str, Any]:
+    result: dict[str, Any] = {
+        "name": body.name,
+        "footprints": [
+            [operand.as_json() for operand in footprint] for footprint in body.footprints
+        ],
+    }
+    if body.stamps:
+        result["stamps"] = True
+    return result
 
 
 def _buffer_json(buffer: Buffer) -> dict[str, Any]:
@@ -222,6 +281,8 @@ def _buffer_json(buffer: Buffer) -> dict[str, Any]:
         result["max"] = buffer.maximum
     if buffer.kind == "state":
         result["init"] = buffer.init
+        if buffer.stop:
+            result["stop"] = True
     if buffer.kind == "constant":
         result["offset"] = buffer.offset
     if buffer.alignment != ALIGNMENT:

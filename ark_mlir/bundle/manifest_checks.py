@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import dtypes
 from ..errors import BundleError
+from .footprints import parse_footprint
 from .format import (
     ALIGNMENT,
     MAX_BYTES,
@@ -31,6 +32,7 @@ from .manifest import (
     Semaphore,
     Target,
     Task,
+    Value,
 )
 
 if TYPE_CHECKING:
@@ -49,6 +51,7 @@ _REQUIRED = frozenset(
         "buffers",
         "tasks",
         "bodies",
+        "intermediates",
         "semaphores",
         "statistics",
         "options",
@@ -92,8 +95,9 @@ def _manifest(node: Node) -> Manifest:
         entry=_entry(node["entry"]),
         arena=node["arena"].integer(0, MAX_BYTES),
         buffers=buffers,
-        tasks=node["tasks"].each(_task_parser(len(bodies))),
+        tasks=node["tasks"].each(_task_parser(bodies)),
         bodies=bodies,
+        intermediates=node["intermediates"].each(_intermediate),
         semaphores=node["semaphores"].each(_semaphore),
         ranks=_ranks(node["ranks"], target, buffers) if "ranks" in node else 1,
         packets=_packets(node["packets"], target) if "packets" in node else 0,
@@ -129,7 +133,7 @@ def _entry(node: Node) -> str:
 
 
 _BUFFER_KEYS = frozenset({"name", "kind", "dtype", "shape", "bytes"})
-_KIND_KEYS = {"scalar": {"max"}, "state": {"init"}, "constant": {"offset"}}
+_KIND_KEYS = {"scalar": {"max"}, "state": {"init", "stop"}, "constant": {"offset"}}
 _DTYPES = {dtype.name: dtype for dtype in dtypes.ALL}
 
 
@@ -161,7 +165,14 @@ def _buffer(node: Node, slot: int) -> Buffer:
         init=_init(node["init"], dtype) if "init" in node else 0,
         offset=node["offset"].integer(0, MAX_FILE) if "offset" in node else 0,
         alignment=_alignment(node["alignment"], dtype) if "alignment" in node else ALIGNMENT,
+        stop="stop" in node and _stop(node["stop"], dtype, size),
     )
+
+
+def _stop(node: Node, dtype: DType, size: int) -> bool:
+    if dtype is not dtypes.int32 or size != dtype.itemsize:
+        raise node.error("only a state of one int32 ends a launch")
+    return node.boolean()
 
 
 def _shape(node: Node) -> tuple[int, ...]:
@@ -221,35 +232,62 @@ def _names_rank(name: str, ranks: int) -> bool:
     return owner == f"rank{int(digits)}" and int(digits) < ranks
 
 
-_TASK_KEYS = frozenset({"name", "body", "vctas", "grid", "ops", "location", "bytes", "flops"})
+_TASK_KEYS = frozenset(
+    {
+        "name",
+        "body",
+        "vctas",
+        "grid",
+        "ops",
+        "location",
+        "bytes",
+        "flops",
+        "footprint",
+        "values",
+    }
+)
 
 
-def _task_parser(bodies: int) -> Callable[[Node], Task]:
+def _task_parser(bodies: tuple[Body, ...]) -> Callable[[Node], Task]:
     def parse(node: Node) -> Task:
         node.keys(_TASK_KEYS)
         vctas = node["vctas"].integer(1, INT32_MAX)
         grid = node["grid"].each(lambda item: item.integer(1, INT32_MAX))
         if len(grid) > MAX_RANK:
             raise node["grid"].error(f"rank {len(grid)}; the limit is {MAX_RANK}")
-        if grid and math.prod(grid) != vctas:
+        if math.prod(grid) != vctas:
             raise node["grid"].error(f"{list(grid)} has not {vctas} vCTAs")
+        body = node["body"].integer(0, len(bodies) - 1)
         return Task(
             name=node["name"].text(),
-            body=node["body"].integer(0, bodies - 1),
+            body=body,
             vctas=vctas,
             grid=grid,
             ops=node["ops"].each(Node.text),
             location=node["location"].text(empty=True),
             bytes=node["bytes"].integer(),
             flops=node["flops"].integer(),
+            footprint=node["footprint"].integer(0, len(bodies[body].footprints) - 1),
+            values=node["values"].each(lambda item: item.integer(0, MAX_BYTES)),
         )
 
     return parse
 
 
 def _body(node: Node) -> Body:
-    node.keys(frozenset({"name", "operands"}))
-    return Body(node["name"].text(), node["operands"].integer(0, MAX_SLOTS))
+    node.keys(frozenset({"name", "footprints"}), frozenset({"stamps"}))
+    return Body(
+        node["name"].text(),
+        node["footprints"].each(parse_footprint),
+        "stamps" in node and node["stamps"].boolean(),
+    )
+
+
+def _intermediate(node: Node) -> Value:
+    parts = [item.integer(0, MAX_BYTES) for item in node.items()]
+    if len(parts) != 3:
+        raise node.error("expected slot, offset and bytes")
+    return Value(*parts)
 
 
 def _semaphore(node: Node) -> Semaphore:
@@ -266,9 +304,9 @@ def _statistics(node: Node) -> dict[str, int | float]:
 def _options(node: Node) -> dict[str, Any]:
     # Informative but for two; any JSON will do, as long as it can be written again.
     _check_plain(node, depth=8)
-    for name in ("trace", "clears_queued"):
-        if name in node and not isinstance(node[name].value, bool):
-            raise node[name].error("expected true or false")
+    for name in ("trace", "clears_queued", "verify"):
+        if name in node:
+            node[name].boolean()
     return dict(node.mapping())
 
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..dtypes import int32
 from ..errors import BundleError
 from .format import MAX_LANES
 from .json_checks import shorten
+from .operand_checks import check_declarations, check_operands
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -101,6 +101,7 @@ def parse_tables(manifest: Manifest, sections: Mapping[str, memoryview], where: 
     """The tables of a bundle; raises BundleError on anything that the kernel cannot trust."""
     arrays = {name: _array(name, sections[name], where) for name in _SHAPES}
     tables = Tables(**arrays)
+    check_declarations(manifest, where)
     check = _Checks(manifest, tables, where)
     check.lanes()
     check.tasks()
@@ -171,8 +172,7 @@ class _Checks:
             )
         bodies = np.array([task.body for task in described], np.int64)
         self._refuse("tasks", tasks[:, 0] != bodies, "another body than the manifest says")
-        sizes = [body.operands for body in self._manifest.bodies]
-        counts = np.array([sizes[task.body] for task in described], np.int64)
+        counts = np.array([len(task.values) for task in described], np.int64)
         rows = len(self._tables.operands)
         first = tasks[:, 1].astype(np.int64)
         self._refuse(
@@ -180,11 +180,7 @@ class _Checks:
         )
 
     def operands(self) -> None:
-        manifest = self._manifest
-        packets = [manifest.packets] if manifest.packets else []
-        sizes = np.array(
-            [manifest.arena, *(buffer.bytes for buffer in manifest.buffers), *packets], np.int64
-        )
+        sizes = np.array(self._manifest.slot_bytes, np.int64)
         rows = self._tables.operands
         slots, offsets = rows[:, 0], rows[:, 1]
         self._refuse(
@@ -195,6 +191,8 @@ class _Checks:
         self._refuse(
             "operands", (offsets < 0) | (offsets >= limits), "the offset is outside the buffer"
         )
+        first = self._tables.tasks[:, 1].astype(np.int64)
+        check_operands(self._manifest, first, rows, self._refuse)
 
     def instructions(self) -> None:
         rows = self._tables.instructions
@@ -211,7 +209,9 @@ class _Checks:
             "no vCTAs of that task",
         )
         stops = code == Opcode.STOP
-        self._refuse("instructions", stops & ~np.isin(a, self._flags()), "no state of one int32")
+        self._refuse(
+            "instructions", stops & ~np.isin(a, self._flags()), "no state that ends the launch"
+        )
         semaphores = len(self._manifest.semaphores)
         self._refuse(
             "instructions",
@@ -265,11 +265,7 @@ class _Checks:
 
     def _flags(self) -> list[int]:
         """Slots of the states that can end a launch."""
-        return [
-            buffer.slot
-            for buffer in self._manifest.states
-            if buffer.dtype == int32 and buffer.bytes == int32.itemsize
-        ]
+        return [buffer.slot for buffer in self._manifest.states if buffer.stop]
 
     def coverage(self) -> None:
         """Every vCTA runs exactly once: else a result would be stale or written twice."""

@@ -1,9 +1,8 @@
-"""``ark check``: the proof of a schedule."""
+"""``ark check``: the proof of a schedule, or of a bundle's tables."""
 
 from __future__ import annotations
 
 import argparse
-import tempfile
 from pathlib import Path
 
 from ..errors import InvalidUsageError
@@ -20,7 +19,9 @@ def add(commands: Commands) -> None:
         run,
     )
     parser.add_argument(
-        "file", metavar="FILE", help="an .mlir file at any stage, or a bundle that holds its MLIR"
+        "file",
+        metavar="FILE",
+        help="an .mlir file at any stage; or a bundle, whose tables are proven",
     )
     parser.add_argument("--target", metavar="T", help="target of a program not yet scheduled")
 
@@ -31,23 +32,14 @@ def run(options: argparse.Namespace) -> int:
     if not path.exists():
         raise InvalidUsageError("no such file", location=options.file)
     if path.suffix != ".arkbin":
-        return _check(path, options.target)
+        print(the_compiler().check(path, target=options.target))
+        return 0
+    if options.target is not None:
+        raise InvalidUsageError("--target: a bundle has its target", location=options.file)
     from ..bundle import read_bundle
 
     bundle = read_bundle(path)
     if bundle.signature is not None:
         print(f"signature: {bundle.signature}")
-    mlir = bundle.mlir
-    if mlir is None:
-        raise InvalidUsageError(
-            "holds no MLIR to check; compile it with --set keep_mlir=true", location=options.file
-        )
-    with tempfile.TemporaryDirectory(prefix="ark-") as folder:
-        text = Path(folder) / f"{path.stem}.mlir"
-        text.write_text(mlir, encoding="utf-8")
-        return _check(text, options.target)
-
-
-def _check(path: Path, target: str | None) -> int:
-    print(the_compiler().check(path, target=target))
+    print(the_compiler().check_bundle(bundle))
     return 0

@@ -7,11 +7,12 @@ import logging
 import os
 import sys
 import traceback
+import warnings
 from collections.abc import Sequence
 from typing import NoReturn
 
 from .. import knobs
-from ..errors import ArkError
+from ..errors import ArkError, UnprovenWarning
 from . import bench, check, compile_, env, generate, profile, run, schedule, show, sign, tune
 
 COMMANDS = (compile_, run, generate, check, schedule, show, sign, bench, profile, tune, env)
@@ -38,7 +39,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         logging.basicConfig(format="ark: %(levelname)s: %(message)s")
         logging.getLogger("ark").setLevel(knobs.LOG_LEVEL.get().upper())
-        return options.run(options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("always", UnprovenWarning)
+            warnings.showwarning = show_warning
+            return options.run(options)
     except SystemExit as error:  # wrong usage that a command found, already said
         return int(error.code or 0)
     except ArkError as error:
@@ -84,6 +88,11 @@ def fail(message: str) -> int:
     """Says what is wrong; returns the exit status."""
     print(f"ark: error: {message}", file=sys.stderr)
     return 1
+
+
+def show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    """Says what a warning says, on one line."""
+    print(f"ark: warning: {message}", file=sys.stderr)
 
 
 def bug(error: Exception) -> int:

@@ -3,10 +3,18 @@
 >>> exe = ark.compile(program, target="cpu:4", dump_dir="dump")
 """
 
-from .check import CheckResult, check
+from .check import CheckResult, check, check_bundle
 from .compile import compile
 from .export import export_schedule
 from .options import CompileOptions
 from .stages import stages
 
-__all__ = ["CheckResult", "CompileOptions", "check", "compile", "export_schedule", "stages"]
+__all__ = [
+    "CheckResult",
+    "CompileOptions",
+    "check",
+    "check_bundle",
+    "compile",
+    "export_schedule",
+    "stages",
+]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import logging
 import time
+import warnings
 
 from .. import ir
 from ..bundle import Bundle
 from ..diagnostics import to_error
-from ..errors import CompileError, UnsupportedError
+from ..errors import CompileError, UnprovenWarning, UnsupportedError
 from ..targets import Backend, Code, Target, backend_of
 from .cache import find_slot
 from .lowering import choose_target, lower
@@ -16,6 +17,7 @@ from .options import CompileOptions
 from .packaging import take_kernel
 from .progress import Progress
 from .source import count_ranks
+from .table_proof import prove
 
 __all__ = ["compile_bundle", "make_bundle"]
 
@@ -26,6 +28,12 @@ def compile_bundle(
     module: ir.Operation, target: str | Target | None, options: CompileOptions
 ) -> Bundle:
     """The bundle of a module, from the cache or made; raises as :func:`ark_mlir.compile`."""
+    if not options.verify:
+        warnings.warn(
+            "verify=False: the schedule is not proven; a wrong one hangs or gives wrong numbers",
+            UnprovenWarning,
+            stacklevel=3,
+        )
     machine = choose_target(module, target)
     backend = backend_of(machine.backend)
     if count_ranks(module) > 1 and machine.backend != "cpu":
@@ -42,7 +50,11 @@ def compile_bundle(
 def make_bundle(
     module: ir.Operation, machine: Target, backend: Backend, options: CompileOptions
 ) -> Bundle:
-    """The bundle of a module, whatever the cache holds."""
+    """The bundle of a module, whatever the cache holds.
+
+    Unless `options` say otherwise its schedule is proven twice: as the compiler made it, and once
+    more from the bytes of the bundle.
+    """
     with Progress("compiling") as progress:
         kept = lower(module, machine, backend, options, "target", progress)
         parts = take_kernel(module, machine, options)
@@ -50,8 +62,12 @@ def make_bundle(
         start = time.perf_counter()
         code = _emit(module, backend, options)
         _LOG.info("machine code: %.3f s, %d bytes", time.perf_counter() - start, len(code.image))
-    manifest, sections = parts.finish(code, kept if options.keep_mlir else None)
-    return Bundle.from_parts(manifest, sections)
+        manifest, sections = parts.finish(code, kept if options.keep_mlir else None)
+        bundle = Bundle.from_parts(manifest, sections)
+        if options.verify:
+            progress.step("proof of the tables")
+            _LOG.info("proof of the tables: %.3f s", prove(bundle).seconds)
+    return bundle
 
 
 def _emit(module: ir.Operation, backend: Backend, options: CompileOptions) -> Code:

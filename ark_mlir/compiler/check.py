@@ -1,11 +1,15 @@
-"""ark.compiler.check: the proof of a schedule, without making a kernel."""
+"""The proof of a schedule, without making a kernel, and of a bundle without running it."""
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import dataclass
 
+import numpy as np
+
 from .. import ir
+from ..bundle import Opcode, read_bundle
 from ..errors import InvalidUsageError
 from ..places import describe
 from ..runtime.report import counted
@@ -15,6 +19,7 @@ from .options import CompileOptions
 from .progress import Progress
 from .source import Source, load_module
 from .stages import reached_stage, stages
+from .table_proof import prove
 from .tasks import programs_of, vctas_of
 
 
@@ -24,7 +29,7 @@ class CheckResult:
 
     Attributes:
         program: the program's name.
-        target: what the schedule is for.
+        target: what the schedule is for; of a bundle its backend and processor.
         tasks, semaphores: how many there are.
         lanes, runs, waits, signals, barriers: likewise, on all SMs together.
         vctas: vCTAs of all tasks.
@@ -32,7 +37,7 @@ class CheckResult:
     """
 
     program: str
-    target: Target
+    target: Target | str
     tasks: int
     vctas: int
     lanes: int
@@ -78,6 +83,43 @@ def check(
         backend = backend_of(machine.backend)
         lower(module, machine, backend, chosen, "synchronization", progress)
     return _summary(module, machine, time.perf_counter() - start)
+
+
+def check_bundle(path: str | os.PathLike[str]) -> CheckResult:
+    """Proves the schedule that the tables of a ``.arkbin`` file say, from its bytes alone.
+
+    Args:
+        path: the file. Its kernel is neither loaded nor run.
+
+    Raises:
+        BundleError: the file is missing, truncated, altered, or of another format version.
+        VerificationError: the proof fails; it names the file, the instruction, both vCTAs with
+            their SMs, and the bytes.
+
+    Example:
+        >>> print(check_bundle("mlp.arkbin"))                           # doctest: +SKIP
+        mlp on cpu (x86_64): proven; 2 tasks, 8 vCTAs, 4 lanes, …
+    """
+    start = time.perf_counter()
+    with Progress("checking") as progress:
+        progress.step("tables")
+        bundle = read_bundle(path)
+        prove(bundle)
+    manifest, tables = bundle.manifest, bundle.tables
+    counts = np.bincount(tables.instructions[:, 0], minlength=len(Opcode)).tolist()
+    return CheckResult(
+        program=manifest.program,
+        target=f"{manifest.target.backend} ({manifest.target.arch})",
+        tasks=len(manifest.tasks),
+        vctas=sum(task.vctas for task in manifest.tasks),
+        lanes=len(tables.lanes),
+        runs=counts[Opcode.RUN],
+        waits=counts[Opcode.WAIT],
+        signals=counts[Opcode.SIGNAL],
+        barriers=counts[Opcode.BARRIER],
+        semaphores=len(manifest.semaphores),
+        seconds=time.perf_counter() - start,
+    )
 
 
 def _refuse_unprovable(module: ir.Operation) -> None:

@@ -30,7 +30,8 @@ class CompileOptions:
         packets: on cuda, hand small activations over as words that carry the iteration, which
             readers poll, instead of by semaphores. Other targets have only the latter.
         trace: make a kernel that can record when each task ran.
-        verify: prove the schedule. Off, a wrong schedule is found by wrong results only.
+        verify: prove the schedule, and the tables that are made of it. Off, a wrong schedule is
+            found by wrong results only: compiling and loading warn, and `report` says so.
         dump_dir: folder for ``NN-<stage>.mlir`` after each stage; None asks ARK_DUMP_DIR.
         keep_mlir: keep the scheduled program as text in the bundle.
         cpu: for the cpu target, whose instruction set to use: ``host``, ``baseline``, or a level

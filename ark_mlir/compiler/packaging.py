@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from .. import ir
+from ..bundle.footprints import dense_strides
+from ..bundle.format import VERSION
 from ..dtypes import from_mlir
 from ..errors import CompileError
 from ..places import describe
@@ -77,7 +79,7 @@ def take_kernel(module: ir.Operation, target: Target, options: CompileOptions) -
         )
     constants = bytearray()
     manifest = {
-        "format": 1,
+        "format": VERSION,
         "producer": _producer(),
         "program": _text(kernel, "program"),
         "entry": ir.FlatSymbolRefAttr(kernel.attributes["entry"]).value,
@@ -87,6 +89,7 @@ def take_kernel(module: ir.Operation, target: Target, options: CompileOptions) -
         "buffers": [_buffer(item, constants) for item in _array(kernel, "buffers")],
         "tasks": [_dictionary(item) for item in _array(kernel, "tasks")],
         "bodies": [_body(item) for item in _array(kernel, "bodies")],
+        "intermediates": _triples(kernel.attributes["intermediates"]),
         "semaphores": [_dictionary(item) for item in _array(kernel, "semaphores")],
         **{
             name: _plain(kernel.attributes[name])
@@ -157,6 +160,8 @@ def _buffer(attribute: ir.Attribute, constants: bytearray) -> dict[str, Any]:
         result["max"] = _plain(entry["max"])
     if result["kind"] == "state":
         result["init"] = _plain(entry["init"]) if "init" in entry else 0
+    if "stop" in entry:
+        result["stop"] = _plain(entry["stop"])
     if "data" in entry:
         constants.extend(bytes(-len(constants) % _ALIGNMENT))
         result["offset"] = len(constants)
@@ -166,10 +171,37 @@ def _buffer(attribute: ir.Attribute, constants: bytearray) -> dict[str, Any]:
 
 def _body(attribute: ir.Attribute) -> dict[str, Any]:
     entry = ir.DictAttr(attribute)
-    return {
+    result: dict[str, Any] = {
         "name": ir.FlatSymbolRefAttr(entry["function"]).value,
-        "operands": _plain(entry["operands"]),
+        "footprints": [
+            [_operand(operand) for operand in ir.ArrayAttr(footprint)]
+            for footprint in ir.ArrayAttr(entry["footprints"])
+        ],
     }
+    if "stamps" in entry:
+        result["stamps"] = _plain(entry["stamps"])
+    return result
+
+
+def _operand(attribute: ir.Attribute) -> dict[str, Any]:
+    """An operand of a footprint, without what is the same for all dense ones."""
+    entry = ir.DictAttr(attribute)
+    dtype = from_mlir(str(ir.TypeAttr(entry["element"]).value))
+    result = _dictionary(attribute, but="element")
+    implied: dict[str, Any] = {
+        "strides": list(dense_strides(tuple(result["shape"]))),
+        "begin": 0,
+        "alignment": dtype.itemsize,
+    }
+    return {
+        "dtype": dtype.name,
+        **{name: value for name, value in result.items() if implied.get(name, ...) != value},
+    }
+
+
+def _triples(attribute: ir.Attribute) -> list[list[int]]:
+    numbers = list(ir.DenseI64ArrayAttr(attribute))
+    return [numbers[index : index + 3] for index in range(0, len(numbers), 3)]
 
 
 def _table(attribute: ir.Attribute, dtype: type[np.generic]) -> bytes:
@@ -185,8 +217,8 @@ def _text(op: ir.Operation, name: str) -> str:
     return ir.StringAttr(op.attributes[name]).value
 
 
-def _dictionary(attribute: ir.Attribute) -> dict[str, Any]:
-    return {item.name: _plain(item.attr) for item in ir.DictAttr(attribute)}
+def _dictionary(attribute: ir.Attribute, but: str = "") -> dict[str, Any]:
+    return {item.name: _plain(item.attr) for item in ir.DictAttr(attribute) if item.name != but}
 
 
 def _plain(attribute: ir.Attribute) -> Any:

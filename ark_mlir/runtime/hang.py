@@ -187,7 +187,7 @@ def _sender(bundle: Bundle, instruction: int) -> int | None:
 
     def packets_of(task: int) -> set[int]:
         begin = int(tables.tasks[task, 1])
-        count = manifest.bodies[manifest.tasks[task].body].operands
+        count = len(manifest.tasks[task].values)
         rows = tables.operands[begin : begin + count].tolist()
         return {offset for at, offset in rows if at == slot}
 

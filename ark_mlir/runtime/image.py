@@ -34,6 +34,9 @@ class Image:
             except (OSError, UnicodeDecodeError) as error:
                 # The loader's message may quote bytes that are no text.
                 problems.append(str(error))
+            except UnicodeDecodeError as error:
+                # The loader quotes bytes of the image, which need not be text.
+                problems.append(error.object.decode("utf-8", "backslashreplace"))
         else:
             raise BundleError(
                 f"section kernel: cannot be loaded: {problems[0]}",

@@ -21,6 +21,7 @@ class Report:
     Attributes:
         program: its name.
         target: ``cpu (x86_64)``.
+        proven: whether the compiler proved the schedule.
         sms, lanes: SMs and lanes of the schedule.
         tasks, bodies: tasks, and how many pieces of code they share.
         vctas, instructions: units of work, and entries of the schedule.
@@ -45,6 +46,7 @@ class Report:
     program: str
     target: str
     producer: str
+    proven: bool
     sms: int
     lanes: int
     tasks: int
@@ -86,6 +88,7 @@ class Report:
         signals = counted(self.signals, "signal")
         rows = [
             ("target", f"{self.target}, {counted(self.sms, 'SM')}, {counted(self.lanes, 'lane')}"),
+            ("schedule", "proven" if self.proven else "not proven"),
             ("tasks", f"{self.tasks:,} of {bodies}"),
             ("vCTAs", f"{self.vctas:,}"),
             ("instructions", f"{self.instructions:,}"),
@@ -162,6 +165,7 @@ def make_report(bundle: Bundle, in_place: int = 0, copied: int = 0) -> Report:
         program=manifest.program,
         target=f"{target.backend} ({target.arch})",
         producer=manifest.producer,
+        proven=manifest.proven,
         sms=target.sms,
         lanes=len(tables.lanes),
         tasks=len(manifest.tasks),

@@ -24,20 +24,24 @@ from typing import Any
 import numpy as np
 
 from ..bundle import Opcode
+from ..bundle.format import VERSION
 from ..dtypes import as_dtype
 
-# Name and number of operands of the bodies in toy_kernel.c.
-BODIES = (
-    ("add", 3),
-    ("gather", 3),
-    ("count", 1),
-    ("fill", 2),
-    ("copy", 2),
-    ("nap", 0),
-    ("endless", 1),
-    ("align", 2),
-    ("nothing", 0),
-)
+# The bodies in toy_kernel.c with their operands: access, element type, and the elements of a vCTA.
+# Where `None` stands for these, every vCTA has one and the same element.
+BODIES: dict[str, tuple[tuple[str, str, int | None], ...]] = {
+    "add": (("write", "fp32", 16), ("read", "fp32", 16), ("read", "fp32", 16)),
+    "gather": (("write", "fp32", 16), ("read", "int32", 1), ("read", "fp32", None)),
+    "count": (("update", "int64", None),),
+    "fill": (("write", "int32", 1), ("read", "int32", None)),
+    "copy": (("write", "uint8", 64), ("read", "uint8", 64)),
+    "nap": (),
+    "endless": (("update", "int32", None),),
+    "align": (("write", "int64", None), ("read", "uint8", None)),
+    "nothing": (),
+}
+# What all vCTAs of `gather` read.
+_GATHERED = 8 * 16
 _SPARE_OPERANDS = 4
 
 Instruction = tuple[int, int, int, int]
@@ -78,6 +82,7 @@ class ToyProgram:
         self._buffers: list[dict[str, Any]] = []
         self._tasks: list[dict[str, Any]] = []
         self._first: list[int] = []
+        self._footprints: dict[str, list[list[dict[str, Any]]]] = {name: [] for name in BODIES}
         self._operands: list[tuple[int, int]] = []
         self._semaphores: list[dict[str, Any]] = []
         self._lanes: list[tuple[int, list[Instruction]]] = []
@@ -108,7 +113,11 @@ class ToyProgram:
         location: str = "toy.py:1",
     ) -> int:
         """A task; operands are (slot, byte offset)."""
-        index = [known for known, _ in BODIES].index(body)
+        index = list(BODIES).index(body)
+        footprint = [_declare(body, row, vctas, offset) for row, (_, offset) in enumerate(operands)]
+        known = self._footprints[body]
+        if footprint not in known:
+            known.append(footprint)
         self._tasks.append(
             {
                 "name": name or f"{body}_{len(self._tasks)}",
@@ -119,6 +128,8 @@ class ToyProgram:
                 "location": location,
                 "bytes": 64 * vctas,
                 "flops": 16 * vctas,
+                "footprint": known.index(footprint),
+                "values": [slot for slot, _ in operands],  # slots, until all are known
             }
         )
         self._first.append(len(self._operands))
@@ -142,7 +153,7 @@ class ToyProgram:
         """Manifest and sections. Bytes of packets are of the slot after the last buffer's."""
         rows = [row for _, lane in self._lanes for row in lane]
         manifest: dict[str, Any] = {
-            "format": 1,
+            "format": VERSION,
             "producer": "ark toy",
             "program": self._name,
             "target": {
@@ -156,14 +167,28 @@ class ToyProgram:
             "entry": "ark_kernel",
             "arena": self._arena,
             "buffers": self._buffers,
-            "tasks": self._tasks,
-            "bodies": [{"name": name, "operands": count} for name, count in BODIES],
+            "tasks": [self._number_values(task) for task in self._tasks],
+            "bodies": [
+                {"name": name, "footprints": footprints}
+                for name, footprints in self._footprints.items()
+            ],
+            "intermediates": [
+                [0, 0, self._arena],
+                *([[len(self._buffers) + 1, 0, packets]] if packets else []),
+            ],
             "semaphores": self._semaphores,
             **({"packets": packets} if packets else {}),
             "statistics": self._statistics(rows),
-            "options": {"trace": trace},
+            # Toys stand for what the compiler has proven, whether they could be or not.
+            "options": {"trace": trace, "verify": True},
         }
         return manifest, {"kernel": kernel, **self._tables(rows), "constants": self._constants}
+
+    def _number_values(self, task: dict[str, Any]) -> dict[str, Any]:
+        """The task with numbers of values in place of slots: the buffers, arena, packets."""
+        count = len(self._buffers)
+        numbers = {0: count, **{slot: slot - 1 for slot in range(1, count + 1)}}
+        return {**task, "values": [numbers.get(slot, slot) for slot in task["values"]]}
 
     def _statistics(self, rows: list[Instruction]) -> dict[str, int]:
         count = [sum(row[0] == opcode for row in rows) for opcode in Opcode]
@@ -193,6 +218,19 @@ class ToyProgram:
             "operands": np.array(operands, "<i8").tobytes(),
             "timeline": np.array(times, "<i8").tobytes(),
         }
+
+
+def _declare(body: str, row: int, vctas: int, begin: int) -> dict[str, Any]:
+    """What a footprint says of an operand that begins so many bytes into its value."""
+    access, dtype, count = BODIES[body][row]
+    result: dict[str, Any] = {"access": access, "dtype": dtype}
+    if begin:
+        result["begin"] = begin
+    if count is None:
+        size = _GATHERED if body == "gather" else 1
+        return {**result, "shape": [size], "offsets": [0], "sizes": [size]}
+    offset = ["*", "d0", count] if count > 1 else "d0"
+    return {**result, "shape": [count * vctas], "offsets": [offset], "sizes": [count]}
 
 
 def add_program(vctas: int = 8) -> ToyProgram:

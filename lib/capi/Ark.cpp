@@ -6,10 +6,12 @@
 #include "lib/registration/RegisterAll.h"
 #include "lib/support/FatalErrors.h"
 #include "lib/target/NativeObject.h"
+#include "lib/validation/TableProof.h"
 
 #include "mlir/CAPI/IR.h"
 #include "mlir/CAPI/Registration.h"
 #include "mlir/CAPI/Support.h"
+#include "mlir/IR/Diagnostics.h"
 
 #include <mutex>
 
@@ -72,4 +74,47 @@ void arkGetHostCpu(MlirStringCallback callback, void *triple, void *name,
   callback(mlirStringRefCreate(host.name.data(), host.name.size()), name);
   callback(mlirStringRefCreate(host.features.data(), host.features.size()),
            features);
+}
+
+/// `file:line` of the place that a location names; the file alone for line 0.
+static std::string describe(Location loc) {
+  auto file = loc->findInstanceOf<FileLineColLoc>();
+  if (!file)
+    return "";
+  std::string text = file.getFilename().str();
+  if (file.getLine())
+    text += ":" + std::to_string(file.getLine());
+  return text;
+}
+
+MlirLogicalResult arkProveTables(const ArkBundleTables *tables,
+                                 ArkTableProof *proof,
+                                 ArkProblemCallback report, void *userData) {
+  // The process may be about to fork, and the program is used once.
+  MLIRContext context(MLIRContext::Threading::DISABLED);
+  // An op of a schedule printed is the whole program printed.
+  context.printOpOnDiagnostic(false);
+  auto deliver = [&](Diagnostic &diagnostic, bool isNote) {
+    std::string place = describe(diagnostic.getLocation());
+    std::string message = diagnostic.str();
+    report({place.data(), place.size()}, {message.data(), message.size()},
+           isNote, userData);
+  };
+  ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
+      return success();
+    deliver(diagnostic, /*isNote=*/false);
+    for (Diagnostic &note : diagnostic.getNotes())
+      deliver(note, /*isNote=*/true);
+    return success();
+  });
+  FailureOr<ark::ScheduleProof> proven =
+      ark::proveTables({unwrap(tables->where), unwrap(tables->manifest),
+                        unwrap(tables->instructions), unwrap(tables->lanes),
+                        unwrap(tables->tasks), unwrap(tables->operands)},
+                       context);
+  if (failed(proven))
+    return mlirLogicalResultFailure();
+  *proof = {proven->vctas, proven->cells, proven->accesses};
+  return mlirLogicalResultSuccess();
 }

@@ -99,6 +99,39 @@ std::string hostTriple() {
   return triple;
 }
 
+/// A line of an error: location, message, whether it is a note.
+using Problem = std::tuple<std::string, std::string, bool>;
+
+void addProblem(MlirStringRef location, MlirStringRef message, bool isNote,
+                void *problems) {
+  static_cast<std::vector<Problem> *>(problems)->emplace_back(
+      std::string(location.data, location.length),
+      std::string(message.data, message.length), isNote);
+}
+
+nb::tuple proveTables(const std::string &where, nb::bytes manifest,
+                      nb::bytes instructions, nb::bytes lanes, nb::bytes tasks,
+                      nb::bytes operands) {
+  auto ref = [](const nb::bytes &bytes) {
+    return mlirStringRefCreate(bytes.c_str(), bytes.size());
+  };
+  ArkBundleTables tables = {toRef(where), ref(manifest), ref(instructions),
+                            ref(lanes),   ref(tasks),    ref(operands)};
+  ArkTableProof proof = {0, 0, 0};
+  std::vector<Problem> problems;
+  {
+    nb::gil_scoped_release release;
+    MlirLogicalResult result =
+        arkProveTables(&tables, &proof, addProblem, &problems);
+    if (mlirLogicalResultIsFailure(result) && problems.empty())
+      problems.emplace_back(where, "the proof failed without a reason", false);
+  }
+  nb::list list;
+  for (const auto &[location, message, isNote] : problems)
+    list.append(nb::make_tuple(location, message, isNote));
+  return nb::make_tuple(list, proof.vctas, proof.cells, proof.accesses);
+}
+
 } // namespace
 
 NB_MODULE(_ark, m) {
@@ -163,5 +196,16 @@ cpu of it; no further features. Raises MLIRError with LLVM's messages.)");
 
   m.def("host_cpu", hostCpu, nb::sig("def host_cpu() -> tuple[str, str]"),
         "(name, features) of this machine's processor, as LLVM writes them.");
+  m.def("prove_tables", proveTables, nb::arg("where"), nb::arg("manifest"),
+        nb::arg("instructions"), nb::arg("lanes"), nb::arg("tasks"),
+        nb::arg("operands"),
+        nb::sig("def prove_tables(where: str, manifest: bytes, "
+                "instructions: bytes, lanes: bytes, tasks: bytes, operands: "
+                "bytes) -> tuple[list[tuple[str, str, bool]], int, int, int]"),
+        R"(Proves the schedule that the tables of a bundle say (docs/bundle.md).
+
+Returns the lines of the error, empty where the proof holds, and how many vCTAs, parts of
+buffers and visits to these were looked at. A line is its location, its message, and whether it
+is a note of the one before.)");
   m.def("host_triple", hostTriple, "This machine's target triple.");
 }

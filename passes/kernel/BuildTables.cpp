@@ -6,6 +6,7 @@
 #include "lib/analysis/Packets.h"
 #include "lib/analysis/Timeline.h"
 #include "lib/support/BufferView.h"
+#include "passes/kernel/Footprints.h"
 #include "passes/kernel/KernelAbi.h"
 #include "passes/kernel/Passes.h"
 
@@ -32,7 +33,7 @@ class TableBuilder {
 public:
   TableBuilder(ProgramOp program, ScheduleOp schedule)
       : program(program), schedule(schedule), builder(program.getContext()),
-        costs(program, schedule.getSms()) {}
+        costs(program, schedule.getSms()), footprints(slots) {}
 
   FailureOr<KernelOp> build();
 
@@ -44,6 +45,7 @@ private:
   LogicalResult findStop();
   LogicalResult addTasks();
   LogicalResult addTask(TaskOp task);
+  FailureOr<func::FuncOp> findBody(TaskOp task);
   void addSemaphores();
   LogicalResult addPackets(const ExpandedSchedule &expanded);
   LogicalResult addLanes();
@@ -73,7 +75,11 @@ private:
   /// The slot of the state that ends the launch, and the task that writes it
   /// last.
   std::optional<int64_t> stopSlot, stopTask;
-  llvm::MapVector<StringAttr, int64_t> bodyNumbers;
+  FootprintTable footprints;
+  /// Functions of bodies by their names, in the order of their numbers.
+  llvm::MapVector<StringAttr, func::FuncOp> functions;
+  /// Bodies that stamp what they write with the number of the iteration.
+  llvm::SmallPtrSet<Operation *, 4> stamping;
   SmallVector<int64_t> arrivals;
   /// Of every semaphore the first row of its packets in the table of operands;
   /// 0 where a counter is what its waiters look at.
@@ -149,6 +155,8 @@ LogicalResult TableBuilder::addBuffers() {
       entry.push_back(builder.getNamedAttr("init", init));
     if (Attribute max = program.getArgAttr(index, ArkDialect::kMaxAttr))
       entry.push_back(builder.getNamedAttr("max", max));
+    if (program.getArgAttr(index, ArkDialect::kStopAttr))
+      entry.push_back(builder.getNamedAttr("stop", builder.getBoolAttr(true)));
     if (auto value = program.getArgAttrOfType<DenseElementsAttr>(
             index, ArkDialect::kValueAttr)) {
       if (value.isSplat() && getBufferBytes(type) > kMaxSplatBytes)
@@ -224,18 +232,34 @@ static std::string describeLocation(Location loc) {
   return "";
 }
 
-LogicalResult TableBuilder::addTask(TaskOp task) {
-  auto body = task->getAttrOfType<FlatSymbolRefAttr>(abi::kBodyAttr);
-  if (!body)
+/// The function of a task's body, which gets the next number if it is new.
+FailureOr<func::FuncOp> TableBuilder::findBody(TaskOp task) {
+  auto name = task->getAttrOfType<FlatSymbolRefAttr>(abi::kBodyAttr);
+  if (!name)
     return task.emitOpError(
         "has no outlined body: run ark-outline-bodies first");
+  func::FuncOp &function = functions[name.getAttr()];
+  if (!function)
+    function =
+        SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(program, name);
+  if (!function || function.getNumArguments() < abi::kBodyOperands)
+    return program.emitOpError("has a task with body ")
+           << name << ", which is not an outlined body";
+  return function;
+}
+
+LogicalResult TableBuilder::addTask(TaskOp task) {
+  FailureOr<func::FuncOp> body = findBody(task);
+  if (failed(body))
+    return failure();
+  if (putsPackets(task))
+    stamping.insert(*body);
   int64_t bodyNumber =
-      bodyNumbers
-          .insert({body.getAttr(), static_cast<int64_t>(bodyNumbers.size())})
-          .first->second;
+      functions.find(body->getSymNameAttr()) - functions.begin();
 
   taskTable.push_back(bodyNumber);
   taskTable.push_back(getNumOperands());
+  SmallVector<BufferView> views;
   for (Value operand : task.getOperands()) {
     FailureOr<BufferView> view = resolveBufferView(operand);
     if (failed(view))
@@ -246,6 +270,7 @@ LogicalResult TableBuilder::addTask(TaskOp task) {
                               "nor part of the arena or the packets");
     operands.push_back(slot->second);
     operands.push_back(view->byteOffset);
+    views.push_back(*view);
   }
 
   const TaskCost &cost = costs.getTask(tasks.size());
@@ -253,16 +278,20 @@ LogicalResult TableBuilder::addTask(TaskOp task) {
     return builder.getNamedAttr(name, builder.getI64IntegerAttr(value));
   };
   ArrayAttr ops = task.getOpsAttr();
-  tasks.push_back(builder.getDictionaryAttr(
-      {builder.getNamedAttr("name", builder.getStringAttr(task.getName())),
-       number("body", bodyNumber), number("vctas", task.getNumVCTAs()),
-       builder.getNamedAttr("grid",
-                            builder.getDenseI64ArrayAttr(task.getGrid())),
-       builder.getNamedAttr("ops", ops ? ops : builder.getArrayAttr({})),
-       builder.getNamedAttr(
-           "location", builder.getStringAttr(describeLocation(task.getLoc()))),
-       number("bytes", cost.bytesRead + cost.bytesWritten),
-       number("flops", cost.flops)}));
+  SmallVector<NamedAttribute> entry = {
+      builder.getNamedAttr("name", builder.getStringAttr(task.getName())),
+      number("body", bodyNumber),
+      number("vctas", task.getNumVCTAs()),
+      builder.getNamedAttr("grid",
+                           builder.getDenseI64ArrayAttr(task.getGrid())),
+      builder.getNamedAttr("ops", ops ? ops : builder.getArrayAttr({})),
+      builder.getNamedAttr(
+          "location", builder.getStringAttr(describeLocation(task.getLoc()))),
+      number("bytes", cost.bytesRead + cost.bytesWritten),
+      number("flops", cost.flops)};
+  if (failed(footprints.describe(task, views, *body, entry)))
+    return failure();
+  tasks.push_back(builder.getDictionaryAttr(entry));
   numVctas += task.getNumVCTAs();
   return success();
 }
@@ -271,18 +300,17 @@ LogicalResult TableBuilder::addTasks() {
   for (auto task : program.getBody().getOps<TaskOp>())
     if (failed(addTask(task)))
       return failure();
-  for (auto &[name, number] : bodyNumbers) {
-    auto body = FlatSymbolRefAttr::get(name);
-    auto function =
-        SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(program, body);
-    if (!function || function.getNumArguments() < abi::kBodyOperands)
-      return program.emitOpError("has a task with body ")
-             << body << ", which is not an outlined body";
-    bodies.push_back(builder.getDictionaryAttr(
-        {builder.getNamedAttr("function", body),
-         builder.getNamedAttr(
-             "operands", builder.getI64IntegerAttr(function.getNumArguments() -
-                                                   abi::kBodyOperands))}));
+  for (auto &[name, function] : functions) {
+    SmallVector<NamedAttribute> entry = {
+        builder.getNamedAttr("function", FlatSymbolRefAttr::get(name)),
+        builder.getNamedAttr(
+            "operands", builder.getI64IntegerAttr(function.getNumArguments() -
+                                                  abi::kBodyOperands)),
+        builder.getNamedAttr("footprints", footprints.getFootprints(function))};
+    if (stamping.contains(function))
+      entry.push_back(
+          builder.getNamedAttr("stamps", builder.getBoolAttr(true)));
+    bodies.push_back(builder.getDictionaryAttr(entry));
   }
   return success();
 }
@@ -454,7 +482,7 @@ FailureOr<KernelOp> TableBuilder::build() {
     lanes.append({0, 0, 0});
 
   OpBuilder ops(program);
-  return KernelOp::create(
+  auto kernel = KernelOp::create(
       ops, program.getLoc(), program.getSymName(), abi::kEntry,
       schedule.getSms(), getArenaBytes(), builder.getArrayAttr(bodies),
       builder.getArrayAttr(buffers), builder.getArrayAttr(tasks),
@@ -462,6 +490,9 @@ FailureOr<KernelOp> TableBuilder::build() {
       getTable<int32_t>(instructions, 4), getTable<int32_t>(lanes, 3),
       builder.getArrayAttr(semaphores), getTable<int64_t>(timeline, 2),
       getStatistics(), getRanks(), getPacketBytes());
+  kernel->setAttr(kIntermediatesAttr, builder.getDenseI64ArrayAttr(
+                                          footprints.getIntermediates()));
+  return kernel;
 }
 
 namespace {

@@ -44,9 +44,7 @@ static void buildScheduling(OpPassManager &pm,
 
 static void buildSynchronization(OpPassManager &pm,
                                  const CompilePipelineOptions &options) {
-  if (options.verify)
-    return buildSynchronizationPipeline(pm);
-  pm.addNestedPass<ProgramOp>(createInsertSynchronizationPass());
+  buildSynchronizationPipeline(pm, options.verify);
 }
 
 static void buildKernel(OpPassManager &pm,

@@ -15,7 +15,7 @@ namespace mlir::ark {
 #include "passes/synchronization/Passes.h.inc"
 
 /// Adds the passes of the stage to a pipeline on modules.
-void buildSynchronizationPipeline(OpPassManager &pm);
+void buildSynchronizationPipeline(OpPassManager &pm, bool verify = true);
 
 } // namespace mlir::ark
 

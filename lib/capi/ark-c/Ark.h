@@ -59,6 +59,35 @@ arkTranslateToObject(MlirModule module, const ArkCodegenOptions *options,
 MLIR_CAPI_EXPORTED void arkGetHostCpu(MlirStringCallback callback, void *triple,
                                       void *name, void *features);
 
+/// The bytes of a bundle that a proof needs; `where` is what messages call it.
+typedef struct {
+  MlirStringRef where;
+  MlirStringRef manifest;
+  MlirStringRef instructions;
+  MlirStringRef lanes;
+  MlirStringRef tasks;
+  MlirStringRef operands;
+} ArkBundleTables;
+
+/// What was proven: vCTAs, parts of buffers, and visits to these.
+typedef struct {
+  int64_t vctas;
+  int64_t cells;
+  int64_t accesses;
+} ArkTableProof;
+
+/// A line of an error: where it is, as `file:line` or a file, and what is
+/// wrong. Notes follow the message that they belong to.
+typedef void (*ArkProblemCallback)(MlirStringRef location,
+                                   MlirStringRef message, bool isNote,
+                                   void *userData);
+
+/// Proves the schedule that the tables of a bundle say. Calls `report` for
+/// every line of the error that says why they are refused.
+MLIR_CAPI_EXPORTED MlirLogicalResult
+arkProveTables(const ArkBundleTables *tables, ArkTableProof *proof,
+               ArkProblemCallback report, void *userData);
+
 #ifdef __cplusplus
 }
 #endif

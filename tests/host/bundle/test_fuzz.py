@@ -20,7 +20,7 @@ QUIET = settings(
     max_examples=300,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-PINNED = "43b01dc55273e61ea15ac625a3131043aacb9e7c759bd4b0c8c46c815b284e9b"
+PINNED = "30632ead53bd1c05b1ac2d5687181fc3975ee07c94fa68b4689338735af93ff4"
 MANIFEST, SECTIONS = add_program().parts()
 
 

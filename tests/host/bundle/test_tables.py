@@ -21,7 +21,7 @@ DTYPES = {"operands": "<i8", "timeline": "<i8"}
 CASES: dict[str, tuple[str, tuple[int, int], int, str]] = {
     "opcode-6": ("instructions", (0, 0), 6, "no such opcode"),
     "opcode-negative": ("instructions", (0, 0), -1, "no such opcode"),
-    "stop-slot": ("instructions", (0, 0), 5, "no state of one int32"),
+    "stop-slot": ("instructions", (0, 0), 5, "no state that ends the launch"),
     "task-negative": ("instructions", (1, 1), -1, "there are 2 tasks"),
     "task-2": ("instructions", (1, 1), 2, "there are 2 tasks"),
     "task-huge": ("instructions", (1, 1), 2**31 - 1, "there are 2 tasks"),

@@ -78,7 +78,12 @@ def fake_compiler(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
             raise VerificationError("a race", location="s.mlir:3:1")
         return "proven: 12 vCTAs, 4 waits"
 
+    def check_bundle(path: Path) -> Any:
+        calls.append({"check": path.name})
+        return "proven: 16 vCTAs"
+
     module: Any = types.ModuleType("ark_mlir.compiler")
     module.compile, module.check, module.CompileOptions = compile_any, check, Options
+    module.check_bundle = check_bundle
     monkeypatch.setitem(sys.modules, "ark_mlir.compiler", module)
     return calls

@@ -246,12 +246,11 @@ def test_check(ark: Ark, fake_compiler: Calls, tmp_path: Path) -> None:
 
 
 def test_check_a_bundle(ark: Ark, fake_compiler: Calls) -> None:
-    manifest, sections = add_program().parts()
-    write_bundle("a.arkbin", manifest, sections)
-    assert "holds no MLIR" in ark("check", "a.arkbin").err
-    write_bundle("a.arkbin", manifest, {**sections, "mlir": b"text"})
-    assert ark("check", "a.arkbin").status == 0
-    assert fake_compiler[-1]["text"] == "text"
+    write_bundle("a.arkbin", *add_program().parts())
+    assert ark("check", "a.arkbin").out == "proven: 16 vCTAs\n"
+    assert fake_compiler == [{"check": "a.arkbin"}]
+    result = ark("check", "a.arkbin", "--target", "cpu")
+    assert (result.status, "a bundle has its target" in result.err) == (1, True)
 
 
 def test_sign(

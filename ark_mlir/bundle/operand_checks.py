@@ -1,0 +1,116 @@
+"""The checks that no operand of a task leaves the value that it is meant to be.
+
+A kernel computes addresses from a slot and a byte offset, and goes by the layout that its code was
+made for. The manifest says the layout and the value; here both are compared with the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..errors import BundleError
+from .footprints import Footprint, find_problem
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from .manifest import Manifest
+
+_WRITTEN_KINDS = ("state", "output")
+
+Refuse = Callable[[str, "NDArray[np.bool_]", str], None]
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """What the manifest says of the operands of one footprint, a row for each."""
+
+    begin: NDArray[np.int64]
+    span: NDArray[np.int64]
+    alignment: NDArray[np.int64]
+    writes: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, footprint: Footprint) -> _Columns:
+        return cls(
+            np.array([operand.begin for operand in footprint], np.int64),
+            np.array([operand.span for operand in footprint], np.int64),
+            np.array([operand.alignment for operand in footprint], np.int64),
+            np.array([operand.writes for operand in footprint], np.bool_),
+        )
+
+
+def check_declarations(manifest: Manifest, where: str) -> None:
+    """Raises BundleError where values, footprints and tasks of a manifest contradict each other."""
+    sizes = manifest.slot_bytes
+    inner = (0, len(manifest.buffers) + 1) if manifest.packets else (0,)
+    for number, value in enumerate(manifest.intermediates):
+        if value.slot not in inner or value.offset + value.bytes > sizes[value.slot]:
+            raise BundleError(
+                f"manifest: intermediates[{number}]: not in the arena or the packets",
+                location=where,
+            )
+    seen: set[tuple[int, int, tuple[int, ...]]] = set()
+    for number, task in enumerate(manifest.tasks):
+        place = f"manifest: tasks[{number}]"
+        footprint = manifest.footprint(task)
+        if len(task.values) != len(footprint):
+            raise BundleError(
+                f"{place}.values: {len(task.values)} for {len(footprint)} operands", location=where
+            )
+        if any(value >= len(manifest.values) for value in task.values):
+            raise BundleError(
+                f"{place}.values: there are {len(manifest.values)} values", location=where
+            )
+        key = (task.body, task.footprint, task.grid)
+        if key in seen:
+            continue
+        seen.add(key)
+        if problem := find_problem(footprint, task.grid):
+            raise BundleError(f"{place}.footprint: {problem}", location=where)
+
+
+def check_operands(
+    manifest: Manifest, first: NDArray[np.int64], operands: NDArray[np.int64], refuse: Refuse
+) -> None:
+    """Compares the rows of operands with the manifest; `first` has the first row of every task.
+
+    `refuse` takes a table's name, which of its rows are bad, and why.
+    """
+    if not any(task.values for task in manifest.tasks):
+        return
+    columns = {
+        (body, number): _Columns.of(footprint)
+        for body, record in enumerate(manifest.bodies)
+        for number, footprint in enumerate(record.footprints)
+    }
+    of_task = [columns[task.body, task.footprint] for task in manifest.tasks]
+    counts = np.array([len(task.values) for task in manifest.tasks], np.int64)
+    # The rows of all tasks, one after the other.
+    rows = np.repeat(first - np.concatenate(([0], counts.cumsum()[:-1])), counts) + np.arange(
+        counts.sum()
+    )
+    values = np.array([(v.slot, v.offset, v.bytes) for v in manifest.values], np.int64)
+    named = values[np.concatenate([np.array(task.values, np.int64) for task in manifest.tasks])]
+    begin, span, alignment = (
+        np.concatenate([getattr(item, name) for item in of_task])
+        for name in ("begin", "span", "alignment")
+    )
+    writes = np.concatenate([item.writes for item in of_task])
+    kinds = np.array([False] + [b.kind not in _WRITTEN_KINDS for b in manifest.buffers] + [False])
+    slots, offsets = operands[rows, 0], operands[rows, 1]
+
+    def check(bad: NDArray[np.bool_], problem: str) -> None:
+        marked = np.zeros(len(operands), np.bool_)
+        marked[rows[bad]] = True
+        refuse("operands", marked, problem)
+
+    elsewhere = (slots != named[:, 0]) | (offsets != named[:, 1] + begin)
+    check(elsewhere, "not where the manifest has its value")
+    check(begin + span > named[:, 2], "its footprint leaves its value")
+    check(offsets % alignment != 0, "is not aligned as its body needs it")
+    check(writes & kinds[slots], "writes a buffer that no task may write")

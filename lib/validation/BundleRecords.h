@@ -1,0 +1,119 @@
+//===- BundleRecords.h - A decoded bundle -----------------------*- C++ -*-===//
+//
+// Part of the proof of tables: see TableProof.h.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ARK_LIB_VALIDATION_BUNDLERECORDS_H
+#define ARK_LIB_VALIDATION_BUNDLERECORDS_H
+
+#include "dialects/ark/ArkOps.h"
+
+namespace mlir::ark::validation {
+
+enum class Access { Read, Write, Update };
+
+/// What vCTAs touch through one operand of a task.
+struct OperandRecord {
+  Access access = Access::Read;
+  Type element;
+  int64_t elementBytes = 1;
+  /// From the first byte of the value to element 0, and what the address of
+  /// element 0 is a multiple of.
+  int64_t begin = 0, alignment = 1;
+  SmallVector<int64_t> shape, strides;
+  /// Of every dimension: the first element of a vCTA by its grid indices, and
+  /// how many there are.
+  SmallVector<AffineExpr> offsets;
+  SmallVector<int64_t> sizes;
+
+  /// Bytes from element 0 to the end of the last one.
+  int64_t getSpan() const;
+};
+
+using FootprintRecord = std::vector<OperandRecord>;
+
+struct BodyRecord {
+  std::string name;
+  SmallVector<FootprintRecord> footprints;
+  /// Whether the body stamps words with the number of the iteration.
+  bool stamps = false;
+};
+
+struct TaskRecord {
+  std::string name, location;
+  int64_t body = 0, footprint = 0, vctas = 0;
+  SmallVector<int64_t> grid;
+  /// Of every operand the number of its value.
+  SmallVector<int64_t> values;
+};
+
+struct BufferRecord {
+  std::string name;
+  ArgumentKind kind = ArgumentKind::Input;
+  Type element;
+  SmallVector<int64_t> shape;
+  int64_t bytes = 0;
+  /// Whether it ends the launch.
+  bool stop = false;
+};
+
+struct SemaphoreRecord {
+  std::string name;
+  int64_t arrivals = 0;
+  HandoffKind handoff = HandoffKind::Counter;
+};
+
+/// Bytes of a slot that hold one value.
+struct ValueRecord {
+  int64_t slot = 0, offset = 0, bytes = 0;
+};
+
+struct Manifest {
+  std::string program;
+  Backend backend = Backend::CPU;
+  int64_t sms = 0, warps = 0, arena = 0, packets = 0, ranks = 1;
+  std::vector<BufferRecord> buffers;
+  std::vector<BodyRecord> bodies;
+  std::vector<TaskRecord> tasks;
+  std::vector<SemaphoreRecord> semaphores;
+  /// Buffers, then intermediates.
+  std::vector<ValueRecord> values;
+
+  /// Bytes of every slot: arena, buffers, packets where there are any.
+  SmallVector<int64_t> getSlotBytes() const;
+  /// The slot of packets between tasks; -1 without them.
+  int64_t getPacketSlot() const { return packets ? buffers.size() + 1 : -1; }
+  const FootprintRecord &getFootprint(const TaskRecord &task) const {
+    return bodies[task.body].footprints[task.footprint];
+  }
+};
+
+/// docs/bundle.md numbers these.
+enum class Opcode : int32_t { Run, Signal, Wait, Barrier, Prefetch, Stop };
+inline constexpr int32_t kLastOpcode = static_cast<int32_t>(Opcode::Stop);
+
+struct Instruction {
+  Opcode opcode = Opcode::Run;
+  int64_t a = 0, b = 0, c = 0;
+};
+
+struct LaneRecord {
+  int64_t sm = 0, first = 0, end = 0;
+};
+
+struct OperandRow {
+  int64_t slot = 0, offset = 0;
+};
+
+struct Tables {
+  std::vector<Instruction> instructions;
+  std::vector<LaneRecord> lanes;
+  /// Of every task its body and its first row of operands.
+  std::vector<std::pair<int64_t, int64_t>> tasks;
+  std::vector<OperandRow> operands;
+};
+
+} // namespace mlir::ark::validation
+
+#endif // ARK_LIB_VALIDATION_BUNDLERECORDS_H

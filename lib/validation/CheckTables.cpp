@@ -1,0 +1,283 @@
+//===- CheckTables.cpp - What rows of tables say together -----------------===//
+
+#include "lib/validation/DecodeTables.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+using namespace mlir::ark::validation;
+
+namespace {
+class TableChecker {
+public:
+  TableChecker(const Tables &tables, const Manifest &manifest, Location loc)
+      : tables(tables), manifest(manifest), loc(loc) {}
+
+  LogicalResult check() {
+    return failure(failed(checkOperands()) || failed(checkLanes()) ||
+                   failed(checkHandoffs()) || failed(checkStop()) ||
+                   failed(checkRanks()));
+  }
+
+private:
+  /// First and last word, by their offsets.
+  using Words = std::pair<int64_t, int64_t>;
+
+  InFlightDiagnostic fail(StringRef table, size_t row) {
+    return emitError(loc) << table << "[" << row << "]: ";
+  }
+  LogicalResult checkOperands();
+  LogicalResult checkOperand(size_t task, size_t number);
+  StringRef findProblem(const OperandRecord &operand, OperandRow row,
+                        const ValueRecord &value) const;
+  LogicalResult checkLanes();
+  LogicalResult checkHandoffs();
+  LogicalResult checkHandoff(size_t semaphore, ArrayRef<size_t> items,
+                             ArrayRef<Words> sent);
+  std::optional<Words> getWords(int64_t task) const;
+  std::optional<int64_t> findLastWriter(int64_t slot) const;
+  LogicalResult checkStop();
+  std::optional<int64_t> getRank(StringRef name) const;
+  LogicalResult checkRanks();
+
+  const Tables &tables;
+  const Manifest &manifest;
+  Location loc;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Operands
+//===----------------------------------------------------------------------===//
+
+/// What is wrong with the place of an operand; empty if nothing is.
+StringRef TableChecker::findProblem(const OperandRecord &operand,
+                                    OperandRow row,
+                                    const ValueRecord &value) const {
+  if (row.slot != value.slot || row.offset != value.offset + operand.begin)
+    return "lies elsewhere than its value";
+  if (operand.begin + operand.getSpan() > value.bytes)
+    return "leaves its value";
+  if (row.offset % operand.alignment || row.offset % operand.elementBytes)
+    return "is not aligned";
+  bool isArgument = row.slot >= 1 &&
+                    row.slot <= static_cast<int64_t>(manifest.buffers.size());
+  if (operand.access == Access::Read || !isArgument)
+    return "";
+  ArgumentKind kind = manifest.buffers[row.slot - 1].kind;
+  return kind == ArgumentKind::State || kind == ArgumentKind::Output
+             ? ""
+             : "writes a buffer that no task may write";
+}
+
+LogicalResult TableChecker::checkOperand(size_t task, size_t number) {
+  const TaskRecord &record = manifest.tasks[task];
+  size_t row = tables.tasks[task].second + number;
+  StringRef problem =
+      findProblem(manifest.getFootprint(record)[number], tables.operands[row],
+                  manifest.values[record.values[number]]);
+  if (problem.empty())
+    return success();
+  return fail("operands", row)
+         << "operand " << number << " of '" << record.name << "' " << problem;
+}
+
+LogicalResult TableChecker::checkOperands() {
+  for (auto [task, record] : llvm::enumerate(manifest.tasks))
+    for (size_t number = 0; number < record.values.size(); ++number)
+      if (failed(checkOperand(task, number)))
+        return failure();
+  return success();
+}
+
+/// Lanes of one SM have warps of their own.
+LogicalResult TableChecker::checkLanes() {
+  DenseMap<int64_t, int64_t> lanesOfSm;
+  for (auto [row, lane] : llvm::enumerate(tables.lanes))
+    if (++lanesOfSm[lane.sm] > manifest.warps)
+      return fail("lanes", row) << "SM " << lane.sm << " has more lanes than "
+                                << "its " << manifest.warps << " warps";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Waits that look at packets of other ranks
+//===----------------------------------------------------------------------===//
+
+/// The words that a task stamps: its one write.
+std::optional<TableChecker::Words> TableChecker::getWords(int64_t task) const {
+  const TaskRecord &record = manifest.tasks[task];
+  if (!manifest.bodies[record.body].stamps)
+    return std::nullopt;
+  for (auto [number, operand] :
+       llvm::enumerate(manifest.getFootprint(record))) {
+    if (operand.access == Access::Read)
+      continue;
+    OperandRow row = tables.operands[tables.tasks[task].second + number];
+    if (row.slot == 0 && operand.getSpan() >= operand.elementBytes)
+      return Words(row.offset,
+                   row.offset + operand.getSpan() - operand.elementBytes);
+    return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+/// All signals and waits of a semaphore count, or all look at packets; then the
+/// waits look at just what was sent before the signals.
+LogicalResult TableChecker::checkHandoff(size_t semaphore,
+                                         ArrayRef<size_t> items,
+                                         ArrayRef<Words> sent) {
+  auto looks = [&](size_t item) { return tables.instructions[item].c != 0; };
+  if (llvm::none_of(items, looks))
+    return success();
+  const SemaphoreRecord &record = manifest.semaphores[semaphore];
+  if (record.handoff != HandoffKind::Packet || manifest.backend != Backend::CPU)
+    return fail("instructions", *llvm::find_if(items, looks))
+           << "semaphore '" << record.name << "' has a counter and no packets";
+  for (size_t item : items) {
+    const Instruction &row = tables.instructions[item];
+    if (!looks(item))
+      return fail("instructions", item) << "semaphore '" << record.name
+                                        << "' is told by packets elsewhere";
+    if (row.opcode != Opcode::Wait)
+      continue;
+    if (static_cast<uint64_t>(row.c + 2 * row.b) > tables.operands.size())
+      return fail("instructions", item)
+             << "its packets are not in the table of operands";
+    SmallVector<Words> expected;
+    for (int64_t first = row.c; first < row.c + 2 * row.b; first += 2) {
+      OperandRow begin = tables.operands[first],
+                 end = tables.operands[first + 1];
+      if (begin.slot != 0 || end.slot != 0)
+        return fail("operands", first) << "packets lie in the arena";
+      expected.push_back({begin.offset, end.offset});
+    }
+    llvm::sort(expected);
+    if (ArrayRef<Words>(expected) != sent)
+      return fail("instructions", item)
+             << "looks at other words than those that are sent before "
+             << "semaphore '" << record.name << "' is signalled";
+  }
+  return success();
+}
+
+LogicalResult TableChecker::checkHandoffs() {
+  std::vector<SmallVector<size_t>> items(manifest.semaphores.size());
+  std::vector<SmallVector<Words>> sent(manifest.semaphores.size());
+  for (const LaneRecord &lane : tables.lanes) {
+    std::optional<Words> last;
+    for (int64_t item = lane.first; item < lane.end; ++item) {
+      const Instruction &row = tables.instructions[item];
+      if (row.opcode == Opcode::Run)
+        last = getWords(row.a);
+      if (row.opcode == Opcode::Wait)
+        last = std::nullopt;
+      if (row.opcode == Opcode::Signal || row.opcode == Opcode::Wait)
+        items[row.a].push_back(item);
+      if (row.opcode == Opcode::Signal && row.c) {
+        if (!last)
+          return fail("instructions", item)
+                 << "does not come right after a run that sends packets";
+        sent[row.a].push_back(*last);
+      }
+    }
+  }
+  for (size_t semaphore = 0; semaphore < items.size(); ++semaphore) {
+    llvm::sort(sent[semaphore]);
+    if (failed(checkHandoff(semaphore, items[semaphore], sent[semaphore])))
+      return failure();
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The end of a launch
+//===----------------------------------------------------------------------===//
+
+std::optional<int64_t> TableChecker::findLastWriter(int64_t slot) const {
+  std::optional<int64_t> writer;
+  for (auto [task, record] : llvm::enumerate(manifest.tasks))
+    for (auto [number, operand] :
+         llvm::enumerate(manifest.getFootprint(record)))
+      if (operand.access != Access::Read &&
+          tables.operands[tables.tasks[task].second + number].slot == slot)
+        writer = task;
+  return writer;
+}
+
+/// A state that ends the launch is looked at once, by the lane that has just
+/// run the one vCTA that writes it last.
+LogicalResult TableChecker::checkStop() {
+  std::optional<size_t> found;
+  for (const LaneRecord &lane : tables.lanes)
+    for (int64_t item = lane.first; item < lane.end; ++item) {
+      const Instruction &row = tables.instructions[item];
+      if (row.opcode != Opcode::Stop)
+        continue;
+      if (found)
+        return fail("instructions", item) << "is the second stop";
+      found = item;
+      std::optional<int64_t> writer = findLastWriter(row.a);
+      bool follows = writer && item > lane.first;
+      if (follows) {
+        const Instruction &run = tables.instructions[item - 1];
+        follows = run.opcode == Opcode::Run && run.a == *writer &&
+                  manifest.tasks[*writer].vctas == 1;
+      }
+      if (!follows)
+        return fail("instructions", item)
+               << "does not come right after the last write of what it reads";
+    }
+  for (const BufferRecord &buffer : manifest.buffers)
+    if (buffer.stop && !found)
+      return emitError(loc) << "instructions: none looks at '" << buffer.name
+                            << "', which ends the launch";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Ranks
+//===----------------------------------------------------------------------===//
+
+/// The rank that a name says: `rank1/x`.
+std::optional<int64_t> TableChecker::getRank(StringRef name) const {
+  int64_t rank;
+  auto [owner, rest] = name.split('/');
+  if (!owner.consume_front("rank") || owner.getAsInteger(10, rank) ||
+      rank < 0 || rank >= manifest.ranks)
+    return std::nullopt;
+  return rank;
+}
+
+/// A lane runs tasks of its own rank, and these bind buffers of it.
+LogicalResult TableChecker::checkRanks() {
+  if (manifest.ranks == 1)
+    return success();
+  int64_t smsOfRank = manifest.sms / manifest.ranks;
+  for (const LaneRecord &lane : tables.lanes)
+    for (int64_t item = lane.first; item < lane.end; ++item) {
+      const Instruction &row = tables.instructions[item];
+      if (row.opcode == Opcode::Run &&
+          getRank(manifest.tasks[row.a].name) != lane.sm / smsOfRank)
+        return fail("instructions", item)
+               << "SM " << lane.sm << " is of rank " << lane.sm / smsOfRank
+               << ", and '" << manifest.tasks[row.a].name << "' is not";
+    }
+  for (const TaskRecord &record : manifest.tasks)
+    for (int64_t value : record.values) {
+      if (value >= static_cast<int64_t>(manifest.buffers.size()))
+        continue;
+      const BufferRecord &buffer = manifest.buffers[value];
+      if (buffer.kind != ArgumentKind::Constant &&
+          getRank(buffer.name) != getRank(record.name))
+        return emitError(loc) << "task '" << record.name << "' binds '"
+                              << buffer.name << "' of another rank";
+    }
+  return success();
+}
+
+LogicalResult validation::checkTables(const Tables &tables,
+                                      const Manifest &manifest, Location loc) {
+  return TableChecker(tables, manifest, loc).check();
+}

@@ -1,0 +1,173 @@
+//===- DecodeTables.cpp - From bytes to rows ------------------------------===//
+
+#include "lib/validation/DecodeTables.h"
+
+#include "llvm/Support/Endian.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+using namespace mlir::ark::validation;
+
+namespace {
+/// The rows of one section.
+template <typename T, unsigned columns>
+class Rows {
+public:
+  explicit Rows(StringRef bytes) : bytes(bytes) {}
+
+  bool isWhole() const { return bytes.size() % (sizeof(T) * columns) == 0; }
+  size_t size() const { return bytes.size() / (sizeof(T) * columns); }
+  int64_t at(size_t row, unsigned column) const {
+    return llvm::support::endian::read<T>(
+        bytes.data() + (row * columns + column) * sizeof(T),
+        llvm::endianness::little);
+  }
+
+private:
+  StringRef bytes;
+};
+
+class TableDecoder {
+public:
+  TableDecoder(const RawTables &raw, const Manifest &manifest, Location loc)
+      : manifest(manifest), loc(loc), instructions(raw.instructions),
+        lanes(raw.lanes), tasks(raw.tasks), operands(raw.operands) {}
+
+  FailureOr<Tables> decode();
+
+private:
+  InFlightDiagnostic fail(StringRef table, size_t row) {
+    return emitError(loc) << table << "[" << row << "]: ";
+  }
+  LogicalResult decodeInstructions();
+  StringRef findProblem(const Instruction &instruction) const;
+  LogicalResult decodeLanes();
+  LogicalResult decodeTasks();
+  LogicalResult decodeOperands();
+
+  const Manifest &manifest;
+  Location loc;
+  Rows<int32_t, 4> instructions;
+  Rows<int32_t, 3> lanes;
+  Rows<int32_t, 2> tasks;
+  Rows<int64_t, 2> operands;
+  Tables decoded;
+};
+} // namespace
+
+/// What is wrong with an instruction by itself; empty if nothing is.
+StringRef TableDecoder::findProblem(const Instruction &row) const {
+  auto isSemaphore = [&] {
+    return row.a >= 0 &&
+           row.a < static_cast<int64_t>(manifest.semaphores.size());
+  };
+  switch (row.opcode) {
+  case Opcode::Run:
+  case Opcode::Prefetch:
+    if (row.a < 0 || row.a >= static_cast<int64_t>(manifest.tasks.size()))
+      return "there is no such task";
+    if (row.b < 0 || row.b >= row.c || row.c > manifest.tasks[row.a].vctas)
+      return "the task has no such vCTAs";
+    return "";
+  case Opcode::Signal:
+    if (!isSemaphore())
+      return "there is no such semaphore";
+    return row.b != 0 || row.c < 0 || row.c > 1 ? "an unused field is not zero"
+                                                : "";
+  case Opcode::Wait:
+  case Opcode::Barrier:
+    if (!isSemaphore())
+      return "there is no such semaphore";
+    if (row.b != manifest.semaphores[row.a].arrivals)
+      return "waits for another number of arrivals than the semaphore has";
+    if (row.opcode == Opcode::Barrier && row.c != 0)
+      return "an unused field is not zero";
+    return row.c < 0 ? "its packets are not in the table of operands" : "";
+  case Opcode::Stop:
+    if (row.a < 1 || row.a > static_cast<int64_t>(manifest.buffers.size()) ||
+        !manifest.buffers[row.a - 1].stop)
+      return "looks at a buffer that does not end the launch";
+    return row.b != 0 || row.c != 0 ? "an unused field is not zero" : "";
+  }
+  return "there is no such opcode";
+}
+
+LogicalResult TableDecoder::decodeInstructions() {
+  for (size_t row = 0; row < instructions.size(); ++row) {
+    int64_t opcode = instructions.at(row, 0);
+    if (opcode < 0 || opcode > kLastOpcode)
+      return fail("instructions", row) << "there is no opcode " << opcode;
+    Instruction instruction = {static_cast<Opcode>(opcode),
+                               instructions.at(row, 1), instructions.at(row, 2),
+                               instructions.at(row, 3)};
+    if (StringRef problem = findProblem(instruction); !problem.empty())
+      return fail("instructions", row) << problem;
+    decoded.instructions.push_back(instruction);
+  }
+  return success();
+}
+
+LogicalResult TableDecoder::decodeLanes() {
+  int64_t next = 0, end = instructions.size();
+  for (size_t row = 0; row < lanes.size(); ++row) {
+    LaneRecord lane = {lanes.at(row, 0), lanes.at(row, 1), lanes.at(row, 2)};
+    if (lane.sm < 0 || lane.sm >= manifest.sms)
+      return fail("lanes", row) << "there is no SM " << lane.sm;
+    if (lane.first != next || lane.end < next || lane.end > end)
+      return fail("lanes", row) << "does not begin where the lane before it "
+                                   "ends, or ends past the instructions";
+    next = lane.end;
+    decoded.lanes.push_back(lane);
+  }
+  if (next != end)
+    return emitError(loc) << "lanes: instructions from " << next
+                          << " on belong to no lane";
+  return success();
+}
+
+LogicalResult TableDecoder::decodeTasks() {
+  if (tasks.size() != manifest.tasks.size())
+    return emitError(loc) << "tasks: " << tasks.size() << " rows for "
+                          << manifest.tasks.size() << " tasks";
+  for (size_t row = 0; row < tasks.size(); ++row) {
+    const TaskRecord &task = manifest.tasks[row];
+    int64_t body = tasks.at(row, 0), first = tasks.at(row, 1);
+    if (body != task.body)
+      return fail("tasks", row) << "runs body " << body << "; the manifest "
+                                << "says " << task.body;
+    int64_t count = manifest.getFootprint(task).size();
+    if (first < 0 || first + count > static_cast<int64_t>(operands.size()))
+      return fail("tasks", row) << "its operands are not in the table";
+    decoded.tasks.push_back({body, first});
+  }
+  return success();
+}
+
+LogicalResult TableDecoder::decodeOperands() {
+  SmallVector<int64_t> bytes = manifest.getSlotBytes();
+  for (size_t row = 0; row < operands.size(); ++row) {
+    OperandRow operand = {operands.at(row, 0), operands.at(row, 1)};
+    if (operand.slot < 0 || operand.slot >= static_cast<int64_t>(bytes.size()))
+      return fail("operands", row) << "there is no slot " << operand.slot;
+    if (operand.offset < 0 || operand.offset > bytes[operand.slot])
+      return fail("operands", row) << "the offset is outside of the slot";
+    decoded.operands.push_back(operand);
+  }
+  return success();
+}
+
+FailureOr<Tables> TableDecoder::decode() {
+  if (!instructions.isWhole() || !lanes.isWhole() || !tasks.isWhole() ||
+      !operands.isWhole())
+    return emitError(loc) << "a section ends within a row";
+  if (failed(decodeInstructions()) || failed(decodeLanes()) ||
+      failed(decodeTasks()) || failed(decodeOperands()))
+    return failure();
+  return std::move(decoded);
+}
+
+FailureOr<Tables> validation::decodeTables(const RawTables &raw,
+                                           const Manifest &manifest,
+                                           Location loc) {
+  return TableDecoder(raw, manifest, loc).decode();
+}

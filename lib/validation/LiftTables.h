@@ -1,0 +1,24 @@
+//===- LiftTables.h - From rows to a program --------------------*- C++ -*-===//
+//
+// Part of the proof of tables: see TableProof.h.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ARK_LIB_VALIDATION_LIFTTABLES_H
+#define ARK_LIB_VALIDATION_LIFTTABLES_H
+
+#include "lib/validation/BundleRecords.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+namespace mlir::ark::validation {
+
+/// A module with a program whose tasks have empty bodies, and a schedule with
+/// one lane op for every lane. `where` names the bundle in locations.
+OwningOpRef<ModuleOp> liftTables(const Tables &tables, const Manifest &manifest,
+                                 StringRef where, MLIRContext &context);
+
+} // namespace mlir::ark::validation
+
+#endif // ARK_LIB_VALIDATION_LIFTTABLES_H

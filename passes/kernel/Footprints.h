@@ -1,0 +1,57 @@
+//===- Footprints.h - What tasks touch, as bundles declare it ---*- C++ -*-===//
+//
+// The tables of a kernel name a slot and a byte offset for every operand. The
+// declarations made here say what lies there: the value, the layout that the
+// body sees, and the region of every vCTA. docs/bundle.md describes them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ARK_PASSES_KERNEL_FOOTPRINTS_H
+#define ARK_PASSES_KERNEL_FOOTPRINTS_H
+
+#include "dialects/ark/ArkOps.h"
+#include "lib/support/BufferView.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace mlir::ark {
+
+/// Attribute of an `ark.kernel`: slot, byte offset and bytes of every value that
+/// is no buffer, one after the other.
+inline constexpr llvm::StringLiteral kIntermediatesAttr = "intermediates";
+
+/// Collects the footprints of tasks. Tasks of one body that touch their
+/// operands alike share one.
+class FootprintTable {
+public:
+  /// Slots of the program's arguments, its arena and its packets.
+  explicit FootprintTable(const DenseMap<Value, int64_t> &slots)
+      : slots(slots) {}
+
+  /// Adds the entries `footprint` and `values` of a task to its description.
+  /// Fails with an error where an operand leaves its value or has another
+  /// layout than the body's argument.
+  LogicalResult describe(TaskOp task, ArrayRef<BufferView> views,
+                         func::FuncOp body,
+                         SmallVectorImpl<NamedAttribute> &entry);
+  /// The footprints of a body, by number.
+  ArrayAttr getFootprints(func::FuncOp body);
+  /// Slot, byte offset and bytes of every value that is no argument.
+  ArrayRef<int64_t> getIntermediates() const { return intermediates; }
+
+private:
+  FailureOr<DictionaryAttr> describeOperand(TaskOp task, unsigned index,
+                                            const BufferView &view,
+                                            func::FuncOp body);
+  int64_t getValue(const BufferView &view);
+
+  const DenseMap<Value, int64_t> &slots;
+  DenseMap<Operation *, llvm::MapVector<Attribute, int64_t>> footprints;
+  DenseMap<Value, int64_t> values;
+  SmallVector<int64_t> intermediates;
+};
+
+} // namespace mlir::ark
+
+#endif // ARK_PASSES_KERNEL_FOOTPRINTS_H
