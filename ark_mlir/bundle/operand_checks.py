@@ -54,6 +54,48 @@ def check_declarations(manifest: Manifest, where: str) -> None:
                 f"manifest: intermediates[{number}]: not in the arena or the packets",
                 location=where,
             )
+    _check_footprints(manifest, where)
+    _check_lifetimes(manifest, where)
+
+
+def _check_lifetimes(manifest: Manifest, where: str) -> None:
+    """No two intermediates share bytes while both are in use, from the first task that has one as
+    an operand to the last one. A task may read the one and write the other."""
+    values = manifest.intermediates
+    if not values:
+        return
+    places = np.array([(value.slot, value.offset, value.bytes) for value in values], np.int64)
+    counts = np.array([len(task.values) for task in manifest.tasks], np.int64)
+    users = np.repeat(np.arange(len(counts)), counts)
+    numbers = np.array([v for task in manifest.tasks for v in task.values], np.int64)
+    inner = numbers >= len(manifest.buffers)
+    users, numbers = users[inner], numbers[inner] - len(manifest.buffers)
+    first, last = np.full(len(values), len(counts)), np.full(len(values), -1)
+    np.minimum.at(first, numbers, users)
+    np.maximum.at(last, numbers, users)
+    slots, begins = places[:, 0], places[:, 1]
+    ends = begins + places[:, 2]
+    for number in range(len(values)):
+        later = slice(number + 1, None)
+        shares = (
+            (slots[later] == slots[number])
+            & (begins[later] < ends[number])
+            & (ends[later] > begins[number])
+            & (first[later] < last[number])
+            & (last[later] > first[number])
+        )
+        if shares.any():
+            other = number + 1 + int(np.argmax(shares))
+            raise BundleError(
+                f"manifest: intermediates[{other}]: shares bytes with intermediates[{number}] "
+                f"while tasks {max(first[number], first[other])} to "
+                f"{min(last[number], last[other])} use both",
+                location=where,
+            )
+
+
+def _check_footprints(manifest: Manifest, where: str) -> None:
+    """Every task has a footprint of its body that fits its grid, and a value for each operand."""
     seen: set[tuple[int, int, tuple[int, ...]]] = set()
     for number, task in enumerate(manifest.tasks):
         place = f"manifest: tasks[{number}]"

@@ -39,6 +39,7 @@ private:
   std::optional<int64_t> findLastWriter(int64_t slot) const;
   LogicalResult checkStop();
   std::optional<int64_t> getRank(StringRef name) const;
+  LogicalResult checkRun(size_t item, int64_t rank);
   LogicalResult checkRanks();
 
   const Tables &tables;
@@ -250,30 +251,34 @@ std::optional<int64_t> TableChecker::getRank(StringRef name) const {
   return rank;
 }
 
-/// A lane runs tasks of its own rank, and these bind buffers of it.
+/// A lane runs no task that is named after another rank, and none that binds
+/// buffers of another.
+LogicalResult TableChecker::checkRun(size_t item, int64_t rank) {
+  const TaskRecord &record = manifest.tasks[tables.instructions[item].a];
+  if (getRank(record.name).value_or(rank) != rank)
+    return fail("instructions", item)
+           << "runs '" << record.name << "' on a lane of rank " << rank;
+  for (int64_t value : record.values) {
+    if (value >= static_cast<int64_t>(manifest.buffers.size()))
+      continue;
+    const BufferRecord &buffer = manifest.buffers[value];
+    if (buffer.kind != ArgumentKind::Constant && getRank(buffer.name) != rank)
+      return fail("instructions", item)
+             << "runs '" << record.name << "', which binds '" << buffer.name
+             << "', on a lane of rank " << rank;
+  }
+  return success();
+}
+
 LogicalResult TableChecker::checkRanks() {
   if (manifest.ranks == 1)
     return success();
   int64_t smsOfRank = manifest.sms / manifest.ranks;
   for (const LaneRecord &lane : tables.lanes)
-    for (int64_t item = lane.first; item < lane.end; ++item) {
-      const Instruction &row = tables.instructions[item];
-      if (row.opcode == Opcode::Run &&
-          getRank(manifest.tasks[row.a].name) != lane.sm / smsOfRank)
-        return fail("instructions", item)
-               << "SM " << lane.sm << " is of rank " << lane.sm / smsOfRank
-               << ", and '" << manifest.tasks[row.a].name << "' is not";
-    }
-  for (const TaskRecord &record : manifest.tasks)
-    for (int64_t value : record.values) {
-      if (value >= static_cast<int64_t>(manifest.buffers.size()))
-        continue;
-      const BufferRecord &buffer = manifest.buffers[value];
-      if (buffer.kind != ArgumentKind::Constant &&
-          getRank(buffer.name) != getRank(record.name))
-        return emitError(loc) << "task '" << record.name << "' binds '"
-                              << buffer.name << "' of another rank";
-    }
+    for (int64_t item = lane.first; item < lane.end; ++item)
+      if (tables.instructions[item].opcode == Opcode::Run &&
+          failed(checkRun(item, lane.sm / smsOfRank)))
+        return failure();
   return success();
 }
 

@@ -490,8 +490,8 @@ FailureOr<KernelOp> TableBuilder::build() {
       getTable<int32_t>(instructions, 4), getTable<int32_t>(lanes, 3),
       builder.getArrayAttr(semaphores), getTable<int64_t>(timeline, 2),
       getStatistics(), getRanks(), getPacketBytes());
-  kernel->setAttr(kIntermediatesAttr, builder.getDenseI64ArrayAttr(
-                                          footprints.getIntermediates()));
+  kernel->setAttr(kIntermediatesAttr,
+                  builder.getDenseI64ArrayAttr(footprints.getIntermediates()));
   return kernel;
 }
 

@@ -17,8 +17,8 @@
 
 namespace mlir::ark {
 
-/// Attribute of an `ark.kernel`: slot, byte offset and bytes of every value that
-/// is no buffer, one after the other.
+/// Attribute of an `ark.kernel`: slot, byte offset and bytes of every value
+/// that is no buffer, one after the other.
 inline constexpr llvm::StringLiteral kIntermediatesAttr = "intermediates";
 
 /// Collects the footprints of tasks. Tasks of one body that touch their

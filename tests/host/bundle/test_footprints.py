@@ -88,6 +88,15 @@ def test_change(change: str) -> None:
     assert len(str(caught.value)) < 400
 
 
+def test_values_in_use_share_no_bytes() -> None:
+    """Between the task that writes the arena and the one that reads it, another task writes."""
+    manifest, sections = add_program().parts()
+    manifest["intermediates"] = [[0, 0, 512], [0, 64, 64]]
+    manifest["tasks"].insert(1, {**manifest["tasks"][0], "name": "between", "values": [5, 0, 1]})
+    with pytest.raises(BundleError, match=r"\[1\]: shares bytes with .* while tasks 1 to 1 use"):
+        Bundle.from_parts(manifest, sections)
+
+
 def test_expressions_are_not_too_deep() -> None:
     manifest, sections = add_program().parts()
     expression: Any = "d0"
