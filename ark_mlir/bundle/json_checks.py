@@ -108,15 +108,16 @@ class Node:
         """The array's elements, parsed."""
         return tuple(parse(item) for item in self.items())
 
-    def text(self, empty: bool = False) -> str:
-        """A printable string: names end up in terminals, pages and traces."""
+    def text(self, empty: bool = False, limit: int = MAX_TEXT) -> str:
+        """A printable string of at most `limit` characters: names end up in terminals, pages and
+        traces."""
         value = self.value
         if not isinstance(value, str):
             raise self.error(f"expected a string, got {self._kind()}")
         if not value and not empty:
             raise self.error("must not be empty")
-        if len(value) > MAX_TEXT:
-            raise self.error(f"string of {len(value)} characters; the limit is {MAX_TEXT}")
+        if len(value) > limit:
+            raise self.error(f"string of {len(value)} characters; the limit is {limit}")
         if not value.isprintable():
             raise self.error(f"{shorten(value)} has characters that cannot be printed")
         return value

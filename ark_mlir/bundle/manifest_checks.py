@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from ..dtypes import DType
 
 INT32_MAX = (1 << 31) - 1
+_MAX_WORD = 64  # characters of LLVM's names of processors and features
 
 _REQUIRED = frozenset(
     {
@@ -111,8 +112,8 @@ def _target(node: Node) -> Target:
     node.keys(frozenset({"backend", "arch", "features", "sms", "warps", "shared_memory"}))
     return Target(
         backend=node["backend"].word(BACKENDS),
-        arch=node["arch"].text(),
-        features=node["features"].each(Node.text),
+        arch=node["arch"].text(limit=_MAX_WORD),
+        features=node["features"].each(lambda item: item.text(limit=_MAX_WORD)),
         sms=node["sms"].integer(1, INT32_MAX),
         warps=node["warps"].integer(1, INT32_MAX),
         shared_memory=node["shared_memory"].integer(),

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from .. import knobs
 from ..errors import BundleError, InvalidUsageError, UnsupportedError
+from ..paths import as_path
 from ..permissions import others_can_write, stranger, weakness
 from .format import TRAILER_SIZE, Header
 
@@ -293,7 +294,7 @@ def read_private_key(path: Path) -> Ed25519PrivateKey:
     return key
 
 
-def generate_key(path: Path) -> Path:
+def generate_key(path: str | os.PathLike[str]) -> Path:
     """Writes a new private key to `path`, which only this user can read, and the public one
     beside it; returns the public one's path.
 
@@ -307,8 +308,9 @@ def generate_key(path: Path) -> Path:
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     except ImportError:
         raise _missing() from None
-    public = path.with_name(f"{path.name}.pub")
-    for file in (path, public):
+    private = as_path(path, "the key")
+    public = private.with_name(f"{private.name}.pub")
+    for file in (private, public):
         if os.path.lexists(file):
             raise InvalidUsageError("is there already", location=str(file))
     key = Ed25519PrivateKey.generate()
@@ -320,7 +322,7 @@ def generate_key(path: Path) -> Path:
     public_text = key.public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     )
-    for file, text, mode in ((path, private_text, 0o600), (public, public_text, 0o644)):
+    for file, text, mode in ((private, private_text, 0o600), (public, public_text, 0o644)):
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         with os.fdopen(os.open(file, flags, mode), "wb") as stream:
             stream.write(text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from .common import Commands, add_command
 
@@ -37,7 +36,7 @@ def run(options: argparse.Namespace) -> int:
             parser.error("--generate makes a key and signs nothing")
         from ..bundle.signatures import generate_key
 
-        print(generate_key(Path(options.generate)))
+        print(generate_key(options.generate))
         return 0
     if options.bundle is None:
         parser.error("the following arguments are required: BUNDLE")

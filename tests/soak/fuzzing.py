@@ -39,6 +39,7 @@ _CASE, _FAILURES, _BEGAN = range(3)
 class _Tally:
     """What a run has seen so far."""
 
+    count: int = 0
     failures: int = 0
     crashes: int = 0
     hangs: int = 0
@@ -58,16 +59,18 @@ def main(name: str, full_count: int, case: Case) -> int:
     parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__)
     parser.add_argument("--count", type=int, default=full_count, help="cases to run")
     parser.add_argument("--seed", type=int, default=0, help="chooses the cases")
+    parser.add_argument("--seconds", type=float, help="stop after so long, whatever the count")
     parser.add_argument("--only", type=int, metavar="K", help="run case K alone, in this process")
     options = parser.parse_args()
     if options.only is not None:
         print(case(_source(options.seed, options.only)))
         return 0
     start = time.monotonic()
-    tally = _run(options.seed, options.count, case)
+    limit = float("inf") if options.seconds is None else start + options.seconds
+    tally = _run(options.seed, options.count, limit, case)
     result = {
         "name": name,
-        "count": options.count,
+        "count": tally.count,
         "failures": tally.failures,
         "seconds": round(time.monotonic() - start, 1),
         "seed": options.seed,
@@ -92,15 +95,17 @@ def _source(seed: int, number: int) -> Random:
     return Random(f"{seed}:{number}")
 
 
-def _run(seed: int, count: int, case: Case) -> _Tally:
-    tally, begin = _Tally(), 0
-    while begin < count:
-        begin = _run_child(seed, begin, count, case, tally)
+def _run(seed: int, count: int, limit: float, case: Case) -> _Tally:
+    """Runs all cases, or those that there is time for until `limit` on the monotonic clock."""
+    tally = _Tally()
+    while tally.count < count and time.monotonic() < limit:
+        _run_child(seed, count, limit, case, tally)
     return tally
 
 
-def _run_child(seed: int, begin: int, count: int, case: Case, tally: _Tally) -> int:
-    """Runs cases from `begin` on in one child; returns the first that it left undone."""
+def _run_child(seed: int, count: int, limit: float, case: Case, tally: _Tally) -> None:
+    """Runs cases in one child from where the last one ended."""
+    begin = tally.count
     shared = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("q")
     shared[_CASE], shared[_BEGAN] = begin, time.monotonic_ns()
     results, results_end = os.pipe()
@@ -110,7 +115,7 @@ def _run_child(seed: int, begin: int, count: int, case: Case, tally: _Tally) -> 
         status = 1
         try:
             os.close(results)
-            _work(seed, begin, count, case, shared, results_end)
+            _work(seed, range(begin, count), limit, case, shared, results_end)
             status = 0
         except BaseException:
             traceback.print_exc()
@@ -123,20 +128,21 @@ def _run_child(seed: int, begin: int, count: int, case: Case, tally: _Tally) -> 
     at = shared[_CASE]
     if text and status == 0:
         _add(tally, json.loads(text))
-        return count
+        return
     # What the child had counted is lost with it, but for its failures.
     tally.failures += shared[_FAILURES] + 1
     tally.hangs += hung
     tally.crashes += not hung
     kind = f"stood still for {_HANG_SECONDS:g} s" if hung else f"ended with status {status}"
     print(f"case {at}: the process {kind}; --seed {seed} --only {at}", flush=True)
-    return at + 1
+    tally.count = at + 1
 
 
 def _add(tally: _Tally, result: dict[str, object]) -> None:
     counts = result["endings"]
     assert isinstance(counts, dict)
     tally.endings.update(counts)
+    tally.count = int(str(result["end"]))
     tally.failures += int(str(result["failures"]))
     tally.slowest_ms = max(tally.slowest_ms, float(str(result["slowest_ms"])))
     tally.memory_mb = max(tally.memory_mb, float(str(result["memory_mb"])))
@@ -169,14 +175,18 @@ def _cpu_seconds(process: int) -> float:
 
 
 def _work(
-    seed: int, begin: int, count: int, case: Case, shared: memoryview, results_end: int
+    seed: int, numbers: range, limit: float, case: Case, shared: memoryview, results_end: int
 ) -> None:
+    """What a child does."""
     gc.collect()
     _limit_memory()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     endings: Counter[str] = Counter()
-    failures, slowest = 0, 0.0
-    for number in range(begin, count):
+    failures, slowest, end = 0, 0.0, numbers.stop
+    for number in numbers:
+        if time.monotonic() > limit:
+            end = number
+            break
         shared[_CASE], shared[_BEGAN] = number, time.monotonic_ns()
         start = time.process_time()
         try:
@@ -186,12 +196,13 @@ def _work(
             shared[_FAILURES] = failures
             endings["failed"] += 1
             if failures <= _MAX_SHOWN:
-                print(f"case {number}: {type(error).__name__}: {error}; "
+                print(f"case {number}: {type(error).__name__}: {str(error)[:300]}; "
                       f"--seed {seed} --only {number}", flush=True)  # fmt: skip
         slowest = max(slowest, time.process_time() - start)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     answer = {
         "endings": endings,
+        "end": end,
         "failures": failures,
         "slowest_ms": 1000 * slowest,
         "memory_mb": grown / 1024,
