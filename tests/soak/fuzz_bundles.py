@@ -65,7 +65,7 @@ def _packet_program() -> Parts:
     program.buffer("rank1/n", "scalar", "int32", [], max=7)
     put = program.task("copy", 1, [(0, 0), (x, 0)])
     get = program.task("copy", 1, [(y, 0), (0, 0)])
-    program.task("count", 1, [(flag, 0)])
+    program.task("endless", 1, [(flag, 0)])
     told = program.semaphore(1, "told")
     again = program.semaphore(1, "again")
     program.lane(
@@ -101,6 +101,8 @@ def _corpus() -> list[Parts]:
         # Toy programs list the bodies of all toys.
         last = max(task["body"] for task in manifest["tasks"])
         del manifest["bodies"][last + 1 :]
+    for parts in corpus:
+        Bundle.from_parts(*parts)  # it is valid
     return corpus
 
 
