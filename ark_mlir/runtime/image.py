@@ -8,10 +8,12 @@ import os
 import tempfile
 import weakref
 from _ctypes import dlclose
+from pathlib import Path
 from typing import Any
 
 from ..bundle.json_checks import shorten
 from ..errors import BundleError
+from ..permissions import weakness
 
 
 class Image:
@@ -85,6 +87,9 @@ def _through_folder(image: memoryview) -> tuple[ctypes.CDLL, int | None]:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o700)
         with contextlib.closing(os.fdopen(descriptor, "wb")) as file:
             file.write(image)
+        # Another user could put another file in its place before the loader opens it.
+        if reason := weakness(Path(path)):
+            raise OSError(f"no safe folder for temporary files: {reason}")
         return ctypes.CDLL(path), None
 
 

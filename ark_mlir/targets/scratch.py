@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from ..errors import CompileError
+from ..permissions import weakness
 
 
 @contextmanager
@@ -16,9 +17,12 @@ def scratch_folder() -> Generator[Path]:
     """A folder that is gone after the block, unless the process is killed in it.
 
     Raises CompileError where a file of the block cannot be written or read, or a tool not be run;
-    it names the file, or the folder of the disk that is full.
+    it names the file, or the folder of the disk that is full. Raises it also where another user
+    could put another folder in the place of this one, since what tools leave here is code.
     """
     with _explained(), tempfile.TemporaryDirectory(prefix="ark-") as folder:
+        if reason := weakness(Path(folder)):
+            raise CompileError(f"no safe folder for temporary files: {reason}", location=folder)
         yield Path(folder)
 
 

@@ -235,6 +235,41 @@ def test_where_anonymous_files_cannot_be_run(
     executable.close()
 
 
+def test_a_folder_for_temporary_files_that_others_can_write(
+    kernel: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Without the sticky bit of /tmp, somebody else could put another kernel there."""
+
+    def refuse(data: memoryview) -> Any:
+        raise OSError("anonymous files may not be executed here")
+
+    monkeypatch.setattr(image, "_through_memory", refuse)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    tmp_path.chmod(0o777)
+    with pytest.raises(ark.BundleError, match="anonymous files may not") as caught:
+        load(kernel)
+    assert f"no safe folder for temporary files: {tmp_path} can be written" in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+    tmp_path.chmod(0o1777)
+    load(kernel).close()
+
+
+def test_tools_that_leave_code_where_others_can_write(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
+    from ark_mlir.targets.scratch import scratch_folder
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    tmp_path.chmod(0o777)
+    with pytest.raises(ark.CompileError, match="no safe folder for"), scratch_folder():
+        pass
+    assert list(tmp_path.iterdir()) == []
+    tmp_path.chmod(0o1777)
+    with scratch_folder() as folder:
+        assert folder.is_dir()
+
+
 # -- what loading does not do --------------------------------------------------------------------
 
 AUDIT = """
