@@ -19,7 +19,6 @@ def run(script: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
         capture_output=True,
         text=True,
         check=False,
-        env=None,
     )
 
 
