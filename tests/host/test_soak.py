@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -160,5 +161,16 @@ def test_wrong_usage(tmp_path: Path) -> None:
     write(tmp_path, "good")
     assert soak(tmp_path, "--only", "bad").returncode == 2
     assert soak(tmp_path, "--scale", 0).returncode == 2
-    write(tmp_path, "good", full="-1")
-    assert "FULL_COUNT is -1" in soak(tmp_path).stderr
+    write(tmp_path, "good", full="2 * 1000")
+    done = soak(tmp_path)
+    assert done.returncode == 2
+    assert "good.py: FULL_COUNT is no number: 2 * 1000" in done.stderr
+
+
+def test_every_script_takes_part() -> None:
+    """A script that can be executed, but for the runner, has a count for `make soak`."""
+    done = run(FOLDER / "run.py", "--only", "none of them")
+    assert "no such script: none of them" in done.stderr  # all could be read
+    for path in FOLDER.glob("*.py"):
+        if path.name != "run.py" and os.access(path, os.X_OK):
+            assert "\nFULL_COUNT = " in path.read_text(encoding="utf-8"), path

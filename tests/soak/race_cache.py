@@ -25,7 +25,7 @@ from ark_mlir.bundle.store import BundleStore
 from ark_mlir.testing.toy import add_program
 
 PROCESSES = 16
-FULL_COUNT = 200 * PROCESSES
+FULL_COUNT = 3_200
 _KEYS = 6
 _PATIENCE_SECONDS = 1800
 

@@ -54,7 +54,7 @@ class Outcome:
 
 
 def find_scripts(folder: Path) -> list[Script]:
-    """The scripts of a folder, by name; raises ValueError where a FULL_COUNT is no number."""
+    """The scripts of a folder, by name; raises ValueError where a FULL_COUNT is no literal."""
     found: list[Script] = []
     for path in sorted(folder.glob("*.py")):
         full_count = _full_count(path)
@@ -66,14 +66,16 @@ def find_scripts(folder: Path) -> list[Script]:
 def _full_count(path: Path) -> int | None:
     """The constant of a file, read without running it; None where it has none."""
     for statement in ast.parse(path.read_text(encoding="utf-8")).body:
-        targets = statement.targets if isinstance(statement, ast.Assign) else []
-        if isinstance(statement, ast.AnnAssign):
-            targets = [statement.target]
+        if isinstance(statement, ast.Assign):
+            targets, value = statement.targets, statement.value
+        elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+            targets, value = [statement.target], statement.value
+        else:
+            continue
         if any(isinstance(target, ast.Name) and target.id == "FULL_COUNT" for target in targets):
-            value = ast.literal_eval(statement.value)  # type: ignore[attr-defined]
-            if not isinstance(value, int) or value < 1:
-                raise ValueError(f"{path}: FULL_COUNT is {value!r}")
-            return value
+            if not (isinstance(value, ast.Constant) and type(value.value) is int):
+                raise ValueError(f"{path}: FULL_COUNT is no number: {ast.unparse(value)}")
+            return value.value
     return None
 
 
@@ -129,7 +131,10 @@ def main() -> int:
     options = parser.parse_args()
     if not options.scale > 0:
         parser.error("--scale must be positive")
-    scripts = find_scripts(options.folder)
+    try:
+        scripts = find_scripts(options.folder)
+    except ValueError as error:
+        parser.error(str(error))
     if unknown := set(options.only or ()) - {script.path.stem for script in scripts}:
         parser.error(f"no such script: {', '.join(sorted(unknown))}")
     if options.only:
