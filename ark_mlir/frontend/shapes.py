@@ -25,7 +25,7 @@ __all__ = ["as_axis", "as_dtype", "as_int", "as_ints", "as_name", "as_shape", "i
 _INT64_MAX = 2**63 - 1
 # No shape, permutation or list of parts is longer; an endless iterable is.
 MAX_ENTRIES = 1 << 16
-# As the dialect has it. Said here because a shape of thousands takes long until the dialect sees it.
+# The dialect has the same limit. Checked here, too, because making a type of higher rank is slow.
 MAX_DIMENSIONS = 32
 
 
@@ -69,9 +69,7 @@ def as_shape(shape: object, op: str | None = None, *, wildcard: bool = False) ->
     """A shape as a list of extents; `wildcard` admits -1."""
     extents = as_ints(shape, "shape", op)
     if len(extents) > MAX_DIMENSIONS:
-        raise invalid(
-            f"a tensor has at most {MAX_DIMENSIONS} dimensions, not {len(extents)}", op
-        )
+        raise invalid(f"a tensor has at most {MAX_DIMENSIONS} dimensions, not {len(extents)}", op)
     size = 1
     for axis, extent in enumerate(extents):
         if extent < 0 and not (wildcard and extent == -1):

@@ -33,8 +33,7 @@ class Image:
             try:
                 self._library, file = attempt(image)
                 break
-            except (OSError, UnicodeDecodeError) as error:
-                # The loader's message may quote bytes that are no text.
+            except OSError as error:
                 problems.append(str(error))
             except UnicodeDecodeError as error:
                 # The loader quotes bytes of the image, which need not be text.
