@@ -181,6 +181,7 @@ def Ark_TaskOp : Ark_Op<"task", [AttrSizedOperandSegments, AutomaticAllocationSc
     - (task_c5) grid extents are positive, `warps` is positive, `shared_memory` is not negative;
       the grid has at most 2^22 vCTAs.
     - (task_c6) write regions of two vCTAs do not overlap, unless `outs` is updated in place.
+      `ark-verify-synchronization` checks it, byte by byte.
     - (task_c7) an operand takes at most 2^47 bytes.
     - (task_c8) slices in the body step forward: what is known of their strides is positive.
     - (task_c9) `fresh_outs` are ascending positions of some, not all, outs of a task that is `in_place`:

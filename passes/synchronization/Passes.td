@@ -61,9 +61,12 @@ def VerifySynchronizationPass
     the pass that inserts synchronisation, and it is exact. docs/schedule.md
     gives the argument.
 
+    - every operand, and the region of every vCTA in it, lies within its buffer, and
+      the operand at a multiple of the size of its elements;
     - every lane runs to its end (no deadlock);
     - every two vCTAs that touch a byte, one of them writing, are ordered, and in
-      program order (no race);
+      program order (no race); those of one run have no order;
+    - no two vCTAs of a task write one byte, unless the task updates it in place;
     - every byte of the arena is written before it is read;
     - every lane ends in one barrier of all lanes, so that semaphores and buffers are
       reused safely in the next iteration.
