@@ -187,10 +187,10 @@ class Runner:
         """
         while True:
             mine, theirs = self.storage.states, lender.storage.states
-            if mine is theirs:
-                return
-            first, second = sorted((mine, theirs), key=lambda states: states.number)
-            with first.turn(self.name), second.turn(self.name):
+            locks = sorted({mine, theirs}, key=lambda states: states.number)
+            with ExitStack() as held:
+                for states in locks:
+                    held.enter_context(states.turn(self.name))
                 # As in _turn.
                 if mine is self.storage.states and theirs is lender.storage.states:
                     self._share(lender)
@@ -204,10 +204,10 @@ class Runner:
         if self.bundle.manifest.target.backend != lender.bundle.manifest.target.backend:
             raise InvalidUsageError(f"{self.name!r} and {lender.name!r} are for different devices")
         with self._looking:
-            self.storage.borrow_states(lender.storage)
-        # Copies of the states go through the lender's device.
-        self._lender = lender
-        self._fixed = None
+            if self.storage.borrow_states(lender.storage):
+                # Copies of the states go through the lender's device.
+                self._lender = lender
+                self._fixed = None
 
     def run(
         self,

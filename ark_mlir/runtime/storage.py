@@ -168,8 +168,11 @@ class Storage:
         """Gives all states their initial values."""
         self._write_initial(self._manifest.states, self._values.initial)
 
-    def borrow_states(self, lender: Storage) -> None:
-        """Uses the memory of another program's states: of all of them or, on an error, none."""
+    def borrow_states(self, lender: Storage) -> bool:
+        """Uses the memory of another program's states: of all of them or, on an error, none.
+
+        Returns whether that is another memory than before.
+        """
         theirs = {buffer.name: buffer for buffer in lender._manifest.states}
         problems: list[str] = []
         for mine in self._manifest.states:
@@ -184,10 +187,11 @@ class Storage:
         refuse(problems, f"share the states of {lender._manifest.program!r}")
         old, states = self._values, lender.states
         if states is old.states:
-            return
+            return False
         states.join(self._user)
         self._values = old._replace(states=states, version=old.version + 1)
         old.states.leave(self._user)
+        return True
 
     def _write_initial(
         self, buffers: Iterable[Buffer], initial: Mapping[str, NDArray[Any]]

@@ -52,6 +52,22 @@ def test_a_decoder(tiny: Any, tmp_path: Path, kind: str, pick_target: Pick) -> N
     assert model.generate(PROMPT, 8) == TOKENS[kind]  # nothing is left of the run before
 
 
+def test_threads_that_generate_at_once(
+    tiny: Any, tmp_path: Path, in_threads: Callable[..., None]
+) -> None:
+    """Each of them gets the tokens of its own prompt: prompt and continuation are not mixed."""
+    folder = tiny.write_model(tmp_path, "llama")
+    model = ark.models.load(folder, max_length=24, chunk=2).compile("cpu:1")
+    prompts = [PROMPT, PROMPT[:3], PROMPT[::-1]]
+    alone = [model.generate(prompt, 8) for prompt in prompts]
+
+    def generate(number: int) -> None:
+        for _ in range(5):
+            assert model.generate(prompts[number], 8) == alone[number]
+
+    in_threads(*[lambda number=number: generate(number) for number in range(len(prompts))])
+
+
 def test_a_decoder_with_its_cache_in_pieces(tiny: Any, tmp_path: Path, pick_splitting: Any) -> None:
     """Workers that would be idle attend to parts of the keys; the tokens stay the same."""
     changes = {"max_position_embeddings": 192}

@@ -392,22 +392,30 @@ def test_closing_again_and_in_several_threads(
     assert cuda.held == 0
 
 
-def test_closing_waits_for_a_run(make: Make, napping: ToyProgram) -> None:
+def test_closing_waits_for_a_run(
+    make: Make, napping: ToyProgram, in_threads: Callable[..., None]
+) -> None:
     """20 ms for each of its iterations; then the next run is refused."""
-    executable, outcome = make(napping), list[object]()
+    executable = make(napping)
+    driver: Any = executable._runner.driver
+    results: list[object] = []
+
+    def run_again_and_again() -> None:
+        while True:
+            results.append(executable.run(iterations=10))
 
     def work() -> None:
-        outcome.append(executable.run(iterations=20))
         with pytest.raises(ark.InvalidUsageError, match="is closed"):
-            executable.run()
+            run_again_and_again()
 
-    thread = threading.Thread(target=work)
-    thread.start()
-    while executable.glance("n") < 2:
-        time.sleep(0.001)
-    executable.close()
-    thread.join()
-    assert outcome == [{}]
+    def close() -> None:
+        while executable.glance("n") < 2:
+            time.sleep(0.001)
+        executable.close()
+
+    in_threads(work, close)
+    # All runs were whole.
+    assert driver.epoch == 10 * len(results) > 0
 
 
 def test_looking_while_another_thread_closes(
