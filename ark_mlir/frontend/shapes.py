@@ -25,7 +25,7 @@ __all__ = ["as_axis", "as_dtype", "as_int", "as_ints", "as_name", "as_shape", "i
 _INT64_MAX = 2**63 - 1
 # No shape, permutation or list of parts is longer; an endless iterable is.
 MAX_ENTRIES = 1 << 16
-# The dialect has the same limit. Checked here, too, because making a type of higher rank is slow.
+# As in the dialect. Checked here, too: building a type of thousands of dimensions takes long.
 MAX_DIMENSIONS = 32
 
 

@@ -218,8 +218,10 @@ class Executable(_Runs):
                 executable, or the one whose states it shares, is closed.
 
         Example:
-            >>> exe.glance("position")                              # doctest: +SKIP
-            array(17, dtype=int32)
+            >>> counter = ark.compile(count, target="cpu")  # adds 1 to the state "total": (4,)
+            >>> outputs = counter.run(iterations=17)
+            >>> counter.glance("total")
+            array([17., 17., 17., 17.], dtype=float32)
         """
         buffer = {buffer.name: buffer for buffer in self.bundle.manifest.states}.get(state)
         if buffer is None:

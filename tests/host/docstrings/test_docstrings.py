@@ -202,9 +202,9 @@ def names_without_examples() -> list[str]:
 
 
 def is_plain(value: object) -> bool:
-    """Whether there is nothing to call: errors that ark raises, and records that it returns."""
+    """Whether there is nothing to call: errors and warnings of ark, and records that it returns."""
     return inspect.isclass(value) and (
-        (issubclass(value, ark.ArkError) and value is not ark.ArkError)
+        (issubclass(value, (ark.ArkError, Warning)) and value is not ark.ArkError)
         or value is ark.reference.Evaluation
     )
 
