@@ -41,8 +41,10 @@ Run = Callable[..., tuple[list[int], str]]
 def run(library: Path, tmp_path: Path) -> Run:
     """``run(body)``: what the threads have stored, and the failure."""
 
-    def launch(body: str, shared: int = 1024, seed: int = 0) -> tuple[list[int], str]:
-        kernel = TextKernel(KERNEL.replace("BODY", body), library, tmp_path)
+    def launch(
+        body: str, shared: int = 1024, seed: int = 0, races: bool = True
+    ) -> tuple[list[int], str]:
+        kernel = TextKernel(KERNEL.replace("BODY", body), library, tmp_path, races)
         outcome = kernel.launch(Shape(1, THREADS, shared), THREADS, Behaviour(seed))
         return outcome.words, outcome.failure
 
@@ -59,23 +61,46 @@ def test_threads_exchange_numbers(run: Run) -> None:
     assert failure == ""
 
 
-@pytest.mark.parametrize("waits", [True, False])
-def test_a_barrier_that_is_forgotten_shows(waits: bool, run: Run) -> None:
-    """No order of threads is the same for all of them."""
-    stored, failure = run(
-        f"""
+def exchange(barrier: str) -> str:
+    """Each thread stores its number in shared memory, and reads that of the next thread."""
+    return f"""
   %own = getelementptr i32, ptr addrspace(3) @ark_shared_memory, i32 %thread
   store i32 %thread, ptr addrspace(3) %own, align 4
-  {BARRIER if waits else ""}
+  {barrier}
   %after = add i32 %thread, 1
   %next = and i32 %after, {THREADS - 1}
   %other = getelementptr i32, ptr addrspace(3) @ark_shared_memory, i32 %next
   %number = load i32, ptr addrspace(3) %other, align 4
   store i32 %number, ptr %place, align 4"""
-    )
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_barrier_that_is_forgotten_shows(waits: bool, run: Run) -> None:
+    """No order of threads is the same for all of them."""
+    stored, failure = run(exchange(BARRIER if waits else ""), races=False)
     assert failure == ""
-    expected = [(thread + 1) % THREADS for thread in range(THREADS)]
-    assert (stored == expected) == waits
+    assert (stored == [(thread + 1) % THREADS for thread in range(THREADS)]) == waits
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_race_in_shared_memory(waits: bool, run: Run) -> None:
+    _, failure = run(exchange(BARRIER if waits else ""))
+    assert failure == "" if waits else ", with no barrier between (" in failure
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_race_in_global_memory(waits: bool, run: Run) -> None:
+    _, failure = run(
+        f"""
+  store i32 %thread, ptr %place, align 4
+  {BARRIER if waits else ""}
+  %next = xor i32 %thread, 32
+  %other = getelementptr i32, ptr %out, i32 %next
+  %number = load i32, ptr %other, align 4
+  {BARRIER}
+  store i32 %number, ptr %place, align 4"""
+    )
+    assert failure == "" if waits else "stores, with no barrier between (load at" in failure
 
 
 def test_a_barrier_without_some_threads(run: Run) -> None:

@@ -19,6 +19,8 @@ using namespace simt;
 
 namespace {
 constexpr int kPoison = 0xff;
+/// How many of the copies under way end in a turn, in percent.
+constexpr uint32_t kArrival = 25;
 
 /// A copy of a thread.
 struct Copy {
@@ -61,6 +63,8 @@ struct BulkCopy {
 struct CtaCopies {
   std::vector<ThreadCopies> threads;
   std::vector<BulkCopy> bulk;
+  /// The turn in which copies have ended last.
+  uint64_t turn = 0;
 };
 
 std::vector<CtaCopies> all;
@@ -183,13 +187,7 @@ INSTRUCTION(mbarrier_arrive_shared_cta_b64) {
     arrive(args[0], 0);
 }
 
-static void finishSomeCopy() {
-  std::vector<BulkCopy> &copies = all[getCta()].bulk;
-  if (copies.empty() || happens(50))
-    return;
-  size_t index = draw() % copies.size();
-  BulkCopy copy = std::move(copies[index]);
-  copies.erase(copies.begin() + index);
+static void finish(const BulkCopy &copy) {
   copy.read();
   for (char *word : copy.unfenced)
     memset(word, kPoison, 4);
@@ -198,11 +196,27 @@ static void finishSomeCopy() {
   noteProgress();
 }
 
+/// Once in a turn of the CTA, some of its copies end, in any order.
+static void finishSomeCopies() {
+  CtaCopies &own = all[getCta()];
+  if (own.turn == getTurn())
+    return;
+  own.turn = getTurn();
+  std::vector<BulkCopy> open;
+  std::swap(open, own.bulk);
+  for (BulkCopy &copy : open)
+    if (happens(kArrival))
+      finish(copy);
+    else
+      own.bulk.push_back(std::move(copy));
+}
+
 static bool hasEnded(Slot *args) {
+  if (isDropped())
+    return true;
   yield();
-  finishSomeCopy();
-  return isDropped() ||
-         getArrivals(args[0]).phase != (args[1].as<uint32_t>() & 1);
+  finishSomeCopies();
+  return getArrivals(args[0]).phase != (args[1].as<uint32_t>() & 1);
 }
 
 INSTRUCTION(mbarrier_try_wait_parity_scope_cta_space_cta) {

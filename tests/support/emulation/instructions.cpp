@@ -1,9 +1,78 @@
 //===- instructions.cpp - Accesses to global memory -----------------------===//
 
+#include "layout.h"
 #include "memory.h"
+#include "races.h"
 #include "shared.h"
 
+#include <cstring>
+
 using namespace simt;
+
+//===----------------------------------------------------------------------===//
+// Loads and stores of LLVM's IR
+//===----------------------------------------------------------------------===//
+
+/// Called by the code that lower.py makes, for what it does not do itself.
+extern "C" void simt_load(void *to, const char *from, int bytes, int alignment,
+                          int site) {
+  simt_enter(site);
+  if (isShared(from)) {
+    checkShared("load", from, bytes, alignment);
+    noteSharedRead(from, bytes);
+    memcpy(to, from, bytes);
+    return;
+  }
+  if (uintptr_t(from) % alignment)
+    checkGlobal("load", from, bytes, alignment);
+  readWeak(to, from, bytes, Proxy::Generic);
+}
+
+extern "C" void simt_store(char *to, const void *from, int bytes, int alignment,
+                           int site) {
+  simt_enter(site);
+  if (isShared(to)) {
+    checkShared("store", to, bytes, alignment);
+    if (memcmp(to, from, bytes) != 0)
+      noteSharedWrite(to, bytes);
+    memcpy(to, from, bytes);
+    return noteGenericWrite(to, bytes);
+  }
+  if (uintptr_t(to) % alignment)
+    checkGlobal("store", to, bytes, alignment);
+  writeWeak(to, from, bytes);
+}
+
+/// As in PTX, volatile accesses are relaxed, and of the scope of the system.
+extern "C" void simt_load_volatile(void *to, const char *from, int bytes,
+                                   int alignment, int site) {
+  simt_enter(site);
+  if (isShared(from)) {
+    checkShared("load", from, bytes, alignment);
+    memcpy(to, from, bytes);
+    return;
+  }
+  if (bytes != 4 && bytes != 8)
+    return simt_load(to, from, bytes, alignment, site);
+  yield();
+  uint64_t value = loadStrong(from, bytes, /*acquires=*/false, Scope::Sys);
+  memcpy(to, &value, bytes);
+}
+
+extern "C" void simt_store_volatile(char *to, const void *from, int bytes,
+                                    int alignment, int site) {
+  simt_enter(site);
+  if (isShared(to)) {
+    checkShared("store", to, bytes, alignment);
+    memcpy(to, from, bytes);
+    return;
+  }
+  if (bytes != 4 && bytes != 8)
+    return simt_store(to, from, bytes, alignment, site);
+  uint64_t value = 0;
+  memcpy(&value, from, bytes);
+  storeStrong(to, value, bytes, /*releases=*/false, Scope::Sys);
+}
 
 //===----------------------------------------------------------------------===//
 // Strong accesses

@@ -38,11 +38,12 @@ class TextKernel:
         text: the IR, without what declares shared memory.
         library: the emulator.
         folder: for files of the host's compiler.
+        races: whether to look for accesses to shared memory that nothing orders.
     """
 
-    def __init__(self, text: str, library: Path, folder: Path) -> None:
+    def __init__(self, text: str, library: Path, folder: Path, races: bool = True) -> None:
         self._library = load_library(library)
-        lowered = lower(_HEAD + text)
+        lowered = lower(_HEAD + text, races=races)
         self.sites: list[Site] = lowered.sites
         image = Image(memoryview(compile_kernel(lowered, library, folder)), "test")
         address = ctypes.cast(image.function("ark_kernel"), ctypes.c_void_p).value

@@ -46,6 +46,11 @@ _SCOPES = {"cta": 0, "gpu": 1, "sys": 2}
 _SHARED_NUMBER = re.compile(r"ptrtoint (ptr addrspace\(3\) %[\w.]+) to i64")
 # What reads or writes shared memory by another way than threads do.
 _ASYNC = re.compile(r"wgmma|cp\.async\.bulk")
+# What follows the last instruction of a task's body, or of one of its vCTAs.
+_CLOSES = re.compile(
+    r"\s*(?:%[\w.]+ = add [^\n]*\n\s*%[\w.]+ = icmp [^\n]*\n\s*br i1 [^\n]*|br label )"
+    r"%ark_run\.exit"
+)
 _SLOT = "[16 x i8]"
 _DECLARATIONS = """
 @simt_shared_bytes = external global i64
@@ -66,6 +71,7 @@ class Site:
         scope: likewise: cta, gpu, sys.
         line: of the kernel's text, from 0 on.
         place: the function of the kernel's text, or the op, that the instruction is of.
+        closes: whether it is the last instruction of a task's body.
     """
 
     number: int
@@ -74,6 +80,7 @@ class Site:
     scope: str = ""
     line: int = 0
     place: str = ""
+    closes: bool = False
 
 
 @dataclass
@@ -97,9 +104,10 @@ class _State:
     functions: dict[tuple[object, ...], str] = field(default_factory=dict[tuple[object, ...], str])
     line: int = 0
     place: str = ""
+    closes: bool = False
 
     def new_site(self, name: str, order: str = "", scope: str = "") -> int:
-        site = Site(len(self.sites), name, order, scope, self.line, self.place)
+        site = Site(len(self.sites), name, order, scope, self.line, self.place, self.closes)
         self.sites.append(site)
         return site.number
 
@@ -133,6 +141,7 @@ def lower(text: str, places: Sequence[Place] = (), races: bool = True) -> Lowere
         if line.lstrip().startswith("#dbg_"):
             continue
         state.place = _place_of(line, state.places)
+        state.closes = _CLOSES.match("\n".join(lines[state.line + 1 : state.line + 4])) is not None
         line = re.sub(r",? !dbg !\d+", "", line)
         made += _resolve_sums(line, sums, state)
     variables = _list_variables(lines)

@@ -76,13 +76,6 @@ View hostView;
 /// When a CTA last released something: before that, its stores are in views.
 std::array<uint32_t, kMaxCtas + 1> published;
 std::vector<Fenced> fenced;
-
-/// The first stores of a thread since a barrier, and since bar.warp.sync.
-struct Unordered {
-  Stamp sinceBarrier, sinceWarp;
-  uint32_t first = 0, firstInWarp = 0;
-};
-std::vector<Unordered> unordered;
 } // namespace
 
 //===----------------------------------------------------------------------===//
@@ -105,7 +98,6 @@ void simt::beginMemory(int ctas) {
   hostView = View();
   published.fill(0);
   fenced = std::vector<Fenced>(ctas * kMaxThreads);
-  unordered.assign(ctas * kMaxThreads, {});
 }
 
 /// What was written is there for all.
@@ -256,38 +248,6 @@ static void recordWeak(char *to, int64_t bytes, int writer) {
   }
 }
 
-/// Remembers that the thread stores something that no barrier orders yet.
-static void noteUnordered() {
-  Stamp stamp = getStamp();
-  Unordered &own = unordered[getCta() * kMaxThreads + getThread()];
-  if (own.sinceBarrier.barrierTime != stamp.barrierTime || !own.first) {
-    own.sinceBarrier = own.sinceWarp = stamp;
-    own.first = own.firstInWarp = now + 1;
-  } else if (own.sinceWarp.warpTime != stamp.warpTime) {
-    own.sinceWarp = stamp;
-    own.firstInWarp = now + 1;
-  }
-}
-
-/// Before this time, all that the CTA has stored comes before what the thread
-/// does now: by itself, or by barriers.
-static uint32_t getOrderedTime() {
-  uint32_t time = now;
-  int cta = getCta(), own = getThread();
-  for (int thread = 0; thread < kMaxThreads; ++thread) {
-    const Unordered &other = unordered[cta * kMaxThreads + thread];
-    if (thread == own || !other.first ||
-        other.sinceBarrier.barrierTime != getBarrierTime())
-      continue;
-    bool isLane = thread / kWarpSize == own / kWarpSize;
-    if (!isLane)
-      time = std::min(time, other.first - 1);
-    else if (other.sinceWarp.warpTime == getWarpTime())
-      time = std::min(time, other.firstInWarp - 1);
-  }
-  return time;
-}
-
 //===----------------------------------------------------------------------===//
 // Weak accesses
 //===----------------------------------------------------------------------===//
@@ -344,40 +304,10 @@ void simt::writeWeak(char *to, const void *from, int64_t bytes) {
   if (isGlobal(to)) {
     if (memcmp(to, from, bytes) != 0)
       checkStored(to, bytes, "stores to");
-    noteUnordered();
+    noteStore();
     recordWeak(to, bytes, getCta());
   }
   memcpy(to, from, bytes);
-}
-
-/// Called by the code that lower.py makes, for what it does not do itself.
-extern "C" void simt_load(void *to, const char *from, int bytes, int alignment,
-                          int site) {
-  simt_enter(site);
-  if (isShared(from)) {
-    checkShared("load", from, bytes, alignment);
-    noteSharedRead(from, bytes);
-    memcpy(to, from, bytes);
-    return;
-  }
-  if (uintptr_t(from) % alignment)
-    checkGlobal("load", from, bytes, alignment);
-  readWeak(to, from, bytes, Proxy::Generic);
-}
-
-extern "C" void simt_store(char *to, const void *from, int bytes, int alignment,
-                           int site) {
-  simt_enter(site);
-  if (isShared(to)) {
-    checkShared("store", to, bytes, alignment);
-    if (memcmp(to, from, bytes) != 0)
-      noteSharedWrite(to, bytes);
-    memcpy(to, from, bytes);
-    return noteGenericWrite(to, bytes);
-  }
-  if (uintptr_t(to) % alignment)
-    checkGlobal("store", to, bytes, alignment);
-  writeWeak(to, from, bytes);
 }
 
 //===----------------------------------------------------------------------===//
@@ -531,37 +461,6 @@ void simt::fence(Scope scope) {
 void simt::fenceAsyncProxy() {
   int cta = getCta();
   asyncViews[cta].join(publish());
-}
-
-/// As in PTX, volatile accesses are relaxed, and of the scope of the system.
-extern "C" void simt_load_volatile(void *to, const char *from, int bytes,
-                                   int alignment, int site) {
-  simt_enter(site);
-  if (isShared(from)) {
-    checkShared("load", from, bytes, alignment);
-    memcpy(to, from, bytes);
-    return;
-  }
-  if (bytes != 4 && bytes != 8)
-    return simt_load(to, from, bytes, alignment, site);
-  yield();
-  uint64_t value = loadStrong(from, bytes, /*acquires=*/false, Scope::Sys);
-  memcpy(to, &value, bytes);
-}
-
-extern "C" void simt_store_volatile(char *to, const void *from, int bytes,
-                                    int alignment, int site) {
-  simt_enter(site);
-  if (isShared(to)) {
-    checkShared("store", to, bytes, alignment);
-    memcpy(to, from, bytes);
-    return;
-  }
-  if (bytes != 4 && bytes != 8)
-    return simt_store(to, from, bytes, alignment, site);
-  uint64_t value = 0;
-  memcpy(&value, from, bytes);
-  storeStrong(to, value, bytes, /*releases=*/false, Scope::Sys);
 }
 
 //===----------------------------------------------------------------------===//

@@ -6,9 +6,10 @@ mutant runs in a process of its own, which is ended if it takes too long.
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import re
-import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -48,34 +49,85 @@ _RULES: list[tuple[str, list[Mutation]]] = [
 ]
 
 
+# Barriers that may make another one redundant, the nearest first.
+_MOST_TWINS = 4
+# Functions of one instruction each. Their copies in a kernel are mutated together.
+_PRIMITIVES = "CudaKernel.mlir"
+# The last instruction of each body, which the lowering writes at one place.
+_CLOSING = "at the end of bodies"
+# Texts that all kernels share.
+_TEXTS_OF_KERNELS = re.compile(r"\((?P<file>\w+\.mlir):\d+\)$")
+
+
 @dataclass(frozen=True)
 class Mutant:
-    """An instruction and what is wrong with it."""
+    """What is wrong with an instruction.
 
-    site: Site
+    Attributes:
+        name: says what is mutated, and how. Mutants of texts that all kernels share have the same
+            name in all programs.
+        sites: the instruction, and its copies.
+        mutation: what is wrong.
+        is_shared: whether the text is shared.
+    """
+
+    name: str
+    sites: tuple[int, ...]
     mutation: Mutation
+    is_shared: bool
 
-    def __str__(self) -> str:
-        ordered = f".{self.site.order}.{self.site.scope}" if self.site.order else ""
-        place = f" of {self.site.place}" if self.site.place else ""
-        return (
-            f"{self.site.name}{ordered}{place}, line {self.site.line + 1}: "
-            + (_TEXTS[self.mutation])
-        )
+    @property
+    def is_barrier(self) -> bool:
+        """Whether it lacks a barrier of the CTA or of a warp."""
+        return self.name.startswith("bar")
+
+    def changes(self) -> dict[int, int]:
+        """The mutation of each site."""
+        return {site: int(self.mutation) for site in self.sites}
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a mutant ended: what was wrong with its run, or nothing where it has survived."""
+    """How a mutant ended.
+
+    Attributes:
+        mutant: the mutant.
+        problem: what was wrong with its run; empty where it has survived.
+        twin: what else is dropped, without which the mutant survives.
+    """
 
     mutant: Mutant
     problem: str
-    seconds: float
+    twin: str = ""
 
 
 def list_mutants(sites: Iterable[Site]) -> list[Mutant]:
     """All mutants of these instructions."""
-    return [Mutant(site, mutation) for site in sites for mutation in _mutations_of(site)]
+    groups: dict[str, list[Site]] = {}
+    counts: Counter[str] = Counter()
+    for site in sites:
+        name = _name_of(site)
+        if site.closes and site.name.startswith("bar"):
+            name = f"{site.name} {_CLOSING}"
+        elif _PRIMITIVES not in site.place:
+            counts[name] += 1
+            name += f", number {counts[name]}"
+        groups.setdefault(name, []).append(site)
+    return [
+        Mutant(
+            f"{name}: {_TEXTS[mutation]}",
+            tuple(site.number for site in group),
+            mutation,
+            name.endswith(_CLOSING) or _TEXTS_OF_KERNELS.search(group[0].place) is not None,
+        )
+        for name, group in groups.items()
+        for mutation in _mutations_of(group[0])
+    ]
+
+
+def _name_of(site: Site) -> str:
+    ordered = f".{site.order}.{site.scope}" if site.order else ""
+    return f"{site.name}{ordered}" + (f" of {site.place}" if site.place else "")
 
 
 def _mutations_of(site: Site) -> list[Mutation]:
@@ -94,46 +146,94 @@ def _weaker(site: Site) -> list[Mutation]:
     return [Mutation.RELAX, narrower]
 
 
-# Runs the program with a seed and a mutant; raises where something is wrong.
+# Runs the program with a seed and mutated sites; raises where something is wrong.
 Trial = Callable[[int, dict[int, int]], object]
 
 
-def judge(trial: Trial, mutant: Mutant, seeds: Sequence[int], limit: float) -> Verdict:
-    """Tries a mutant with one seed after the other, until one shows it.
+def judge(trial: Trial, changes: dict[int, int], seeds: Sequence[int], limit: float) -> str:
+    """Tries mutated sites with one seed after the other, until one shows them.
+
+    Returns what was wrong; empty if nothing was.
 
     Args:
         trial: runs the program.
-        mutant: what to try.
+        changes: mutations by site.
         seeds: of the runs.
         limit: seconds that all runs may take; more of them are a hang.
+
+    Raises:
+        RuntimeError: the emulator itself crashed.
     """
-    begin = time.monotonic()
     receiver, sender = multiprocessing.Pipe(duplex=False)
     context = multiprocessing.get_context("fork")
-    process = context.Process(target=_try_all, args=(trial, mutant, seeds, sender))
+    process = context.Process(target=_try_all, args=(trial, changes, seeds, sender))
     process.start()
     sender.close()
-    problem = _await(receiver, limit)
-    process.kill()
-    process.join()
-    return Verdict(mutant, problem, time.monotonic() - begin)
-
-
-def _await(receiver: Connection, limit: float) -> str:
-    if not receiver.poll(limit):
-        return f"no end after {limit:.0f} s"
     try:
-        return receiver.recv()
+        return receiver.recv() if receiver.poll(limit) else f"no end after {limit:.0f} s"
     except EOFError:
-        return "the process died"
+        raise RuntimeError(f"the emulator crashed with the mutations {changes}") from None
+    finally:
+        process.kill()
+        process.join()
 
 
-def _try_all(trial: Trial, mutant: Mutant, seeds: Sequence[int], sender: Connection) -> None:
+def _try_all(
+    trial: Trial, changes: dict[int, int], seeds: Sequence[int], sender: Connection
+) -> None:
+    # Contexts of MLIR have threads, which this process does not.
+    gc.freeze()
     for seed in seeds:
         try:
-            trial(seed, {mutant.site.number: mutant.mutation})
+            trial(seed, changes)
         except Exception as error:
             text = str(error).strip() or type(error).__name__
             sender.send(f"seed {seed}: {text.splitlines()[0]}")
             return
     sender.send("")
+
+
+def judge_all(
+    trial: Trial,
+    mutants: Sequence[Mutant],
+    seeds: Sequence[int],
+    limit: float,
+    tell: Callable[[Verdict], object],
+) -> list[Verdict]:
+    """Tries all mutants of a program.
+
+    A barrier that others make redundant survives alone. So barriers that survive are dropped one
+    after the other, as long as that does not show: one that shows then was redundant because of
+    those before it. One of these is redundant in turn because of such a barrier, where dropping
+    that in its place does not show either.
+    """
+    verdicts: dict[str, Verdict] = {}
+    for mutant in mutants:
+        verdicts[mutant.name] = Verdict(mutant, judge(trial, mutant.changes(), seeds, limit))
+    left = [v.mutant for v in verdicts.values() if not v.problem and v.mutant.is_barrier]
+    dropped: list[Mutant] = []
+    needed: list[Mutant] = []
+    for mutant in left:
+        if problem := judge(trial, _changes([*dropped, mutant]), seeds, limit):
+            verdicts[mutant.name] = Verdict(mutant, problem, "the redundant ones before it")
+            needed.append(mutant)
+        else:
+            dropped.append(mutant)
+    for mutant in dropped:
+        others = [other for other in dropped if other is not mutant]
+        for twin in sorted(needed, key=lambda other: _distance(other, mutant))[:_MOST_TWINS]:
+            if not judge(trial, _changes([*others, twin]), seeds, limit):
+                problem = verdicts[twin.name].problem
+                verdicts[mutant.name] = Verdict(mutant, problem, twin.name)
+                break
+    for verdict in verdicts.values():
+        tell(verdict)
+    return list(verdicts.values())
+
+
+def _changes(mutants: Iterable[Mutant]) -> dict[int, int]:
+    return {site: change for mutant in mutants for site, change in mutant.changes().items()}
+
+
+def _distance(mutant: Mutant, other: Mutant) -> int:
+    return min(abs(site - there) for site in mutant.sites for there in other.sites)

@@ -5,10 +5,10 @@ Each says what is run, and compares all outputs with the interpreter's, within t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from ark_mlir.models.decoder import DecoderConfig, build_decode, build_prefill
 from ark_mlir.testing.bounds import assert_within
 
 from . import Emulation
+from .mutants import Mutant, list_mutants
 
 Arrays = dict[str, Any]
 # Within a launch a wait that is in vain takes little time of the host, but for kernels that stay.
@@ -86,6 +87,14 @@ class Prepared:
                     self._run_all(resident.run, iterations=self._case.iterations)
         self.emulation.check()
 
+    def find_mutants(self, seeds: Iterable[int]) -> list[Mutant]:
+        """Those of instructions that runs execute; none of them is mutated here."""
+        executed: set[int] = set()
+        for seed in seeds:
+            self.run(seed)
+            executed |= self.emulation.executed
+        return list_mutants(site for site in self.emulation.sites if site.number in executed)
+
     def _run_all(self, run: Callable[..., Any], **options: Any) -> None:
         for arrays, expected in zip(self._runs, self._expected, strict=True):
             inputs = {n: array for n, array in arrays.items() if n not in self._parameters}
@@ -126,7 +135,7 @@ def _decoder_arrays(program: ark.Program) -> list[Arrays]:
     def make(buffer: Any) -> Any:
         if buffer.dtype.is_integer:
             return np.full(buffer.shape, 5, buffer.dtype.numpy)
-        values: Any = random.standard_normal(buffer.shape) * 0.1
+        values = cast("Any", random.standard_normal(buffer.shape) * 0.1)
         return values.astype(buffer.dtype.numpy)
 
     return [{buffer.name: make(buffer) for buffer in executable.inputs + executable.parameters}]
@@ -147,14 +156,17 @@ def _prefill() -> Case:
 # -- products ----------------------------------------------------------------------------------
 
 
-def _chain(rows: int, width: int, tile: tuple[int, int] | None, **options: Any) -> Case:
-    """One product after the other: what an SM has made, others copy."""
+def _chain(tile: tuple[int, int], **options: Any) -> Case:
+    """One product after the other: what an SM has made, others copy. They are so deep that stages
+    of shared memory are used again."""
+    rows, depth, width = 256, 512, 256
+    shapes = {"x": (rows, depth), "v": (depth, depth), "w": (width, depth)}
 
     def build() -> ark.Program:
         with ark.Program("chain") as program, ark.planner(tile=tile):
-            x = ark.input("x", (rows, width), ark.bf16)
+            x = ark.input("x", shapes["x"], ark.bf16)
             for name in ("v", "w"):
-                weight = ark.parameter(name, (width, width), ark.bf16)
+                weight = ark.parameter(name, shapes[name], ark.bf16)
                 x = ark.matmul(x, weight, transpose_other=True)
             ark.output("y", x)
         return program
@@ -162,8 +174,7 @@ def _chain(rows: int, width: int, tile: tuple[int, int] | None, **options: Any) 
     def runs(program: ark.Program) -> list[Arrays]:
         del program
         random = np.random.default_rng(0)
-        shapes = {"x": (rows, width), "v": (width, width), "w": (width, width)}
-        scales = {"x": 1.0, "v": width**-0.5, "w": width**-0.5}
+        scales = {"x": 1.0, "v": depth**-0.5, "w": depth**-0.5}
         return [
             {
                 name: (random.standard_normal(shape) * scales[name]).astype(ark.bf16.numpy)
@@ -203,9 +214,9 @@ CASES: dict[str, Case] = {
     "decode, counters": _decode(packets=False),
     "decode, sm_80": _decode(arch="sm_80"),
     "prompt": _prefill(),
-    "boxes": _chain(256, 256, (256, 128)),
-    "stages of warpgroups": _chain(256, 256, (128, 128)),
-    "stages of warps": _chain(256, 256, (128, 128), arch="sm_100a"),
+    "boxes": _chain((256, 128)),
+    "stages of warpgroups": _chain((128, 128)),
+    "stages of warps": _chain((128, 128), arch="sm_100a"),
     "states": Case(_build_states, _state_runs, iterations=3),
     "resident": Case(_build_states, _state_runs, iterations=2, resident=True),
 }

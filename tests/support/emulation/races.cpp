@@ -5,6 +5,7 @@
 #include "memory.h"
 #include "shared.h"
 
+#include <algorithm>
 #include <vector>
 
 using namespace simt;
@@ -22,10 +23,18 @@ struct Unit {
 };
 
 std::vector<std::vector<Unit>> all;
+
+/// The first stores of a thread since a barrier, and since bar.warp.sync.
+struct Unordered {
+  Stamp sinceBarrier, sinceWarp;
+  uint32_t first = 0, firstInWarp = 0;
+};
+std::vector<Unordered> unordered;
 } // namespace
 
 void simt::beginRaces(int ctas, int64_t bytes) {
   all.assign(ctas, std::vector<Unit>(bytes / kUnit + 1));
+  unordered.assign(ctas * kMaxThreads, {});
 }
 
 Stamp simt::getStamp() {
@@ -41,27 +50,28 @@ bool simt::isOrdered(const Stamp &stamp) {
          (isSameWarp(stamp) && stamp.warpTime != getWarpTime());
 }
 
+/// Accesses of less than a unit are left out: they may be neighbours.
 template <typename Visit>
 static void forEachUnit(const void *at, int64_t bytes, const Visit &visit) {
+  if (bytes < kUnit)
+    return;
   int64_t begin = static_cast<const char *>(at) - getShared();
   std::vector<Unit> &units = all[getCta()];
   for (int64_t unit = begin / kUnit; unit * kUnit < begin + bytes; ++unit)
     visit(units[unit], unit * kUnit);
 }
 
-static bool isBefore(const Stamp &stamp) {
-  return stamp.barrierTime == 0 && stamp.warpTime == 0;
-}
+static bool isNone(const Stamp &stamp) { return stamp.barrierTime == 0; }
 
 static void checkWritten(const Unit &unit, int64_t place, const char *what) {
-  if (!isBefore(unit.written) && !isOrdered(unit.written))
+  if (!isNone(unit.written) && !isOrdered(unit.written))
     fail("%s byte %ld of shared memory, which thread %d writes, with no "
          "barrier between",
          what, long(place), unit.written.thread);
 }
 
 static void checkRead(const Unit &unit, int64_t place) {
-  if (isBefore(unit.read) || unit.read.barrierTime != getBarrierTime())
+  if (isNone(unit.read) || unit.read.barrierTime != getBarrierTime())
     return;
   bool hasOther = unit.hasOthers || (unit.hasLanes && !isSameWarp(unit.read)) ||
                   (unit.hasLanes && unit.read.warpTime == getWarpTime());
@@ -76,7 +86,7 @@ void simt::noteSharedRead(const void *at, int64_t bytes) {
   Stamp now = getStamp();
   forEachUnit(at, bytes, [&](Unit &unit, int64_t place) {
     checkWritten(unit, place, "reads");
-    if (isBefore(unit.read) || unit.read.barrierTime != now.barrierTime) {
+    if (isNone(unit.read) || unit.read.barrierTime != now.barrierTime) {
       unit.read = now;
       unit.hasLanes = unit.hasOthers = false;
     } else if (!isSameWarp(unit.read)) {
@@ -105,4 +115,37 @@ void simt::noteAsyncWrite(const void *at, int64_t bytes) {
     checkWritten(unit, place, "copies to");
     checkRead(unit, place);
   });
+}
+
+//===----------------------------------------------------------------------===//
+// Stores before a release
+//===----------------------------------------------------------------------===//
+
+void simt::noteStore() {
+  Stamp stamp = getStamp();
+  Unordered &own = unordered[getCta() * kMaxThreads + getThread()];
+  if (own.sinceBarrier.barrierTime != stamp.barrierTime || !own.first) {
+    own.sinceBarrier = own.sinceWarp = stamp;
+    own.first = own.firstInWarp = getTime() + 1;
+  } else if (own.sinceWarp.warpTime != stamp.warpTime) {
+    own.sinceWarp = stamp;
+    own.firstInWarp = getTime() + 1;
+  }
+}
+
+uint32_t simt::getOrderedTime() {
+  uint32_t time = getTime();
+  int cta = getCta(), own = getThread();
+  for (int thread = 0; thread < kMaxThreads; ++thread) {
+    const Unordered &other = unordered[cta * kMaxThreads + thread];
+    if (thread == own || !other.first ||
+        other.sinceBarrier.barrierTime != getBarrierTime())
+      continue;
+    bool isLane = thread / kWarpSize == own / kWarpSize;
+    if (!isLane)
+      time = std::min(time, other.first - 1);
+    else if (other.sinceWarp.warpTime == getWarpTime())
+      time = std::min(time, other.firstInWarp - 1);
+  }
+  return time;
 }

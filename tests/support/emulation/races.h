@@ -34,6 +34,13 @@ void noteSharedWrite(const void *at, int64_t bytes);
 /// The thread makes the hardware write there.
 void noteAsyncWrite(const void *at, int64_t bytes);
 
+/// The current thread stores to global memory.
+void noteStore();
+
+/// All that the CTA has stored up to this time comes before what the thread
+/// does now: by its own order, or by barriers.
+uint32_t getOrderedTime();
+
 } // namespace simt
 
 #endif // ARK_TESTS_EMULATION_RACES_H

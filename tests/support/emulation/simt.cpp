@@ -56,6 +56,7 @@ int simt::getNumCtas() { return launch->ctas.size(); }
 int simt::getSite() { return currentThread().site; }
 Mutation simt::getMutation() { return currentThread().mutation; }
 int64_t simt::getClock() { return launch->clock; }
+uint64_t simt::getTurn() { return launch->turn; }
 void simt::noteProgress() { launch->hasProgress = true; }
 
 uint32_t simt::draw() {
@@ -182,6 +183,7 @@ static void runTurns(std::mutex &lock) {
     if (!cta || !launch->failure.empty())
       return;
     launch->hasProgress = false;
+    ++launch->turn;
     runTurn(*cta);
     if (launch->hasProgress) {
       idleTurns = 0;

@@ -46,6 +46,8 @@ void yield();
 void noteProgress();
 /// The time that the kernel sees, in nanoseconds.
 int64_t getClock();
+/// How many turns CTAs have had.
+uint64_t getTurn();
 
 //===----------------------------------------------------------------------===//
 // Instructions

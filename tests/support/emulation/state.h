@@ -41,7 +41,8 @@ struct Cta {
   char *stacks;
   int current = 0, atBarrier = 0, ended = 0;
   bool any = false, result = false;
-  uint32_t barrierTime = 0;
+  /// The launch begins as with a barrier, at a time that is not 0.
+  uint32_t barrierTime = 1;
   std::vector<uint32_t> warpTimes;
   /// Turns that this CTA, and rounds that one of its warps, is left out of.
   int pausedTurns = 0, pausedRounds = 0, pausedWarp = 0;
@@ -59,6 +60,7 @@ struct Launch {
   std::string failure;
   bool hasProgress = false;
   int64_t clock = 1;
+  uint64_t turn = 1;
 };
 
 /// The launch that runs; null between launches.

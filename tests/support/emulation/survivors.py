@@ -1,11 +1,88 @@
-"""Mutants that no run can tell from the kernel that they are of, and why."""
+"""How many mutants were caught, and why the others cannot be."""
 
 from __future__ import annotations
 
-from .mutants import Mutant
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from .mutants import Verdict
+
+LEAST_CAUGHT = 0.95
+
+# By a pattern of the mutant's name.
+_REASONS: list[tuple[str, str]] = [
+    (
+        r"^boxes: fence_proxy_async_global .*, number 1:",
+        "the first product copies inputs and parameters, which no thread of the kernel writes",
+    ),
+]
 
 
-def find_reason(program: str, mutant: Mutant) -> str | None:
-    """Why a mutant of a program is not caught; None where nobody knows."""
-    del program, mutant
-    return None
+def find_reason(mutant: str) -> str | None:
+    """Why a mutant is not caught; None where nobody knows."""
+    return next((why for pattern, why in _REASONS if re.search(pattern, mutant)), None)
+
+
+@dataclass(frozen=True)
+class Score:
+    """Mutants by how they ended; names have the program before them, unless all share the text.
+
+    Attributes:
+        alone: that were caught.
+        together: redundant barriers that were caught where others were dropped as well.
+        removable: barriers that nothing needs: all those of a program can be dropped at once, and
+            the check for races finds nothing that they would order.
+        left: others that survived, and why; None where nobody knows.
+    """
+
+    alone: list[str]
+    together: list[str]
+    removable: list[str]
+    left: dict[str, str | None]
+
+    @property
+    def share(self) -> float:
+        """How many were caught of those that change anything, from 0 to 1."""
+        caught = len(self.alone) + len(self.together)
+        return caught / max(caught + len(self.left), 1)
+
+    @property
+    def is_good(self) -> bool:
+        """Whether enough were caught, and it is known why others were not."""
+        return self.share >= LEAST_CAUGHT and self.is_explained
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether it is known of each mutant that survived why it did."""
+        return None not in self.left.values()
+
+    def __str__(self) -> str:
+        lines = [f"removable: {name}" for name in self.removable]
+        lines += [
+            f"survived: {name}: {why or 'no reason known'}" for name, why in self.left.items()
+        ]
+        total = len(self.alone) + len(self.together) + len(self.removable) + len(self.left)
+        lines.append(
+            f"{total} mutants: {len(self.alone)} caught alone, {len(self.together)} redundant "
+            f"barriers caught with others dropped, {len(self.removable)} barriers removable, "
+            f"{len(self.left)} left; {self.share:.1%} caught"
+        )
+        return "\n".join(lines)
+
+
+def count(verdicts: Iterable[tuple[str, Verdict]]) -> Score:
+    """The score of verdicts, each with its program. Any program may catch what all share."""
+    best: dict[str, int] = {}
+    for program, verdict in verdicts:
+        name = verdict.mutant.name
+        key = name if verdict.mutant.is_shared else f"{program}: {name}"
+        best[key] = min(best.get(key, 3), _rank(verdict))
+    names = [[key for key, rank in best.items() if rank == n] for n in range(4)]
+    return Score(names[0], names[1], names[2], {name: find_reason(name) for name in names[3]})
+
+
+def _rank(verdict: Verdict) -> int:
+    if verdict.problem:
+        return 1 if verdict.twin else 0
+    return 2 if verdict.mutant.is_barrier else 3

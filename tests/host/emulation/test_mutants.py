@@ -1,0 +1,42 @@
+"""Mistakes in what orders threads, memory and copies show; tests/soak/mutate_kernels.py has all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from emulation.mutants import Mutant, Verdict, judge_all
+from emulation.programs import CASES, Prepared
+from emulation.survivors import count
+
+SEEDS = range(3)
+# Seconds for all runs of a mutant, on a machine that does other things as well.
+LIMIT = 120
+# Programs, and of each which mutants are tried: one of so many.
+SLICE = {"states": 1, "boxes": 4, "decode": 8}
+
+
+def choose(mutants: list[Mutant], every: int) -> list[Mutant]:
+    """Barriers are judged by each other, so that they stay together."""
+    others = [mutant for mutant in mutants if not mutant.is_barrier]
+    barriers = [mutant for mutant in mutants if mutant.is_barrier]
+    return others[::every] + barriers[: len(barriers) // every]
+
+
+def test_mutants_are_caught(library: Path, tmp_path: Path) -> None:
+    verdicts: list[tuple[str, Verdict]] = []
+    for name, every in SLICE.items():
+        prepared = Prepared(CASES[name], library, tmp_path)
+        mutants = choose(prepared.find_mutants(SEEDS), every)
+        found = judge_all(prepared.run, mutants, SEEDS, LIMIT, lambda verdict: None)
+        verdicts += [(name, verdict) for verdict in found]
+    score = count(verdicts)
+    assert len(verdicts) >= 24
+    assert score.is_good, str(score)
+
+
+@pytest.mark.parametrize("name", ["states", "resident"])
+def test_no_seed_changes_results(name: str, library: Path, tmp_path: Path) -> None:
+    prepared = Prepared(CASES[name], library, tmp_path)
+    for seed in range(8):
+        prepared.run(seed)
