@@ -72,6 +72,9 @@ void simt_free(void *address) {
   clear(address, PROT_NONE);
   clear(&getShadow(address), PROT_READ | PROT_WRITE);
   buffers.erase(found);
+  // Addresses are used again when nobody can know of the old ones.
+  if (buffers.empty())
+    nextAddress = kArena + kPage;
 }
 
 /// The variables of the kernel that is launched next.

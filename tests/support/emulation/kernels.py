@@ -11,7 +11,7 @@ from ark_mlir.runtime.image import Image
 
 from .host_code import compile_kernel, load_library
 from .lower import Site, lower
-from .machine import Behaviour, Kernel, Shape
+from .machine import Behaviour, Kernel, Shape, address_of
 
 _HEAD = """
 @ark_shared_memory = external addrspace(3) global [0 x i8], align 1024
@@ -46,9 +46,7 @@ class TextKernel:
         lowered = lower(_HEAD + text, races=races)
         self.sites: list[Site] = lowered.sites
         image = Image(memoryview(compile_kernel(lowered, library, folder)), "test")
-        address = ctypes.cast(image.function("ark_kernel"), ctypes.c_void_p).value
-        assert address
-        self._kernel = Kernel(image, address, self.sites)
+        self._kernel = Kernel(image, address_of(image, "ark_kernel"), self.sites)
 
     def launch(
         self, shape: Shape, words: int | Sequence[int], behaviour: Behaviour | None = None

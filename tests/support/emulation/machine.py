@@ -64,6 +64,13 @@ class Shape:
     shared_memory: int
 
 
+def address_of(image: Image, name: str) -> int:
+    """Where a function or variable of an image is."""
+    address = ctypes.cast(image.function(name), ctypes.c_void_p).value
+    assert address
+    return address
+
+
 @dataclass
 class Kernel:
     """A kernel that launches can name.
@@ -84,10 +91,9 @@ class Kernel:
         mutations, executed = (ctypes.c_uint8 * count)(), (ctypes.c_uint8 * count)()
         for site, mutation in behaviour.mutations.items():
             mutations[site] = mutation
-        handle = self.image._library  # pyright: ignore[reportPrivateUsage]
-        variables = ctypes.addressof(ctypes.c_char.in_dll(handle, "simt_variables"))
         library.simt_set_variables(
-            variables, ctypes.c_int32.in_dll(handle, "simt_num_variables").value
+            address_of(self.image, "simt_variables"),
+            ctypes.c_int32.from_address(address_of(self.image, "simt_num_variables")).value,
         )
         failed = library.simt_launch(
             self.address,
@@ -179,10 +185,7 @@ class EmulatedCuda(FakeCuda):
         return (0,)
 
     def _cuModuleGetFunction(self, module: Image, name: bytes) -> Any:
-        function = module.function(name.decode())
-        address = ctypes.cast(function, ctypes.c_void_p).value
-        assert address
-        return Kernel(module, address, self._sites)
+        return Kernel(module, address_of(module, name.decode()), self._sites)
 
     def _cuLaunchKernelEx(
         self, config: Any, function: Any, parameters: int, extra: int
