@@ -9,7 +9,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Generator, Iterable, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 
 import numpy as np
@@ -65,6 +65,7 @@ class Runner:
         self.resident: object = None
         # Held to look at states beside a run, and to give their memory back.
         self._looking = threading.Lock()
+        self._closed = False
         self._lender: Runner | None = None
         self._process = os.getpid()
         self._input_names = {buffer.name: None for buffer in bundle.manifest.inputs}.keys()
@@ -89,31 +90,46 @@ class Runner:
         """Whether everything was given back."""
         return not self._drop.alive
 
-    @contextmanager
-    def opened(self, on_behalf: object = None) -> Generator[None]:
+    def opened(self, on_behalf: object = None) -> AbstractContextManager[None]:
         """Holds the lock; raises InvalidUsageError when closed, or resident with another."""
-        with self._turn():
-            self._refuse_closed()
-            if self.resident is not on_behalf:
-                state = "is resident: call run on what resident() gave"
-                if on_behalf is not None:
-                    state = "is not resident any more"
-                raise InvalidUsageError(f"the executable {self.name!r} {state}")
-            yield
+        return self._turn(self._refuse, on_behalf)
 
+    # One generator and no more: every run pays for it.
     @contextmanager
-    def _turn(self) -> Generator[None]:
-        """Holds the lock of the states; raises InvalidUsageError where this thread has it."""
+    def _turn(
+        self, refuse: Callable[[object], None] | None = None, on_behalf: object = None
+    ) -> Generator[None]:
+        """Holds the lock of the states, after which `refuse` may raise.
+
+        Raises InvalidUsageError where this thread has the lock.
+        """
         while True:
             states = self.storage.states
-            with states.turn(self.name):
+            thread = threading.get_ident()
+            if states.holder == thread:
+                states.refuse_holder(self.name)
+            with states.lock:
                 # While this thread waited, the states may have become those of another program.
                 if states is self.storage.states:
-                    yield
+                    try:
+                        states.holder = thread
+                        if refuse is not None:
+                            refuse(on_behalf)
+                        yield
+                    finally:
+                        states.holder = 0
                     return
 
+    def _refuse(self, on_behalf: object) -> None:
+        self._refuse_closed()
+        if self.resident is not on_behalf:
+            state = "is resident: call run on what resident() gave"
+            if on_behalf is not None:
+                state = "is not resident any more"
+            raise InvalidUsageError(f"the executable {self.name!r} {state}")
+
     def _refuse_closed(self) -> None:
-        if self.closed:
+        if self._closed:
             raise InvalidUsageError(f"the executable {self.name!r} is closed")
         states = self.storage.states
         if states.closed:
@@ -149,6 +165,7 @@ class Runner:
     def end_now(self) -> None:
         """As `close`. The lock must be held."""
         if self._drop.alive:
+            self._closed = True
             self._fixed = self._lender = None
             self.storage.close()
             self._drop()

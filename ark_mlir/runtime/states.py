@@ -65,17 +65,22 @@ class SharedStates:
         collector calls, uses the executable within a call of the same executable.
         """
         thread = threading.get_ident()
-        if self.holder == thread and self.lock.locked():
-            raise InvalidUsageError(
-                f"the executable {program!r} is used within a call of its own, or of one that "
-                "shares its states: by a signal handler, or by a finalizer"
-            )
+        if self.holder == thread:
+            self.refuse_holder(program)
         with self.lock:
             try:
                 self.holder = thread
                 yield
             finally:
                 self.holder = 0
+
+    def refuse_holder(self, program: str) -> None:
+        """Raises InvalidUsageError where `holder`, which is this thread, has the lock."""
+        if self.lock.locked():
+            raise InvalidUsageError(
+                f"the executable {program!r} is used within a call of its own, or of one that "
+                "shares its states: by a signal handler, or by a finalizer"
+            )
 
     def join(self, user: object) -> None:
         """Keeps the memory until `user` leaves."""
