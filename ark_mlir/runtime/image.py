@@ -35,9 +35,6 @@ class Image:
                 break
             except OSError as error:
                 problems.append(str(error))
-            except UnicodeDecodeError as error:
-                # The loader quotes bytes of the image, which need not be text.
-                problems.append(error.object.decode("utf-8", "backslashreplace"))
         else:
             raise BundleError(
                 f"section kernel: cannot be loaded: {problems[0]}",

@@ -13,7 +13,7 @@
 
 //--- two.mlir
 // CHECK: ark.kernel @layers
-// CHECK-SAME: bodies = [{function = @body_matmul_relu, operands = 3 : i64}],
+// CHECK-SAME: bodies = [{footprints = {{.*}}, function = @body_matmul_relu, operands = 3 : i64}],
 // CHECK-SAME: name = "w2"
 // CHECK-SAME: operands = dense<{{[^>]+}}> : tensor<6x2xi64>
 // CHECK-SAME: task_table = dense<{{\[}}[0, 0], [0, 3]]> : tensor<2x2xi32>
@@ -31,7 +31,7 @@ ark.program @layers(
 
 //--- four.mlir
 // CHECK: ark.kernel @layers
-// CHECK-SAME: bodies = [{function = @body_matmul_relu, operands = 3 : i64}],
+// CHECK-SAME: bodies = [{footprints = {{.*}}, function = @body_matmul_relu, operands = 3 : i64}],
 // CHECK-SAME: name = "w4"
 // CHECK-SAME: operands = dense<{{[^>]+}}> : tensor<12x2xi64>
 // CHECK-SAME: task_table = dense<{{\[}}[0, 0], [0, 3], [0, 6], [0, 9]]> : tensor<4x2xi32>

@@ -313,12 +313,3 @@ def test_the_runtime_imports_neither_compiler_nor_mlir(kernel: bytes, tmp_path: 
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     assert result.stdout == "[]\n"
-
-
-def test_an_image_whose_loader_message_is_no_text(kernel: bytes) -> None:
-    """The loader quotes the name of the library that it does not find."""
-    name = b"libc.so.6"
-    assert name in kernel
-    altered = kernel.replace(name, b"lib\xff.so.6")
-    with pytest.raises(ark.BundleError, match=r"section kernel: cannot be loaded: lib\\xff\.so\.6"):
-        image.Image(memoryview(altered), "bad.arkbin")

@@ -5,19 +5,23 @@
 // CHECK-NOT: ark.program
 // CHECK-LABEL: ark.kernel @tablesOfTwoTasks
 // CHECK-SAME: {arena = 256 : i64,
-// CHECK-SAME: bodies = [{function = @body_square, operands = 2 : i64}],
+// CHECK-SAME: bodies = [{footprints = {{\[\[}}
+// CHECK-SAME:   {access = "read", begin = 0 : i64, element = f32, offsets = {{\[\[}}"*", "d0", 8]], shape = array<i64: 16>, sizes = array<i64: 8>, strides = array<i64: 1>},
+// CHECK-SAME:   {access = "write", begin = 0 : i64, element = f32, offsets = {{\[\[}}"*", "d0", 8]], shape = array<i64: 16>, sizes = array<i64: 8>, strides = array<i64: 1>}]],
+// CHECK-SAME:   function = @body_square, operands = 2 : i64}],
 // CHECK-SAME: buffers = [{bytes = 64 : i64, kind = "input", name = "x", type = memref<16xf32>},
 // CHECK-SAME:            {bytes = 64 : i64, kind = "output", name = "y", type = memref<16xf32>}],
 // CHECK-SAME: entry = @ark_kernel,
 // CHECK-SAME: instructions = dense<{{\[}}[0, 0, 0, 2], [1, 0, 0, 0], [3, 1, 2, 0], [2, 0, 1, 0], [0, 1, 0, 2], [3, 1, 2, 0]]> : tensor<6x4xi32>,
+// CHECK-SAME: intermediates = array<i64: 0, 192, 64>,
 // CHECK-SAME: lanes = dense<{{\[}}[0, 0, 3], [1, 3, 6]]> : tensor<2x3xi32>,
 // CHECK-SAME: operands = dense<{{\[}}[1, 0], [0, 192], [0, 192], [2, 0]]> : tensor<4x2xi64>,
 // CHECK-SAME: semaphores = [{arrivals = 1 : i64, handoff = "{{[a-z_]+}}", name = "done"}, {arrivals = 2 : i64, handoff = "barrier", name = "end"}],
 // CHECK-SAME: sms = 2 : i64,
 // CHECK-SAME: statistics = {barriers = 2 : i64, largest_live_set = 64 : i64, predicted_ns = 700 : i64, signals = 1 : i64, vctas = 4 : i64, waits = 1 : i64},
 // CHECK-SAME: task_table = dense<{{\[}}[0, 0], [0, 2]]> : tensor<2x2xi32>,
-// CHECK-SAME: tasks = [{body = 0 : i64, bytes = 128 : i64, {{[^{}]*}}grid = array<i64: 2>, location = "model.py:7", name = "first", ops = ["square"], vctas = 2 : i64},
-// CHECK-SAME:          {body = 0 : i64, bytes = 128 : i64, {{[^{}]*}}grid = array<i64: 2, 1>, location = "model.py:8", name = "second", ops = [], vctas = 2 : i64}]
+// CHECK-SAME: tasks = [{body = 0 : i64, bytes = 128 : i64, {{[^{}]*}}grid = array<i64: 2>, location = "model.py:7", name = "first", ops = ["square"], values = array<i64: 0, 2>, vctas = 2 : i64},
+// CHECK-SAME:          {body = 0 : i64, bytes = 128 : i64, {{[^{}]*}}grid = array<i64: 2, 1>, location = "model.py:8", name = "second", ops = [], values = array<i64: 2, 1>, vctas = 2 : i64}]
 // CHECK-SAME: timeline = dense<{{.+}}> : tensor<6x2xi64>}
 // CHECK-NOT: ark.program
 module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 2, warps = 1,
