@@ -1,0 +1,92 @@
+"""What the proof of a bundle's tables costs, as a share of compiling.
+
+    python benchmarks/table_proof.py [--samples 5]
+
+Compiles a decoder (Llama-3.2-1B shapes, 16 layers) for cuda:sm_90a and an encoder (MiniLM shapes)
+for cpu:8, with the proof of the tables and without it in turn, and prints medians. Times are of the
+processor, with those of child processes: on a busy machine they say more than a clock does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+from unittest import mock
+
+import decoder_compile
+import encoder_gpu
+from table import print_table
+
+import ark_mlir as ark
+from ark_mlir.compiler import bundles
+from ark_mlir.compiler.table_proof import TableProof, prove
+from ark_mlir.models.bert import BertConfig, build
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--samples", type=int, default=5)
+    options = parser.parse_args()
+    sizes = (
+        encoder_gpu.VOCABULARY,
+        encoder_gpu.HIDDEN,
+        encoder_gpu.LAYERS,
+        encoder_gpu.HEADS,
+        encoder_gpu.WIDE,
+        encoder_gpu.POSITIONS,
+        encoder_gpu.TYPES,
+        encoder_gpu.EPS,
+    )
+    programs = {
+        "decoder, cuda:sm_90a": (decoder_compile.decode(16), "cuda:sm_90a"),
+        "encoder, cpu:8": (build(BertConfig(*sizes, "gelu")), "cpu:8"),
+    }
+    rows: list[tuple[str, ...]] = []
+    for name, (program, target) in programs.items():
+        with_proof, without, proofs = measure(program, target, options.samples)
+        rows.append(
+            (
+                name,
+                f"{with_proof:.2f}",
+                f"{without:.2f}",
+                f"{proofs:.3f}",
+                f"{proofs / without:.1%}",
+            )
+        )
+    print_table(("program", "with, s", "without, s", "proof, s", "share"), rows)
+    return 0
+
+
+def measure(program: ark.Program, target: str, samples: int) -> tuple[float, float, float]:
+    """Medians of seconds: compiling with the proof and without it, and the proof alone."""
+    with_proof: list[float] = []
+    without: list[float] = []
+    proofs: list[float] = []
+    nothing = TableProof(0, 0, 0, 0.0)
+    for _ in range(samples):
+        start = cpu_seconds()
+        with mock.patch.object(bundles, "prove", return_value=nothing):
+            ark.compile(program, target, cache=False)
+        without.append(cpu_seconds() - start)
+        start = cpu_seconds()
+        executable = ark.compile(program, target, cache=False)
+        with_proof.append(cpu_seconds() - start)
+        start = cpu_seconds()
+        prove(executable.bundle)
+        proofs.append(cpu_seconds() - start)
+    return (
+        statistics.median(with_proof),
+        statistics.median(without),
+        statistics.median(proofs),
+    )
+
+
+def cpu_seconds() -> float:
+    """Of this process and of those that it has waited for."""
+    return sum(os.times()[:4])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
