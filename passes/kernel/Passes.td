@@ -188,7 +188,8 @@ def VerifyKernelPass : Pass<"ark-verify-kernel", "::mlir::ModuleOp"> {
     entries are in range, lanes that partition the instructions; no other ark
     op. Together the tables must say what docs/bundle.md promises: an operand
     ends inside of its buffer, every vCTA is run exactly once, and a wait names
-    as many arrivals as its semaphore is signalled. Changes nothing.
+    as many arrivals as its semaphore is signalled. Arguments of bodies carry
+    `ark.packets` where the tables say that they are packets. Changes nothing.
   }];
 }
 

@@ -3,6 +3,7 @@
 #include "dialects/ark/ArkOps.h"
 #include "lib/support/BufferView.h"
 #include "passes/kernel/KernelAbi.h"
+#include "passes/kernel/PacketOperands.h"
 #include "passes/kernel/Passes.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -28,7 +29,7 @@ public:
                    failed(verifyTasks()) || failed(verifyInstructions()) ||
                    failed(verifyLanes()) || failed(verifyOperands()) ||
                    failed(verifyRuns()) || failed(verifyArrivals()) ||
-                   failed(verifyTimeline()));
+                   failed(verifyTimeline()) || failed(verifyPackets()));
   }
 
 private:
@@ -45,6 +46,7 @@ private:
   LogicalResult verifyRuns();
   LogicalResult verifyArrivals();
   LogicalResult verifyTimeline();
+  LogicalResult verifyPackets();
   LogicalResult collectBufferSizes();
 
   /// The number that a description has under a key, or nothing.
@@ -346,6 +348,15 @@ LogicalResult KernelVerifier::verifyTimeline() {
       return kernel.emitOpError("instruction ")
              << index / 2 << " has a negative time";
   return success();
+}
+
+/// Later stages know packets by the attribute of an argument.
+LogicalResult KernelVerifier::verifyPackets() {
+  FailureOr<SmallVector<llvm::BitVector>> packets = findPacketOperands(kernel);
+  if (failed(packets))
+    return failure();
+  SmallVector<FunctionOpInterface> functions(bodies.begin(), bodies.end());
+  return verifyPacketArguments(kernel, *packets, functions);
 }
 
 namespace {

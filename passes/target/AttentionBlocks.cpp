@@ -2,6 +2,7 @@
 
 #include "passes/target/Alignment.h"
 #include "passes/target/AttentionTiles.h"
+#include "passes/target/Bodies.h"
 #include "passes/target/Lowerings.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -380,8 +381,9 @@ void BlockBuilder::finishColumns(RowNumbers numbers, int64_t own, Value first,
       continue;
     Value out = linalg::LinalgOp(rowOp.op).getDpsInits()[0];
     Type type = getElementTypeOrSelf(out);
+    // A packet is sent by a store of its own.
     bool isWide =
-        getRowColumns(rowOp) == attention.depth &&
+        !arePackets(out) && getRowColumns(rowOp) == attention.depth &&
         getRowAlignment(out, count) >= count * type.getIntOrFloatBitWidth() / 8;
     if (!isWide) {
       for (int64_t column = 0; column < count; ++column)

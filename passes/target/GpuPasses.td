@@ -77,7 +77,8 @@ def SendPacketsPass : Pass<"ark-send-packets", "::mlir::ModuleOp"> {
   let summary = "Store packets so that others see them as a whole and at once";
   let description = [{
     Stores to buffers of packets become relaxed ones at the scope of the GPU, and the epoch
-    is read from where the walk over instructions puts it.
+    is read from where the walk over instructions puts it. Any other access to packets is an
+    error. Arguments keep `ark.packets`, by which `ark-verify-target` looks at the code.
 
     ```mlir
     %epoch = ark.epoch : i32

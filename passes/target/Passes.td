@@ -236,6 +236,9 @@ def VerifyTargetPass : Pass<"ark-verify-target", "::mlir::ModuleOp"> {
     - (target_c3) the entry has code, the type of docs/bundle.md, and is visible.
     - (target_c4) every body has code.
     - (target_c5) for hip every function that is called has code.
+    - (target_c6) arguments of bodies carry `ark.packets` where the tables say that they are packets, and
+      nothing but packet instructions uses what is computed from their addresses: for cuda the relaxed
+      stores and loads of CudaPackets.mlir, for cpu stores of 64 bits that release.
   }];
 }
 

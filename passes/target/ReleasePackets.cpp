@@ -27,7 +27,7 @@ struct ReleasePacketsPass
   void runOnOperation() override {
     for (auto function : getOperation().getOps<LLVM::LLVMFuncOp>())
       for (unsigned index = 0; index < function.getNumArguments(); ++index)
-        if (function.removeArgAttr(index, ArkDialect::kPacketsAttr) &&
+        if (function.getArgAttr(index, ArkDialect::kPacketsAttr) &&
             failed(release(function, function.getArgument(index))))
           return signalPassFailure();
   }

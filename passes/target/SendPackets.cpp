@@ -50,6 +50,23 @@ static void send(memref::StoreOp store) {
   store.erase();
 }
 
+/// Nothing else may touch packets: a wider store is none of single words, and a
+/// plain load may see half of one. `ark-receive-packets` came before.
+static LogicalResult verifyRest(func::FuncOp body) {
+  WalkResult walk = body.walk([](Operation *op) {
+    if (op->getNumRegions() != 0)
+      return WalkResult::advance();
+    for (const Access &access : getAccesses(op))
+      if (access.buffer && arePackets(access.buffer)) {
+        op->emitOpError("touches packets, which only single stores put and "
+                        "'ark.receive_packets' reads");
+        return WalkResult::interrupt();
+      }
+    return WalkResult::advance();
+  });
+  return failure(walk.wasInterrupted());
+}
+
 namespace {
 struct SendPacketsPass : ark::impl::SendPacketsPassBase<SendPacketsPass> {
   using SendPacketsPassBase::SendPacketsPassBase;
@@ -72,9 +89,8 @@ struct SendPacketsPass : ark::impl::SendPacketsPassBase<SendPacketsPass> {
         send(store);
         ++numStores;
       });
-      // It has told what it is there for.
-      for (unsigned index = 0; index < body.getNumArguments(); ++index)
-        body.removeArgAttr(index, ArkDialect::kPacketsAttr);
+      if (failed(verifyRest(body)))
+        return signalPassFailure();
     }
     if (any)
       complete();

@@ -1,5 +1,6 @@
 //===- VerifyTarget.cpp - What code generation relies on ------------------===//
 
+#include "passes/target/PacketAccesses.h"
 #include "passes/target/Passes.h"
 
 #include "dialects/ark/ArkOps.h"
@@ -114,7 +115,8 @@ struct VerifyTargetPass : ark::impl::VerifyTargetPassBase<VerifyTargetPass> {
       return signalPassFailure();
     for (auto kernel : module.getOps<KernelOp>())
       if (failed(verifyEntry(kernel, *container, isGpu)) ||
-          failed(verifyBodies(kernel, *container)))
+          failed(verifyBodies(kernel, *container)) ||
+          failed(verifyPacketAccesses(kernel, *container, backend)))
         return signalPassFailure();
     if (backend == Backend::HIP && failed(verifyCalls(*container)))
       signalPassFailure();

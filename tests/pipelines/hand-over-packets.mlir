@@ -36,8 +36,9 @@
 // Shared memory is one piece, whose bytes the kernel's tables count.
 // TARGET: llvm.mlir.global external @ark_shared_memory() {addr_space = 3
 // TARGET-NOT: addr_space = 3
-// TARGET-NOT: ark.packets
 // TARGET-NOT: ark.epoch
+// Arguments say to the end that they are packets.
+// TARGET: llvm.func internal @body_{{[^%]+}}{{.+}} {ark.packets,
 // TARGET: llvm.call @ark_packet_epoch
 // TARGET: llvm.call @ark_send_packet
 // A norm's row is received by who makes it, others by themselves.

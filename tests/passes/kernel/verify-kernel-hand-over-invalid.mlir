@@ -29,3 +29,56 @@ func.func @ark_kernel() {
 func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xi32>) {
   return
 }
+
+// -----
+
+// Code generation would take words of packets for any others.
+ark.kernel @unmarked {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x", bytes = 16 : i64}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[2, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<0> : tensor<1x2xi64>, packets = 32 : i64}
+func.func @ark_kernel() {
+  return
+}
+// expected-error @below {{argument 4 does not carry 'ark.packets', and its operand is packets}}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xi32>) {
+  return
+}
+
+// -----
+
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
+    shared_memory = 1024, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
+ark.kernel @marked {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x", bytes = 16 : i64}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<0> : tensor<1x2xi64>, packets = 32 : i64}
+func.func @ark_kernel() {
+  return
+}
+// expected-error @below {{argument 4 carries 'ark.packets', and its operand is none}}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xi32> {ark.packets}) {
+  return
+}
+}
+
+// -----
+
+// One body for both would send the one's results and not the other's.
+// expected-error @below {{task 1 shares body {function = @body, operands = 1 : i64} with a task that has packets in other operands}}
+ark.kernel @both {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x", bytes = 16 : i64}], tasks = [{name = "t", vctas = 4 : i64}, {name = "u", vctas = 4 : i64}],
+    operands = dense<[[2, 0], [1, 0]]> : tensor<2x2xi64>, task_table = dense<[[0, 0], [0, 1]]> : tensor<2x2xi32>,
+    instructions = dense<[[0, 0, 0, 4], [0, 1, 0, 4]]> : tensor<2x4xi32>, lanes = dense<[[0, 0, 2]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<0> : tensor<2x2xi64>, packets = 32 : i64}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xi32> {ark.packets}) {
+  return
+}

@@ -2,7 +2,7 @@
 
 // Through any number of address computations; nothing else changes.
 // CHECK-LABEL: llvm.func @put
-// CHECK-NOT: ark.packets
+// CHECK-SAME: {ark.packets, llvm.noalias}
 // CHECK: llvm.store %{{.+}}, %{{.+}} atomic release {alignment = 8 : i64} : i64, !llvm.ptr
 // CHECK: llvm.store %{{.+}}, %{{.+}} : i64, !llvm.ptr
 llvm.func @put(%x: i64, %q: !llvm.ptr, %p: !llvm.ptr {ark.packets, llvm.noalias}) {

@@ -5,7 +5,7 @@
 // CHECK-LABEL: ark.kernel @k
 // CHECK-SAME: shared_memory = 280 : i64
 // CHECK-LABEL: func.func private @body(
-// CHECK-SAME: %[[P:[^:]+]]: memref<4x16xi32, strided<[16, 1], offset: ?>>, %[[X:[^:]+]]: memref<16xi32>
+// CHECK-SAME: %[[P:[^:]+]]: memref<4x16xi32, strided<[16, 1], offset: ?>> {ark.packets}, %[[X:[^:]+]]: memref<16xi32>
 // CHECK: %[[EPOCH:.+]] = {{.*}}call @ark_packet_epoch() : () -> i32
 // CHECK: memref.extract_strided_metadata
 // CHECK: %[[BYTES:.+]] = arith.muli %{{.+}}, %c4

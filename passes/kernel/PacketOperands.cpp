@@ -1,0 +1,145 @@
+//===- PacketOperands.cpp - Which operands of bodies are packets ----------===//
+
+#include "passes/kernel/PacketOperands.h"
+
+#include "lib/analysis/CostModel.h"
+#include "passes/kernel/KernelAbi.h"
+#include "llvm/ADT/DenseSet.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+static constexpr int64_t kTaskFields = 2;
+static constexpr int64_t kOperandFields = 2;
+static constexpr int64_t kInstructionFields = 4;
+static constexpr int64_t kArenaSlot = 0;
+
+namespace {
+class Finder {
+public:
+  explicit Finder(KernelOp kernel)
+      : kernel(kernel),
+        tasks(llvm::to_vector(kernel.getTaskTable().getValues<int32_t>())),
+        operands(
+            llvm::to_vector(kernel.getOperandsAttr().getValues<int64_t>())) {}
+
+  FailureOr<SmallVector<llvm::BitVector>> find();
+
+private:
+  unsigned getNumOperands(int64_t body);
+  bool hasRow(int64_t row) const;
+  bool hasRows(size_t task);
+  LogicalResult collectPolled();
+  bool isPacket(int64_t row, bool isLast);
+
+  KernelOp kernel;
+  SmallVector<int32_t> tasks;
+  SmallVector<int64_t> operands;
+  /// Offsets in the arena of the first word that a wait polls.
+  llvm::DenseSet<int64_t> polled;
+};
+} // namespace
+
+unsigned Finder::getNumOperands(int64_t body) {
+  auto entry = cast<DictionaryAttr>(kernel.getBodies()[body]);
+  auto count = entry.getAs<IntegerAttr>("operands");
+  return count ? count.getInt() : 0;
+}
+
+bool Finder::hasRow(int64_t row) const {
+  return row >= 0 &&
+         (row + 1) * kOperandFields <= static_cast<int64_t>(operands.size());
+}
+
+/// Whether the body and the operands of a task are in the tables.
+bool Finder::hasRows(size_t task) {
+  int64_t body = tasks[task * kTaskFields],
+          first = tasks[task * kTaskFields + 1];
+  if (body < 0 || body >= static_cast<int64_t>(kernel.getBodies().size()))
+    return false;
+  int64_t count = getNumOperands(body);
+  return count == 0 || (hasRow(first) && hasRow(first + count - 1));
+}
+
+/// A wait with a third field names pairs of rows in the table of operands: the
+/// first and the last word of every arrival.
+LogicalResult Finder::collectPolled() {
+  auto rows = llvm::to_vector(kernel.getInstructions().getValues<int32_t>());
+  for (size_t row = 0; row < rows.size(); row += kInstructionFields) {
+    int64_t semaphore = rows[row + 1], arrivals = rows[row + 2],
+            first = rows[row + 3];
+    if (static_cast<abi::Opcode>(rows[row]) != abi::Opcode::Wait || first == 0)
+      continue;
+    if (arrivals < 1 || !hasRow(first) || !hasRow(first + 2 * arrivals - 1))
+      return kernel.emitOpError("semaphore ")
+             << semaphore << " is told by packets that are in no table";
+    for (int64_t arrival = 0; arrival < arrivals; ++arrival)
+      polled.insert(operands[(first + 2 * arrival) * kOperandFields + 1]);
+  }
+  return success();
+}
+
+bool Finder::isPacket(int64_t row, bool isLast) {
+  int64_t slot = operands[row * kOperandFields];
+  int64_t offset = operands[row * kOperandFields + 1];
+  if (kernel.getPackets() &&
+      slot == static_cast<int64_t>(kernel.getBuffers().size()) + 1)
+    return true;
+  return isLast && slot == kArenaSlot && polled.contains(offset);
+}
+
+FailureOr<SmallVector<llvm::BitVector>> Finder::find() {
+  if (failed(collectPolled()))
+    return failure();
+  SmallVector<llvm::BitVector> all;
+  for (size_t body = 0; body < kernel.getBodies().size(); ++body)
+    all.emplace_back(getNumOperands(body));
+  llvm::BitVector isKnown(all.size());
+  for (size_t task = 0; task < tasks.size() / kTaskFields; ++task) {
+    if (!hasRows(task))
+      return kernel.emitOpError("task ") << task << " is in no table";
+    int64_t body = tasks[task * kTaskFields];
+    llvm::BitVector own(all[body].size());
+    for (unsigned operand = 0; operand < own.size(); ++operand)
+      own[operand] = isPacket(tasks[task * kTaskFields + 1] + operand,
+                              operand + 1 == own.size());
+    if (kernel.getPackets() && isKnown[body] && own != all[body])
+      return kernel.emitOpError("task ")
+             << task << " shares body " << kernel.getBodies()[body]
+             << " with a task that has packets in other operands";
+    isKnown.set(body);
+    all[body] |= own;
+  }
+  return all;
+}
+
+FailureOr<SmallVector<llvm::BitVector>>
+mlir::ark::findPacketOperands(KernelOp kernel) {
+  return Finder(kernel).find();
+}
+
+LogicalResult
+mlir::ark::verifyPacketArguments(KernelOp kernel,
+                                 ArrayRef<llvm::BitVector> packets,
+                                 ArrayRef<FunctionOpInterface> bodies) {
+  TargetAttr target = findTarget(kernel);
+  bool isForGpu = target && target.isGpu();
+  for (auto [function, operands] : llvm::zip_equal(bodies, packets)) {
+    FunctionOpInterface body = function;
+    unsigned count =
+        std::max(body.getNumArguments(), abi::kBodyOperands + operands.size());
+    for (unsigned number = 0; number < count; ++number) {
+      bool isMarked = number < body.getNumArguments() &&
+                      body.getArgAttr(number, ArkDialect::kPacketsAttr);
+      bool isPacket = number >= abi::kBodyOperands &&
+                      number - abi::kBodyOperands < operands.size() &&
+                      operands[number - abi::kBodyOperands];
+      if (isPacket ? !isMarked : isMarked && isForGpu)
+        return body.emitOpError("argument ")
+               << number << (isMarked ? " carries '" : " does not carry '")
+               << ArkDialect::kPacketsAttr << "', and its operand is "
+               << (isPacket ? "packets" : "none");
+    }
+  }
+  return success();
+}

@@ -1,0 +1,58 @@
+// RUN: ark-opt %s --split-input-file --ark-send-packets --verify-diagnostics -o /dev/null
+
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 2 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>, packets = 256 : i64}
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %p: memref<16xi32> {ark.packets}, %x: memref<16xi32>) {
+  %c0 = arith.constant 0 : index
+  %row = memref.subview %p[4] [8] [1] : memref<16xi32> to memref<8xi32, strided<[1], offset: 4>>
+  %zero = arith.constant dense<0> : vector<4xi32>
+  // expected-error @below {{'vector.store' op touches packets, which only single stores put and 'ark.receive_packets' reads}}
+  vector.store %zero, %row[%c0] : memref<8xi32, strided<[1], offset: 4>>, vector<4xi32>
+  return
+}
+
+// -----
+
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 2 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>, packets = 256 : i64}
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %p: memref<16xi32> {ark.packets}, %x: memref<16xi32>) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{'memref.copy' op touches packets}}
+  memref.copy %x, %p : memref<16xi32> to memref<16xi32>
+  return
+}
+
+// -----
+
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 2 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>, packets = 256 : i64}
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %p: memref<16xi32> {ark.packets}, %x: memref<16xi32>) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{'memref.load' op touches packets}}
+  %word = memref.load %p[%c0] : memref<16xi32>
+  return
+}
+
+// -----
+
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 2 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>, packets = 256 : i64}
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %p: memref<16xi32> {ark.packets}, %x: memref<16xi32>) {
+  %c0 = arith.constant 0 : index
+  // expected-error @below {{'func.call' op touches packets}}
+  func.call @other(%p) : (memref<16xi32>) -> ()
+  return
+}
+func.func private @other(memref<16xi32>)
