@@ -2,14 +2,13 @@
 
 #include "passes/target/LaneReduction.h"
 
-#include "dialects/ark/ArkOps.h"
 #include "lib/support/BufferView.h"
 #include "passes/target/Aliasing.h"
 #include "passes/target/IterationSpace.h"
+#include "passes/target/OpaqueNumber.h"
 #include "passes/target/WideLoad.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
@@ -133,40 +132,6 @@ static bool isNear(memref::LoadOp load) {
   return type.hasStaticShape() && getBufferBytes(type) <= kNearBytes;
 }
 
-namespace {
-/// Assembly that hands a number on.
-struct PinText {
-  StringRef text, constraints;
-};
-} // namespace
-
-/// What no compiler moves loads across: ptxas takes the barrier for one of
-/// memory; LLVM's own assembler for AMD GPUs has to be told, and needs no
-/// instruction.
-static PinText getPinText(Operation *op) {
-  auto target = op->getParentOfType<ModuleOp>()->getAttrOfType<TargetAttr>(
-      ArkDialect::kTargetAttr);
-  if (target && target.getBackend() == Backend::HIP)
-    return {"", "=v,0,~{memory}"};
-  return {"bar.warp.sync 0xffffffff; mov.b64 $0, $1;", "=l,l"};
-}
-
-/// The same index, for loads that are to stay where they are: LLVM does not
-/// know that it is the same. Else what all results read would be kept for the
-/// next ones, in more registers than there are. All threads of a warp come by.
-static Value pin(OpBuilder &builder, scf::ParallelOp loop, Value index) {
-  Location loc = loop.getLoc();
-  PinText pin = getPinText(loop);
-  Type i64 = builder.getI64Type();
-  Value number = arith::IndexCastOp::create(builder, loc, i64, index);
-  auto pinned = LLVM::InlineAsmOp::create(
-      builder, loc, i64, ValueRange{number}, pin.text, pin.constraints,
-      /*has_side_effects=*/true, /*is_align_stack=*/false,
-      LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
-  return arith::IndexCastOp::create(builder, loc, builder.getIndexType(),
-                                    pinned.getRes());
-}
-
 /// Combines one iteration, whose variables `mapping` knows, with `sums`. Where
 /// `isThere` is known, it says whether the iteration is one of the loop.
 void LaneReduction::buildIteration(OpBuilder &builder, IRMapping &mapping,
@@ -219,7 +184,8 @@ void LaneReduction::buildPieces(OpBuilder &builder, ArrayRef<Value> begins,
     loadVectors(builder, begin, comesFirst, loaded);
   for (auto [begin, loaded, isThere] : llvm::zip(begins, vectors, areThere)) {
     if (llvm::any_of(wideLoads, comesLate))
-      loadVectors(builder, pin(builder, loop, begin), comesLate, loaded);
+      loadVectors(builder, createOpaqueFence(builder, loop.getLoc(), begin),
+                  comesLate, loaded);
     buildPiece(builder, begin, loaded, isThere, sums);
   }
 }

@@ -5,6 +5,7 @@
 #include "passes/target/Bodies.h"
 #include "passes/target/GroupReduction.h"
 #include "passes/target/IterationSpace.h"
+#include "passes/target/OpaqueNumber.h"
 #include "passes/target/Passes.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -89,7 +90,6 @@ private:
   LogicalResult mapBlock(Block &block);
   LogicalResult mapControlFlow(Operation &op);
   LogicalResult divide(scf::ParallelOp loop);
-  Value readThread(Location loc);
   void beginAnew(scf::ForOp vctas);
   LogicalResult inlineMapped(scf::ForallOp loop);
   LogicalResult divideAmongGroups(scf::ParallelOp loop);
@@ -195,23 +195,6 @@ LogicalResult ThreadMapper::divideAmongGroups(scf::ParallelOp loop) {
   return success();
 }
 
-/// A number of 32 bits that compilers do not know: what they compute from it,
-/// they compute after this place.
-static Value createUnknown(OpBuilder &builder, Location loc, ValueRange number,
-                           StringRef text, StringRef constraints) {
-  auto unknown = LLVM::InlineAsmOp::create(
-      builder, loc, builder.getI32Type(), number, text, constraints,
-      /*has_side_effects=*/true, /*is_align_stack=*/false,
-      LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
-  return arith::IndexCastUIOp::create(builder, loc, builder.getIndexType(),
-                                      unknown.getResult(0));
-}
-
-/// The number of this thread, as if it could be another one than before.
-Value ThreadMapper::readThread(Location loc) {
-  return createUnknown(builder, loc, ValueRange(), "mov.u32 $0, %tid.x;", "=r");
-}
-
 /// Has each vCTA compute all that it needs of its number and of the thread's,
 /// which was read before the loop.
 void ThreadMapper::beginAnew(scf::ForOp vctas) {
@@ -220,13 +203,13 @@ void ThreadMapper::beginAnew(scf::ForOp vctas) {
   cast->moveBefore(&vctas.getBody()->front());
   read->moveBefore(cast);
   builder.setInsertionPoint(read);
-  Location loc = vctas.getLoc();
   Value number = vctas.getInductionVar();
-  auto narrow =
-      arith::IndexCastOp::create(builder, loc, builder.getI32Type(), number);
-  Value unknown = createUnknown(builder, loc, narrow.getResult(),
-                                "mov.u32 $0, $1;", "=r,r");
-  number.replaceAllUsesExcept(unknown, narrow);
+  SmallVector<OpOperand *> uses;
+  for (OpOperand &use : number.getUses())
+    uses.push_back(&use);
+  Value opaque = createOpaqueIndex(builder, vctas.getLoc(), number);
+  for (OpOperand *use : uses)
+    use->set(opaque);
 }
 
 /// A loop with an iteration for every thread. Where it needs most registers,
@@ -242,11 +225,11 @@ LogicalResult ThreadMapper::inlineMapped(scf::ForallOp loop) {
   loop.getBody()->getTerminator()->erase();
   bool needsRegisters = isCrowded(loop);
   if (needsRegisters)
-    thread = readThread(loop.getLoc());
+    thread = createOpaqueThread(builder, loop.getLoc());
   IRRewriter(builder).inlineBlockBefore(loop.getBody(), loop, thread);
   builder.setInsertionPoint(loop);
   if (needsRegisters)
-    thread = readThread(loop.getLoc());
+    thread = createOpaqueThread(builder, loop.getLoc());
   loop.erase();
   return success();
 }
@@ -304,7 +287,7 @@ LogicalResult ThreadMapper::mapControlFlow(Operation &op) {
   bool isAnew = &op == vctas && sharesNothing(vctas);
   Value outer = thread;
   if (isAnew)
-    thread = readThread(op.getLoc());
+    thread = createOpaqueThread(builder, op.getLoc());
   for (Region &region : op.getRegions())
     for (Block &block : region) {
       if (failed(mapBlock(block)))

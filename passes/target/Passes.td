@@ -239,6 +239,7 @@ def VerifyTargetPass : Pass<"ark-verify-target", "::mlir::ModuleOp"> {
     - (target_c6) arguments of bodies carry `ark.packets` where the tables say that they are packets, and
       nothing but packet instructions uses what is computed from their addresses: for cuda the relaxed
       stores and loads of CudaPackets.mlir, for cpu stores of 64 bits that release.
+    - (target_c7) assembly and intrinsics are those of the backend: no PTX for hip, none at all for cpu.
   }];
 }
 

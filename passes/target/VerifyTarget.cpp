@@ -1,5 +1,6 @@
 //===- VerifyTarget.cpp - What code generation relies on ------------------===//
 
+#include "passes/target/ForeignCode.h"
 #include "passes/target/PacketAccesses.h"
 #include "passes/target/Passes.h"
 
@@ -30,6 +31,11 @@ static bool isCode(Operation *op, Backend backend) {
 /// Beside code, the tables, and the module that a GPU is given.
 static LogicalResult verifyOps(Operation *container, Backend backend) {
   WalkResult walk = container->walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (isForeign(op, backend)) {
+      op->emitOpError("is code for another machine than ")
+          << stringifyBackend(backend) << " (target_c7)";
+      return WalkResult::interrupt();
+    }
     if (op == container || isCode(op, backend) || isa<gpu::GPUModuleOp>(op))
       return WalkResult::advance();
     if (isa<KernelOp>(op))

@@ -169,3 +169,129 @@ llvm.func internal @body() {
 llvm.func @__ocml_tan_f32(f32) -> f32
 }
 }
+
+// -----
+
+// PTX among code of an AMD GPU.
+module attributes {gpu.container_module, ark.target = #ark.target<backend = hip, arch = "gfx942", sms = 304, warps = 8,
+    shared_memory = 65536, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+gpu.module @ark_gpu [#rocdl.target<chip = "gfx942">] {
+llvm.func @ark_kernel(%context: !llvm.ptr) {
+  llvm.return
+}
+llvm.func internal @body(%number: i32) {
+  // expected-error @below {{'llvm.inline_asm' op is code for another machine than hip (target_c7)}}
+  %thread = llvm.inline_asm has_side_effects "mov.u32 $0, %tid.x;", "=v" : () -> i32
+  llvm.return
+}
+}
+}
+
+// -----
+
+// The registers of an NVIDIA GPU.
+module attributes {gpu.container_module, ark.target = #ark.target<backend = hip, arch = "gfx942", sms = 304, warps = 8,
+    shared_memory = 65536, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+gpu.module @ark_gpu [#rocdl.target<chip = "gfx942">] {
+llvm.func @ark_kernel(%context: !llvm.ptr) {
+  llvm.return
+}
+llvm.func internal @body(%number: i32) {
+  // expected-error @below {{'llvm.inline_asm' op is code for another machine than hip (target_c7)}}
+  %same = llvm.inline_asm has_side_effects "", "=r,0" %number : (i32) -> i32
+  llvm.return
+}
+}
+}
+
+// -----
+
+module attributes {gpu.container_module, ark.target = #ark.target<backend = hip, arch = "gfx942", sms = 304, warps = 8,
+    shared_memory = 65536, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+gpu.module @ark_gpu [#rocdl.target<chip = "gfx942">] {
+llvm.func @ark_kernel(%context: !llvm.ptr) {
+  llvm.return
+}
+llvm.func internal @body(%number: i32) {
+  // expected-error @below {{'llvm.call_intrinsic' op is code for another machine than hip (target_c7)}}
+  %thread = llvm.call_intrinsic "llvm.nvvm.read.ptx.sreg.tid.x"() : () -> i32
+  llvm.return
+}
+}
+}
+
+// -----
+
+// And the other way round.
+module attributes {gpu.container_module, ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 304, warps = 8,
+    shared_memory = 65536, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+gpu.module @ark_gpu [#nvvm.target<chip = "sm_90a">] {
+llvm.func @ark_kernel(%context: !llvm.ptr) {
+  llvm.return
+}
+llvm.func internal @body(%number: i32) {
+  // expected-error @below {{'llvm.inline_asm' op is code for another machine than cuda (target_c7)}}
+  %same = llvm.inline_asm has_side_effects "", "=v,0" %number : (i32) -> i32
+  llvm.return
+}
+}
+}
+
+// -----
+
+module attributes {gpu.container_module, ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 304, warps = 8,
+    shared_memory = 65536, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+gpu.module @ark_gpu [#nvvm.target<chip = "sm_90a">] {
+llvm.func @ark_kernel(%context: !llvm.ptr) {
+  llvm.return
+}
+llvm.func internal @body(%number: i32) {
+  // expected-error @below {{'llvm.call_intrinsic' op is code for another machine than cuda (target_c7)}}
+  %thread = llvm.call_intrinsic "llvm.amdgcn.workitem.id.x"() : () -> i32
+  llvm.return
+}
+}
+}
+
+// -----
+
+// A processor gets none.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+llvm.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
+  %good = llvm.mlir.constant(0 : i32) : i32
+  llvm.return %good : i32
+}
+llvm.func internal @body() {
+  // expected-error @below {{'llvm.inline_asm' op is code for another machine than cpu (target_c7)}}
+  llvm.inline_asm has_side_effects "pause", "" : () -> ()
+  llvm.return
+}

@@ -30,6 +30,7 @@ ark.kernel @k {
 gpu.module @ark_gpu [#nvvm.target<chip = "sm_90a">] {
 llvm.func @ark_kernel(%context: !llvm.ptr) attributes {gpu.kernel, nvvm.kernel} {
   nvvm.barrier0
+  %thread = llvm.inline_asm has_side_effects "mov.u32 $0, %tid.x;", "=r" : () -> i32
   llvm.return
 }
 llvm.func internal @body() {
@@ -52,6 +53,8 @@ ark.kernel @k {
 gpu.module @ark_gpu [#rocdl.target<chip = "gfx942">] {
 llvm.func @ark_kernel(%context: !llvm.ptr) {
   rocdl.barrier
+  %thread = rocdl.workitem.id.x : i32
+  %same = llvm.inline_asm has_side_effects "", "=v,0,~{memory}" %thread : (i32) -> i32
   llvm.return
 }
 llvm.func internal @body() {
