@@ -240,6 +240,7 @@ def VerifyTargetPass : Pass<"ark-verify-target", "::mlir::ModuleOp"> {
       nothing but packet instructions uses what is computed from their addresses: for cuda the relaxed
       stores and loads of CudaPackets.mlir, for cpu stores of 64 bits that release.
     - (target_c7) assembly and intrinsics are those of the backend: no PTX for hip, none at all for cpu.
+    - (target_c8) the shared memory of a CTA is no more than an SM has.
   }];
 }
 

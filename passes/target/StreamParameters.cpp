@@ -275,14 +275,14 @@ struct StreamParametersPass
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto target = module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
-    if (!target || !canCopy(target.getArch()) || maxDepth < kMinDepth)
+    if (!target || !canCopy(target) || maxDepth < kMinDepth)
       return;
     for (auto kernel : module.getOps<KernelOp>())
       stream(kernel, target.getSharedMemory());
   }
 
 private:
-  static bool canCopy(StringRef arch);
+  static bool canCopy(TargetAttr target);
   SmallVector<StreamedBody> findBodies(KernelOp kernel);
   int64_t getTemporaryBytes(ArrayRef<StreamedBody> bodies,
                             ArrayRef<int64_t> longestRuns);
@@ -293,11 +293,15 @@ private:
 };
 } // namespace
 
-/// Copies to shared memory that run by themselves begin with sm_90.
-bool StreamParametersPass::canCopy(StringRef arch) {
+/// Bulk copies to shared memory begin with sm_90. The texts of the rings are
+/// written for CTAs of `kStreamWarps` warps; others load parameters without
+/// rings.
+bool StreamParametersPass::canCopy(TargetAttr target) {
+  StringRef arch = target.getArch();
   int64_t number = 0;
-  return arch.consume_front("sm_") && !arch.consumeInteger(10, number) &&
-         number >= 90;
+  return target.getBackend() == Backend::CUDA &&
+         target.getWarps() == kStreamWarps && arch.consume_front("sm_") &&
+         !arch.consumeInteger(10, number) && number >= 90;
 }
 
 SmallVector<StreamedBody> StreamParametersPass::findBodies(KernelOp kernel) {

@@ -11,7 +11,8 @@
 
 namespace mlir::ark {
 
-/// Warps of a CTA, as CudaStream.mlir has them.
+/// Warps of a CTA that has rings. CudaRing.mlir, CudaStream.mlir and
+/// CudaStreamLane.mlir have this number spelled out.
 inline constexpr int64_t kStreamWarps = 16;
 
 /// What a run reads of an argument after its products: consecutive elements of

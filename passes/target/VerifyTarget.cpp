@@ -3,6 +3,7 @@
 #include "passes/target/ForeignCode.h"
 #include "passes/target/PacketAccesses.h"
 #include "passes/target/Passes.h"
+#include "passes/target/SharedMemory.h"
 
 #include "dialects/ark/ArkOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -105,6 +106,15 @@ static LogicalResult verifyCalls(Operation *container) {
   return success();
 }
 
+static LogicalResult verifySharedMemory(KernelOp kernel, TargetAttr target) {
+  if (!target || !target.isGpu() ||
+      getSharedBytes(kernel) <= target.getSharedMemory())
+    return success();
+  return kernel.emitOpError("takes ")
+         << getSharedBytes(kernel) << " bytes of shared memory, and an SM has "
+         << target.getSharedMemory() << " (target_c8)";
+}
+
 namespace {
 struct VerifyTargetPass : ark::impl::VerifyTargetPassBase<VerifyTargetPass> {
   using VerifyTargetPassBase::VerifyTargetPassBase;
@@ -122,7 +132,8 @@ struct VerifyTargetPass : ark::impl::VerifyTargetPassBase<VerifyTargetPass> {
     for (auto kernel : module.getOps<KernelOp>())
       if (failed(verifyEntry(kernel, *container, isGpu)) ||
           failed(verifyBodies(kernel, *container)) ||
-          failed(verifyPacketAccesses(kernel, *container, backend)))
+          failed(verifyPacketAccesses(kernel, *container, backend)) ||
+          failed(verifySharedMemory(kernel, target)))
         return signalPassFailure();
     if (backend == Backend::HIP && failed(verifyCalls(*container)))
       signalPassFailure();

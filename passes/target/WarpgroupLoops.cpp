@@ -95,6 +95,9 @@ std::optional<WarpgroupShape>
 WarpgroupShape::choose(ArrayRef<TensorProduct> products, int64_t threads,
                        int64_t room, TensorMapUse maps) {
   const TensorProduct &first = products.front();
+  // Warps beyond the last whole warpgroup would have no share.
+  if (threads % kWarpgroupThreads != 0)
+    return std::nullopt;
   int64_t groups = threads / kWarpgroupThreads;
   WarpgroupShape shape{};
   shape.rows = first.rows;

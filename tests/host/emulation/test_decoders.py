@@ -49,6 +49,11 @@ def test_one_token(batch: int, arch: str, check: Callable[..., Any]) -> None:
     assert emulation.executable.bundle.manifest.packets
 
 
+def test_one_token_by_smaller_ctas(check: Callable[..., Any]) -> None:
+    program = build_decode(CONFIG, batch=1, max_length=LENGTH)
+    check(program, make_arrays(program), warps=8)
+
+
 def test_prompt(check: Callable[..., Any]) -> None:
     program = build_prefill(CONFIG, chunk=33, max_length=LENGTH)
     check(program, make_arrays(program))

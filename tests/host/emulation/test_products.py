@@ -92,3 +92,25 @@ def test_warpgroups(tile: tuple[int, int], copies: str, check: Check) -> None:
     text = check(program, arrays).text
     assert WARPGROUPS in text
     assert copies in text
+
+
+@pytest.mark.parametrize("warps", [4, 8, 32])
+def test_rings_are_for_sixteen_warps(warps: int, check: Check) -> None:
+    """A CTA of another size loads parameters by itself, and sums up all of them."""
+    program, arrays = product((1, 300, 512), None, ark.bf16)
+    emulation = check(program, arrays, warps=warps)
+    assert RING not in emulation.text
+
+
+@pytest.mark.parametrize(
+    ("shape", "tile", "arch", "instruction"),
+    [
+        ((130, 100, 256), None, "sm_80", MMA),
+        ((256, 256, 320), (128, 128), "sm_90a", WARPGROUPS),
+    ],
+)
+def test_tiles_of_a_smaller_cta(
+    shape: Shape, tile: tuple[int, int] | None, arch: str, instruction: str, check: Check
+) -> None:
+    program, arrays = product(shape, tile, ark.bf16)
+    assert instruction in check(program, arrays, arch=arch, warps=8).text

@@ -295,3 +295,23 @@ llvm.func internal @body() {
   llvm.inline_asm has_side_effects "pause", "" : () -> ()
   llvm.return
 }
+
+// -----
+
+module attributes {gpu.container_module, ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 304, warps = 8,
+    shared_memory = 65536, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
+// expected-error @below {{takes 65537 bytes of shared memory, and an SM has 65536 (target_c8)}}
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>, shared_memory = 65537 : i64}
+gpu.module @ark_gpu [#nvvm.target<chip = "sm_90a">] {
+llvm.func @ark_kernel(%context: !llvm.ptr) {
+  llvm.return
+}
+llvm.func internal @body(%number: i32) {
+  llvm.return
+}
+}
+}

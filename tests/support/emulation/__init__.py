@@ -57,6 +57,7 @@ class Emulation:
         folder: for files of the host's compiler.
         arch: sm_80, sm_90a or sm_100a.
         sms: of how many SMs.
+        warps: of how many warps a CTA is; by default as many as the architecture's have.
         seed: of the order in which threads take turns and stores become visible.
         races: whether to look for accesses to shared memory that nothing orders, which takes time.
         options: of :func:`ark_mlir.compile`.
@@ -75,11 +76,13 @@ class Emulation:
         folder: Path,
         arch: str = "sm_90a",
         sms: int = 4,
+        warps: int | None = None,
         seed: int = 0,
         races: bool = True,
         **options: Any,
     ) -> None:
-        target = replace(resolve(f"cuda:{arch}"), sms=sms)
+        known = resolve(f"cuda:{arch}")
+        target = replace(known, sms=sms, warps=warps or known.warps)
         toolchain = _HostToolchain(library, folder, races)
         with use_toolchain(toolchain):
             compiled = compile_program(program, target, cache=False, **options)
