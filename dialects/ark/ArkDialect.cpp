@@ -2,6 +2,7 @@
 //-------------------------------------===//
 
 #include "dialects/ark/ArkDialect.h"
+#include "dialects/ark/ArkBodyAttrs.h"
 #include "dialects/ark/ArkMeasurements.h"
 #include "dialects/ark/ArkOps.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -61,6 +62,8 @@ LogicalResult ArkDialect::verifyOperationAttribute(Operation *op,
   }
   if (name == kMeasuredNsAttr)
     return verifyMeasuredNs(op, attribute);
+  if (isBodyAttr(name))
+    return verifyBodyAttr(op, attribute);
   return op->emitOpError("has unknown attribute '") << name << "'";
 }
 

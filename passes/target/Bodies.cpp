@@ -2,6 +2,7 @@
 
 #include "passes/target/Bodies.h"
 
+#include "dialects/ark/ArkBodyAttrs.h"
 #include "dialects/ark/ArkOps.h"
 #include "passes/kernel/KernelAbi.h"
 #include "passes/target/Aliasing.h"
@@ -29,7 +30,7 @@ scf::ForOp ark::getVctaLoop(func::FuncOp body) {
   return {};
 }
 
-static constexpr llvm::StringLiteral kCooperativeAttr = "cooperative";
+// Without one of these, code is slower and as right as before.
 static constexpr llvm::StringLiteral kCrowdedAttr = "crowded";
 static constexpr llvm::StringLiteral kFillsRegistersAttr = "fills_registers";
 static constexpr llvm::StringLiteral kReadOnceAttr = "read_once";

@@ -8,7 +8,9 @@
 #include "passes/target/SharedMemory.h"
 #include "passes/target/TensorMaps.h"
 
+#include "dialects/ark/ArkBodyAttrs.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace mlir::ark {
@@ -93,12 +95,31 @@ static LLVM::GlobalOp createMemory(ModuleOp module, int64_t bytes) {
       LLVM::ZeroAttr::get(builder.getContext()), kMapBytes, kGlobalSpace);
 }
 
+/// Whether a body describes all maps that it asks for by number.
+static LogicalResult verifyNumbers(func::FuncOp body) {
+  int64_t count = getTensorMaps(body).size();
+  WalkResult walk = body.walk([&](func::CallOp call) {
+    if (call.getCallee() != kTensorMapFunction)
+      return WalkResult::advance();
+    std::optional<int64_t> number = getConstantIntValue(call.getOperand(1));
+    if (number && *number < count)
+      return WalkResult::advance();
+    call.emitOpError("asks for a tensor map that '")
+        << kTensorMapsAttr << "' of its body does not describe";
+    return WalkResult::interrupt();
+  });
+  return failure(walk.wasInterrupted());
+}
+
 namespace {
 struct BuildTensorMapsPass
     : ark::impl::BuildTensorMapsPassBase<BuildTensorMapsPass> {
   using BuildTensorMapsPassBase::BuildTensorMapsPassBase;
 
   void runOnOperation() override {
+    for (func::FuncOp body : getBodies(getOperation()))
+      if (failed(verifyNumbers(body)))
+        return signalPassFailure();
     for (auto kernel : getOperation().getOps<KernelOp>()) {
       MapTables tables(kernel);
       if (tables.isOutside) {

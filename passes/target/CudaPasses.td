@@ -158,7 +158,7 @@ def ReceivePacketsPass : Pass<"ark-receive-packets", "::mlir::ModuleOp"> {
     ```mlir
     ark.receive_packets %x to %values : memref<1x2048xi32> to memref<1x2048xbf16>
     // =>
-    call @ark_receive_bf16_2048_2048(%address, %values) {cooperative = 1}
+    call @ark_receive_bf16_2048_2048(%address, %values) {ark.cooperative = 1 : i64}
     ```
   }];
   let options = [
@@ -265,7 +265,7 @@ def StreamParametersPass
     }
     // =>
     func.call @ark_stream_run(%c1_i32) : (i32) -> ()
-    func.call @body_stream(%begin, %end, %x, %sums) {cooperative = 1 : i64} : (index, index, memref<1x2048xbf16>, memref<2x16xf32>) -> ()
+    func.call @body_stream(%begin, %end, %x, %sums) {ark.cooperative = 1 : i64} : (index, index, memref<1x2048xbf16>, memref<2x16xf32>) -> ()
     scf.for %v = %begin to %end step %c1 {
       %s0 = memref.subview %sums[0, (%v - %begin) * 16] [1, 16] [1, 1] : ...
       %s1 = memref.subview %sums[1, (%v - %begin) * 16] [1, 16] [1, 1] : ...
@@ -316,7 +316,7 @@ def BuildTensorMapsPass : Pass<"ark-build-tensor-maps", "::mlir::ModuleOp"> {
 
     ```mlir
     ark.kernel @k { ..., operands = dense<[[1, 0], [2, 0], [3, 0]]> : tensor<3x2xi64>, task_table = dense<0> : tensor<1x2xi32> }
-    func.func private @body(...) attributes {tensor_maps = [array<i64: 0, 4096, 4096, 4096, 256>, ...]}
+    func.func private @body(...) attributes {ark.tensor_maps = [array<i64: 0, 4096, 4096, 4096, 256>, ...]}
     // =>
     llvm.mlir.global internal constant @ark_tensor_map_rows_table(dense<0> : tensor<1xi32>) {addr_space = 4}
     llvm.mlir.global internal constant @ark_tensor_map_records_table(dense<[1, 0, 4096, 4096, 8192, 256, ...]> : tensor<12xi64>) {addr_space = 1}

@@ -8,6 +8,7 @@
 #include "passes/target/OpaqueNumber.h"
 #include "passes/target/Passes.h"
 
+#include "dialects/ark/ArkBodyAttrs.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -234,7 +235,36 @@ LogicalResult ThreadMapper::inlineMapped(scf::ForallOp loop) {
   return success();
 }
 
+/// Whether a function, or one that it calls, tells threads apart or has them
+/// meet: it is right only where all of them call it.
+static bool isForAllThreads(func::FuncOp function,
+                            llvm::SmallPtrSetImpl<Operation *> &seen) {
+  if (!seen.insert(function).second)
+    return false;
+  return function
+      .walk([&](Operation *op) {
+        bool isFound = isa<gpu::ThreadIdOp, gpu::BarrierOp, gpu::ShuffleOp>(op);
+        if (auto call = dyn_cast<func::CallOp>(op))
+          if (auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+                  call, call.getCalleeAttr()))
+            isFound |= isForAllThreads(callee, seen);
+        return isFound ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+static bool isForAllThreads(func::CallOp call) {
+  llvm::SmallPtrSet<Operation *, 8> seen;
+  auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+      call, call.getCalleeAttr());
+  return callee && isForAllThreads(callee, seen);
+}
+
 LogicalResult ThreadMapper::leaveToOne(Operation &op) {
+  if (auto call = dyn_cast<func::CallOp>(op); call && isForAllThreads(call))
+    return call.emitOpError("is of code for all threads of a CTA, and does not "
+                            "say by '")
+           << kCooperativeAttr << "' that they make it together";
   if (!op.use_empty())
     return op.emitOpError("writes and has results: it can neither be left to "
                           "one thread nor be done by all");

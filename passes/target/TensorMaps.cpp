@@ -4,14 +4,13 @@
 
 #include "passes/kernel/KernelAbi.h"
 
+#include "dialects/ark/ArkBodyAttrs.h"
 #include "lib/support/BufferView.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
 using namespace mlir::ark;
-
-static constexpr llvm::StringLiteral kTensorMapsAttr = "tensor_maps";
 
 // What the hardware asks for.
 static constexpr int64_t kMostBoxRows = 256;

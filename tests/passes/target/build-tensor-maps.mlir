@@ -16,7 +16,7 @@ ark.kernel @k {
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0], [1, 0, 0]]> : tensor<2x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
 func.func private @product(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<256x192xbf16>, %w: memref<128x192xbf16>)
-    attributes {tensor_maps = [array<i64: 1, 192, 128, 192, 128>, array<i64: 0, 192, 256, 576, 256>]} {
+    attributes {ark.tensor_maps = [array<i64: 1, 192, 128, 192, 128>, array<i64: 0, 192, 256, 576, 256>]} {
   return
 }
 func.func private @other(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<8xbf16>) {

@@ -143,3 +143,26 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
   }
   return
 }
+
+// -----
+
+// A function that tells threads apart would do the work of one of them.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %y: memref<512xindex>) {
+  // expected-error @below {{'func.call' op is of code for all threads of a CTA, and does not say by 'ark.cooperative' that they make it together}}
+  func.call @outer(%y) : (memref<512xindex>) -> ()
+  return
+}
+func.func private @outer(%y: memref<512xindex>) {
+  func.call @inner(%y) : (memref<512xindex>) -> ()
+  return
+}
+func.func private @inner(%y: memref<512xindex>) {
+  %thread = gpu.thread_id x
+  memref.store %thread, %y[%thread] : memref<512xindex>
+  return
+}

@@ -7,11 +7,11 @@
 // CHECK: memref.extract_strided_metadata %[[P]]
 // CHECK: %[[WORDS:.+]] = llvm.inttoptr
 // CHECK: %[[VALUES:.+]] = memref.reinterpret_cast %{{.+}} to offset: [0], sizes: [48], strides: [1]
-// CHECK: call @ark_receive_bf16_48_48(%[[WORDS]], %[[VALUES]]) {cooperative = 1 : i64}
+// CHECK: call @ark_receive_bf16_48_48(%[[WORDS]], %[[VALUES]]) {ark.cooperative = 1 : i64}
 // What is received one after the other is received at once; and the same function
 // does it wherever packets lie alike.
 // CHECK: memref.store
-// CHECK: call @ark_receive_bf16_48_48_f16_48_48({{.*}}) {cooperative = 2 : i64}
+// CHECK: call @ark_receive_bf16_48_48_f16_48_48({{.*}}) {ark.cooperative = 2 : i64}
 // CHECK: memref.store
 // CHECK: call @ark_receive_bf16_48_48(
 // CHECK-NOT: ark.receive_packets

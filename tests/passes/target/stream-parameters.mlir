@@ -8,7 +8,7 @@
 // Before sm_90 no copy runs by itself, rings may be switched off, and their texts are for 16 warps: fewer would read
 // some of the pieces, and more would read pieces that nobody copies.
 // OLD-NOT: ark_stream_rows
-// OLD-NOT: cooperative
+// OLD-NOT: ark.cooperative
 
 // What lanes read, in pieces of 1024 bytes: 64 rows on 16 lanes or more.
 // CHECK: llvm.mlir.global internal constant @ark_stream_rows(dense<{{.*}}> : tensor<{{.*}}xi64>)
@@ -22,7 +22,7 @@
 // CHECK: %[[ONE:.+]] = arith.constant 1 : i32
 // CHECK: call @ark_stream_run(%[[ONE]])
 // CHECK: %[[SUMS:.+]] = memref.alloca() {{.*}} : memref<1x{{[0-9]+}}xf32>
-// CHECK: call @body_matmul_stream(%[[BEGIN]], %[[END]], %{{.+}}, %[[SUMS]]) {cooperative = 1 : i64}
+// CHECK: call @body_matmul_stream(%[[BEGIN]], %[[END]], %{{.+}}, %[[SUMS]]) {ark.cooperative = 1 : i64}
 // CHECK: scf.for %[[VCTA:.+]] = %[[BEGIN]] to %[[END]]
 // CHECK: arith.subi %[[VCTA]], %[[BEGIN]]
 // CHECK: memref.subview %[[SUMS]][0, %{{.+}}]
@@ -81,7 +81,7 @@ ark.program @plain(%x: tensor<1x512xbf16> {ark.kind = #ark.kind<input>, ark.name
 // CHECK: %[[ROW:.+]] = memref.alloca() {{.*}} : memref<1x512xbf16>
 // CHECK: math.rsqrt
 // CHECK: linalg.generic {{.*}} outs(%[[ROW]] : memref<1x512xbf16>)
-// CHECK: call @body_rmsnorm_matmul_add_stream(%{{[^,]+}}, %{{[^,]+}}, %[[ROW]], {{.*}}) {cooperative = 2 : i64}
+// CHECK: call @body_rmsnorm_matmul_add_stream(%{{[^,]+}}, %{{[^,]+}}, %[[ROW]], {{.*}}) {ark.cooperative = 2 : i64}
 // CHECK: scf.for
 // CHECK: memref.subview %[[COPY]]
 // CHECK-LABEL: func.func private @body_rmsnorm_matmul_add_stream(

@@ -19,7 +19,7 @@ func.func private @ark_tensor_map(index, index) -> i64
 // The rows of 128 of x, and of 256 of w, begin in row 128 i and 256 i of matrices of 512 columns.
 // CHECK-LABEL: func.func private @body(
 // CHECK-SAME: %[[TASK:[a-z0-9]+]]: index, %{{[a-z0-9]+}}: memref<4xi64>
-// CHECK-SAME: attributes {tensor_maps = [array<i64: 0, 512, 1024, 512, 128>, array<i64: 1, 512, 2048, 512, 256>]}
+// CHECK-SAME: attributes {ark.tensor_maps = [array<i64: 0, 512, 1024, 512, 128>, array<i64: 1, 512, 2048, 512, 256>]}
 // Stages, and behind them 32 bytes for each factor, and 16 for each stage.
 // CHECK: memref.alloca() {alignment = 1024 : i64} : memref<49184xf32>
 // CHECK: scf.forall (%[[THREAD:.+]]) in (512) {
@@ -103,7 +103,7 @@ func.func private @ark_tensor_map(index, index) -> i64
 // A slice of wider rows is a matrix of its columns; heads that lie side by side are columns of one
 // matrix, whose rows all dimensions before share. 
 // CHECK-LABEL: func.func private @body(
-// CHECK-SAME: tensor_maps = [array<i64: 0, 192, 128, 576, 128>, array<i64: 1, 768, 512, 768, 128>]
+// CHECK-SAME: ark.tensor_maps = [array<i64: 0, 192, 128, 576, 128>, array<i64: 1, 768, 512, 768, 128>]
 // CHECK: nvvm.cp.async.bulk.tensor
 func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<128x192xbf16, strided<[576, 1]>> {llvm.align = 16 : i64, llvm.noalias}, %w: memref<4x128x4x192xbf16> {llvm.align = 16 : i64, llvm.noalias}, %y: memref<128x128xf32> {llvm.align = 16 : i64, llvm.noalias}) {
   %c1 = arith.constant 1 : index
@@ -207,7 +207,7 @@ ark.kernel @k {
 func.func private @ark_tensor_map(index, index) -> i64
 // Both factors from one operand: it has one map.
 // CHECK-LABEL: func.func private @body(
-// CHECK-SAME: tensor_maps = [array<i64: 0, 192, 256, 192, 128>]
+// CHECK-SAME: ark.tensor_maps = [array<i64: 0, 192, 256, 192, 128>]
 // CHECK: nvvm.cp.async.bulk.tensor
 func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<256x192xbf16> {llvm.align = 16 : i64, llvm.noalias}, %y: memref<128x128xf32> {llvm.align = 16 : i64, llvm.noalias}) {
   %c1 = arith.constant 1 : index

@@ -1,0 +1,45 @@
+//===- ArkBodyAttrs.cpp - Facts about bodies of a GPU ---------------------===//
+
+#include "dialects/ark/ArkBodyAttrs.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/Interfaces/CallInterfaces.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+static bool isCooperative(Operation *op, Attribute value) {
+  auto call = dyn_cast<CallOpInterface>(op);
+  auto written = dyn_cast<IntegerAttr>(value);
+  return call && written && written.getType().isInteger(64) &&
+         written.getInt() >= 0 &&
+         written.getInt() <= static_cast<int64_t>(call.getArgOperands().size());
+}
+
+static bool areTensorMaps(Operation *op, Attribute value) {
+  auto maps = dyn_cast<ArrayAttr>(value);
+  return isa<FunctionOpInterface>(op) && maps &&
+         llvm::all_of(maps, [](Attribute map) {
+           auto fields = dyn_cast<DenseI64ArrayAttr>(map);
+           return fields && fields.size() == kTensorMapFields &&
+                  llvm::all_of(fields.asArrayRef(),
+                               [](int64_t field) { return field >= 0; });
+         });
+}
+
+LogicalResult mlir::ark::verifyBodyAttr(Operation *op,
+                                        NamedAttribute attribute) {
+  if (attribute.getName() == kCooperativeAttr) {
+    if (isCooperative(op, attribute.getValue()))
+      return success();
+    return op->emitOpError("attribute '")
+           << kCooperativeAttr << "' must be an i64, on a call with as many "
+           << "operands at least";
+  }
+  if (areTensorMaps(op, attribute.getValue()))
+    return success();
+  return op->emitOpError("attribute '")
+         << kTensorMapsAttr << "' must be an array of arrays of "
+         << kTensorMapFields << " i64, none of them negative, on a function";
+}
