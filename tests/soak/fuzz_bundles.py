@@ -48,7 +48,7 @@ FULL_COUNT = 1_000_000
 Parts = tuple[dict[str, Any], dict[str, bytes]]
 
 # Names of members that objects of a manifest may have.
-_KEYS = ("", "x", "offset", "max", "init", "alignment", "ranks", "packets")
+_KEYS = ("", "x", "offset", "max", "init", "alignment", "stop", "stamps", "ranks", "packets")
 _ROWS = {"instructions": 4, "lanes": 3, "tasks": 2, "operands": 2, "timeline": 2}
 _WIDTH = {"operands": 8, "timeline": 8}
 
@@ -61,7 +61,7 @@ def _packet_program() -> Parts:
     program = ToyProgram(sms=2, arena=256)
     x = program.buffer("rank0/x", "input", "fp32", [16])
     y = program.buffer("rank1/y", "output", "fp32", [16])
-    flag = program.buffer("rank0/end", "state", "int32", [1], init=0, alignment=4)
+    flag = program.buffer("rank0/end", "state", "int32", [1], init=0, alignment=4, stop=True)
     program.buffer("rank1/n", "scalar", "int32", [], max=7)
     put = program.task("copy", 1, [(0, 0), (x, 0)])
     get = program.task("copy", 1, [(y, 0), (0, 0)])

@@ -178,7 +178,6 @@ LONG = "x" * 60_000
         lambda m: m.update(entry=LONG + "-"),
         lambda m: [buffer.update(name=LONG) for buffer in m["buffers"][:2]],
         lambda m: m["buffers"][5].update(name=LONG, offset=1),
-        lambda m: m["tasks"][0].update(name=LONG, vctas=3, grid=[3]),
         lambda m: m["statistics"].update({LONG: ""}),
         lambda m: m["options"].update({LONG: 1 << 80}),
     ],
