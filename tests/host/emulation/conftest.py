@@ -21,14 +21,13 @@ BUILT_HERE = (Path(__file__).parents[3] / "ark_mlir").is_dir()
 
 
 @pytest.fixture(scope="session")
-def library(request: pytest.FixtureRequest) -> Path:
+def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The emulator; its tools may be missing only where a wheel is tested."""
     if missing := missing_tools():
         tell = pytest.fail if BUILT_HERE else pytest.skip
         tell(f"{' and '.join(missing)}, which build ark, are not there")
-    cache = request.config.cache
-    assert cache
-    return build_library(cache.mkdir("emulation"))
+    cache = getattr(request.config, "cache", None)
+    return build_library(cache.mkdir("emulation") if cache else tmp_path_factory.mktemp("library"))
 
 
 @pytest.fixture

@@ -23,6 +23,10 @@ uint32_t simt::getWarpTime() {
   return currentCta().warpTimes[currentCta().current / kWarpSize];
 }
 
+uint32_t simt::getMeetTime() {
+  return currentCta().meetTimes[currentCta().current / kWarpSize];
+}
+
 bool simt::meet(bool predicate) {
   Cta &cta = currentCta();
   cta.any |= predicate;
@@ -64,6 +68,7 @@ void simt::meetWarp(uint32_t mask, const char *name, Slot *args, Slot *results,
   }
   work(warp.args.data(), warp.results.data());
   warp.arrived = 0;
+  cta.meetTimes[cta.current / kWarpSize] = tick();
   for (int other = 0; other < kWarpSize; ++other)
     if (mask >> other & 1)
       cta.threads[first + other].state = State::Ready;

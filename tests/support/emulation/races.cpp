@@ -38,7 +38,7 @@ void simt::beginRaces(int ctas, int64_t bytes) {
 }
 
 Stamp simt::getStamp() {
-  return {getBarrierTime(), getWarpTime(), getThread()};
+  return {getBarrierTime(), getWarpTime(), getMeetTime(), getThread()};
 }
 
 static bool isSameWarp(const Stamp &stamp) {
@@ -72,6 +72,10 @@ static void checkWritten(const Unit &unit, int64_t place, const char *what) {
 
 static void checkRead(const Unit &unit, int64_t place) {
   if (isNone(unit.read) || unit.read.barrierTime != getBarrierTime())
+    return;
+  // A lane that has come to a shuffle has what it loaded before.
+  if (isSameWarp(unit.read) && !unit.hasOthers &&
+      unit.read.meetTime != getMeetTime())
     return;
   bool hasOther = unit.hasOthers || (unit.hasLanes && !isSameWarp(unit.read)) ||
                   (unit.hasLanes && unit.read.warpTime == getWarpTime());

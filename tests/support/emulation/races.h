@@ -2,8 +2,9 @@
 //
 // Two threads of a CTA access the same memory, one of them writes, and between
 // the accesses there is neither a barrier nor, for lanes of one warp,
-// bar.warp.sync. That ends the launch, whatever the values are. Exempt are
-// volatile accesses, and stores of the value that is there.
+// bar.warp.sync. That ends the launch, whatever the values are. A store comes
+// after loads of lanes that have come together since, in a shuffle for example.
+// Exempt are volatile accesses, and stores of the value that is there.
 
 #ifndef ARK_TESTS_EMULATION_RACES_H
 #define ARK_TESTS_EMULATION_RACES_H
@@ -14,7 +15,7 @@ namespace simt {
 
 /// Who accessed memory, and the last barriers that came before.
 struct Stamp {
-  uint32_t barrierTime = 0, warpTime = 0;
+  uint32_t barrierTime = 0, warpTime = 0, meetTime = 0;
   int32_t thread = 0;
 };
 

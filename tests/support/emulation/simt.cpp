@@ -35,6 +35,7 @@ Cta::Cta(int number, int threads)
       warps((threads + kWarpSize - 1) / kWarpSize),
       warpgroups((threads + kWarpgroupSize - 1) / kWarpgroupSize) {
   warpTimes.resize(warps.size());
+  meetTimes.resize(warps.size());
   auto prepare = [](std::vector<Meeting> &meetings, int size) {
     for (Meeting &meeting : meetings) {
       meeting.args.resize(size);

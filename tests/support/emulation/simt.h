@@ -86,9 +86,11 @@ int getSite();
 /// barrier. Returns whether the predicate holds for any of them.
 bool meet(bool predicate);
 
-/// When the CTA has last passed a barrier, and the warp bar.warp.sync.
+/// When the CTA has last passed a barrier, and the warp bar.warp.sync or any
+/// instruction to which its lanes come together.
 uint32_t getBarrierTime();
 uint32_t getWarpTime();
+uint32_t getMeetTime();
 
 /// The lanes of `mask` of a warp come to the same instruction. `work` gets
 /// their operands and results, indexed by lane, and is run once. A lane that

@@ -43,7 +43,7 @@ struct Cta {
   bool any = false, result = false;
   /// The launch begins as with a barrier, at a time that is not 0.
   uint32_t barrierTime = 1;
-  std::vector<uint32_t> warpTimes;
+  std::vector<uint32_t> warpTimes, meetTimes;
   /// Turns that this CTA, and rounds that one of its warps, is left out of.
   int pausedTurns = 0, pausedRounds = 0, pausedWarp = 0;
 };
