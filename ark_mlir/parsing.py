@@ -29,6 +29,8 @@ _FLAGS = ("--mlir-disable-threading", "--mlir-print-op-on-diagnostic=false", "-o
 # A quarter of the usual stack: what the reader can follow, this process can, too.
 _STACK_BYTES = 2 << 20
 _MEMORY_BYTES, _MEMORY_PER_BYTE = 8 << 30, 64
+# Some damaged bytecode is read for ever.
+_SECONDS, _BYTES_PER_SECOND = 60, 1 << 16
 _LINE = re.compile(r"(?P<file>.*?):(?P<line>\d+):\d+: (?P<kind>error|note): (?P<text>.*)")
 _STDIN = "<stdin>"
 
@@ -87,7 +89,7 @@ def _read(data: bytes) -> tuple[int, str]:
         env={**os.environ, "LLVM_DISABLE_SYMBOLIZATION": "1"},
     ) as reader:
         try:
-            _limit(reader.pid, _MEMORY_BYTES + _MEMORY_PER_BYTE * len(data))
+            _limit(reader.pid, len(data))
             _, said = reader.communicate(data)
         except BaseException:
             reader.kill()
@@ -101,11 +103,12 @@ def _reader() -> Path:
     return _READER
 
 
-def _limit(process: int, memory: int) -> None:
-    """Bounds a process that waits for its input."""
+def _limit(process: int, size: int) -> None:
+    """Bounds a process that waits for its input of `size` bytes."""
     for what, most in (
         (resource.RLIMIT_STACK, _STACK_BYTES),
-        (resource.RLIMIT_AS, memory),
+        (resource.RLIMIT_AS, _MEMORY_BYTES + _MEMORY_PER_BYTE * size),
+        (resource.RLIMIT_CPU, _SECONDS + size // _BYTES_PER_SECOND),
         (resource.RLIMIT_CORE, 0),
     ):
         _, hard = resource.prlimit(process, what)

@@ -229,8 +229,9 @@ class Fuzzer:
         if crash is None:
             self.tally.accepted += outcome.status == 0
             return
-        self.tally.hangs += crash.kind == "hang"
-        self.tally.crashes += crash.kind != "hang"
+        hangs = crash.kind.startswith("hang")
+        self.tally.hangs += hangs
+        self.tally.crashes += not hangs
         self._causes.add(crash, f"{self._seed}:{one.number}", one.data, one.arguments, one.seed)
 
 

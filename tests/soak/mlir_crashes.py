@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import subprocess
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from mlir_server import Outcome
@@ -14,14 +15,17 @@ from mlir_server import Outcome
 __all__ = ["Causes", "Crash", "find_crash"]
 
 _KNOWN = Path(__file__).with_name("upstream_crashes.txt")
-_FRAME = re.compile(r"#\d+ 0x[0-9a-f]+ (?:in )?.*?\((/\S+?)\+0x([0-9a-f]+)\)")
+_FRAME = re.compile(r"#\d+ 0x[0-9a-f]+ (?:in )?.*?\((\S*?/\S+?)\+0x([0-9a-f]+)\)")
 _SIGNAL_FRAMES = ("PrintStackTrace", "RunSignalHandlers", "SignalHandler")
-_SYSTEM = re.compile(r"lib(c|m|stdc\+\+|gcc_s|pthread|clang_rt\S*)[.-]")
+_SYSTEM = re.compile(r"lib(c|m|stdc\+\+|gcc_s|pthread|clang_rt\S*)[.-]|ld-linux")
 _MESSAGE = re.compile(
     r"(LLVM ERROR: [^\n]*|runtime error: [^\n]*|ERROR: AddressSanitizer: [\w-]+"
     r"|terminate called[^\n]*)"
 )
 _SYMBOLIZER = "/usr/lib/llvm-22/bin/llvm-symbolizer"
+# Frames of our program that say nothing of who is to blame: its entry, and parsers of ops, which
+# call MLIR's parser for what is inside.
+_INNOCENT = re.compile(r"arkOptMain|\bmain\b|runCommand|_start|::parse\w*\(|\?\?")
 _FRAMES_OF_CAUSE = 4
 _RECURSION = 16
 
@@ -30,34 +34,51 @@ Frame = tuple[str, str]  # file, offset
 
 @dataclass(frozen=True)
 class Crash:
-    """One failure; equal where the cause is."""
+    """One failure; equal where the cause is.
+
+    Attributes:
+        upstream: whether MLIR and LLVM alone are on the stack, but for parsers of ops.
+    """
 
     kind: str
     frames: tuple[Frame, ...]
     message: str
+    upstream: bool = field(default=False, compare=False)
 
 
 def find_crash(outcome: Outcome) -> Crash | None:
     """What went wrong in a run, if anything did."""
     said = _MESSAGE.search(outcome.said)
     message = re.sub(r"0x[0-9a-f]+|\d{3,}", "N", said[1]) if said else ""
-    if outcome.hung:
-        return Crash("hang", (), "")
-    if outcome.signal is None and not outcome.sanitized and not message.startswith("LLVM ERROR"):
+    if (
+        not outcome.hung
+        and outcome.signal is None
+        and not outcome.sanitized
+        and not message.startswith("LLVM ERROR")
+    ):
         return None
+    frames = _frames(outcome.said)
+    own = [frame for frame in frames if "libMLIR" not in frame[0] and "libLLVM" not in frame[0]]
+    upstream = bool(frames) and all(_INNOCENT.search(_name(frame)) for frame in own)
+    if outcome.hung:  # where it was stopped is chance
+        return Crash("hang of MLIR" if upstream else "hang", (), "", upstream)
     kind = f"signal {outcome.signal}" if outcome.signal is not None else "error"
-    return Crash(kind, _cause(outcome.said), message)
+    return Crash(kind, _cause(frames), message, upstream)
 
 
-def _cause(output: str) -> tuple[Frame, ...]:
-    lines = [line for line in output.splitlines() if _FRAME.search(line)]
+def _frames(said: str) -> list[Frame]:
+    """The frames of a stack, innermost first, without the system's and those of handlers."""
+    lines = [line for line in said.splitlines() if _FRAME.search(line)]
     handlers = [i for i, line in enumerate(lines) if any(n in line for n in _SIGNAL_FRAMES)]
     # After the handlers of LLVM comes one without a name, and what called it.
     lines = lines[handlers[-1] + 2 if handlers else 0 :]
     frames = [_FRAME.search(line) for line in lines]
-    known = [(f[1], f[2]) for f in frames if f and not _SYSTEM.match(Path(f[1]).name)]
-    repeated = sorted(frame for frame, n in Counter(known).items() if n > _RECURSION)
-    return tuple(repeated[:_FRAMES_OF_CAUSE] or known[:_FRAMES_OF_CAUSE])
+    return [(f[1], f[2]) for f in frames if f and not _SYSTEM.match(Path(f[1]).name)]
+
+
+def _cause(frames: Sequence[Frame]) -> tuple[Frame, ...]:
+    repeated = sorted(frame for frame, n in Counter(frames).items() if n > _RECURSION)
+    return tuple(repeated[:_FRAMES_OF_CAUSE] or frames[:_FRAMES_OF_CAUSE])
 
 
 class Causes:
@@ -88,7 +109,7 @@ class Causes:
             (self._keep / f"{name}.mlir").write_bytes(data)
             (self._keep / f"{name}.txt").write_text(
                 f"{crash.kind} {crash.message}\n{seed}\n{' '.join(arguments)}\n"
-                + "\n".join(_names(crash.frames))
+                + "\n".join(map(_name, crash.frames))
             )
 
     def report(self) -> int:
@@ -97,9 +118,11 @@ class Causes:
         strange = unknown = 0
         for crash, count in self._counts.most_common():
             number, seed, arguments = self._first[crash]
-            names = _names(crash.frames)
+            names = [_name(frame) for frame in crash.frames]
             text = "\n".join([crash.kind, crash.message, *names])
             reason = next((why for pattern, why in known if pattern.search(text)), None)
+            if reason is None and crash.upstream:
+                reason = "no code of ark runs but parsers of ops"
             strange += 0 if reason else count
             unknown += reason is None
             title = f"upstream: {reason}" if reason else "NOT KNOWN"
@@ -121,13 +144,12 @@ def _read_known() -> list[tuple[re.Pattern[str], str]]:
     return known
 
 
-def _names(frames: Sequence[Frame]) -> list[str]:
-    """The functions of frames, as far as their files have names."""
-    names: list[str] = []
-    for file, offset in frames:
-        # A return address belongs to the call before it.
-        command = [_SYMBOLIZER, f"--obj={file}", "--inlines", hex(int(offset, 16) - 1)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        words = [line for line in done.stdout.splitlines()[::2] if line.strip()]
-        names.append(f"{' < '.join(words) or '??'} ({Path(file).name}+0x{offset})")
-    return names
+@functools.cache
+def _name(frame: Frame) -> str:
+    """The function of a frame, as far as its file has names."""
+    file, offset = frame
+    # A return address belongs to the call before it.
+    command = [_SYMBOLIZER, f"--obj={file}", "--inlines", hex(int(offset, 16) - 1)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    words = [line for line in done.stdout.splitlines()[::2] if line.strip()]
+    return f"{' < '.join(words) or '??'} ({Path(file).name}+0x{offset})"

@@ -109,7 +109,9 @@ class Server:
         while not self._has_answer(0.5):
             waited += 0.5
             if waited > _WALL_SECONDS or _cpu_seconds(process) > _CPU_SECONDS:
-                os.kill(process, signal.SIGKILL)
+                os.kill(process, signal.SIGABRT)  # it says where it is
+                if not self._has_answer(_WALL_SECONDS):
+                    os.kill(process, signal.SIGKILL)
                 return False
         return True
 
