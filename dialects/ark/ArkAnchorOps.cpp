@@ -407,8 +407,12 @@ LogicalResult UpdateOp::verify() {
       return false;
     auto program = dyn_cast<ProgramOp>(argument.getOwner()->getParentOp());
     // Inside a group or task the outer op carries the state.
-    return !program || program.getArgumentKind(argument.getArgNumber()) ==
-                           ArgumentKind::State;
+    if (!program)
+      return true;
+    // The program's own verifier, which asks for kinds, comes later.
+    auto kind = program.getArgAttrOfType<ArgumentKindAttr>(
+        argument.getArgNumber(), ArkDialect::kKindAttr);
+    return kind && kind.getValue() == ArgumentKind::State;
   };
   // update_c1
   if (!isState(getState()))

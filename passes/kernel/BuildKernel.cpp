@@ -279,6 +279,27 @@ void DispatchBuilder::build(ArrayRef<func::FuncOp> bodies) {
                        ArrayRef<int32_t>(values), cases, noOperands);
 }
 
+/// Whether a type is a buffer whose descriptor holds constants and an address.
+static bool isStaticBuffer(Type type) {
+  auto memref = dyn_cast<MemRefType>(type);
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  return memref && memref.hasStaticShape() &&
+         succeeded(memref.getStridesAndOffset(strides, offset)) &&
+         !ShapedType::isDynamic(offset) &&
+         llvm::none_of(strides, ShapedType::isDynamic);
+}
+
+/// Whether the dispatch can call a function: it takes a range of vCTAs, the
+/// task, and buffers, and gives nothing.
+static bool canBeCalled(func::FuncOp function) {
+  ArrayRef<Type> types = function.getArgumentTypes();
+  return types.size() >= abi::kBodyOperands && function.getNumResults() == 0 &&
+         llvm::all_of(types.take_front(abi::kBodyStatus),
+                      llvm::IsaPred<IndexType>) &&
+         llvm::all_of(types.drop_front(abi::kBodyStatus), isStaticBuffer);
+}
+
 namespace {
 struct BuildKernelPass : ark::impl::BuildKernelPassBase<BuildKernelPass> {
   using BuildKernelPassBase::BuildKernelPassBase;
@@ -329,7 +350,7 @@ struct BuildKernelPass : ark::impl::BuildKernelPassBase<BuildKernelPass> {
                              : nullptr;
       auto function =
           name ? symbols.lookup<func::FuncOp>(name.getAttr()) : nullptr;
-      if (!function || function.getNumArguments() < abi::kBodyOperands)
+      if (!function || !canBeCalled(function))
         return kernel.emitOpError("has no function for body ") << entry;
       bodies.push_back(function);
     }

@@ -563,3 +563,13 @@ func.func @concat_c3_beyond_64_bits(%x: tensor<9223372036854775807xf32>) {
   %0 = ark.concat %x, %x axis = 0 : (tensor<9223372036854775807xf32>, tensor<9223372036854775807xf32>) -> tensor<4xf32>
   return
 }
+
+// -----
+
+// The program is verified after its ops: here, its argument has no kind yet to be asked for.
+ark.program @update_c1_without_a_kind(%s: tensor<8xf32>) {
+  %c = ark.constant dense<0.0> : tensor<8xf32>
+  // expected-error @below {{writes to a tensor that is not a state (update_c1)}}
+  %0 = ark.update %c into %s [0] : (tensor<8xf32>, tensor<8xf32>) -> tensor<8xf32>
+  ark.return
+}
