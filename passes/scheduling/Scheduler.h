@@ -104,9 +104,10 @@ inline Interval deal(int64_t position, int64_t count, int64_t sms) {
 /// least busy: who got less of earlier tasks gets more of this one.
 int64_t chooseRotation(ArrayRef<double> loads, ArrayRef<double> shares);
 
-/// Writes lanes as IR at the builder's insertion point. A run whose vCTAs depend
-/// on each other becomes several, one after the other. SMs whose programs differ
-/// in their ranges alone, and there regularly, share one lane op.
+/// Writes lanes as IR at the builder's insertion point. A run whose vCTAs
+/// depend on each other becomes several, one after the other. SMs whose
+/// programs differ in their ranges alone, and there regularly, share one lane
+/// op.
 ScheduleOp emitSchedule(OpBuilder &builder, StringRef scheduler,
                         const SchedulerInput &input,
                         const ScheduledLanes &lanes);
