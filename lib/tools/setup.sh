@@ -18,6 +18,8 @@ packages=(
   libxml2-dev libzstd-dev zlib1g-dev
   # `make lint`
   clang-format-22
+  # sanitizers of `make soak`
+  libclang-rt-22-dev
 )
 
 say() { echo "ark: $*" >&2; }

@@ -1,4 +1,4 @@
-"""The soak tests: slices of those that read files, their watchdog, and what runs all of them."""
+"""The soak tests: a slice of each, the watchdog of those that read files, and the runner."""
 
 from __future__ import annotations
 
@@ -33,6 +33,11 @@ SLICES = [
     ("fuzz_signatures", 2000),
     ("flip_cache", 100),
     ("race_cache", 160),
+    ("delays", 50),
+    ("emulate_programs", 4),
+    ("mutate_schedules", 300),
+    ("random_programs", 25),
+    ("sanitize_kernels", 2),
 ]
 
 
@@ -43,7 +48,8 @@ def test_slice(script: str, count: int) -> None:
     done = run(FOLDER / f"{script}.py", "--count", count, "--seed", 7)
     assert done.returncode == 0, done.stdout + done.stderr
     result = result_of(done)
-    assert (result["name"], result["count"], result["failures"]) == (script, count, 0)
+    assert (result["name"], result["failures"]) == (script, 0)
+    assert result["count"] >= count
     if script.startswith("fuzz"):
         # Files of every kind are read, and others are refused.
         assert len(result["endings"]) > 4
