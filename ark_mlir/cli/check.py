@@ -41,5 +41,5 @@ def run(options: argparse.Namespace) -> int:
     bundle = read_bundle(path)
     if bundle.signature is not None:
         print(f"signature: {bundle.signature}")
-    print(the_compiler().check_bundle(path))
+    print(the_compiler().check_bundle(bundle))
     return 0

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .. import ir
-from ..bundle import Opcode, read_bundle
+from ..bundle import Bundle, Opcode, read_bundle
 from ..errors import InvalidUsageError
 from ..places import describe
 from ..runtime.report import counted
@@ -85,11 +85,11 @@ def check(
     return _summary(module, machine, time.perf_counter() - start)
 
 
-def check_bundle(path: str | os.PathLike[str]) -> CheckResult:
+def check_bundle(source: str | os.PathLike[str] | Bundle) -> CheckResult:
     """Proves the schedule that the tables of a ``.arkbin`` file say, from its bytes alone.
 
     Args:
-        path: the file. Its kernel is neither loaded nor run.
+        source: the path of the file, or what was read of it. Its kernel is neither loaded nor run.
 
     Raises:
         BundleError: the file is missing, truncated, altered, or of another format version.
@@ -103,7 +103,7 @@ def check_bundle(path: str | os.PathLike[str]) -> CheckResult:
     start = time.perf_counter()
     with Progress("checking") as progress:
         progress.step("tables")
-        bundle = read_bundle(path)
+        bundle = source if isinstance(source, Bundle) else read_bundle(source)
         prove(bundle)
     manifest, tables = bundle.manifest, bundle.tables
     counts = np.bincount(tables.instructions[:, 0], minlength=len(Opcode)).tolist()

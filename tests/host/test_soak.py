@@ -55,6 +55,15 @@ def test_slice(script: str, count: int) -> None:
         assert len(result["endings"]) > 4
 
 
+def test_mutants_of_tables() -> None:
+    pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
+    done = run(FOLDER / "mutate_tables.py", "--count", 80, "--bundles", 10, "--seed", 7)
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = result_of(done)
+    assert (result["name"], result["failures"]) == ("mutate_tables", 0)
+    assert result["classes"] >= 12
+
+
 # -- the watchdog ----------------------------------------------------------------------------------
 
 CASES = """

@@ -1,6 +1,7 @@
+#!/usr/bin/env python3
 """Mutates the tables of bundles: the proof refuses each mutant, and no bundle as it was compiled.
 
-    python tests/soak/mutate_tables.py --count 1000
+    tests/soak/mutate_tables.py --count 1000 --bundles 1000
 
 A mutant is written with right hashes and read again. One that is accepted has to be equivalent by
 brute force (table_oracle.py): no pair of vCTAs that touch the same bytes is out of order, and
@@ -13,6 +14,7 @@ from __future__ import annotations
 import argparse
 import collections
 import copy
+import json
 import random
 import sys
 import tempfile
@@ -34,7 +36,8 @@ from table_mutations import CLASSES
 from table_oracle import Program, find_violation, fingerprint
 from table_programs import make_bundle
 
-MUTANTS_PER_BUNDLE = 25
+FULL_COUNT = 1000  # mutants that are refused, and bundles that are not
+_MUTANTS_PER_BUNDLE = 25
 
 
 def unpack(bundle: Bundle) -> Program:
@@ -102,7 +105,7 @@ class Soak:
             self.failures.append(f"{name}: brute force refuses it as it was compiled: {reason}")
             return
         meaning = fingerprint(original, original)
-        for _ in range(MUTANTS_PER_BUNDLE):
+        for _ in range(_MUTANTS_PER_BUNDLE):
             kind = self.rng.choice(list(CLASSES))
             mutant = copy.deepcopy(original)
             if not CLASSES[kind](mutant, self.rng) or mutant == original:
@@ -126,20 +129,26 @@ class Soak:
             counts = f"{self.refused[kind]:6} refused {self.equivalent[kind]:6} equivalent"
             print(f"{kind:20} {counts}")
         total = self.refused.total()
-        print(
-            f"{total} mutants of {len(self.refused)} classes refused, {self.by_reader} of them by "
-            f"the reader; {self.equivalent.total()} equivalent ones discarded; "
-            f"{self.bundles} bundles as compiled; {len(self.failures)} failures; {seconds:.0f} s"
-        )
         for failure in self.failures[:20]:
             print(f"FAILURE: {failure}")
+        result = {
+            "name": "mutate_tables",
+            "count": total,
+            "failures": len(self.failures),
+            "seconds": round(seconds, 1),
+            "classes": len(self.refused),
+            "refused by the reader": self.by_reader,
+            "equivalent": self.equivalent.total(),
+            "bundles as compiled": self.bundles,
+        }
+        print(json.dumps(result))
 
 
 def main() -> int:
     """Runs the soak; the exit status is 1 where anything failed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--count", type=int, default=200, help="mutants to be refused")
-    parser.add_argument("--bundles", type=int, default=0, help="bundles as compiled, at least")
+    parser.add_argument("--count", type=int, default=FULL_COUNT, help="mutants to be refused")
+    parser.add_argument("--bundles", type=int, help="bundles as compiled; as many as mutants")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     start = time.monotonic()
@@ -147,7 +156,8 @@ def main() -> int:
         soak = Soak(options.seed, Path(folder) / "mutant.arkbin")
         while soak.refused.total() < options.count and len(soak.failures) < 100:
             soak.mutate(*soak.check_bundle())
-        while soak.bundles < options.bundles and len(soak.failures) < 100:
+        wanted = options.count if options.bundles is None else options.bundles
+        while soak.bundles < wanted and len(soak.failures) < 100:
             soak.check_bundle()
         soak.report(time.monotonic() - start)
     return 1 if soak.failures else 0

@@ -20,7 +20,7 @@ QUIET = settings(
     max_examples=300,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
-PINNED = "30632ead53bd1c05b1ac2d5687181fc3975ee07c94fa68b4689338735af93ff4"
+PINNED = "68eb4e28fb6142e2cdd54cb8532f005f61bba928ecaef657299cbd3ab4a2c207"
 MANIFEST, SECTIONS = add_program().parts()
 
 

@@ -178,6 +178,10 @@ LONG = "x" * 60_000
         lambda m: m.update(entry=LONG + "-"),
         lambda m: [buffer.update(name=LONG) for buffer in m["buffers"][:2]],
         lambda m: m["buffers"][5].update(name=LONG, offset=1),
+        lambda m: (
+            [operand.update(offsets=[0]) for operand in m["bodies"][0]["footprints"][0]],
+            m["tasks"][0].update(name=LONG, vctas=3, grid=[3]),
+        ),
         lambda m: m["statistics"].update({LONG: ""}),
         lambda m: m["options"].update({LONG: 1 << 80}),
     ],

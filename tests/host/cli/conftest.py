@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ark_mlir.bundle import write_bundle
+from ark_mlir.bundle import Bundle, write_bundle
 from ark_mlir.cli import main
 from ark_mlir.errors import InvalidUsageError, VerificationError
 from ark_mlir.runtime import Executable
@@ -78,8 +78,8 @@ def fake_compiler(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
             raise VerificationError("a race", location="s.mlir:3:1")
         return "proven: 12 vCTAs, 4 waits"
 
-    def check_bundle(path: Path) -> Any:
-        calls.append({"check": path.name})
+    def check_bundle(bundle: Bundle) -> Any:
+        calls.append({"check": bundle.where})
         return "proven: 16 vCTAs"
 
     module: Any = types.ModuleType("ark_mlir.compiler")
