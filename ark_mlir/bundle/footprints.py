@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -186,7 +186,7 @@ def _expression(node: Node, depth: int = 0) -> Expression:
 
 # -- regions -------------------------------------------------------------------------------------
 
-_OPERATORS = {
+_OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
     "+": lambda a, b: a + b,
     "*": lambda a, b: a * b,
     "mod": lambda a, b: a % b,
@@ -277,5 +277,4 @@ def _evaluate(expression: Expression, values: dict[str, Any]) -> Any:
     if isinstance(expression, str):
         return values[expression]
     symbol, left, right = expression
-    operator = cast("Any", _OPERATORS[symbol])
-    return operator(_evaluate(left, values), _evaluate(right, values))
+    return _OPERATORS[symbol](_evaluate(left, values), _evaluate(right, values))

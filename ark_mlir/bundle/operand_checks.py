@@ -133,9 +133,9 @@ def check_operands(
     of_task = [columns[task.body, task.footprint] for task in manifest.tasks]
     counts = np.array([len(task.values) for task in manifest.tasks], np.int64)
     # The rows of all tasks, one after the other.
-    rows = np.repeat(first - np.concatenate(([0], counts.cumsum()[:-1])), counts) + np.arange(
-        counts.sum()
-    )
+    shift: NDArray[np.int64] = first - np.concatenate(([0], counts.cumsum()[:-1]))
+    rows: NDArray[np.int64] = np.repeat(shift, counts)
+    rows = rows + np.arange(len(rows))
     values = np.array([(v.slot, v.offset, v.bytes) for v in manifest.values], np.int64)
     named = values[np.concatenate([np.array(task.values, np.int64) for task in manifest.tasks])]
     begin, span, alignment = (
