@@ -60,8 +60,8 @@ def _check_slots(part: Bundle, rank: int) -> None:
         rows = tables.instructions[first:last]
         tasks: list[int] = np.unique(rows[rows[:, 0] == Opcode.RUN, 1]).tolist()
         for task in tasks:
-            body, begin = (int(field) for field in tables.tasks[task])
-            slots = tables.operands[begin : begin + manifest.bodies[body].operands, 0]
+            begin = int(tables.tasks[task, 1])
+            slots = tables.operands[begin : begin + len(manifest.tasks[task].values), 0]
             if np.isin(slots, foreign).any():
                 raise DeviceError(
                     f"task {manifest.tasks[task].name!r} of rank {rank} touches what another "
