@@ -71,10 +71,10 @@ def state(name: str, shape: object, dtype: DType | str = fp32, init: float = 0) 
     Other arguments and errors as :func:`input`.
 
     Example:
-        >>> cache = ark.state("cache", (1, 8, 512, 64), ark.bf16)
+        >>> cache = ark.state("cache", (8, 512, 64), ark.bf16)
         >>> before = cache[:]                                # keeps these values
-        >>> ark.update(cache, k, (0, 0, position, 0))
-        >>> ark.output("changed", ark.not_equal(cache, before))
+        >>> updated = ark.update(cache, ark.ones((8, 1, 64), ark.bf16), (0, 511, 0))
+        >>> changed = ark.output("changed", ark.not_equal(cache, before))
     """
     if isinstance(init, bool) or not isinstance(init, (int, float)):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise invalid(f"init must be a number, not {init!r}", "ark.state")

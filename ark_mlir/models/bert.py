@@ -343,9 +343,9 @@ def load(
             through the layer that BERT was trained with, ``none`` for all.
         normalize: whether vectors get length one.
     """
+    sizes = BertConfig.read(config)
     weights = read_weights(folder)
     check_layers(config, weights, ["encoder.layer.", "bert.encoder.layer."])
-    sizes = BertConfig.read(config)
     if pooling not in _POOLINGS:
         raise InvalidUsageError(f"pooling must be one of {', '.join(_POOLINGS)}, not {pooling!r}")
     if as_count(length, "length") > sizes.positions:

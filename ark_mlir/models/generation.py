@@ -284,9 +284,9 @@ def load_decoder(
             run in this process; after ``ark.distributed.init``, whose world has to have as many,
             each in its own: then every one of them compiles, and generates the same tokens.
     """
+    sizes = DecoderConfig.read(config)
     tensors = read_weights(folder)
     check_layers(config, tensors, ["model.layers."])
-    sizes = DecoderConfig.read(config)
     check_shapes(sizes.shapes(), tensors, os.fspath(folder))
     element = as_float_dtype(
         dtype or config.entries.get("dtype") or config.word("torch_dtype", "fp32")

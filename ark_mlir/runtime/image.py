@@ -35,6 +35,9 @@ class Image:
                 break
             except OSError as error:
                 problems.append(str(error))
+            except UnicodeDecodeError as error:
+                # The loader's message quotes bytes of the image, which need not be text.
+                problems.append(bytes(error.object).decode("utf-8", "backslashreplace"))
         else:
             raise BundleError(
                 f"section kernel: cannot be loaded: {problems[0]}",

@@ -5,8 +5,9 @@ import importlib.util
 import os
 import sys
 
-package = importlib.util.find_spec("ark_mlir")
-if package is None or package.origin is None:
+# The folder of the library, which an editable installation keeps apart from the package's sources.
+library = importlib.util.find_spec("ark_mlir._mlir_libs")
+if library is None or library.origin is None:
     sys.exit("ark-opt: the package ark_mlir is not installed")
-tool = os.path.join(os.path.dirname(package.origin), "_mlir_libs", "ark-opt")
+tool = os.path.join(os.path.dirname(library.origin), "ark-opt")
 os.execv(tool, ["ark-opt", *sys.argv[1:]])

@@ -37,7 +37,12 @@ class _Memory:
     def __init__(self, library: Any, nbytes: int, address: int) -> None:
         self.nbytes = nbytes
         self.ctypes = SimpleNamespace(data=address)
+        self._write = library.simt_write
         weakref.finalize(self, library.simt_free, address).atexit = False
+
+    def fill(self, value: int) -> None:
+        """Writes a value to all bytes, as an array of numpy does."""
+        self._write(self.ctypes.data, bytes([value]) * self.nbytes, self.nbytes)
 
 
 @dataclass
