@@ -30,13 +30,17 @@ private:
   bool hasRow(int64_t row) const;
   bool hasRows(size_t task);
   LogicalResult collectPolled();
-  bool isPacket(int64_t row, bool isLast);
+  void collectSenders();
+  bool isPacket(size_t task, int64_t row, bool isLast);
 
   KernelOp kernel;
   SmallVector<int32_t> tasks;
   SmallVector<int64_t> operands;
   /// Offsets in the arena of the first word that a wait polls.
   llvm::DenseSet<int64_t> polled;
+  /// Tasks whose runs stand before a signal that packets tell. Empty where the
+  /// instructions have no such signal.
+  llvm::DenseSet<int64_t> senders;
 };
 } // namespace
 
@@ -79,18 +83,34 @@ LogicalResult Finder::collectPolled() {
   return success();
 }
 
-bool Finder::isPacket(int64_t row, bool isLast) {
+/// An intermediate without elements may lie at the offset of packets, so that
+/// the offset alone does not say who sends them.
+void Finder::collectSenders() {
+  auto rows = llvm::to_vector(kernel.getInstructions().getValues<int32_t>());
+  for (size_t row = kInstructionFields; row < rows.size();
+       row += kInstructionFields) {
+    size_t before = row - kInstructionFields;
+    if (static_cast<abi::Opcode>(rows[row]) == abi::Opcode::Signal &&
+        rows[row + 3] != 0 &&
+        static_cast<abi::Opcode>(rows[before]) == abi::Opcode::Run)
+      senders.insert(rows[before + 1]);
+  }
+}
+
+bool Finder::isPacket(size_t task, int64_t row, bool isLast) {
   int64_t slot = operands[row * kOperandFields];
   int64_t offset = operands[row * kOperandFields + 1];
   if (kernel.getPackets() &&
       slot == static_cast<int64_t>(kernel.getBuffers().size()) + 1)
     return true;
-  return isLast && slot == kArenaSlot && polled.contains(offset);
+  bool maySend = senders.empty() || senders.contains(task);
+  return maySend && isLast && slot == kArenaSlot && polled.contains(offset);
 }
 
 FailureOr<SmallVector<llvm::BitVector>> Finder::find() {
   if (failed(collectPolled()))
     return failure();
+  collectSenders();
   SmallVector<llvm::BitVector> all;
   for (size_t body = 0; body < kernel.getBodies().size(); ++body)
     all.emplace_back(getNumOperands(body));
@@ -101,7 +121,7 @@ FailureOr<SmallVector<llvm::BitVector>> Finder::find() {
     int64_t body = tasks[task * kTaskFields];
     llvm::BitVector own(all[body].size());
     for (unsigned operand = 0; operand < own.size(); ++operand)
-      own[operand] = isPacket(tasks[task * kTaskFields + 1] + operand,
+      own[operand] = isPacket(task, tasks[task * kTaskFields + 1] + operand,
                               operand + 1 == own.size());
     if (kernel.getPackets() && isKnown[body] && own != all[body])
       return kernel.emitOpError("task ")
