@@ -67,9 +67,13 @@ def compare(drawn: programs.Drawn, executable: ark.Executable, tally: Tally) -> 
         states = {name: executable.states[name] for name in states}
 
 
-# What the compiler may refuse of what is drawn: an order of a lane that a dependence forbids, and a
-# tile that cuts an axis along which an op reduces.
-REFUSALS = ("the order of the lanes contradicts the dependences", "which cannot be cut like that")
+# What the compiler may refuse of what is drawn: an order of a lane that a dependence forbids, a run
+# of vCTAs that conflict with each other, and a tile that cuts an axis along which an op reduces.
+REFUSALS = (
+    "the order of the lanes contradicts the dependences",
+    "in the same run as",
+    "which cannot be cut like that",
+)
 
 
 def compile_one(drawn: programs.Drawn, rng: random.Random, tally: Tally) -> ark.Executable | None:
