@@ -12,7 +12,7 @@ import pytest
 
 import ark_mlir as ark
 from ark_mlir.bundle import Bundle, Opcode, read_bundle
-from ark_mlir.cli import main
+from ark_mlir.cli.main import main
 from ark_mlir.compiler import bundles
 from ark_mlir.compiler.table_proof import prove
 from ark_mlir.testing.toy import add_program, counting_program
