@@ -32,7 +32,7 @@ _DTYPES = {dtype.name: dtype for dtype in dtypes.ALL}
 
 @dataclass(frozen=True)
 class Operand:
-    """What a body sees of one operand, and the region of each vCTA in it.
+    """The view that a body has of one operand, and the region of each vCTA in it.
 
     Element ``(i, j, …)`` is at byte ``(i * strides[0] + j * strides[1] + …) * itemsize`` from
     element 0. A vCTA touches ``sizes`` elements from ``offsets`` on, clipped to ``shape``.
@@ -59,7 +59,7 @@ class Operand:
 
     @property
     def writes(self) -> bool:
-        """Whether vCTAs change what is there."""
+        """Returns whether vCTAs write to the operand."""
         return self.access != "read"
 
     @property
@@ -237,7 +237,7 @@ def _bounds(offset: Expression, grid: tuple[int, ...]) -> tuple[int, int] | None
         return low, high
     names = sorted(set(_names(offset)))
     extents = [grid[int(name[1:])] for name in names]
-    # What the numbers of an expression can reach, with every intermediate result in 64 bits.
+    # Every intermediate result of an expression has to fit into 64 bits.
     if math.prod(extents) > _MAX_VCTAS or _magnitude(offset) >= 1 << 62:
         return None
     values = dict(zip(names, np.ix_(*(np.arange(e) for e in extents)), strict=True))

@@ -30,7 +30,7 @@ SECTIONS = (*REQUIRED_SECTIONS, "constants", "mlir")
 
 _HEADER = struct.Struct("<8sIIQQ32s")
 HEADER_SIZE = _HEADER.size
-# Of a signature, behind the last section.
+# Bytes of the signature that follows the last section.
 TRAILER_SIZE = 128
 _SIGNED = 1  # the one flag there is
 

@@ -193,12 +193,12 @@ class Manifest:
         return (self.arena, *(buffer.bytes for buffer in self.buffers), *packets)
 
     def footprint(self, task: Task) -> Footprint:
-        """What the vCTAs of a task touch."""
+        """Returns the footprint of a task: the regions that its vCTAs access."""
         return self.bodies[task.body].footprints[task.footprint]
 
     @property
     def proven(self) -> bool:
-        """Whether the compiler proved the schedule."""
+        """Returns whether the compiler proved the schedule."""
         return self.options.get("verify") is True
 
     @property

@@ -27,7 +27,7 @@ Refuse = Callable[[str, "NDArray[np.bool_]", str], None]
 
 @dataclass(frozen=True)
 class _Columns:
-    """What the manifest says of the operands of one footprint, a row for each."""
+    """The declarations of the operands of one footprint, a row for each operand."""
 
     begin: NDArray[np.int64]
     span: NDArray[np.int64]

@@ -43,7 +43,7 @@ _MAGIC = b"ARKSIG\0\1"
 _ED25519 = 1
 _TRAILER = struct.Struct("<8sII32s64s16s")
 assert _TRAILER.size == TRAILER_SIZE
-# What is signed begins with this, so that no signature for another purpose fits.
+# Prefix of the signed message: signatures made for another purpose do not verify.
 _CONTEXT = b"ark bundle, Ed25519 of SHA-512\0"
 _PEM = re.compile(rb"-----BEGIN PUBLIC KEY-----.*?-----END PUBLIC KEY-----", re.DOTALL)
 _MAX_KEY_FILE = 1 << 20
@@ -54,7 +54,7 @@ TrustedKeys = Mapping[bytes, str]
 
 @dataclass(frozen=True)
 class Signature:
-    """Who signed a bundle.
+    """The signer of a bundle.
 
     Attributes:
         key: the public key, 32 bytes.
@@ -200,7 +200,7 @@ def _key_files(place: Path) -> Iterator[Path]:
 
 
 def _checked(path: Path) -> bool:
-    """Whether a path is a folder; raises InvalidUsageError where others could change it."""
+    """Returns whether a path is a folder; raises InvalidUsageError where others could change it."""
     try:
         reason = weakness(path)
         status = path.stat()

@@ -119,7 +119,7 @@ class BundleStore:
         return self.folder / f"{key}{_SUFFIX}"
 
     def _safe(self) -> bool:
-        """Whether nobody else can change the folder, or it is not there yet.
+        """Returns whether the folder is safe: no other user can change it, or it does not exist.
 
         One that this user owns and others can write is closed to them: what they put into it is
         theirs, and `read_bundle` refuses it.

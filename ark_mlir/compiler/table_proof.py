@@ -25,7 +25,7 @@ _OP_PREFIX = re.compile(r"^'([\w.]+)' op ")
 
 @dataclass(frozen=True)
 class TableProof:
-    """What was proven of a bundle.
+    """The result of proving a bundle.
 
     Attributes:
         vctas: vCTAs of all tasks.
