@@ -2,14 +2,11 @@
 
 #include "lib/analysis/Liveness.h"
 #include "lib/support/BufferView.h"
+#include "passes/memory/BodyChecker.h"
 #include "passes/memory/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 namespace mlir::ark {
 #define GEN_PASS_DEF_VERIFYMEMORYPASS
@@ -213,62 +210,6 @@ LogicalResult OperandChecker::checkOutputs() {
 }
 
 //===----------------------------------------------------------------------===//
-// Bodies
-//===----------------------------------------------------------------------===//
-
-/// Memory knows signs of integers and arithmetic does not: between the two a
-/// scalar changes its type, but no bit.
-static bool isSignChange(Operation *op) {
-  if (!isa<UnrealizedConversionCastOp>(op) || op->getNumOperands() != 1 ||
-      op->getNumResults() != 1)
-    return false;
-  auto from = dyn_cast<IntegerType>(op->getOperand(0).getType());
-  auto to = dyn_cast<IntegerType>(op->getResult(0).getType());
-  return from && to && from.getWidth() == to.getWidth();
-}
-
-static bool isAllowedInBody(Operation *op) {
-  if (isa<memref::AllocOp, memref::ReallocOp, memref::DeallocOp,
-          memref::CopyOp>(op))
-    return false;
-  return isa<CheckIndexOp, EpochOp, ReceivePacketsOp, YieldOp>(op) ||
-         isSignChange(op) ||
-         isa<arith::ArithDialect, linalg::LinalgDialect, math::MathDialect,
-             memref::MemRefDialect, scf::SCFDialect, vector::VectorDialect>(
-             op->getDialect());
-}
-
-static LogicalResult checkBodyOp(TaskOp task, Operation *op) {
-  if (!isAllowedInBody(op))
-    return op->emitError("has no place in the body of a task on buffers");
-  auto isTensor = llvm::IsaPred<TensorType>;
-  if (llvm::any_of(op->getOperandTypes(), isTensor) ||
-      llvm::any_of(op->getResultTypes(), isTensor))
-    return op->emitError("works on tensors in a task on buffers");
-  if (auto alloca = dyn_cast<memref::AllocaOp>(op)) {
-    if (!alloca.getType().hasStaticShape())
-      return alloca.emitError("temporary has no static size");
-    if (alloca->getParentOp() != task)
-      return alloca.emitError("temporary is not at the head of its task");
-  }
-  return success();
-}
-
-static LogicalResult checkBody(TaskOp task) {
-  WalkResult walk = task.getBody().walk(
-      [&](Operation *op) { return WalkResult(checkBodyOp(task, op)); });
-  if (walk.wasInterrupted())
-    return failure();
-  int64_t bytes = 0;
-  for (auto alloca : task.getBody().getOps<memref::AllocaOp>())
-    bytes += getBufferBytes(alloca.getType());
-  if (static_cast<int64_t>(task.getSharedMemory()) < bytes)
-    return task.emitError("has temporaries of ")
-           << bytes << " bytes and shared_memory = " << task.getSharedMemory();
-  return success();
-}
-
-//===----------------------------------------------------------------------===//
 // The pass
 //===----------------------------------------------------------------------===//
 
@@ -282,7 +223,7 @@ static LogicalResult verifyProgram(ProgramOp program) {
     return failure();
   OperandChecker operands(program);
   for (auto task : program.getBody().getOps<TaskOp>())
-    if (failed(operands.check(task)) || failed(checkBody(task)))
+    if (failed(operands.check(task)) || failed(verifyBody(task)))
       return failure();
   if (failed(operands.checkOutputs()))
     return failure();

@@ -1,0 +1,575 @@
+//===- BodyBounds.cpp - What the indices of a body can be -----------------===//
+
+#include "passes/memory/BodyBounds.h"
+
+#include "mlir/Analysis/Presburger/Simplex.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+using llvm::DynamicAPInt;
+
+/// How many variables of a proof are split into their cases. The work doubles
+/// with each, and bodies need one or two.
+static constexpr unsigned kMaxSplits = 6;
+/// How many ops that follow from one another an index is traced back through.
+static constexpr unsigned kMaxDepth = 100;
+
+//===----------------------------------------------------------------------===//
+// Linear forms
+//===----------------------------------------------------------------------===//
+
+std::optional<int64_t> LinearForm::getConstant() const {
+  if (!terms.empty() || constant > INT64_MAX || constant < INT64_MIN)
+    return std::nullopt;
+  return static_cast<int64_t>(constant);
+}
+
+LinearForm &LinearForm::operator+=(const LinearForm &other) {
+  constant += other.constant;
+  for (const auto &[variable, coefficient] : other.terms) {
+    auto [it, isNew] = terms.try_emplace(variable, coefficient);
+    if (isNew)
+      continue;
+    it->second += coefficient;
+    if (it->second == 0)
+      terms.erase(it);
+  }
+  return *this;
+}
+
+LinearForm &LinearForm::operator*=(const DynamicAPInt &factor) {
+  if (factor == 0)
+    terms.clear();
+  constant *= factor;
+  for (auto &[variable, coefficient] : terms)
+    coefficient *= factor;
+  return *this;
+}
+
+//===----------------------------------------------------------------------===//
+// Variables
+//===----------------------------------------------------------------------===//
+
+LinearForm BodyBounds::createVariable() {
+  variables.emplace_back();
+  return LinearForm::variable(variables.size() - 1);
+}
+
+LinearForm BodyBounds::createBetween(const LinearForm &first,
+                                     const LinearForm &last) {
+  LinearForm variable = createVariable();
+  variables.back().facts = {variable - first, last - variable};
+  return variable;
+}
+
+/// The quotient, rounded down, by a positive number.
+LinearForm BodyBounds::createFloorDiv(const LinearForm &dividend,
+                                      int64_t divisor) {
+  LinearForm quotient = createVariable();
+  LinearForm remainder = dividend - quotient * divisor;
+  variables.back().facts = {remainder, LinearForm(divisor - 1) - remainder};
+  return quotient;
+}
+
+LinearForm BodyBounds::getMinimum(LinearForm left, LinearForm right) {
+  if (right < left)
+    std::swap(left, right);
+  if (!(left < right))
+    return left;
+  auto [it, isNew] = minima.try_emplace({left, right});
+  if (isNew) {
+    LinearForm minimum = createVariable();
+    variables.back().isUniform = isUniform(left) && isUniform(right);
+    variables.back().facts = {left - minimum, right - minimum};
+    variables.back().cases = {{minimum - left}, {minimum - right}};
+    it->second = minimum;
+  }
+  return it->second;
+}
+
+LinearForm BodyBounds::getSelected(Value condition, const LinearForm &ifTrue,
+                                   const LinearForm &ifFalse) {
+  Facts whenTrue, whenFalse;
+  addFacts(condition, /*holds=*/true, whenTrue);
+  addFacts(condition, /*holds=*/false, whenFalse);
+  LinearForm selected = createVariable();
+  whenTrue.append({selected - ifTrue, ifTrue - selected});
+  whenFalse.append({selected - ifFalse, ifFalse - selected});
+  variables.back().cases = {whenTrue, whenFalse};
+  return selected;
+}
+
+LinearForm BodyBounds::getInductionVariable(OpFoldResult lowerBound,
+                                            OpFoldResult upperBound,
+                                            OpFoldResult step) {
+  LinearForm first = getIndex(lowerBound), last = getIndex(upperBound) - 1;
+  std::optional<int64_t> stride = getConstantIntValue(step);
+  if (!stride || *stride < 1)
+    return createBetween(first, last);
+  LinearForm iteration = createVariable();
+  LinearForm induction = first + iteration * *stride;
+  variables.back().facts = {iteration, last - induction};
+  return induction;
+}
+
+//===----------------------------------------------------------------------===//
+// Indices
+//===----------------------------------------------------------------------===//
+
+LinearForm BodyBounds::getIndex(Value index) {
+  auto it = indices.find(index);
+  if (it != indices.end())
+    return it->second;
+  // A value that follows from itself, through a temporary, may be anything.
+  indices[index] = createVariable();
+  // Operands are visited by recursion.
+  ++depth;
+  LinearForm form = depth < kMaxDepth ? computeIndex(index) : createVariable();
+  --depth;
+  indices[index] = form;
+  return form;
+}
+
+LinearForm BodyBounds::getIndex(OpFoldResult index) {
+  if (auto value = dyn_cast<Value>(index))
+    return getIndex(value);
+  return LinearForm(cast<IntegerAttr>(cast<Attribute>(index)).getInt());
+}
+
+LinearForm BodyBounds::computeIndex(Value index) {
+  if (std::optional<int64_t> constant = getConstantIntValue(index))
+    return LinearForm(*constant);
+  if (auto argument = dyn_cast<BlockArgument>(index))
+    return computeIndexOf(argument);
+  return computeIndexOf(index.getDefiningOp());
+}
+
+LinearForm BodyBounds::computeIndexOf(BlockArgument argument) {
+  unsigned number = argument.getArgNumber();
+  Operation *parent = argument.getOwner()->getParentOp();
+  if (parent == task && number < task.getGrid().size()) {
+    LinearForm index = createBetween(0, task.getGrid()[number] - 1);
+    variables.back().isUniform = true;
+    return index;
+  }
+  if (auto structured = dyn_cast<linalg::LinalgOp>(parent)) {
+    Value operand = structured->getOperand(number);
+    return isa<MemRefType>(operand.getType())
+               ? computeLoaded(operand, structured)
+               : getIndex(operand);
+  }
+  auto loop = dyn_cast<LoopLikeOpInterface>(parent);
+  std::optional<SmallVector<Value>> inductions;
+  if (loop)
+    inductions = loop.getLoopInductionVars();
+  if (!inductions || number >= inductions->size() ||
+      (*inductions)[number] != argument)
+    return createVariable();
+  return getInductionVariable((*loop.getLoopLowerBounds())[number],
+                              (*loop.getLoopUpperBounds())[number],
+                              (*loop.getLoopSteps())[number]);
+}
+
+LinearForm BodyBounds::computeProduct(const LinearForm &left,
+                                      const LinearForm &right) {
+  if (std::optional<int64_t> factor = left.getConstant())
+    return right * *factor;
+  if (std::optional<int64_t> factor = right.getConstant())
+    return left * *factor;
+  return createVariable();
+}
+
+LinearForm BodyBounds::computeIndexOf(Operation *op) {
+  auto operand = [&](unsigned number) {
+    return getIndex(op->getOperand(number));
+  };
+  // Signed and unsigned division agree where neither side is negative.
+  auto floorDiv = [&]() -> std::optional<LinearForm> {
+    std::optional<int64_t> divisor = operand(1).getConstant();
+    if (!divisor || *divisor < 1 || !isNonNegative(operand(0), op))
+      return std::nullopt;
+    return createFloorDiv(operand(0), *divisor);
+  };
+  return llvm::TypeSwitch<Operation *, LinearForm>(op)
+      .Case([&](arith::AddIOp) { return operand(0) + operand(1); })
+      .Case([&](arith::SubIOp) { return operand(0) - operand(1); })
+      .Case([&](arith::MulIOp) {
+        return computeProduct(operand(0), operand(1));
+      })
+      .Case([&](arith::MinSIOp) { return getMinimum(operand(0), operand(1)); })
+      .Case([&](arith::MaxSIOp) {
+        return getMinimum(operand(0) * -1, operand(1) * -1) * -1;
+      })
+      .Case([&](arith::SelectOp select) {
+        return getSelected(select.getCondition(), operand(1), operand(2));
+      })
+      .Case<arith::DivSIOp, arith::DivUIOp, arith::FloorDivSIOp>([&](auto) {
+        std::optional<LinearForm> quotient = floorDiv();
+        return quotient ? *quotient : createVariable();
+      })
+      .Case<arith::RemSIOp, arith::RemUIOp>([&](auto) {
+        std::optional<LinearForm> quotient = floorDiv();
+        return quotient
+                   ? operand(0) - *quotient * *operand(1).getConstant()
+                   : createVariable();
+      })
+      .Case([&](memref::DimOp dim) {
+        std::optional<int64_t> index = dim.getConstantIndex();
+        return index ? getExtent(dim.getSource(), *index) : createVariable();
+      })
+      .Case([&](memref::LoadOp load) {
+        return computeLoaded(load.getMemref(), load);
+      })
+      .Case([&](linalg::IndexOp index) {
+        auto parent = index->getParentOfType<linalg::LinalgOp>();
+        return getLoopIndex(parent, index.getDim());
+      })
+      .Case([&](CheckIndexOp check) {
+        LinearForm last = getIndex(check.getBound()) - 1;
+        return isNonNegative(last, op) ? createBetween(0, last)
+                                       : createVariable();
+      })
+      .Default([&](Operation *) { return createVariable(); });
+}
+
+//===----------------------------------------------------------------------===//
+// Indices in temporaries
+//===----------------------------------------------------------------------===//
+
+bool BodyBounds::isUniform(const LinearForm &form) const {
+  return llvm::all_of(form.terms, [&](const auto &term) {
+    return variables[term.first].isUniform;
+  });
+}
+
+/// Whether a structured op that stands before `at` has written every element.
+bool BodyBounds::isFilledBefore(Value buffer, Operation *at) {
+  Block &body = task.getBody().front();
+  Operation *reader = body.findAncestorOpInBlock(*at);
+  return llvm::any_of(buffer.getUses(), [&](OpOperand &use) {
+    auto writer = dyn_cast<linalg::LinalgOp>(use.getOwner());
+    if (!writer || writer->getBlock() != &body || !writer.isDpsInit(&use) ||
+        !writer->isBeforeInBlock(reader))
+      return false;
+    AffineMap map = writer.getMatchingIndexingMap(&use);
+    for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
+      auto loop = dyn_cast<AffineDimExpr>(expr);
+      if (!loop || !map.isProjectedPermutation() ||
+          !isNonNegative(getLoopExtent(writer, loop.getPosition()) -
+                             getExtent(buffer, dim),
+                         writer))
+        return false;
+    }
+    return true;
+  });
+}
+
+/// The same form of other iterations: variables that are not uniform become
+/// new ones of which the same is known.
+LinearForm
+BodyBounds::renameVarying(const LinearForm &form,
+                          llvm::DenseMap<unsigned, unsigned> &names) {
+  LinearForm renamed;
+  renamed.constant = form.constant;
+  for (const auto &[variable, coefficient] : form.terms) {
+    if (variables[variable].isUniform) {
+      renamed.terms[variable] = coefficient;
+      continue;
+    }
+    auto [it, isNew] = names.try_emplace(variable, variables.size());
+    renamed.terms[it->second] = coefficient;
+    if (!isNew)
+      continue;
+    unsigned name = it->second;
+    variables.emplace_back();
+    Variable old = variables[variable], copy;
+    for (const LinearForm &fact : old.facts)
+      copy.facts.push_back(renameVarying(fact, names));
+    for (const Facts &facts : old.cases) {
+      copy.cases.emplace_back();
+      for (const LinearForm &fact : facts)
+        copy.cases.back().push_back(renameVarying(fact, names));
+    }
+    variables[name] = std::move(copy);
+  }
+  return renamed;
+}
+
+/// An element of a temporary of indices is one of those that were stored.
+LinearForm BodyBounds::computeLoaded(Value buffer, Operation *at) {
+  if (!cast<MemRefType>(buffer.getType()).getElementType().isIndex() ||
+      !buffer.getDefiningOp<memref::AllocaOp>() || !isFilledBefore(buffer, at))
+    return createVariable();
+  SmallVector<LinearForm> stored;
+  for (OpOperand &use : buffer.getUses()) {
+    Operation *user = use.getOwner();
+    if (auto writer = dyn_cast<linalg::LinalgOp>(user)) {
+      if (writer.isDpsInit(&use))
+        stored.push_back(getIndex(writer.getMatchingYieldValue(&use)->get()));
+    } else if (auto store = dyn_cast<memref::StoreOp>(user)) {
+      stored.push_back(getIndex(store.getValueToStore()));
+    } else if (!isa<memref::LoadOp>(user)) {
+      return createVariable();
+    }
+  }
+  SmallVector<Facts, 0> cases;
+  for (const LinearForm &form : stored) {
+    llvm::DenseMap<unsigned, unsigned> names;
+    cases.push_back({renameVarying(form, names)});
+  }
+  LinearForm loaded = createVariable();
+  for (Facts &facts : cases)
+    facts = {loaded - facts.front(), facts.front() - loaded};
+  variables.back().cases = std::move(cases);
+  return loaded;
+}
+
+//===----------------------------------------------------------------------===//
+// Extents
+//===----------------------------------------------------------------------===//
+
+LinearForm BodyBounds::evaluate(AffineExpr expr, ArrayRef<LinearForm> dims) {
+  if (auto constant = dyn_cast<AffineConstantExpr>(expr))
+    return LinearForm(constant.getValue());
+  if (auto dim = dyn_cast<AffineDimExpr>(expr))
+    return dims[dim.getPosition()];
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (!binary)
+    return createVariable();
+  LinearForm left = evaluate(binary.getLHS(), dims);
+  LinearForm right = evaluate(binary.getRHS(), dims);
+  std::optional<int64_t> divisor = right.getConstant();
+  bool divides = divisor && *divisor > 0;
+  switch (expr.getKind()) {
+  case AffineExprKind::Add:
+    return left + right;
+  case AffineExprKind::Mul:
+    return computeProduct(left, right);
+  case AffineExprKind::FloorDiv:
+    return divides ? createFloorDiv(left, *divisor) : createVariable();
+  case AffineExprKind::Mod:
+    return divides ? left - createFloorDiv(left, *divisor) * *divisor
+                   : createVariable();
+  default:
+    return createVariable();
+  }
+}
+
+/// A tile ends with its region or with its operand, whichever is first.
+LinearForm BodyBounds::computeTileExtent(BlockArgument tile, int64_t dim) {
+  unsigned operand = tile.getArgNumber() - task.getGrid().size();
+  RegionAttr region = task.getRegion(operand);
+  auto type = cast<ShapedType>(task.getOperand(operand).getType());
+  SmallVector<LinearForm> grid;
+  for (Value index : task.getGridIndices())
+    grid.push_back(getIndex(index));
+  LinearForm offset = evaluate(region.getOffsets().getResult(dim), grid);
+  return getMinimum(LinearForm(region.getSizes()[dim]),
+                    LinearForm(type.getDimSize(dim)) - offset);
+}
+
+LinearForm BodyBounds::getExtent(Value buffer, int64_t dim) {
+  auto type = cast<MemRefType>(buffer.getType());
+  if (!type.isDynamicDim(dim))
+    return LinearForm(type.getDimSize(dim));
+  if (auto tile = dyn_cast<BlockArgument>(buffer)) {
+    bool isTile = tile.getOwner()->getParentOp() == task;
+    return isTile ? computeTileExtent(tile, dim) : createVariable();
+  }
+  return llvm::TypeSwitch<Operation *, LinearForm>(buffer.getDefiningOp())
+      .Case([&](memref::SubViewOp view) {
+        // Sizes of the dimensions that are kept, in their order.
+        llvm::SmallBitVector dropped = view.getDroppedDims();
+        SmallVector<OpFoldResult> kept;
+        for (auto [index, size] : llvm::enumerate(view.getMixedSizes()))
+          if (!dropped.test(index))
+            kept.push_back(size);
+        return getIndex(kept[dim]);
+      })
+      .Case([&](memref::ReinterpretCastOp view) {
+        return getIndex(view.getMixedSizes()[dim]);
+      })
+      .Case([&](memref::ExpandShapeOp view) {
+        return getIndex(view.getMixedOutputShape()[dim]);
+      })
+      .Case([&](memref::CollapseShapeOp view) {
+        return getProduct(view.getSrc(), view.getReassociationIndices()[dim]);
+      })
+      .Case(
+          [&](memref::CastOp view) { return getExtent(view.getSource(), dim); })
+      .Case([&](memref::TransposeOp view) {
+        return getExtent(view.getIn(),
+                         view.getPermutation().getDimPosition(dim));
+      })
+      .Default([&](Operation *) { return createVariable(); });
+}
+
+LinearForm BodyBounds::getProduct(Value buffer, ArrayRef<int64_t> dims) {
+  LinearForm product(1);
+  for (int64_t dim : dims)
+    product = computeProduct(product, getExtent(buffer, dim));
+  return product;
+}
+
+LinearForm BodyBounds::getLoopExtent(linalg::LinalgOp op, unsigned loop) {
+  AffineExpr wanted = getAffineDimExpr(loop, op.getContext());
+  for (OpOperand &operand : op->getOpOperands())
+    for (auto [dim, expr] :
+         llvm::enumerate(op.getMatchingIndexingMap(&operand).getResults()))
+      if (expr == wanted && isa<MemRefType>(operand.get().getType()))
+        return getExtent(operand.get(), dim);
+  return createVariable();
+}
+
+LinearForm BodyBounds::getLoopIndex(linalg::LinalgOp op, unsigned loop) {
+  auto [it, isNew] = loopIndices.try_emplace({op, loop});
+  if (isNew) {
+    LinearForm index = createBetween(0, getLoopExtent(op, loop) - 1);
+    // The map may have grown.
+    loopIndices[{op, loop}] = index;
+    return index;
+  }
+  return it->second;
+}
+
+//===----------------------------------------------------------------------===//
+// Facts of conditions
+//===----------------------------------------------------------------------===//
+
+/// What follows where a condition holds, or where it does not. Conditions that
+/// are not comparisons of indices say nothing.
+void BodyBounds::addFacts(Value condition, bool holds, Facts &facts) {
+  if (auto both = condition.getDefiningOp<arith::AndIOp>()) {
+    if (!holds)
+      return;
+    addFacts(both.getLhs(), holds, facts);
+    addFacts(both.getRhs(), holds, facts);
+    return;
+  }
+  auto compare = condition.getDefiningOp<arith::CmpIOp>();
+  if (!compare || !compare.getLhs().getType().isIndex())
+    return;
+  LinearForm left = getIndex(compare.getLhs());
+  LinearForm right = getIndex(compare.getRhs());
+  arith::CmpIPredicate predicate = compare.getPredicate();
+  switch (holds ? predicate : arith::invertPredicate(predicate)) {
+  case arith::CmpIPredicate::eq:
+    facts.append({left - right, right - left});
+    return;
+  case arith::CmpIPredicate::slt:
+    facts.push_back(right - left - 1);
+    return;
+  case arith::CmpIPredicate::sle:
+    facts.push_back(right - left);
+    return;
+  case arith::CmpIPredicate::sgt:
+    facts.push_back(left - right - 1);
+    return;
+  case arith::CmpIPredicate::sge:
+    facts.push_back(left - right);
+    return;
+  default:
+    return;
+  }
+}
+
+/// What the loops and branches around an op say.
+BodyBounds::Facts BodyBounds::getFactsAt(Operation *at) {
+  Facts facts;
+  for (Operation *op = at; op != task; op = op->getParentOp()) {
+    Operation *parent = op->getParentOp();
+    if (auto branch = dyn_cast<scf::IfOp>(parent)) {
+      bool holds = op->getParentRegion() == &branch.getThenRegion();
+      addFacts(branch.getCondition(), holds, facts);
+    } else if (auto loop = dyn_cast<scf::ForOp>(parent)) {
+      facts.push_back(getIndex(loop.getUpperBound()) -
+                      getIndex(loop.getLowerBound()) - 1);
+    }
+  }
+  return facts;
+}
+
+//===----------------------------------------------------------------------===//
+// Proofs
+//===----------------------------------------------------------------------===//
+
+/// The strongest inequality over integers: coefficients without a common
+/// divisor.
+static LinearForm tighten(const LinearForm &fact) {
+  DynamicAPInt divisor(0);
+  for (const auto &[variable, coefficient] : fact.terms)
+    divisor = gcd(divisor, abs(coefficient));
+  if (divisor == 0 || divisor == 1)
+    return fact;
+  LinearForm tight;
+  tight.constant = floorDiv(fact.constant, divisor);
+  for (const auto &[variable, coefficient] : fact.terms)
+    tight.terms[variable] = coefficient / divisor;
+  return tight;
+}
+
+/// Whether no rational numbers satisfy all facts.
+static bool haveNoSolution(ArrayRef<LinearForm> facts) {
+  std::map<unsigned, unsigned> columns;
+  for (const LinearForm &fact : facts)
+    for (const auto &[variable, coefficient] : fact.terms)
+      columns.try_emplace(variable, columns.size());
+  presburger::Simplex simplex(columns.size());
+  for (const LinearForm &fact : facts) {
+    LinearForm tight = tighten(fact);
+    SmallVector<DynamicAPInt> row(columns.size() + 1, DynamicAPInt(0));
+    for (const auto &[variable, coefficient] : tight.terms)
+      row[columns[variable]] = coefficient;
+    row.back() = tight.constant;
+    simplex.addInequality(row);
+    if (simplex.isEmpty())
+      return true;
+  }
+  return false;
+}
+
+/// Whether facts, with all that is known of their variables, contradict one
+/// another.
+bool BodyBounds::isImpossible(Facts facts, unsigned numSplits) {
+  llvm::SetVector<unsigned> used;
+  for (size_t next = 0, seen = 0; next < facts.size(); ++next) {
+    for (const auto &[variable, coefficient] : facts[next].terms)
+      used.insert(variable);
+    for (; seen < used.size(); ++seen)
+      facts.append(variables[used[seen]].facts);
+  }
+  if (haveNoSolution(facts))
+    return true;
+  // The greatest number is that of what was computed last.
+  std::optional<unsigned> split;
+  for (unsigned variable : used)
+    if (!variables[variable].cases.empty() && (!split || variable > *split))
+      split = variable;
+  if (!split || numSplits == kMaxSplits)
+    return false;
+  // Each variable is split once: what it is in a case is a fact there.
+  SmallVector<Facts, 0> cases;
+  std::swap(cases, variables[*split].cases);
+  bool isImpossibleInAll = llvm::all_of(cases, [&](const Facts &ofCase) {
+    Facts all = facts;
+    all.append(ofCase);
+    return isImpossible(std::move(all), numSplits + 1);
+  });
+  std::swap(cases, variables[*split].cases);
+  return isImpossibleInAll;
+}
+
+bool BodyBounds::isNonNegative(const LinearForm &form, Operation *at) {
+  if (std::optional<int64_t> constant = form.getConstant())
+    return *constant >= 0;
+  Facts facts = getFactsAt(at);
+  facts.push_back(form * -1 - 1);
+  return isImpossible(std::move(facts), 0);
+}

@@ -1,0 +1,125 @@
+//===- BodyBounds.h - What the indices of a body can be ---------*- C++ -*-===//
+
+#ifndef ARK_PASSES_MEMORY_BODYBOUNDS_H
+#define ARK_PASSES_MEMORY_BODYBOUNDS_H
+
+#include "dialects/ark/ArkOps.h"
+#include "llvm/ADT/DynamicAPInt.h"
+
+#include <map>
+
+namespace mlir::linalg {
+class LinalgOp;
+} // namespace mlir::linalg
+
+namespace mlir::ark {
+
+/// An integer constant plus a sum of variables with integer coefficients. A
+/// variable is a number that `BodyBounds` gives out.
+class LinearForm {
+public:
+  LinearForm(int64_t constant = 0) : constant(constant) {}
+  static LinearForm variable(unsigned number) {
+    LinearForm form;
+    form.terms[number] = 1;
+    return form;
+  }
+
+  /// The value of a form without variables.
+  std::optional<int64_t> getConstant() const;
+
+  LinearForm &operator+=(const LinearForm &other);
+  LinearForm &operator*=(const llvm::DynamicAPInt &factor);
+  bool operator<(const LinearForm &other) const {
+    return std::tie(terms, constant) < std::tie(other.terms, other.constant);
+  }
+
+  /// Coefficients by variable; none is zero.
+  std::map<unsigned, llvm::DynamicAPInt> terms;
+  llvm::DynamicAPInt constant;
+};
+
+inline LinearForm operator+(LinearForm left, const LinearForm &right) {
+  return left += right;
+}
+inline LinearForm operator*(LinearForm form, int64_t factor) {
+  return form *= llvm::DynamicAPInt(factor);
+}
+inline LinearForm operator-(LinearForm left, const LinearForm &right) {
+  return left += right * -1;
+}
+
+/// Proves inequalities between the indices of a task's body and the extents of
+/// its buffers. An index is a linear form of grid indices, induction
+/// variables, extents of tiles, and results of ops that are not linear; what is
+/// known of each of these is a list of linear inequalities.
+class BodyBounds {
+public:
+  explicit BodyBounds(TaskOp task) : task(task) {}
+
+  LinearForm getIndex(Value index);
+  LinearForm getIndex(OpFoldResult index);
+  /// The extent of a buffer in one of its dimensions.
+  LinearForm getExtent(Value buffer, int64_t dim);
+  /// The number of iterations of a loop of a structured op: the extent of the
+  /// first operand that a loop walks through.
+  LinearForm getLoopExtent(linalg::LinalgOp op, unsigned loop);
+  /// The index of one of these iterations.
+  LinearForm getLoopIndex(linalg::LinalgOp op, unsigned loop);
+
+  /// The product of the extents of some dimensions.
+  LinearForm getProduct(Value buffer, ArrayRef<int64_t> dims);
+  /// The value of an expression where dimension `d` is `dims[d]`.
+  LinearForm evaluate(AffineExpr expr, ArrayRef<LinearForm> dims);
+
+  /// Returns whether `form` is proven to be at least 0 whenever `at` runs.
+  /// False says only that there is no proof.
+  bool isNonNegative(const LinearForm &form, Operation *at);
+
+private:
+  /// Inequalities: each form is at least 0.
+  using Facts = SmallVector<LinearForm>;
+  struct Variable {
+    /// The value is one in all iterations of all loops of a vCTA.
+    bool isUniform = false;
+    Facts facts;
+    /// At least one of these holds, too.
+    SmallVector<Facts, 0> cases;
+  };
+
+  LinearForm computeIndex(Value index);
+  LinearForm computeIndexOf(BlockArgument argument);
+  LinearForm computeIndexOf(Operation *op);
+  LinearForm computeLoaded(Value buffer, Operation *at);
+  LinearForm computeProduct(const LinearForm &left, const LinearForm &right);
+  LinearForm createVariable();
+  LinearForm createBetween(const LinearForm &first, const LinearForm &last);
+  LinearForm createFloorDiv(const LinearForm &dividend, int64_t divisor);
+  LinearForm getInductionVariable(OpFoldResult lowerBound,
+                                  OpFoldResult upperBound, OpFoldResult step);
+  LinearForm getMinimum(LinearForm left, LinearForm right);
+  LinearForm getSelected(Value condition, const LinearForm &ifTrue,
+                         const LinearForm &ifFalse);
+  LinearForm computeTileExtent(BlockArgument tile, int64_t dim);
+
+  bool isUniform(const LinearForm &form) const;
+  bool isFilledBefore(Value buffer, Operation *at);
+  LinearForm renameVarying(const LinearForm &form,
+                           llvm::DenseMap<unsigned, unsigned> &names);
+  void addFacts(Value condition, bool holds, Facts &facts);
+  Facts getFactsAt(Operation *at);
+  bool isImpossible(Facts facts, unsigned numSplits);
+
+  TaskOp task;
+  unsigned depth = 0;
+  SmallVector<Variable, 0> variables;
+  llvm::DenseMap<Value, LinearForm> indices;
+  llvm::DenseMap<std::pair<Operation *, unsigned>, LinearForm> loopIndices;
+  /// The same minimum is the same variable: a tile that is cut short and a loop
+  /// over as many elements have equal extents.
+  std::map<std::pair<LinearForm, LinearForm>, LinearForm> minima;
+};
+
+} // namespace mlir::ark
+
+#endif // ARK_PASSES_MEMORY_BODYBOUNDS_H

@@ -1,0 +1,397 @@
+// RUN: ark-opt %s --split-input-file --pass-pipeline='builtin.module(ark.program(ark-verify-memory))' --verify-diagnostics
+
+ark.program @loadBeyondTheTile(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %c16 = arith.constant 16 : index
+    // expected-error @below {{may leave 'memref<16xf32, strided<[1], offset: ?>>' in dimension 0}}
+    %0 = memref.load %a[%c16] : memref<16xf32, strided<[1], offset: ?>>
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @loadBeforeTheTile(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %c-1 = arith.constant -1 : index
+    // expected-error @below {{in dimension 0}}
+    %0 = memref.load %a[%c-1] : memref<16xf32, strided<[1], offset: ?>>
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @storeAtAnIndexFromData(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %c0 = arith.constant 0 : index
+    %0 = memref.load %a[%c0] : memref<16xf32, strided<[1], offset: ?>>
+    %1 = arith.fptosi %0 : f32 to i64
+    %2 = arith.index_cast %1 : i64 to index
+    // expected-error @below {{may leave}}
+    memref.store %0, %b[%2] : memref<16xf32, strided<[1], offset: ?>>
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @loopBeyondTheTile(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %c0 = arith.constant 0 : index
+    %c3 = arith.constant 3 : index
+    %c17 = arith.constant 17 : index
+    %f = arith.constant 0.0 : f32
+    scf.for %j = %c0 to %c17 step %c3 {
+      %k = arith.addi %j, %c3 : index
+      // expected-error @below {{may leave}}
+      memref.store %f, %b[%k] : memref<16xf32, strided<[1], offset: ?>>
+    }
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @wholeRegionOfACutTile(%x: memref<100xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<100xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [7] ins(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<100xf32>) outs(%y[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<100xf32>) {
+  ^bb0(%i: index, %a: memref<?xf32, strided<[1], offset: ?>>, %b: memref<?xf32, strided<[1], offset: ?>>):
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c16 = arith.constant 16 : index
+    %f = arith.constant 0.0 : f32
+    scf.for %j = %c0 to %c16 step %c1 {
+      // expected-error @below {{may leave}}
+      memref.store %f, %b[%j] : memref<?xf32, strided<[1], offset: ?>>
+    }
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @subviewBeyondTheTile(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %c9 = arith.constant 9 : index
+    // expected-error @below {{may leave}}
+    %0 = memref.subview %a[%c9] [8] [1] : memref<16xf32, strided<[1], offset: ?>> to memref<8xf32, strided<[1], offset: ?>>
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @subviewOfNegativeSize(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %n = arith.subi %i, %i : index
+    %c1 = arith.constant 1 : index
+    %m = arith.subi %n, %c1 : index
+    // expected-error @below {{takes a part of 'memref<16xf32, strided<[1], offset: ?>>' that is not known in dimension 0}}
+    %0 = memref.subview %a[0] [%m] [1] : memref<16xf32, strided<[1], offset: ?>> to memref<?xf32, strided<[1], offset: ?>>
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @otherMemory(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    // expected-error @below {{may name elements that 'memref<16xf32, strided<[1], offset: ?>>' does not have}}
+    %0 = memref.reinterpret_cast %b to offset: [1000], sizes: [16], strides: [1] : memref<16xf32, strided<[1], offset: ?>> to memref<16xf32, strided<[1], offset: 1000>>
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @otherStrides(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %base, %offset, %size, %stride = memref.extract_strided_metadata %b : memref<16xf32, strided<[1], offset: ?>> -> memref<f32>, index, index, index
+    // expected-error @below {{may name elements that}}
+    %0 = memref.reinterpret_cast %b to offset: [%offset], sizes: [16], strides: [2] : memref<16xf32, strided<[1], offset: ?>> to memref<16xf32, strided<[2], offset: ?>>
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @baseOfTheTile(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    // expected-error @below {{names memory before its tile}}
+    %base, %offset, %size, %stride = memref.extract_strided_metadata %b : memref<16xf32, strided<[1], offset: ?>> -> memref<f32>, index, index, index
+    %0 = memref.load %base[] : memref<f32>
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @shapeLargerThanTheTemporary(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) attributes {shared_memory = 64 : i64} {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %t = memref.alloca() : memref<16xf32>
+    // expected-error @below {{may name elements that}}
+    %0 = memref.reinterpret_cast %t to offset: [0], sizes: [4, 4], strides: [5, 1] : memref<16xf32> to memref<4x4xf32, strided<[5, 1]>>
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @castToMoreElements(%x: memref<100xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<100xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [7] ins(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<100xf32>) outs(%y[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<100xf32>) {
+  ^bb0(%i: index, %a: memref<?xf32, strided<[1], offset: ?>>, %b: memref<?xf32, strided<[1], offset: ?>>):
+    // expected-error @below {{may leave 'memref<?xf32, strided<[1], offset: ?>>' in dimension 0}}
+    %0 = memref.cast %a : memref<?xf32, strided<[1], offset: ?>> to memref<16xf32, strided<[1], offset: ?>>
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @castToAnOffset(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    // expected-error @below {{claims strides or an offset that 'memref<16xf32, strided<[1], offset: ?>>' does not promise}}
+    %0 = memref.cast %a : memref<16xf32, strided<[1], offset: ?>> to memref<16xf32, strided<[1]>>
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @vectorBeyondTheTile(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %c13 = arith.constant 13 : index
+    // expected-error @below {{may leave}}
+    %0 = vector.load %a[%c13] : memref<16xf32, strided<[1], offset: ?>>, vector<4xf32>
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @transferThatPromisesTooMuch(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %c13 = arith.constant 13 : index
+    %f = arith.constant 0.0 : f32
+    // expected-error @below {{may leave}}
+    %0 = vector.transfer_read %a[%c13], %f {in_bounds = [true]} : memref<16xf32, strided<[1], offset: ?>>, vector<4xf32>
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @operandsOfUnlikeExtents(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %c8 = arith.constant 8 : index
+    %s = arith.minsi %i, %c8 : index
+    %m = memref.subview %b[0] [%s] [1] : memref<16xf32, strided<[1], offset: ?>> to memref<?xf32, strided<[1], offset: ?>>
+    // expected-error @below {{may leave 'memref<?xf32, strided<[1], offset: ?>>' in dimension 0}}
+    linalg.copy ins(%a : memref<16xf32, strided<[1], offset: ?>>) outs(%m : memref<?xf32, strided<[1], offset: ?>>)
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @windowBeyondTheTile(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) attributes {shared_memory = 64 : i64} {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %o = memref.subview %b[0] [14] [1] : memref<16xf32, strided<[1], offset: ?>> to memref<14xf32, strided<[1], offset: ?>>
+    %m = arith.constant 4 : index
+    %k = memref.alloca() : memref<4xf32>
+    %w = memref.subview %k[0] [%m] [1] : memref<4xf32> to memref<?xf32, strided<[1]>>
+    %p = memref.cast %a : memref<16xf32, strided<[1], offset: ?>> to memref<?xf32, strided<[1], offset: ?>>
+    // expected-error @below {{may leave}}
+    linalg.conv_1d ins(%p, %w : memref<?xf32, strided<[1], offset: ?>>, memref<?xf32, strided<[1]>>) outs(%o : memref<14xf32, strided<[1], offset: ?>>)
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @writeToAnInputTile(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %c0 = arith.constant 0 : index
+    %f = arith.constant 0.0 : f32
+    %0 = memref.subview %a[8] [8] [1] : memref<16xf32, strided<[1], offset: ?>> to memref<8xf32, strided<[1], offset: ?>>
+    // expected-error @below {{writes to an input of its task}}
+    memref.store %f, %0[%c0] : memref<8xf32, strided<[1], offset: ?>>
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @fillOfAnInputTile(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %f = arith.constant 0.0 : f32
+    // expected-error @below {{writes to an input of its task}}
+    linalg.fill ins(%f : f32) outs(%a : memref<16xf32, strided<[1], offset: ?>>)
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @chosenBuffer(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %c = arith.cmpi eq, %i, %i : index
+    // expected-error @below {{has no place in the body of a task on buffers}}
+    %0 = arith.select %c, %a, %b : memref<16xf32, strided<[1], offset: ?>>
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @bufferOfALoop(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    // expected-error @below {{has no place in the body of a task on buffers}}
+    %0 = scf.for %j = %c0 to %c1 step %c1 iter_args(%k = %a) -> (memref<16xf32, strided<[1], offset: ?>>) {
+      scf.yield %b : memref<16xf32, strided<[1], offset: ?>>
+    }
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @address(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    // expected-error @below {{has no place in the body of a task on buffers}}
+    %0 = memref.extract_aligned_pointer_as_index %a : memref<16xf32, strided<[1], offset: ?>> -> index
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @maskedStore(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %c0 = arith.constant 0 : index
+    %m = arith.constant dense<true> : vector<4xi1>
+    %f = arith.constant dense<0.0> : vector<4xf32>
+    // expected-error @below {{has no place in the body of a task on buffers}}
+    vector.maskedstore %b[%c0], %m, %f : memref<16xf32, strided<[1], offset: ?>>, vector<4xi1>, vector<4xf32>
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @temporaryWithStrides(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) attributes {shared_memory = 256 : i64} {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    // expected-error @below {{temporary is not dense}}
+    %0 = memref.alloca() : memref<4x4xf32, strided<[8, 1]>>
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+// An index of the temporary is one that was stored, or what was there before.
+ark.program @indexInATemporary(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) attributes {shared_memory = 32 : i64} {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %t = memref.alloca() : memref<4xindex>
+    %c0 = arith.constant 0 : index
+    %c16 = arith.constant 16 : index
+    linalg.fill ins(%c16 : index) outs(%t : memref<4xindex>)
+    %0 = memref.load %t[%c0] : memref<4xindex>
+    // expected-error @below {{may leave}}
+    %1 = memref.load %a[%0] : memref<16xf32, strided<[1], offset: ?>>
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @indexThatNothingStored(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) attributes {shared_memory = 32 : i64} {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %t = memref.alloca() : memref<4xindex>
+    %c0 = arith.constant 0 : index
+    %0 = memref.load %t[%c0] : memref<4xindex>
+    // expected-error @below {{may leave}}
+    %1 = memref.load %a[%0] : memref<16xf32, strided<[1], offset: ?>>
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @everySecondOfTooMany(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %part = memref.subview %a[0] [8] [2] : memref<16xf32, strided<[1], offset: ?>> to memref<8xf32, strided<[2], offset: ?>>
+    %base, %offset, %size, %stride = memref.extract_strided_metadata %part : memref<8xf32, strided<[2], offset: ?>> -> memref<f32>, index, index, index
+    // expected-error @below {{may name elements that}}
+    %0 = memref.reinterpret_cast %a to offset: [%offset], sizes: [1, 9], strides: [16, 2] : memref<16xf32, strided<[1], offset: ?>> to memref<1x9xf32, strided<[16, 2], offset: ?>>
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @offsetOfAnotherPart(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %part = memref.subview %a[1] [8] [1] : memref<16xf32, strided<[1], offset: ?>> to memref<8xf32, strided<[1], offset: ?>>
+    %base, %offset, %size, %stride = memref.extract_strided_metadata %part : memref<8xf32, strided<[1], offset: ?>> -> memref<f32>, index, index, index
+    // expected-error @below {{may name elements that}}
+    %0 = memref.reinterpret_cast %a to offset: [%offset], sizes: [16], strides: [1] : memref<16xf32, strided<[1], offset: ?>> to memref<16xf32, strided<[1], offset: ?>>
+    ark.yield
+  }
+  ark.return
+}

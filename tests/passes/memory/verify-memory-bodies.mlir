@@ -1,0 +1,254 @@
+// Accesses of bodies that are proven to lie inside of tiles and temporaries.
+// RUN: ark-opt %s --pass-pipeline='builtin.module(ark.program(ark-verify-memory))' | FileCheck %s
+
+// CHECK-LABEL: ark.program @elements
+ark.program @elements(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c16 = arith.constant 16 : index
+    scf.for %j = %c0 to %c16 step %c1 {
+      %0 = memref.load %a[%j] : memref<16xf32, strided<[1], offset: ?>>
+      memref.store %0, %b[%j] : memref<16xf32, strided<[1], offset: ?>>
+    }
+    ark.yield
+  }
+  ark.return
+}
+
+// CHECK-LABEL: ark.program @vectorsOfALoop
+ark.program @vectorsOfALoop(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %c0 = arith.constant 0 : index
+    %c4 = arith.constant 4 : index
+    %c16 = arith.constant 16 : index
+    scf.for %j = %c0 to %c16 step %c4 {
+      %0 = vector.load %a[%j] : memref<16xf32, strided<[1], offset: ?>>, vector<4xf32>
+      vector.store %0, %b[%j] : memref<16xf32, strided<[1], offset: ?>>, vector<4xf32>
+    }
+    ark.yield
+  }
+  ark.return
+}
+
+// CHECK-LABEL: ark.program @cutTiles
+ark.program @cutTiles(%x: memref<100xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<100xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [7] ins(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<100xf32>) outs(%y[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<100xf32>) {
+  ^bb0(%i: index, %a: memref<?xf32, strided<[1], offset: ?>>, %b: memref<?xf32, strided<[1], offset: ?>>):
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %n = memref.dim %a, %c0 : memref<?xf32, strided<[1], offset: ?>>
+    scf.for %j = %c0 to %n step %c1 {
+      %0 = memref.load %a[%j] : memref<?xf32, strided<[1], offset: ?>>
+      memref.store %0, %b[%j] : memref<?xf32, strided<[1], offset: ?>>
+    }
+    linalg.copy ins(%a : memref<?xf32, strided<[1], offset: ?>>) outs(%b : memref<?xf32, strided<[1], offset: ?>>)
+    ark.yield
+  }
+  ark.return
+}
+
+// CHECK-LABEL: ark.program @extentThatTheBodyComputes
+ark.program @extentThatTheBodyComputes(%x: memref<100xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<100xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [7] ins(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<100xf32>) outs(%y[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<100xf32>) {
+  ^bb0(%i: index, %a: memref<?xf32, strided<[1], offset: ?>>, %b: memref<?xf32, strided<[1], offset: ?>>):
+    %c16 = arith.constant 16 : index
+    %c100 = arith.constant 100 : index
+    %first = arith.muli %i, %c16 : index
+    %left = arith.subi %c100, %first : index
+    %n = arith.minsi %left, %c16 : index
+    %0 = memref.subview %a[0] [%n] [1] : memref<?xf32, strided<[1], offset: ?>> to memref<?xf32, strided<[1], offset: ?>>
+    linalg.copy ins(%0 : memref<?xf32, strided<[1], offset: ?>>) outs(%b : memref<?xf32, strided<[1], offset: ?>>)
+    ark.yield
+  }
+  ark.return
+}
+
+// CHECK-LABEL: ark.program @piecesOfACutTile
+ark.program @piecesOfACutTile(%x: memref<100xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<100xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [7] ins(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<100xf32>) outs(%y[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<100xf32>) {
+  ^bb0(%i: index, %a: memref<?xf32, strided<[1], offset: ?>>, %b: memref<?xf32, strided<[1], offset: ?>>):
+    %c0 = arith.constant 0 : index
+    %c4 = arith.constant 4 : index
+    %n = memref.dim %b, %c0 : memref<?xf32, strided<[1], offset: ?>>
+    %f = arith.constant 0.0 : f32
+    scf.for %j = %c0 to %n step %c4 {
+      %left = arith.subi %n, %j : index
+      %m = arith.minsi %c4, %left : index
+      %0 = memref.subview %b[%j] [%m] [1] : memref<?xf32, strided<[1], offset: ?>> to memref<?xf32, strided<[1], offset: ?>>
+      linalg.fill ins(%f : f32) outs(%0 : memref<?xf32, strided<[1], offset: ?>>)
+    }
+    ark.yield
+  }
+  ark.return
+}
+
+// CHECK-LABEL: ark.program @quotientAndRemainder
+ark.program @quotientAndRemainder(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c4 = arith.constant 4 : index
+    %c16 = arith.constant 16 : index
+    %0 = memref.expand_shape %b [[0, 1]] output_shape [4, 4] : memref<16xf32, strided<[1], offset: ?>> into memref<4x4xf32, strided<[4, 1], offset: ?>>
+    scf.for %j = %c0 to %c16 step %c1 {
+      %q = arith.divsi %j, %c4 : index
+      %r = arith.remsi %j, %c4 : index
+      %1 = memref.load %a[%j] : memref<16xf32, strided<[1], offset: ?>>
+      memref.store %1, %0[%q, %r] : memref<4x4xf32, strided<[4, 1], offset: ?>>
+    }
+    ark.yield
+  }
+  ark.return
+}
+
+// CHECK-LABEL: ark.program @guardedIndex
+ark.program @guardedIndex(%x: memref<100xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<100xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [7] ins(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<100xf32>) outs(%y[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<100xf32>) {
+  ^bb0(%i: index, %a: memref<?xf32, strided<[1], offset: ?>>, %b: memref<?xf32, strided<[1], offset: ?>>):
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c20 = arith.constant 20 : index
+    %n = memref.dim %a, %c0 : memref<?xf32, strided<[1], offset: ?>>
+    scf.for %j = %c0 to %c20 step %c1 {
+      %inside = arith.cmpi slt, %j, %n : index
+      scf.if %inside {
+        %0 = memref.load %a[%j] : memref<?xf32, strided<[1], offset: ?>>
+        memref.store %0, %b[%j] : memref<?xf32, strided<[1], offset: ?>>
+      } else {
+        %k = arith.subi %j, %n : index
+        %l = arith.minsi %k, %c0 : index
+        %0 = memref.load %a[%l] : memref<?xf32, strided<[1], offset: ?>>
+        memref.store %0, %b[%l] : memref<?xf32, strided<[1], offset: ?>>
+      }
+    }
+    ark.yield
+  }
+  ark.return
+}
+
+// CHECK-LABEL: ark.program @checkedIndex
+ark.program @checkedIndex(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %c0 = arith.constant 0 : index
+    %c16 = arith.constant 16 : index
+    %0 = memref.load %a[%c0] : memref<16xf32, strided<[1], offset: ?>>
+    %1 = arith.fptosi %0 : f32 to i64
+    %2 = arith.index_cast %1 : i64 to index
+    %3 = ark.check_index %2 below %c16
+    memref.store %0, %b[%3] : memref<16xf32, strided<[1], offset: ?>>
+    ark.yield
+  }
+  ark.return
+}
+
+// CHECK-LABEL: ark.program @clampedIndex
+ark.program @clampedIndex(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %c0 = arith.constant 0 : index
+    %c15 = arith.constant 15 : index
+    %0 = memref.load %a[%c0] : memref<16xf32, strided<[1], offset: ?>>
+    %1 = arith.fptosi %0 : f32 to i64
+    %2 = arith.index_cast %1 : i64 to index
+    %3 = arith.maxsi %2, %c0 : index
+    %4 = arith.minsi %3, %c15 : index
+    memref.store %0, %b[%4] : memref<16xf32, strided<[1], offset: ?>>
+    %5 = arith.cmpi sgt, %2, %c15 : index
+    %6 = arith.select %5, %c15, %3 : index
+    memref.store %0, %b[%6] : memref<16xf32, strided<[1], offset: ?>>
+    ark.yield
+  }
+  ark.return
+}
+
+// CHECK-LABEL: ark.program @droppedDimensions
+ark.program @droppedDimensions(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) attributes {shared_memory = 1024 : i64} {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %t = memref.alloca() : memref<1x16x16xf32>
+    %base, %offset, %sizes:3, %strides:3 = memref.extract_strided_metadata %t : memref<1x16x16xf32> -> memref<f32>, index, index, index, index, index, index, index
+    %0 = memref.reinterpret_cast %t to offset: [0], sizes: [16, 8], strides: [16, 1] : memref<1x16x16xf32> to memref<16x8xf32, strided<[16, 1]>>
+    %base_a, %offset_a, %size_a, %stride_a = memref.extract_strided_metadata %a : memref<16xf32, strided<[1], offset: ?>> -> memref<f32>, index, index, index
+    %1 = memref.reinterpret_cast %a to offset: [%offset_a], sizes: [1, 12], strides: [7, 1] : memref<16xf32, strided<[1], offset: ?>> to memref<1x12xf32, strided<[7, 1], offset: ?>>
+    ark.yield
+  }
+  ark.return
+}
+
+// CHECK-LABEL: ark.program @paddedRows
+ark.program @paddedRows(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) attributes {shared_memory = 80 : i64} {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %t = memref.alloca() : memref<20xf32>
+    %0 = memref.reinterpret_cast %t to offset: [1], sizes: [4, 4], strides: [5, 1] : memref<20xf32> to memref<4x4xf32, strided<[5, 1], offset: 1>>
+    ark.yield
+  }
+  ark.return
+}
+
+// CHECK-LABEL: ark.program @window
+ark.program @window(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) attributes {shared_memory = 16 : i64} {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %o = memref.subview %b[0] [13] [1] : memref<16xf32, strided<[1], offset: ?>> to memref<13xf32, strided<[1], offset: ?>>
+    %k = memref.alloca() : memref<4xf32>
+    linalg.conv_1d ins(%a, %k : memref<16xf32, strided<[1], offset: ?>>, memref<4xf32>) outs(%o : memref<13xf32, strided<[1], offset: ?>>)
+    ark.yield
+  }
+  ark.return
+}
+
+// CHECK-LABEL: ark.program @transferBeyondTheEnd
+ark.program @transferBeyondTheEnd(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %c13 = arith.constant 13 : index
+    %f = arith.constant 0.0 : f32
+    %0 = vector.transfer_read %a[%c13], %f : memref<16xf32, strided<[1], offset: ?>>, vector<4xf32>
+    vector.transfer_write %0, %b[%c13] : vector<4xf32>, memref<16xf32, strided<[1], offset: ?>>
+    ark.yield
+  }
+  ark.return
+}
+
+// CHECK-LABEL: ark.program @indicesInATemporary
+ark.program @indicesInATemporary(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) attributes {shared_memory = 128 : i64} {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %t = memref.alloca() : memref<16xindex>
+    %c0 = arith.constant 0 : index
+    %c15 = arith.constant 15 : index
+    linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%a : memref<16xf32, strided<[1], offset: ?>>) outs(%t : memref<16xindex>) {
+    ^bb0(%in: f32, %out: index):
+      %j = linalg.index 0 : index
+      %k = arith.subi %c15, %j : index
+      linalg.yield %k : index
+    }
+    memref.store %c15, %t[%c0] : memref<16xindex>
+    linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%t : memref<16xindex>) outs(%b : memref<16xf32, strided<[1], offset: ?>>) {
+    ^bb0(%in: index, %out: f32):
+      %0 = memref.load %a[%in] : memref<16xf32, strided<[1], offset: ?>>
+      linalg.yield %0 : f32
+    }
+    ark.yield
+  }
+  ark.return
+}
+
+// What dropping a dimension of a slice canonicalises to.
+// CHECK-LABEL: ark.program @everySecond
+ark.program @everySecond(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %part = memref.subview %a[0] [8] [2] : memref<16xf32, strided<[1], offset: ?>> to memref<8xf32, strided<[2], offset: ?>>
+    %base, %offset, %size, %stride = memref.extract_strided_metadata %part : memref<8xf32, strided<[2], offset: ?>> -> memref<f32>, index, index, index
+    %0 = memref.reinterpret_cast %a to offset: [%offset], sizes: [1, 8], strides: [16, 2] : memref<16xf32, strided<[1], offset: ?>> to memref<1x8xf32, strided<[16, 2], offset: ?>>
+    ark.yield
+  }
+  ark.return
+}
