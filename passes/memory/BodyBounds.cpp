@@ -249,26 +249,31 @@ bool BodyBounds::isUniform(const LinearForm &form) const {
   });
 }
 
-/// Whether a structured op that stands before `at` has written every element.
-bool BodyBounds::isFilledBefore(Value buffer, Operation *at) {
-  Block &body = task.getBody().front();
-  Operation *reader = body.findAncestorOpInBlock(*at);
-  return llvm::any_of(buffer.getUses(), [&](OpOperand &use) {
-    auto writer = dyn_cast<linalg::LinalgOp>(use.getOwner());
-    if (!writer || writer->getBlock() != &body || !writer.isDpsInit(&use) ||
-        !writer->isBeforeInBlock(reader))
+/// Whether a structured op writes every element of an operand.
+bool BodyBounds::fills(linalg::LinalgOp op, OpOperand &operand) {
+  AffineMap map = op.getMatchingIndexingMap(&operand);
+  if (!op.isDpsInit(&operand) || !map.isProjectedPermutation())
+    return false;
+  for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
+    unsigned loop = cast<AffineDimExpr>(expr).getPosition();
+    if (!isNonNegative(getLoopExtent(op, loop) - getExtent(operand.get(), dim),
+                       op))
       return false;
-    AffineMap map = writer.getMatchingIndexingMap(&use);
-    for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
-      auto loop = dyn_cast<AffineDimExpr>(expr);
-      if (!loop || !map.isProjectedPermutation() ||
-          !isNonNegative(getLoopExtent(writer, loop.getPosition()) -
-                             getExtent(buffer, dim),
-                         writer))
-        return false;
-    }
-    return true;
-  });
+  }
+  return true;
+}
+
+/// The last op of the body before `reader` that writes every element.
+Operation *BodyBounds::findLastFill(Value buffer, Operation *reader) {
+  Operation *last = nullptr;
+  for (OpOperand &use : buffer.getUses()) {
+    auto writer = dyn_cast<linalg::LinalgOp>(use.getOwner());
+    if (writer && writer->getParentOp() == task &&
+        writer->isBeforeInBlock(reader) &&
+        (!last || last->isBeforeInBlock(writer)) && fills(writer, use))
+      last = writer;
+  }
+  return last;
 }
 
 /// The same form of other iterations: variables that are not uniform become
@@ -302,20 +307,28 @@ BodyBounds::renameVarying(const LinearForm &form,
   return renamed;
 }
 
-/// An element of a temporary of indices is one of those that were stored.
+/// An element of a temporary of indices is one of those that were stored since
+/// all elements were.
 LinearForm BodyBounds::computeLoaded(Value buffer, Operation *at) {
   if (!cast<MemRefType>(buffer.getType()).getElementType().isIndex() ||
-      !buffer.getDefiningOp<memref::AllocaOp>() || !isFilledBefore(buffer, at))
+      !buffer.getDefiningOp<memref::AllocaOp>())
+    return createVariable();
+  Block &body = task.getBody().front();
+  Operation *reader = body.findAncestorOpInBlock(*at);
+  Operation *fill = findLastFill(buffer, reader);
+  if (!fill)
     return createVariable();
   SmallVector<LinearForm> stored;
   for (OpOperand &use : buffer.getUses()) {
-    Operation *user = use.getOwner();
-    if (auto writer = dyn_cast<linalg::LinalgOp>(user)) {
+    Operation *user = body.findAncestorOpInBlock(*use.getOwner());
+    if (user->isBeforeInBlock(fill) || reader->isBeforeInBlock(user))
+      continue;
+    if (auto writer = dyn_cast<linalg::LinalgOp>(use.getOwner())) {
       if (writer.isDpsInit(&use))
         stored.push_back(getIndex(writer.getMatchingYieldValue(&use)->get()));
-    } else if (auto store = dyn_cast<memref::StoreOp>(user)) {
+    } else if (auto store = dyn_cast<memref::StoreOp>(use.getOwner())) {
       stored.push_back(getIndex(store.getValueToStore()));
-    } else if (!isa<memref::LoadOp>(user)) {
+    } else if (!isa<memref::LoadOp>(use.getOwner())) {
       return createVariable();
     }
   }

@@ -103,7 +103,8 @@ private:
   LinearForm computeTileExtent(BlockArgument tile, int64_t dim);
 
   bool isUniform(const LinearForm &form) const;
-  bool isFilledBefore(Value buffer, Operation *at);
+  bool fills(linalg::LinalgOp op, OpOperand &operand);
+  Operation *findLastFill(Value buffer, Operation *reader);
   LinearForm renameVarying(const LinearForm &form,
                            llvm::DenseMap<unsigned, unsigned> &names);
   void addFacts(Value condition, bool holds, Facts &facts);

@@ -324,10 +324,11 @@ static int64_t getStep(OpFoldResult stride, Value source, int64_t dim) {
                                  offset)))
     return 0;
   int64_t wanted = *getConstantIntValue(stride), known = strides[dim];
-  if (ShapedType::isDynamic(known) || known <= 0 || wanted <= 0 ||
-      wanted % known != 0)
+  if (ShapedType::isDynamic(known))
     return 0;
-  return wanted / known;
+  if (wanted == known)
+    return 1;
+  return known > 0 && wanted > 0 && wanted % known == 0 ? wanted / known : 0;
 }
 
 /// Whether each dimension of the result has one element or walks along a

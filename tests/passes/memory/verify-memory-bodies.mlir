@@ -235,6 +235,9 @@ ark.program @indicesInATemporary(%x: memref<16xf32> {ark.kind = #ark.kind<input>
       %0 = memref.load %a[%in] : memref<16xf32, strided<[1], offset: ?>>
       linalg.yield %0 : f32
     }
+    // Larger ones that follow do not matter.
+    %c16 = arith.constant 16 : index
+    linalg.fill ins(%c16 : index) outs(%t : memref<16xindex>)
     ark.yield
   }
   ark.return
