@@ -13,8 +13,6 @@ from ..errors import DeviceError, UnsupportedError
 from .cuda_backlog import Stuck, backlog_of
 
 _NOT_READY = 600
-# What gives something back is refused while a stream is captured in some modes.
-_CAPTURE_UNSUPPORTED = 900
 
 
 class CudaApi:
@@ -92,10 +90,20 @@ class CudaApi:
 
     @contextmanager
     def within(self) -> Generator[None]:
-        """Makes the context that of this thread, whichever it is, and then its own again."""
+        """Lets a thread that is not ark's give handles back and query events in a block.
+
+        Makes the context current, and afterwards the thread's own again. Within the block the
+        thread's stream capture mode is relaxed: in another mode, a call that frees memory or
+        queries an event fails while a stream is captured, and invalidates the capture.
+        """
+        relaxed = self.driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
         self.call("cuCtxPushCurrent", self._context)
         try:
-            yield
+            mode = self.call("cuThreadExchangeStreamCaptureMode", relaxed)
+            try:
+                yield
+            finally:
+                self.call("cuThreadExchangeStreamCaptureMode", mode)
         finally:
             self.call("cuCtxPopCurrent")
 
@@ -119,10 +127,10 @@ class CudaApi:
     def own(self, owner: object, give: str, handle: object) -> Callable[[], object]:
         """Gives a handle back once: when the result is called, or when `owner` is gone.
 
-        A garbage collector may be what ends `owner`, in any thread: the handle's context is made
-        current for the call, and then the thread's own again. An error of the driver is a
-        DeviceError where the result is called, and else goes to ``sys.unraisablehook``. At the
-        end of the process what is left is the system's to give back.
+        The garbage collector may end `owner` in any thread, also while another library captures
+        a stream: see :meth:`within`. An error of the driver is a DeviceError where the result is
+        called, and else goes to ``sys.unraisablehook``. At the end of the process what is left is
+        the system's to give back.
 
         Args:
             owner: what the handle belongs to.
@@ -149,29 +157,18 @@ class CudaApi:
         if self.forked:
             return  # the parent's
 
-        def attempt() -> bool:
-            return self._try_to_give(key, give, handle)
+        def call() -> None:
+            try:
+                with self.within():
+                    self.call(give, handle)
+            finally:
+                self._owned.discard(key)
+                self._release_unused()
 
-        if not self._backlog.settle() or not attempt():
-            self._backlog.add(attempt)
-
-    def _try_to_give(self, key: object, give: str, handle: object) -> bool:
-        """Whether the handle was given back; raises DeviceError where it never can be."""
-        try:
-            with self.within():
-                result = getattr(self.driver, give)(handle)
-            if int(result[0]) == _CAPTURE_UNSUPPORTED:
-                return False
-            _check(self.driver, give, result, DeviceError)
-        except BaseException:
-            self._forget(key)
-            raise
-        self._forget(key)
-        return True
-
-    def _forget(self, key: object) -> None:
-        self._owned.discard(key)
-        self._release_unused()
+        if self._backlog.settle():
+            call()
+        else:
+            self._backlog.add(call)
 
 
 def _release(driver: Any, device: object, process: int) -> None:

@@ -47,6 +47,7 @@ _ERRORS = {
 _JIT_LOG = b"ptxas fatal   : Unresolved extern function '__nv_sinf'"
 _NOT_READY = 600
 _CAPTURE_UNSUPPORTED = 900
+_CAPTURE_INVALIDATED = 901
 _CAPTURE_IMPLICIT = 906
 _GIVE_BACK = {
     "cuDevicePrimaryCtxRelease", "cuEventDestroy", "cuMemFree", "cuMemFreeHost", "cuModuleUnload",
@@ -66,11 +67,12 @@ _WITHOUT_CONTEXT = _OF_THE_PROCESS | {
     "cuCtxPopCurrent", "cuCtxPushCurrent", "cuCtxSetCurrent", "cuDriverGetVersion",
 }  # fmt: skip
 # Parts of giving something back, which never fail either.
-_GIVE_BACK_WITHIN = {"cuCtxPopCurrent", "cuCtxPushCurrent"}
-# While a thread captures, these would end its capture.
+_GIVE_BACK_WITHIN = {"cuCtxPopCurrent", "cuCtxPushCurrent", "cuThreadExchangeStreamCaptureMode"}
+# While a stream is captured, these end its capture, unless the calling thread's mode is relaxed.
 _UNSAFE = {
-    "cuMemAlloc", "cuMemHostAlloc", "cuModuleLoadData", "cuModuleLoadDataEx", "cuStreamSynchronize",
-} | _GIVE_BACK  # fmt: skip
+    "cuEventQuery", "cuMemAlloc", "cuMemFree", "cuMemFreeHost", "cuMemHostAlloc",
+    "cuModuleLoadData", "cuModuleLoadDataEx", "cuModuleUnload", "cuStreamSynchronize",
+}  # fmt: skip
 
 # Does its work, or says that it has to be tried again.
 Operation = Callable[[], bool]
@@ -85,6 +87,11 @@ class _Attribute(IntEnum):
     CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97
 
 
+class _CaptureMode(IntEnum):
+    CU_STREAM_CAPTURE_MODE_GLOBAL = 0
+    CU_STREAM_CAPTURE_MODE_RELAXED = 2
+
+
 class _Event:
     """The last record of it, which has happened or not."""
 
@@ -97,6 +104,7 @@ class _Stream:
         self.queue: deque[Operation] = deque()
         # What a graph is made of, while one is captured.
         self.graph: list[Callable[[], Operation]] | None = None
+        self.invalidated = False
 
     def advance(self) -> None:
         while self.queue and self.queue[0]():
@@ -135,6 +143,7 @@ class FakeCuda:
     CUfunction_attribute = SimpleNamespace(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=8)
     CUstream_flags = SimpleNamespace(CU_STREAM_NON_BLOCKING=1)
     CUevent_flags = SimpleNamespace(CU_EVENT_DISABLE_TIMING=2)
+    CUstreamCaptureMode = _CaptureMode
     CUstreamCaptureStatus = SimpleNamespace(CU_STREAM_CAPTURE_STATUS_NONE=0)
     CUlaunchAttributeID = SimpleNamespace(CU_LAUNCH_ATTRIBUTE_COOPERATIVE=2)
     CUjit_option = SimpleNamespace(CU_JIT_ERROR_LOG_BUFFER=5, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES=6)
@@ -199,6 +208,12 @@ class FakeCuda:
         """The error of a call that does nothing, or zero."""
         if name not in _WITHOUT_CONTEXT and not self._contexts:
             return _INVALID_CONTEXT
+        if name in _UNSAFE and self._capture_mode != _CaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED:
+            captured = [stream for stream in self._all() if stream.graph is not None]
+            for stream in captured:
+                stream.invalidated = True
+            if captured:
+                return _CAPTURE_UNSUPPORTED
         # How often a waiting host asks is no property of a run.
         if name == "cuEventQuery" and arguments[0].pending:
             return _NOT_READY
@@ -208,8 +223,6 @@ class FakeCuda:
                 return _OUT_OF_MEMORY
         if self._broken and name not in _OF_THE_PROCESS:
             return _ILLEGAL_ADDRESS
-        if name in _UNSAFE and any(stream.graph is not None for stream in self._all()):
-            return _CAPTURE_UNSUPPORTED
         return 0
 
     def _answer(self, name: str, result: Any) -> tuple[Any, ...]:
@@ -226,6 +239,12 @@ class FakeCuda:
         if stack is None:
             stack = self._current.stack = []
         return stack
+
+    @property
+    def _capture_mode(self) -> int:
+        """The capture mode of this thread."""
+        default = _CaptureMode.CU_STREAM_CAPTURE_MODE_GLOBAL
+        return getattr(self._current, "capture_mode", default)
 
     def _all(self) -> list[_Stream]:
         return list(self._streams.values())
@@ -258,10 +277,14 @@ class FakeCuda:
         self._streams[stream].graph = []
 
     def end_capture(self, stream: int) -> Callable[[int], None]:
-        """The graph, as a function that gives it to a stream."""
-        nodes = self._streams[stream].graph
+        """Returns the graph as a function that gives it to a stream; raises RuntimeError where a
+        call has invalidated the capture."""
+        captured = self._streams[stream]
+        nodes, invalidated = captured.graph, captured.invalidated
         assert nodes is not None
-        self._streams[stream].graph = None
+        captured.graph, captured.invalidated = None, False
+        if invalidated:
+            raise RuntimeError(f"error {_CAPTURE_INVALIDATED}: a call has ended the capture")
 
         def replay(target: int) -> None:
             for node in nodes:
@@ -334,6 +357,10 @@ class FakeCuda:
 
     def _cuCtxPopCurrent(self) -> object:
         return self._contexts.pop()
+
+    def _cuThreadExchangeStreamCaptureMode(self, mode: int) -> int:
+        before, self._current.capture_mode = self._capture_mode, mode
+        return before
 
     def _cuMemAlloc(self, nbytes: int) -> tuple[int, int | None]:
         if nbytes + sum(block.nbytes for block in self._memory.values()) > self.memory:
