@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -398,17 +398,35 @@ class CudaDriver:
                 if launch is not None or (kept is not None and kept.there):
                     self.record.abort()
             finally:
-                self._await_end()
+                if (launch := self._given_up) is not None:
+                    self._await_end(launch.end, launch.owners, self._not_ended)
+            if self._kernel is not None and self._api.settle():
+                self._await_others()
 
-    def _await_end(self) -> None:
-        launch, start = self._given_up, time.monotonic()
-        while launch is not None and not self._api.has_happened(launch.end):
+    def _await_others(self) -> None:
+        """Waits for kernels of others, for which the driver waits without a limit when memory is
+        freed."""
+        if self._api.record_after_others(self._ready):
+            self._await_end(self._ready, None, self._others_not_ended)
+
+    def _await_end(self, event: object, owners: object, error: Callable[[], DeviceError]) -> None:
+        """Waits for an event; when that takes too long, raises an error and gives nothing back
+        before the event."""
+        start = time.monotonic()
+        while not self._api.has_happened(event):
             waited = time.monotonic() - start
             if waited > _GRACE_SECONDS:
-                self._api.wait_for(launch.end, launch.owners)
-                raise self._not_ended()
+                self._api.wait_for(event, owners)
+                raise error()
             if waited > _SPIN_SECONDS:
                 time.sleep(_SLEEP_SECONDS)
+
+    def _others_not_ended(self) -> BusyError:
+        return BusyError(
+            f"{self.bundle.manifest.program!r} is closed, and work of others on the GPU has not ended within "
+            f"{_GRACE_SECONDS:g} s",
+            notes=["to free memory would wait for it: that is given back when it has ended"],
+        )
 
     def _not_ended(self) -> DeviceError:
         program = self.bundle.manifest.program

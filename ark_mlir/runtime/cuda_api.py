@@ -13,6 +13,9 @@ from ..errors import DeviceError, UnsupportedError
 from .cuda_backlog import Stuck, backlog_of
 
 _NOT_READY = 600
+_CAPTURE_IMPLICIT = 906
+# The handle of the default stream, with which blocking streams synchronise.
+_LEGACY_STREAM = 1
 
 
 class CudaApi:
@@ -64,11 +67,26 @@ class CudaApi:
         return int(self.call("cuDeviceGetAttribute", key, self.device))
 
     def has_happened(self, event: object) -> bool:
-        """Whether all work before an event has ended; raises DeviceError when it failed."""
+        """Returns True if all work before an event has ended; raises DeviceError if it failed."""
         result = self.driver.cuEventQuery(event)
         if int(result[0]) == _NOT_READY:
             return False
         _check(self.driver, "cuEventQuery", result, DeviceError)
+        return True
+
+    def record_after_others(self, event: object) -> bool:
+        """Records an event after all work of the default stream and of blocking streams.
+
+        Streams of ark's are non-blocking and do not count. Of non-blocking streams of others the
+        driver tells nothing, unless a call invalidates what is captured on them. Returns False,
+        and records nothing, if a blocking stream is captured: to record an event would
+        invalidate that capture.
+        """
+        result = self.driver.cuStreamIsCapturing(_LEGACY_STREAM)
+        if int(result[0]) == _CAPTURE_IMPLICIT:
+            return False
+        _check(self.driver, "cuStreamIsCapturing", result, DeviceError)
+        self.call("cuEventRecord", event, _LEGACY_STREAM)
         return True
 
     # -- the context -------------------------------------------------------------------------
@@ -143,6 +161,10 @@ class CudaApi:
         finalizer = weakref.finalize(owner, self._give_back, key, give, handle)
         finalizer.atexit = False
         return finalizer
+
+    def settle(self) -> bool:
+        """Gives back what had to wait; returns False if it still has to, for a kernel to end."""
+        return self._backlog.settle()
 
     def wait_for(self, event: object, owners: object) -> None:
         """Gives nothing back on this device until an event has happened; keeps `owners` alive."""

@@ -46,6 +46,8 @@ _ERRORS = {
 }
 _JIT_LOG = b"ptxas fatal   : Unresolved extern function '__nv_sinf'"
 _NOT_READY = 600
+# Both handles of the default stream. Streams of callers synchronise with it.
+_DEFAULT_STREAMS = (0, 1)
 _CAPTURE_UNSUPPORTED = 900
 _CAPTURE_INVALIDATED = 901
 _CAPTURE_IMPLICIT = 906
@@ -111,6 +113,10 @@ class _Stream:
             self.queue.popleft()
 
 
+def _default_streams() -> dict[int, _Stream]:
+    return dict.fromkeys(_DEFAULT_STREAMS, _Stream())
+
+
 class FakeCuda:
     """One GPU. Threads may call it at once.
 
@@ -172,7 +178,7 @@ class FakeCuda:
         self.launched: list[int] = []
         self.waits: list[tuple[int, int]] = []
         self._memory: dict[int, Any] = {}
-        self._streams: dict[int, _Stream] = {0: _Stream()}
+        self._streams: dict[int, _Stream] = _default_streams()
         self._recorders: dict[int, int] = {}
         self.running = 0
         self._lanes = 0
@@ -346,7 +352,7 @@ class FakeCuda:
             self._broken = False
             self.held = 1  # the context, which is given back
         self._memory.clear()
-        self._streams = {0: _Stream()}
+        self._streams = _default_streams()
         self.running = self._lanes = 0
 
     def _cuCtxSetCurrent(self, context: object) -> None:
@@ -398,8 +404,10 @@ class FakeCuda:
     def _cuStreamDestroy(self, stream: int) -> None:
         del self._streams[stream]
 
-    def _cuStreamIsCapturing(self, stream: int) -> int:
-        return int(self._streams[stream].graph is not None)
+    def _cuStreamIsCapturing(self, stream: int) -> tuple[int, int]:
+        if stream in _DEFAULT_STREAMS and any(other.graph is not None for other in self._all()):
+            return _CAPTURE_IMPLICIT, 0
+        return 0, int(self._streams[stream].graph is not None)
 
     def _cuStreamSynchronize(self, stream: int) -> object:
         return _AGAIN if self._streams[stream].queue else None
@@ -409,7 +417,9 @@ class FakeCuda:
         target = self._streams[stream]
         if target.graph is not None:
             target.graph.append(make)
-        elif stream == 0 and any(other.graph is not None for other in self._all()):
+        elif stream in _DEFAULT_STREAMS and any(other.graph is not None for other in self._all()):
+            for other in self._all():
+                other.invalidated = other.graph is not None
             return (_CAPTURE_IMPLICIT,)
         else:
             target.queue.append(make())
@@ -430,10 +440,14 @@ class FakeCuda:
         event.pending += 1
         self._recorders[id(event)] = stream
 
-        def happen() -> None:
+        def happen() -> bool:
+            # The kernel of others is on the default stream.
+            if stream in _DEFAULT_STREAMS and self.occupied:
+                return False
             event.pending -= 1
+            return True
 
-        return self._do(stream, happen)
+        return self._give(stream, lambda: happen)
 
     def _cuStreamWaitEvent(self, stream: int, event: _Event, flags: int) -> tuple[int]:
         del flags
