@@ -27,6 +27,11 @@ _MAX_FACTOR = 1 << 40
 _MAX_INDEX = 1 << 31
 # Expressions that are not linear are evaluated for every vCTA, of at most so many.
 _MAX_VCTAS = 1 << 22
+# The time that the expressions of one file may take to evaluate, which is about a second. Each
+# operator counts as the elements of its result and a constant for the call. A decode step of 16
+# layers takes 5,376 steps.
+_MAX_STEPS = 1 << 26
+_STEPS_OF_OPERATOR = 256
 _DTYPES = {dtype.name: dtype for dtype in dtypes.ALL}
 
 
@@ -195,19 +200,45 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def find_problem(footprint: Footprint, grid: tuple[int, ...]) -> str | None:
-    """Why the regions of a footprint do not fit a grid, or None: every vCTA's region has to
-    begin inside of the layout.
+class Steps:
+    """The time that is left for the expressions of one file.
+
+    Attributes:
+        left: steps, as `_MAX_STEPS` counts them.
+    """
+
+    def __init__(self) -> None:
+        self.left = _MAX_STEPS
+
+    def take(self, count: int) -> bool:
+        """Takes steps; returns False if there are not as many."""
+        self.left -= count
+        return self.left >= 0
+
+
+def find_problem(footprint: Footprint, grid: tuple[int, ...], steps: Steps) -> str | None:
+    """Returns why the regions of a footprint do not fit a grid, or None if they fit.
+
+    Every vCTA's region has to begin inside of the layout.
+
+    Args:
+        footprint: the operands.
+        grid: extents of the task's grid.
+        steps: the time that is left for the file, of which the check takes its part.
 
     Example:
         >>> row = Operand("read", dtypes.fp32, (8,), (1,), 0, 4, (("*", "d0", 4),), (4,))
-        >>> find_problem((row,), (2,)), find_problem((row,), (3,))
+        >>> find_problem((row,), (2,), Steps()), find_problem((row,), (3,), Steps())
         (None, 'the region of operand 0 leaves its 8 elements in dimension 0')
     """
     for number, operand in enumerate(footprint):
         for dim, (offset, extent) in enumerate(zip(operand.offsets, operand.shape, strict=True)):
             if any(int(name[1:]) >= len(grid) for name in _names(offset)):
                 return f"the region of operand {number} uses grid indices that the task has not"
+            if not steps.take(_count_steps(offset, grid)):
+                return (
+                    f"the offsets of this file's regions take more than {_MAX_STEPS} steps to check"
+                )
             bounds = _bounds(offset, grid)
             if bounds is None or bounds[0] < 0 or bounds[1] >= max(extent, 1):
                 return (
@@ -224,6 +255,22 @@ def _names(expression: Expression) -> Iterator[str]:
     elif isinstance(expression, tuple):
         yield from _names(expression[1])
         yield from _names(expression[2])
+
+
+def _count_steps(offset: Expression, grid: tuple[int, ...]) -> int:
+    """Returns an upper bound of the time that `_bounds` takes."""
+    operators = _count_operators(offset)
+    if _linear(offset) is not None:
+        return operators * _STEPS_OF_OPERATOR
+    vctas = math.prod(grid[int(name[1:])] for name in set(_names(offset)))
+    # More than the limit are not evaluated.
+    return operators * (_STEPS_OF_OPERATOR + (vctas if vctas <= _MAX_VCTAS else 0))
+
+
+def _count_operators(expression: Expression) -> int:
+    if isinstance(expression, tuple):
+        return 1 + _count_operators(expression[1]) + _count_operators(expression[2])
+    return 0
 
 
 def _bounds(offset: Expression, grid: tuple[int, ...]) -> tuple[int, int] | None:

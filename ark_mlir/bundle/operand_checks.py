@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import BundleError
-from .footprints import Footprint, find_problem
+from .footprints import Footprint, Steps, find_problem
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -97,6 +97,7 @@ def _check_lifetimes(manifest: Manifest, where: str) -> None:
 def _check_footprints(manifest: Manifest, where: str) -> None:
     """Every task has a footprint of its body that fits its grid, and a value for each operand."""
     seen: set[tuple[int, int, tuple[int, ...]]] = set()
+    steps = Steps()
     for number, task in enumerate(manifest.tasks):
         place = f"manifest: tasks[{number}]"
         footprint = manifest.footprint(task)
@@ -112,7 +113,7 @@ def _check_footprints(manifest: Manifest, where: str) -> None:
         if key in seen:
             continue
         seen.add(key)
-        if problem := find_problem(footprint, task.grid):
+        if problem := find_problem(footprint, task.grid, steps):
             raise BundleError(f"{place}.footprint: {problem}", location=where)
 
 

@@ -71,16 +71,20 @@ class Tables:
         return np.isin(self.instructions[:, 0], (Opcode.WAIT, Opcode.BARRIER))
 
     @cached_property
-    def packets(self) -> list[tuple[int, NDArray[np.int64]]]:
-        """What waits that are told by packets look at: for every arrival the instruction, and
-        the rows of `operands` for the first and the last packet, ``[2, 2]``."""
-        found = (self.instructions[:, 0] == Opcode.WAIT) & (self.instructions[:, 3] != 0)
-        return [
-            (index, self.operands[row : row + 2])
-            for index in np.flatnonzero(found).tolist()
-            for first, arrivals in [self.instructions[index, [3, 2]].tolist()]
-            for row in range(first, first + 2 * arrivals, 2)
-        ]
+    def packets(self) -> dict[int, NDArray[np.int64]]:
+        """The packets of ranks: for each semaphore that has them, the byte offsets in the arena of
+        the first and the last packet of every arrival, ``[arrivals, 2]``.
+
+        All waits of a semaphore look at the same rows of `operands`, so the first one stands for
+        all, and the arrays have no more rows than there are signals.
+        """
+        rows = self.instructions[self.instructions[:, 0] == Opcode.WAIT]
+        rows = rows[rows[:, 3] != 0, 1:]
+        _, first_waits = np.unique(rows[:, 0], return_index=True)
+        return {
+            semaphore: np.reshape(self.operands[row : row + 2 * arrivals, 1], (arrivals, 2))
+            for semaphore, arrivals, row in rows[first_waits].tolist()
+        }
 
     @cached_property
     def predicted_ns(self) -> int:
@@ -233,6 +237,11 @@ class _Checks:
         beyond = waits & ((c < 0) | (rows_end > len(self._tables.operands)))
         self._refuse("instructions", beyond, "its packets are not in the table of operands")
         self._refuse("instructions", self._without_packets(), "waits for no packets")
+        self._refuse(
+            "instructions",
+            self._of_other_packets(),
+            "looks at other packets than an earlier wait for the same semaphore",
+        )
 
     def _told_by_packets(self) -> NDArray[np.bool_]:
         """Signals and waits whose semaphore is told by packets and not by a counter."""
@@ -262,6 +271,16 @@ class _Checks:
         begins = np.where(waits, rows[:, 3], 0).astype(np.int64)
         ends = begins + np.where(waits, 2 * rows[:, 2].astype(np.int64), 0)
         return waits & (bad_from[begins] != bad_from[ends])
+
+    def _of_other_packets(self) -> NDArray[np.bool_]:
+        """Waits whose packets begin at another row than those of the semaphore's first wait."""
+        rows = self._tables.instructions
+        waits = np.flatnonzero((rows[:, 0] == Opcode.WAIT) & (rows[:, 3] != 0))
+        _, first, groups = np.unique(rows[waits, 1], return_index=True, return_inverse=True)
+        begins = rows[waits, 3]
+        result = np.zeros(len(rows), np.bool_)
+        result[waits] = begins != begins[first][groups]
+        return result
 
     def _flags(self) -> list[int]:
         """Slots of the states that can end a launch."""

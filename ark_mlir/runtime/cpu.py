@@ -106,22 +106,20 @@ class Kernel:
             self.arena.bytes[:] = 0
 
     def arrivals(self, epoch: int) -> NDArray[np.uint64]:
-        """The counters of all semaphores; of those that are told by packets what a counter
-        would say. `epoch` is that of the launch, no more than 2^32 iterations ago."""
+        """Returns the counters of all semaphores, ``[S]``; of a semaphore with packets, which has
+        no counter, the value that a counter would have.
+
+        Args:
+            epoch: of the launch, no more than 2^32 iterations ago.
+        """
         counters = np.array(self.counters)
-        instructions = self.bundle.tables.instructions
-        # Several waits of one semaphore look at the same packets.
-        counted: set[tuple[int, int]] = set()
-        for index, rows in self.bundle.tables.packets:
-            semaphore, (first, last) = int(instructions[index, 1]), rows[:, 1].tolist()
-            if (semaphore, first) in counted:
-                continue
-            counted.add((semaphore, first))
-            count, memory = (last - first) // 8 + 1, self.arena.bytes.data
-            flags = np.ndarray((count,), np.uint32, memory, first + 4, (8,))
-            # A packet that is to come has the number of the iteration before.
-            ahead = (flags - np.uint32(epoch % (1 << 32))).astype(np.int32)
-            counters[semaphore] += np.uint64((epoch + int(ahead.min())) % (1 << 64))
+        for semaphore, offsets in self.bundle.tables.packets.items():
+            for first, last in offsets.tolist():
+                count, memory = (last - first) // 8 + 1, self.arena.bytes.data
+                flags = np.ndarray((count,), np.uint32, memory, first + 4, (8,))
+                # A packet that is to come has the number of the iteration before.
+                ahead = (flags - np.uint32(epoch % (1 << 32))).astype(np.int32)
+                counters[semaphore] += np.uint64((epoch + int(ahead.min())) % (1 << 64))
         return counters
 
 

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import BusyError, DeviceError, InvalidUsageError
+from ..errors import BusyError, DeviceError
 from .cuda_api import CudaApi
 from .cuda_exchange import CudaExchange
+from .cuda_graphs import CapturedRun, CapturedRuns
 from .cuda_kernel import CudaKernel
 from .cuda_memory import CudaMemory, download
 from .cuda_queue import GivenUp, QueueWatch
-from .cuda_record import LaunchRecord, read_results
+from .cuda_record import LaunchRecord
 from .cuda_resident import CudaResident
 from .driver import Launch, Outcome
 from .streams import CUDA, Place, choose_place, current_stream, stream_handle
@@ -34,15 +34,6 @@ _SLEEP_SECONDS = 0.0005
 _GRACE_SECONDS = 10.0
 # What the CTAs of one launch may take to begin all.
 _SETTLE_SECONDS = 0.005
-
-
-@dataclass
-class _Captured:
-    """A launch that is part of a graph: its own record and semaphores, and what it uses."""
-
-    record: LaunchRecord
-    semaphores: CudaMemory
-    launch: Launch | None = None
 
 
 class CudaDriver:
@@ -67,10 +58,6 @@ class CudaDriver:
         self._launch: Launch | None = None
         self._given_up: GivenUp | None = None
         self._dirty = False
-        # One launch record is kept ready, since nothing may be allocated while a stream is
-        # being captured.
-        self._spare: _Captured | None = None
-        self._captured: list[_Captured] = []
         self._resident: CudaResident | None = None
         self._held = False
         self._handed_out: weakref.WeakSet[CudaMemory] = weakref.WeakSet()
@@ -106,14 +93,10 @@ class CudaDriver:
         """See :meth:`Driver.load`."""
         self._api.enter()
         self._kernel = CudaKernel(self._api, self._side, bundle)
+        self._captured = CapturedRuns(self._kernel)
         self.record = self._kernel.make_record(self._kernel.semaphores)
         self._watch = QueueWatch(self._kernel, (self.record,))
-        self._provide_spare(self._kernel)
-
-    def _provide_spare(self, kernel: CudaKernel) -> None:
-        if self._spare is None:
-            semaphores = kernel.make_semaphores()
-            self._spare = _Captured(kernel.make_record(semaphores), semaphores)
+        self._captured.provide_spare()
 
     @property
     def bundle(self) -> Bundle:
@@ -189,57 +172,22 @@ class CudaDriver:
             return False
         return self._api.call("cuStreamIsCapturing", stream) != self._not_capturing
 
-    def _capture(self, kernel: CudaKernel, launch: Launch) -> None:
-        """Adds a run to the graph that a stream is captured in.
-
-        A replay has the launch record copied from the host, which leaves epoch and report at
-        zero, and its semaphores zeroed, whatever became of the replay before.
-        """
-        spare = self._spare
-        if spare is None:
-            raise InvalidUsageError(
-                f"cannot capture a run of {self.bundle.manifest.program!r}: run it once outside "
-                "of a graph first, which makes the memory that each captured run needs"
-            )
-        self._spare = None
-        spare.launch = launch
-        self._captured.append(spare)
-        record, layout = spare.record, kernel.layout
-        record.slots[record.layout.bound] = launch.addresses
-        for slot, offset in layout.inputs.items():
-            if record.slots[slot] == self.record.device.address + offset:
-                record.slots[slot] = record.device.address + offset
-        begin = layout.slots + 8 * layout.slot_count
-        record.host.bytes[begin : layout.report] = self.record.host.bytes[begin : layout.report]
-        record.prepare(0, launch.iterations, launch.timeout_ns)
-        record.mark_queued()
-        stream = self._follow(launch.place)
-        record.upload(stream)
-        spare.semaphores.clear(stream)
-        kernel.launch(record, stream)
-
     def recorded(self, stream: object) -> list[Outcome]:
         """See :meth:`Driver.recorded`."""
         kernel = self._loaded()
         self._api.enter()
         handle = current_stream(self.device[1]) if stream is None else stream_handle(stream)
-        return [self._recorded(kernel, captured, handle) for captured in self._captured]
+        return [self._recorded(kernel, run, handle) for run in self._captured.runs]
 
-    def _recorded(self, kernel: CudaKernel, captured: _Captured, stream: int) -> Outcome:
-        launch, layout = captured.launch, kernel.layout
-        assert launch is not None
+    def _recorded(self, kernel: CudaKernel, run: CapturedRun, stream: int) -> Outcome:
+        assert run.launch is not None
         if self._given_up is not None:
             self._await_given_up(self._given_up)
         self._api.call("cuEventRecord", self._done, stream)
         # The replay stays queued, and is the caller's: another check waits again.
-        watch = QueueWatch(kernel, [each.record for each in self._captured])
-        self._join(self._done, watch.start(launch.timeout_ns))
-        # Not to the record's copy on the host, which replays begin from.
-        size = (layout.result_end - layout.report,)
-        words = self.download(captured.record.report_address, np.dtype(np.uint8), size)
-        codes, stop, fault, stopped = read_results(layout, words)
-        counters = kernel.counters(captured.semaphores, self._side)
-        return Outcome(codes, stop, fault, counters, 0, stopped or launch.iterations)
+        watch = QueueWatch(kernel, self._captured.records)
+        self._join(self._done, watch.start(run.launch.timeout_ns))
+        return self._captured.outcome(run, self._side)
 
     # -- runs --------------------------------------------------------------------------------
 
@@ -247,7 +195,8 @@ class CudaDriver:
         """See :meth:`Driver.launch`."""
         kernel, record = self._loaded(), self.record
         if launch.captured:
-            self._capture(kernel, launch)
+            run = self._captured.take_spare()
+            self._captured.capture(run, launch, record, self._follow(launch.place))
             return
         if self._given_up is not None:
             self._await_given_up(self._given_up)
@@ -258,7 +207,7 @@ class CudaDriver:
             if (resident := self._held_kernel) is not None:
                 self._ring(resident, kernel, record, launch)
             else:
-                self._provide_spare(kernel)
+                self._captured.provide_spare()
                 self._start(kernel, record, launch, stream)
         except BaseException:
             # The kernel may have been started, and reads what the next run changes.
@@ -350,7 +299,7 @@ class CudaDriver:
         """See :meth:`Driver.hold`."""
         self._api.enter()
         kernel = self._loaded()
-        self._provide_spare(kernel)
+        self._captured.provide_spare()
         if self._resident is None:
             self._resident = CudaResident(
                 self._api, kernel, self._stream, self._side, self._ended, self._done
@@ -378,8 +327,9 @@ class CudaDriver:
             try:
                 self._end_kernel()
             finally:
-                self._captured.clear()
-                self._kernel = self._resident = self._spare = None
+                if self._kernel is not None:
+                    self._captured.clear()
+                self._kernel = self._resident = None
                 self._launch = self._given_up = None
 
     def _end_kernel(self) -> None:
@@ -398,17 +348,35 @@ class CudaDriver:
                 if launch is not None or (kept is not None and kept.there):
                     self.record.abort()
             finally:
-                self._await_end()
+                if (launch := self._given_up) is not None:
+                    self._await_end(launch.end, launch.owners, self._not_ended)
+            if self._kernel is not None and self._api.settle():
+                self._await_others()
 
-    def _await_end(self) -> None:
-        launch, start = self._given_up, time.monotonic()
-        while launch is not None and not self._api.has_happened(launch.end):
+    def _await_others(self) -> None:
+        """Waits for kernels of others, for which the driver waits without a limit when memory is
+        freed."""
+        if self._api.record_after_others(self._ready):
+            self._await_end(self._ready, None, self._others_not_ended)
+
+    def _await_end(self, event: object, owners: object, error: Callable[[], DeviceError]) -> None:
+        """Waits for an event; when that takes too long, raises an error and gives nothing back
+        before the event."""
+        start = time.monotonic()
+        while not self._api.has_happened(event):
             waited = time.monotonic() - start
             if waited > _GRACE_SECONDS:
-                self._api.wait_for(launch.end, launch.owners)
-                raise self._not_ended()
+                self._api.wait_for(event, owners)
+                raise error()
             if waited > _SPIN_SECONDS:
                 time.sleep(_SLEEP_SECONDS)
+
+    def _others_not_ended(self) -> BusyError:
+        return BusyError(
+            f"{self.bundle.manifest.program!r} is closed, and work of others on the GPU has not "
+            f"ended within {_GRACE_SECONDS:g} s",
+            notes=["to free memory would wait for it: that is given back when it has ended"],
+        )
 
     def _not_ended(self) -> DeviceError:
         program = self.bundle.manifest.program

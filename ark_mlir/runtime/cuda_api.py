@@ -13,8 +13,9 @@ from ..errors import DeviceError, UnsupportedError
 from .cuda_backlog import Stuck, backlog_of
 
 _NOT_READY = 600
-# What gives something back is refused while a stream is captured in some modes.
-_CAPTURE_UNSUPPORTED = 900
+_CAPTURE_IMPLICIT = 906
+# The handle of the default stream, with which blocking streams synchronise.
+_LEGACY_STREAM = 1
 
 
 class CudaApi:
@@ -66,11 +67,26 @@ class CudaApi:
         return int(self.call("cuDeviceGetAttribute", key, self.device))
 
     def has_happened(self, event: object) -> bool:
-        """Whether all work before an event has ended; raises DeviceError when it failed."""
+        """Returns True if all work before an event has ended; raises DeviceError if it failed."""
         result = self.driver.cuEventQuery(event)
         if int(result[0]) == _NOT_READY:
             return False
         _check(self.driver, "cuEventQuery", result, DeviceError)
+        return True
+
+    def record_after_others(self, event: object) -> bool:
+        """Records an event after all work of the default stream and of blocking streams.
+
+        Streams of ark's are non-blocking and do not count. Of non-blocking streams of others the
+        driver tells nothing, unless a call invalidates what is captured on them. Returns False,
+        and records nothing, if a blocking stream is captured: to record an event would
+        invalidate that capture.
+        """
+        result = self.driver.cuStreamIsCapturing(_LEGACY_STREAM)
+        if int(result[0]) == _CAPTURE_IMPLICIT:
+            return False
+        _check(self.driver, "cuStreamIsCapturing", result, DeviceError)
+        self.call("cuEventRecord", event, _LEGACY_STREAM)
         return True
 
     # -- the context -------------------------------------------------------------------------
@@ -92,10 +108,20 @@ class CudaApi:
 
     @contextmanager
     def within(self) -> Generator[None]:
-        """Makes the context that of this thread, whichever it is, and then its own again."""
+        """Lets a thread that is not ark's give handles back and query events in a block.
+
+        Makes the context current, and afterwards the thread's own again. Within the block the
+        thread's stream capture mode is relaxed: in another mode, a call that frees memory or
+        queries an event fails while a stream is captured, and invalidates the capture.
+        """
+        relaxed = self.driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
         self.call("cuCtxPushCurrent", self._context)
         try:
-            yield
+            mode = self.call("cuThreadExchangeStreamCaptureMode", relaxed)
+            try:
+                yield
+            finally:
+                self.call("cuThreadExchangeStreamCaptureMode", mode)
         finally:
             self.call("cuCtxPopCurrent")
 
@@ -119,10 +145,10 @@ class CudaApi:
     def own(self, owner: object, give: str, handle: object) -> Callable[[], object]:
         """Gives a handle back once: when the result is called, or when `owner` is gone.
 
-        A garbage collector may be what ends `owner`, in any thread: the handle's context is made
-        current for the call, and then the thread's own again. An error of the driver is a
-        DeviceError where the result is called, and else goes to ``sys.unraisablehook``. At the
-        end of the process what is left is the system's to give back.
+        The garbage collector may end `owner` in any thread, also while another library captures
+        a stream: see :meth:`within`. An error of the driver is a DeviceError where the result is
+        called, and else goes to ``sys.unraisablehook``. At the end of the process what is left is
+        the system's to give back.
 
         Args:
             owner: what the handle belongs to.
@@ -135,6 +161,10 @@ class CudaApi:
         finalizer = weakref.finalize(owner, self._give_back, key, give, handle)
         finalizer.atexit = False
         return finalizer
+
+    def settle(self) -> bool:
+        """Gives back what had to wait; returns False if it still has to, for a kernel to end."""
+        return self._backlog.settle()
 
     def wait_for(self, event: object, owners: object) -> None:
         """Gives nothing back on this device until an event has happened; keeps `owners` alive."""
@@ -149,29 +179,18 @@ class CudaApi:
         if self.forked:
             return  # the parent's
 
-        def attempt() -> bool:
-            return self._try_to_give(key, give, handle)
+        def call() -> None:
+            try:
+                with self.within():
+                    self.call(give, handle)
+            finally:
+                self._owned.discard(key)
+                self._release_unused()
 
-        if not self._backlog.settle() or not attempt():
-            self._backlog.add(attempt)
-
-    def _try_to_give(self, key: object, give: str, handle: object) -> bool:
-        """Whether the handle was given back; raises DeviceError where it never can be."""
-        try:
-            with self.within():
-                result = getattr(self.driver, give)(handle)
-            if int(result[0]) == _CAPTURE_UNSUPPORTED:
-                return False
-            _check(self.driver, give, result, DeviceError)
-        except BaseException:
-            self._forget(key)
-            raise
-        self._forget(key)
-        return True
-
-    def _forget(self, key: object) -> None:
-        self._owned.discard(key)
-        self._release_unused()
+        if self._backlog.settle():
+            call()
+        else:
+            self._backlog.add(call)
 
 
 def _release(driver: Any, device: object, process: int) -> None:

@@ -38,14 +38,14 @@ class Backlog:
 
     def __init__(self) -> None:
         self._stuck: dict[object, Stuck] = {}
-        self._later: deque[Callable[[], bool]] = deque()
+        self._later: deque[Callable[[], object]] = deque()
 
     def wait_for(self, kernel: Stuck) -> None:
         """Gives nothing back from now on until a kernel has ended."""
         self._stuck[object()] = kernel
 
-    def add(self, give_back: Callable[[], bool]) -> None:
-        """Calls `give_back` later: until it returns True, or raises."""
+    def add(self, give_back: Callable[[], object]) -> None:
+        """Calls `give_back` when no kernel is stuck any more."""
         self._later.append(give_back)
 
     def settle(self) -> bool:
@@ -65,8 +65,7 @@ class Backlog:
             except IndexError:  # another thread was faster
                 break
             try:
-                if not give_back():
-                    self._later.append(give_back)
+                give_back()
             except DeviceError as error:
                 _log.warning("a GPU does not take back what ark held: %s", error)
         return True

@@ -46,7 +46,10 @@ _ERRORS = {
 }
 _JIT_LOG = b"ptxas fatal   : Unresolved extern function '__nv_sinf'"
 _NOT_READY = 600
+# Both handles of the default stream. Streams of callers synchronise with it.
+_DEFAULT_STREAMS = (0, 1)
 _CAPTURE_UNSUPPORTED = 900
+_CAPTURE_INVALIDATED = 901
 _CAPTURE_IMPLICIT = 906
 _GIVE_BACK = {
     "cuDevicePrimaryCtxRelease", "cuEventDestroy", "cuMemFree", "cuMemFreeHost", "cuModuleUnload",
@@ -66,11 +69,12 @@ _WITHOUT_CONTEXT = _OF_THE_PROCESS | {
     "cuCtxPopCurrent", "cuCtxPushCurrent", "cuCtxSetCurrent", "cuDriverGetVersion",
 }  # fmt: skip
 # Parts of giving something back, which never fail either.
-_GIVE_BACK_WITHIN = {"cuCtxPopCurrent", "cuCtxPushCurrent"}
-# While a thread captures, these would end its capture.
+_GIVE_BACK_WITHIN = {"cuCtxPopCurrent", "cuCtxPushCurrent", "cuThreadExchangeStreamCaptureMode"}
+# While a stream is captured, these end its capture, unless the calling thread's mode is relaxed.
 _UNSAFE = {
-    "cuMemAlloc", "cuMemHostAlloc", "cuModuleLoadData", "cuModuleLoadDataEx", "cuStreamSynchronize",
-} | _GIVE_BACK  # fmt: skip
+    "cuEventQuery", "cuMemAlloc", "cuMemFree", "cuMemFreeHost", "cuMemHostAlloc",
+    "cuModuleLoadData", "cuModuleLoadDataEx", "cuModuleUnload", "cuStreamSynchronize",
+}  # fmt: skip
 
 # Does its work, or says that it has to be tried again.
 Operation = Callable[[], bool]
@@ -85,6 +89,11 @@ class _Attribute(IntEnum):
     CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97
 
 
+class _CaptureMode(IntEnum):
+    CU_STREAM_CAPTURE_MODE_GLOBAL = 0
+    CU_STREAM_CAPTURE_MODE_RELAXED = 2
+
+
 class _Event:
     """The last record of it, which has happened or not."""
 
@@ -97,10 +106,15 @@ class _Stream:
         self.queue: deque[Operation] = deque()
         # What a graph is made of, while one is captured.
         self.graph: list[Callable[[], Operation]] | None = None
+        self.invalidated = False
 
     def advance(self) -> None:
         while self.queue and self.queue[0]():
             self.queue.popleft()
+
+
+def _default_streams() -> dict[int, _Stream]:
+    return dict.fromkeys(_DEFAULT_STREAMS, _Stream())
 
 
 class FakeCuda:
@@ -135,6 +149,7 @@ class FakeCuda:
     CUfunction_attribute = SimpleNamespace(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=8)
     CUstream_flags = SimpleNamespace(CU_STREAM_NON_BLOCKING=1)
     CUevent_flags = SimpleNamespace(CU_EVENT_DISABLE_TIMING=2)
+    CUstreamCaptureMode = _CaptureMode
     CUstreamCaptureStatus = SimpleNamespace(CU_STREAM_CAPTURE_STATUS_NONE=0)
     CUlaunchAttributeID = SimpleNamespace(CU_LAUNCH_ATTRIBUTE_COOPERATIVE=2)
     CUjit_option = SimpleNamespace(CU_JIT_ERROR_LOG_BUFFER=5, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES=6)
@@ -163,7 +178,7 @@ class FakeCuda:
         self.launched: list[int] = []
         self.waits: list[tuple[int, int]] = []
         self._memory: dict[int, Any] = {}
-        self._streams: dict[int, _Stream] = {0: _Stream()}
+        self._streams: dict[int, _Stream] = _default_streams()
         self._recorders: dict[int, int] = {}
         self.running = 0
         self._lanes = 0
@@ -199,6 +214,12 @@ class FakeCuda:
         """The error of a call that does nothing, or zero."""
         if name not in _WITHOUT_CONTEXT and not self._contexts:
             return _INVALID_CONTEXT
+        if name in _UNSAFE and self._capture_mode != _CaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED:
+            captured = [stream for stream in self._all() if stream.graph is not None]
+            for stream in captured:
+                stream.invalidated = True
+            if captured:
+                return _CAPTURE_UNSUPPORTED
         # How often a waiting host asks is no property of a run.
         if name == "cuEventQuery" and arguments[0].pending:
             return _NOT_READY
@@ -208,8 +229,6 @@ class FakeCuda:
                 return _OUT_OF_MEMORY
         if self._broken and name not in _OF_THE_PROCESS:
             return _ILLEGAL_ADDRESS
-        if name in _UNSAFE and any(stream.graph is not None for stream in self._all()):
-            return _CAPTURE_UNSUPPORTED
         return 0
 
     def _answer(self, name: str, result: Any) -> tuple[Any, ...]:
@@ -226,6 +245,12 @@ class FakeCuda:
         if stack is None:
             stack = self._current.stack = []
         return stack
+
+    @property
+    def _capture_mode(self) -> int:
+        """The capture mode of this thread."""
+        default = _CaptureMode.CU_STREAM_CAPTURE_MODE_GLOBAL
+        return getattr(self._current, "capture_mode", default)
 
     def _all(self) -> list[_Stream]:
         return list(self._streams.values())
@@ -258,10 +283,14 @@ class FakeCuda:
         self._streams[stream].graph = []
 
     def end_capture(self, stream: int) -> Callable[[int], None]:
-        """The graph, as a function that gives it to a stream."""
-        nodes = self._streams[stream].graph
+        """Returns the graph as a function that gives it to a stream; raises RuntimeError where a
+        call has invalidated the capture."""
+        captured = self._streams[stream]
+        nodes, invalidated = captured.graph, captured.invalidated
         assert nodes is not None
-        self._streams[stream].graph = None
+        captured.graph, captured.invalidated = None, False
+        if invalidated:
+            raise RuntimeError(f"error {_CAPTURE_INVALIDATED}: a call has ended the capture")
 
         def replay(target: int) -> None:
             for node in nodes:
@@ -323,7 +352,7 @@ class FakeCuda:
             self._broken = False
             self.held = 1  # the context, which is given back
         self._memory.clear()
-        self._streams = {0: _Stream()}
+        self._streams = _default_streams()
         self.running = self._lanes = 0
 
     def _cuCtxSetCurrent(self, context: object) -> None:
@@ -334,6 +363,10 @@ class FakeCuda:
 
     def _cuCtxPopCurrent(self) -> object:
         return self._contexts.pop()
+
+    def _cuThreadExchangeStreamCaptureMode(self, mode: int) -> int:
+        before, self._current.capture_mode = self._capture_mode, mode
+        return before
 
     def _cuMemAlloc(self, nbytes: int) -> tuple[int, int | None]:
         if nbytes + sum(block.nbytes for block in self._memory.values()) > self.memory:
@@ -371,8 +404,10 @@ class FakeCuda:
     def _cuStreamDestroy(self, stream: int) -> None:
         del self._streams[stream]
 
-    def _cuStreamIsCapturing(self, stream: int) -> int:
-        return int(self._streams[stream].graph is not None)
+    def _cuStreamIsCapturing(self, stream: int) -> tuple[int, int]:
+        if stream in _DEFAULT_STREAMS and any(other.graph is not None for other in self._all()):
+            return _CAPTURE_IMPLICIT, 0
+        return 0, int(self._streams[stream].graph is not None)
 
     def _cuStreamSynchronize(self, stream: int) -> object:
         return _AGAIN if self._streams[stream].queue else None
@@ -382,7 +417,9 @@ class FakeCuda:
         target = self._streams[stream]
         if target.graph is not None:
             target.graph.append(make)
-        elif stream == 0 and any(other.graph is not None for other in self._all()):
+        elif stream in _DEFAULT_STREAMS and any(other.graph is not None for other in self._all()):
+            for other in self._all():
+                other.invalidated = other.graph is not None
             return (_CAPTURE_IMPLICIT,)
         else:
             target.queue.append(make())
@@ -403,10 +440,14 @@ class FakeCuda:
         event.pending += 1
         self._recorders[id(event)] = stream
 
-        def happen() -> None:
+        def happen() -> bool:
+            # The kernel of others is on the default stream.
+            if stream in _DEFAULT_STREAMS and self.occupied:
+                return False
             event.pending -= 1
+            return True
 
-        return self._do(stream, happen)
+        return self._give(stream, lambda: happen)
 
     def _cuStreamWaitEvent(self, stream: int, event: _Event, flags: int) -> tuple[int]:
         del flags

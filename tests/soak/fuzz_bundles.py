@@ -304,7 +304,8 @@ def use(bundle: Bundle) -> str:
     """Does what a runtime does with a bundle before it loads the kernel; says how far it came."""
     str(make_report(bundle))
     assert len(bundle.tables.lane_of) == len(bundle.tables.instructions)
-    assert len(bundle.tables.packets) >= 0
+    packets = bundle.tables.packets
+    assert sum(map(len, packets.values())) <= len(bundle.tables.instructions)
     for buffer in bundle.manifest.of_kind("constant"):
         assert bundle.constant(buffer).nbytes == buffer.bytes
     check_operands(bundle)

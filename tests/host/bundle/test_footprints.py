@@ -107,6 +107,28 @@ def test_expressions_are_not_too_deep() -> None:
         Bundle.from_parts(manifest, sections)
 
 
+def test_expressions_of_a_file_have_one_budget() -> None:
+    """Many tasks, each of which passes alone, with grids that differ."""
+    manifest, sections = add_program().parts()
+    expression: Any = ["mod", ["+", "d0", "d1"], 1]
+    for _ in range(8):
+        expression = ["+", expression, 0]
+    operand(manifest, 0)["offsets"] = [expression]
+    operand(manifest, 1)["offsets"] = operand(manifest, 2)["offsets"] = [0]
+    task = manifest["tasks"][0]
+    manifest["tasks"] = [
+        {**task, "vctas": vctas << 11, "grid": [1 << 11, vctas]} for vctas in range(1900, 1964)
+    ]
+    with pytest.raises(
+        BundleError, match=r"of this file's regions take more than .* steps"
+    ) as info:
+        Bundle.from_parts(manifest, sections)
+    assert "manifest: tasks[" in str(info.value)
+    manifest["tasks"] = manifest["tasks"][:1]
+    with pytest.raises(BundleError, match="rows for 1 tasks"):
+        Bundle.from_parts(manifest, sections)
+
+
 def test_expressions_that_overflow_are_refused() -> None:
     """64 bits hold no intermediate result, whatever the last one is."""
     manifest, sections = add_program().parts()

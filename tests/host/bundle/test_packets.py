@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import ark_mlir as ark
-from ark_mlir.bundle import Bundle, Opcode
+from ark_mlir.bundle import Bundle, Opcode, Tables
 
 
 @pytest.fixture(scope="module")
@@ -34,11 +34,36 @@ def test_where_packets_are(bundle: Bundle) -> None:
     """Five words of one part of the arena each, the last one at 32 bytes from the first."""
     packets = bundle.tables.packets
     assert len(packets) == 2
-    for index, rows in packets:
-        assert bundle.tables.instructions[index, 0] == Opcode.WAIT
-        assert (rows[:, 0] == 0).all()
-        assert rows[1, 1] - rows[0, 1] == 32
+    for semaphore, offsets in packets.items():
+        assert bundle.manifest.semaphores[semaphore].handoff == "packet"
+        assert offsets.shape == (1, 2)
+        assert offsets[0, 1] - offsets[0, 0] == 32
     Bundle.from_parts(bundle.manifest, bundle.sections)
+
+
+def test_packets_take_linear_space() -> None:
+    """All waits for a semaphore share the rows of its packets, whatever their number."""
+    count = 3000
+    waits = np.tile(np.array([Opcode.WAIT, 0, count, 2], np.int32), (count, 1))
+    operands = np.zeros((2 + 2 * count, 2), np.int64)
+    operands[:, 1] = np.arange(len(operands)) * 8
+    tables = Tables(
+        instructions=waits,
+        lanes=np.array([[0, 0, count]], np.int32),
+        tasks=np.zeros((0, 2), np.int32),
+        operands=operands,
+        timeline=np.zeros((count, 2), np.int64),
+    )
+    assert list(tables.packets) == [0]
+    assert tables.packets[0].tolist() == operands[2:, 1].reshape(-1, 2).tolist()
+
+
+def test_waits_for_one_semaphore_look_at_the_same_packets(bundle: Bundle) -> None:
+    """The list of packets relies on it: it has those of the first wait alone."""
+    rows = bundle.tables.instructions
+    first, second = np.flatnonzero((rows[:, 0] == Opcode.WAIT) & (rows[:, 3] != 0)).tolist()
+    with pytest.raises(ark.BundleError, match="looks at other packets than an earlier wait"):
+        spoiled(bundle, "instructions", second, 1, int(rows[first, 1]))
 
 
 @pytest.mark.parametrize(

@@ -5,39 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import pytest
+from small_decoders import CONFIG, LENGTH, make_arrays
 
-import ark_mlir as ark
-from ark_mlir.models.decoder import DecoderConfig, build_decode, build_prefill
-
-CONFIG = DecoderConfig(
-    vocabulary=203,
-    hidden=128,
-    layers=1,
-    heads=4,
-    kv_heads=2,
-    head=64,
-    intermediate=176,
-    eps=1e-5,
-    theta=1e4,
-    tied=True,
-    qk_norm=True,
-)
-LENGTH, POSITION = 64, 5
-
-
-def make_arrays(program: ark.Program) -> dict[str, Any]:
-    """Small numbers; all integers are positions or tokens."""
-    random = np.random.default_rng(0)
-    executable = ark.compile(program, target="cpu:1", opt_level=0)
-
-    def make(buffer: Any) -> Any:
-        if buffer.dtype.is_integer:
-            return np.full(buffer.shape, POSITION, buffer.dtype.numpy)
-        return (random.standard_normal(buffer.shape) * 0.1).astype(buffer.dtype.numpy)
-
-    return {buffer.name: make(buffer) for buffer in executable.inputs + executable.parameters}
+from ark_mlir.models.decoder import build_decode, build_prefill
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ On a stand-in for CUDA, which counts what is taken and not given back.
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -112,12 +112,22 @@ def closing_in_a_block(cuda: FakeCuda, kernel: bytes) -> None:
         executable.close()
 
 
-def collected(session: Session, cuda: FakeCuda, kernel: bytes) -> None:
-    """What a traceback refers to is no leak."""
+def collected(session: Session, cuda: FakeCuda, kernel: bytes, dropped: Sequence[str] = ()) -> None:
+    """Runs a session; raises its error, or else the last one of `dropped`, without a traceback
+    that refers to what the session held.
+
+    Args:
+        session: the session.
+        cuda: its driver.
+        kernel: its kernel.
+        dropped: messages of errors that finalizers raised.
+    """
     try:
         session(cuda, kernel)
     except ark.ArkError as error:
         raise type(error)(error.message) from None
+    if dropped:
+        raise ark.DeviceError(dropped[-1])
 
 
 SESSIONS = [binding, exporting, dropping, staying, sharing, looking, closing_in_a_block]
@@ -129,14 +139,16 @@ def test_the_kth_call_fails(
 ) -> None:
     # A kernel that is not told to leave does so by itself after this time.
     monkeypatch.setenv("ARK_TIMEOUT", "1")
+    dropped: list[str] = []
+    monkeypatch.setattr("sys.unraisablehook", lambda args: dropped.append(str(args.exc_value)))
     good = FakeCuda()
     session(good, kernel)
     gc.collect()
-    assert (good.held, good.running) == (0, 0)
+    assert (good.held, good.running, dropped) == (0, 0, [])
     for k, name in enumerate(good.calls, start=1):
         cuda = FakeCuda(fail_at=k)
         with pytest.raises((ark.DeviceError, ark.UnsupportedError), match=f"{name} failed: CUDA_"):
-            collected(session, cuda, kernel)
+            collected(session, cuda, kernel, dropped)
         if cuda.held:
             gc.collect()
         assert (cuda.held, cuda.running) == (0, 0), (k, name)

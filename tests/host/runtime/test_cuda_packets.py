@@ -81,7 +81,7 @@ def test_each_captured_run_has_its_own(exe: Executable, cuda: FakeCuda) -> None:
     cuda.begin_capture(stream)
     exe.run(stream=stream)
     replay = cuda.end_capture(stream)
-    (captured,) = driver(exe)._captured
+    (captured,) = driver(exe)._captured.runs
     begin, own = captured.semaphores.address, driver(exe).record.slots[SLOT]
     assert captured.record.slots[SLOT] == begin + 3 * SEMAPHORE_STRIDE != own
     for _ in range(3):

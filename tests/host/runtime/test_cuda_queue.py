@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import sys
 import threading
 import time
 import weakref
@@ -364,6 +365,45 @@ def test_closing_does_not_wait_for_ever(
     assert cuda.held == 0 < before
     gc.collect()
     assert alive() is None
+
+
+@pytest.mark.parametrize("dropped", [False, True])
+def test_closing_does_not_wait_for_a_kernel_of_others(
+    cuda: FakeCuda,
+    kernel: bytes,
+    x: Array,
+    dropped: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """To free memory would wait for it without a limit; it is freed when that kernel has ended."""
+    monkeypatch.setattr(cuda_driver, "_GRACE_SECONDS", 0.1)
+    unraisable: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda args: unraisable.append(args.exc_value))
+    executable = fake_executable(cuda, kernel, add_program()).bind({"w": W})
+    executable.run(x=x)
+    held = cuda.held
+    with occupied(cuda):
+        start = time.monotonic()
+        if dropped:
+            del executable
+            gc.collect()
+            (error,) = unraisable
+        else:
+            with pytest.raises(ark.BusyError) as caught:
+                executable.close()
+            error = caught.value
+        assert time.monotonic() - start < NEVER / 4
+        assert "'toy' is closed, and work of others on the GPU has not ended within" in str(error)
+        assert cuda.held == held
+    fake_executable(cuda, kernel, counting_program()).prepare().close()
+    assert cuda.held == 0
+
+
+def test_closing_waits_for_a_kernel_of_others_that_ends(cuda: FakeCuda, kernel: bytes) -> None:
+    executable = fake_executable(cuda, kernel, counting_program()).prepare()
+    with occupied(cuda, 0.2):
+        executable.close()
+    assert cuda.held == 0
 
 
 def test_closing_while_a_kernel_does_not_end(

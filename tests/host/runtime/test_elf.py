@@ -274,10 +274,11 @@ def test_messages_of_the_loader_that_are_no_text(monkeypatch: pytest.MonkeyPatch
         Executable.from_parts(*add_program().parts(compile_kernel())).prepare()
 
 
-@settings(max_examples=500)
-@given(st.integers(0, 1 << 20), st.binary(min_size=1, max_size=8))
+@settings(max_examples=800)
+@given(st.integers(0, 2000) | st.integers(0, 1 << 20), st.binary(min_size=1, max_size=8))
 def test_any_bytes(position: int, content: bytes) -> None:
-    """The check only: what it lets through may still be no good code, but is no odd file."""
+    """In the headers, and anywhere. The check only: what it lets through may still be no good code,
+    but is no odd file."""
     good = compile_kernel()
     data = bytearray(good)
     position %= len(data)

@@ -174,22 +174,49 @@ def test_closing_raises_what_the_driver_does_not_take_back(
     assert cuda.held == 1
 
 
-def test_memory_is_not_given_back_during_a_capture(
-    cuda: FakeCuda, kernel: bytes, x: Array, unraisable: list[BaseException]
+def an_output(executable: Executable, x: Array) -> object:
+    return executable.run(x=OnDevice(x))["y"]
+
+
+def an_executable(executable: Executable, x: Array) -> object:
+    executable.run(x=x)
+    return executable
+
+
+@pytest.mark.parametrize("make", [an_output, an_executable])
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["here", "in another thread"])
+def test_what_is_dropped_in_a_capture_does_not_end_it(
+    cuda: FakeCuda,
+    kernel: bytes,
+    x: Array,
+    make: Callable[[Executable, Array], object],
+    elsewhere: bool,
+    unraisable: list[BaseException],
+    in_threads: Callable[..., None],
 ) -> None:
-    """Which that would spoil: it waits for the next call that takes or gives back."""
-    with added(cuda, kernel) as executable:
-        output = executable.run(x=OnDevice(x))["y"]
-        held, stream = cuda.held, cuda.new_stream()
-        cuda.begin_capture(stream)
-        del output
+    """Another library, which has the context too, captures its stream; the garbage collector frees
+    memory in any thread."""
+    cuda.cuDevicePrimaryCtxRetain(0)
+    cycle: list[object] = [make(added(cuda, kernel), x)]
+    cycle.append(cycle)
+    stream = cuda.new_stream()
+    cuda.begin_capture(stream)
+    del cycle
+    if elsewhere:
+        in_threads(gc.collect)
+    else:
         gc.collect()
-        cuda.end_capture(stream)
-        assert cuda.held == held
-        executable.run(x=OnDevice(x))
-        gc.collect()
-        assert cuda.held == held - 1
-    assert (cuda.held, unraisable) == (0, [])
+    assert (cuda.held, unraisable) == (1, [])
+    cuda.end_capture(stream)(stream)
+
+
+def test_a_thread_keeps_its_own_capture_mode(cuda: FakeCuda, kernel: bytes) -> None:
+    executable = added(cuda, kernel)
+    mode = cuda.cuThreadExchangeStreamCaptureMode(1)
+    del executable
+    gc.collect()
+    assert cuda.cuThreadExchangeStreamCaptureMode(0) == (0, 1)
+    assert (mode, cuda.held) == ((0, 0), 0)
 
 
 def in_memory() -> int:

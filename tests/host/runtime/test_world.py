@@ -12,7 +12,7 @@ import pytest
 
 import ark_mlir as ark
 from ark_mlir import knobs
-from ark_mlir.bundle import Bundle
+from ark_mlir.bundle import Bundle, Opcode
 
 SIZE = 3
 
@@ -134,7 +134,10 @@ def wait_for_more_signals(bundle: Bundle) -> dict[str, bytes]:
 def wait_for_more_packets(bundle: Bundle) -> dict[str, bytes]:
     """A lane of rank 0 waits for a packet that nobody puts: the word behind those of rank 1."""
     operands = np.array(bundle.tables.operands)
-    wait = bundle.tables.instructions[bundle.tables.packets[0][0]]
+    instructions = bundle.tables.instructions
+    semaphores = list(bundle.tables.packets)
+    waits = (instructions[:, 0] == Opcode.WAIT) & np.isin(instructions[:, 1], semaphores)
+    wait = instructions[np.argmax(waits)]
     operands[wait[3] + 1, 1] += 8
     return {"operands": operands.tobytes()}
 

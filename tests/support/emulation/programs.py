@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
+from small_decoders import CONFIG, LENGTH, make_arrays
 
 import ark_mlir as ark
 from ark_mlir import knobs
-from ark_mlir.models.decoder import DecoderConfig, build_decode, build_prefill
+from ark_mlir.models.decoder import build_decode, build_prefill
 from ark_mlir.testing.bounds import assert_within
 
 from . import Emulation
@@ -112,45 +113,21 @@ class Prepared:
 
 # -- decoders ----------------------------------------------------------------------------------
 
-_DECODER = DecoderConfig(
-    vocabulary=203,
-    hidden=128,
-    layers=1,
-    heads=4,
-    kv_heads=2,
-    head=64,
-    intermediate=176,
-    eps=1e-5,
-    theta=1e4,
-    tied=True,
-    qk_norm=True,
-)
-_LENGTH = 64
 
-
-def _decoder_arrays(program: ark.Program) -> list[Arrays]:
-    random = np.random.default_rng(0)
-    executable = ark.compile(program, target="cpu:1", opt_level=0, cache=False)
-
-    def make(buffer: Any) -> Any:
-        if buffer.dtype.is_integer:
-            return np.full(buffer.shape, 5, buffer.dtype.numpy)
-        values = cast("Any", random.standard_normal(buffer.shape) * 0.1)
-        return values.astype(buffer.dtype.numpy)
-
-    return [{buffer.name: make(buffer) for buffer in executable.inputs + executable.parameters}]
+def _decoder_runs(program: ark.Program) -> list[Arrays]:
+    return [make_arrays(program)]
 
 
 def _decode(**options: Any) -> Case:
     return Case(
-        lambda: build_decode(_DECODER, batch=1, max_length=_LENGTH),
-        _decoder_arrays,
+        lambda: build_decode(CONFIG, batch=1, max_length=LENGTH),
+        _decoder_runs,
         options=options,
     )
 
 
 def _prefill() -> Case:
-    return Case(lambda: build_prefill(_DECODER, chunk=33, max_length=_LENGTH), _decoder_arrays)
+    return Case(lambda: build_prefill(CONFIG, chunk=33, max_length=LENGTH), _decoder_runs)
 
 
 # -- products ----------------------------------------------------------------------------------
