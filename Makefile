@@ -12,7 +12,7 @@
 #   make check-wheel  installs them where no LLVM is seen, compiles and runs
 #   make lint    formatting, style, types, and whether the reference is current
 #   make format  apply what lint asks for
-#   make docs    regenerate the op and pass reference
+#   make docs    regenerate the references and the tables of docs/support.md
 #   make docs-html    the documentation as a site, in build/site
 #   make clean   remove the build tree and the environment
 
@@ -110,6 +110,7 @@ lint: build
 	$(BIN)/python lib/python/make_typings.py build/python_packages/ark_mlir build/typings
 	check $(BIN)/pyright
 	check ninja -C build --quiet check-ark-docs
+	check $(BIN)/python lib/python/make_support.py docs/support.md --check
 	exit $$status
 
 format: setup
@@ -119,6 +120,7 @@ format: setup
 
 docs: build
 	@ninja -C build update-ark-docs
+	$(BIN)/python lib/python/make_support.py docs/support.md
 
 # Needs no network. A warning fails the build, after all of them were shown.
 docs-html: build $(VENV)/.setup-docs

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -47,3 +49,41 @@ def test_reference_describes_every_public_name() -> None:
     dtypes = {name for name in ark.__all__ if f"`ark.{name}`" in read_page("reference/building.md")}
     public = {f"ark_mlir.{name}" for name in set(ark.__all__) - dtypes - {"__version__"}}
     assert public - described_names() == set()
+
+
+def load_script(name: str) -> Any:
+    """A script of lib/python as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "lib" / "python" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_support_shows_what_cases_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    ark = pytest.importorskip("ark_mlir")
+    make_support = load_script("make_support")
+    monkeypatch.setattr(ark, "exp", ark.exp)  # both come back at the end
+    monkeypatch.setattr(ark, "add", ark.add)
+    recorder = make_support.Recorder()
+    monkeypatch.setattr(make_support.ops, "__all__", ["exp", "add"])
+    recorder.install()
+    recorder.dtype = ark.fp16
+    with ark.Program("p"):
+        x = ark.input("x", (2,), ark.fp16)
+        index = ark.input("i", (2,), ark.int32)
+        ark.output("y", ark.exp(x))
+        ark.output("z", ark.add(index, index))  # not of the case's type
+    assert recorder.seen == {"exp": {ark.fp16}}
+    row = make_support.table("function", recorder.seen, (ark.fp32, ark.fp16)).splitlines()[-1]
+    assert row == "| `exp` |   | ✓ |"
+
+
+def test_tables_go_between_their_marks() -> None:
+    pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
+    make_support = load_script("make_support")
+    page = "a\n<!-- begin x -->\nold\n\n<!-- end x -->\nb\n"
+    assert make_support.fill_in(page, {"x": "new\n"}) == page.replace("old", "\nnew", 1)
+    with pytest.raises(SystemExit, match="no place for the part 'y'"):
+        make_support.fill_in(page, {"y": ""})

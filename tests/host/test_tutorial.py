@@ -136,7 +136,7 @@ def dead_links(document: str) -> list[str]:
     "document",
     [
         "README.md",
-        *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))),
+        *(str(path.relative_to(ROOT)) for path in sorted((ROOT / "docs").rglob("*.md"))),
     ],
 )
 def test_links_lead_somewhere(document: str) -> None:
