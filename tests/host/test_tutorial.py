@@ -1,4 +1,4 @@
-"""What docs/tutorial.md and README.md show is what happens.
+"""What the tutorial, the guides in docs/how-to and README.md show is what happens.
 
 All blocks of a document run in order, in one folder: ``python`` blocks in one namespace, ``sh``
 blocks in a shell. A ``text`` block is what the block before it prints, where ``...`` stands for
@@ -27,7 +27,8 @@ import pytest
 pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = ("docs/tutorial.md", "README.md")
+GUIDES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs" / "how-to").glob("*.md"))
+DOCUMENTS = ("docs/tutorial.md", "README.md", *GUIDES)
 _FENCE = re.compile(
     r"^(?:<!-- needs (?P<needs>[\w ]+) -->\n)?```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.M | re.S
 )
