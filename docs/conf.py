@@ -33,6 +33,7 @@ include_patterns = [
     "dialects/**.md",
     "passes/**.md",
     "tests/soak/README.md",
+    "CHANGELOG.md",
     "CONTRIBUTING.md",
 ]
 exclude_patterns = ["build*", "dist", ".*"]

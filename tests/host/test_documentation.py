@@ -87,3 +87,24 @@ def test_tables_go_between_their_marks() -> None:
     assert make_support.fill_in(page, {"x": "new\n"}) == page.replace("old", "\nnew", 1)
     with pytest.raises(SystemExit, match="no place for the part 'y'"):
         make_support.fill_in(page, {"y": ""})
+
+
+def test_versions_are_those_of_the_code() -> None:
+    import ark_mlir
+    from ark_mlir.bundle.format import VERSION
+
+    page = read_page("versions.md")
+    assert f"**format {VERSION}**" in page
+    assert f"version in the source is {ark_mlir.__version__}," in page
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## (\S+)", changes, re.M)[0] == ark_mlir.__version__
+
+
+def test_changelog_names_every_command() -> None:
+    from ark_mlir.cli.main import COMMANDS
+
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    listed = re.search(r"`ark` with the commands ([^.]+)\.", changes)
+    assert listed is not None
+    names = {command.__name__.rpartition(".")[2].rstrip("_") for command in COMMANDS}
+    assert set(re.findall(r"\w+", listed[1])) - {"and"} == names
