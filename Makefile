@@ -12,14 +12,15 @@
 #   make check-wheel  installs them where no LLVM is seen, compiles and runs
 #   make lint    formatting, style, types, and whether the reference is current
 #   make format  apply what lint asks for
-#   make docs    regenerate the op and pass reference
+#   make docs    regenerate the references and the tables of docs/support.md
+#   make docs-html    the documentation as a site, in build/site
 #   make clean   remove the build tree and the environment
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := build
-.PHONY: setup build demo test check-ark test-host browser soak soak-asan gpu-bundles test-gpu wheel check-wheel lint format docs clean
+.PHONY: setup build demo test check-ark test-host browser soak soak-asan gpu-bundles test-gpu wheel check-wheel lint format docs docs-html clean
 
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
@@ -53,6 +54,10 @@ $(VENV)/.setup-demo: $(VENV)/.setup
 # Which the demo has no use for, 48 MB.
 $(VENV)/.setup-nvjitlink: $(VENV)/.setup
 	@PYTHON=$(PYTHON) lib/tools/setup.sh $(VENV) nvjitlink
+	touch $@
+
+$(VENV)/.setup-docs: $(VENV)/.setup
+	@PYTHON=$(PYTHON) lib/tools/setup.sh $(VENV) docs
 	touch $@
 
 build: setup
@@ -105,6 +110,7 @@ lint: build
 	$(BIN)/python lib/python/make_typings.py build/python_packages/ark_mlir build/typings
 	check $(BIN)/pyright
 	check ninja -C build --quiet check-ark-docs
+	check $(BIN)/python lib/python/make_support.py docs/support.md --check
 	exit $$status
 
 format: setup
@@ -114,6 +120,12 @@ format: setup
 
 docs: build
 	@ninja -C build update-ark-docs
+	$(BIN)/python lib/python/make_support.py docs/support.md
+
+# Needs no network. A warning fails the build, after all of them were shown.
+docs-html: build $(VENV)/.setup-docs
+	@$(BIN)/python -m sphinx -W --keep-going -n -q -b html -c docs . build/site
+	echo "ark: built: build/site/index.html"
 
 clean:
 	rm -rf build dist $(VENV)

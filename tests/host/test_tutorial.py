@@ -1,10 +1,10 @@
-"""What docs/tutorial.md and README.md show is what happens.
+"""What the tutorial, the guides in docs/how-to and README.md show is what happens.
 
-All blocks of a document run in order, in one folder: ``python`` blocks in one namespace, ``sh``
-blocks in a shell. A ``text`` block is what the block before it prints, where ``...`` stands for
-anything. A Python block that starts with a comment such as ``# mlp.py`` is that file, so that
-messages name its lines. ``<!-- needs a b -->`` before a block skips it where the Python
-packages a or b are not installed.
+All blocks of a document, or of the tutorial's chapters, run in order, in one folder: ``python``
+blocks in one namespace, ``sh`` blocks in a shell. A ``text`` block is what the block before it
+prints, where ``...`` stands for anything. A Python block that starts with a comment such as
+``# mlp.py`` is that file, so that messages name its lines. ``<!-- needs a b -->`` before a block
+skips it where the Python packages a or b are not installed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,18 @@ import pytest
 pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = ("docs/tutorial.md", "README.md")
+
+
+def pages(folder: str) -> list[str]:
+    return sorted(str(path.relative_to(ROOT)) for path in (ROOT / folder).glob("*.md"))
+
+
+# Pages whose blocks run in one folder and namespace; chapters of the tutorial build on each other.
+DOCUMENTS = {
+    "tutorial": pages("docs/tutorial"),
+    "README": ["README.md"],
+    **{Path(guide).stem: [guide] for guide in pages("docs/how-to")},
+}
 _FENCE = re.compile(
     r"^(?:<!-- needs (?P<needs>[\w ]+) -->\n)?```(?P<kind>\w*)\n(?P<text>.*?)^```$", re.M | re.S
 )
@@ -94,11 +105,13 @@ def is_shown(output: str, shown: str) -> bool:
     return doctest.OutputChecker().check_output(shown, output, flags)
 
 
-@pytest.mark.parametrize("document", DOCUMENTS)
-def test_documents_are_true(document: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("documents", DOCUMENTS.values(), ids=DOCUMENTS)
+def test_documents_are_true(
+    documents: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "examples").symlink_to(ROOT / "examples")
-    blocks = read_blocks(document)
+    blocks = [block for document in documents for block in read_blocks(document)]
     assert blocks
     namespace: dict[str, Any] = {"__name__": "__main__"}
     for block in blocks:
@@ -136,7 +149,7 @@ def dead_links(document: str) -> list[str]:
     "document",
     [
         "README.md",
-        *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))),
+        *(str(path.relative_to(ROOT)) for path in sorted((ROOT / "docs").rglob("*.md"))),
     ],
 )
 def test_links_lead_somewhere(document: str) -> None:

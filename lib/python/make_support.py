@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+"""Writes the tables of docs/support.md: what the test cases say of ops, element types and models.
+
+Builds every case of tests/support/op_cases.py and notes which functions of the package it calls
+with which element types; and loads a small folder of every model type in every element type.
+
+A table lies between the comments `<!-- begin NAME -->` and `<!-- end NAME -->` of the page.
+
+Usage: make_support.py <page> [--check]
+
+With --check nothing is written; a page that differs is an error.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+import tempfile
+import textwrap
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import ark_mlir as ark
+from ark_mlir.dtypes import ALL, DType
+from ark_mlir.frontend import ops
+
+ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "support"))
+
+Seen = dict[str, set[DType]]
+
+FAMILIES = (
+    "creation", "views", "elementwise", "reductions", "linear", "indexing", "windows", "sampling"
+)  # fmt: skip
+# Sizes of the small models, by the option that a model type has.
+SIZES: dict[str, dict[str, int]] = {"bert": {"length": 8}}
+DECODER_SIZES = {"max_length": 24}
+
+
+def tensors(value: object) -> Iterator[ark.Tensor]:
+    """Yields the tensors in arguments or results of a function."""
+    if isinstance(value, ark.Tensor):
+        yield value
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from tensors(item)
+
+
+class Recorder:
+    """Notes the element types that public functions are called with, while a case is built."""
+
+    def __init__(self) -> None:
+        self.seen: Seen = {}
+        self.dtype: DType | None = None
+
+    def install(self) -> None:
+        """Replaces the functions of the package; importers of a name have to come later."""
+        for name in ops.__all__:
+            setattr(ark, name, self.wrap(name, getattr(ark, name)))
+
+    def wrap(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def recorded(*arguments: Any, **named: Any) -> Any:
+            result = function(*arguments, **named)
+            touched = {tensor.dtype for tensor in tensors([*arguments, *named.values(), result])}
+            # Indices and conditions have types of their own, which are not the case's.
+            if self.dtype in touched:
+                self.seen.setdefault(name, set()).add(self.dtype)
+            return result
+
+        return recorded
+
+
+def record_cases() -> Seen:
+    """Returns by function the element types that the cases of single ops call it with."""
+    recorder = Recorder()
+    recorder.install()
+    op_cases: Any = importlib.import_module("op_cases")
+    for case in op_cases.CASES.values():
+        for dtype in case.dtypes:
+            recorder.dtype = dtype
+            op_cases.build(case, dtype)
+    # Its cases make operands of others; a test of its own takes all pairs.
+    del recorder.seen["cast"]
+    return recorder.seen
+
+
+def record_models() -> Seen:
+    """Returns by model type the element types in which a folder can be loaded."""
+    tiny: Any = importlib.import_module("tiny_models")
+    seen: Seen = {}
+    for kind in tiny.CONFIGS:
+        with tempfile.TemporaryDirectory() as folder:
+            tiny.write_model(Path(folder), kind)
+            seen[kind] = {dtype for dtype in ALL if loads(folder, kind, dtype)}
+    return seen
+
+
+def loads(folder: str, kind: str, dtype: DType) -> bool:
+    try:
+        ark.models.load(folder, dtype=dtype.name, **SIZES.get(kind, DECODER_SIZES))
+    except ark.InvalidUsageError:
+        return False
+    return True
+
+
+def table(title: str, rows: Seen, columns: tuple[DType, ...] = ALL) -> str:
+    """A table with a mark where a row has the element type of the column."""
+    lines = [
+        f"| {title} | " + " | ".join(dtype.name for dtype in columns) + " |",
+        "|---|" + ":-:|" * len(columns),
+    ]
+    for name, dtypes in rows.items():
+        marks = " | ".join("✓" if dtype in dtypes else " " for dtype in columns)
+        lines.append(f"| `{name}` | {marks} |")
+    return "\n".join(lines) + "\n"
+
+
+def functions(family: str) -> list[str]:
+    """The public functions of a module of ops."""
+    return importlib.import_module(f"ark_mlir.frontend.ops.{family}").__all__
+
+
+def make_tables() -> dict[str, str]:
+    """Returns the generated parts of the page by name."""
+    models = record_models()
+    seen = record_cases()
+    names = [name for family in FAMILIES for name in functions(family)]
+    floats = tuple(dtype for dtype in ALL if any(dtype in kinds for kinds in models.values()))
+    return {
+        "ops": table("function", {name: seen[name] for name in names if name in seen}),
+        "other ops": enumerate_names(name for name in names if name not in seen),
+        "collectives": enumerate_names(functions("collectives")),
+        "models": table("model type", models, floats),
+    }
+
+
+def enumerate_names(names: Iterable[str]) -> str:
+    text = ", ".join(f"`{name}`" for name in names) + "."
+    return textwrap.fill(text, 116, break_long_words=False, break_on_hyphens=False) + "\n"
+
+
+def fill_in(page: str, tables: dict[str, str]) -> str:
+    """Returns the page with its generated parts replaced."""
+    for name, text in tables.items():
+        begin, end = f"<!-- begin {name} -->\n", f"\n<!-- end {name} -->"
+        head, found, rest = page.partition(begin)
+        _, ended, tail = rest.partition(end)
+        if not found or not ended:
+            raise SystemExit(f"the page has no place for the part {name!r}")
+        page = f"{head}{begin}\n{text}{end}{tail}"
+    return page
+
+
+def main(page: str, check: bool) -> int:
+    path = Path(page)
+    before = path.read_text(encoding="utf-8")
+    after = fill_in(before, make_tables())
+    if not check:
+        path.write_text(after, encoding="utf-8")
+    elif after != before:
+        print(f"{page} is stale: run `make docs` and commit it", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1], "--check" in sys.argv[2:]))

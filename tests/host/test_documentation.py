@@ -1,0 +1,110 @@
+"""Pages that repeat what the code states elsewhere are complete."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    from pip._vendor import tomli as tomllib
+
+
+def read_page(name: str) -> str:
+    return (DOCS / name).read_text(encoding="utf-8")
+
+
+def test_installation_names_every_extra() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    rows = re.findall(r"^\| (`.+?) \|", read_page("installation.md"), re.M)
+    named = {word for row in rows for word in re.findall(r"`([\w-]+)`", row)}
+    assert set(project["optional-dependencies"]) <= named
+
+
+def described_names() -> set[str]:
+    """The names that the API reference describes, with the module in front of those of others."""
+    names: set[str] = set()
+    for page in (DOCS / "reference").glob("*.md"):
+        module = ""
+        for line in page.read_text(encoding="utf-8").splitlines():
+            if match := re.match(r"\.\. currentmodule:: (\S+)", line):
+                module = match[1]
+            elif match := re.match(r"\.\. auto(?:function|class|exception):: (\S+)", line):
+                name = match[1]
+                names.add(name if name.startswith("ark_mlir.") else f"{module}.{name}")
+    return names
+
+
+def test_reference_describes_every_public_name() -> None:
+    ark = pytest.importorskip("ark_mlir")
+    dtypes = {name for name in ark.__all__ if f"`ark.{name}`" in read_page("reference/building.md")}
+    public = {f"ark_mlir.{name}" for name in set(ark.__all__) - dtypes - {"__version__"}}
+    assert public - described_names() == set()
+
+
+def load_script(name: str) -> Any:
+    """A script of lib/python as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "lib" / "python" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_support_shows_what_cases_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    ark = pytest.importorskip("ark_mlir")
+    make_support = load_script("make_support")
+    monkeypatch.setattr(ark, "exp", ark.exp)  # both come back at the end
+    monkeypatch.setattr(ark, "add", ark.add)
+    recorder = make_support.Recorder()
+    monkeypatch.setattr(make_support.ops, "__all__", ["exp", "add"])
+    recorder.install()
+    recorder.dtype = ark.fp16
+    with ark.Program("p"):
+        x = ark.input("x", (2,), ark.fp16)
+        index = ark.input("i", (2,), ark.int32)
+        ark.output("y", ark.exp(x))
+        ark.output("z", ark.add(index, index))  # not of the case's type
+    assert recorder.seen == {"exp": {ark.fp16}}
+    row = make_support.table("function", recorder.seen, (ark.fp32, ark.fp16)).splitlines()[-1]
+    assert row == "| `exp` |   | ✓ |"
+
+
+def test_tables_go_between_their_marks() -> None:
+    pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
+    make_support = load_script("make_support")
+    page = "a\n<!-- begin x -->\nold\n\n<!-- end x -->\nb\n"
+    assert make_support.fill_in(page, {"x": "new\n"}) == page.replace("old", "\nnew", 1)
+    with pytest.raises(SystemExit, match="no place for the part 'y'"):
+        make_support.fill_in(page, {"y": ""})
+
+
+def test_versions_are_those_of_the_code() -> None:
+    import ark_mlir
+    from ark_mlir.bundle.format import VERSION
+
+    page = read_page("versions.md")
+    assert f"**format {VERSION}**" in page
+    assert f"version in the source is {ark_mlir.__version__}," in page
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## (\S+)", changes, re.M)[0] == ark_mlir.__version__
+
+
+def test_changelog_names_every_command() -> None:
+    from ark_mlir.cli.main import COMMANDS
+
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    listed = re.search(r"`ark` with the commands ([^.]+)\.", changes)
+    assert listed is not None
+    names = {command.__name__.rpartition(".")[2].rstrip("_") for command in COMMANDS}
+    assert set(re.findall(r"\w+", listed[1])) - {"and"} == names
