@@ -5,6 +5,8 @@
 #   make demo    an embedding model from its weights to a schedule
 #   make test    all tests that need no GPU
 #   make soak    many random cases, for hours; SCALE=0.01 runs a hundredth of them
+#   make check-asan   the lit tests with AddressSanitizer and UBSan
+#   make check-tsan   the lit tests with ThreadSanitizer
 #   make soak-asan    malformed MLIR for hours, with AddressSanitizer and UBSan
 #   make gpu-bundles  every op compiled for a GPU, in build/gpu
 #   make test-gpu     runs them; needs a GPU and cuda-python, and no compiler
@@ -20,7 +22,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := build
-.PHONY: setup build demo test check-ark test-host browser soak soak-asan gpu-bundles test-gpu wheel check-wheel lint format docs docs-html clean
+.PHONY: setup build demo test check-ark test-host browser soak check-asan check-tsan soak-asan build-asan build-tsan gpu-bundles test-gpu wheel check-wheel lint format docs docs-html clean
 
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
@@ -81,11 +83,23 @@ test-host: build browser $(VENV)/.setup-nvjitlink
 soak: build
 	@$(BIN)/python tests/soak/run.py --scale $(SCALE) --seed $(SEED) $(if $(ONLY),--only $(ONLY))
 
-# A build of its own: an hour on two cores. It needs libclang-rt-22-dev.
-soak-asan: build
-	@cmake -S . -B build-asan -G Ninja -DARK_SANITIZE=address,undefined -DCMAKE_BUILD_TYPE=Release >/dev/null
-	ninja -C build-asan ark-opt-server
-	$(BIN)/python tests/soak/fuzz_mlir.py --server build-asan/bin/ark-opt-server --count $(SOAK_COUNT)
+# Builds of the compiler of their own, which need libclang-rt-22-dev. LLVM's libraries are not
+# instrumented: containers that both sides fill look wrong to AddressSanitizer, and locks that only
+# LLVM takes are unknown to ThreadSanitizer.
+check-asan: build-asan
+	@ASAN_OPTIONS=detect_container_overflow=0:detect_leaks=0 ninja -C build-asan check-ark
+
+check-tsan: build-tsan
+	@TSAN_OPTIONS=ignore_noninstrumented_modules=1:halt_on_error=1 ninja -C build-tsan check-ark
+
+soak-asan: build-asan
+	@$(BIN)/python tests/soak/fuzz_mlir.py --server build-asan/bin/ark-opt-server --count $(SOAK_COUNT)
+
+build-asan: SANITIZERS := address,undefined
+build-tsan: SANITIZERS := thread
+build-asan build-tsan: build
+	@cmake -S . -B $@ -G Ninja -DARK_SANITIZE=$(SANITIZERS) -DCMAKE_BUILD_TYPE=Release >/dev/null
+	ninja -C $@ ark-opt ark-opt-server
 
 gpu-bundles: build $(VENV)/.setup-nvjitlink
 	@$(BIN)/python tests/gpu/export.py build/gpu $(GPU_TARGET)

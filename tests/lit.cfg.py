@@ -29,7 +29,9 @@ if lit_config.maxIndividualTestTimeIsSupported[0]:
 
 # A variable whose name does not start with $ must not leak into the next label.
 config.environment["FILECHECK_OPTS"] = "-enable-var-scope --allow-unused-prefixes=false"
-llvm_config.with_system_environment(["HOME", "TMP", "TEMP", "TMPDIR"])
+llvm_config.with_system_environment(
+    ["HOME", "TMP", "TEMP", "TMPDIR", "ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"]
+)
 
 roundtrip = lit.util.pythonize_bool(os.environ.get("ARK_OPT_CHECK_ROUNDTRIP", "0"))
 ark_opt = ToolSubst(
