@@ -8,7 +8,9 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -200,9 +202,8 @@ LinearForm BodyBounds::computeIndexOf(Operation *op) {
   return llvm::TypeSwitch<Operation *, LinearForm>(op)
       .Case([&](arith::AddIOp) { return operand(0) + operand(1); })
       .Case([&](arith::SubIOp) { return operand(0) - operand(1); })
-      .Case([&](arith::MulIOp) {
-        return computeProduct(operand(0), operand(1));
-      })
+      .Case(
+          [&](arith::MulIOp) { return computeProduct(operand(0), operand(1)); })
       .Case([&](arith::MinSIOp) { return getMinimum(operand(0), operand(1)); })
       .Case([&](arith::MaxSIOp) {
         return getMinimum(operand(0) * -1, operand(1) * -1) * -1;
@@ -216,9 +217,8 @@ LinearForm BodyBounds::computeIndexOf(Operation *op) {
       })
       .Case<arith::RemSIOp, arith::RemUIOp>([&](auto) {
         std::optional<LinearForm> quotient = floorDiv();
-        return quotient
-                   ? operand(0) - *quotient * *operand(1).getConstant()
-                   : createVariable();
+        return quotient ? operand(0) - *quotient * *operand(1).getConstant()
+                        : createVariable();
       })
       .Case([&](memref::DimOp dim) {
         std::optional<int64_t> index = dim.getConstantIndex();
@@ -263,14 +263,59 @@ bool BodyBounds::fills(linalg::LinalgOp op, OpOperand &operand) {
   return true;
 }
 
-/// The last op of the body before `reader` that writes every element.
-Operation *BodyBounds::findLastFill(Value buffer, Operation *reader) {
-  Operation *last = nullptr;
+/// Returns true if a view names every element of its source.
+bool BodyBounds::isWhole(Operation *view) {
+  if (isa<memref::CastOp, memref::CollapseShapeOp, memref::ExpandShapeOp,
+          memref::TransposeOp>(view))
+    return true;
+  auto part = dyn_cast<memref::SubViewOp>(view);
+  if (!part || !llvm::all_of(part.getMixedOffsets(), isZeroInteger) ||
+      !llvm::all_of(part.getMixedStrides(), isOneInteger))
+    return false;
+  for (auto [dim, size] : llvm::enumerate(part.getMixedSizes()))
+    if (!isNonNegative(getIndex(size) - getExtent(part.getSource(), dim), part))
+      return false;
+  return true;
+}
+
+/// Returns the buffer of which `buffer` is a view with all elements.
+Value BodyBounds::skipWholeViews(Value buffer) {
+  Operation *view = buffer.getDefiningOp();
+  while (isa_and_nonnull<ViewLikeOpInterface>(view) && isWhole(view)) {
+    buffer = view->getOperand(0);
+    view = buffer.getDefiningOp();
+  }
+  return buffer;
+}
+
+/// Collects the uses of a buffer and of its views.
+static void collectUses(Value buffer, SmallVectorImpl<OpOperand *> &uses) {
   for (OpOperand &use : buffer.getUses()) {
-    auto writer = dyn_cast<linalg::LinalgOp>(use.getOwner());
+    uses.push_back(&use);
+    if (isa<ViewLikeOpInterface>(use.getOwner()))
+      collectUses(use.getOwner()->getResult(0), uses);
+  }
+}
+
+/// Returns the last op of the body before `reader` that writes every element of
+/// `buffer`, or null.
+Operation *BodyBounds::findLastFill(Value buffer, ArrayRef<OpOperand *> uses,
+                                    Operation *reader) {
+  // Whoever fills one of these fills the buffer.
+  llvm::SmallPtrSet<Value, 4> wholes;
+  for (Value whole = skipWholeViews(buffer);;
+       whole = skipWholeViews(whole.getDefiningOp()->getOperand(0))) {
+    wholes.insert(whole);
+    if (!isa<ViewLikeOpInterface>(whole.getDefiningOp()))
+      break;
+  }
+  Operation *last = nullptr;
+  for (OpOperand *use : uses) {
+    auto writer = dyn_cast<linalg::LinalgOp>(use->getOwner());
     if (writer && writer->getParentOp() == task &&
         writer->isBeforeInBlock(reader) &&
-        (!last || last->isBeforeInBlock(writer)) && fills(writer, use))
+        (!last || last->isBeforeInBlock(writer)) &&
+        wholes.contains(skipWholeViews(use->get())) && fills(writer, *use))
       last = writer;
   }
   return last;
@@ -310,25 +355,31 @@ BodyBounds::renameVarying(const LinearForm &form,
 /// An element of a temporary of indices is one of those that were stored since
 /// all elements were.
 LinearForm BodyBounds::computeLoaded(Value buffer, Operation *at) {
+  Value root = buffer;
+  while (isa_and_nonnull<ViewLikeOpInterface>(root.getDefiningOp()))
+    root = root.getDefiningOp()->getOperand(0);
   if (!cast<MemRefType>(buffer.getType()).getElementType().isIndex() ||
-      !buffer.getDefiningOp<memref::AllocaOp>())
+      !root.getDefiningOp<memref::AllocaOp>())
     return createVariable();
   Block &body = task.getBody().front();
   Operation *reader = body.findAncestorOpInBlock(*at);
-  Operation *fill = findLastFill(buffer, reader);
+  SmallVector<OpOperand *> uses;
+  collectUses(root, uses);
+  Operation *fill = findLastFill(buffer, uses, reader);
   if (!fill)
     return createVariable();
   SmallVector<LinearForm> stored;
-  for (OpOperand &use : buffer.getUses()) {
-    Operation *user = body.findAncestorOpInBlock(*use.getOwner());
+  for (OpOperand *use : uses) {
+    Operation *user = body.findAncestorOpInBlock(*use->getOwner());
     if (user->isBeforeInBlock(fill) || reader->isBeforeInBlock(user))
       continue;
-    if (auto writer = dyn_cast<linalg::LinalgOp>(use.getOwner())) {
-      if (writer.isDpsInit(&use))
-        stored.push_back(getIndex(writer.getMatchingYieldValue(&use)->get()));
-    } else if (auto store = dyn_cast<memref::StoreOp>(use.getOwner())) {
+    if (auto writer = dyn_cast<linalg::LinalgOp>(use->getOwner())) {
+      if (writer.isDpsInit(use))
+        stored.push_back(getIndex(writer.getMatchingYieldValue(use)->get()));
+    } else if (auto store = dyn_cast<memref::StoreOp>(use->getOwner())) {
       stored.push_back(getIndex(store.getValueToStore()));
-    } else if (!isa<memref::LoadOp>(use.getOwner())) {
+    } else if (!isa<memref::DimOp, memref::ExtractStridedMetadataOp,
+                    memref::LoadOp, ViewLikeOpInterface>(use->getOwner())) {
       return createVariable();
     }
   }

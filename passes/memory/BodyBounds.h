@@ -104,7 +104,10 @@ private:
 
   bool isUniform(const LinearForm &form) const;
   bool fills(linalg::LinalgOp op, OpOperand &operand);
-  Operation *findLastFill(Value buffer, Operation *reader);
+  bool isWhole(Operation *view);
+  Value skipWholeViews(Value buffer);
+  Operation *findLastFill(Value buffer, ArrayRef<OpOperand *> uses,
+                          Operation *reader);
   LinearForm renameVarying(const LinearForm &form,
                            llvm::DenseMap<unsigned, unsigned> &names);
   void addFacts(Value condition, bool holds, Facts &facts);

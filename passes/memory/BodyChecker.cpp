@@ -185,8 +185,8 @@ LogicalResult BodyChecker::checkTransfer(VectorTransferOpInterface op) {
         extents[position.getPosition()] = op.getVectorType().getDimSize(dim);
   for (auto [dim, index] : llvm::enumerate(op.getIndices())) {
     LinearForm first = bounds.getIndex(index);
-    if (failed(checkRange(op, op.getBase(), dim, first,
-                          first + extents[dim] - 1)))
+    if (failed(
+            checkRange(op, op.getBase(), dim, first, first + extents[dim] - 1)))
       return failure();
   }
   return success();
@@ -273,9 +273,11 @@ bool BodyChecker::fitsInto(memref::ReinterpretCastOp op,
   MemRefType type = op.getType();
   if (!source.getLayout().isIdentity() || !source.hasStaticShape() ||
       !type.hasStaticShape() || ShapedType::isDynamic(offset) || offset < 0 ||
-      llvm::any_of(strides, [](int64_t stride) {
-        return ShapedType::isDynamic(stride) || stride < 0;
-      }))
+      llvm::any_of(
+          strides,
+          [](int64_t stride) {
+            return ShapedType::isDynamic(stride) || stride < 0;
+          }))
     return false;
   if (type.getNumElements() == 0)
     return true;
@@ -342,9 +344,8 @@ bool BodyChecker::walksAlongDimensions(memref::ReinterpretCastOp op) {
     for (int64_t dim = 0; dim < source.getType().getRank(); ++dim) {
       int64_t step = taken.test(dim) ? 0 : getStep(stride, source, dim);
       LinearForm last = (size - 1) * step;
-      if (step != 0 && bounds.isNonNegative(bounds.getExtent(source, dim) - 1 -
-                                                last,
-                                            op)) {
+      if (step != 0 &&
+          bounds.isNonNegative(bounds.getExtent(source, dim) - 1 - last, op)) {
         taken.set(dim);
         return true;
       }
