@@ -64,7 +64,7 @@ class Operand:
 
     @property
     def writes(self) -> bool:
-        """Returns whether vCTAs write to the operand."""
+        """Returns True if vCTAs write to the operand."""
         return self.access != "read"
 
     @property

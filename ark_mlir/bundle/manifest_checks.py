@@ -224,7 +224,7 @@ def _ranks(node: Node, target: Target, buffers: Iterable[Buffer]) -> int:
 
 
 def _names_rank(name: str, ranks: int) -> bool:
-    """Returns whether a name is ``rank<r>/<rest>`` with r in [0, ranks)."""
+    """Returns True if a name is ``rank<r>/<rest>`` with r in [0, ranks)."""
     owner, _, rest = name.partition("/")
     digits = owner.removeprefix("rank")
     # No number of ranks has more digits; the conversion of a longer text takes quadratic time.

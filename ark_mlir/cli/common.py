@@ -1,4 +1,4 @@
-"""What several commands share: parsers of arguments, progress, loading programs."""
+"""Code that several commands share: parsers of arguments, progress, loading programs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Commands(Protocol):
-    """What argparse's ``add_subparsers`` returns."""
+    """The type of the result of argparse's ``add_subparsers``."""
 
     def add_parser(self, name: str, **options: Any) -> argparse.ArgumentParser:
         """A parser of one command."""
@@ -89,7 +89,7 @@ def unique(pairs: Sequence[tuple[str, Any]], option: str) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def progress(what: str, detail: Callable[[], str] = lambda: "") -> Generator[None]:
-    """Says on a terminal, after a second, what takes so long, and for how long.
+    """Prints on a terminal, after a second, the name of a step that takes long, and its duration.
 
     `detail` says how far it has come; another thread calls it.
     """
@@ -151,7 +151,7 @@ def compile_programs(path: str, options: argparse.Namespace) -> dict[str, Execut
 
 
 def load_programs(path: str, options: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What `compile_programs` compiles, by name, and the settings for the compiler."""
+    """Returns the programs for `compile_programs`, by name, and the settings for the compiler."""
     source = Path(path)
     if not source.exists():
         raise InvalidUsageError("no such file or folder", location=path)

@@ -198,7 +198,7 @@ def _add_need(
 
 
 def _handoff(model: Any, problem: Problem, producers: list[_Unit]) -> Any:
-    """What the hand-off costs, which grows with the number of lanes that it comes from."""
+    """Returns the cost of the hand-off, which grows with the number of lanes that produce."""
     costs = [round(_PER_NS * ns) for ns in problem.handoff]
     reachable = sorted({lane for unit in producers for lane in unit.on})
     most = min(len(reachable), len(producers))

@@ -109,7 +109,7 @@ def take_kernel(module: ir.Operation, target: Target, options: CompileOptions) -
 
 
 def _shared_memory(kernel: ir.Operation, target: Target) -> int:
-    """What the kernel uses of an SM's; where nothing says so, all that the target has."""
+    """Returns the kernel's shared memory per SM; the target's, if the kernel declares none."""
     if "shared_memory" in kernel.attributes:
         return _plain(kernel.attributes["shared_memory"])
     return target.shared_memory

@@ -29,7 +29,7 @@ __all__ = [
 
 
 def is_scalar(value: object) -> bool:
-    """Whether `value` is a Python or numpy number."""
+    """Returns True if `value` is a Python or numpy number."""
     return isinstance(value, (bool, int, float, np.generic)) and not isinstance(value, np.void)
 
 

@@ -43,7 +43,7 @@ def handles(*names: str) -> Callable[[H], H]:
 
 @dataclass(frozen=True)
 class Argument:
-    """What a program says of one of its arguments."""
+    """The declaration of one argument of a program."""
 
     kind: str
     name: str

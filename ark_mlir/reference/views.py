@@ -50,7 +50,7 @@ def slice_(op: Any, machine: Machine) -> Value:
 
 @handles("broadcast_to")
 def broadcast_to(op: Any, machine: Machine) -> Value:
-    """As numpy."""
+    """Broadcasts as numpy does."""
     shape = result_type(op)[0]
     return machine.read(op.source).view(lambda a: np.broadcast_to(a, shape))
 

@@ -127,7 +127,8 @@ class CudaApi:
 
     @property
     def forked(self) -> bool:
-        """Whether this process is a fork of the one that opened the device, which cannot use it."""
+        """Returns True if this process is a fork of the one that opened the device, which cannot
+        use it."""
         return os.getpid() != self._process
 
     def close(self) -> None:

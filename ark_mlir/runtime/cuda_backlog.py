@@ -1,4 +1,4 @@
-"""What was taken from a GPU's driver and cannot be given back yet."""
+"""Handles of a GPU's driver that cannot be given back yet."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Backlog:
         self._later.append(give_back)
 
     def settle(self) -> bool:
-        """Gives back what can be given back; returns whether no kernel is stuck.
+        """Gives back what can be given back; returns True if no kernel is stuck.
 
         What the driver refuses goes to the log.
         """

@@ -139,7 +139,8 @@ class CudaKernel:
         return np.array(lines[:count, 0])
 
     def _take_shared_memory(self) -> int:
-        """What the kernel uses; the rest of an SM's memory is its L1 cache."""
+        """Lets the kernel use its shared memory, and returns the size; the rest of an SM's
+        memory is its L1 cache."""
         wanted = self.bundle.manifest.target.shared_memory
         most = self.api.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
         if wanted > most:

@@ -53,7 +53,7 @@ class Doorbell:
 
     @property
     def answered(self) -> bool:
-        """Whether every lane has answered every ring."""
+        """Returns True if every lane has answered every ring."""
         answers = int(self._words[abi.DOORBELL_ANSWERS])
         return answers == int(self._words[abi.DOORBELL_RINGS]) * self._lanes
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class _Runs(ABC):
-    """What runs a program."""
+    """The interface of objects that run a program."""
 
     def run(
         self,
@@ -184,17 +184,17 @@ class Executable(_Runs):
 
     @property
     def inputs(self) -> tuple[Buffer, ...]:
-        """What `run` takes: inputs, then scalars; each has name, shape and dtype."""
+        """The arguments of `run`: inputs, then scalars; each has name, shape and dtype."""
         return self.bundle.manifest.inputs
 
     @property
     def outputs(self) -> tuple[Buffer, ...]:
-        """What `run` returns."""
+        """The results of `run`."""
         return self.bundle.manifest.outputs
 
     @property
     def parameters(self) -> tuple[Buffer, ...]:
-        """What `bind` takes."""
+        """The arguments of `bind`."""
         return self.bundle.manifest.parameters
 
     @property

@@ -1,4 +1,4 @@
-"""What a machine lacks to run bundles for hip.
+"""The requirements of bundles for hip that a machine lacks.
 
 Bundles for hip are made and inspected anywhere. This version has no driver that launches them.
 """

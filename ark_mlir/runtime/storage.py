@@ -25,7 +25,7 @@ _log = logging.getLogger("ark")
 
 
 class _Values(NamedTuple):
-    """What the buffers of an executable are; replaced as a whole, so that all change or none.
+    """The buffers of an executable; replaced as a whole, so that all change or none.
 
     Attributes:
         parameters: where each bound parameter lies, by name.
@@ -41,7 +41,7 @@ class _Values(NamedTuple):
 
 
 class Storage:
-    """What lives as long as the executable, as opposed to what belongs to one run."""
+    """Memory that lives as long as the executable, as opposed to that of one run."""
 
     def __init__(self, driver: Driver, bundle: Bundle) -> None:
         self._driver = driver
@@ -143,7 +143,7 @@ class Storage:
 
     @property
     def complete(self) -> bool:
-        """Whether every parameter has an array."""
+        """Returns True if every parameter has an array."""
         return len(self._values.parameters) == len(self._manifest.parameters)
 
     def unbound(self) -> list[str]:
@@ -205,7 +205,7 @@ class Storage:
         return np.array(fetch(self.states.memories[buffer.name], buffer))
 
     def slots(self) -> dict[int, Bound | Memory]:
-        """What serves as the buffer of each slot that is not of a run."""
+        """Returns the memory of each slot that is not of a run."""
         slots: dict[int, Bound | Memory] = dict(self._constants)
         for buffer in self._manifest.parameters:
             slots[buffer.slot] = self._values.parameters[buffer.name]

@@ -35,7 +35,7 @@ _LEVELS = {
 
 @dataclass(frozen=True)
 class _Processor:
-    """What code is generated for."""
+    """The processor that code is generated for."""
 
     triple: str
     arch: str
@@ -78,7 +78,7 @@ class _Cpu:
         return look_up("cpu")
 
     def target_options(self, cpu: str) -> dict[str, str]:
-        """How wide vectors are."""
+        """Returns options of the lowering: the width of vectors."""
         return {"vector-lanes": str(_processor(cpu).vector_lanes)}
 
     def fingerprint(self, cpu: str) -> str:

@@ -279,7 +279,7 @@ class FakeCuda:
         self._streams[stream].queue.append(operation)
 
     def begin_capture(self, stream: int) -> None:
-        """What the stream is given from now on becomes part of a graph."""
+        """Begins to capture a stream in a graph."""
         self._streams[stream].graph = []
 
     def end_capture(self, stream: int) -> Callable[[int], None]:
@@ -313,7 +313,7 @@ class FakeCuda:
         return 0, f"CUDA_ERROR_{_ERRORS.get(code, _ERRORS[_INVALID_VALUE])[0]}".encode()
 
     def cuGetErrorString(self, code: int) -> tuple[int, bytes]:
-        """What it means."""
+        """Returns the description of an error."""
         return 0, _ERRORS.get(code, _ERRORS[_INVALID_VALUE])[1].encode()
 
     class CUlaunchAttribute:

@@ -221,7 +221,7 @@ class ToyProgram:
 
 
 def _declare(body: str, row: int, vctas: int, begin: int) -> dict[str, Any]:
-    """What a footprint says of an operand that begins so many bytes into its value."""
+    """Returns the footprint of an operand that begins `begin` bytes into its value."""
     access, dtype, count = BODIES[body][row]
     result: dict[str, Any] = {"access": access, "dtype": dtype}
     if begin:
