@@ -53,7 +53,7 @@ def weakness(path: Path) -> str | None:
 
 
 def make_private_folder(path: Path) -> None:
-    """Makes a folder, and those above it, that only this user can use, whatever the umask.
+    """Makes a folder, and its parents, that only this user can use, independent of the umask.
 
     A folder that is there stays as it is. Raises OSError where one cannot be made.
     """

@@ -121,7 +121,8 @@ _OPTIONAL = frozenset({"strides", "begin", "alignment"})
 
 
 def parse_footprint(node: Node) -> Footprint:
-    """One entry of a body's ``footprints``; raises BundleError on whatever is out of range."""
+    """Parses one entry of a body's ``footprints``; raises BundleError if a value is out of
+    range."""
     return node.each(parse_operand)
 
 

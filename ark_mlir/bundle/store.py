@@ -89,7 +89,7 @@ class BundleStore:
         return bundle
 
     def save(self, key: str, bundle: Bundle) -> None:
-        """Keeps a bundle, and lets go of others where the folder outgrows its limit."""
+        """Keeps a bundle, and removes others if the folder exceeds its limit."""
         manifest = dataclasses.replace(
             bundle.manifest, options={**bundle.manifest.options, _KEY_OPTION: key}
         )

@@ -201,7 +201,7 @@ def _built(package: str) -> Any:
 
 
 def open_program(path: str, options: argparse.Namespace) -> Executable:
-    """A bundle as it is; or an ``.mlir`` file, or a model's program ``--program``, compiled."""
+    """Loads a bundle, or compiles an ``.mlir`` file or the program ``--program`` of a model."""
     from ..bundle import read_bundle
     from ..runtime import Executable
 
@@ -269,7 +269,7 @@ def read_array(path: str, buffer: Buffer | None) -> NDArray[Any]:
 
 
 def bind_parameters(executable: Executable, options: argparse.Namespace) -> None:
-    """Binds what `add_binding_options` parsed; raises InvalidUsageError for what is missing."""
+    """Binds what `add_binding_options` parsed; raises InvalidUsageError if an array is missing."""
     from ..runtime.binding import read_sources
 
     buffers = {buffer.name: buffer for buffer in executable.bundle.manifest.buffers}

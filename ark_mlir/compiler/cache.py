@@ -103,7 +103,8 @@ def program_key(
 
 
 def bundle_options(options: CompileOptions) -> dict[str, Any]:
-    """The options that a bundle depends on; a new one does unless its field says otherwise."""
+    """Returns the options that a bundle depends on; a new option is one unless its field says
+    otherwise."""
     chosen: dict[str, Any] = {
         item.name: getattr(options, item.name)
         for item in fields(options)

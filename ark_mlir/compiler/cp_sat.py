@@ -37,7 +37,7 @@ _PER_NS = 10
 
 
 def schedule_exactly(module: ir.Operation, progress: Progress) -> float:
-    """Gives the program of a module, at the stage ``memory``, its shortest schedule.
+    """Adds the shortest schedule to the program of a module at the stage ``memory``.
 
     Where the search is not complete after some seconds, it is the best one so far, and a warning
     says by how much it may be too long.

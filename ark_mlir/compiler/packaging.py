@@ -184,7 +184,7 @@ def _body(attribute: ir.Attribute) -> dict[str, Any]:
 
 
 def _operand(attribute: ir.Attribute) -> dict[str, Any]:
-    """An operand of a footprint, without what is the same for all dense ones."""
+    """Returns an operand of a footprint, without fields that are the same for all dense ones."""
     entry = ir.DictAttr(attribute)
     dtype = from_mlir(str(ir.TypeAttr(entry["element"]).value))
     result = _dictionary(attribute, but="element")

@@ -192,7 +192,7 @@ class _Host:
             self._refused.append(why)
 
     def _welcome(self, link: socket.socket, selector: selectors.BaseSelector) -> None:
-        """Makes a stranger that says something one of the ranks, or sends it away."""
+        """Takes a process that sends a greeting as a rank, or rejects it."""
         process, _ = _credentials(link)
         try:
             received = _receive(link, files=0)
@@ -360,7 +360,7 @@ def _connect(identity: Identity, timeout: float, deadline: float) -> socket.sock
 
 
 def _send(link: socket.socket, message: object) -> None:
-    """Sends a message that nobody relies on: whoever waits for a rank that is gone finds out."""
+    """Sends a message that no rank relies on: a rank that waits for a rank that is gone notices."""
     with contextlib.suppress(OSError):
         _send_or_raise(link, message, [])
 

@@ -163,7 +163,7 @@ class Module(metaclass=_Constructed):
     # ---------------------------------------------------------------- values
 
     def state_dict(self) -> dict[str, NDArray[Any] | None]:
-        """Arrays by parameter name, None where none was loaded."""
+        """Returns arrays by parameter name, None for a parameter without one."""
         root = self._root()
         return {name: root._arrays.get(name) for name, _ in self.named_parameters()}
 

@@ -41,7 +41,7 @@ def as_tensor(value: object, op: str, what: str = "operand") -> Tensor:
 
 
 def as_operand(value: object, dtype: DType, op: str) -> Tensor:
-    """A tensor as it is; a scalar or array as a constant that goes with `dtype`."""
+    """Returns a tensor unchanged; a scalar or array as a constant that goes with `dtype`."""
     if isinstance(value, Tensor):
         return value
     if is_scalar(value):

@@ -1,4 +1,4 @@
-"""A program under construction, and what is known of it afterwards."""
+"""A program under construction, and its inputs, outputs and states afterwards."""
 
 # The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false

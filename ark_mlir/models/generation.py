@@ -331,7 +331,7 @@ def _own(parts: list[DecoderConfig]) -> list[DecoderConfig]:
 
 
 def _read_ends(folder: str | os.PathLike[str], config: Config, vocabulary: int) -> tuple[int, ...]:
-    """The tokens that end a text; what is meant for generation goes first."""
+    """The tokens that end a text; those of the configuration for generation take precedence."""
     sources = [config]
     if (Path(folder) / _GENERATION).is_file():
         sources.insert(0, read_config(folder, _GENERATION))

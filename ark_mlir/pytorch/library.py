@@ -12,7 +12,8 @@ __all__ = ["folder", "require_torch", "tracing_errors"]
 
 
 def require_torch(what: str) -> Any:
-    """The package torch; raises UnsupportedError, which says what needs it, without one."""
+    """Returns the package torch; without it, raises UnsupportedError with the feature that needs
+    it."""
     try:
         return importlib.import_module("torch")
     except ModuleNotFoundError as error:

@@ -57,7 +57,7 @@ def broadcast_to(op: Any, machine: Machine) -> Value:
 
 @handles("bitcast")
 def bitcast(op: Any, machine: Machine) -> Value:
-    """The bytes as numpy has them; what is off by anything may be any value."""
+    """Reinterprets bytes as numpy does; a value with an error may become any value."""
     shape, dtype = result_type(op)
     source = machine.read(op.source)
     held = source.data.astype(source.dtype.numpy) if source.bits is None else source.bits

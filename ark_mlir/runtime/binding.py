@@ -49,7 +49,7 @@ class Bound:
     copied: bool
 
     def free(self) -> None:
-        """Gives a copy's memory back; the caller's own array is left alone."""
+        """Frees a copy's memory; the caller's own array is left alone."""
         if self.copied:
             cast("Memory", self.owner).free()
 

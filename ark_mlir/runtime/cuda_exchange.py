@@ -69,7 +69,7 @@ class CudaExchange:
                     self._memory_of(item)
 
     def _memory_of(self, item: _Input | _Output) -> CudaMemory:
-        """Memory of its own for what is too large for the record, made on first use."""
+        """Returns memory for an array that is too large for the record, made on first use."""
         if item.memory is None:
             buffer = item.buffer
             item.memory = self._driver.allocate(buffer.bytes, buffer.alignment, zeroed=False)

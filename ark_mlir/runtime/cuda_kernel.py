@@ -1,4 +1,4 @@
-"""A kernel on a GPU, and what belongs to it for as long as it is loaded."""
+"""A kernel on a GPU, and the memory that belongs to it for as long as it is loaded."""
 
 from __future__ import annotations
 
@@ -166,5 +166,5 @@ class CudaKernel:
             )
 
     def free(self) -> None:
-        """Gives all of it back."""
+        """Frees the kernel and all its memory."""
         self._resources.close()

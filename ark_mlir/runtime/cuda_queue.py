@@ -1,4 +1,4 @@
-"""Launches that are queued on a GPU: how long, and what is kept of those that were given up."""
+"""Launches that are queued on a GPU: their deadline, and records of launches that were given up."""
 
 from __future__ import annotations
 

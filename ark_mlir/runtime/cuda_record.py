@@ -231,7 +231,7 @@ class LaunchRecord:
         return self.host.view(offset, buffer.dtype.numpy, buffer.shape)
 
     def free(self) -> None:
-        """Gives the memory back."""
+        """Frees the memory."""
         try:
             self.device.free()
         finally:

@@ -117,7 +117,8 @@ def _address_of_tensor(tensor: Any) -> int:
 
 
 def usable_tensor(value: Any, buffer: Buffer, place: Place) -> DeviceArray | None:
-    """A tensor of torch that can serve as a buffer as it is; None where a closer look is due.
+    """Returns a tensor of torch that can serve as a buffer unchanged; None if it needs a closer
+    look.
 
     Decoders are run with tensors for every token, so that this is short.
     """
@@ -162,7 +163,8 @@ def _known() -> str:
 
 
 def _describe_interface(value: Any, name: str, place: Place) -> DeviceArray:
-    """The array interface of Numba: of version 3 it says which stream writes the array."""
+    """Describes an array by Numba's array interface, whose version 3 names the stream that writes
+    it."""
     try:
         record: Mapping[str, Any] = value.__cuda_array_interface__
         dtype = dtypes.from_numpy(np.dtype(record["typestr"]))

@@ -59,7 +59,8 @@ class Doorbell:
 
 
 def rest(since: float) -> float:
-    """Gives way between two looks at a word; `since` is when the wait began (monotonic s).
+    """Yields the processor between two looks at a word; `since` is when the wait began (monotonic
+    s).
 
     Returns the seconds waited before.
     """

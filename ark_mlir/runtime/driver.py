@@ -121,7 +121,8 @@ class Memory(Protocol):
         ...
 
     def free(self) -> None:
-        """Gives it back now, where its owner can; may be called again, and nothing else after."""
+        """Frees the memory now, if its owner can; may be called again, and no other method after
+        it."""
         ...
 
 

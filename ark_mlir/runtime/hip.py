@@ -12,7 +12,7 @@ from ..errors import UnsupportedError
 
 
 def make_driver(hip: Any = None) -> NoReturn:
-    """Raises UnsupportedError, which says what is missing: the package, a GPU, or the driver.
+    """Raises UnsupportedError with the missing part: the package, a GPU, or the driver.
 
     Args:
         hip: the module ``hip.hip``, or what stands in for it in tests.

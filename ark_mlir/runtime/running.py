@@ -155,7 +155,7 @@ class Runner:
                 self.driver.release()
 
     def close(self) -> None:
-        """Gives everything back, after a run that is under way; may be called again.
+        """Frees everything, after a run that is under way; may be called again.
 
         Raises DeviceError as :meth:`Driver.close` does; the runner is closed all the same.
         """
@@ -418,7 +418,7 @@ def _give_back(driver: Driver, storage: Storage) -> None:
 
 
 def _end_all(runners: Iterable[Runner]) -> None:
-    """Gives everything back at the end of the process.
+    """Closes all runners at the end of the process.
 
     Kernels that stay leave first: giving memory of a GPU back waits for all of them.
     """

@@ -108,7 +108,7 @@ class Storage:
     def _replace_states(
         self, buffers: Iterable[Buffer], initial: Mapping[str, NDArray[Any]]
     ) -> None:
-        """Gives states new initial values; after an error all have the values from before."""
+        """Sets new initial values of states; after an error all have the values from before."""
         before = [(buffer, self.state(buffer)) for buffer in buffers]
         try:
             self._write_initial([buffer for buffer, _ in before], initial)
@@ -118,7 +118,7 @@ class Storage:
             raise
 
     def _restore(self, buffer: Buffer, value: NDArray[Any], cause: BaseException) -> None:
-        """Sets a state back after `cause`, which says so where that fails, too."""
+        """Sets a state back after `cause`; if that fails, too, `cause` gets a note."""
         try:
             store(self.states.memories[buffer.name], buffer, value)
         except ArkError as error:
@@ -165,7 +165,7 @@ class Storage:
         )
 
     def reset(self) -> None:
-        """Gives all states their initial values."""
+        """Sets all states to their initial values."""
         self._write_initial(self._manifest.states, self._values.initial)
 
     def borrow_states(self, lender: Storage) -> bool:

@@ -82,7 +82,8 @@ class _Cpu:
         return {"vector-lanes": str(_processor(cpu).vector_lanes)}
 
     def fingerprint(self, cpu: str) -> str:
-        """The processor that code is generated for, whatever its name, and the linker."""
+        """Returns the processor that code is generated for, independent of its name, and the
+        linker."""
         return f"{_processor(cpu)} {hash_files([Path(find_linker())])}"
 
     def emit(self, module: ir.Operation, cpu: str, opt_level: int, line_info: bool) -> Code:

@@ -67,7 +67,7 @@ class Assembler(Protocol):
         ...
 
     def assemble(self, ptx: str, arch: str, opt_level: int) -> Assembled:
-        """The image of one PTX module; raises CompileError with what the tool says."""
+        """Returns the image of one PTX module; raises CompileError with the output of the tool."""
         ...
 
 

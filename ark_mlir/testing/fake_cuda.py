@@ -275,7 +275,7 @@ class FakeCuda:
         return handle
 
     def delay(self, stream: int, operation: Operation) -> None:
-        """Gives a stream some work: a function that says whether it is done."""
+        """Queues work on a stream: a function that returns True when it is done."""
         self._streams[stream].queue.append(operation)
 
     def begin_capture(self, stream: int) -> None:
@@ -555,7 +555,7 @@ class FakeCuda:
 
 
 class OnDevice:
-    """A copy of an array on the stand-in's device, for whoever speaks DLPack."""
+    """A copy of an array on the stand-in's device, which DLPack can read."""
 
     def __init__(self, array: NDArray[Any]) -> None:
         block = np.zeros(array.nbytes + 256, np.uint8)

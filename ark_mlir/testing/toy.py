@@ -282,7 +282,8 @@ def gather_program() -> ToyProgram:
 
 
 def compiler() -> str:
-    """A C compiler: whoever has built ark has one. Raises RuntimeError if there is none."""
+    """Returns a C compiler: every machine that has built ark has one. Raises RuntimeError if there
+    is none."""
     for name in ("cc", "gcc", "clang", "clang-22"):
         if path := shutil.which(name):
             return path

@@ -27,7 +27,7 @@ def _unary(op: str, op_class: Any, x: Tensor, name: str | None) -> Tensor:
 
 
 def abs(x: Tensor, name: str | None = None) -> Tensor:
-    """Absolute value of numbers. The least signed integer stays as it is.
+    """Absolute value of numbers. The least signed integer stays unchanged.
 
     Example:
         >>> y = ark.abs(x)

@@ -87,7 +87,7 @@ def _higher(a: DType, b: DType) -> DType:
 
 
 def shaped(x: ark.Tensor, shape: tuple[int, ...]) -> ark.Tensor:
-    """`x` under another shape, and as it is where it has that shape."""
+    """Returns `x` with another shape; unchanged if it has that shape."""
     return x if x.shape == shape else ark.reshape(x, shape)
 
 
