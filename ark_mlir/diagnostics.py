@@ -39,7 +39,7 @@ class Message:
 def to_error(
     kind: type[E], error: ir.MLIRError, *, location: str | None = None, op: str | None = None
 ) -> E:
-    """The error of class `kind` that says what MLIR's diagnostics say.
+    """Returns an error of class `kind` with the text of MLIR's diagnostics.
 
     `location` and `op` serve where the diagnostics do not name theirs.
     """

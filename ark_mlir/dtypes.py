@@ -78,12 +78,12 @@ class DType:
 
     @property
     def is_float(self) -> builtins.bool:
-        """Whether the type holds fractions."""
+        """Returns True if the type is a floating-point type."""
         return self.kind == "float"
 
     @property
     def is_integer(self) -> builtins.bool:
-        """Whether the type is a signed or unsigned integer (bool is neither)."""
+        """Returns True if the type is a signed or unsigned integer (bool is neither)."""
         return self.kind in ("int", "uint")
 
     @property

@@ -89,7 +89,7 @@ class Knob(Generic[T]):
 
     @property
     def is_set(self) -> bool:
-        """Whether the environment overrides the default."""
+        """Returns True if the environment overrides the default."""
         return bool(os.environ.get(self.variable))
 
 

@@ -117,7 +117,7 @@ def _limit(process: int, size: int) -> None:
 
 
 def _messages(said: str, name: str) -> list[Message]:
-    """What the reader said, line by line; the lines of source that it shows say nothing."""
+    """Returns the messages of the reader, a line each, without the lines of source among them."""
     messages: list[Message] = []
     for line in said.splitlines():
         if (match := _LINE.match(line)) is None:

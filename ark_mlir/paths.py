@@ -16,7 +16,8 @@ __all__ = ["as_path", "replacing"]
 
 
 def as_path(path: object, what: str) -> Path:
-    """`path` as a Path; raises InvalidUsageError, which says `what` it is of, where it is none.
+    """Returns `path` as a Path; raises InvalidUsageError, with the name `what`, if it is not a
+    path.
 
     Example:
         >>> as_path("mlp.arkbin", "the bundle")

@@ -1,4 +1,4 @@
-"""Who else could change a file or a folder, and files that nobody else can."""
+"""Checks of who else could change a file or a folder, and files that nobody else can change."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _MAX_LINKS = 40  # as the kernel has it
 
 
 def stranger(status: os.stat_result) -> bool:
-    """Whether a file belongs neither to this user nor to root."""
+    """Returns True if a file belongs neither to this user nor to root."""
     return status.st_uid not in (0, os.geteuid())
 
 
 def others_can_write(status: os.stat_result) -> bool:
-    """Whether its mode lets users write other than the owner.
+    """Returns True if the mode lets users other than the owner write.
 
     A group that has no member but this user is no other user: many systems give every user one,
     and let it write by default.
@@ -33,8 +33,8 @@ def others_can_write(status: os.stat_result) -> bool:
 
 
 def weakness(path: Path) -> str | None:
-    """Why somebody else could put another file or folder in the place of `path`; None if nobody
-    can.
+    """Returns why somebody else could put another file or folder in the place of `path`; None if
+    nobody can.
 
     Looks at every folder on the way and at symbolic links, but not at `path` itself. In a folder
     with the sticky bit, such as ``/tmp``, only owners replace what they own.
@@ -53,7 +53,7 @@ def weakness(path: Path) -> str | None:
 
 
 def make_private_folder(path: Path) -> None:
-    """Makes a folder, and those above it, that only this user can use, whatever the umask.
+    """Makes a folder, and its parents, that only this user can use, independent of the umask.
 
     A folder that is there stays as it is. Raises OSError where one cannot be made.
     """
@@ -72,7 +72,7 @@ def make_private_folder(path: Path) -> None:
 
 
 def _is_own_group(gid: int) -> bool:
-    """Whether a group is this user's alone, by its name and its members."""
+    """Returns True if a group is this user's alone, by its name and its members."""
     try:
         user, group = pwd.getpwuid(os.geteuid()), grp.getgrgid(gid)
     except KeyError:

@@ -64,7 +64,7 @@ class Operand:
 
     @property
     def writes(self) -> bool:
-        """Returns whether vCTAs write to the operand."""
+        """Returns True if vCTAs write to the operand."""
         return self.access != "read"
 
     @property
@@ -121,7 +121,8 @@ _OPTIONAL = frozenset({"strides", "begin", "alignment"})
 
 
 def parse_footprint(node: Node) -> Footprint:
-    """One entry of a body's ``footprints``; raises BundleError on whatever is out of range."""
+    """Parses one entry of a body's ``footprints``; raises BundleError if a value is out of
+    range."""
     return node.each(parse_operand)
 
 

@@ -23,6 +23,9 @@ MAX_BYTES = 1 << 47
 MAX_RANK = 32
 MAX_TEXT = 1 << 16
 MAX_SLOTS = 1 << 20
+# The check that intermediates share no bytes takes quadratic time, some seconds for so many. A
+# decode step of 16 layers has 119.
+MAX_INTERMEDIATES = 1 << 15
 MAX_LANES = 1 << 16
 
 REQUIRED_SECTIONS = ("kernel", "instructions", "lanes", "tasks", "operands", "timeline")

@@ -1,4 +1,4 @@
-"""Strict JSON, and typed access to it that names the place of whatever is wrong."""
+"""Strict JSON, and typed access to it with errors that name the place of a problem."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Node:
         self.where = where
 
     def error(self, problem: str) -> BundleError:
-        """The exception that says what is wrong here."""
+        """Returns the exception for a problem at this place."""
         # Keys of the file are part of the path.
         path = self.path
         if len(path) > _MAX_PATH or not path.isprintable():

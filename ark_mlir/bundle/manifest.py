@@ -22,7 +22,7 @@ BOUND_KINDS = ("input", "parameter", "state", "scalar")
 
 @dataclass(frozen=True)
 class Target:
-    """What the kernel was made for.
+    """The machine that the kernel was made for.
 
     Attributes:
         backend: ``cpu``, ``cuda`` or ``hip``.
@@ -120,7 +120,7 @@ class Semaphore:
 
 @dataclass(frozen=True)
 class Section:
-    """Where a section lies in the file; bytes, and SHA-256 in hex."""
+    """The place of a section in the file, in bytes, and its SHA-256 in hex."""
 
     name: str
     offset: int
@@ -162,22 +162,22 @@ class Manifest:
 
     @cached_property
     def inputs(self) -> tuple[Buffer, ...]:
-        """What a caller passes at each run: inputs, then scalars."""
+        """The buffers that a caller passes at each run: inputs, then scalars."""
         return self.of_kind("input") + self.of_kind("scalar")
 
     @cached_property
     def parameters(self) -> tuple[Buffer, ...]:
-        """What a caller binds once."""
+        """The buffers that a caller binds once."""
         return self.of_kind("parameter")
 
     @cached_property
     def states(self) -> tuple[Buffer, ...]:
-        """What lives on the device between runs."""
+        """The buffers that live on the device between runs."""
         return self.of_kind("state")
 
     @cached_property
     def outputs(self) -> tuple[Buffer, ...]:
-        """What a run returns."""
+        """The buffers that a run returns."""
         return self.of_kind("output")
 
     @cached_property
@@ -198,17 +198,17 @@ class Manifest:
 
     @property
     def proven(self) -> bool:
-        """Returns whether the compiler proved the schedule."""
+        """Returns True if the compiler proved the schedule."""
         return self.options.get("verify") is True
 
     @property
     def traced(self) -> bool:
-        """Whether the kernel can record when each instruction ran."""
+        """Returns True if the kernel can record when each instruction ran."""
         return self.options.get("trace") is True
 
     @property
     def clears_queued(self) -> bool:
-        """Whether the kernel says that it has begun, by the report's word `queued`."""
+        """Returns True if the kernel reports its begin in the report's word `queued`."""
         return self.options.get("clears_queued") is True
 
     def encode(self, sections: Iterable[Section]) -> bytes:

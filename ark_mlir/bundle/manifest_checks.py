@@ -14,6 +14,7 @@ from .format import (
     ALIGNMENT,
     MAX_BYTES,
     MAX_FILE,
+    MAX_INTERMEDIATES,
     MAX_RANK,
     MAX_SLOTS,
     REQUIRED_SECTIONS,
@@ -86,6 +87,9 @@ def _manifest(node: Node) -> Manifest:
     buffers = tuple(_buffer(item, slot) for slot, item in slots)
     if len(buffers) >= MAX_SLOTS:
         raise node["buffers"].error(f"more than {MAX_SLOTS - 1} buffers")
+    intermediates = node["intermediates"].each(_intermediate)
+    if len(intermediates) > MAX_INTERMEDIATES:
+        raise node["intermediates"].error(f"more than {MAX_INTERMEDIATES}")
     _check_names(node["buffers"], buffers)
     bodies = node["bodies"].each(_body)
     target = _target(node["target"])
@@ -98,7 +102,7 @@ def _manifest(node: Node) -> Manifest:
         buffers=buffers,
         tasks=node["tasks"].each(_task_parser(bodies)),
         bodies=bodies,
-        intermediates=node["intermediates"].each(_intermediate),
+        intermediates=intermediates,
         semaphores=node["semaphores"].each(_semaphore),
         ranks=_ranks(node["ranks"], target, buffers) if "ranks" in node else 1,
         packets=_packets(node["packets"], target) if "packets" in node else 0,
@@ -224,7 +228,7 @@ def _ranks(node: Node, target: Target, buffers: Iterable[Buffer]) -> int:
 
 
 def _names_rank(name: str, ranks: int) -> bool:
-    """Returns whether a name is ``rank<r>/<rest>`` with r in [0, ranks)."""
+    """Returns True if a name is ``rank<r>/<rest>`` with r in [0, ranks)."""
     owner, _, rest = name.partition("/")
     digits = owner.removeprefix("rank")
     # No number of ranks has more digits; the conversion of a longer text takes quadratic time.

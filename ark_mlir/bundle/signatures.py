@@ -200,7 +200,7 @@ def _key_files(place: Path) -> Iterator[Path]:
 
 
 def _checked(path: Path) -> bool:
-    """Returns whether a path is a folder; raises InvalidUsageError where others could change it."""
+    """Returns True if a path is a folder; raises InvalidUsageError where others could change it."""
     try:
         reason = weakness(path)
         status = path.stat()

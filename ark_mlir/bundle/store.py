@@ -41,7 +41,7 @@ _SAID: set[str] = set()
 
 @dataclass(frozen=True)
 class Usage:
-    """What a store holds, and how often it could help.
+    """Contents of a store, and counts of hits and misses.
 
     Attributes:
         entries: bundles in the folder.
@@ -89,7 +89,7 @@ class BundleStore:
         return bundle
 
     def save(self, key: str, bundle: Bundle) -> None:
-        """Keeps a bundle, and lets go of others where the folder outgrows its limit."""
+        """Keeps a bundle, and removes others if the folder exceeds its limit."""
         manifest = dataclasses.replace(
             bundle.manifest, options={**bundle.manifest.options, _KEY_OPTION: key}
         )
@@ -104,7 +104,7 @@ class BundleStore:
         self._evict()
 
     def usage(self) -> Usage:
-        """What the folder holds now."""
+        """Returns the present contents of the folder, with the counts of hits and misses."""
         entries = self._entries()
         return Usage(
             len(entries),
@@ -119,7 +119,7 @@ class BundleStore:
         return self.folder / f"{key}{_SUFFIX}"
 
     def _safe(self) -> bool:
-        """Returns whether the folder is safe: no other user can change it, or it does not exist.
+        """Returns True if the folder is safe: no other user can change it, or it does not exist.
 
         One that this user owns and others can write is closed to them: what they put into it is
         theirs, and `read_bundle` refuses it.
@@ -170,7 +170,7 @@ class BundleStore:
         return dataclasses.replace(bundle, manifest=manifest, where="bundle")
 
     def _explain(self, path: Path, error: BundleError) -> None:
-        """Says why an entry does not serve, unless it simply is not there."""
+        """Warns of the reason why an entry cannot be used, unless the entry is missing."""
         cause = error.__cause__
         if isinstance(cause, OSError):
             if not isinstance(cause, FileNotFoundError):

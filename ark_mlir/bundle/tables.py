@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Opcode(IntEnum):
-    """What an instruction does (docs/bundle.md)."""
+    """Operation codes of instructions (docs/bundle.md)."""
 
     RUN = 0
     SIGNAL = 1
@@ -62,12 +62,12 @@ class Tables:
 
     @cached_property
     def signals(self) -> NDArray[np.bool_]:
-        """Which instructions add to a semaphore, ``[I]``."""
+        """Mask of the instructions that add to a semaphore, ``[I]``."""
         return np.isin(self.instructions[:, 0], (Opcode.SIGNAL, Opcode.BARRIER))
 
     @cached_property
     def waits(self) -> NDArray[np.bool_]:
-        """Which instructions wait for a semaphore, ``[I]``."""
+        """Mask of the instructions that wait for a semaphore, ``[I]``."""
         return np.isin(self.instructions[:, 0], (Opcode.WAIT, Opcode.BARRIER))
 
     @cached_property
@@ -88,7 +88,7 @@ class Tables:
 
     @cached_property
     def predicted_ns(self) -> int:
-        """When the last instruction is predicted to end."""
+        """The predicted end of the last instruction, in ns."""
         return int(self.timeline.sum(axis=1).max(initial=0))
 
 
@@ -230,7 +230,9 @@ class _Checks:
         unused = unused | np.where(on_task | told, 0, c)
         self._refuse("instructions", unused != 0, "an unused field is not zero")
         self._refuse(
-            "instructions", told & (code == Opcode.SIGNAL) & (c != 1), "says more than that"
+            "instructions",
+            told & (code == Opcode.SIGNAL) & (c != 1),
+            "field 3 of a signal told by packets is not 1",
         )
         waits = told & (code == Opcode.WAIT)
         rows_end = c.astype(np.int64) + 2 * b.astype(np.int64)

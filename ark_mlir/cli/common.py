@@ -1,4 +1,4 @@
-"""What several commands share: parsers of arguments, progress, loading programs."""
+"""Code that several commands share: parsers of arguments, progress, loading programs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Commands(Protocol):
-    """What argparse's ``add_subparsers`` returns."""
+    """The type of the result of argparse's ``add_subparsers``."""
 
     def add_parser(self, name: str, **options: Any) -> argparse.ArgumentParser:
         """A parser of one command."""
@@ -89,7 +89,7 @@ def unique(pairs: Sequence[tuple[str, Any]], option: str) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def progress(what: str, detail: Callable[[], str] = lambda: "") -> Generator[None]:
-    """Says on a terminal, after a second, what takes so long, and for how long.
+    """Prints on a terminal, after a second, the name of a step that takes long, and its duration.
 
     `detail` says how far it has come; another thread calls it.
     """
@@ -151,7 +151,7 @@ def compile_programs(path: str, options: argparse.Namespace) -> dict[str, Execut
 
 
 def load_programs(path: str, options: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What `compile_programs` compiles, by name, and the settings for the compiler."""
+    """Returns the programs for `compile_programs`, by name, and the settings for the compiler."""
     source = Path(path)
     if not source.exists():
         raise InvalidUsageError("no such file or folder", location=path)
@@ -201,7 +201,7 @@ def _built(package: str) -> Any:
 
 
 def open_program(path: str, options: argparse.Namespace) -> Executable:
-    """A bundle as it is; or an ``.mlir`` file, or a model's program ``--program``, compiled."""
+    """Loads a bundle, or compiles an ``.mlir`` file or the program ``--program`` of a model."""
     from ..bundle import read_bundle
     from ..runtime import Executable
 
@@ -269,7 +269,7 @@ def read_array(path: str, buffer: Buffer | None) -> NDArray[Any]:
 
 
 def bind_parameters(executable: Executable, options: argparse.Namespace) -> None:
-    """Binds what `add_binding_options` parsed; raises InvalidUsageError for what is missing."""
+    """Binds what `add_binding_options` parsed; raises InvalidUsageError if an array is missing."""
     from ..runtime.binding import read_sources
 
     buffers = {buffer.name: buffer for buffer in executable.bundle.manifest.buffers}

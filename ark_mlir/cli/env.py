@@ -92,7 +92,7 @@ def collect() -> dict[str, dict[str, Any]]:
 
 
 def assembler() -> dict[str, str]:
-    """What would make the cubin of a program that is compiled for cuda here."""
+    """Returns the assembler that makes cubins of programs for cuda on this machine."""
     if compiler_version() is None:
         return {"name": "none, as there is no compiler"}
     from ..targets.cuda_assembler import choose_assembler
@@ -106,7 +106,7 @@ def assembler() -> dict[str, str]:
 
 
 def cache() -> dict[str, str]:
-    """Where compiled programs are kept, and what that was good for."""
+    """Returns the place of the cache of compiled programs, its size, and its hits and misses."""
     from ..bundle.store import default_store
 
     try:
@@ -125,7 +125,7 @@ def cache() -> dict[str, str]:
 
 
 def version_line() -> str:
-    """What ``ark --version`` prints."""
+    """Returns the text that ``ark --version`` prints."""
     from .. import __version__
 
     return f"ark {__version__}"

@@ -35,11 +35,18 @@ def add(commands: Commands) -> None:
         metavar="T",
         type=float,
         default=0.0,
-        help="draw by chance; default 0: do not",
+        help="sampling temperature; default 0: the most probable token",
     )
-    parser.add_argument("--top-k", metavar="K", type=int, help="among the K most probable")
-    parser.add_argument("--top-p", metavar="P", type=float, help="of those, among the share P")
-    parser.add_argument("--seed", metavar="S", type=int, help="of the chance; default 0")
+    parser.add_argument(
+        "--top-k", metavar="K", type=int, help="sample among the K most probable tokens"
+    )
+    parser.add_argument(
+        "--top-p",
+        metavar="P",
+        type=float,
+        help="sample among the most probable tokens whose probabilities add up to P",
+    )
+    parser.add_argument("--seed", metavar="S", type=int, help="random seed; default 0")
     parser.add_argument(
         "--report", action="store_true", help="tokens per second on stderr, terminal or not"
     )
@@ -63,7 +70,7 @@ def run(options: argparse.Namespace) -> int:
         name for name in ("top_k", "top_p", "seed") if getattr(options, name) is not None
     ]:
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in chance)
-        raise InvalidUsageError(f"{flags}: nothing is drawn by chance without --temperature")
+        raise InvalidUsageError(f"{flags}: tokens are sampled only with --temperature")
     model, chosen = load_model(options.folder, settings)
     if not hasattr(model, "generate"):
         raise UnsupportedError("this model has no text to generate", location=options.folder)

@@ -85,13 +85,13 @@ class _Parser(argparse.ArgumentParser):
 
 
 def fail(message: str) -> int:
-    """Says what is wrong; returns the exit status."""
+    """Prints an error message; returns the exit status."""
     print(f"ark: error: {message}", file=sys.stderr)
     return 1
 
 
 def show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    """Says what a warning says, on one line."""
+    """Prints a warning on one line."""
     print(f"ark: warning: {message}", file=sys.stderr)
 
 

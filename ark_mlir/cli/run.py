@@ -66,7 +66,7 @@ def add_input_option(parser: argparse.ArgumentParser) -> None:
 
 
 def read_inputs(executable: Executable, options: argparse.Namespace) -> dict[str, Any]:
-    """What ``--input`` names."""
+    """Reads the files that ``--input`` names."""
     buffers = {buffer.name: buffer for buffer in executable.inputs}
     return {
         name: _read_input(value, buffers.get(name))

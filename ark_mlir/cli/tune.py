@@ -111,7 +111,7 @@ def _measure(executable: Executable, options: argparse.Namespace) -> Costs:
 
 
 def describe(costs: Costs) -> str:
-    """What each kind takes, and which lanes are unlike the others."""
+    """Returns a table of the time of each kind, and of the lanes that differ from the others."""
     from ..runtime.report import counted, duration
 
     kinds: dict[str, list[Any]] = {}

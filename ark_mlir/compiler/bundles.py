@@ -50,7 +50,7 @@ def compile_bundle(
 def make_bundle(
     module: ir.Operation, machine: Target, backend: Backend, options: CompileOptions
 ) -> Bundle:
-    """The bundle of a module, whatever the cache holds.
+    """Makes the bundle of a module without the cache.
 
     Unless `options` say otherwise its schedule is proven twice: as the compiler made it, and once
     more from the bytes of the bundle.

@@ -59,7 +59,8 @@ class Slot:
 def find_slot(
     module: ir.Operation, machine: Target, backend: Backend, options: CompileOptions
 ) -> Slot | None:
-    """Where the bundle of `module` is or will be; None where none is wanted or can be.
+    """Returns the place of the bundle of `module` in the cache; None if the cache is off or has no
+    place for it.
 
     A compilation that dumps its stages has to run them, and leaves the cache alone.
     """
@@ -102,7 +103,8 @@ def program_key(
 
 
 def bundle_options(options: CompileOptions) -> dict[str, Any]:
-    """The options that a bundle depends on; a new one does unless its field says otherwise."""
+    """Returns the options that a bundle depends on; a new option is one unless its field says
+    otherwise."""
     chosen: dict[str, Any] = {
         item.name: getattr(options, item.name)
         for item in fields(options)

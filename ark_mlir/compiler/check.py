@@ -25,7 +25,7 @@ from .tasks import programs_of, vctas_of
 
 @dataclass(frozen=True)
 class CheckResult:
-    """What was proven; a schedule that cannot be proven raises instead.
+    """Figures of a proof; a schedule without a proof raises instead.
 
     Attributes:
         program: the program's name.

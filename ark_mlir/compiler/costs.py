@@ -13,7 +13,7 @@ _MEASURED = "ark.measured_ns"
 
 
 def apply_costs(module: ir.Operation, costs: Costs) -> None:
-    """Gives the tasks of a module what they were measured to take.
+    """Sets the costs of a module's tasks to their measured times.
 
     Tasks that were not measured stay as the cost model predicts them, relative to the others.
 

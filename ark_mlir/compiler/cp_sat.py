@@ -37,7 +37,7 @@ _PER_NS = 10
 
 
 def schedule_exactly(module: ir.Operation, progress: Progress) -> float:
-    """Gives the program of a module, at the stage ``memory``, its shortest schedule.
+    """Adds the shortest schedule to the program of a module at the stage ``memory``.
 
     Where the search is not complete after some seconds, it is the best one so far, and a warning
     says by how much it may be too long.
@@ -198,7 +198,7 @@ def _add_need(
 
 
 def _handoff(model: Any, problem: Problem, producers: list[_Unit]) -> Any:
-    """What the hand-off costs, which grows with the number of lanes that it comes from."""
+    """Returns the cost of the hand-off, which grows with the number of lanes that produce."""
     costs = [round(_PER_NS * ns) for ns in problem.handoff]
     reachable = sorted({lane for unit in producers for lane in unit.on})
     most = min(len(reachable), len(producers))

@@ -170,7 +170,7 @@ def _shapes(module: ir.Operation) -> list[tuple[int, int]]:
 
 @dataclass
 class _Semaphores:
-    """Who signals, and who waits: the run before a signal, the one after a wait."""
+    """Producers and consumers of semaphores: the runs before signals and the runs after waits."""
 
     signalled: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     waiting: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))

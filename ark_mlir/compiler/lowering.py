@@ -96,7 +96,7 @@ def _check_scheduler(
 
 
 def _prepare_scheduling(module: ir.Operation, options: CompileOptions, progress: Progress) -> None:
-    """What the stage finds in the module: measured costs, and a schedule made elsewhere."""
+    """Puts what the stage reads into the module: measured costs, and a schedule made elsewhere."""
     if options.costs is not None:
         apply_costs(module, options.costs)
     if options.scheduler == cp_sat.NAME and not has_schedule(module):

@@ -15,20 +15,20 @@ _COLLECTIVES = (None, "auto", "one-shot", "two-shot", "ring")
 
 @dataclass(frozen=True)
 class CompileOptions:
-    """How to compile; every field is also a keyword of :func:`ark_mlir.compile`.
+    """Options of a compilation; every field is also a keyword of :func:`ark_mlir.compile`.
 
     Attributes:
         scheduler: ``auto``, ``list``, ``round-robin``, ``rounds``, ``profile`` (needs
             `profile`), ``alone`` (for measuring), ``cp-sat`` (exact, for small graphs; needs
             OR-tools); None takes ``profile`` where there is one, else ``auto``.
-        profile: what tasks were measured to take: the path of a trace of a run, or of a file of
-            `ark profile`, or the costs themselves. It is read at once.
+        profile: measured times of tasks: the path of a trace of a run, or of a file of
+            `ark profile`, which is read at once, or the costs themselves.
         collectives: how ranks exchange tensors: ``one-shot``, ``two-shot`` or ``ring``, or
             ``auto``, as None, which goes by size.
         tile: tile shape of the result, by the name of a group or of an op in it:
             ``{"fc1": (32, 64), "matmul": (64, 64)}``; a group's own name goes first.
-        packets: on cuda, hand small activations over as words that carry the iteration, which
-            readers poll, instead of by semaphores. Other targets have only the latter.
+        packets: on cuda only, pass small activations as words that carry the iteration, which
+            consumers poll, instead of by semaphores.
         trace: make a kernel that can record when each task ran.
         verify: prove the schedule, and the tables that are made of it. Off, a wrong schedule is
             found by wrong results only: compiling and loading warn, and `report` says so.
@@ -94,7 +94,7 @@ class CompileOptions:
 
     @property
     def costs(self) -> Costs | None:
-        """What tasks were measured to take, if that is known."""
+        """Measured times of tasks; None if there are none."""
         return self.profile if isinstance(self.profile, Costs) else None
 
     @classmethod

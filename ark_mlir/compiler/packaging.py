@@ -109,7 +109,7 @@ def take_kernel(module: ir.Operation, target: Target, options: CompileOptions) -
 
 
 def _shared_memory(kernel: ir.Operation, target: Target) -> int:
-    """What the kernel uses of an SM's; where nothing says so, all that the target has."""
+    """Returns the kernel's shared memory per SM; the target's, if the kernel declares none."""
     if "shared_memory" in kernel.attributes:
         return _plain(kernel.attributes["shared_memory"])
     return target.shared_memory
@@ -184,7 +184,7 @@ def _body(attribute: ir.Attribute) -> dict[str, Any]:
 
 
 def _operand(attribute: ir.Attribute) -> dict[str, Any]:
-    """An operand of a footprint, without what is the same for all dense ones."""
+    """Returns an operand of a footprint, without fields that are the same for all dense ones."""
     entry = ir.DictAttr(attribute)
     dtype = from_mlir(str(ir.TypeAttr(entry["element"]).value))
     result = _dictionary(attribute, but="element")

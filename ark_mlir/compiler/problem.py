@@ -1,4 +1,4 @@
-"""What a scheduler decides upon, outside of the compiler: read from a program, and solved.
+"""The problem of scheduling for solvers outside of the compiler: read from a program, and solved.
 
 The compiler writes the problem; whoever solves it gives every vCTA a lane and a start. The
 solution becomes an ``ark.schedule``, which the stages that follow check like any other.
@@ -72,7 +72,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Step:
-    """Where one vCTA runs, and from when on, in ns.
+    """The lane of one vCTA, and its begin in ns.
 
     vCTAs of one task and of the same class, which is not None, may be in one run.
     """

@@ -1,4 +1,4 @@
-"""One line on a terminal that says what a long compilation is at."""
+"""One line on a terminal that shows the step of a long compilation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user gives to compile: a program, a module, a path or text."""
+"""Sources for the compiler: a program, a module, a path or text."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def _rename(op: ir.Operation, rank: int, taken: set[str]) -> None:
 
 
 def count_ranks(module: ir.Operation) -> int:
-    """How many ranks a module holds, in one program for each or in one for all."""
+    """Returns the number of ranks in a module, which has one program for each or one for all."""
     ranks = 1
     for op in module.regions[0].blocks[0]:
         if "world_size" in op.operation.attributes:

@@ -120,7 +120,7 @@ def require_scheduler(name: str, target: str, others: Sequence[str]) -> None:
 
 
 def predict_with(module: ir.Operation, scheduler: str) -> int:
-    """What a module at the stage ``memory`` would take with a scheduler, in ns."""
+    """Returns the predicted time, in ns, of a module at the stage ``memory`` with a scheduler."""
     copy = module.clone().operation
     run_passes(copy, f"ark.program(ark-schedule{{scheduler={quoted(scheduler)}}})", "scheduling")
     predicted = 0

@@ -23,7 +23,7 @@ def tasks_of(module: ir.Operation) -> Iterator[ir.Operation]:
 
 
 def vctas_of(task: ir.Operation) -> int:
-    """How many vCTAs a task has."""
+    """Returns the number of vCTAs of a task."""
     count = 1
     for extent in ir.DenseI64ArrayAttr(task.attributes["grid"]):
         count *= extent
@@ -31,7 +31,7 @@ def vctas_of(task: ir.Operation) -> int:
 
 
 def has_schedule(module: ir.Operation) -> bool:
-    """Whether a program of a module holds a schedule."""
+    """Returns True if a program of a module holds a schedule."""
     return any(
         op.operation.name == "ark.schedule"
         for program in programs_of(module)

@@ -24,7 +24,7 @@ Words = list[Message]
 
 
 class Circle:
-    """What all ranks do about one thing.
+    """Turns that all ranks take together, about one subject.
 
     Args:
         links: to the other ranks.
@@ -56,7 +56,7 @@ class Circle:
             raise
 
     def leave(self, reason: str) -> None:
-        """Says that this rank takes no more turns."""
+        """Tells the other ranks that this rank takes no more turns."""
         self.links.leave(self.number, reason)
 
 
@@ -90,7 +90,8 @@ class Turn:
         patience: float | None = -1,
         first: Callable[[Words], None] | None = None,
     ) -> Words:
-        """What all ranks say in a phase, in their order, when all have.
+        """Returns the messages of all ranks in a phase, in the order of the ranks, when all have
+        come.
 
         Args:
             phase: the same word on all ranks.
@@ -114,7 +115,8 @@ class Turn:
         return words
 
     def trouble(self) -> str | None:
-        """Why the others cannot all end this turn, if so: one has failed or gone."""
+        """The reason why the others cannot all end this turn, because a rank has failed or gone; or
+        None."""
         with self._links.changed:
             return next(filter(None, map(self._trouble_of, self._links.peers)), None)
 
@@ -177,7 +179,7 @@ class Turn:
         return ", ".join(map(self._links.name, ranks))
 
     def _whereabouts(self, ranks: list[int]) -> list[str]:
-        """What those who did not come do instead."""
+        """Describes the present activity of the ranks that did not come."""
         stopped = [
             f"{self._links.name(rank)} is stopped, by a signal or a debugger"
             for rank in filter(self._links.is_stopped, ranks)

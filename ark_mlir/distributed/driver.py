@@ -129,8 +129,8 @@ class RankDriver(CpuDriver):
         return report.tolist(), tuple(codes.get(lane, int(report[0])) for lane in range(count))
 
     def _is_complete(self, run: Run) -> bool:
-        """Whether every lane of every rank has signalled all that it has to; the last is the
-        barrier in which each of them ends."""
+        """Returns True if every lane of every rank has made all its signals; the last one is the
+        barrier in which each lane ends."""
         kernel = run.kernel
         epoch = self.epoch + (int(kernel.report[6]) or run.launch.iterations)
         arrivals = [semaphore.arrivals for semaphore in kernel.bundle.manifest.semaphores]
@@ -164,5 +164,5 @@ def _check_iterations(words: Words) -> None:
 
 
 def _is_stale(words: Words) -> bool:
-    """Whether the semaphores do not stand where all ranks think they do."""
+    """Returns True if the semaphores differ from the values that all ranks expect."""
     return not all(word.body["good"] for word in words) or len({w.body["epoch"] for w in words}) > 1

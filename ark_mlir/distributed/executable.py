@@ -21,7 +21,7 @@ __all__ = ["RankExecutable"]
 
 
 class RankExecutable(Executable):
-    """What `ark.compile` and `ark.load` give in a process that is one rank.
+    """The result of `ark.compile` and `ark.load` in a process that is one rank.
 
     Names, buffers and states are those of this rank. Runs are collective: every rank calls `run`
     as often, with as many iterations, and waits for the others. Binding, resetting and looking at

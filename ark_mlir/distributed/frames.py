@@ -41,7 +41,7 @@ _WITH_FILE = 2
 
 
 class DamagedFrameError(Exception):
-    """What arrived is not a whole, well-formed message; the text says why."""
+    """Raised if a message that arrived is not whole or not well-formed; the text has the reason."""
 
 
 class Frame:

@@ -1,4 +1,4 @@
-"""Which rank a process is, by the environment that torchrun or mpirun gave it."""
+"""The rank of a process, from the environment that torchrun or mpirun has set."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Identity:
 def read_identity(
     rank: int | None = None, size: int | None = None, job: str | None = None
 ) -> Identity:
-    """This process's place; arguments go before the environment.
+    """Returns the identity of this process; arguments take precedence over the environment.
 
     Raises:
         InvalidUsageError: nothing says which rank this is, or variables contradict each other.
@@ -74,7 +74,7 @@ def read_identity(
 
 
 def _agreed(variables: tuple[knobs.Knob[int | None], ...]) -> int | None:
-    """What those of the variables that are set all say."""
+    """Returns the common value of the variables that are set."""
     said = {knob.variable: knob.get() for knob in variables if knob.is_set}
     if len(set(said.values())) > 1:
         words = " and ".join(f"{name}={value}" for name, value in said.items())

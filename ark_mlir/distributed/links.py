@@ -34,7 +34,7 @@ _GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN)
 
 @dataclass(frozen=True)
 class Message:
-    """What one rank says in one phase of a turn."""
+    """The message of one rank in one phase of a turn."""
 
     sender: int
     body: Any
@@ -43,7 +43,7 @@ class Message:
 
 @dataclass
 class Box:
-    """What one rank has said in one circle, and not been asked for.
+    """The messages of one rank in one circle that this rank has not read, and where that rank is.
 
     Attributes:
         turn: the latest turn that it took part in.
@@ -119,11 +119,11 @@ class Links:
             )
 
     def box(self, peer: int, circle: int) -> Box:
-        """What `peer` said in a circle; `changed` must be held."""
+        """Returns the box of `peer` in a circle; `changed` must be held."""
         return self._boxes.setdefault((peer, circle), Box())
 
     def boxes(self, peer: int) -> list[Box]:
-        """What `peer` said in all circles; `changed` must be held."""
+        """Returns the boxes of `peer` in all circles; `changed` must be held."""
         return [box for (sender, _), box in self._boxes.items() if sender == peer]
 
     def name(self, peer: int) -> str:
@@ -131,7 +131,7 @@ class Links:
         return f"rank {peer} (process {self.processes[peer]})"
 
     def is_stopped(self, peer: int) -> bool:
-        """Returns whether a signal or a debugger has stopped the process of a rank."""
+        """Returns True if a signal or a debugger has stopped the process of a rank."""
         try:
             with open(f"/proc/{self.processes[peer]}/stat", "rb") as file:
                 # The state follows the name, which may hold any byte.
@@ -199,7 +199,8 @@ class Links:
     # -- receiving ---------------------------------------------------------------------------
 
     def _receive(self) -> None:
-        """What the thread does; however it ends, no rank waits for this one in vain."""
+        """Receives messages in a thread; however the thread ends, no rank waits for this one in
+        vain."""
         try:
             self._receive_until_closed()
         except DamagedFrameError as error:
@@ -271,7 +272,7 @@ class Links:
 
 
 def _is_message(value: object, file: int | None) -> bool:
-    """Whether a rank can have sent this by `Links`."""
+    """Returns True if `Links` of a rank can have sent the value."""
     if not isinstance(value, dict):
         return False
     fields = cast("dict[object, object]", value)

@@ -28,7 +28,7 @@ __all__ = ["Member", "current"]
 
 
 class Member:
-    """This process as one rank; :func:`ark_mlir.distributed.init` makes it.
+    """A process as one rank; :func:`ark_mlir.distributed.init` makes it.
 
     A ``with`` block ends it, as :func:`ark_mlir.distributed.finalize` does.
 
@@ -62,7 +62,7 @@ class Member:
 
     @contextmanager
     def turn(self, doing: str) -> Generator[Turn]:
-        """What all ranks do next about the world itself; raises as `Circle.turn` does."""
+        """Takes the next turn of all ranks about the world itself; raises as `Circle.turn` does."""
         with self._turns:
             if self._closed:
                 raise InvalidUsageError(f"rank {self.rank} has left: ark.distributed.finalize()")
@@ -70,7 +70,8 @@ class Member:
                 yield turn
 
     def attach(self, turn: Turn, joined: Bundle) -> RankExecutable:
-        """This rank's part of a program that all ranks have; part of a turn of the world.
+        """Returns the part that this rank has of a program of all ranks; is part of a turn of the
+        world.
 
         Raises InvalidUsageError where it was made for another number of ranks.
         """
@@ -103,7 +104,7 @@ class Member:
         return executable
 
     def load(self, bundle: Bundle) -> RankExecutable:
-        """This rank's part of a bundle that every rank has read.
+        """Returns the part that this rank has of a bundle which every rank has read.
 
         Raises InvalidUsageError where ranks have read different ones; names both.
         """
@@ -147,7 +148,7 @@ class Member:
 
 
 def current() -> Member | None:
-    """This process's membership, or None outside of `init` and `finalize`.
+    """Returns the membership of this process, or None outside of `init` and `finalize`.
 
     A fork of a rank is no rank itself.
 

@@ -1,4 +1,4 @@
-"""How the processes of one job find each other: rank 0 waits at a place that all know.
+"""Rendezvous of the processes of one job: rank 0 waits at a place that all know.
 
 The place is a Unix socket whose name the kernel keeps, not a file, so that nothing is left behind
 however a process ends, and no port is taken. Rank 0 hands every two others a socket between them.
@@ -84,7 +84,7 @@ def _credentials(link: socket.socket) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class _Greeting:
-    """What a process says first, if it is a rank."""
+    """The first message of a process that is a rank."""
 
     protocol: int
     rank: int
@@ -192,7 +192,7 @@ class _Host:
             self._refused.append(why)
 
     def _welcome(self, link: socket.socket, selector: selectors.BaseSelector) -> None:
-        """Makes a stranger that says something one of the ranks, or sends it away."""
+        """Takes a process that sends a greeting as a rank, or rejects it."""
         process, _ = _credentials(link)
         try:
             received = _receive(link, files=0)
@@ -286,7 +286,7 @@ class _Host:
 
 
 def _join(identity: Identity, timeout: float, deadline: float) -> Links:
-    """What all ranks but 0 do."""
+    """Joins the job as a rank other than 0."""
     link = _connect(identity, timeout, deadline)
     try:
         _send(link, {"protocol": _PROTOCOL, "rank": identity.rank, "size": identity.size})
@@ -360,7 +360,7 @@ def _connect(identity: Identity, timeout: float, deadline: float) -> socket.sock
 
 
 def _send(link: socket.socket, message: object) -> None:
-    """Sends a message that nobody relies on: whoever waits for a rank that is gone finds out."""
+    """Sends a message that no rank relies on: a rank that waits for a rank that is gone notices."""
     with contextlib.suppress(OSError):
         _send_or_raise(link, message, [])
 

@@ -56,7 +56,7 @@ class Segment:
         self._taken = 0
 
     def take(self, nbytes: int) -> SharedMemory:
-        """The next so many bytes."""
+        """Returns the next bytes, as many as asked for."""
         begin = self._taken
         self._taken += _rounded(nbytes)
         return SharedMemory(self._bytes[begin : begin + nbytes])

@@ -1,4 +1,4 @@
-"""What goes into a program and comes out: ``ark.input`` and its siblings, ``ark.output``."""
+"""Arguments and results of a program: ``ark.input`` and its siblings, ``ark.output``."""
 
 from __future__ import annotations
 

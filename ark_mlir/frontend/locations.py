@@ -1,4 +1,4 @@
-"""Where in the user's Python an op was made, as an MLIR location.
+"""Locations in the user's Python, as MLIR locations of ops.
 
 An op's location is ``NameLoc(op name)`` over the user's ``file:line:column``; callers of
 that line follow as call sites, a few levels deep, so that an error inside a layer's

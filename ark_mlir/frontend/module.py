@@ -25,7 +25,7 @@ _DEPTH: ContextVar[int] = ContextVar("ark_module_depth", default=0)
 
 
 def constructing() -> bool:
-    """Whether a module's constructor is running."""
+    """Returns True if a module's constructor is running."""
     return _DEPTH.get() > 0
 
 
@@ -111,7 +111,7 @@ class Module(metaclass=_Constructed):
     # ---------------------------------------------------------------- calling
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What the module computes; subclasses define it."""
+        """Computes the module's result; subclasses define it."""
         raise NotImplementedError(f"{type(self).__name__} defines no forward")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -133,7 +133,7 @@ class Module(metaclass=_Constructed):
         return [*parent.path(), name]
 
     def named_modules(self) -> Iterator[tuple[str, Module]]:
-        """This module and all below it, each once, by path."""
+        """Yields the module and all modules below it, each once, by path."""
         seen: set[int] = set()
 
         def visit(module: Module, path: str) -> Iterator[tuple[str, Module]]:
@@ -163,7 +163,7 @@ class Module(metaclass=_Constructed):
     # ---------------------------------------------------------------- values
 
     def state_dict(self) -> dict[str, NDArray[Any] | None]:
-        """Arrays by parameter name, None where none was loaded."""
+        """Returns arrays by parameter name, None for a parameter without one."""
         root = self._root()
         return {name: root._arrays.get(name) for name, _ in self.named_parameters()}
 

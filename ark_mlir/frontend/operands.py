@@ -29,7 +29,7 @@ __all__ = [
 
 
 def is_scalar(value: object) -> bool:
-    """Whether `value` is a Python or numpy number."""
+    """Returns True if `value` is a Python or numpy number."""
     return isinstance(value, (bool, int, float, np.generic)) and not isinstance(value, np.void)
 
 
@@ -41,7 +41,7 @@ def as_tensor(value: object, op: str, what: str = "operand") -> Tensor:
 
 
 def as_operand(value: object, dtype: DType, op: str) -> Tensor:
-    """A tensor as it is; a scalar or array as a constant that goes with `dtype`."""
+    """Returns a tensor unchanged; a scalar or array as a constant that goes with `dtype`."""
     if isinstance(value, Tensor):
         return value
     if is_scalar(value):

@@ -19,7 +19,7 @@ __all__ = ["Plan", "plan_attribute", "planner"]
 
 @dataclass(frozen=True)
 class Plan:
-    """What is pinned; None where the compiler is free."""
+    """Pinned choices of the planner; None where the compiler is free."""
 
     sms: tuple[int, ...] | None = None
     warps: tuple[int, ...] | None = None

@@ -1,4 +1,4 @@
-"""A program under construction, and what is known of it afterwards."""
+"""A program under construction, and its inputs, outputs and states afterwards."""
 
 # The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -236,12 +236,12 @@ class Program:
 
     @property
     def is_open(self) -> bool:
-        """Whether ops can still be added."""
+        """Returns True if ops can still be added."""
         return self._status == "open"
 
     @property
     def insertion_point(self) -> ir.InsertionPoint:
-        """Where the next op goes."""
+        """The insertion point of the next op."""
         return ir.InsertionPoint(self._block)
 
     @contextlib.contextmanager

@@ -41,7 +41,7 @@ _HARMLESS = frozenset({
     "pooler_size_per_head", "pooler_type",
 })  # fmt: skip
 
-# Entries of variants that are not built; nothing and these values mean the plain model.
+# Keys of variants that are not supported; null and these values mean the standard model.
 _PLAIN: dict[str, tuple[object, ...]] = {
     "add_cross_attention": (False,),
     "cross_attention_hidden_size": (),

@@ -277,7 +277,7 @@ class _Graph:
 
     @cached_property
     def table(self) -> Tensor:
-        """What every token begins as."""
+        """The table of token embeddings."""
         config = self.config
         return self.parameter("model.embed_tokens.weight", config.vocabulary, config.hidden)
 
@@ -357,7 +357,7 @@ class _Graph:
         return x + self.mlp(inner, f"{name}.mlp")
 
     def hidden(self, ids: Tensor) -> Tensor:
-        """What the layers make of tokens ``[batch, tokens]``."""
+        """Returns the hidden values after all layers, of tokens ``[batch, tokens]``."""
         x = ark.embedding(ids, self.table, name="embed_tokens")
         x = ark.reshape(x, (self.batch * self.tokens, self.config.hidden))
         rotation = self.rotation()
@@ -366,7 +366,7 @@ class _Graph:
         return x
 
     def logits(self, hidden: Tensor, last: Tensor | None) -> Tensor:
-        """How probable each token is as the next one, fp32 ``[batch, vocabulary]``: an output.
+        """Returns the logits of the next token, fp32 ``[batch, vocabulary]``, as an output.
 
         Only one token of every sequence is asked for, `last`, so only its logits are computed.
         """

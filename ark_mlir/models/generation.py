@@ -32,7 +32,7 @@ _GENERATION = "generation_config.json"
 
 @dataclass(frozen=True)
 class Timing:
-    """How long the parts of a generation took.
+    """Durations of the parts of a generation.
 
     Attributes:
         prompt: tokens of the prompt.
@@ -104,10 +104,10 @@ class GenerativeModel(Model):
             max_new_tokens: how many tokens to add at most.
             stop: a token, or several, that end the continuation and are its last; by default
                 :attr:`ends`. ``()`` for none.
-            temperature: zero takes the most probable token. Above it tokens are drawn by chance,
-                with logits divided by it; the model must be loaded with ``sampling=True``.
-            top_k: draws among so many of the most probable tokens only; zero for all.
-            top_p: of those, draws among the fewest whose probabilities add up to this share.
+            temperature: zero takes the most probable token. Above zero tokens are sampled, with
+                logits divided by the temperature; the model must be loaded with ``sampling=True``.
+            top_k: samples among so many of the most probable tokens only; zero for all.
+            top_p: of those, samples among the fewest whose probabilities add up to this share.
             seed: equal seeds give equal tokens; :mod:`ark_mlir.models.sampling` says how.
             reference: computes with the float64 interpreter instead of the compiled programs.
 
@@ -219,12 +219,12 @@ class Run(Protocol):
         ...
 
     def state(self, name: str) -> NDArray[Any]:
-        """What a state holds now."""
+        """Returns the present value of a state."""
         ...
 
 
 class _Interpreted:
-    """In the interpreter."""
+    """A decoder that runs in the interpreter."""
 
     def __init__(self, model: GenerativeModel) -> None:
         self.model = model
@@ -277,7 +277,7 @@ def load_decoder(
         max_length: tokens that a sequence may have, as far as the model has positions.
         chunk: tokens of a prompt that run at once.
         dtype: of parameters and hidden states; by default the configuration's.
-        sampling: whether ``generate`` can draw tokens by chance.
+        sampling: whether ``generate`` can sample tokens.
         tensor_parallel: how many ranks share the attention heads and the MLP; see
             ``ark_mlir.models.sharding`` for which parts, and in which order they are summed. It
             divides the numbers of heads, of key and value heads, and the MLP's width. All ranks
@@ -331,7 +331,7 @@ def _own(parts: list[DecoderConfig]) -> list[DecoderConfig]:
 
 
 def _read_ends(folder: str | os.PathLike[str], config: Config, vocabulary: int) -> tuple[int, ...]:
-    """The tokens that end a text; what is meant for generation goes first."""
+    """The tokens that end a text; those of the configuration for generation take precedence."""
     sources = [config]
     if (Path(folder) / _GENERATION).is_file():
         sources.insert(0, read_config(folder, _GENERATION))

@@ -1,4 +1,4 @@
-"""Llama: the decoder as it is."""
+"""Llama: the decoder without changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every loaded model can do: compile its programs, and run them."""
+"""The interface of every loaded model: compile its programs, and run them."""
 
 # The stubs of numpy leave the elements of arrays unknown.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -72,7 +72,7 @@ class Model:
         return self
 
     def _compile_part(self, programs: list[Program], chosen: Mapping[str, Any]) -> Executable:
-        """This process's part, where each rank is a process."""
+        """Compiles the part of this process, where each rank is a process."""
         from ..compiler import compile as compile_program
         from .sharding import Shard
 

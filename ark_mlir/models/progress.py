@@ -1,4 +1,4 @@
-"""What a step of a decoder leaves for the next one, so that steps need no host in between."""
+"""State that a step of a decoder leaves for the next one, so that no host is needed in between."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the next token is chosen: the most probable one, or one drawn by chance.
+"""Choice of the next token: the most probable one, or a sampled one.
 
 A draw adds noise to every logit and takes the greatest sum, which gives each token with its
 probability (Gumbel's trick) and needs no sums over the vocabulary. The noise of row ``b`` and

@@ -51,13 +51,14 @@ class Shard:
         return Program(name, rank=self.rank, world_size=self.size)
 
     def total(self, product: Tensor, layer: str) -> Tensor:
-        """What a layer gives, from what this rank's part of it does."""
+        """Returns the result of a layer, from the part that this rank computes."""
         if self.size == 1 or not layer.endswith(_PARTIAL):
             return product
         return ark.all_reduce(product, name=f"{layer}.sum")
 
     def part(self, array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-        """This rank's part, of `shape`, of a whole array: all of it where the shapes are equal."""
+        """Returns the part, of `shape`, that this rank has of a whole array: all of it if the
+        shapes are equal."""
         places = tuple(
             slice(None) if extent == whole else slice(self.rank * extent, (self.rank + 1) * extent)
             for extent, whole in zip(shape, array.shape, strict=True)
@@ -65,7 +66,7 @@ class Shard:
         return array[places]
 
     def parts(self, arrays: Arrays, program: Program) -> Arrays:
-        """This rank's parts of a model's arrays, as its program has them for parameters."""
+        """Returns the parts of a model's arrays that are the parameters of this rank's program."""
         return {
             name: self.part(arrays[name], argument.shape)
             for name, argument in program.parameters.items()
@@ -86,7 +87,7 @@ class Replicas(World):
 
     @property
     def states(self) -> Mapping[str, NDArray[Any]]:
-        """Those of all ranks; without a rank in its name, a state is that of rank 0."""
+        """The states of all ranks; a state without a rank in its name is that of rank 0."""
         return _FirstStates(super().states)
 
 

@@ -47,7 +47,7 @@ def backend(
     options: Mapping[str, Any] | None = None,
     mode: str | None = None,
 ) -> Callable[..., Any]:
-    """What ``torch.compile(backend="ark")`` calls for every graph.
+    """Compiles a graph; ``torch.compile(backend="ark")`` calls it for every graph.
 
     Args:
         options: ``target``, and what ``ark.CompileOptions`` has; given as

@@ -1,4 +1,4 @@
-"""What of a graph depends on no input: torch itself computes it, before the run.
+"""Constant folding: torch computes the nodes of a graph that depend on no input, before the run.
 
 Positions, causal masks and tables of angles are made by dozens of small integer ops; as constants
 they need no counterpart in ark.

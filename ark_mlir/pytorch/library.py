@@ -12,7 +12,8 @@ __all__ = ["folder", "require_torch", "tracing_errors"]
 
 
 def require_torch(what: str) -> Any:
-    """The package torch; raises UnsupportedError, which says what needs it, without one."""
+    """Returns the package torch; without it, raises UnsupportedError with the feature that needs
+    it."""
     try:
         return importlib.import_module("torch")
     except ModuleNotFoundError as error:
@@ -24,12 +25,12 @@ def require_torch(what: str) -> Any:
 
 
 def tracing_errors() -> tuple[type[Exception], ...]:
-    """What ``torch.export`` raises on a module that it cannot trace."""
+    """Returns the exceptions that ``torch.export`` raises on a module that it cannot trace."""
     shapes = importlib.import_module("torch.fx.experimental.symbolic_shapes")
     dynamo = importlib.import_module("torch._dynamo.exc")
     return shapes.GuardOnDataDependentSymNode, dynamo.TorchDynamoException
 
 
 def folder(torch: Any) -> str:
-    """Where torch's own lines of Python are."""
+    """Returns the folder of torch's own Python files."""
     return os.path.join(os.path.dirname(torch.__file__), "")

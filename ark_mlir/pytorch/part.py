@@ -85,7 +85,7 @@ class CompiledPart(torch.nn.Module):
         self._strides = [_strides(node.meta["val"]) for node in _results(output)]
 
     def forward(self, *arguments: torch.Tensor) -> Any:
-        """What the part computes."""
+        """Computes the part."""
         inputs = {name: arguments[i].detach() for i, name in self._inputs}
         with self._lock:  # another thread may bring other parameters
             self._bind(arguments)
@@ -103,7 +103,7 @@ class CompiledPart(torch.nn.Module):
             self._bound.update({name: (t, _version(t)) for name, t in changed.items()})
 
     def _differs(self, name: str, tensor: torch.Tensor) -> bool:
-        """Whether a tensor is another one than that bound, or was written to since.
+        """Returns True if a tensor is not the one that was bound, or was written to since.
 
         Writes are seen where it was bound in place, but not where it had to be copied.
         """
@@ -117,7 +117,7 @@ class CompiledPart(torch.nn.Module):
 
 
 def _version(tensor: torch.Tensor) -> int | None:
-    """How often a tensor was written to; None where PyTorch does not count."""
+    """Returns the number of writes to a tensor; None where PyTorch does not count."""
     return None if tensor.is_inference() else tensor._version
 
 

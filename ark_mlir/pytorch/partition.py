@@ -1,4 +1,4 @@
-"""Which parts of a graph ark compiles, and which stay with PyTorch."""
+"""Partition of a graph into parts that ark compiles and parts that stay with PyTorch."""
 
 # pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownParameterType=false
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -50,7 +50,7 @@ def _replace(module: torch.fx.GraphModule, node: Node, value: object) -> None:
 
 
 def _tensors_of(module: torch.fx.GraphModule) -> dict[Node, torch.Tensor]:
-    """What a graph's module holds, by the nodes that read it."""
+    """Returns the tensors that a graph's module holds, by the nodes that read them."""
     nodes = (node for node in module.graph.nodes if node.op == "get_attr")
     values = ((node, operator.attrgetter(node.target)(module)) for node in nodes)
     return {node: value for node, value in values if isinstance(value, torch.Tensor)}

@@ -22,7 +22,7 @@ _MAX_SIZES = 16
 
 
 def is_dynamic(inputs: Sequence[Any]) -> bool:
-    """Whether sizes among the inputs are known only at run time."""
+    """Returns True if sizes among the inputs are known only at run time."""
     return any(
         isinstance(item, torch.SymInt)
         or (isinstance(item, torch.Tensor) and any(map(_is_symbolic, item.shape)))

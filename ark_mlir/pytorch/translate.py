@@ -38,7 +38,7 @@ _CALLERS = 3
 
 @dataclass(frozen=True)
 class Problem:
-    """Why a node has no counterpart in ark: the ATen op, the node's name, the line of Python."""
+    """A node without a counterpart in ark: its ATen op, its name, its line of Python."""
 
     op: str
     node: str
@@ -144,7 +144,8 @@ def _input(name: str, out: Out) -> ark.Tensor:
 
 
 def _constant(array: NDArray[Any]) -> Any:
-    """What an op is given for a constant: torch's of rank zero and float64 adapt to the rest."""
+    """Returns the operand for a constant: torch's constants of rank zero and float64 adapt to the
+    other operands."""
     if array.ndim == 0:
         return array.item()
     return array if array.dtype == np.float64 else ark.constant(array)
@@ -166,7 +167,7 @@ def _reason(error: ArkError) -> str:
 
 
 def gives_tensors(node: Node) -> bool:
-    """Whether a node has tensors for results, and not a number or nothing."""
+    """Returns True if the results of a node are tensors, and not a number or nothing."""
     value = node.meta.get("val")
     return all(
         hasattr(v, "dtype") for v in (value if isinstance(value, (list, tuple)) else [value])
@@ -174,7 +175,7 @@ def gives_tensors(node: Node) -> bool:
 
 
 def out_of(node: Node) -> Any:
-    """What torch says of a node's result: an Out, or a tuple of those and of Unavailables.
+    """Returns torch's description of a node's result: an Out, or a tuple of Outs and Unavailables.
 
     Raises UnsupportedError where ark has no such tensors.
     """

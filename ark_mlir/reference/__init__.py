@@ -41,7 +41,7 @@ Arrays = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What an interpretation gives; floats are float64, other dtypes as they are.
+    """The result of an interpretation; floats are float64, other dtypes as they are.
 
     Attributes:
         outputs: arrays by output name.
@@ -273,9 +273,9 @@ def error_spread(
     deviations: float = 8.0,
     seed: int = 0,
 ) -> Evaluation:
-    """What a program gives, with bounds that hold in practice where :func:`error_bound` is of no
-    use: it assumes that all errors add up, which no program does, and after two layers of a model
-    it is infinite.
+    """Evaluates a program with bounds from samples, where :func:`error_bound` is of no use: that
+    bound assumes that all errors add up, which no program does, and is infinite after two layers of
+    a model.
 
     The program is interpreted `samples` times more; every time each op's float results move by
     random parts of the largest error that the op alone may make. Rounding is carried through the
@@ -306,7 +306,8 @@ def error_spread(
 
 
 def _deviation(exact: Array, samples: Sequence[Array]) -> Array:
-    """Of every element, or of its row along the last dimension where that is larger."""
+    """Returns the deviation of every element, or of its row along the last dimension if that is
+    larger."""
     with np.errstate(invalid="ignore"):
         squares = [np.square(sample - np.asarray(exact, np.float64)) for sample in samples]
     # An infinity or NaN that stays what it is is exact.

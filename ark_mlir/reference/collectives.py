@@ -49,7 +49,7 @@ def all_reduce(op: Any, machine: Machine) -> Value | Bounded:
 
 @handles("reduce_scatter")
 def reduce_scatter(op: Any, machine: Machine) -> Value | Bounded:
-    """This rank's part of the reduction."""
+    """Reduces, and returns the part of this rank."""
     rank = _rank(op, machine)
     combined = _combined(op, rank.exchange(op, machine.read(op.operand)))
     return combined.view(lambda a: _part(a, rank, op.axis.value))

@@ -252,7 +252,7 @@ _PREDICATES: dict[str, Callable[[Array, Array], Array]] = {
 
 @handles("compare")
 def compare(op: Any, machine: Machine) -> Value:
-    """In doubt where the operands are closer than their errors."""
+    """Compares; the result is in doubt where the operands are closer than their errors."""
     from ..dtypes import bool_
 
     a, b = machine.read(op.lhs), machine.read(op.rhs)
@@ -272,7 +272,7 @@ def _word(attribute: Any) -> str:
 
 @handles("where")
 def where(op: Any, machine: Machine) -> Value:
-    """Where the condition is in doubt, the values' distance is the error."""
+    """Selects; where the condition is in doubt, the distance of the values is the error."""
     condition = machine.read(op.condition)
     a, b = machine.read(op.lhs), machine.read(op.rhs)
     data = np.where(condition.data, a.data, b.data)
@@ -288,7 +288,7 @@ def where(op: Any, machine: Machine) -> Value:
 
 @handles("cast")
 def cast(op: Any, machine: Machine) -> Value | Bounded:
-    """To floats without rounding (float64 inside), to integers and bool as defined."""
+    """Converts to floats without rounding (float64 inside), to integers and bool as defined."""
     x = machine.read(op.operand)
     dtype = result_type(op)[1]
     if dtype.is_float:

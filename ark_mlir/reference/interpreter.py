@@ -43,7 +43,7 @@ def handles(*names: str) -> Callable[[H], H]:
 
 @dataclass(frozen=True)
 class Argument:
-    """What a program says of one of its arguments."""
+    """The declaration of one argument of a program."""
 
     kind: str
     name: str
@@ -133,7 +133,8 @@ class Machine:
             self.states[value.state] = value
 
     def finish(self, op: Any, result: Value | Bounded) -> Value:
-        """An op's result as it is stored: rounded, or with the error of rounding."""
+        """Returns an op's result with the dtype's precision: rounded, or with the error of
+        rounding."""
         dtype = result_type(op)[1]
         if isinstance(result, Value):
             return result

@@ -91,7 +91,7 @@ def _weighted(scores: Bounded, valid: Array, v: Bounded) -> Bounded:
 
 @handles("partial_attention")
 def partial_attention(op: Any, machine: Machine) -> Bounded:
-    """Of every piece the sums, the largest score and the sum of weights, side by side."""
+    """Returns, of every piece, the sums, the largest score and the sum of weights, side by side."""
     q, k, v = (machine.read(x).bounded for x in (op.query, op.key, op.value))
     rows, pieces = k.value.shape[-3:-1]
     length = _kv_length(op, machine, rows * pieces)

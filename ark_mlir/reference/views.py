@@ -50,14 +50,14 @@ def slice_(op: Any, machine: Machine) -> Value:
 
 @handles("broadcast_to")
 def broadcast_to(op: Any, machine: Machine) -> Value:
-    """As numpy."""
+    """Broadcasts as numpy does."""
     shape = result_type(op)[0]
     return machine.read(op.source).view(lambda a: np.broadcast_to(a, shape))
 
 
 @handles("bitcast")
 def bitcast(op: Any, machine: Machine) -> Value:
-    """The bytes as numpy has them; what is off by anything may be any value."""
+    """Reinterprets bytes as numpy does; a value with an error may become any value."""
     shape, dtype = result_type(op)
     source = machine.read(op.source)
     held = source.data.astype(source.dtype.numpy) if source.bits is None else source.bits

@@ -24,7 +24,7 @@ TIMEOUT = 60.0  # seconds a rank waits for another before it gives up
 
 
 class World:
-    """What the ranks of one run share."""
+    """State that the ranks of one run share."""
 
     def __init__(self, size: int) -> None:
         self.size = size

@@ -15,7 +15,7 @@ PACKET_EPOCHS = 1 << 16
 
 
 class Abort(IntEnum):
-    """Why a run ended early; the value of ``ArkReport.abort``."""
+    """Reasons for the early end of a run; values of ``ArkReport.abort``."""
 
     NONE = 0
     HANG = 1
@@ -23,14 +23,14 @@ class Abort(IntEnum):
 
 
 class DataError(IntEnum):
-    """What was wrong with the data; the value of ``status[0]``."""
+    """Kinds of bad data; values of ``status[0]``."""
 
     NONE = 0
     INDEX = 1
 
 
 class ArkContext(ctypes.Structure):
-    """What every lane of a launch is given."""
+    """The arguments of every lane of a launch."""
 
     _fields_ = [
         ("buffers", ctypes.c_void_p),

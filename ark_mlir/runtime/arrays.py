@@ -53,7 +53,7 @@ def fetch(memory: Memory, buffer: Buffer) -> NDArray[Any]:
 
 
 def mismatch(array: NDArray[Any] | DeviceArray, buffer: Buffer) -> str | None:
-    """How an array differs from what a buffer holds, or None."""
+    """Returns the difference between an array and the declaration of a buffer, or None."""
     got: Any = array.dtype
     if got != buffer.dtype.numpy:
         dtype = dtypes.from_numpy(got)
@@ -67,8 +67,8 @@ def mismatch(array: NDArray[Any] | DeviceArray, buffer: Buffer) -> str | None:
 
 
 def framework(values: list[object]) -> Wrap:
-    """How outputs become what the caller works with: the framework of the first input that is
-    not of numpy, and numpy if all are."""
+    """Returns the conversion of outputs into the caller's framework: that of the first input that
+    is not of numpy, else numpy."""
     for value in values:
         if isinstance(value, (np.ndarray, np.generic, int)) or not hasattr(value, "__dlpack__"):
             continue

@@ -1,4 +1,4 @@
-"""Which arrays serve as which buffers: checks, and copies only where the kernel needs them."""
+"""Assignment of arrays to buffers: checks, and copies only where the kernel needs them."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Bound:
     copied: bool
 
     def free(self) -> None:
-        """Gives a copy's memory back; the caller's own array is left alone."""
+        """Frees a copy's memory; the caller's own array is left alone."""
         if self.copied:
             cast("Memory", self.owner).free()
 
@@ -96,7 +96,7 @@ def check_arrays(
     problems: list[str],
     where: Place,
 ) -> dict[str, Array]:
-    """Those of `values` that fit their buffers; what is wrong with others goes to `problems`.
+    """Returns those of `values` that fit their buffers; problems of the others go to `problems`.
 
     Arrays that lie on the device `where` stay there.
     """
@@ -189,7 +189,7 @@ def _range(buffer: Buffer) -> tuple[int, int]:
 def name_problems(
     given: Iterable[str], wanted: Iterable[str], needed: Iterable[str], kind: str
 ) -> list[str]:
-    """What is wrong with a set of names: what is missing, and what nothing has."""
+    """Returns the problems of a set of names: missing names, and names of nothing."""
     given, wanted = list(given), list(wanted)
     missing = [name for name in needed if name not in given]
     problems = [f"{kind} {name!r} is missing" for name in missing]

@@ -23,7 +23,7 @@ _FORMAT = 1
 
 @dataclass(frozen=True)
 class TaskCost:
-    """What one task took.
+    """The measured time of one task.
 
     Attributes:
         vctas: how many vCTAs the task had; the cost is of no use to a task cut otherwise.
@@ -40,7 +40,7 @@ class TaskCost:
 
 @dataclass(frozen=True)
 class Costs:
-    """What the tasks of one program took, by name.
+    """The measured times of the tasks of one program, by name.
 
     Attributes:
         program: its name.
@@ -93,7 +93,7 @@ class Costs:
         )
 
     def beside(self, alone: Costs) -> Costs:
-        """These costs, with those of the same tasks where each had the machine to itself.
+        """Returns these costs, with those of the same tasks where each had the machine to itself.
 
         Raises:
             InvalidUsageError: `alone` is of another program.
@@ -192,7 +192,7 @@ def _from_trace(content: Any) -> Costs:
 
 
 def _speeds(kinds: Mapping[str, Mapping[int, Sequence[float]]], lanes: int) -> tuple[float, ...]:
-    """How fast each lane was, by the kinds that most lanes have a part of.
+    """Returns the speed of each lane, by the kinds that most lanes have a part of.
 
     The longer a kind takes, the more it counts.
     """

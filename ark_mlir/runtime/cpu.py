@@ -53,7 +53,7 @@ class HostMemory:
 
     @property
     def address(self) -> int:
-        """Where it begins."""
+        """The address of the first byte."""
         return self.bytes.ctypes.data
 
     @property
@@ -100,7 +100,8 @@ class Kernel:
         self.tables = {name: _aligned(bundle.sections[name]) for name in _TABLES}
 
     def clear(self) -> None:
-        """As new, after a run that failed: packets of it must not be taken for later ones."""
+        """Resets the kernel after a run that failed: packets of it must not be taken for later
+        ones."""
         self.counters[:] = 0
         if self.bundle.tables.packets:
             self.arena.bytes[:] = 0
@@ -135,7 +136,7 @@ class SharedSizes(NamedTuple):
 
 
 def shared_sizes(manifest: Manifest) -> SharedSizes:
-    """How much memory a kernel needs besides its arguments and tables."""
+    """Returns the memory that a kernel needs besides its arguments and tables."""
     semaphores = max(len(manifest.semaphores), 1) * abi.SEMAPHORE_STRIDE
     return SharedSizes(manifest.arena, semaphores, 64 + 64)
 
@@ -159,7 +160,7 @@ class Run:
         self._pointer = ctypes.addressof(self.context)
 
     def prepare(self, launch: Launch, epoch: int) -> None:
-        """What the lanes read of this launch, kept alive while they may read it."""
+        """Writes what the lanes read of this launch, and keeps it alive while they may read it."""
         self.launch = launch
         self.trace: NDArray[np.int64] | None = None
         if launch.trace:

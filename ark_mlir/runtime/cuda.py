@@ -144,10 +144,8 @@ class CudaDriver:
         return self._stream if place.stream is None else place.stream
 
     def _follow(self, place: Place) -> int:
-        """The stream of a run, made to wait for those that write what the run reads."""
+        """Returns the stream of a run, made to wait for those that write what the run reads."""
         stream = self._stream_of(place)
-        if len(place.producers) == (stream in place.producers):
-            return stream
         for producer in place.producers:
             if producer != stream:
                 self._api.call("cuEventRecord", self._ready, producer)

@@ -127,11 +127,12 @@ class CudaApi:
 
     @property
     def forked(self) -> bool:
-        """Whether this process is a fork of the one that opened the device, which cannot use it."""
+        """Returns True if this process is a fork of the one that opened the device, which cannot
+        use it."""
         return os.getpid() != self._process
 
     def close(self) -> None:
-        """Gives the context back as soon as nothing is left that was taken in it."""
+        """Releases the context as soon as no handle that was taken in it is left."""
         self._closed = True
         self._backlog.settle()
         self._release_unused()
@@ -143,7 +144,7 @@ class CudaApi:
     # -- handles -----------------------------------------------------------------------------
 
     def own(self, owner: object, give: str, handle: object) -> Callable[[], object]:
-        """Gives a handle back once: when the result is called, or when `owner` is gone.
+        """Returns a function that gives a handle back once: when called, or when `owner` is gone.
 
         The garbage collector may end `owner` in any thread, also while another library captures
         a stream: see :meth:`within`. An error of the driver is a DeviceError where the result is
@@ -163,11 +164,12 @@ class CudaApi:
         return finalizer
 
     def settle(self) -> bool:
-        """Gives back what had to wait; returns False if it still has to, for a kernel to end."""
+        """Gives back handles that had to wait; returns False if they still wait for a kernel to
+        end."""
         return self._backlog.settle()
 
     def wait_for(self, event: object, owners: object) -> None:
-        """Gives nothing back on this device until an event has happened; keeps `owners` alive."""
+        """Gives no handle back on this device until an event has happened; keeps `owners` alive."""
 
         def has_ended() -> bool:
             with self.within():

@@ -1,4 +1,4 @@
-"""What was taken from a GPU's driver and cannot be given back yet."""
+"""Handles of a GPU's driver that cannot be given back yet."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Backlog:
         self._later: deque[Callable[[], object]] = deque()
 
     def wait_for(self, kernel: Stuck) -> None:
-        """Gives nothing back from now on until a kernel has ended."""
+        """Gives no handle back from now on until a kernel has ended."""
         self._stuck[object()] = kernel
 
     def add(self, give_back: Callable[[], object]) -> None:
@@ -49,7 +49,7 @@ class Backlog:
         self._later.append(give_back)
 
     def settle(self) -> bool:
-        """Gives back what can be given back; returns whether no kernel is stuck.
+        """Gives waiting handles back; returns True if no kernel is stuck.
 
         What the driver refuses goes to the log.
         """

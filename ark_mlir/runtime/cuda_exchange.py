@@ -1,4 +1,4 @@
-"""How arrays of runs get to a GPU and back: not at all where they lie there."""
+"""Transfers of the arrays of runs to a GPU and back; arrays on the GPU are used in place."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class CudaExchange:
                     self._memory_of(item)
 
     def _memory_of(self, item: _Input | _Output) -> CudaMemory:
-        """Memory of its own for what is too large for the record, made on first use."""
+        """Returns memory for an array that is too large for the record, made on first use."""
         if item.memory is None:
             buffer = item.buffer
             item.memory = self._driver.allocate(buffer.bytes, buffer.alignment, zeroed=False)
@@ -98,7 +98,8 @@ class CudaExchange:
         return Used(memory.address, (memory, source))
 
     def _make(self, item: _Output, results: Results, where: Place) -> Used:
-        """Where an output is written; without an owner if that is a part of the record."""
+        """Returns the memory that an output is written to, without an owner if it is part of the
+        record."""
         name, buffer = item.buffer.name, item.buffer
         if name in results.out:
             array = results.out[name]

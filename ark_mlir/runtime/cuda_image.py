@@ -77,13 +77,13 @@ class CudaImage:
             raise
 
     def free(self) -> None:
-        """Gives it back."""
+        """Unloads the image."""
         self._unload()
 
 
 def _check_architecture(api: CudaApi, bundle: Bundle, is_cubin: bool) -> None:
-    """A cubin runs on its own major version, from its minor version on; PTX on all later ones; what
-    is for an `a` on none but its own."""
+    """Checks that the code runs on this GPU: a cubin runs on its own major version, from its minor
+    version on; PTX on all later ones; code for an architecture with `a` on no other one."""
     arch = bundle.manifest.target.arch
     major, minor = (api.attribute(f"COMPUTE_CAPABILITY_{part}") for part in ("MAJOR", "MINOR"))
     number, device = int(arch.removeprefix("sm_").rstrip("af")), 10 * major + minor

@@ -1,4 +1,4 @@
-"""A kernel on a GPU, and what belongs to it for as long as it is loaded."""
+"""A kernel on a GPU, and the memory that belongs to it for as long as it is loaded."""
 
 from __future__ import annotations
 
@@ -139,7 +139,8 @@ class CudaKernel:
         return np.array(lines[:count, 0])
 
     def _take_shared_memory(self) -> int:
-        """What the kernel uses; the rest of an SM's memory is its L1 cache."""
+        """Lets the kernel use its shared memory, and returns the size; the rest of an SM's
+        memory is its L1 cache."""
         wanted = self.bundle.manifest.target.shared_memory
         most = self.api.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
         if wanted > most:
@@ -165,5 +166,5 @@ class CudaKernel:
             )
 
     def free(self) -> None:
-        """Gives all of it back."""
+        """Frees the kernel and all its memory."""
         self._resources.close()

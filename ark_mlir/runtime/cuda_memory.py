@@ -79,7 +79,7 @@ class CudaMemory:
         return download(self._api, self._stream, self.address, dtype, shape)
 
     def free(self) -> None:
-        """Gives the memory back, at the latest when nothing refers to it."""
+        """Frees the memory, at the latest when nothing refers to it."""
         self._free()
 
 
@@ -120,5 +120,5 @@ class PinnedMemory:
         return np.ndarray(shape, dtype, self.bytes.data, offset)
 
     def free(self) -> None:
-        """Gives the memory back; views must not be used any more."""
+        """Frees the memory; views must not be used any more."""
         self._free()

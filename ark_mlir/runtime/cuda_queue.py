@@ -1,4 +1,4 @@
-"""Launches that are queued on a GPU: how long, and what is kept of those that were given up."""
+"""Launches that are queued on a GPU: their deadline, and records of launches that were given up."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from .cuda_kernel import CudaKernel
     from .cuda_record import LaunchRecord
 
-# How many times as long as a wait may last. A kernel of ark's that is ahead takes one of these
-# where it hangs, or stays and is left alone; then it ends by itself.
+# The deadline of a queued launch, as a multiple of the limit of a wait. A kernel of ark's that is
+# ahead in the queue, and hangs or is resident without runs, ends after one such limit.
 _PATIENCE = 5
 _LOOKS = 40
 _MAX_SECONDS_BETWEEN_LOOKS = 0.25
@@ -37,9 +37,9 @@ class QueueWatch:
         self._since: float | None = None
 
     def start(self, timeout_ns: int) -> QueueWatch:
-        """Begins anew, where a wait may last so long; gives itself.
+        """Restarts the timer for waits of at most `timeout_ns`; returns itself.
 
-        Every run does this, and only those that take long look.
+        Every run restarts the timer, and only long runs look.
         """
         self._seconds = _PATIENCE * timeout_ns / 1e9
         self._next = 0.0

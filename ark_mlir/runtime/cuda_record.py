@@ -39,7 +39,7 @@ _CONTEXT_WORDS = {name: index for index, (name, *_) in enumerate(ArkContext._fie
 
 
 class RecordLayout:
-    """Where everything of a launch record lies, in bytes from its begin.
+    """Offsets of the parts of a launch record, in bytes.
 
     Args:
         manifest: the program's.
@@ -73,7 +73,7 @@ class RecordLayout:
 
 
 class Results(NamedTuple):
-    """What a launch left in its record."""
+    """The results of a launch, from its record."""
 
     codes: tuple[int, ...]
     stop: Stop
@@ -83,7 +83,7 @@ class Results(NamedTuple):
 
     @property
     def good(self) -> bool:
-        """Whether nothing went wrong."""
+        """Returns True if the launch had no error."""
         return not (self.stop.abort or self.fault.code or any(self.codes))
 
 
@@ -135,7 +135,7 @@ class LaunchRecord:
 
     @property
     def report_address(self) -> int:
-        """Where the kernel's report begins, on the device."""
+        """The address of the kernel's report on the device."""
         return self.device.address + self.layout.report
 
     def set(self, **fields: int) -> None:
@@ -165,7 +165,7 @@ class LaunchRecord:
 
     @property
     def queued(self) -> bool:
-        """Whether the record is on the device, marked, and its kernel has not begun.
+        """Returns True if the record is on the device, marked, and its kernel has not begun.
 
         Never so for a bundle from before kernels said that they begin.
         """
@@ -210,7 +210,7 @@ class LaunchRecord:
         )  # fmt: skip
 
     def results(self) -> Results:
-        """What the kernel left, as it was downloaded."""
+        """Returns the results of the kernel, as they were downloaded."""
         layout = self.layout
         # Zeros throughout are the good case, which every run pays for.
         if self._results.tobytes() == self._nothing:
@@ -231,7 +231,7 @@ class LaunchRecord:
         return self.host.view(offset, buffer.dtype.numpy, buffer.shape)
 
     def free(self) -> None:
-        """Gives the memory back."""
+        """Frees the memory."""
         try:
             self.device.free()
         finally:

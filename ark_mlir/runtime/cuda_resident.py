@@ -77,12 +77,12 @@ class CudaResident:
 
     @property
     def address(self) -> int:
-        """Where lanes find the doorbell."""
+        """The address of the doorbell on the device."""
         return self._words.address
 
     @property
     def there(self) -> bool:
-        """Whether the kernel is on the device."""
+        """Returns True if the kernel is on the device."""
         if self._launched and self._api.has_happened(self._ended):
             self._launched = False
         return self._launched
@@ -119,7 +119,7 @@ class CudaResident:
 
     @property
     def left_alone(self) -> bool:
-        """Whether the kernel has ended before it saw a ring.
+        """Returns True if the kernel has ended before it saw a ring.
 
         One from before there were doorbells on GPUs says no such thing: it runs once and leaves.
         """
@@ -128,7 +128,7 @@ class CudaResident:
 
     @property
     def answered(self) -> bool:
-        """Whether all lanes have done the run that was rung for."""
+        """Returns True if all lanes have done the run that was rung for."""
         return self._doorbell.answered
 
     def wait_for(self, event: object, seconds: float = float("inf")) -> None:

@@ -50,7 +50,7 @@ class DeviceArray:
 
     @property
     def size(self) -> int:
-        """How many elements it has."""
+        """The number of elements."""
         count = 1
         for extent in self.shape:
             count *= extent
@@ -108,7 +108,8 @@ def _describe_tensor(torch: Any, tensor: Any, name: str, place: Place) -> Device
 
 
 def _address_of_tensor(tensor: Any) -> int:
-    """Where a tensor begins; zero where it has no memory, which some of torch's refuse to say."""
+    """Returns the address of a tensor's first element; zero if it has no memory, which some of
+    torch's tensors refuse to say."""
     try:
         return tensor.data_ptr()
     except RuntimeError:
@@ -116,7 +117,8 @@ def _address_of_tensor(tensor: Any) -> int:
 
 
 def usable_tensor(value: Any, buffer: Buffer, place: Place) -> DeviceArray | None:
-    """A tensor of torch that can serve as a buffer as it is; None where a closer look is due.
+    """Returns a tensor of torch that can serve as a buffer unchanged; None if it needs a closer
+    look.
 
     Decoders are run with tensors for every token, so that this is short.
     """
@@ -161,7 +163,8 @@ def _known() -> str:
 
 
 def _describe_interface(value: Any, name: str, place: Place) -> DeviceArray:
-    """The array interface of Numba: of version 3 it says which stream writes the array."""
+    """Describes an array by Numba's array interface, whose version 3 names the stream that writes
+    it."""
     try:
         record: Mapping[str, Any] = value.__cuda_array_interface__
         dtype = dtypes.from_numpy(np.dtype(record["typestr"]))
@@ -183,7 +186,8 @@ def _describe_interface(value: Any, name: str, place: Place) -> DeviceArray:
 
 
 def unusable(array: DeviceArray, buffer: Buffer) -> str | None:
-    """Why a kernel cannot use an array of the right type and shape where it lies, or None."""
+    """Returns the reason why a kernel cannot use an array of the right type and shape in place, or
+    None."""
     if not array.dense:
         return "is not dense and row-major; pass a contiguous array"
     if array.address % buffer.alignment:
@@ -195,7 +199,7 @@ def unusable(array: DeviceArray, buffer: Buffer) -> str | None:
 
 
 class Results:
-    """How a run's outputs are given: on the device in the caller's framework, or on the host.
+    """Outputs of a run: on the device in the caller's framework, or on the host.
 
     Args:
         out: arrays to write to, by name, as they were checked.
@@ -215,12 +219,12 @@ class Results:
 
     @property
     def on_device(self) -> bool:
-        """Whether outputs that no array was given for stay on the device."""
+        """Returns True if outputs without a given array stay on the device."""
         return self._like is not None
 
     @property
     def capturable(self) -> bool:
-        """Whether those can be made while a graph is captured: by whom it was foreseen."""
+        """Returns True if outputs can be allocated during a graph capture."""
         return torch_of(self._like) is not None
 
     def make(
@@ -253,5 +257,5 @@ def _import(exported: DeviceExporter, like: Any) -> Any:
 
 
 def foreign_message(name: str, device: tuple[int, int], place: Place) -> str:
-    """That an array lies where the program does not run."""
+    """Returns the message for an array on a device where the program does not run."""
     return f"{name} lies on {device_name(device)}; the program runs on {device_name(place.device)}"

@@ -154,7 +154,7 @@ def _shape(tensor: _Tensor) -> tuple[int, ...]:
 
 
 def is_dense(shape: tuple[int, ...], strides: Sequence[int] | None, unit: int = 1) -> bool:
-    """Whether strides, in elements of `unit`, are those of a row-major array without gaps.
+    """Returns True if strides, in elements of `unit`, are those of a row-major array without gaps.
 
     Example:
         >>> is_dense((2, 3), (3, 1)), is_dense((2, 3), (1, 2)), is_dense((1, 3), (7, 1))

@@ -53,13 +53,14 @@ class Doorbell:
 
     @property
     def answered(self) -> bool:
-        """Whether every lane has answered every ring."""
+        """Returns True if every lane has answered every ring."""
         answers = int(self._words[abi.DOORBELL_ANSWERS])
         return answers == int(self._words[abi.DOORBELL_RINGS]) * self._lanes
 
 
 def rest(since: float) -> float:
-    """Gives way between two looks at a word; `since` is when the wait began (monotonic s).
+    """Yields the processor between two looks at a word; `since` is when the wait began (monotonic
+    s).
 
     Returns the seconds waited before.
     """

@@ -1,4 +1,4 @@
-"""What an executable needs of a device: a small interface, and what passes through it.
+"""The interface between an executable and a device, and the records that pass through it.
 
 A driver serves one executable. :class:`ark_mlir.runtime.cpu.CpuDriver` is one; tests inject
 others, so that each failure on the launch path can be made to happen.
@@ -51,7 +51,8 @@ _NO_COUNTERS = np.zeros(0, np.uint64)
 
 @dataclass(frozen=True)
 class Stop:
-    """Why a run ended early, and what the lane that gave up first saw; the record ArkReport."""
+    """The reason for the early end of a run, and the observation of the lane that gave up first;
+    the record ArkReport."""
 
     abort: int = Abort.NONE
     lane: int = 0
@@ -72,7 +73,7 @@ class Fault:
 
 
 class Outcome(NamedTuple):
-    """What a launch left behind.
+    """The state after a launch.
 
     Attributes:
         codes: return value of each lane.
@@ -94,7 +95,7 @@ class Outcome(NamedTuple):
 
     @property
     def good(self) -> bool:
-        """Whether every lane did all its work on good data."""
+        """Returns True if every lane did all its work on good data."""
         return not (self.stop.abort or self.fault.code or any(self.codes))
 
 
@@ -103,7 +104,7 @@ class Memory(Protocol):
 
     @property
     def address(self) -> int:
-        """What the kernel is given."""
+        """The address that the kernel gets."""
         ...
 
     @property
@@ -116,11 +117,12 @@ class Memory(Protocol):
         ...
 
     def read(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-        """What it holds; the memory itself where the host can address it, else a copy."""
+        """Returns the contents; the memory itself if the host can address it, else a copy."""
         ...
 
     def free(self) -> None:
-        """Gives it back now, where its owner can; may be called again, and nothing else after."""
+        """Frees the memory now, if its owner can; may be called again, and no other method after
+        it."""
         ...
 
 
@@ -154,7 +156,7 @@ class Driver(Protocol):
         ...
 
     def place(self, stream: object, values: Iterable[object]) -> Place:
-        """Where a run on `values` happens.
+        """Returns the device and stream of a run on `values`.
 
         Args:
             stream: what the caller says; None leaves it to the values, else to the driver.
@@ -173,15 +175,16 @@ class Driver(Protocol):
         ...
 
     def exchange(self, stays: bool) -> Exchange:
-        """How arrays of runs get to the device and back; `stays` as for a resident kernel."""
+        """Returns the transfer of arrays of runs to the device and back; `stays` as for a resident
+        kernel."""
         ...
 
     def captures(self, place: Place) -> bool:
-        """Whether what goes to the place's stream now becomes part of a graph."""
+        """Returns True if the place's stream is being captured in a graph."""
         ...
 
     def recorded(self, stream: object) -> list[Outcome]:
-        """What the last replay of each captured launch left, in the order of a stream."""
+        """Returns the outcome of each captured launch's last replay, in the order of a stream."""
         ...
 
     def launch(self, launch: Launch) -> None:

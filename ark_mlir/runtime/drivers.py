@@ -1,4 +1,4 @@
-"""Which driver runs the bundles of which backend."""
+"""Drivers for the backends of bundles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What must hold of a kernel's ELF image before the loader sees it.
+"""Checks of a kernel's ELF image before the loader sees it.
 
 The loader of the C library trusts its input: a malformed image can crash the process or make the
 loader write anywhere, and an image can ask for code to run while it is loaded. A kernel needs

@@ -9,7 +9,7 @@ _PF_W = 2
 
 
 class Refused(Exception):
-    """What is wrong with an image, in words that follow "section kernel:"."""
+    """Raised for a bad image, with words that follow "section kernel:"."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,11 @@ class Segment:
         return self.address + self.memory_size
 
     def holds(self, address: int, size: int) -> bool:
-        """Whether these addresses belong to it."""
+        """Returns True if all of these addresses belong to the segment."""
         return self.address <= address and address + size <= self.end
 
     def meets(self, address: int, size: int) -> bool:
-        """Whether any of these addresses belongs to it."""
+        """Returns True if any of these addresses belongs to the segment."""
         return address < self.end and self.address < address + size
 
 
@@ -52,7 +52,8 @@ class ElfImage:
         self._loads = loads
 
     def offset_of(self, segment: Segment) -> int | None:
-        """Where in the file the bytes at a segment's address come from; None for nowhere."""
+        """Returns the offset in the file of the bytes at a segment's address; None if they are not
+        in the file."""
         for load in self._loads:
             start = segment.address - load.address
             if start >= 0 and start + segment.file_size <= load.file_size:
@@ -82,7 +83,7 @@ class ElfImage:
         raise Refused(f"has no {what}")
 
     def writable(self, address: int, size: int) -> bool:
-        """Whether these addresses are in one segment that can be written."""
+        """Returns True if these addresses are in one segment that can be written."""
         return any(load.flags & _PF_W and load.holds(address, size) for load in self._loads)
 
     def check_inside(self, segment: Segment) -> None:

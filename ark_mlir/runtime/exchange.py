@@ -1,4 +1,5 @@
-"""How the arrays of runs get to where a kernel finds them, and back: a driver has its way."""
+"""Transfers of the arrays of runs to the memory of a kernel and back, which each driver does its
+way."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ class Exchange(Protocol):
     """Inputs and outputs of one executable; calls come from one thread at a time."""
 
     def bring(self, arrays: Mapping[str, Array], results: Results, where: Place) -> Slots:
-        """What serves as the buffers of a run's inputs and outputs, by slot.
+        """Returns the memory of a run's inputs and outputs, by slot.
 
         Args:
             arrays: the inputs by name, checked.

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class _Runs(ABC):
-    """What runs a program."""
+    """The interface of objects that run a program."""
 
     def run(
         self,
@@ -184,17 +184,17 @@ class Executable(_Runs):
 
     @property
     def inputs(self) -> tuple[Buffer, ...]:
-        """What `run` takes: inputs, then scalars; each has name, shape and dtype."""
+        """The arguments of `run`: inputs, then scalars; each has name, shape and dtype."""
         return self.bundle.manifest.inputs
 
     @property
     def outputs(self) -> tuple[Buffer, ...]:
-        """What `run` returns."""
+        """The results of `run`."""
         return self.bundle.manifest.outputs
 
     @property
     def parameters(self) -> tuple[Buffer, ...]:
-        """What `bind` takes."""
+        """The arguments of `bind`."""
         return self.bundle.manifest.parameters
 
     @property
@@ -291,8 +291,7 @@ class Executable(_Runs):
         return self
 
     def share_states(self, owner: Executable) -> Executable:
-        """Uses the states of another executable in place of its own: what the one writes, the
-        other reads.
+        """Uses the states of another executable in place of its own: both read what either writes.
 
         All states that this program has must be ones of `owner`, of the same shape and dtype and
         on the same device. Executables that share states take turns: a call of one that comes from
@@ -315,7 +314,7 @@ class Executable(_Runs):
         return self
 
     def reset(self) -> None:
-        """Gives every state its initial value again: that of `bind`, else of the program."""
+        """Resets every state to its initial value: that of `bind`, else of the program."""
         runner = self._runner
         with runner.opened():
             runner.storage.reset()
@@ -396,7 +395,7 @@ class Executable(_Runs):
     # -- life --------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Gives memory and threads back; may be called again, and from any thread.
+        """Frees memory and ends threads; may be called again, and from any thread.
 
         Waits for a run that is under way. Afterwards `run`, `bind` and all else that needs the
         device raise InvalidUsageError; what describes the program still works. Outputs that were
@@ -457,7 +456,7 @@ class Resident(_Runs):
 
 
 class _States(Mapping[str, "NDArray[Any]"]):
-    """A view of an executable's states that copies what is looked up."""
+    """A view of an executable's states that copies a state on look-up."""
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner

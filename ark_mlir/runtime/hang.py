@@ -93,13 +93,13 @@ class Blocked:
 
     @property
     def what(self) -> str:
-        """What it waits for, in words."""
+        """The awaited event, in words."""
         kind = "semaphore" if self.sender is None else "packets of task"
         return f"{kind} {self.semaphore_name!r}"
 
     @property
     def difference(self) -> str:
-        """What it saw and what it expected, in words. A run that polls tells of one packet."""
+        """The seen and the expected value, in words. A run that polls tells of one packet."""
         if self.sender is None:
             return f"saw {self.seen}, expected {self.expected}"
         return f"saw epoch {self.seen} in one of them, expected {self.expected} in all"
@@ -197,7 +197,7 @@ def _sender(bundle: Bundle, instruction: int) -> int | None:
 
 
 def diagnose(bundle: Bundle, outcome: Outcome) -> Diagnosis:
-    """Who waited for whom when a run stopped with a hang."""
+    """Finds the chain of waits of a run that stopped with a hang."""
     return _Inspector(bundle, outcome).diagnosis()
 
 
@@ -301,7 +301,8 @@ class _Inspector:
         yield from np.flatnonzero(releases).tolist()
 
     def _missing(self, waiter: Blocked, positions: list[Blocked | None]) -> Iterator[Place]:
-        """What `waiter` wants and has certainly, or else possibly, not happened."""
+        """Yields the awaited events of `waiter` that certainly, or else possibly, have not
+        happened."""
         unsure: list[Place] = []
         found = False
         for index in self._releases_of(waiter):
@@ -353,7 +354,7 @@ class _Inspector:
 
 
 def _lost(blocked: Blocked) -> str:
-    """Why a wait did not end although all has happened that would end it."""
+    """Returns the explanation of a wait that did not end although all signals for it were made."""
     if blocked.sender is not None:
         return (
             f"no lane is known to stand before its run of task {blocked.semaphore_name!r}: it "

@@ -1,4 +1,4 @@
-"""What a machine lacks to run bundles for hip.
+"""The requirements of bundles for hip that a machine lacks.
 
 Bundles for hip are made and inspected anywhere. This version has no driver that launches them.
 """
@@ -12,7 +12,7 @@ from ..errors import UnsupportedError
 
 
 def make_driver(hip: Any = None) -> NoReturn:
-    """Raises UnsupportedError, which says what is missing: the package, a GPU, or the driver.
+    """Raises UnsupportedError with the missing part: the package, a GPU, or the driver.
 
     Args:
         hip: the module ``hip.hip``, or what stands in for it in tests.

@@ -1,4 +1,4 @@
-"""What this machine's processor is and can do, by LLVM's names."""
+"""The processor of this machine and its features, by LLVM's names."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def features() -> frozenset[str]:
 
 
 def missing_features(required: tuple[str, ...]) -> tuple[str, ...]:
-    """Those of `required` (LLVM's names) that this processor lacks."""
+    """Returns those of `required` (LLVM's names) that this processor lacks."""
     return tuple(name for name in required if not _present(name))
 
 

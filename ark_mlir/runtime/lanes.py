@@ -91,7 +91,7 @@ class Lanes:
             lock.release()
 
     def join(self, timeout: float) -> bool:
-        """Whether every lane ended within `timeout` seconds; signals interrupt the wait."""
+        """Returns True if every lane ended within `timeout` seconds; signals interrupt the wait."""
         ended = self._idle.wait(timeout)
         if ended:
             self._work = None
@@ -99,12 +99,12 @@ class Lanes:
 
     @property
     def idle(self) -> bool:
-        """Whether no lane works."""
+        """Returns True if no lane works."""
         return self._left == 0
 
     @property
     def codes(self) -> tuple[int, ...]:
-        """What `work` returned on each lane; -1 where it has not ended."""
+        """The results of `work` on each lane; -1 where it has not ended."""
         return tuple(-1 if code is None else code for code in self._codes)
 
     @property
@@ -114,7 +114,7 @@ class Lanes:
 
     @property
     def stopping(self) -> bool:
-        """Whether the lanes were told to end for good."""
+        """Returns True if the lanes were told to end for good."""
         return self._stopping
 
     def stop(self) -> None:
@@ -125,7 +125,7 @@ class Lanes:
                 lock.release()
 
     def ended(self, timeout: float) -> bool:
-        """Whether all threads of a stopped pool ended within `timeout` seconds.
+        """Returns True if all threads of a stopped pool ended within `timeout` seconds.
 
         One of them may ask: the garbage collector drops an executable in any thread. That thread
         is not waited for.

@@ -1,4 +1,4 @@
-"""Where the ranks of a world meet when each is run by a thread of its own."""
+"""Meetings of the ranks of a world where each is run by a thread of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether this process is one rank of a world, as `ark.distributed.init` makes it.
+"""The membership of this process in a world, as `ark.distributed.init` makes it.
 
 The runtime and the compiler ask here, so that neither depends on how processes meet.
 """
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 class Membership(Protocol):
-    """What is asked here of a rank; `ark.distributed.Member` is one."""
+    """The interface of a rank; `ark.distributed.Member` is one."""
 
     rank: int
     world_size: int
     process: int
 
     def load(self, bundle: Bundle) -> Executable:
-        """This rank's part of a bundle that every rank has read."""
+        """Returns the part that this rank has of a bundle which every rank has read."""
         ...
 
 
@@ -29,7 +29,7 @@ _member: Membership | None = None
 
 
 def current() -> Membership | None:
-    """This process's membership, or None outside of `init` and `finalize`.
+    """Returns the membership of this process, or None outside of `init` and `finalize`.
 
     A fork of a rank is no rank itself.
     """
@@ -37,6 +37,6 @@ def current() -> Membership | None:
 
 
 def set_current(member: Membership | None) -> None:
-    """What `current` gives from now on."""
+    """Sets the result of `current`."""
     global _member
     _member = member

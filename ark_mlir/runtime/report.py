@@ -1,4 +1,4 @@
-"""What a compiled program is made of, for people and for programs."""
+"""The report of a compiled program, for people and for programs."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class Report:
         return f" ({ratio:.2f} x the largest live set)"
 
     def _resources(self) -> str:
-        """What the kernel takes of an SM, where that is known."""
+        """The resources that the kernel takes of an SM, if they are known."""
         words = [
             text
             for value, text in (
@@ -135,7 +135,7 @@ class Report:
         return f" ({', '.join(words)})" if words else ""
 
     def _assembled(self) -> list[tuple[str, str]]:
-        """Who made the kernel, where it was not the usual one."""
+        """The assembler of the kernel, if it was not the usual one."""
         if self.assembler is None or self.assembler == "ptxas":
             return []
         later = "at load, so that registers and spills are not known"
@@ -207,7 +207,7 @@ def predicted_ns(bundle: Bundle) -> int:
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:
-    """So many of something: ``1 task``, ``1,200 tasks``."""
+    """Returns a number with its noun: ``1 task``, ``1,200 tasks``."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 

@@ -87,7 +87,7 @@ class Runner:
 
     @property
     def closed(self) -> bool:
-        """Whether everything was given back."""
+        """Returns True if everything was given back."""
         return not self._drop.alive
 
     def opened(self, on_behalf: object = None) -> AbstractContextManager[None]:
@@ -155,7 +155,7 @@ class Runner:
                 self.driver.release()
 
     def close(self) -> None:
-        """Gives everything back, after a run that is under way; may be called again.
+        """Frees everything, after a run that is under way; may be called again.
 
         Raises DeviceError as :meth:`Driver.close` does; the runner is closed all the same.
         """
@@ -356,7 +356,8 @@ class Runner:
             write_trace(trace, self.bundle, outcome.trace, outcome.iterations)
 
     def _addresses(self) -> tuple[NDArray[np.uint64], object]:
-        """Where the buffers of all slots lie, for a run to fill in its own, and their owners."""
+        """Returns the addresses of the buffers of all slots, into which a run writes its own, and
+        their owners."""
         if self._fixed is None or self._fixed[0] != self.storage.version:
             slots = self.storage.slots()
             addresses = np.zeros(len(self.bundle.manifest.buffers), np.uint64)
@@ -377,7 +378,7 @@ class Runner:
         return failure(self.bundle, outcome, timeout_ns)
 
     def _timeout_ns(self) -> int:
-        """How long one wait may last.
+        """Returns the longest duration of one wait.
 
         What the user sets holds. Otherwise the default, and for long programs many times what
         the whole program should take, on a cpu on the cores that there are: a loaded machine
@@ -417,7 +418,7 @@ def _give_back(driver: Driver, storage: Storage) -> None:
 
 
 def _end_all(runners: Iterable[Runner]) -> None:
-    """Gives everything back at the end of the process.
+    """Closes all runners at the end of the process.
 
     Kernels that stay leave first: giving memory of a GPU back waits for all of them.
     """
@@ -432,7 +433,8 @@ weakref.finalize(_end_all, _end_all, _runners)
 
 
 def _is_new(value: object) -> bool:
-    """Whether an output is an array of the host's, which the caller's framework has to wrap."""
+    """Returns True if an output is an array of the host's, which the caller's framework has to
+    wrap."""
     return isinstance(value, np.ndarray)
 
 

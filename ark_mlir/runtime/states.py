@@ -87,7 +87,7 @@ class SharedStates:
         self._users.add(user)
 
     def leave(self, user: object) -> None:
-        """Gives the memory back where no other user is left; may be called again."""
+        """Frees the memory if no other user is left; may be called again."""
         self._users.discard(user)
         if not self._users:
             memories, self.memories = self.memories, {}
@@ -95,7 +95,7 @@ class SharedStates:
 
 
 def _free(memories: Mapping[str, Memory]) -> None:
-    """Gives all of it back, also where one of them fails."""
+    """Frees all memories, also if one of them fails."""
     with ExitStack() as stack:
         for memory in memories.values():
             stack.callback(memory.free)

@@ -25,7 +25,7 @@ _log = logging.getLogger("ark")
 
 
 class _Values(NamedTuple):
-    """What the buffers of an executable are; replaced as a whole, so that all change or none.
+    """The buffers of an executable; replaced as a whole, so that all change or none.
 
     Attributes:
         parameters: where each bound parameter lies, by name.
@@ -41,7 +41,7 @@ class _Values(NamedTuple):
 
 
 class Storage:
-    """What lives as long as the executable, as opposed to what belongs to one run."""
+    """Memory that lives as long as the executable, as opposed to that of one run."""
 
     def __init__(self, driver: Driver, bundle: Bundle) -> None:
         self._driver = driver
@@ -108,7 +108,7 @@ class Storage:
     def _replace_states(
         self, buffers: Iterable[Buffer], initial: Mapping[str, NDArray[Any]]
     ) -> None:
-        """Gives states new initial values; after an error all have the values from before."""
+        """Sets new initial values of states; after an error all have the values from before."""
         before = [(buffer, self.state(buffer)) for buffer in buffers]
         try:
             self._write_initial([buffer for buffer, _ in before], initial)
@@ -118,7 +118,7 @@ class Storage:
             raise
 
     def _restore(self, buffer: Buffer, value: NDArray[Any], cause: BaseException) -> None:
-        """Sets a state back after `cause`, which says so where that fails, too."""
+        """Sets a state back after `cause`; if that fails, too, `cause` gets a note."""
         try:
             store(self.states.memories[buffer.name], buffer, value)
         except ArkError as error:
@@ -143,7 +143,7 @@ class Storage:
 
     @property
     def complete(self) -> bool:
-        """Whether every parameter has an array."""
+        """Returns True if every parameter has an array."""
         return len(self._values.parameters) == len(self._manifest.parameters)
 
     def unbound(self) -> list[str]:
@@ -165,7 +165,7 @@ class Storage:
         )
 
     def reset(self) -> None:
-        """Gives all states their initial values."""
+        """Sets all states to their initial values."""
         self._write_initial(self._manifest.states, self._values.initial)
 
     def borrow_states(self, lender: Storage) -> bool:
@@ -205,7 +205,7 @@ class Storage:
         return np.array(fetch(self.states.memories[buffer.name], buffer))
 
     def slots(self) -> dict[int, Bound | Memory]:
-        """What serves as the buffer of each slot that is not of a run."""
+        """Returns the memory of each slot that is not of a run."""
         slots: dict[int, Bound | Memory] = dict(self._constants)
         for buffer in self._manifest.parameters:
             slots[buffer.slot] = self._values.parameters[buffer.name]

@@ -1,4 +1,4 @@
-"""Where a run happens: the device that its arrays must lie on, and the stream that orders it."""
+"""The place of a run: the device that its arrays must lie on, and the stream that orders it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ class Place:
 
 
 def loaded_torch() -> Any:
-    """The module torch for NVIDIA's GPUs; None where nobody imported it, so that no tensor is."""
+    """Returns torch if it is imported and made for NVIDIA's GPUs, else None: then no array is one
+    of its tensors."""
     torch = cast("Any", sys.modules.get("torch"))
     return None if torch is None or torch.version.hip is not None else torch
 
@@ -112,8 +113,8 @@ def stream_handle(stream: object) -> int:
 def choose_place(
     stream: object, values: Iterable[object], device: tuple[int, int], own: int
 ) -> Place:
-    """Where a run on a GPU happens: on the stream that the caller says, else on torch's current
-    one where any of its tensors on this GPU is given, else on the driver's own."""
+    """Returns the place of a run on a GPU: the stream that the caller names, else torch's current
+    one if any of its tensors on this GPU is given, else the driver's own."""
     if stream is not None:
         return Place(device, stream_handle(stream))
     place = Place(device, own)

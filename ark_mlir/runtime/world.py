@@ -43,7 +43,7 @@ class World(Executable):
 
     @property
     def size(self) -> int:
-        """How many ranks there are."""
+        """The number of ranks."""
         return self.bundle.manifest.ranks
 
     def rank(self, number: int) -> Rank:

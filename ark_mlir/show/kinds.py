@@ -1,4 +1,4 @@
-"""What sort of work an op does, which is what the timeline colours tell apart."""
+"""Kinds of work of ops, which the timeline tells apart by colour."""
 
 from __future__ import annotations
 

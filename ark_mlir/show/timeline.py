@@ -85,7 +85,7 @@ def _file(name: str) -> str:
 
 
 def _script_json(value: Any) -> str:
-    """JSON that may stand inside a script element, whatever names it holds."""
+    """Returns JSON that may stand inside a script element, for all names that it may hold."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=True)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 

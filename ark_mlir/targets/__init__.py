@@ -1,4 +1,4 @@
-"""Targets: what is known of a machine, and the last step from its code to a kernel.
+"""Targets: descriptions of machines, and the last step from a machine's code to a kernel.
 
     >>> from ark_mlir.targets import resolve
     >>> resolve("cuda:sm_90a").sms

@@ -1,4 +1,4 @@
-"""What the compiler needs of a backend, and the machines that names stand for."""
+"""The interface of a backend for the compiler, and the machines that names stand for."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ class Backend(Protocol):
         ...
 
     def fingerprint(self, cpu: str) -> str:
-        """Whatever `emit` depends on besides the module and its options: processor and tools."""
+        """Returns all that `emit` depends on besides the module and its options: processor and
+        tools."""
         ...
 
     def emit(self, module: ir.Operation, cpu: str, opt_level: int, line_info: bool) -> Code:

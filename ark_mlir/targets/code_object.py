@@ -1,4 +1,4 @@
-"""What AMD's code objects say of themselves: the metadata in a note of the ELF image.
+"""Metadata of AMD's code objects, in a note of the ELF image.
 
 The note is MessagePack; LLVM's AMDGPU usage guide lists its keys.
 """
@@ -35,7 +35,8 @@ _CONSTANTS = {0xC0: None, 0xC2: False, 0xC3: True}
 
 
 def read_resources(image: bytes) -> dict[str, int]:
-    """What the one kernel of a code object takes of a CU, as statistics of a bundle.
+    """Returns the resources that the one kernel of a code object takes of a CU, as statistics of a
+    bundle.
 
     Raises CompileError where the image is no code object with one kernel.
     """

@@ -35,7 +35,7 @@ _LEVELS = {
 
 @dataclass(frozen=True)
 class _Processor:
-    """What code is generated for."""
+    """The processor that code is generated for."""
 
     triple: str
     arch: str
@@ -78,11 +78,12 @@ class _Cpu:
         return look_up("cpu")
 
     def target_options(self, cpu: str) -> dict[str, str]:
-        """How wide vectors are."""
+        """Returns options of the lowering: the width of vectors."""
         return {"vector-lanes": str(_processor(cpu).vector_lanes)}
 
     def fingerprint(self, cpu: str) -> str:
-        """The processor that code is generated for, whatever its name, and the linker."""
+        """Returns the processor that code is generated for, independent of its name, and the
+        linker."""
         return f"{_processor(cpu)} {hash_files([Path(find_linker())])}"
 
     def emit(self, module: ir.Operation, cpu: str, opt_level: int, line_info: bool) -> Code:

@@ -15,7 +15,7 @@ _BLOCK = 128
 
 
 def empty_section(image: bytes, name: bytes) -> bytes:
-    """An ELF file with a section's bytes cut out; as it is, if it has no such section.
+    """Returns an ELF file with a section's bytes cut out; unchanged, if it has no such section.
 
     nvJitLink adds a number to the name.
     """

@@ -78,7 +78,7 @@ class _Cuda:
         return _detect()
 
     def target_options(self, cpu: str) -> dict[str, str]:
-        """None: the processor of the host does not matter."""
+        """Returns no options: the processor of the host does not matter."""
         del cpu
         return {}
 
@@ -113,7 +113,7 @@ class Toolchain(Protocol):
     def name(self) -> str: ...
 
     def fingerprint(self) -> str:
-        """Whatever the image depends on besides the module."""
+        """Returns all that the image depends on besides the module."""
         ...
 
     def make(

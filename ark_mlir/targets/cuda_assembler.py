@@ -1,4 +1,4 @@
-"""What makes a cubin of PTX: ptxas, nvJitLink, or, where there is neither, the driver at load."""
+"""Assemblers that make a cubin of PTX: ptxas, nvJitLink, or, without either, the driver at load."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_NOTES = 8
 
 @dataclass(frozen=True)
 class Origin:
-    """Which assembler a machine has: its version, and the file or the machine that holds it."""
+    """The assembler of a machine: its version, and the file or the machine that holds it."""
 
     version: str
     place: str
@@ -58,15 +58,16 @@ class Assembler(Protocol):
         ...
 
     def fingerprint(self) -> str:
-        """Which build of it this is."""
+        """Returns the identity of this build of the assembler."""
         ...
 
     def origin(self) -> Origin:
-        """What a user is told of it; raises CompileError where it does not even say its version."""
+        """Returns the description of the assembler for a user; raises CompileError if the assembler
+        does not report its version."""
         ...
 
     def assemble(self, ptx: str, arch: str, opt_level: int) -> Assembled:
-        """The image of one PTX module; raises CompileError with what the tool says."""
+        """Returns the image of one PTX module; raises CompileError with the output of the tool."""
         ...
 
 

@@ -23,7 +23,7 @@ _FUNCTION = re.compile(r"^(?:\.visible )?\.(?:func|entry) +(?:\(.*\) )?([\w$]+)\
 
 @dataclass(frozen=True)
 class Place:
-    """What code belongs to.
+    """The op and line of code.
 
     Attributes:
         name: an op's, or a function's.

@@ -31,7 +31,7 @@ _PASSES = (
 
 
 def define_functions(module: ir.Operation) -> None:
-    """Gives the functions that a ``gpu.module`` declares a body, as far as there is one here."""
+    """Adds bodies to the functions that a ``gpu.module`` declares, if this file has them."""
     declared = {
         ir.StringAttr(op.operation.attributes["sym_name"]).value: op.operation
         for op in module.regions[0].blocks[0]

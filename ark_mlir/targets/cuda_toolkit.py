@@ -1,4 +1,4 @@
-"""Where NVIDIA's assembler and device library are."""
+"""The places of NVIDIA's assembler and device library."""
 
 from __future__ import annotations
 

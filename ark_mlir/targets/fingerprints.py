@@ -1,4 +1,4 @@
-"""What tells one build of a file from another."""
+"""Identities of builds of files."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class _Hip:
         return _detect()
 
     def target_options(self, cpu: str) -> dict[str, str]:
-        """None: the processor of the host does not matter."""
+        """Returns no options: the processor of the host does not matter."""
         del cpu
         return {}
 
@@ -67,7 +67,7 @@ class _Hip:
 
 
 def _take_code(module: ir.Operation) -> ir.Module:
-    """What the module's gpu.module holds, as a module of its own."""
+    """Takes the contents of the module's gpu.module, as a module of its own."""
     for op in module.regions[0].blocks[0]:
         if op.operation.name == "gpu.module":
             result = ir.Module.create(op.location)

@@ -66,6 +66,6 @@ def find_linker() -> str:
 
 
 def _llvm_prefixes() -> list[Path]:
-    """Where the libLLVM that this process has loaded is installed."""
+    """Returns the prefixes of the installations of the loaded libraries of LLVM."""
     libraries = loaded_libraries(("libMLIR.so", "libLLVM.so"))
     return sorted({file.parent.parent for file in libraries})

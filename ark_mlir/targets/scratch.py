@@ -1,4 +1,4 @@
-"""Where tools that are programs find their input and leave their output."""
+"""Folders for the input and output of tools that are programs."""
 
 from __future__ import annotations
 

@@ -275,11 +275,11 @@ class FakeCuda:
         return handle
 
     def delay(self, stream: int, operation: Operation) -> None:
-        """Gives a stream some work: a function that says whether it is done."""
+        """Queues work on a stream: a function that returns True when it is done."""
         self._streams[stream].queue.append(operation)
 
     def begin_capture(self, stream: int) -> None:
-        """What the stream is given from now on becomes part of a graph."""
+        """Begins to capture a stream in a graph."""
         self._streams[stream].graph = []
 
     def end_capture(self, stream: int) -> Callable[[int], None]:
@@ -313,7 +313,7 @@ class FakeCuda:
         return 0, f"CUDA_ERROR_{_ERRORS.get(code, _ERRORS[_INVALID_VALUE])[0]}".encode()
 
     def cuGetErrorString(self, code: int) -> tuple[int, bytes]:
-        """What it means."""
+        """Returns the description of an error."""
         return 0, _ERRORS.get(code, _ERRORS[_INVALID_VALUE])[1].encode()
 
     class CUlaunchAttribute:
@@ -555,7 +555,7 @@ class FakeCuda:
 
 
 class OnDevice:
-    """A copy of an array on the stand-in's device, for whoever speaks DLPack."""
+    """A copy of an array on the stand-in's device, which DLPack can read."""
 
     def __init__(self, array: NDArray[Any]) -> None:
         block = np.zeros(array.nbytes + 256, np.uint8)

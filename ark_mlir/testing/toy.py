@@ -221,7 +221,7 @@ class ToyProgram:
 
 
 def _declare(body: str, row: int, vctas: int, begin: int) -> dict[str, Any]:
-    """What a footprint says of an operand that begins so many bytes into its value."""
+    """Returns the footprint of an operand that begins `begin` bytes into its value."""
     access, dtype, count = BODIES[body][row]
     result: dict[str, Any] = {"access": access, "dtype": dtype}
     if begin:
@@ -282,7 +282,8 @@ def gather_program() -> ToyProgram:
 
 
 def compiler() -> str:
-    """A C compiler: whoever has built ark has one. Raises RuntimeError if there is none."""
+    """Returns a C compiler: every machine that has built ark has one. Raises RuntimeError if there
+    is none."""
     for name in ("cc", "gcc", "clang", "clang-22"):
         if path := shutil.which(name):
             return path

@@ -27,7 +27,7 @@ def _unary(op: str, op_class: Any, x: Tensor, name: str | None) -> Tensor:
 
 
 def abs(x: Tensor, name: str | None = None) -> Tensor:
-    """Absolute value of numbers. The least signed integer stays as it is.
+    """Absolute value of numbers. The least signed integer stays unchanged.
 
     Example:
         >>> y = ark.abs(x)
@@ -162,7 +162,7 @@ def copy(x: Tensor, name: str | None = None) -> Tensor:
 
 
 def logical_not(x: Tensor, name: str | None = None) -> Tensor:
-    """Whether `x` is false: of numbers, whether they are zero.
+    """Returns True for each element that is false or zero.
 
     Example:
         >>> kept = ark.logical_not(ark.equal(x, 0))
@@ -283,10 +283,10 @@ def minimum(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def pow(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """``a`` to the power ``b``; operands as :func:`add`.
+    """Returns ``a`` to the power ``b``; operands as :func:`add`.
 
-    Integers wrap, and a negative power of one is what the quotient truncates to: zero, but of
-    one and minus one (of zero, too).
+    Integers wrap. A negative integer exponent gives ``1 / a**|b|`` truncated toward zero, which
+    is zero unless ``a`` is 1 or -1; zero for ``a == 0``.
 
     Example:
         >>> y = ark.pow(a, b)
@@ -295,8 +295,8 @@ def pow(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def logical_and(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """Whether both are true, or numbers that are not zero; operands broadcast, and need not have
-    one dtype.
+    """Returns True for each pair of elements that are both true or not zero; operands broadcast,
+    and need not have one dtype.
 
     Example:
         >>> inside = ark.logical_and(a > 0, a < b)
@@ -305,7 +305,8 @@ def logical_and(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def logical_or(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """Whether either is true; operands as :func:`logical_and`.
+    """Returns True for each pair of elements of which one is true or not zero; operands as
+    :func:`logical_and`.
 
     Example:
         >>> outside = ark.logical_or(a < 0, a > b)

@@ -76,8 +76,10 @@ def mean(x: Tensor, axis: object = None, keepdims: bool = True, name: str | None
 def reduce_max(
     x: Tensor, axis: object = None, keepdims: bool = True, name: str | None = None
 ) -> Tensor:
-    """Maximum over dimensions, NaN if any is; arguments as :func:`reduce_sum`. Of bools it is
-    whether any is true; of nothing, where numpy refuses, minus infinity or the least integer.
+    """Returns the maximum over dimensions; arguments as :func:`reduce_sum`.
+
+    NaN if any element is NaN. For bools, True if any element is true. Over an empty dimension,
+    where numpy raises: minus infinity, or the least integer.
 
     Example:
         >>> peaks = ark.reduce_max(x, axis=-1)
@@ -90,8 +92,10 @@ def reduce_max(
 def reduce_min(
     x: Tensor, axis: object = None, keepdims: bool = True, name: str | None = None
 ) -> Tensor:
-    """Minimum over dimensions, NaN if any is; arguments as :func:`reduce_sum`. Of bools it is
-    whether all are true; of nothing, where numpy refuses, infinity or the greatest integer.
+    """Returns the minimum over dimensions; arguments as :func:`reduce_sum`.
+
+    NaN if any element is NaN. For bools, True if all elements are true. Over an empty dimension,
+    where numpy raises: infinity, or the greatest integer.
 
     Example:
         >>> least = ark.reduce_min(x, axis=(0, 1))

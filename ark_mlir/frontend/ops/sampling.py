@@ -1,4 +1,4 @@
-"""What picks tokens by chance: random bits, and what top-k and top-p leave."""
+"""Ops that sample tokens: random bits, and the filters top-k and top-p."""
 
 from __future__ import annotations
 
@@ -39,10 +39,11 @@ def top_threshold(x: Tensor, k: Tensor, p: Tensor, name: str | None = None) -> T
     Args:
         x: fp32 from zero on, such as probabilities, ``[..., n]``; a sum other than one will do.
         k: how many of the largest to keep, an int32 scalar; all where it is not positive.
-        p: of those, the fewest largest are kept whose sum is at least `p` times that of the k; an
-            fp32 scalar. One is kept at least, and all of the k from ``p = 1`` on.
+        p: share of the sum of the k largest, an fp32 scalar. The smallest set of the largest
+            elements is kept whose sum reaches that share: at least one, and all k from ``p = 1``
+            on.
 
-    Gives ``[..., 1]``. What equals the least is kept, too: ``x >= top_threshold(x, k, p)``.
+    Returns ``[..., 1]``. Elements equal to the threshold are kept: ``x >= top_threshold(x, k, p)``.
 
     Example:
         >>> k, p = ark.input("k", (), ark.int32), ark.input("p", ())

@@ -108,7 +108,7 @@ def _positive(value: object, what: str, op: str) -> int:
 def _places(
     extent: int, kernel: int, stride: int, pad: int, dilation: int, what: str
 ) -> NDArray[np.int64]:
-    """Where the elements of windows lie along one dimension: [kernel, windows]."""
+    """Returns the positions of the elements of windows along one dimension: [kernel, windows]."""
     op = "ark.im2col"
     size = _positive(kernel, f"kernel_{what}", op)
     step = _positive(stride, f"stride_{what}", op)

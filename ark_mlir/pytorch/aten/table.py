@@ -1,4 +1,4 @@
-"""Which ATen op becomes which ark ops: a table of functions, filled by the modules beside it.
+"""The table of ATen ops and their counterparts in ark: functions, filled by the modules beside it.
 
 A function is called as the ATen op would be, with what is known of the result in front:
 ark tensors in place of torch's, DTypes in place of torch's dtypes, and constants known before
@@ -30,7 +30,7 @@ _VIEWS: set[str] = set()
 
 @dataclass(frozen=True)
 class Out:
-    """What torch says of one result of a node."""
+    """Shape and dtype that torch has for one result of a node."""
 
     shape: tuple[int, ...]
     dtype: DType
@@ -44,7 +44,7 @@ class Unavailable:
 
 
 def unsupported(reason: str) -> UnsupportedError:
-    """What a function of the table raises where ark has no counterpart for the arguments."""
+    """Returns the error for arguments of an ATen op that ark has no counterpart for."""
     return UnsupportedError(reason)
 
 
@@ -72,7 +72,7 @@ def names() -> list[str]:
 
 
 def is_view(op: str) -> bool:
-    """Whether an ATen op costs torch nothing."""
+    """Returns True if an ATen op is a view, which costs torch nothing."""
     return op in _VIEWS
 
 

@@ -66,7 +66,8 @@ def _joined(mixed: ark.Tensor, weight: ark.Tensor, bias: ark.Tensor) -> ark.Tens
 
 
 def _laid_out(mask: ark.Tensor, kind: int | None) -> ark.Tensor:
-    """A mask for ``[batch, heads, queries, keys]``; bool where it says what to keep."""
+    """Returns a mask for ``[batch, heads, queries, keys]``; a mask of bool is true for what to
+    keep."""
     if kind == _BY_KEY:
         mask = shaped(mask, (mask.shape[0], 1, 1, mask.shape[1]))
     return ark.logical_not(mask) if mask.dtype is bool_ else mask

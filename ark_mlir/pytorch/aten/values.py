@@ -59,7 +59,8 @@ def promoted(a: Operand, b: Operand) -> DType:
 
 
 def _kind(value: Operand) -> tuple[int, DType]:
-    """Whether shape makes the operand count (2), it is of rank zero (1) or a number (0)."""
+    """Returns the rank of an operand in torch's type promotion: 2 with dimensions, 1 of rank zero,
+    0 for a number; and the dtype."""
     if isinstance(value, ark.Tensor):
         return (2 if value.ndim else 1), value.dtype
     if isinstance(value, np.ndarray):
@@ -86,7 +87,7 @@ def _higher(a: DType, b: DType) -> DType:
 
 
 def shaped(x: ark.Tensor, shape: tuple[int, ...]) -> ark.Tensor:
-    """`x` under another shape, and as it is where it has that shape."""
+    """Returns `x` with another shape; unchanged if it has that shape."""
     return x if x.shape == shape else ark.reshape(x, shape)
 
 
@@ -96,7 +97,7 @@ def axis_of(axis: int, rank: int) -> int:
 
 
 def lower_triangle(shape: tuple[int, ...], diagonal: int = 0) -> ark.Tensor:
-    """What lies on and below a diagonal of a matrix, as bool; the program computes it."""
+    """Returns a matrix of bool that is true on and below a diagonal; the program computes it."""
     rows, columns = shape[-2:]
     return ark.reshape(ark.arange(rows), (rows, 1)) + diagonal >= ark.arange(columns)
 

@@ -97,6 +97,14 @@ def test_values_in_use_share_no_bytes() -> None:
         Bundle.from_parts(manifest, sections)
 
 
+def test_intermediates_are_not_too_many() -> None:
+    """The check that they share no bytes compares all pairs."""
+    manifest, sections = add_program().parts()
+    manifest["intermediates"] = [[0, 0, 512]] + [[0, 0, 8]] * (1 << 15)
+    with pytest.raises(BundleError, match="intermediates: more than 32768"):
+        Bundle.from_parts(manifest, sections)
+
+
 def test_expressions_are_not_too_deep() -> None:
     manifest, sections = add_program().parts()
     expression: Any = "d0"

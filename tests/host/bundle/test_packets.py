@@ -102,7 +102,7 @@ def test_the_last_word_of_the_arena(bundle: Bundle) -> None:
 
 
 def test_signals(bundle: Bundle) -> None:
-    with pytest.raises(ark.BundleError, match="says more than that"):
+    with pytest.raises(ark.BundleError, match="field 3 of a signal told by packets is not 1"):
         spoiled(bundle, "instructions", find(bundle, Opcode.SIGNAL), 3, 2)
 
 

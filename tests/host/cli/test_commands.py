@@ -230,7 +230,7 @@ def test_generate_with_settings(ark: Ark, fake_compiler: Calls, fake_model: list
 def test_chance_without_temperature(ark: Ark, fake_model: list[Any]) -> None:
     result = ark("generate", "model", "--prompt-ids", "1", "--top-k", 5, "--seed", 0)
     assert result.status == 1
-    assert "--top-k, --seed: nothing is drawn by chance without --temperature" in result.err
+    assert "--top-k, --seed: tokens are sampled only with --temperature" in result.err
     assert not fake_model
 
 
