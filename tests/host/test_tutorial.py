@@ -35,6 +35,7 @@ def pages(folder: str) -> list[str]:
 
 # Pages whose blocks run in one folder and namespace; chapters of the tutorial build on each other.
 DOCUMENTS = {
+    "index": ["docs/index.md"],
     "tutorial": pages("docs/tutorial"),
     "README": ["README.md"],
     **{Path(guide).stem: [guide] for guide in pages("docs/how-to")},
