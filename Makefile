@@ -87,7 +87,7 @@ soak: build
 # instrumented: containers that both sides fill look wrong to AddressSanitizer, and locks that only
 # LLVM takes are unknown to ThreadSanitizer.
 check-asan: build-asan
-	@ASAN_OPTIONS=detect_container_overflow=0:detect_leaks=0 ninja -C build-asan check-ark
+	@ASAN_OPTIONS=detect_container_overflow=0:detect_leaks=0:detect_odr_violation=0:allow_user_poisoning=0 ninja -C build-asan check-ark
 
 check-tsan: build-tsan
 	@TSAN_OPTIONS=ignore_noninstrumented_modules=1:halt_on_error=1 ninja -C build-tsan check-ark
