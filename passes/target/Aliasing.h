@@ -15,9 +15,9 @@ Value getRoot(Value buffer);
 /// Returns true if a root shares bytes with no other root.
 bool isNoAlias(Value root);
 
-/// Returns true if two buffers may have bytes in common. Temporaries have none
-/// in common with others, nor have arguments that are marked `noalias`, nor
-/// parts of a buffer that lie beside each other.
+/// Returns true if two buffers may have bytes in common. A temporary shares no
+/// bytes with other buffers, nor does an argument that is marked `noalias`.
+/// Parts of a buffer that lie beside each other share no bytes either.
 bool mayAlias(Value a, Value b);
 
 /// A read or a write. A null buffer stands for unknown memory.

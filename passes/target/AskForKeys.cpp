@@ -29,7 +29,7 @@ using namespace mlir::ark;
 static constexpr int64_t kMostLines = 2;
 
 /// Returns true for rows of an argument whose number is known at run time only.
-/// Operands whose number of rows is constant come through rings, or directly.
+/// Operands with a constant number of rows come through rings, or directly.
 static bool areRows(Value view) {
   auto type = dyn_cast<MemRefType>(view.getType());
   if (!type || type.getRank() != 2 || !type.isDynamicDim(0) ||
@@ -58,7 +58,7 @@ static bool moveBefore(Value value, Operation *place) {
   return true;
 }
 
-/// Returns the rows that linalg ops behind `receive` read, in their order.
+/// Returns the rows that linalg ops after `receive` read, in their order.
 static SmallVector<Value> findRows(ReceivePacketsOp receive) {
   llvm::SmallSetVector<Value, 4> rows;
   for (Operation *op = receive->getNextNode(); op; op = op->getNextNode())

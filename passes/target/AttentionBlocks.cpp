@@ -241,7 +241,7 @@ SmallVector<SmallVector<Value>> BlockBuilder::getScores(Value first) {
   return scores;
 }
 
-/// products += powers * values
+/// Computes products += powers * values.
 void BlockBuilder::addValues(State &state,
                              ArrayRef<SmallVector<Value>> powers) {
   for (size_t first = 0; first < ownKeys.size(); first += kOwnKeys) {

@@ -118,9 +118,9 @@ int64_t AttentionShape::getBytes() const {
 //===----------------------------------------------------------------------===//
 
 /// Returns the thread's number, made opaque to compilers by a shuffle with
-/// itself, so that values which depend on it are computed here. A compiler
-/// would compute them before the loop over vCTAs otherwise, and have no
-/// registers left for the code in between.
+/// itself, so that values which depend on the number are computed here.
+/// Otherwise a compiler would compute these values before the loop over vCTAs,
+/// and have no registers left for the code in between.
 static Value pin(ImplicitLocOpBuilder &builder, Value thread) {
   Type i32 = builder.getI32Type();
   Value number = arith::IndexCastOp::create(builder, i32, thread);

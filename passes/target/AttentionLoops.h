@@ -34,8 +34,8 @@ struct AttentionShape {
   /// Returns the number of keys that a warp takes of a block in a step.
   int64_t getStepKeys() const { return depth <= 32 ? 32 : 16; }
 
-  /// Warps that share a vCTA, and teams of so many warps. Teams have different
-  /// vCTAs.
+  /// Warps that share a vCTA, and the number of teams of so many warps. Each
+  /// team has vCTAs of its own.
   int64_t warps = 0, teams = 1;
   int64_t parts = 0, rows = 0, depth = 0;
   /// Elements of a load.

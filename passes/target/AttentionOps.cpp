@@ -33,7 +33,7 @@ static bool isElementwise(linalg::LinalgOp op) {
   return isPlain(op) && op.getNumReductionLoops() == 0;
 }
 
-/// Returns the number that an op writes everywhere, if it does.
+/// Returns the number with which an op fills its output, if it is a fill.
 static std::optional<APFloat> getFilling(linalg::LinalgOp op) {
   if (!isElementwise(op) || op.getNumDpsInputs() != 1)
     return std::nullopt;
@@ -120,8 +120,8 @@ const AttentionOps::Content *AttentionOps::getContent(Value buffer) const {
   return found == contents.end() ? nullptr : &found->second;
 }
 
-/// Returns true if a buffer was filled, or the whole temporary that it is a
-/// view of.
+/// Returns true if a buffer, or the whole temporary that it is a view of, was
+/// filled with the number of `state`.
 bool AttentionOps::isFilled(Value buffer, State state) const {
   const Content *content = getContent(buffer);
   if (!content)
@@ -356,9 +356,9 @@ static bool isPrivate(Value buffer, ArrayRef<linalg::LinalgOp> ops) {
   });
 }
 
-/// Returns true if no other ops use the temporaries of the attention, but for
-/// those that row ops write. Sets `isStored` for row ops whose results other
-/// ops read.
+/// Returns true if all buffers that ops of the attention write are temporaries
+/// of its own, except for those that row ops write. Sets `isStored` of the row
+/// ops whose results other ops read.
 bool AttentionOps::hasPrivateBuffers() {
   auto isOwn = [&](Value buffer) {
     Value root = getRoot(buffer);

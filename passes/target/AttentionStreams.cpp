@@ -160,7 +160,7 @@ SmallVector<Value> StreamBuilder::getScores(ArrayRef<Words> keys) {
   return scores;
 }
 
-/// products += values * powers
+/// Computes products += values * powers.
 void StreamBuilder::addValues(State &state, ArrayRef<Words> values,
                               ArrayRef<Words> powers) {
   MutableArrayRef<Value> products = state.products;

@@ -17,7 +17,7 @@ inline constexpr int64_t kWords = 4;
 inline constexpr int64_t kWordBits = 32, kHalfBits = 16;
 /// Accumulators of an instruction in a lane.
 inline constexpr int64_t kSums = 4;
-/// Keys of 16 that a lane has, two of each tile.
+/// Keys that a lane has of 16: two of each tile of 8.
 inline constexpr int64_t kOwnKeys = 4;
 /// Accumulators of the widest store, and the bytes of one.
 inline constexpr int64_t kStoreElements = 4;

@@ -9,8 +9,8 @@
 
 namespace mlir::ark {
 
-/// Returns the functions that `ark.kernel` names as bodies, in its order, if
-/// the module has their code.
+/// Returns the functions that `ark.kernel` names as bodies, in the order of the
+/// op. Leaves out bodies whose code is not in the module.
 SmallVector<func::FuncOp> getBodies(ModuleOp module);
 
 /// Returns the loop over the vCTAs that a body is called for; null if there is

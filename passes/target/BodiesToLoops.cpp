@@ -58,7 +58,7 @@ private:
 
   const LoopChain &chain;
   OpBuilder builder;
-  /// One per loop of the current op, if it is known.
+  /// One per loop of the current op; null if the index is not known yet.
   SmallVector<Value> indices;
   llvm::MapVector<Value, Result> results;
 };

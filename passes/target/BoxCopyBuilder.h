@@ -45,8 +45,8 @@ private:
   Place getNext(const Place &place);
 
   int64_t threads;
-  /// The number of the thread's warpgroup, and an i1: true if the thread issues
-  /// copies of an operand.
+  /// The number of the thread's warpgroup, and an i1 that is true if the thread
+  /// issues copies of an operand.
   Value group, asks;
 };
 

@@ -97,8 +97,8 @@ static void fixSharedMemory(ModuleOp module, KernelOp kernel) {
 }
 
 /// Marks functions as convergent, since code with barriers must not be moved
-/// into a branch. LLVM knows convergent instructions, but functions have to say
-/// so.
+/// into a branch. LLVM recognises convergent instructions, but functions need
+/// the attribute.
 static void setConvergent(gpu::GPUModuleOp gpuModule) {
   auto unit = UnitAttr::get(gpuModule.getContext());
   for (auto function : gpuModule.getOps<func::FuncOp>())

@@ -142,8 +142,8 @@ Value Emitter::createPanel() {
 }
 
 /// Fills panel[k, j] = B[n + j, k]. Blocks of `lanes` by `lanes` elements are
-/// transposed in registers. The remaining columns and rows are copied element
-/// by element.
+/// transposed in registers. The remaining columns and values of k are copied
+/// element by element.
 void Emitter::fillPanel(Value panel, Value n, Value columns) {
   Value zero = index(0);
   Value wholeK = floorTo(contraction.k, lanes);

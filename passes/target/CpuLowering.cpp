@@ -84,7 +84,8 @@ static void addLoweringToLLVM(OpPassManager &pm) {
   pm.addPass(ark::createSetLinkagePass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
-  // Canonicalization has shown by now which addresses come from the argument.
+  // Canonicalization has folded addresses by now, so that the pass can follow
+  // them to the argument.
   pm.addPass(ark::createReleasePacketsPass());
 }
 

@@ -34,8 +34,8 @@ void ark::buildCudaLowering(OpPassManager &pm, StringRef arch,
     pm.addPass(createFlashAttentionPass({threads}));
     pm.addPass(createUseTensorCoresPass({threads}));
     pm.addPass(createAskForTilesPass({threads}));
-    // This pass comes before ReceivePackets, since rows receive their LL
-    // packets themselves.
+    // This pass comes before ReceivePackets, since it makes threads poll for
+    // the LL packets of their rows.
     pm.addPass(createWarpRowsPass({threads}));
     pm.addPass(createReceivePacketsPass({threads}));
     pm.addPass(createStreamParametersPass());

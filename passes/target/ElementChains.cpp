@@ -26,10 +26,11 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Reductions are unrolled, and their values are in registers.
+/// Terms of a reduction, at most: it is unrolled, and its values are in
+/// registers.
 static constexpr int64_t kMostTerms = 64;
-/// Evaluations of op bodies for an element, which cost code and time of a
-/// thread.
+/// Evaluations of op bodies for an element, at most: they cost code and time of
+/// a thread.
 static constexpr int64_t kMostBodies = 256;
 
 using linalg::GenericOp;
@@ -75,8 +76,8 @@ std::optional<Layout> Layout::get(Value view) {
 
 static Value getOut(GenericOp op) { return op.getDpsInits()[0]; }
 
-/// Returns true if each element is computed from elements of operands, and
-/// everything but their values is known at compile time.
+/// Returns true if an op computes each element from elements of its operands,
+/// whose positions are known at compile time.
 static bool isPlain(GenericOp op) {
   return op.hasPureBufferSemantics() && op.getNumDpsInits() == 1 &&
          !ShapedType::isDynamicShape(op.getStaticLoopRanges()) &&

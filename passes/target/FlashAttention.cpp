@@ -68,8 +68,9 @@ void FlashAttentionPass::replace(const AttentionOps &attention,
   ++numAttentions;
 }
 
-/// Returns true if the loop over vCTAs may become one of each team: it has
-/// nothing but one attention and the ops that compute its addresses.
+/// Returns true if the loop over vCTAs may become a loop of each team: it has
+/// nothing but one attention and the ops that compute the attention's
+/// addresses.
 static bool isAlone(Block &block, const AttentionOps &attention) {
   return llvm::all_of(block.without_terminator(), [&](Operation &op) {
     auto structured = dyn_cast<linalg::LinalgOp>(op);

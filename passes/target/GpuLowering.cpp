@@ -35,7 +35,8 @@ void ark::registerGpuLowering(DialectRegistry &registry) {
 static void addLoops(OpPassManager &pm,
                      const ark::GpuLoweringOptions &options) {
   int64_t threads = options.threads, warpSize = options.warpSize;
-  // RelaxReductions sets flags on the sums of generic ops only.
+  // Contractions become generics first, since RelaxReductions sets flags on the
+  // sums of generics only.
   pm.addNestedPass<func::FuncOp>(createLinalgGeneralizeNamedOpsPass());
   pm.addNestedPass<func::FuncOp>(ark::createRelaxReductionsPass());
   pm.addPass(ark::createHoistInvariantsPass());

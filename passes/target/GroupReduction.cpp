@@ -43,7 +43,7 @@ GroupReduction::GroupReduction(scf::ParallelOp loop,
 }
 
 /// Returns the threads of a group: as many as there are for each result, and no
-/// more than have pieces to reduce.
+/// more than there are pieces for.
 int64_t GroupReduction::chooseLanes() const {
   std::optional<int64_t> results = getSizeBound(loop);
   int64_t most = results ? threads / std::max<int64_t>(*results, 1) : warpSize;

@@ -80,8 +80,8 @@ void InvariantFinder::collect() {
                     llvm::all_of(op.getOperands(), [&](Value operand) {
                       return vctas.isDefinedOutsideOfLoop(operand);
                     });
-    // An example is the load of a cache's length. In the loop, it would come
-    // after the packets that are received there.
+    // A load, such as that of a cache's length, moves as well: in the loop, it
+    // would come after the packets that are received there.
     bool loads = isa<memref::LoadOp>(op) &&
                  llvm::all_of(op.getOperands(), [&](Value operand) {
                    return vctas.isDefinedOutsideOfLoop(operand);

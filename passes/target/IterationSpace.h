@@ -20,11 +20,11 @@ struct IterationSpace {
   Value size;
 };
 
-/// Registers the value-bounds models of the ops that compute extents. Every
-/// pass that queries such bounds calls this.
+/// Registers the value-bounds models of the ops that compute extents. Passes
+/// that query bounds of extents have to call this function.
 void registerBoundModels(DialectRegistry &registry);
 
-/// Returns the largest number of iterations, if it has a constant bound.
+/// Returns a constant upper bound of the number of iterations, if there is one.
 std::optional<int64_t> getSizeBound(scf::ParallelOp loop);
 
 /// Moves the body of a parallel loop, without its terminator, before `op`.

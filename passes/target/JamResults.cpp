@@ -43,7 +43,7 @@ static SmallVector<scf::ParallelOp> getReductions(scf::ParallelOp loop) {
   return reductions;
 }
 
-/// Returns the results that one iteration of a loop makes of each reduction.
+/// Returns the most results that one iteration of a loop makes of a reduction.
 static int64_t countResults(scf::ParallelOp loop) {
   int64_t count = 1;
   for (scf::ParallelOp reduction : getReductions(loop))
@@ -223,7 +223,7 @@ private:
   OpBuilder builder;
   /// One for each of the iterations that become one.
   SmallVector<IRMapping> mappings;
-  /// An i1 for each of them: true if the iteration exists, null if it always
+  /// An i1 for each mapping: true if its iteration exists, null if it always
   /// does.
   SmallVector<Value> areThere;
 };

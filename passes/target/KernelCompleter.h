@@ -10,9 +10,9 @@
 namespace mlir::ark {
 
 /// Gives bodies to functions that the text of a kernel only declares, and
-/// inserts callbacks into those that it leaves empty. If a function is missing,
-/// or has another form than the text gives it, the completer reports an error
-/// and `failed` returns true.
+/// inserts calls into its callbacks. If a function is missing, or has another
+/// form than the text gives it, the completer reports an error and `failed`
+/// returns true.
 class KernelCompleter {
 public:
   explicit KernelCompleter(ModuleOp module)
@@ -22,8 +22,8 @@ public:
   bool has(StringRef name) { return static_cast<bool>(lookUp(name)); }
   /// Makes the function `name` return `value`.
   void setNumber(StringRef name, int64_t value);
-  /// Makes the function `name` return the address `offset` bytes behind the
-  /// begin of a global.
+  /// Makes the function `name` return the address of the byte `offset` of a
+  /// global.
   void setAddress(StringRef name, LLVM::GlobalOp global, int64_t offset);
   /// Makes the function `hook` call `callee` with its own arguments.
   void setHook(StringRef hook, StringRef callee);

@@ -16,8 +16,8 @@ inline constexpr int64_t kOperandWords = 2;
 inline constexpr int64_t kWalkStateBytes = 8;
 
 /// A table that the context points to, and the 64-bit words that a lane needs
-/// of it. Of instructions these are those of the longest lane, of operands
-/// their addresses.
+/// of it: the whole table of tasks, the instructions of the longest lane, or
+/// the addresses of the operands.
 struct KernelTable {
   abi::ContextField field;
   /// The function of the kernel that returns a row.

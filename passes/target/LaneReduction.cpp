@@ -193,8 +193,8 @@ void LaneReduction::buildPieces(OpBuilder &builder, ArrayRef<Value> begins,
 
 /// Builds a loop over pieces that are `distance` apart, several at a time. The
 /// loop goes on as long as the first piece of an iteration exists. In a ragged
-/// loop the other pieces may not exist, and the first one is read in their
-/// place. In a uniform loop all threads have as many pieces.
+/// loop the other pieces may not exist, and the first piece is read in their
+/// place. In a uniform loop all threads have the same number of pieces.
 scf::ForOp LaneReduction::buildShare(OpBuilder &builder, Value begin, Value end,
                                      int64_t distance, int64_t inFlight,
                                      bool isRagged, bool isUniform,
@@ -258,7 +258,7 @@ SmallVector<Value> LaneReduction::buildStrided(OpBuilder &builder, Value lane,
         builder, loc, loop.getLowerBound()[0],
         arith::MulIOp::create(builder, loc, lane, constant(width * *step)));
     Value end = loop.getUpperBound()[0];
-    // A thread has no more pieces in flight than there can be.
+    // A thread has no more pieces in flight than it can have in all.
     int64_t inFlight = kPiecesInFlight;
     if (std::optional<int64_t> pieces = getNumPieces())
       inFlight = std::clamp<int64_t>(llvm::divideCeil(*pieces, lanes), 1,

@@ -9,8 +9,8 @@
 
 namespace mlir::ark {
 
-/// A reducing loop that several threads share. Each thread takes every n-th
-/// piece. A piece is as many consecutive iterations as one load fetches
+/// A reducing loop that several threads share. Pieces are dealt to the threads
+/// in turn. A piece is as many consecutive iterations as one load fetches
 /// operands for.
 class LaneReduction {
 public:

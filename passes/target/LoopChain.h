@@ -34,7 +34,8 @@ SmallVector<BufferExtent> getExtents(linalg::LinalgOp op, unsigned loop);
 /// them, and pass values on in registers.
 class LoopChain {
 public:
-  /// Adds `op` at the end if the loop can do it, too. Returns true if it did.
+  /// Adds `op` at the end if the same loop can do it. Returns true if `op` was
+  /// added.
   bool add(linalg::LinalgOp op);
 
   bool empty() const { return ops.empty(); }

@@ -76,8 +76,8 @@ static bool hasParallelLoop(Operation &op) {
 namespace {
 /// Divides the work of a function among the threads of a CTA. All threads
 /// follow its control flow and compute its scalars. Iterations of parallel
-/// loops are divided, and one thread does other writes. A barrier comes between
-/// an op and an earlier op if the one touches memory that the other one writes.
+/// loops are divided, and one thread does other writes. A barrier separates two
+/// ops if one of them writes memory that the other one touches.
 class ThreadMapper {
 public:
   ThreadMapper(func::FuncOp function, int64_t threads, int64_t warpSize)
@@ -112,7 +112,7 @@ private:
 };
 } // namespace
 
-/// Creates a barrier before `op` if there were accesses since the last one.
+/// Creates a barrier before `op` if there were accesses since the last barrier.
 void ThreadMapper::finish(Operation *op) {
   if (pending.empty() && pendingOfOne.empty())
     return;
@@ -131,7 +131,7 @@ static bool anyConflict(ArrayRef<Access> earlier, ArrayRef<Access> later) {
 }
 
 /// Creates a barrier before `op` if it conflicts with an access since the last
-/// one. One thread alone keeps its own order.
+/// barrier. Accesses of one thread need no barrier between them.
 void ThreadMapper::separate(Operation &op, ArrayRef<Access> accesses,
                             bool byOne) {
   if (anyConflict(pending, accesses) ||
@@ -395,8 +395,7 @@ void ThreadMapper::arrange(Block &block) {
 
 LogicalResult ThreadMapper::mapBlock(Block &block) {
   arrange(block);
-  // A number of the thread that is read inside of the block is not known after
-  // it.
+  // A thread number that is read inside of the block cannot be used after it.
   Value outer = thread;
   auto restore = llvm::make_scope_exit([&] { thread = outer; });
   for (Operation &op : llvm::make_early_inc_range(block.without_terminator())) {
@@ -424,7 +423,7 @@ LogicalResult ThreadMapper::run() {
       gpu::ThreadIdOp::create(builder, function.getLoc(), gpu::Dimension::x);
   if (failed(mapBlock(block)))
     return failure();
-  // The next body uses the same memory.
+  // The next body reuses the memory of this one.
   finish(block.getTerminator());
   return success();
 }

@@ -49,8 +49,8 @@ SmallVector<Value> MmaBuilder::createSums() {
       4 * products.size() * shape.units * shape.blocks * getChains(), zero);
 }
 
-/// Returns a row, or the last row for rows beyond the end, whose results nobody
-/// reads.
+/// Returns a row, or the last row in the place of rows beyond the end: their
+/// results are not used.
 Value MmaBuilder::clampRow(Value row, Value buffer, int64_t count) {
   if (cast<MemRefType>(buffer.getType()).getDimSize(0) == count)
     return row;
@@ -120,7 +120,7 @@ void MmaBuilder::findRows() {
 }
 
 /// Returns the address of this thread's part of a row in global memory, if the
-/// row is multiplied with few rows only; null if not.
+/// row is multiplied with few rows only; else null.
 Value MmaBuilder::findFirst(Value buffer, Value row) {
   bool isGlobal = !getRoot(buffer).getDefiningOp<memref::AllocaOp>();
   if (!isGlobal || !products.front().isSkinny() || shape.isRagged)
@@ -163,8 +163,8 @@ SmallVector<Value> MmaBuilder::loadRows(Value k) {
       rowsOf, [&](Value row) { return load(products.front().left, row, k); });
 }
 
-/// Returns the first of the thread's elements along K, `distance`, unless that
-/// is null, and `more` elements further on.
+/// Returns the begin of the thread's elements along K, advanced by `distance`,
+/// unless that is null, and by `more`.
 Value MmaBuilder::getPlace(Value distance, int64_t more) {
   return add(distance ? arith::AddIOp::create(builder, begin, distance) : begin,
              more);
@@ -258,8 +258,8 @@ void MmaBuilder::multiplyPiece(const Piece &piece, Value k,
   multiply(all.drop_back(shape.blocks), all.take_back(shape.blocks), sums);
 }
 
-/// Multiplies. `sums` are four accumulators for every chain of every block of
-/// every unit of every product.
+/// Multiplies one piece. `sums` has four accumulators for each chain of each
+/// block of each unit of each product.
 void MmaBuilder::multiply(ArrayRef<Value> columns, ArrayRef<Value> rows,
                           SmallVectorImpl<Value> &sums) {
   int64_t chains = getChains();
@@ -367,7 +367,7 @@ void MmaBuilder::addUpInTurns() {
 }
 
 /// Stores an accumulator to the temporary, which has room for all of them, or
-/// adds it to the element of the result, if there is that element.
+/// adds it to an element of the result, if that element exists.
 void MmaBuilder::store(Value sum, const TensorProduct &product, Value buffer,
                        Value m, Value n) {
   if (buffer != product.out) {

@@ -19,7 +19,7 @@ using namespace mlir::ark;
 
 /// 32-bit registers of a thread for loads in flight.
 static constexpr int64_t kRegistersInFlight = 64;
-/// The same, if accumulators of many rows take as many registers.
+/// The same for products of many rows, beside their accumulators.
 static constexpr int64_t kRegistersBesideSums = 32;
 static constexpr int64_t kMaxInFlight = 8;
 /// The warps have no registers for accumulators of larger tiles.

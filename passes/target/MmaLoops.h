@@ -23,7 +23,7 @@ struct MmaShape {
   /// Tiles of so many units and blocks that are computed at once, across and
   /// down the result.
   int64_t acrossTiles, downTiles;
-  /// Turns in which a row of the result has as many tiles.
+  /// Turns over the columns, each of which makes `acrossTiles` tiles of a row.
   int64_t turns = 1;
   int64_t parts;
   /// Pieces of K that a warp multiplies, and pieces whose loads it issues
@@ -50,9 +50,10 @@ private:
 };
 
 /// Builds the loops of all threads at the builder's place. Returns, for every
-/// product, a buffer of parts by rows by columns, rounded up, which the loops
-/// fill with accumulators. The buffers are temporaries of `getMmaBytes` bytes.
-/// Operands are staged in the same memory if stages fit into `room` bytes.
+/// product, a buffer of split-K parts by rows by columns, rounded up, which the
+/// loops fill with partial sums. The buffers are temporaries of `getMmaBytes`
+/// bytes. Operands are staged in the same memory if stages fit into `room`
+/// bytes.
 SmallVector<Value> createMmaLoops(ImplicitLocOpBuilder &builder,
                                   ArrayRef<TensorProduct> products,
                                   int64_t threads, int64_t room);

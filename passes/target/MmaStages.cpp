@@ -32,8 +32,8 @@ static int64_t getNumRows(ArrayRef<TensorProduct> products,
   return shape.getRows() + products.size() * shape.getColumns();
 }
 
-/// Returns the bytes of a piece, with padding: the second piece begins beside
-/// the banks of the first one.
+/// Returns the bytes of a piece with padding, so that the second piece begins
+/// beside the banks of the first one.
 static int64_t getPieceBytes(ArrayRef<TensorProduct> products,
                              const MmaShape &shape) {
   return getNumRows(products, shape) * kRowBytes + kRowBytes;

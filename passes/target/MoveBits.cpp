@@ -24,9 +24,8 @@ static Type getBits(Type type) {
   return integer;
 }
 
-/// Makes an integer of every operand and result that is a float: these are the
-/// values that a load or a store moves, and the value of a masked load for
-/// lanes that are off.
+/// Makes integers of all operands and results that are floats: the values that
+/// a load or a store moves, and the pass-through value of a masked load.
 static void moveBits(Operation *op) {
   OpBuilder builder(op);
   Location loc = op->getLoc();

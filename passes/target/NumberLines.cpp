@@ -81,8 +81,8 @@ struct NumberLinesPass : ark::impl::NumberLinesPassBase<NumberLinesPass> {
   }
 
 private:
-  /// The op, or else the function, that code belongs to, and its place in a
-  /// text.
+  /// An entry of the table: the op, or else the function, to which code
+  /// belongs, and its place in a text.
   using Place = std::pair<StringAttr, Attribute>;
 
   ArrayAttr makeTable() {

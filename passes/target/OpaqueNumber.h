@@ -15,9 +15,9 @@ Value createOpaqueIndex(OpBuilder &builder, Location loc, Value number);
 /// compilers.
 Value createOpaqueThread(OpBuilder &builder, Location loc);
 
-/// Returns the 64-bit index `number`, opaque to compilers. Nor does a compiler
-/// move loads from memory across this place. All threads of a warp must execute
-/// it.
+/// Returns the 64-bit index `number`, opaque to compilers, which also move no
+/// load from memory across this place. All threads of a warp must reach this
+/// place.
 Value createOpaqueFence(OpBuilder &builder, Location loc, Value number);
 
 } // namespace mlir::ark

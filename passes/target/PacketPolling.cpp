@@ -12,8 +12,8 @@ using namespace mlir;
 using namespace mlir::ark;
 
 static constexpr int64_t kLoadBytes = 16;
-/// With more loads than this, a thread repeats all of them instead of single
-/// ones.
+/// The most loads of which a thread repeats single ones. More loads are
+/// repeated all together.
 static constexpr size_t kMostBranches = 7;
 
 static Value constant(ImplicitLocOpBuilder &builder, int64_t value,
@@ -81,10 +81,10 @@ static SmallVector<Value> loadAgain(ImplicitLocOpBuilder &builder,
   return branch.getResults();
 }
 
-/// Builds an iteration that loads the packets of a thread. Loads are repeated
-/// until all packets are those of this iteration. Loads that are repeated in
-/// vain delay the packets that others poll for. But many loads with a branch
-/// each take longer than all loads at once.
+/// Builds a try to receive the packets of a thread. Loads are repeated until
+/// all packets are those of this iteration. Loads that are repeated in vain
+/// delay the packets that others poll for. But many loads with a branch each
+/// take longer than all loads at once.
 static void buildTry(ImplicitLocOpBuilder &builder, scf::WhileOp loop,
                      ArrayRef<PacketLoad> loads, Value tag, Value begin) {
   Type i1 = builder.getI1Type();

@@ -10,8 +10,9 @@
 
 namespace mlir::ark {
 
-/// A product of one row with rows of a parameter, of which each vCTA has its
-/// own: the run reads consecutive bytes, and each of them once.
+/// A product of one row with rows of a parameter. Each vCTA has rows of its
+/// own, so that a run reads consecutive bytes of the parameter, each of them
+/// once.
 struct ParameterStream {
   linalg::GenericOp product;
   /// The row, `memref<1xK>`, is the same for all vCTAs of a run. The parameter

@@ -57,8 +57,8 @@ struct PlaceInSharedMemoryPass
 private:
   LogicalResult place(ArrayRef<memref::AllocaOp> temporaries);
 
-  /// The begin of temporaries, and the largest end of the temporaries of a body
-  /// so far.
+  /// The begin of temporaries, and the largest end of any body's temporaries so
+  /// far.
   int64_t begin = 0, most = 0;
 };
 } // namespace

@@ -154,8 +154,8 @@ private:
 };
 } // namespace
 
-/// Groups the receives between which no op touches memory. A group takes as
-/// long as a single receive.
+/// Groups consecutive receives, between which no op touches memory. A group
+/// takes as long as a single receive.
 void ReceivePacketsPass::collect(
     Block &block, SmallVectorImpl<SmallVector<ReceivePacketsOp>> &groups) {
   bool isOpen = false;

@@ -69,7 +69,7 @@ struct ReloadOperandsPass
 };
 } // namespace
 
-/// Splits the number of an operand into that of the first operand of the task,
+/// Splits the number of an operand into the number of the task's first operand
 /// and the distance from there.
 static std::pair<Value, int64_t> splitNumber(Value number) {
   if (auto sum = number.getDefiningOp<LLVM::AddOp>())

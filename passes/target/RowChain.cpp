@@ -27,7 +27,7 @@ struct Place {
 
   /// Returns true if rows of both lie at the same distances.
   bool hasSameRows(const Place &other, unsigned rows) const;
-  /// Returns the range from the first element to behind the last one.
+  /// Returns the first element, and the one behind the last element.
   std::pair<int64_t, int64_t> getHull() const;
 };
 } // namespace
@@ -293,9 +293,9 @@ bool RowChainFinder::resolve(ChainOp &op, OpOperand &opOperand) {
   return true;
 }
 
-/// Records the result of an op. Returns false unless it is disjoint from all
-/// memory that was read, and disjoint from or equal to each result that was
-/// written.
+/// Records the result of an op. Returns false unless the result is disjoint
+/// from all memory that was read, and disjoint from or equal to each result
+/// that was written.
 bool RowChainFinder::write(linalg::GenericOp op, bool isFill) {
   Value out = getOut(op);
   auto mayTouch = [&](Value other) { return mayAlias(other, out); };

@@ -29,8 +29,8 @@ struct ChainOp {
   /// The reduction of a row to a number, if the op is one.
   std::optional<Reduction> reduction;
   SmallVector<int64_t> rowShape;
-  /// Columns that the op computes or reduces; none if it computes numbers of
-  /// rows from such numbers alone.
+  /// Columns that the op computes or reduces; none if the op computes numbers
+  /// of rows from numbers of rows alone.
   std::optional<int64_t> columns;
   /// One for every block argument that is used.
   SmallVector<std::optional<ChainOperand>> operands;
@@ -41,8 +41,8 @@ struct ChainOp {
 };
 
 /// Ops on rows that read nothing of other rows: for example, the ops of a norm
-/// and the ops that use it. They follow each other in a block. Ops between them
-/// neither use nor make their operands.
+/// and the ops that use the norm. The ops follow each other in a block;
+/// independent ops may lie between them.
 class RowChain {
 public:
   ArrayRef<int64_t> getRowShape() const { return ops.back().rowShape; }
@@ -52,8 +52,8 @@ public:
   /// Returns the number of columns of the longest row.
   int64_t getNumColumns() const;
   ArrayRef<ChainOp> getOps() const { return ops; }
-  /// Returns the ops that fill temporaries with one number for the chain alone.
-  /// The chain reads the number instead, and these ops are no part of it.
+  /// Returns the fills of temporaries that only the chain reads. The chain uses
+  /// the number that a fill writes instead of the temporary.
   ArrayRef<linalg::LinalgOp> getFills() const { return fills; }
 
 private:

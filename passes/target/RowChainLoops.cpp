@@ -77,8 +77,8 @@ static int64_t getLast(int64_t begin, int64_t count) {
   return begin + kWarpSize > count ? count - 1 : -1;
 }
 
-/// Returns the lane's column from `begin` on; the last column of the row if
-/// there is none.
+/// Returns column `begin` + `lane`, or the last column of the row if there is
+/// no such column.
 Value RowWarpBuilder::getColumn(int64_t begin, int64_t count) {
   int64_t last = getLast(begin, count);
   Value &column = columns[{begin, last}];
@@ -153,7 +153,7 @@ Value RowWarpBuilder::combine(Operation *combiner, Value a, Value b) {
   return clone->getResult(0);
 }
 
-/// Returns an i1: true if this lane has a column there.
+/// Returns an i1: true if there is a column `begin` + `lane`.
 Value RowWarpBuilder::isThere(int64_t begin, int64_t count) {
   return arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, lane,
                                index(count - begin));

@@ -38,7 +38,7 @@ public:
   /// Matches the ops that make `rows`, which only `users` read.
   RowPrologue(Value rows, ArrayRef<Operation *> users, scf::ForOp vctas);
 
-  /// Returns true if such ops make the rows.
+  /// Returns true if ops before the loop over vCTAs make the rows.
   bool isComputed() const { return !ops.empty(); }
   /// Builds the elements that a thread makes of a row, and returns a vector for
   /// each of its loads. All threads of the CTA, `warps` warps, must execute the
@@ -54,14 +54,14 @@ private:
   bool addInput(Value input, AffineMap map);
   bool isNumber(Value value) const;
   ReceivePacketsOp getReceived(Value input) const;
-  /// Returns true if no op but the last one reads the input: the weights of a
-  /// norm.
+  /// Returns true if only the last op reads the input: the weights of a norm,
+  /// for example.
   bool isOnlyOfLast(Value input) const;
 
   Value rows;
   SmallVector<Value> inputs;
-  /// The ops in their order; the last one makes the rows. Empty if the rows are
-  /// not made by such ops.
+  /// The ops in their order; the last one makes the rows. Empty if the ops did
+  /// not match.
   SmallVector<linalg::GenericOp> ops;
 };
 

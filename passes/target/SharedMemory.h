@@ -9,10 +9,11 @@
 
 namespace mlir::ark {
 
-/// Alignment of everything in shared memory.
+/// The least alignment of data in shared memory.
 inline constexpr int64_t kSharedAlignment = 128;
 
-/// Returns the alignment of a temporary, which may ask for more.
+/// Returns the alignment of a temporary in shared memory: `kSharedAlignment`,
+/// or that of the temporary if it is larger.
 int64_t getSharedAlignment(memref::AllocaOp temporary);
 
 /// Returns the array of unknown size that a launch gives every CTA, in the

@@ -14,7 +14,7 @@ inline constexpr unsigned kGlobalSpace = 1, kSharedSpace = 3;
 Value createSpacePointer(ImplicitLocOpBuilder &builder, Value buffer,
                          unsigned space);
 
-/// Creates a pointer `bytes`, an index, behind another one.
+/// Adds `bytes`, an index, to a pointer.
 Value createOffset(ImplicitLocOpBuilder &builder, Value pointer, Value bytes);
 
 } // namespace mlir::ark

@@ -90,7 +90,7 @@ Value StreamRewriter::createBuffer(MemRefType type) {
       builder, type, builder.getI64IntegerAttr(abi::kGpuBufferAlignment));
 }
 
-/// Returns the first row of the current vCTA, counted from that of the run.
+/// Returns the first row of the current vCTA, relative to that of the run.
 Value StreamRewriter::getFirstRow(int64_t rowsPerVcta) {
   Value vcta = getVctaLoop(body).getInductionVar();
   Value before =

@@ -168,7 +168,7 @@ Value StreamReader::multiplyMatrices(ArrayRef<Value> row,
   auto made = LLVM::LLVMStructType::getLiteral(builder.getContext(),
                                                SmallVector<Type>(4, f32));
   Value zero = arith::ConstantOp::create(builder, builder.getF32FloatAttr(0));
-  // Accumulators whose rows g are used, and accumulators whose rows g + 8 are.
+  // The first accumulators are used for rows g, the second ones for rows g + 8.
   SmallVector<Value> sums[2] = {SmallVector<Value>(4, zero),
                                 SmallVector<Value>(4, zero)};
   for (auto [a, b] : llvm::zip(row, piece)) {

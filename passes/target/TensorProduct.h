@@ -39,8 +39,8 @@ struct TensorProduct {
 
   /// Returns true if one warp has accumulators for all rows.
   bool isSkinny() const { return rows <= 2 * kMmaRows; }
-  /// Returns true if the rows lie so close in memory that warps load them when
-  /// they multiply them.
+  /// Returns true if the left operand is a temporary with few rows. Warps load
+  /// its rows only when they multiply them.
   bool hasNearRows() const;
   /// Returns the 16-byte loads of a thread for its share of a piece of 16
   /// columns. Eight columns need one load only.

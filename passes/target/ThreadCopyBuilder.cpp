@@ -71,7 +71,7 @@ void ThreadCopyBuilder::copy(Value k, Value stage) {
 
 /// Waits until no more than `count` of the last copies are in flight, for all
 /// threads. `wgmma` reads shared memory by another way, the async proxy, which
-/// needs a fence behind the copies.
+/// needs a fence after the copies.
 void ThreadCopyBuilder::wait(int64_t count) {
   NVVM::CpAsyncWaitGroupOp::create(builder, count);
   NVVM::FenceProxyOp::create(
@@ -85,8 +85,8 @@ void ThreadCopyBuilder::wait(int64_t count) {
 
 /// Multiplies the warpgroup's share. While the instructions for a stage run,
 /// the instructions for the stage before may still run. So the next copy goes
-/// to the stage that was read before both: no warpgroup waits for its
-/// instructions any more.
+/// to the stage that was read before both, for whose instructions all
+/// warpgroups have waited.
 SmallVector<Value> ThreadCopyBuilder::addUp() {
   int64_t bytes = shape.getStageBytes(), ahead = shape.stages - 2;
   for (int64_t i = 0; i < ahead; ++i) {

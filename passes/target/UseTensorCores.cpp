@@ -63,7 +63,7 @@ struct Units {
   }
 };
 
-/// Products with one left operand, which the threads do at one place.
+/// Products with one left operand, which the threads compute together.
 struct ProductGroup {
   SmallVector<TensorProduct> products;
   /// The op after which all operands have their values; null for the begin of

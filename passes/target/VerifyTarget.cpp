@@ -29,7 +29,7 @@ static bool isCode(Operation *op, Backend backend) {
           isa_and_present<ROCDL::ROCDLDialect>(dialect));
 }
 
-/// Checks that there is only code beside the tables and the module of a GPU.
+/// Checks that all ops are code, apart from the tables and the gpu.module.
 static LogicalResult verifyOps(Operation *container, Backend backend) {
   WalkResult walk = container->walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (isForeign(op, backend)) {
@@ -98,7 +98,8 @@ static LogicalResult verifyBodies(KernelOp kernel, Operation *container) {
   return success();
 }
 
-/// Checks that every function has code: an AMD GPU's kernel has no library.
+/// Checks that every function has code, since no library comes with a kernel
+/// for hip.
 static LogicalResult verifyCalls(Operation *container) {
   for (auto function : container->getRegion(0).getOps<LLVM::LLVMFuncOp>())
     if (function.isExternal())

@@ -17,7 +17,7 @@ inline constexpr int64_t kStageRowBytes = 128;
 inline constexpr int64_t kStageAlignment = 1024;
 /// Rows of a block.
 inline constexpr int64_t kBlockRows = 8;
-/// The bytes in which descriptors of shared memory count, and the bits of a
+/// The unit of descriptors of shared memory, in bytes, and the bits of a
 /// descriptor beside the address: from bit 32 on the distance between blocks,
 /// at bit 62 the swizzle of 128 bytes.
 inline constexpr int64_t kDescriptorUnit = 16;
@@ -27,7 +27,7 @@ inline constexpr int64_t kDescriptorLayout =
 /// Builds the loops of one thread: it starts the `wgmma` instructions of its
 /// warpgroup, which read stages in shared memory, and stores its accumulators.
 /// Stages are swizzled: within a block, the 16-byte part `i` of row `r` lies at
-/// `i xor r`. So the parts of one number, which an instruction reads together,
+/// `i xor r`. An instruction reads the parts of one number together, and these
 /// lie in different banks.
 class WarpgroupBuilder {
 public:
@@ -61,7 +61,7 @@ protected:
   /// bits, is the distance of the stage from the begin of the memory, in units
   /// of descriptors.
   void startStage(Value place, MutableArrayRef<Value> sums);
-  /// Returns the descriptor `place` units behind another one.
+  /// Advances a descriptor by `place` units.
   virtual Value move(Value descriptor, Value place);
 
   ImplicitLocOpBuilder &builder;

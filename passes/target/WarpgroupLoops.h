@@ -14,7 +14,7 @@ inline constexpr int64_t kStageBarrierBytes = 16;
 /// Bytes of the record of an operand that is copied by TMA.
 inline constexpr int64_t kFactorRecordBytes = 32;
 
-/// The stages that are copied by TMA.
+/// Selects the products whose stages are copied by TMA.
 enum class TensorMapUse { Never, WhereFaster, Always };
 
 /// The division of products with the same left operand among warpgroups of four
@@ -40,7 +40,7 @@ struct WarpgroupShape {
 
   int64_t getOwnColumns() const { return columns / across; }
   int64_t getStageBytes() const;
-  /// Returns the begin of the operands' records, behind the memory of the
+  /// Returns the begin of the operands' records. They follow the memory of the
   /// stages, which the accumulators reuse.
   int64_t getRecordsBegin() const;
   int64_t getBarriersBegin() const;
