@@ -125,8 +125,8 @@ Value LoopBuilder::getEnd(Location loc, ArrayRef<BufferExtent> extents) {
       memref::getMixedSize(builder, loc, extent.buffer, extent.dim));
 }
 
-/// Returns the extents of the parallel loops. They are equal for all ops of the
-/// chain, but the bound of an extent may be known for one op only.
+/// Returns the extents of the parallel loops. All ops of the chain have equal
+/// extents, but the bound of an extent may be known for one op only.
 SmallVector<Value> LoopBuilder::getParallelEnds() {
   SmallVector<SmallVector<BufferExtent>> extents;
   for (linalg::LinalgOp op : chain.getOps()) {

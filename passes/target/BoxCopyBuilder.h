@@ -20,7 +20,7 @@ public:
 private:
   enum class Barrier { Full, Empty };
   /// The number of a stage, and the parity of the phase of one of its
-  /// mbarriers. Both have 32 bits, as registers do.
+  /// mbarriers. Stage and parity have 32 bits, as registers do.
   struct Place {
     Value stage, parity;
   };

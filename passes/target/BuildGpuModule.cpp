@@ -114,9 +114,9 @@ static bool hasWarpgroups(func::FuncOp body) {
 
 /// Keeps bodies without `wgmma` instructions from being inlined if other bodies
 /// have some. Bodies with `wgmma` have to become part of the kernel, since
-/// ptxas waits for each `wgmma` in a function that is called. The others then
-/// are functions with registers of their own. Without any `wgmma`, all bodies
-/// become one function, whose calls take less time.
+/// ptxas waits for each `wgmma` in a function that is called. Bodies without it
+/// then are functions with registers of their own. If no body has `wgmma`, all
+/// bodies become one function, whose calls take less time.
 static void keepBodies(ModuleOp module) {
   Builder builder(module.getContext());
   SmallVector<func::FuncOp> bodies = getBodies(module);

@@ -146,8 +146,8 @@ LogicalResult BuildTensorMapsPass::complete(KernelOp kernel,
   auto rows = createTable<int32_t>(module, kRows, tables.rows, kConstantSpace);
   auto records =
       createTable<int64_t>(module, kRecords, tables.records, kGlobalSpace);
-  // The scratch memory lies where temporaries will be placed. Those of any body
-  // that has maps are larger.
+  // The scratch memory lies where temporaries will be placed. The temporaries
+  // of any body that has maps are larger.
   int64_t scratch = llvm::alignTo(getSharedBytes(kernel), kMapBytes);
   KernelCompleter completer(module);
   completer.setAddress("ark_tensor_maps", memory, 0);

@@ -25,8 +25,8 @@ struct BufferExtent {
 };
 
 /// Returns the dimensions of operands that give the extent of a loop of `op`.
-/// All of them are equal, but the bound of one may be known better than that of
-/// another.
+/// The dimensions are equal, but the bound of one may be known better than that
+/// of another.
 SmallVector<BufferExtent> getExtents(linalg::LinalgOp op, unsigned loop);
 
 /// Consecutive ops on buffers, over equal parallel dimensions: an op reads what

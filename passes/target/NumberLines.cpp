@@ -45,8 +45,8 @@ static FileLineColLoc findLine(Location location) {
   return found;
 }
 
-/// Returns the functions that bodies call. They have no lines of their own:
-/// once inlined, their code counts as code of the op that calls.
+/// Returns the functions that bodies call. These functions have no lines of
+/// their own: once inlined, their code counts as code of the op that calls.
 static DenseSet<Operation *> findHelpers(gpu::GPUModuleOp module) {
   SymbolTable symbols(module);
   SmallVector<Operation *> open;

@@ -382,7 +382,7 @@ void RowBuilder::buildNumber(linalg::GenericOp op) {
   numbers[out] = inlineRegion(op, values);
 }
 
-/// Combines the values of `lanes` neighbours, a power of two. All of them have
+/// Combines the values of `lanes` neighbours, a power of two, all of which have
 /// the result.
 Value RowBuilder::combineLanes(Operation *combiner, Value value,
                                int64_t lanes) {

@@ -57,9 +57,9 @@ protected:
   /// Returns the operands, each with the number of its rows in a stage.
   SmallVector<std::pair<Value, int64_t>> getFactors() const;
   /// Starts the instructions that add the products of one stage to the
-  /// accumulators. They are in flight until `wgmma.wait_group`. `place`, of 64
-  /// bits, is the distance of the stage from the begin of the memory, in units
-  /// of descriptors.
+  /// accumulators. The instructions are in flight until `wgmma.wait_group`.
+  /// `place`, of 64 bits, is the distance of the stage from the begin of the
+  /// memory, in units of descriptors.
   void startStage(Value place, MutableArrayRef<Value> sums);
   /// Advances a descriptor by `place` units.
   virtual Value move(Value descriptor, Value place);

@@ -40,8 +40,8 @@ struct WarpgroupShape {
 
   int64_t getOwnColumns() const { return columns / across; }
   int64_t getStageBytes() const;
-  /// Returns the begin of the operands' records. They follow the memory of the
-  /// stages, which the accumulators reuse.
+  /// Returns the begin of the operands' records. The records follow the memory
+  /// of the stages, which the accumulators reuse.
   int64_t getRecordsBegin() const;
   int64_t getBarriersBegin() const;
   int64_t getBytes() const;
