@@ -1,4 +1,4 @@
-//===- Aliasing.cpp - Which buffers of a body may overlap -----------------===//
+//===- Aliasing.cpp - Aliasing of buffers in a body -----------------------===//
 
 #include "passes/target/Aliasing.h"
 
@@ -32,7 +32,7 @@ bool ark::isNoAlias(Value root) {
                              LLVM::LLVMDialect::getNoAliasAttrName());
 }
 
-/// The subviews that a buffer is made by, the last one first.
+/// Returns the subviews that a buffer is made by, the last one first.
 static SmallVector<memref::SubViewOp> getSubviews(Value buffer) {
   SmallVector<memref::SubViewOp> subviews;
   while (auto view = buffer.getDefiningOp<ViewLikeOpInterface>()) {
@@ -43,7 +43,7 @@ static SmallVector<memref::SubViewOp> getSubviews(Value buffer) {
   return subviews;
 }
 
-/// Whether two parts of one buffer end before each other along a dimension.
+/// Returns true if two parts of one buffer are disjoint along a dimension.
 static bool areApart(memref::SubViewOp a, memref::SubViewOp b) {
   if (a.getSource() != b.getSource())
     return false;
@@ -62,8 +62,8 @@ static bool areApart(memref::SubViewOp a, memref::SubViewOp b) {
   return false;
 }
 
-/// The first and the last element of its root that a buffer reaches, if both
-/// are known.
+/// Returns the first and the last element of the root that a buffer reaches, if
+/// both are known.
 static std::optional<std::pair<int64_t, int64_t>> getSpan(Value buffer) {
   auto type = cast<MemRefType>(buffer.getType());
   SmallVector<int64_t> strides;
@@ -78,7 +78,7 @@ static std::optional<std::pair<int64_t, int64_t>> getSpan(Value buffer) {
   return std::pair(offset, last);
 }
 
-/// Whether two views of a temporary end before each other in memory.
+/// Returns true if two views of a temporary are disjoint ranges of memory.
 static bool haveOwnSpans(Value a, Value b) {
   auto isPlain = [](Value buffer) {
     for (; auto view = buffer.getDefiningOp<ViewLikeOpInterface>();
@@ -113,7 +113,7 @@ bool ark::mayAlias(Value a, Value b) {
 // Accesses
 //===----------------------------------------------------------------------===//
 
-/// Whether what lies behind a pointer cannot be told.
+/// Returns true if the memory behind a pointer is unknown.
 static bool isOpaque(Value value) {
   return isa<LLVM::LLVMPointerType, UnrankedMemRefType>(value.getType());
 }
@@ -128,16 +128,16 @@ static void addCall(func::CallOp call, SmallVectorImpl<Access> &accesses) {
       accesses.push_back({Value(), /*writes=*/true});
 }
 
-/// Of the op alone, without those inside of it.
+/// Adds the accesses of the op alone, without those of the ops inside of it.
 static void addAccesses(Operation *op, SmallVectorImpl<Access> &accesses) {
   if (auto call = dyn_cast<func::CallOp>(op))
     return addCall(call, accesses);
   auto interface = dyn_cast<MemoryEffectOpInterface>(op);
   if (!interface) {
-    // It works on registers, but does not say so.
+    // `nvvm.mma.sync` works on registers, but has no interface that says so.
     if (isa<NVVM::MmaOp>(op))
       return;
-    // Regions say for themselves what they do.
+    // The ops inside of the regions have effects of their own.
     if (!op->hasTrait<OpTrait::HasRecursiveMemoryEffects>())
       accesses.push_back({Value(), /*writes=*/true});
     return;

@@ -1,4 +1,4 @@
-//===- Aliasing.h - Which buffers of a body may overlap ---------*- C++ -*-===//
+//===- Aliasing.h - Aliasing of buffers in a body ---------------*- C++ -*-===//
 
 #ifndef ARK_PASSES_TARGET_ALIASING_H
 #define ARK_PASSES_TARGET_ALIASING_H
@@ -8,30 +8,30 @@
 
 namespace mlir::ark {
 
-/// What a buffer is a view of: an argument of the body, or a temporary.
+/// Returns the buffer that `buffer` is a view of: an argument of the body, or a
+/// temporary.
 Value getRoot(Value buffer);
 
-/// Whether a root shares bytes with no other.
+/// Returns true if a root shares bytes with no other root.
 bool isNoAlias(Value root);
 
-/// Whether two buffers may have bytes in common. Temporaries share none, and
-/// neither do arguments that say so, nor parts of a buffer that lie beside each
-/// other.
+/// Returns true if two buffers may have bytes in common. A temporary shares no
+/// bytes with other buffers, nor does an argument that is marked `noalias`.
+/// Parts of a buffer that lie beside each other share no bytes either.
 bool mayAlias(Value a, Value b);
 
-/// Memory that an op reads or writes. Where it is not known which, the buffer
-/// is null.
+/// A read or a write. A null buffer stands for unknown memory.
 struct Access {
   Value buffer;
   bool writes;
 };
 
-/// What an op and those inside of it read and write; memory that it gets and
-/// frees itself counts for nothing. A function touches the buffers that it is
+/// Returns the reads and writes of an op and of the ops inside of it. An
+/// allocation is no access. A function touches only the buffers that it is
 /// given: the kernel has no globals.
 SmallVector<Access> getAccesses(Operation *op);
 
-/// Whether it matters which of two comes first.
+/// Returns true if the order of two accesses matters.
 bool conflict(const Access &a, const Access &b);
 
 } // namespace mlir::ark

@@ -1,4 +1,4 @@
-//===- Alignment.cpp - Where elements of a buffer lie ---------------------===//
+//===- Alignment.cpp - Alignment of elements of a buffer ------------------===//
 
 #include "passes/target/Alignment.h"
 
@@ -14,10 +14,10 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// More than any access needs.
+/// A larger alignment than any access needs.
 static constexpr uint64_t kMost = 256;
 
-/// A number that `value` is known to be a multiple of; 0 for zero itself.
+/// Returns a number that is known to divide `value`; 0 for zero itself.
 static uint64_t getDivisor(OpFoldResult value) {
   if (std::optional<int64_t> constant = getConstantIntValue(value))
     return llvm::AbsoluteValue(*constant);
@@ -25,7 +25,7 @@ static uint64_t getDivisor(OpFoldResult value) {
   return apply ? apply.getAffineMap().getResult(0).getLargestKnownDivisor() : 1;
 }
 
-/// Of an address that is this many bytes on from an aligned one.
+/// Returns the alignment of an address `bytes` behind an aligned one.
 static uint64_t getAlignmentAt(uint64_t alignment, uint64_t bytes) {
   return bytes == 0 ? alignment : llvm::MinAlign(alignment, bytes);
 }
@@ -65,7 +65,8 @@ static uint64_t getBaseAlignment(Value buffer) {
   return alignment;
 }
 
-/// Of a place whose indices are multiples of `divisors`.
+/// Returns the alignment of an element whose indices are multiples of
+/// `divisors`.
 static int64_t getAlignmentOf(Value buffer, ArrayRef<uint64_t> divisors) {
   auto type = cast<MemRefType>(buffer.getType());
   uint64_t bytes = getElementBytes(type.getElementType());

@@ -1,4 +1,4 @@
-//===- Alignment.h - Where elements of a buffer lie -------------*- C++ -*-===//
+//===- Alignment.h - Alignment of elements of a buffer ----------*- C++ -*-===//
 
 #ifndef ARK_PASSES_TARGET_ALIGNMENT_H
 #define ARK_PASSES_TARGET_ALIGNMENT_H
@@ -7,12 +7,13 @@
 
 namespace mlir::ark {
 
-/// The largest power of two that the address of `buffer[indices]` is known to
-/// be a multiple of, in bytes; the last index counts as a multiple of
+/// Returns the largest power of two, in bytes, that is known to divide the
+/// address of `buffer[indices]`. The last index counts as a multiple of
 /// `elements`.
 int64_t getAlignment(Value buffer, ValueRange indices, int64_t elements);
 
-/// The same of any place whose last index is a multiple of `elements`.
+/// Returns the alignment of any element whose last index is a multiple of
+/// `elements`.
 int64_t getRowAlignment(Value buffer, int64_t elements);
 
 } // namespace mlir::ark

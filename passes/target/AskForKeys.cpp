@@ -1,4 +1,4 @@
-//===- AskForKeys.cpp - Keys and values on their way before packets -------===//
+//===- AskForKeys.cpp - L2 prefetch of keys and values --------------------===//
 
 #include "passes/target/Aliasing.h"
 #include "passes/target/AskForLine.h"
@@ -25,11 +25,11 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Lines of one operand that a thread asks for, at most.
+/// Lines of one operand that a thread prefetches, at most.
 static constexpr int64_t kMostLines = 2;
 
-/// Rows of an argument of which only the run knows how many there are. What has
-/// as many for every run comes through rings, or by itself.
+/// Returns true for rows of an argument whose number is known at run time only.
+/// Operands with a constant number of rows come through rings, or directly.
 static bool areRows(Value view) {
   auto type = dyn_cast<MemRefType>(view.getType());
   if (!type || type.getRank() != 2 || !type.isDynamicDim(0) ||
@@ -39,8 +39,8 @@ static bool areRows(Value view) {
   return strides[1] == 1 && !ShapedType::isDynamic(strides[0]);
 }
 
-/// Moves what computes a value before `place`, if it depends on nothing but
-/// what is there.
+/// Moves the ops that compute a value before `place`. Returns false if one of
+/// them touches memory or has regions.
 static bool moveBefore(Value value, Operation *place) {
   SetVector<Operation *> slice;
   BackwardSliceOptions options;
@@ -58,7 +58,7 @@ static bool moveBefore(Value value, Operation *place) {
   return true;
 }
 
-/// Of what linalg ops behind `receive` read, in their order.
+/// Returns the rows that linalg ops after `receive` read, in their order.
 static SmallVector<Value> findRows(ReceivePacketsOp receive) {
   llvm::SmallSetVector<Value, 4> rows;
   for (Operation *op = receive->getNextNode(); op; op = op->getNextNode())
@@ -69,7 +69,7 @@ static SmallVector<Value> findRows(ReceivePacketsOp receive) {
   return rows.takeVector();
 }
 
-/// Asks for lines of rows, neighbours by neighbouring threads.
+/// Prefetches lines of rows, with neighbouring threads on neighbouring lines.
 static void askForRows(ImplicitLocOpBuilder &builder, Value rows, Value thread,
                        int64_t threads) {
   auto index = [&](int64_t value) -> Value {

@@ -1,4 +1,4 @@
-//===- AskForLine.cpp - Loads that nobody waits for -----------------------===//
+//===- AskForLine.cpp - L2 prefetch of a line -----------------------------===//
 
 #include "passes/target/AskForLine.h"
 
@@ -8,7 +8,8 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Not by `nvvm.prefetch`, which LLVM 22 selects for sm_90 and later alone.
+/// Emits inline assembly, since LLVM 22 selects `nvvm.prefetch` for sm_90 and
+/// later only.
 void ark::askForLine(ImplicitLocOpBuilder &builder, Value address) {
   Value word =
       arith::IndexCastOp::create(builder, builder.getI64Type(), address);

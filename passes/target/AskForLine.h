@@ -1,4 +1,4 @@
-//===- AskForLine.h - Loads that nobody waits for ---------------*- C++ -*-===//
+//===- AskForLine.h - L2 prefetch of a line ---------------------*- C++ -*-===//
 
 #ifndef ARK_PASSES_TARGET_ASKFORLINE_H
 #define ARK_PASSES_TARGET_ASKFORLINE_H
@@ -7,10 +7,10 @@
 
 namespace mlir::ark {
 
-/// Of the L2.
+/// Bytes of a line of the L2.
 inline constexpr int64_t kLineBytes = 128;
 
-/// Has the L2 load the line at an address, an index, from memory.
+/// Prefetches the line at an address, an index, to the L2.
 void askForLine(ImplicitLocOpBuilder &builder, Value address);
 
 } // namespace mlir::ark

@@ -1,4 +1,4 @@
-//===- AskForTiles.cpp - Weights, before they are needed ------------------===//
+//===- AskForTiles.cpp - L2 prefetch of weight tiles ----------------------===//
 
 #include "passes/target/AskForLine.h"
 #include "passes/target/Bodies.h"
@@ -24,13 +24,13 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Smaller tiles come soon enough.
+/// Smaller tiles arrive soon enough without a prefetch.
 static constexpr int64_t kLeastBytes = 64 * 1024;
-/// What is asked for of one tile. Activations would queue behind more.
+/// Lines of one tile that are prefetched. Activations would queue behind more.
 static constexpr int64_t kMostLines = 256;
 
-/// Asks the L2 for lines of a tile that begins at `address`, from all over its
-/// rows, where warps begin to read.
+/// Prefetches lines of the tile at `address` to the L2, spread over its rows,
+/// where warps begin to read.
 static void askForTile(ImplicitLocOpBuilder &builder, TileOfRows tile,
                        Value address, Value thread, int64_t threads) {
   auto constant = [&](int64_t number) -> Value {
@@ -59,7 +59,7 @@ static void askForTile(ImplicitLocOpBuilder &builder, TileOfRows tile,
   }
 }
 
-/// Nobody else asks early for what threads load by themselves.
+/// Returns the tiles that threads load directly: no other code prefetches them.
 static SmallVector<TileOfRows> findTiles(scf::ForOp vctas) {
   SmallVector<TileOfRows> tiles;
   for (auto view : vctas.getBody()->getOps<memref::SubViewOp>()) {
@@ -80,14 +80,15 @@ static void askForTiles(ImplicitLocOpBuilder &builder,
                threads);
 }
 
-/// A run that begins before its activations are there asks by itself.
+/// Returns true for a body whose runs poll for packets. Such a run begins
+/// before its activations arrive, and prefetches by itself.
 static bool receivesPackets(func::FuncOp body) {
   return body.walk([](ReceivePacketsOp) { return WalkResult::interrupt(); })
       .wasInterrupted();
 }
 
-/// Of a body whose runs begin once its activations are there: a function that
-/// does nothing but ask.
+/// Creates a function that only prefetches, for a body whose runs begin once
+/// their activations have arrived.
 static func::FuncOp createAsking(func::FuncOp body, int64_t threads) {
   func::FuncOp function = body.clone();
   function.setSymName(("ask_" + body.getSymName()).str());
@@ -106,7 +107,7 @@ static func::FuncOp createAsking(func::FuncOp body, int64_t threads) {
   return function;
 }
 
-/// The functions that ask, by the names of bodies.
+/// The functions that prefetch, by the names of bodies.
 using Asking = llvm::MapVector<StringRef, func::FuncOp>;
 
 namespace {
@@ -128,7 +129,8 @@ struct AskForTilesPass : ark::impl::AskForTilesPassBase<AskForTilesPass> {
         asking[body.getSymName()] = createAsking(body, threads);
         continue;
       }
-      // Before all else that a run does: its number is all one has to know.
+      // The prefetch comes before all other ops of a run: it depends only on
+      // the number of the first vCTA.
       auto builder =
           ImplicitLocOpBuilder::atBlockBegin(vctas.getLoc(), vctas->getBlock());
       Value thread = createMappedLoop(builder, threads);
@@ -143,7 +145,8 @@ private:
 };
 } // namespace
 
-/// Of the function that runs tasks, one that asks for them.
+/// Makes `ark_ask` of the function that runs tasks: a copy that calls the
+/// functions that prefetch.
 void AskForTilesPass::askBehindWaits(func::FuncOp run, const Asking &asking) {
   ModuleOp module = getOperation();
   SymbolTable symbols(module);

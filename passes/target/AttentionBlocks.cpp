@@ -1,4 +1,4 @@
-//===- AttentionBlocks.cpp - Keys and values for blocks of rows -----------===//
+//===- AttentionBlocks.cpp - Attention loop for blocks of rows ------------===//
 
 #include "passes/target/Alignment.h"
 #include "passes/target/AttentionTiles.h"
@@ -18,27 +18,30 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Rows of a block that a lane has: that of its quad, and one eight further on.
+/// Rows of a block that a lane has: the row of its quad, and the row eight
+/// further on.
 static constexpr int64_t kOwnRows = 2;
-/// Up to here, there are registers for the queries beside all else.
+/// The largest depth at which registers hold the queries beside everything
+/// else.
 static constexpr int64_t kMostKeptDepth = 32;
 
 namespace {
-/// Online softmax of a warp for 16 rows. Scores are products of queries by
-/// keys, sums of values those of powers by values: the lane has the powers
-/// where the second instruction wants them.
+/// Online softmax of a warp for 16 rows. The first product multiplies queries
+/// by keys, the second one exponentials by values. A lane already has the
+/// exponentials in the registers in which the second instruction expects them.
 ///
-/// The depth is in the order in which lanes have loaded it. So are the columns
-/// of values: a quad loads neighbouring ones, which are those of as many
-/// instructions.
+/// Queries and keys use the same permuted order of the depth, in which lanes
+/// have loaded it. The columns of values are permuted as well: a quad loads
+/// neighbouring columns, each of which belongs to another instruction.
 class BlockBuilder : public AttentionTiles {
 public:
   using AttentionTiles::AttentionTiles;
   void build(Value thread);
 
 private:
-  /// What a loop carries: the rows' largest scores, the lane's shares of their
-  /// sums, and by instruction what is made of values.
+  /// The values that the loop carries: the maximum scores of the rows, the
+  /// lane's shares of the sums of exponentials, and the accumulators of the
+  /// weighted sums of values, by instruction.
   struct State {
     SmallVector<Value, kOwnRows> maxima, sums;
     SmallVector<Value> products;
@@ -77,12 +80,13 @@ private:
 
   SmallVector<Chunk> chunks;
   Value part;
-  /// The lane's rows: whether they are there, and which they read.
+  /// The numbers of the lane's rows, and the rows that it reads for them: the
+  /// last row again for numbers beyond the end.
   SmallVector<Value, kOwnRows> numbers, rows;
   SmallVector<SmallVector<Value>> places;
   SmallVector<SmallVector<Words>> queries;
-  /// Of this step, the keys of the lane's scores, and whether there are such;
-  /// nothing where all are.
+  /// The keys of the lane's scores in this step, and an i1 for each of them:
+  /// true if the key exists, null if all keys of the step do.
   SmallVector<Value> ownKeys, areThere;
 };
 } // namespace
@@ -104,7 +108,7 @@ void BlockBuilder::State::assign(ValueRange all) {
 // Loads
 //===----------------------------------------------------------------------===//
 
-/// Whether no step goes beyond the last key.
+/// Returns true if no step goes beyond the last key.
 bool BlockBuilder::isWholeStep() {
   std::optional<int64_t> keys = getConstantIntValue(length);
   return keys && *keys % shape.getStepKeys() == 0;
@@ -121,7 +125,7 @@ void BlockBuilder::findChunks() {
   }
 }
 
-/// Beyond the last row, that one again.
+/// Finds the lane's rows of a block; the last row again beyond the end.
 void BlockBuilder::findRows(Value block) {
   numbers.clear();
   rows.clear();
@@ -165,8 +169,8 @@ void BlockBuilder::findKeys(Value first) {
     }
 }
 
-/// Of a key for every quad, of each tile, what one load brings; beyond the
-/// last, of that one again.
+/// Loads one part of a key for every quad, of each tile; the last key again
+/// beyond the end.
 SmallVector<AttentionTiles::Words> BlockBuilder::loadKeys(Value first,
                                                           int64_t number) {
   SmallVector<Words> keys;
@@ -181,7 +185,8 @@ SmallVector<AttentionTiles::Words> BlockBuilder::loadKeys(Value first,
   return keys;
 }
 
-/// What is beyond the last key may be anything, even times zero.
+/// Loads values of a key. Words of a key beyond the last one become zero, since
+/// zero times the loaded value may be NaN.
 AttentionTiles::Words BlockBuilder::loadValues(Value key, Value isThere,
                                                const Chunk &chunk) {
   Value column = add(mul(quad, chunk.columns), chunk.begin);
@@ -206,13 +211,13 @@ AttentionTiles::Words BlockBuilder::loadValues(Value key, Value isThere,
 // A step
 //===----------------------------------------------------------------------===//
 
-/// By row, two of each tile. One part of the depth after the other: there are
-/// no registers for more keys.
+/// Returns two scores of each tile, by row. The parts of the depth come one
+/// after the other, since there are no registers for more keys.
 SmallVector<SmallVector<Value>> BlockBuilder::getScores(Value first) {
   SmallVector<SmallVector<Value>> sums(getStepTiles(),
                                        SmallVector<Value>(kSums, number(0)));
   SmallVector<Value, kOwnRows> pinned;
-  // Read again for every step, where there are too few registers.
+  // Queries are read again for every step if registers are too few for them.
   if (queries.empty())
     for (Value row : rows)
       pinned.push_back(pinToPlace(row));
@@ -236,7 +241,7 @@ SmallVector<SmallVector<Value>> BlockBuilder::getScores(Value first) {
   return scores;
 }
 
-/// products += powers * values
+/// Computes products += powers * values.
 void BlockBuilder::addValues(State &state,
                              ArrayRef<SmallVector<Value>> powers) {
   for (size_t first = 0; first < ownKeys.size(); first += kOwnKeys) {
@@ -316,8 +321,8 @@ BlockBuilder::State BlockBuilder::stream() {
   return state;
 }
 
-/// Neighbouring columns, from the one on that `next` and the lane's place in
-/// its quad tell.
+/// Returns the accumulators of a chunk's neighbouring columns. `next` and the
+/// lane's position in its quad give the first column.
 SmallVector<Value> BlockBuilder::getColumns(ArrayRef<Value> products,
                                             int64_t chunk, int64_t own,
                                             int64_t next) {
@@ -328,7 +333,8 @@ SmallVector<Value> BlockBuilder::getColumns(ArrayRef<Value> products,
   return columns;
 }
 
-/// Goes where the lane has such a row; the last block may have fewer.
+/// Moves the builder into a branch for lanes that have such a row; the last
+/// block may have fewer.
 void BlockBuilder::enterRow(int64_t own) {
   if (shape.rows % kBlockRows == 0)
     return;
@@ -337,12 +343,12 @@ void BlockBuilder::enterRow(int64_t own) {
   builder.setInsertionPointToStart(branch.thenBlock());
 }
 
-/// For the loop that puts together what several warps have of a row.
+/// Stores partial results for the loop that combines the parts of a row.
 void BlockBuilder::store(const State &state) {
   for (int64_t own = 0; own < kOwnRows; ++own) {
     OpBuilder::InsertionGuard guard(builder);
     enterRow(own);
-    // All lanes of a quad have the same.
+    // All lanes of a quad store the same numbers.
     memref::StoreOp::create(builder, state.maxima[own], buffers.maxima,
                             ValueRange{part, numbers[own]});
     memref::StoreOp::create(builder, state.sums[own], buffers.sums,
@@ -367,7 +373,7 @@ void BlockBuilder::store(const State &state) {
   }
 }
 
-/// What the ops behind make of neighbouring columns of a row.
+/// Builds and stores the row ops for neighbouring columns of a row.
 void BlockBuilder::finishColumns(RowNumbers numbers, int64_t own, Value first,
                                  ArrayRef<Value> products) {
   SmallVector<SmallVector<Value>> results;
@@ -404,7 +410,7 @@ void BlockBuilder::finishColumns(RowNumbers numbers, int64_t own, Value first,
   }
 }
 
-/// Where one warp has all of a row.
+/// Finishes rows of which one warp has all keys.
 void BlockBuilder::finish(const State &state) {
   for (int64_t own = 0; own < kOwnRows; ++own) {
     OpBuilder::InsertionGuard guard(builder);

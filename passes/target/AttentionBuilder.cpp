@@ -1,4 +1,4 @@
-//===- AttentionBuilder.cpp - What both loops of attention use ------------===//
+//===- AttentionBuilder.cpp - Base class of the attention loops -----------===//
 
 #include "passes/target/AttentionBuilder.h"
 
@@ -133,7 +133,7 @@ Value AttentionBuilder::pinToPlace(Value number) {
 }
 
 //===----------------------------------------------------------------------===//
-// Ops behind
+// Row ops
 //===----------------------------------------------------------------------===//
 
 int64_t AttentionBuilder::getRowColumns(const RowOp &rowOp) {

@@ -1,4 +1,4 @@
-//===- AttentionBuilder.h - What both loops of attention use ----*- C++ -*-===//
+//===- AttentionBuilder.h - Base class of the attention loops ---*- C++ -*-===//
 
 #ifndef ARK_PASSES_TARGET_ATTENTIONBUILDER_H
 #define ARK_PASSES_TARGET_ATTENTIONBUILDER_H
@@ -7,16 +7,17 @@
 
 namespace mlir::ark {
 
-/// What the warps leave for the loop that puts it together, in shared memory:
-/// by warp and row, and by depth.
+/// Partial results in shared memory, which the loop over the keys leaves for
+/// the loop that combines them: the maxima and the sums of exponentials by part
+/// of the keys and row, and the weighted sums of values by part, row and depth.
 struct AttentionBuffers {
   Value maxima, sums, products;
 };
 
-/// What is known of a row, and of one of its columns.
+/// The values of a row, and of one of its columns.
 using RowNumbers = llvm::SmallDenseMap<RowValue, Value, 4>;
 
-/// Scalars, regions and what lanes exchange.
+/// Builds scalars, bodies of ops and exchanges between lanes.
 class AttentionBuilder {
 public:
   AttentionBuilder(ImplicitLocOpBuilder &builder, const AttentionOps &attention,
@@ -34,27 +35,29 @@ protected:
   Value isLess(Value a, Value b);
 
   Value exchange(Value value, int64_t distance);
-  /// Of the lane of this number.
+  /// Returns `value` of the lane with the number `lane`.
   Value fetch(Value value, Value lane);
-  /// Of all lanes at such distances, in the same order for each of them.
+  /// Combines the values of the lanes at these XOR distances, in the same order
+  /// for every lane.
   template <typename OpTy>
   Value combine(Value value, ArrayRef<int64_t> distances);
-  /// The indices of a row.
+  /// Returns the indices of a row.
   SmallVector<Value> getPlace(Value row);
-  /// The body of an op, whose loops are at `indices`.
+  /// Clones the body of an op, with its loops at `indices`, and returns its
+  /// result.
   Value inlineBody(linalg::LinalgOp op, ValueRange values, ValueRange indices);
-  /// An element of an operand.
+  /// Loads an element of an operand.
   Value load(linalg::LinalgOp op, OpOperand &operand, ValueRange indices);
   Value getFinite(Value maximum);
-  /// exp(score - finite)
+  /// Returns exp(score - finite).
   Value getPower(Value finite, Value score);
-  /// A number as if it could be another one than before: what is computed from
-  /// it, compilers compute after this place.
+  /// Makes a number opaque to compilers: values that are computed from the
+  /// result are computed after this place.
   Value pinToPlace(Value number);
-  /// What each of the ops behind makes of a column of a row.
+  /// Builds all row ops for a column of a row, and returns their results.
   SmallVector<Value> buildRowOps(const RowNumbers &numbers, ValueRange place,
                                  Value column);
-  /// Columns that an op behind has.
+  /// Returns the number of columns of a row op.
   int64_t getRowColumns(const RowOp &rowOp);
   void storeRowOp(const RowOp &rowOp, Value result, ValueRange place,
                   Value column);
@@ -66,19 +69,21 @@ protected:
   Value warp, lane;
 };
 
-/// The loop over the keys, for few rows.
+/// Builds the loop over the keys for few rows.
 void buildAttentionStreams(ImplicitLocOpBuilder &builder,
                            const AttentionOps &attention,
                            const AttentionShape &shape,
                            const AttentionBuffers &buffers, Value thread);
 
-/// The same for blocks of 16 rows. What one warp has all of, it finishes.
+/// Builds the loop over the keys for blocks of 16 rows. A warp that has all
+/// keys of a row computes the row ops, too.
 void buildAttentionBlocks(ImplicitLocOpBuilder &builder,
                           const AttentionOps &attention,
                           const AttentionShape &shape,
                           const AttentionBuffers &buffers, Value thread);
 
-/// The loop that puts together what warps have, and does the ops behind.
+/// Builds the loop that combines the partial results of the warps and computes
+/// the row ops.
 void buildAttentionRows(ImplicitLocOpBuilder &builder,
                         const AttentionOps &attention,
                         const AttentionShape &shape,

@@ -19,7 +19,8 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// A lane has registers for a part of that many elements of several rows.
+/// The largest depth for which a lane has registers for its part of several
+/// rows.
 static constexpr int64_t kMostDepth = 128;
 static constexpr int64_t kSumBytes = 4, kHalfBytes = 2;
 
@@ -27,7 +28,7 @@ static constexpr int64_t kSumBytes = 4, kHalfBytes = 2;
 // Shares
 //===----------------------------------------------------------------------===//
 
-/// Whether rows can be loaded in pieces of `elements`.
+/// Returns true if rows can be loaded in pieces of `elements`.
 static bool isLoadable(Value buffer, int64_t elements) {
   auto type = cast<MemRefType>(buffer.getType());
   SmallVector<int64_t> strides;
@@ -36,7 +37,8 @@ static bool isLoadable(Value buffer, int64_t elements) {
          strides.back() == 1 && getRowAlignment(buffer, elements) >= kLoadBytes;
 }
 
-/// Whether loads have rows of 16-bit floats as they want them.
+/// Returns true if query, key and value have rows of 16-bit floats that loads
+/// of `width` elements can read.
 static bool areLoadable(const AttentionOps &attention, int64_t width) {
   Type element = attention.getElementType();
   return (element.isBF16() || element.isF16()) &&
@@ -48,7 +50,8 @@ static bool areLoadable(const AttentionOps &attention, int64_t width) {
              });
 }
 
-/// As many parts of the keys as leave no warp idle and have a step each.
+/// Returns the number of parts of the keys: as many as there are warps for a
+/// block, if each part has a step and the partial results fit into `room`.
 static int64_t chooseParts(const AttentionOps &attention, AttentionShape shape,
                            int64_t room) {
   int64_t keys = cast<MemRefType>(attention.key.getType()).getDimSize(0);
@@ -72,8 +75,8 @@ AttentionShape::choose(const AttentionOps &attention, int64_t threads,
   shape.rows = attention.getNumRows();
   shape.depth = attention.depth;
   shape.width = kLoadBytes / kHalfBytes;
-  // In the second loop a lane has one warp's numbers. A quad has pairs of
-  // columns of a block.
+  // In the second loop a lane has the numbers of one warp, so that there may be
+  // no more warps than lanes. A quad has pairs of columns of a block.
   int64_t unit = shape.hasFewRows() ? shape.width : 2 * shape.width;
   if (threads % kWarpSize != 0 || shape.warps > kWarpSize ||
       !llvm::isPowerOf2_64(shape.warps) || shape.rows < 1 ||
@@ -82,7 +85,7 @@ AttentionShape::choose(const AttentionOps &attention, int64_t threads,
     return std::nullopt;
   if (!shape.hasFewRows()) {
     shape.parts = chooseParts(attention, shape, room);
-    // Teams need nothing of each other, parts have to be put together.
+    // Teams are independent of each other, while parts have to be combined.
     int64_t teams = llvm::bit_floor<uint64_t>(std::clamp<int64_t>(
         shape.warps / shape.getBlocks(), 1, std::max<int64_t>(run, 1)));
     if (teams > 1 && teams >= shape.parts) {
@@ -114,9 +117,10 @@ int64_t AttentionShape::getBytes() const {
 // Loops
 //===----------------------------------------------------------------------===//
 
-/// The thread's own number, from itself. What depends on it is computed here: a
-/// compiler would do that before the loop over vCTAs, and have no registers
-/// left for what lies between.
+/// Returns the thread's number, made opaque to compilers by a shuffle with
+/// itself, so that values which depend on the number are computed here.
+/// Otherwise a compiler would compute these values before the loop over vCTAs,
+/// and have no registers left for the code in between.
 static Value pin(ImplicitLocOpBuilder &builder, Value thread) {
   Type i32 = builder.getI32Type();
   Value number = arith::IndexCastOp::create(builder, i32, thread);

@@ -1,4 +1,4 @@
-//===- AttentionOps.cpp - The ops of an attention in a body ---------------===//
+//===- AttentionOps.cpp - Ops of an attention in a body -------------------===//
 
 #include "passes/target/AttentionOps.h"
 
@@ -19,7 +19,8 @@ using namespace mlir::ark;
 // Single ops
 //===----------------------------------------------------------------------===//
 
-/// Whether every iteration writes one element and touches no memory by itself.
+/// Returns true if every iteration writes one element, and the body of the op
+/// touches no memory.
 static bool isPlain(linalg::LinalgOp op) {
   return op.hasPureBufferSemantics() && op.getNumDpsInits() == 1 &&
          llvm::all_of(
@@ -32,7 +33,7 @@ static bool isElementwise(linalg::LinalgOp op) {
   return isPlain(op) && op.getNumReductionLoops() == 0;
 }
 
-/// The number that an op writes everywhere.
+/// Returns the number with which an op fills its output, if it is a fill.
 static std::optional<APFloat> getFilling(linalg::LinalgOp op) {
   if (!isElementwise(op) || op.getNumDpsInputs() != 1)
     return std::nullopt;
@@ -50,13 +51,14 @@ static AffineMap getOutMap(linalg::LinalgOp op) {
   return op.getIndexingMapsArray().back();
 }
 
-/// The op that a body ends with.
+/// Returns the op that makes the result of a body, if it is an `OpTy`.
 template <typename OpTy>
 static OpTy getResult(linalg::LinalgOp op) {
   return op.getBlock()->getTerminator()->getOperand(0).getDefiningOp<OpTy>();
 }
 
-/// Whether a reduction combines elements of its input as they are, by `OpTy`.
+/// Returns true if a reduction combines the unchanged elements of its input by
+/// `OpTy`.
 template <typename OpTy>
 static bool reducesBy(linalg::LinalgOp op) {
   std::optional<Reduction> reduction = Reduction::match(op);
@@ -65,7 +67,7 @@ static bool reducesBy(linalg::LinalgOp op) {
          reduction->value == op.getBlock()->getArgument(0);
 }
 
-/// An op that sums up products over its last loop, in f32.
+/// Returns true for an op that sums up products over its last loop, in f32.
 static bool isSumOfProducts(linalg::LinalgOp op) {
   if (!op.hasPureBufferSemantics() || !linalg::isaContractionOpInterface(op) ||
       op.getNumReductionLoops() != 1 || op.getNumLoops() < 3 ||
@@ -77,7 +79,7 @@ static bool isSumOfProducts(linalg::LinalgOp op) {
          reduction->value.getDefiningOp<arith::MulFOp>();
 }
 
-/// The loops of a map that consists of nothing else.
+/// Returns the loops of a map, if each of its results is a loop.
 static std::optional<SmallVector<unsigned>> getLoops(AffineMap map) {
   SmallVector<unsigned> loops;
   for (AffineExpr expr : map.getResults()) {
@@ -89,7 +91,7 @@ static std::optional<SmallVector<unsigned>> getLoops(AffineMap map) {
   return loops;
 }
 
-/// 0, 1, ..., without some, and perhaps one more.
+/// Returns 0, 1, ..., `count` - 1 and, if there is one, `last`.
 static SmallVector<unsigned> getFirst(unsigned count,
                                       std::optional<unsigned> last) {
   auto loops = llvm::to_vector(llvm::seq(0u, count));
@@ -98,8 +100,9 @@ static SmallVector<unsigned> getFirst(unsigned count,
   return loops;
 }
 
-/// Whether a contraction over the last of n + 2 loops reads `left` by the first
-/// n and the last, and `right` by the last two in this order.
+/// Returns true if a contraction over the last of n + 2 loops reads its left
+/// operand by the first n loops and the last one, reads its right operand by
+/// the loops `right`, and writes its result by the first n + 1 loops.
 static bool hasMaps(linalg::LinalgOp op, ArrayRef<unsigned> right) {
   unsigned rows = op.getNumLoops() - 2;
   SmallVector<AffineMap> maps = op.getIndexingMapsArray();
@@ -109,7 +112,7 @@ static bool hasMaps(linalg::LinalgOp op, ArrayRef<unsigned> right) {
 }
 
 //===----------------------------------------------------------------------===//
-// What buffers hold
+// Contents of buffers
 //===----------------------------------------------------------------------===//
 
 const AttentionOps::Content *AttentionOps::getContent(Value buffer) const {
@@ -117,7 +120,8 @@ const AttentionOps::Content *AttentionOps::getContent(Value buffer) const {
   return found == contents.end() ? nullptr : &found->second;
 }
 
-/// A view of a temporary that was filled as a whole is filled, too.
+/// Returns true if a buffer, or the whole temporary that it is a view of, was
+/// filled with the number of `state`.
 bool AttentionOps::isFilled(Value buffer, State state) const {
   const Content *content = getContent(buffer);
   if (!content)
@@ -132,7 +136,8 @@ bool AttentionOps::holds(Value buffer, RowValue value) const {
          content->row.value == value;
 }
 
-/// Whether a buffer may hold something of what was written so far.
+/// Returns true if a buffer may hold something that the ops so far have
+/// written.
 bool AttentionOps::isMade(Value buffer) const {
   return llvm::any_of(contents, [&](const auto &entry) {
     return mayAlias(entry.first, buffer);
@@ -143,13 +148,13 @@ void AttentionOps::setRow(Value buffer, RowValue value) {
   contents[buffer] = {State::Row, {RowOperand::Number, value, 0}};
 }
 
-/// By the dimensions of a row alone.
+/// Returns true if a map gives the dimensions of a row alone.
 bool AttentionOps::isRowMap(AffineMap map) const {
   return getLoops(map) == getFirst(rowShape.size(), std::nullopt);
 }
 
-/// Whether an op runs over the rows first, and then, if that is asked for, over
-/// the keys.
+/// Returns true if an op runs over the rows first and then, with `withKeys`,
+/// over the keys.
 bool AttentionOps::isRowSpace(linalg::LinalgOp op, bool withKeys) const {
   SmallVector<int64_t> extents = op.getStaticLoopRanges();
   return extents.size() == rowShape.size() + withKeys &&
@@ -157,7 +162,7 @@ bool AttentionOps::isRowSpace(linalg::LinalgOp op, bool withKeys) const {
 }
 
 //===----------------------------------------------------------------------===//
-// Op by op
+// Matching of single ops
 //===----------------------------------------------------------------------===//
 
 bool AttentionOps::addFill(linalg::LinalgOp op) {
@@ -192,8 +197,8 @@ bool AttentionOps::addScores(linalg::LinalgOp op) {
   return true;
 }
 
-/// score = f(score, ...), where the rest may be a mask. There is no maximum
-/// yet.
+/// Matches score = f(score, ...), where other operands may be a mask. No op so
+/// far may have reduced the scores.
 bool AttentionOps::addScoreOp(linalg::LinalgOp op) {
   if (!scores || getOut(op) != scores || !isElementwise(op) ||
       getContent(scores)->state != State::Scores || !isRowSpace(op, true) ||
@@ -209,7 +214,7 @@ bool AttentionOps::addScoreOp(linalg::LinalgOp op) {
   return true;
 }
 
-/// Of `scores`, over the keys.
+/// Matches the maximum or the sum of `scores` over the keys.
 bool AttentionOps::addReduction(linalg::LinalgOp op) {
   if (!scores || !isPlain(op) || op.getNumReductionLoops() != 1 ||
       !isRowSpace(op, true) || op->getOperand(0) != scores ||
@@ -231,7 +236,7 @@ bool AttentionOps::addReduction(linalg::LinalgOp op) {
   return false;
 }
 
-/// finite = f(maximum), perhaps in its place.
+/// Matches finite = f(maximum), which may overwrite the maximum.
 bool AttentionOps::addFinite(linalg::LinalgOp op) {
   if (finiteOp || !scores || !isElementwise(op) || !isRowSpace(op, false) ||
       !isRowMap(getOutMap(op)) || !holds(op->getOperand(0), RowValue::Maximum))
@@ -247,7 +252,7 @@ bool AttentionOps::addFinite(linalg::LinalgOp op) {
   return true;
 }
 
-/// power = exp(score - finite)
+/// Matches power = exp(score - finite).
 bool AttentionOps::addPowers(linalg::LinalgOp op) {
   if (!finiteOp || powerOp || !isElementwise(op) || getOut(op) != scores ||
       op->getNumOperands() != 2 || !isRowSpace(op, true) ||
@@ -281,8 +286,9 @@ bool AttentionOps::addProduct(linalg::LinalgOp op) {
   return true;
 }
 
-/// An elementwise op over rows, perhaps with the depth or one column. What it
-/// reads of the attention or of such an op is the element of its own.
+/// Matches an elementwise op over rows, with a further dimension of the depth
+/// or of one column, or without one. Of the attention's results and of other
+/// row ops it may read only its own element.
 bool AttentionOps::addRowOp(linalg::LinalgOp op) {
   unsigned rows = rowShape.size();
   if (!powerOp || !isElementwise(op) || op.getNumLoops() < rows ||
@@ -301,7 +307,7 @@ bool AttentionOps::addRowOp(linalg::LinalgOp op) {
     if (content && isRead) {
       bool isOwn =
           content->state == State::Row && (map.isIdentity() || isRowMap(map));
-      // An element of a row of many cannot be had by one of a row of one.
+      // An operand must have as many columns as the op reads of it.
       bool hasOwnRows =
           isOwn && cast<MemRefType>(buffer.getType()).getNumElements() ==
                        getNumRows() * (map.isIdentity() ? columns : 1);
@@ -331,11 +337,12 @@ bool AttentionOps::add(linalg::LinalgOp op) {
 }
 
 //===----------------------------------------------------------------------===//
-// All of them
+// Matching of the whole attention
 //===----------------------------------------------------------------------===//
 
-/// Whether all that touch a buffer, through views too, are among `ops`, or come
-/// before them: what is left to `ops` is written by them first.
+/// Returns true if all ops that touch a buffer, through views too, are among
+/// `ops` or come before them. An op before them does no harm, since `ops` write
+/// the buffer before they read it.
 static bool isPrivate(Value buffer, ArrayRef<linalg::LinalgOp> ops) {
   return llvm::all_of(buffer.getUsers(), [&](Operation *user) {
     if (isa<ViewLikeOpInterface>(user))
@@ -349,8 +356,9 @@ static bool isPrivate(Value buffer, ArrayRef<linalg::LinalgOp> ops) {
   });
 }
 
-/// Temporaries that no op behind writes are gone afterwards; of those that one
-/// writes, the last has to be stored where others read it.
+/// Returns true if all buffers that ops of the attention write are temporaries
+/// of its own, except for those that row ops write. Sets `isStored` of the row
+/// ops whose results other ops read.
 bool AttentionOps::hasPrivateBuffers() {
   auto isOwn = [&](Value buffer) {
     Value root = getRoot(buffer);
@@ -364,7 +372,7 @@ bool AttentionOps::hasPrivateBuffers() {
     if (!isRowOp && !isOwn(getOut(op)))
       return false;
   }
-  // Results are written last, over nothing that is read before.
+  // Results are stored last, and must not overwrite memory that the ops read.
   return llvm::none_of(rowOps, [&](const RowOp &rowOp) {
     return rowOp.isStored && llvm::any_of(ops, [&](linalg::LinalgOp op) {
              return llvm::any_of(op.getDpsInputs(), [&](Value input) {
@@ -384,7 +392,7 @@ std::optional<AttentionOps> AttentionOps::match(linalg::LinalgOp first) {
     if (!structured || !attention.add(structured))
       break;
   }
-  // What is filled last is for others.
+  // Fills at the end belong to other ops.
   while (!attention.ops.empty() && getFilling(attention.ops.back()))
     attention.ops.pop_back();
   if (!attention.isComplete() || attention.scoresOp != attention.ops[1] ||

@@ -1,4 +1,4 @@
-//===- AttentionOps.h - The ops of an attention in a body -------*- C++ -*-===//
+//===- AttentionOps.h - Ops of an attention in a body -----------*- C++ -*-===//
 
 #ifndef ARK_PASSES_TARGET_ATTENTIONOPS_H
 #define ARK_PASSES_TARGET_ATTENTIONOPS_H
@@ -8,48 +8,50 @@
 
 namespace mlir::ark {
 
-/// What an attention computes for a row of queries. `Finite` is the maximum, or
-/// zero where no key counts; `Sum` is that of the powers.
+/// Values that an attention computes for a row of queries. `Finite` is the
+/// maximum, or zero if no key counts. `Sum` is the sum of the exponentials.
 enum class RowValue { Maximum, Finite, Sum, Product };
 
-/// Where an operand of an op behind an attention has its elements from.
+/// The source of an operand of a row op.
 struct RowOperand {
   enum { Memory, Number, Earlier } source = Memory;
   RowValue value = RowValue::Maximum;
-  /// Among the ops behind.
+  /// The number of the earlier row op.
   unsigned earlier = 0;
 };
 
-/// An elementwise op on rows or on the results of an attention.
+/// An elementwise op on rows or on the results of an attention, which follows
+/// the attention.
 struct RowOp {
   linalg::LinalgOp op;
-  /// Inputs, then the output.
+  /// One for each input, then one for the output.
   SmallVector<RowOperand> operands;
-  /// Whether somebody else reads what it writes.
+  /// True if ops outside of the attention read the output.
   bool isStored = true;
 };
 
-/// A few rows of queries with all keys: scores, their softmax and the sum of
-/// values, as a body has it. The ops follow each other, and no others touch
-/// memory between them.
+/// The ops of an attention in a body: scores of a few rows of queries and all
+/// keys, their softmax and the weighted sum of values. The ops follow each
+/// other, and no other ops between them touch memory.
 class AttentionOps {
 public:
-  /// Nothing, unless an attention begins with `first`.
+  /// Returns nothing unless an attention begins with `first`.
   static std::optional<AttentionOps> match(linalg::LinalgOp first);
 
   int64_t getNumRows() const { return ShapedType::getNumElements(rowShape); }
   Type getElementType() const { return getElementTypeOrSelf(key); }
-  /// All of them, in their order.
+  /// Returns all ops, in their order.
   ArrayRef<linalg::LinalgOp> getOps() const { return ops; }
 
-  /// Rows by any number of dimensions and the depth; keys and values by their
-  /// number and the depth.
+  /// The query has any number of row dimensions and the depth. Key and value
+  /// have the number of keys and the depth.
   Value query, key, value;
   SmallVector<int64_t> rowShape;
   int64_t depth = 0;
-  /// Done to scores in their place.
+  /// Elementwise ops that update the scores in place.
   SmallVector<linalg::LinalgOp> scoreOps;
-  /// finite = f(maximum), power = f(finite, score).
+  /// `finiteOp` computes finite = f(maximum), `powerOp` power = f(finite,
+  /// score).
   linalg::LinalgOp finiteOp, powerOp;
   SmallVector<RowOp> rowOps;
 

@@ -1,4 +1,4 @@
-//===- AttentionRows.cpp - What the streams of an attention make ----------===//
+//===- AttentionRows.cpp - Attention loop that combines parts -------------===//
 
 #include "passes/target/AttentionBuilder.h"
 #include "passes/target/Lowerings.h"
@@ -13,8 +13,9 @@ using namespace mlir;
 using namespace mlir::ark;
 
 namespace {
-/// A warp has a row and as many columns as lanes. A lane finds out what one
-/// part of the keys counts for; then each adds up a column of all parts.
+/// Combines the partial results of the warps. A warp has a row, and as many
+/// columns as lanes. A lane computes the weight of one part of the keys. Then
+/// each lane adds up one column over all parts.
 class RowBuilder : public AttentionBuilder {
 public:
   using AttentionBuilder::AttentionBuilder;
@@ -67,7 +68,7 @@ void RowBuilder::build(Value thread) {
   builder.setInsertionPointToStart(loop.getBody());
   Value row = div(loop.getInductionVar(), across);
   Value column = add(mul(rem(loop.getInductionVar(), across), kWarpSize), lane);
-  // Lanes beyond the last column do that one again, and store nothing.
+  // Lanes beyond the last column compute the last one again, and store nothing.
   Value clamped =
       attention.depth % kWarpSize == 0
           ? column

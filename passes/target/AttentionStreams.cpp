@@ -1,4 +1,4 @@
-//===- AttentionStreams.cpp - Keys and values, warp by warp ---------------===//
+//===- AttentionStreams.cpp - Attention loop for few rows -----------------===//
 
 #include "passes/target/AttentionTiles.h"
 #include "passes/target/Lowerings.h"
@@ -16,28 +16,29 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Up to here, there are registers for keys and values at once.
+/// The largest depth at which registers hold keys and values at once.
 static constexpr int64_t kMostDepthAtOnce = 64;
 
 namespace {
-/// Online softmax of a warp, 16 keys a step. What it knows of a row, the
-/// largest score and sums of powers and of values that are relative to it,
-/// changes with every step.
+/// Online softmax of a warp, with 16 keys a step. Every step updates the state
+/// of a row: the maximum score, and the sum of exponentials and the weighted
+/// sum of values relative to it.
 ///
-/// Instructions multiply 16 rows by 8 columns. Scores are products of the
-/// queries, whose upper 8 rows are zero, by keys; sums of values those of
-/// values, with their columns as rows, by powers. So a lane has the scores of
-/// the keys whose powers it needs, and lanes exchange nothing between the two.
-/// The depth, over which the first is summed, is in the order in which lanes
-/// have loaded it, the same on both sides.
+/// Instructions multiply 16 rows by 8 columns. The scores are products of
+/// queries, whose upper 8 rows are zero, by keys. The weighted sums are
+/// products of values, with their columns as rows, by exponentials. So a lane
+/// has the scores of the keys whose exponentials it needs, and lanes exchange
+/// nothing between the two products. Queries and keys use the same permuted
+/// order of the depth, in which lanes have loaded it.
 class StreamBuilder : public AttentionTiles {
 public:
   using AttentionTiles::AttentionTiles;
   void build(Value thread);
 
 private:
-  /// What a loop carries: of the quad's row the largest score and the lane's
-  /// share of the sum, and by load, word and sum what is made of values.
+  /// The values that the loop carries: the maximum score of the quad's row, the
+  /// lane's share of the sum of exponentials, and the accumulators of the
+  /// weighted sums of values, by load, word and accumulator.
   struct State {
     Value maximum, sum;
     SmallVector<Value> products;
@@ -56,14 +57,17 @@ private:
   void store(const State &state);
   void storeProducts(const State &state);
 
-  /// Loads of 16 bytes that all quads need for a value.
+  /// Returns the number of 16-byte loads of a lane with which all quads
+  /// together read a value.
   int64_t getValueLoads() {
     return llvm::divideCeil(attention.depth, kTileKeys * shape.width);
   }
-  /// The row of the quad; the last one again where there are fewer.
+  /// The row of the quad; the last row again if there are fewer rows than
+  /// quads.
   Value row;
   SmallVector<Words> queries;
-  /// Of this step, the keys of the lane's scores, and whether there are such.
+  /// The keys of the lane's scores in this step, and an i1 for each of them:
+  /// true if the key exists.
   SmallVector<Value> ownKeys, areThere;
 };
 } // namespace
@@ -100,7 +104,7 @@ void StreamBuilder::loadQueries() {
                            kQuad));
 }
 
-/// A key for every quad, of two tiles; beyond the last, that one again.
+/// Loads a key for every quad, of two tiles; the last key again beyond the end.
 SmallVector<AttentionTiles::Words> StreamBuilder::loadKeys(Value first) {
   SmallVector<Words> keys;
   Value last = arith::SubIOp::create(builder, length, index(1));
@@ -115,8 +119,9 @@ SmallVector<AttentionTiles::Words> StreamBuilder::loadKeys(Value first) {
   return keys;
 }
 
-/// Of the lane's keys, each with columns for every quad. What is beyond the
-/// last key may be anything, even times zero.
+/// Loads the values of the lane's keys, with columns of its own for every quad.
+/// Words of a key beyond the last one become zero, since zero times the loaded
+/// value may be NaN.
 SmallVector<AttentionTiles::Words> StreamBuilder::loadValues() {
   SmallVector<Words> values;
   for (int64_t number = 0; number < getValueLoads(); ++number)
@@ -134,7 +139,7 @@ SmallVector<AttentionTiles::Words> StreamBuilder::loadValues() {
 // A step
 //===----------------------------------------------------------------------===//
 
-/// Two of each tile, for the row of the quad.
+/// Returns two scores of each tile, for the row of the quad.
 SmallVector<Value> StreamBuilder::getScores(ArrayRef<Words> keys) {
   SmallVector<Value> scores;
   int64_t loads = getKeyLoads();
@@ -155,7 +160,7 @@ SmallVector<Value> StreamBuilder::getScores(ArrayRef<Words> keys) {
   return scores;
 }
 
-/// products += values * powers
+/// Computes products += values * powers.
 void StreamBuilder::addValues(State &state, ArrayRef<Words> values,
                               ArrayRef<Words> powers) {
   MutableArrayRef<Value> products = state.products;
@@ -202,7 +207,7 @@ void StreamBuilder::step(State &state, Value first) {
     score = getPower(finite, score);
     state.sum = arith::AddFOp::create(builder, state.sum, score);
   }
-  // Sums of values are those of the rows of two other quads.
+  // The accumulators of weighted sums belong to the rows of two other quads.
   SmallVector<Value> corrections;
   for (int64_t next = 0; next < 2; ++next)
     corrections.push_back(
@@ -213,10 +218,11 @@ void StreamBuilder::step(State &state, Value first) {
 }
 
 //===----------------------------------------------------------------------===//
-// All of them
+// The loop
 //===----------------------------------------------------------------------===//
 
-/// Of two rows, neighbouring columns for every load.
+/// Stores the accumulators of two rows, with neighbouring columns for every
+/// load.
 void StreamBuilder::storeProducts(const State &state) {
   auto type = VectorType::get(kStoreElements, builder.getF32Type());
   for (int64_t load = 0; load < getValueLoads(); ++load)
@@ -228,7 +234,7 @@ void StreamBuilder::storeProducts(const State &state) {
           builder, isLess(own, index(shape.rows)), isInside(column));
       auto branch = scf::IfOp::create(builder, isThere, /*withElse=*/false);
       builder.setInsertionPointToStart(branch.thenBlock());
-      // Two columns an instruction, and two rows.
+      // Every instruction makes two columns of two rows.
       SmallVector<Value> elements;
       for (int64_t number = 0; number < shape.width; ++number)
         elements.push_back(

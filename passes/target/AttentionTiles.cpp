@@ -1,4 +1,4 @@
-//===- AttentionTiles.cpp - Attention by tensor cores ---------------------===//
+//===- AttentionTiles.cpp - Attention with tensor cores -------------------===//
 
 #include "passes/target/AttentionTiles.h"
 
@@ -118,7 +118,8 @@ SmallVector<Value, kSums> AttentionTiles::multiply(ArrayRef<Value> a,
   return made;
 }
 
-/// Two powers as numbers of the values' type, in one word, and what they lack.
+/// Rounds two exponentials to the values' type and returns them in one word.
+/// Subtracts the rounded numbers from `powers` unless this is the last term.
 Value AttentionTiles::round(MutableArrayRef<Value> powers, bool isLast) {
   Type i32 = builder.getI32Type(), f32 = builder.getF32Type();
   SmallVector<Value> parts, rounded;
@@ -145,7 +146,8 @@ Value AttentionTiles::round(MutableArrayRef<Value> powers, bool isLast) {
 
 SmallVector<AttentionTiles::Words>
 AttentionTiles::split(ArrayRef<Value> powers) {
-  // 8 bits each of 24, and 11 of 22.
+  // Three terms of bf16 hold 8 bits each of 24; two terms of f16 hold 11 each
+  // of 22.
   int64_t terms = element.isF16() ? 2 : 3;
   SmallVector<Words> all;
   SmallVector<Value> rest(powers);

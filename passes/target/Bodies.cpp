@@ -1,4 +1,4 @@
-//===- Bodies.cpp - The functions of a kernel's tasks ---------------------===//
+//===- Bodies.cpp - Functions of a kernel's tasks -------------------------===//
 
 #include "passes/target/Bodies.h"
 
@@ -30,7 +30,7 @@ scf::ForOp ark::getVctaLoop(func::FuncOp body) {
   return {};
 }
 
-// Without one of these, code is slower and as right as before.
+// These attributes are hints: code without them is slower and still correct.
 static constexpr llvm::StringLiteral kCrowdedAttr = "crowded";
 static constexpr llvm::StringLiteral kFillsRegistersAttr = "fills_registers";
 static constexpr llvm::StringLiteral kReadOnceAttr = "read_once";

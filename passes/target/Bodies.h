@@ -1,4 +1,4 @@
-//===- Bodies.h - The functions of a kernel's tasks -------------*- C++ -*-===//
+//===- Bodies.h - Functions of a kernel's tasks -----------------*- C++ -*-===//
 
 #ifndef ARK_PASSES_TARGET_BODIES_H
 #define ARK_PASSES_TARGET_BODIES_H
@@ -9,34 +9,37 @@
 
 namespace mlir::ark {
 
-/// The functions that `ark.kernel` names as bodies, in its order, as far as the
-/// module has their code.
+/// Returns the functions that `ark.kernel` names as bodies, in the order of the
+/// op. Leaves out bodies whose code is not in the module.
 SmallVector<func::FuncOp> getBodies(ModuleOp module);
 
-/// The loop over the vCTAs that a body is called for; null where it has none.
+/// Returns the loop over the vCTAs that a body is called for; null if there is
+/// none.
 scf::ForOp getVctaLoop(func::FuncOp body);
 
-/// A call in a body that all threads make together. It writes so many of the
-/// last buffers that it is given, and reads the others.
+/// Returns true for a CTA-collective call in a body, which all threads make
+/// together. Such a call writes the last `numWritten` buffers that it is given,
+/// and reads the others.
 bool isCooperative(Operation *op);
 int64_t getNumWritten(Operation *cooperative);
 void setCooperative(Operation *op, int64_t numWritten);
 
-/// Whether a buffer of a body is packets of another task, which are stored and
+/// Returns true if a buffer of a body holds LL packets, which are stored and
 /// loaded one by one.
 bool arePackets(Value buffer);
 
-/// A part of an argument that threads load by themselves, each element once.
+/// Returns true for a part of an argument that threads load directly, each
+/// element once.
 bool isReadOnce(Operation *view);
 void setReadOnce(Operation *view);
 
-/// A loop over threads that needs most of their registers: what is before it
-/// and behind it should keep none in it.
+/// Returns true for a loop over threads that needs most of their registers:
+/// values from before the loop should not stay in registers across it.
 bool isCrowded(Operation *loop);
 void setCrowded(Operation *loop);
 
-/// A loop over threads that needs so many that vCTAs should keep none for the
-/// next ones.
+/// Returns true for a loop over threads that needs so many registers that no
+/// vCTA should keep values in registers for the next one.
 bool fillsRegisters(Operation *loop);
 void setFillsRegisters(Operation *loop);
 

@@ -26,8 +26,8 @@ using namespace mlir::ark;
 
 namespace {
 /// Writes a chain of ops as one parallel loop, with a reducing loop inside for
-/// every reduction. Values go from op to op directly; what others read is
-/// stored at the end of an iteration.
+/// every reduction. Values pass from op to op in registers. Results that other
+/// ops read are stored at the end of an iteration.
 class LoopBuilder {
 public:
   LoopBuilder(const LoopChain &chain)
@@ -49,7 +49,8 @@ private:
   Value reduce(linalg::LinalgOp op, const Reduction &reduction);
   void storeResults();
 
-  /// What an iteration has computed for an element that is its own.
+  /// The value that an iteration has computed for an element of its own, and
+  /// the element's indices.
   struct Result {
     Value value;
     SmallVector<Value> place;
@@ -57,13 +58,13 @@ private:
 
   const LoopChain &chain;
   OpBuilder builder;
-  /// One per loop of the op at hand, as far as they are known.
+  /// One per loop of the current op; null if the index is not known yet.
   SmallVector<Value> indices;
   llvm::MapVector<Value, Result> results;
 };
 } // namespace
 
-/// The element of an operand that this iteration touches.
+/// Returns the indices of the operand's element that this iteration touches.
 static SmallVector<Value> getPlace(OpBuilder &builder, Location loc,
                                    AffineMap map, ValueRange indices) {
   SmallVector<Value> place;
@@ -110,8 +111,8 @@ Value LoopBuilder::combine(const Reduction &reduction, Value a, Value b) {
   return clone->getResult(0);
 }
 
-/// One of several that are equal, if possible a value whose bound can be told:
-/// how threads are shared out depends on it.
+/// Returns one of several equal extents, if possible one with a known bound:
+/// the division among threads depends on the bound.
 Value LoopBuilder::getEnd(Location loc, ArrayRef<BufferExtent> extents) {
   const auto *known = llvm::find_if(extents, [](const BufferExtent &extent) {
     return succeeded(ValueBoundsConstraintSet::computeConstantBound(
@@ -124,7 +125,8 @@ Value LoopBuilder::getEnd(Location loc, ArrayRef<BufferExtent> extents) {
       memref::getMixedSize(builder, loc, extent.buffer, extent.dim));
 }
 
-/// All ops of the chain have the same; each may know some of them best.
+/// Returns the extents of the parallel loops. All ops of the chain have equal
+/// extents, but the bound of an extent may be known for one op only.
 SmallVector<Value> LoopBuilder::getParallelEnds() {
   SmallVector<SmallVector<BufferExtent>> extents;
   for (linalg::LinalgOp op : chain.getOps()) {
@@ -140,12 +142,13 @@ SmallVector<Value> LoopBuilder::getParallelEnds() {
   return ends;
 }
 
-/// The builder goes inside.
+/// Creates a parallel loop, and moves the builder inside.
 scf::ParallelOp LoopBuilder::createLoop(Location loc, SmallVector<Value> ends,
                                         ValueRange inits) {
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
   Value one = arith::ConstantIndexOp::create(builder, loc, 1);
-  // A loop of one iteration is where threads are given their shares.
+  // Without dimensions there is a loop of one iteration, since only loops are
+  // divided among threads.
   if (ends.empty())
     ends.push_back(one);
   SmallVector<Value> begins(ends.size(), zero), steps(ends.size(), one);
@@ -154,7 +157,7 @@ scf::ParallelOp LoopBuilder::createLoop(Location loc, SmallVector<Value> ends,
   return loop;
 }
 
-/// The combined values of the innermost loops.
+/// Builds the reducing loop of an op, and returns the combined value.
 Value LoopBuilder::reduce(linalg::LinalgOp op, const Reduction &reduction) {
   Location loc = op.getLoc();
   Value neutral = arith::ConstantOp::create(builder, loc, reduction.neutral);
@@ -179,7 +182,7 @@ Value LoopBuilder::reduce(linalg::LinalgOp op, const Reduction &reduction) {
   return loop.getResult(0);
 }
 
-/// What `op` does in one iteration of the parallel loop.
+/// Builds the part of `op` in one iteration of the parallel loop.
 void LoopBuilder::buildOp(linalg::LinalgOp op, ValueRange parallel) {
   SmallVector<unsigned> dims;
   op.getParallelDims(dims);
@@ -230,8 +233,8 @@ void LoopBuilder::build() {
 // The pass
 //===----------------------------------------------------------------------===//
 
-/// The chains of a block, in order. Ops in between that touch no memory may
-/// move before a chain, or stay.
+/// Returns the chains of a block, in order. Ops between the ops of a chain that
+/// touch no memory may move before the chain, or stay.
 static SmallVector<LoopChain> findChains(Block &block) {
   SmallVector<LoopChain> chains;
   LoopChain chain;
@@ -277,7 +280,7 @@ struct BodiesToLoopsPass : ark::impl::BodiesToLoopsPassBase<BodiesToLoopsPass> {
   }
 
 private:
-  /// Temporaries whose values stay in registers, and views of them.
+  /// Erases temporaries whose values stay in registers, and views of them.
   static void eraseDead(func::FuncOp body) {
     SmallVector<Operation *> ops;
     body.walk<WalkOrder::PreOrder>([&](Operation *op) { ops.push_back(op); });

@@ -1,4 +1,4 @@
-//===- BoxCopyBuilder.cpp - Stages that are copied by themselves ----------===//
+//===- BoxCopyBuilder.cpp - Matmul stages copied by TMA -------------------===//
 
 #include "passes/target/BoxCopyBuilder.h"
 
@@ -18,9 +18,9 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Nanoseconds for which a thread may sleep before it looks again.
+/// The time hint of `mbarrier.try_wait`, in nanoseconds.
 static constexpr int64_t kPatience = 1000000;
-/// Shared memory of all CTAs of a cluster, which copies write to.
+/// The address space of a cluster's shared memory, to which TMA copies write.
 static constexpr unsigned kClusterSpace = 7;
 
 static Value isLess(ImplicitLocOpBuilder &builder, Value a, Value b) {
@@ -56,20 +56,21 @@ Value BoxCopyBuilder::small(int64_t number) {
 }
 
 //===----------------------------------------------------------------------===//
-// Factors
+// Operands
 //===----------------------------------------------------------------------===//
 
-/// Of a factor: the address of its map, the column and the row at which its
-/// tile begins, where it begins in a stage, and its bytes there. It lies in
-/// shared memory, since sums take most registers.
+/// Returns the address of an operand's record: the address of its tensor map,
+/// the column and the row at which its tile begins, its offset in a stage, and
+/// its bytes there. Records lie in shared memory, since accumulators take most
+/// registers.
 Value BoxCopyBuilder::getRecord(Value factor) {
   return createOffset(builder, shared,
                       add(multiply(factor, kFactorRecordBytes),
                           constant(shape.getRecordsBegin())));
 }
 
-/// By one thread. Bodies know operands by address, and tiles by elements from
-/// there on.
+/// Stores the record of an operand; one thread does it. A body has the address
+/// of an operand, and the offset of a tile from there in elements.
 void BoxCopyBuilder::describe(Value tile, int64_t rows, int64_t number,
                               int64_t firstRow) {
   auto body = builder.getInsertionBlock()
@@ -97,8 +98,8 @@ void BoxCopyBuilder::describe(Value tile, int64_t rows, int64_t number,
   }
 }
 
-/// Of the factor of this warpgroup. Whoever compiles this is to read it anew
-/// each time.
+/// Loads the record of this warpgroup's operand. The loads are volatile, so
+/// that compilers repeat them for every copy.
 BoxCopyBuilder::Factor BoxCopyBuilder::load() {
   Type i32 = builder.getI32Type(), i64 = builder.getI64Type();
   Value pointer = getRecord(group);
@@ -135,7 +136,8 @@ void BoxCopyBuilder::wait(const Place &place, Barrier which) {
                                         place.parity, small(kPatience));
 }
 
-/// Barriers begin another phase with the first stage.
+/// Returns the stage after `place`. Barriers begin another phase with the first
+/// stage.
 BoxCopyBuilder::Place BoxCopyBuilder::getNext(const Place &place) {
   Value after = arith::AddIOp::create(builder, place.stage, small(1));
   Value isLast = isEqual(builder, after, small(shape.stages));
@@ -144,8 +146,9 @@ BoxCopyBuilder::Place BoxCopyBuilder::getNext(const Place &place) {
           arith::SelectOp::create(builder, isLast, other, place.parity)};
 }
 
-/// This warp has read a stage. Neither this nor what asks for stages is a
-/// branch: the assembler would wait for warpgroups' instructions one by one.
+/// Arrives at the `Empty` barrier of a stage that this warp has read. Arrivals
+/// and copies have predicates instead of branches: ptxas would wait for `wgmma`
+/// instructions one by one otherwise.
 void BoxCopyBuilder::arrive(Value stage, Value arrives) {
   NVVM::InlinePtxOp::create(builder, /*writeOnlyArgs=*/TypeRange(),
                             ValueRange{getBarrier(stage, Barrier::Empty)},
@@ -154,7 +157,7 @@ void BoxCopyBuilder::arrive(Value stage, Value arrives) {
                             arrives);
 }
 
-/// Asks for the elements of its factor from `k` on.
+/// Issues the TMA copy of this thread's operand from `k` on.
 void BoxCopyBuilder::copy(Value k, Value stage, Value asks) {
   Factor factor = load();
   Value barrier = getBarrier(stage, Barrier::Full);
@@ -177,14 +180,15 @@ void BoxCopyBuilder::copy(Value k, Value stage, Value asks) {
       /*group=*/NVVM::CTAGroupKindAttr(), asks);
 }
 
-/// Copies read and write memory by another way, the async proxy, than threads
-/// do. What they read, other SMs have stored as threads do; this CTA's leader
-/// acquired it. Where they write, threads of this CTA have read and written
-/// before the last barrier. In both cases a fence of whoever asks lies on the
-/// way from those accesses to the copies, behind what orders the threads, which
-/// is what the memory model asks for; and the barriers that copies arrive at
-/// are written before it. One fence for all memory would wait for all stores of
-/// the tile before, two do not.
+/// Orders accesses by threads before TMA copies, which use another way to
+/// memory, the async proxy. Copies read data that other SMs have stored by
+/// threads, and that this CTA's leader has acquired. Copies write to memory
+/// that threads of this CTA have read and written before the last barrier. In
+/// both cases a fence of the thread that issues copies lies between those
+/// accesses and the copies, after the synchronisation of the threads, as the
+/// memory model requires. The mbarriers at which copies arrive are written
+/// before the fence, too. One fence for all memory would wait for all stores of
+/// the tile before; two fences do not.
 static void fenceAsyncProxy(ImplicitLocOpBuilder &builder) {
   auto context = builder.getContext();
   auto fence = [&](NVVM::ProxyKind kind, NVVM::SharedSpaceAttr space) {
@@ -207,7 +211,7 @@ void BoxCopyBuilder::createBarriers() {
   }
 }
 
-/// Makes what threads that ask need, and asks for the first stages.
+/// Creates barriers and records, and issues the copies of the first stages.
 void BoxCopyBuilder::begin() {
   Value leads = isEqual(builder, thread, constant(0));
   auto branch = scf::IfOp::create(builder, leads, /*withElseRegion=*/false);
@@ -227,8 +231,8 @@ void BoxCopyBuilder::begin() {
     copy(constant(i * kStageDepth), small(i), asks);
 }
 
-/// The sums go where others may still read, and barriers of the next tile where
-/// these are.
+/// Ends the pipeline. The accumulators go to memory that other threads may
+/// still read, and the next tile creates its barriers in the same place.
 void BoxCopyBuilder::end() {
   gpu::BarrierOp::create(builder);
   Value leads = isEqual(builder, thread, constant(0));
@@ -240,7 +244,8 @@ void BoxCopyBuilder::end() {
       NVVM::MBarrierInvalOp::create(builder, getBarrier(small(i), which));
 }
 
-/// In 32 bits: the rest of a descriptor is known, and needs no instructions.
+/// Adds in 32 bits, since the upper half of a descriptor is known and needs no
+/// instructions.
 Value BoxCopyBuilder::move(Value descriptor, Value place) {
   Type i32 = builder.getI32Type();
   Value low = arith::AddIOp::create(
@@ -250,16 +255,18 @@ Value BoxCopyBuilder::move(Value descriptor, Value place) {
   return arith::OrIOp::create(builder, wide, number(kDescriptorLayout));
 }
 
-/// While the instructions for a stage run, those for the one before may: what
-/// comes next goes to where those of two stages before have read. Warps have
-/// said so before they came here, so that hardly one waits for others.
+/// While the instructions for a stage run, the instructions for the stage
+/// before may still run. So the next copy goes to the stage that was read
+/// before both. Warps have arrived at its `Empty` barrier before they come
+/// here, so that they hardly wait for each other.
 SmallVector<Value> BoxCopyBuilder::addUp() {
   begin();
   int64_t ahead = shape.stages - 2, numSums = shape.numProducts;
   Value zero = small(0), depth = constant(getDepth());
   SmallVector<Value> inits = createSums();
-  // The stage that is multiplied, and the one that is asked for: it counts as
-  // read where it was not filled before. At last the one that was multiplied.
+  // The loop carries the stage that is multiplied, the stage that is copied to,
+  // and the stage that was multiplied last. A stage that was never filled
+  // counts as read.
   inits.append({zero, zero, small(ahead), small(1), zero});
   auto loop = scf::ForOp::create(builder, constant(0), depth,
                                  constant(kStageDepth), inits);

@@ -1,4 +1,4 @@
-//===- BoxCopyBuilder.h - Stages that are copied by themselves --*- C++ -*-===//
+//===- BoxCopyBuilder.h - Matmul stages copied by TMA -----------*- C++ -*-===//
 
 #ifndef ARK_PASSES_TARGET_BOXCOPYBUILDER_H
 #define ARK_PASSES_TARGET_BOXCOPYBUILDER_H
@@ -7,10 +7,10 @@
 
 namespace mlir::ark {
 
-/// Stages are copied in boxes (`cp.async.bulk.tensor`), one of each factor, by
-/// its tensor map. The first thread of a warpgroup asks for those of one
-/// factor. A stage has two barriers: one says that it is there, the other one
-/// that all warps have read it.
+/// Copies stages by TMA (`cp.async.bulk.tensor`), one box for each operand, by
+/// its tensor map. The first thread of a warpgroup issues the copies of one
+/// operand. A stage has two mbarriers: `Full` completes when the stage has
+/// arrived, `Empty` when all warps have read it.
 class BoxCopyBuilder : public WarpgroupBuilder {
 public:
   BoxCopyBuilder(ImplicitLocOpBuilder &builder,
@@ -19,12 +19,12 @@ public:
 
 private:
   enum class Barrier { Full, Empty };
-  /// A stage by number, and the parity of the phase of a barrier of it. Numbers
-  /// have 32 bits here, as registers do.
+  /// The number of a stage, and the parity of the phase of one of its
+  /// mbarriers. Stage and parity have 32 bits, as registers do.
   struct Place {
     Value stage, parity;
   };
-  /// What a thread that asks knows of its factor.
+  /// The operand that a thread copies.
   struct Factor {
     Value map, column, row, begin, bytes;
   };
@@ -45,7 +45,8 @@ private:
   Place getNext(const Place &place);
 
   int64_t threads;
-  /// The number of its warpgroup, and whether this thread asks for a factor.
+  /// The number of the thread's warpgroup, and an i1 that is true if the thread
+  /// issues copies of an operand.
   Value group, asks;
 };
 

@@ -1,4 +1,4 @@
-//===- BuildGpuModule.cpp - A kernel that a GPU launches ------------------===//
+//===- BuildGpuModule.cpp - Builds the gpu.module of a kernel -------------===//
 
 #include "passes/target/Passes.h"
 
@@ -23,16 +23,15 @@ using namespace mlir;
 using namespace mlir::ark;
 
 static constexpr llvm::StringLiteral kGpuModule = "ark_gpu";
-/// The loop over instructions, once its name belongs to the kernel that is
-/// launched.
+/// The dispatch loop, once its name belongs to the kernel that is launched.
 static constexpr llvm::StringLiteral kWalk = "ark_walk";
-/// Reads the number of the lane again.
+/// The function that reads the number of the lane again.
 static constexpr llvm::StringLiteral kLane = "ark_lane";
-/// What every lane runs, where there is such a function: the walk, once or for
-/// every ring of a doorbell.
+/// The function that every lane runs, if there is one: it runs the dispatch
+/// loop once, or for every ring of a doorbell.
 static constexpr llvm::StringLiteral kStay = "ark_stay";
 
-/// The version of PTX that has all of an architecture's instructions.
+/// Returns the PTX version that has all instructions of an architecture.
 static StringRef getPtxFeature(StringRef arch) {
   if (arch.starts_with("sm_10") || arch.starts_with("sm_12"))
     return "+ptx87";
@@ -41,12 +40,12 @@ static StringRef getPtxFeature(StringRef arch) {
   return arch == "sm_89" ? "+ptx81" : "+ptx80";
 }
 
-/// Of 64-bit code for NVIDIA GPUs. Without it numbers of 64 bits count as
-/// aligned to 32, and take two loads each.
+/// The data layout of 64-bit code for NVIDIA GPUs. Without it, numbers of 64
+/// bits count as aligned to 32 bits and take two loads each.
 static constexpr llvm::StringLiteral kCudaDataLayout =
     "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64";
 
-/// The version of AMD's code objects, which drivers from ROCm 5 on load.
+/// The version of AMD's code objects that drivers from ROCm 5 on load.
 static constexpr int32_t kCodeObjectVersion = 500;
 
 static void describeCuda(gpu::GPUModuleOp gpuModule, TargetAttr target) {
@@ -59,7 +58,7 @@ static void describeCuda(gpu::GPUModuleOp gpuModule, TargetAttr target) {
                      builder.getStringAttr(kCudaDataLayout));
 }
 
-/// The conversion to ROCDL adds the data layout.
+/// Sets the target of AMD GPUs. The conversion to ROCDL adds the data layout.
 static void describeHip(gpu::GPUModuleOp gpuModule, TargetAttr target) {
   OpBuilder builder = OpBuilder::atBlockBegin(gpuModule.getBody());
   auto rocdl = ROCDL::ROCDLTargetAttr::get(
@@ -87,7 +86,8 @@ static gpu::GPUModuleOp createGpuModule(ModuleOp module, TargetAttr target) {
   return gpuModule;
 }
 
-/// On AMD GPUs the size of shared memory is a field of the code object.
+/// Gives shared memory its size, which is a field of the code object on AMD
+/// GPUs.
 static void fixSharedMemory(ModuleOp module, KernelOp kernel) {
   LLVM::GlobalOp memory = getSharedMemory(module);
   Builder builder(module.getContext());
@@ -96,25 +96,27 @@ static void fixSharedMemory(ModuleOp module, KernelOp kernel) {
   memory.setLinkage(LLVM::Linkage::Internal);
 }
 
-/// What meets at barriers must not be moved into a branch. LLVM knows it of the
-/// instructions, and of functions that say so.
+/// Marks functions as convergent, since code with barriers must not be moved
+/// into a branch. LLVM recognises convergent instructions, but functions need
+/// the attribute.
 static void setConvergent(gpu::GPUModuleOp gpuModule) {
   auto unit = UnitAttr::get(gpuModule.getContext());
   for (auto function : gpuModule.getOps<func::FuncOp>())
     function->setAttr("convergent", unit);
 }
 
-/// Whether a body has instructions of warpgroups.
+/// Returns true if a body has `wgmma` instructions.
 static bool hasWarpgroups(func::FuncOp body) {
   return body
       .walk([](NVVM::WgmmaMmaAsyncOp) { return WalkResult::interrupt(); })
       .wasInterrupted();
 }
 
-/// Bodies with instructions of warpgroups become part of the kernel: ptxas
-/// waits for each of these where they lie in a function that is called. The
-/// others are functions beside them then, each with registers of its own.
-/// Without any, all bodies are one function, whose calls take less time.
+/// Keeps bodies without `wgmma` instructions from being inlined if other bodies
+/// have some. Bodies with `wgmma` have to become part of the kernel, since
+/// ptxas waits for each `wgmma` in a function that is called. Bodies without it
+/// then are functions with registers of their own. If no body has `wgmma`, all
+/// bodies become one function, whose calls take less time.
 static void keepBodies(ModuleOp module) {
   Builder builder(module.getContext());
   SmallVector<func::FuncOp> bodies = getBodies(module);
@@ -125,9 +127,9 @@ static void keepBodies(ModuleOp module) {
       body->setAttr("passthrough", builder.getStrArrayAttr({"noinline"}));
 }
 
-/// Moves functions and globals; the tables of `ark.kernel` stay. Functions are
-/// internal, so that those that are inlined everywhere are no code of their
-/// own.
+/// Moves functions and globals to the GPU module; the tables of `ark.kernel`
+/// stay. Functions become internal, so that no code remains of functions that
+/// are inlined everywhere.
 static void moveSymbols(ModuleOp module, gpu::GPUModuleOp gpuModule) {
   auto internal =
       LLVM::LinkageAttr::get(module.getContext(), LLVM::Linkage::Internal);
@@ -176,7 +178,8 @@ struct BuildGpuModulePass
     walk.setPrivate();
     gpu::GPUFuncOp entry =
         createEntry(gpuModule, kernel.getEntry(), stay ? stay : walk);
-    // One CTA has all of an SM's registers; ptxas would leave room for two.
+    // One CTA has all of an SM's registers; ptxas would leave room for two
+    // CTAs.
     if (!isHip)
       entry->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                      IntegerAttr::get(IntegerType::get(&getContext(), 32), 1));
@@ -188,8 +191,8 @@ private:
 };
 } // namespace
 
-/// The kernel that is launched: CTA `i` runs lane `i`, and its leader leaves
-/// the code for the host.
+/// Creates the kernel that is launched: CTA `i` runs lane `i`, and its leader
+/// stores the return code for the host.
 gpu::GPUFuncOp BuildGpuModulePass::createEntry(gpu::GPUModuleOp gpuModule,
                                                StringRef name,
                                                func::FuncOp work) {

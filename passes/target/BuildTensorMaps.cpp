@@ -1,4 +1,4 @@
-//===- BuildTensorMaps.cpp - Tensor maps of all tasks ---------------------===//
+//===- BuildTensorMaps.cpp - Tables of tensor maps of all tasks -----------===//
 
 #include "passes/target/Bodies.h"
 #include "passes/target/KernelCompleter.h"
@@ -31,13 +31,13 @@ static constexpr int64_t kLaneFields = 3;
 static constexpr unsigned kGlobalSpace = 1, kConstantSpace = 4;
 
 namespace {
-/// What CudaTensorMaps.mlir reads.
+/// The tables that CudaTensorMaps.mlir reads.
 struct MapTables {
   /// The first map of every task.
   SmallVector<int32_t> rows;
   SmallVector<int64_t> records;
   int64_t count = 0;
-  /// Whether a map belongs to no row of the table of operands.
+  /// True if a map belongs to no row of the table of operands.
   bool isOutside = false;
 
   explicit MapTables(KernelOp kernel);
@@ -85,7 +85,7 @@ static LLVM::GlobalOp createTable(ModuleOp module, StringRef name,
       /*alignment=*/sizeof(T), space);
 }
 
-/// Memory that takes no space in a file.
+/// Creates memory that takes no space in a file.
 static LLVM::GlobalOp createMemory(ModuleOp module, int64_t bytes) {
   OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
   return LLVM::GlobalOp::create(
@@ -95,7 +95,7 @@ static LLVM::GlobalOp createMemory(ModuleOp module, int64_t bytes) {
       LLVM::ZeroAttr::get(builder.getContext()), kMapBytes, kGlobalSpace);
 }
 
-/// Whether a body describes all maps that it asks for by number.
+/// Fails if a body asks for a map that it does not describe.
 static LogicalResult verifyNumbers(func::FuncOp body) {
   int64_t count = getTensorMaps(body).size();
   WalkResult walk = body.walk([&](func::CallOp call) {
@@ -146,7 +146,8 @@ LogicalResult BuildTensorMapsPass::complete(KernelOp kernel,
   auto rows = createTable<int32_t>(module, kRows, tables.rows, kConstantSpace);
   auto records =
       createTable<int64_t>(module, kRecords, tables.records, kGlobalSpace);
-  // Temporaries of any body that has maps are larger, and not there yet.
+  // The scratch memory lies where temporaries will be placed. The temporaries
+  // of any body that has maps are larger.
   int64_t scratch = llvm::alignTo(getSharedBytes(kernel), kMapBytes);
   KernelCompleter completer(module);
   completer.setAddress("ark_tensor_maps", memory, 0);

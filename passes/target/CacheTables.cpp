@@ -1,4 +1,4 @@
-//===- CacheTables.cpp - The kernel's tables in shared memory -------------===//
+//===- CacheTables.cpp - Caches kernel tables in shared memory ------------===//
 
 #include "passes/target/KernelCompleter.h"
 #include "passes/target/KernelTables.h"
@@ -23,7 +23,8 @@ using namespace mlir;
 using namespace mlir::ark;
 
 namespace {
-/// Copies context and tables when a CTA starts, and makes the kernel use those.
+/// Copies context and tables to shared memory when a CTA starts, and makes the
+/// kernel use the copies.
 class TableCache {
 public:
   TableCache(func::FuncOp walk, KernelOp kernel, int64_t threads)
@@ -33,7 +34,8 @@ public:
     pointer = LLVM::LLVMPointerType::get(builder.getContext());
   }
 
-  /// Takes shared memory from `begin` to `end` at most; gives where it ends.
+  /// Takes shared memory from `begin` to `end` at most. Returns the end of what
+  /// it takes.
   int64_t cache(LLVM::GlobalOp memory, int64_t begin, int64_t end);
 
 private:
@@ -65,7 +67,7 @@ Value TableCache::at(Value base, LLVM::GEPArg index, Type element) {
   return LLVM::GEPOp::create(builder, pointer, element, base, index);
 }
 
-/// By all threads, an index each.
+/// Builds a loop over `count` indices that all threads share.
 void TableCache::forEach(Value count, function_ref<void(Value)> build) {
   Value step = arith::ConstantIndexOp::create(builder, threads);
   auto loop = scf::ForOp::create(builder, thread, count, step);
@@ -88,7 +90,8 @@ Value TableCache::loadTable(abi::ContextField field) {
   return LLVM::LoadOp::create(builder, pointer, place);
 }
 
-/// Of its own lane only, so that they end where those of the longest do.
+/// Copies the instructions of this lane so that they end at `end`, where those
+/// of the longest lane would end.
 void TableCache::cacheInstructions(int64_t end) {
   Type i64 = builder.getI64Type(), i32 = builder.getI32Type();
   Value three = arith::ConstantIntOp::create(builder, 3, 64);
@@ -110,7 +113,7 @@ void TableCache::cacheInstructions(int64_t end) {
        arith::IndexCastOp::create(builder, builder.getIndexType(), words));
 }
 
-/// Addresses: where buffers lie does not change while a kernel runs.
+/// Writes the addresses of operands, which do not change while a kernel runs.
 void TableCache::cacheOperands(int64_t rows, int64_t offset) {
   Type i64 = builder.getI64Type();
   Value buffers = loadTable(abi::kBuffers);
@@ -130,8 +133,9 @@ void TableCache::cacheOperands(int64_t rows, int64_t offset) {
 }
 
 /// Gives the function that reads rows of a table a body that loads them from
-/// shared memory. Its last argument is the row; of three, counted from the end,
-/// where `offset` is.
+/// shared memory at `offset`. The last argument of the function is the row. A
+/// function of three arguments counts rows back from the end of the table,
+/// where `offset` is then.
 void TableCache::readShared(func::FuncOp function, int64_t offset) {
   Location loc = function.getLoc();
   function.eraseBody();
@@ -148,14 +152,14 @@ void TableCache::readShared(func::FuncOp function, int64_t offset) {
   func::ReturnOp::create(inner, loc, fields);
 }
 
-/// Gives whether the kernel reads such a table.
+/// Caches a table if the kernel reads it. Returns true if it does.
 bool TableCache::cacheTable(const KernelTable &table, int64_t offset) {
   auto function = SymbolTable(walk->getParentOfType<ModuleOp>())
                       .lookup<func::FuncOp>(table.reader);
   if (!function)
     return false;
   if (table.field == abi::kInstructions) {
-    offset += table.words * kWordBytes; // they are counted from their end
+    offset += table.words * kWordBytes; // rows are counted from their end
     cacheInstructions(offset);
   } else if (table.field == abi::kOperands) {
     cacheOperands(table.words, offset);

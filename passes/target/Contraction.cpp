@@ -1,18 +1,18 @@
-//===- Contraction.cpp - Which linalg ops are matrix products
-//---------------===//
+//===- Contraction.cpp - Matches matrix products --------------------------===//
 
 #include "passes/target/Contraction.h"
 
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Position of a loop in an operand's subscript, if it has the loop at all.
+/// Returns the position of a loop in an operand's subscript, if the subscript
+/// has the loop.
 static std::optional<unsigned> positionOf(AffineMap map, unsigned dim) {
   return map.getResultPosition(getAffineDimExpr(dim, map.getContext()));
 }
 
-/// True when consecutive values of the loop touch consecutive elements. Vectors
-/// are loaded along the last dimension only.
+/// Returns true if consecutive values of the loop touch consecutive elements.
+/// Vectors are loaded along the last dimension only.
 static bool isContiguousIn(MemRefType type, AffineMap map, unsigned dim) {
   std::optional<unsigned> position = positionOf(map, dim);
   SmallVector<int64_t> strides;
@@ -26,8 +26,8 @@ static bool isVectorElement(Type type) {
   return type.isF32() || type.isF16() || type.isBF16();
 }
 
-/// The last of several candidate loops is the innermost in memory order, as a
-/// rule.
+/// Returns the last of several candidate loops, which is the innermost one in
+/// memory order, as a rule.
 static ContractionDim pick(linalg::LinalgOp op, ArrayRef<unsigned> candidates) {
   if (candidates.empty())
     return {std::nullopt, 1};
@@ -61,7 +61,7 @@ std::optional<Contraction> Contraction::match(linalg::LinalgOp op) {
       return isContiguousIn(result.getType(2), maps[2], dim);
     });
   };
-  // C^T = B^T A^T: whichever operand carries the contiguous loop of C is B.
+  // C^T = B^T A^T: the operand with the contiguous loop of C is B.
   if (contiguousColumn(columns) == columns.end()) {
     if (contiguousColumn(rows) == rows.end())
       return std::nullopt;

@@ -28,7 +28,8 @@ struct Contraction {
   /// A is contiguous in k.
   bool lhsContiguous;
 
-  /// The contraction in `op`, or nothing where the vector forms do not apply.
+  /// Returns the contraction in `op`, or nothing if the vector forms do not
+  /// apply.
   static std::optional<Contraction> match(linalg::LinalgOp op);
 
   MemRefType getType(unsigned operand) const {
@@ -47,7 +48,7 @@ void emitDots(ImplicitLocOpBuilder &builder, const Contraction &contraction,
               MutableArrayRef<Value> ivs, ArrayRef<Value> extents,
               int64_t lanes);
 
-/// True when the dot-product form applies.
+/// Returns true if the dot-product form applies.
 bool prefersDots(const Contraction &contraction);
 
 } // namespace mlir::ark

@@ -1,5 +1,4 @@
-//===- ContractionLoops.cpp - Vector loops of a matrix product
-//--------------===//
+//===- ContractionLoops.cpp - Vector loops of matrix products -------------===//
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -40,7 +39,8 @@ private:
     return dim.dim ? extents[*dim.dim] : index(1);
   }
 
-  /// `for iv in [begin, end) step`, leaving the insertion point behind it.
+  /// Builds `for iv in [begin, end) step`, and leaves the insertion point
+  /// behind it.
   void loop(Value begin, Value end, int64_t step, Body body) {
     auto forOp = scf::ForOp::create(builder, begin, end, index(step));
     OpBuilder::InsertionGuard guard(builder);
@@ -48,7 +48,8 @@ private:
     body(forOp.getInductionVar());
   }
 
-  /// Largest multiple of `step` below the extent of `dim`.
+  /// Returns the largest multiple of `step` that is no larger than the extent
+  /// of `dim`.
   Value floorTo(const ContractionDim &dim, int64_t step) {
     if (dim.extent)
       return index(*dim.extent / step * step);
@@ -79,8 +80,8 @@ private:
     return arith::ExtFOp::create(builder, type, value);
   }
 
-  /// `lanes` elements of an operand from a subscript on, as f32; lanes off in
-  /// `mask` read as zero and touch no memory.
+  /// Loads `lanes` elements of an operand from a subscript on, as f32. Lanes
+  /// that are off in `mask` read as zero and touch no memory.
   Value load(unsigned operand, Value m, Value n, Value k, Value mask) {
     Value buffer = contraction.op->getOperand(operand);
     auto type =
@@ -129,8 +130,8 @@ private:
 // Register blocks
 //===----------------------------------------------------------------------===//
 
-/// Scratch for `k` rows of a block's columns, in the function's entry block so
-/// that loops do not grow the stack.
+/// Creates memory for `k` rows of a block's columns, in the function's entry
+/// block so that loops do not grow the stack.
 Value Emitter::createPanel() {
   OpBuilder::InsertionGuard guard(builder);
   auto function = contraction.op->getParentOfType<func::FuncOp>();
@@ -140,8 +141,9 @@ Value Emitter::createPanel() {
   return memref::AllocaOp::create(builder, type, builder.getI64IntegerAttr(64));
 }
 
-/// panel[k, j] = B[n + j, k]. Blocks of `lanes` by `lanes` are transposed in
-/// registers; what is left of the columns and of k goes by elements.
+/// Fills panel[k, j] = B[n + j, k]. Blocks of `lanes` by `lanes` elements are
+/// transposed in registers. The remaining columns and values of k are copied
+/// element by element.
 void Emitter::fillPanel(Value panel, Value n, Value columns) {
   Value zero = index(0);
   Value wholeK = floorTo(contraction.k, lanes);
@@ -179,8 +181,8 @@ void Emitter::fillPanel(Value panel, Value n, Value columns) {
   loop(wholeColumns, columns, 1, [&](Value j) { copyElements(j, zero); });
 }
 
-/// C[m.., n..] += A[m.., k] * B[k, n..] for all k: `rows` by two vectors of
-/// accumulators. `masks` is empty where all columns exist.
+/// Computes C[m.., n..] += A[m.., k] * B[k, n..] for all k, with `rows` by two
+/// vectors of accumulators. `masks` is empty if all columns exist.
 void Emitter::emitRows(Value panel, Value m, Value n, int64_t rows,
                        ArrayRef<Value> masks) {
   auto mask = [&](int64_t column) {
@@ -222,7 +224,8 @@ void Emitter::emitRows(Value panel, Value m, Value n, int64_t rows,
             add(n, column * lanes), mask(column));
 }
 
-/// All rows of one block of columns. `columns` is null for a whole block.
+/// Computes all rows of one block of columns. `columns` is null for a whole
+/// block.
 void Emitter::emitColumns(Value panel, Value n, Value columns) {
   int64_t width = lanes * kColumnVectors;
   if (panel)
@@ -234,7 +237,8 @@ void Emitter::emitColumns(Value panel, Value n, Value columns) {
     masks.push_back(vector::CreateMaskOp::create(
         builder, VectorType::get({lanes}, builder.getI1Type()), positive));
   }
-  // 16 of the 32 registers of AVX-512 hold sums; other sets have 16 in all.
+  // 16 of the 32 registers of AVX-512 hold accumulators; other instruction sets
+  // have 16 registers in all.
   int64_t block = lanes == 16 ? 8 : 4;
   Value wholeRows = floorTo(contraction.m, block);
   loop(index(0), wholeRows, block,
@@ -251,7 +255,7 @@ void Emitter::emitBlocks() {
        [&](Value n) { emitColumns(panel, n, Value()); });
   if (contraction.n.extent && *contraction.n.extent % width == 0)
     return;
-  // At most one iteration; a loop because it may be none.
+  // The loop has one iteration or none.
   loop(wholeColumns, extentOf(contraction.n), width, [&](Value n) {
     emitColumns(panel, n,
                 arith::SubIOp::create(builder, extentOf(contraction.n), n));
@@ -262,8 +266,8 @@ void Emitter::emitBlocks() {
 // Dot products
 //===----------------------------------------------------------------------===//
 
-/// C[m, n..] += sum over k of A[m, k] * B[n.., k], for all rows at once so that
-/// every element of B is read once.
+/// Computes C[m, n..] += sum over k of A[m, k] * B[n.., k] for all rows at
+/// once, so that every element of B is read once.
 void Emitter::emitDotColumns(Value n, int64_t columns) {
   int64_t rows = *contraction.m.extent;
   Value zero = index(0);
@@ -297,7 +301,7 @@ void Emitter::emitDotColumns(Value n, int64_t columns) {
   }
   for (int64_t column = 0; column < columns; ++column)
     for (int64_t row = 0; row < rows; ++row) {
-      // The order of the sum is free: reassociation lets it be a tree.
+      // The order of the sum is free, so that LLVM may compute it as a tree.
       Value sum = vector::ReductionOp::create(
           builder, vector::CombiningKind::ADD, sums[column * rows + row],
           arith::FastMathFlags::reassoc);

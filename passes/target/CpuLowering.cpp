@@ -1,5 +1,4 @@
-//===- CpuLowering.cpp - From kernel to code of a cpu
-//------------------------===//
+//===- CpuLowering.cpp - Lowering for cpu ---------------------------------===//
 
 #include "passes/target/Lowerings.h"
 #include "passes/target/Passes.h"
@@ -17,16 +16,17 @@
 
 using namespace mlir;
 
-/// What code generation depends on.
+/// The properties of the processor on which code generation depends.
 namespace {
 struct Processor {
   int64_t vectorLanes;
-  /// Whether there are instructions for fma and for conversions of f16.
+  /// True if there are instructions for fma, and for conversions of f16.
   bool fma, halves;
 };
 } // namespace
 
-/// AVX2 came with both; AArch64 always has them.
+/// Returns the properties of this machine. AVX2 came with both kinds of
+/// instructions; AArch64 always has them.
 static Processor getProcessor(int64_t vectorLanes) {
   ark::HostCpu host = ark::getHostCpu();
   bool isArm = StringRef(host.triple).starts_with("aarch64");
@@ -40,7 +40,8 @@ static Processor getProcessor(int64_t vectorLanes) {
   return {vectorLanes, isModern, isModern};
 }
 
-/// Bodies become loops over scalars, written so that LLVM vectorises them.
+/// Adds the passes that lower bodies to loops over scalars, which LLVM can
+/// vectorise.
 static void addLoops(OpPassManager &pm, const Processor &processor) {
   OpPassManager &functions = pm.nest<func::FuncOp>();
   functions.addPass(
@@ -54,7 +55,8 @@ static void addLoops(OpPassManager &pm, const Processor &processor) {
   functions.addPass(createCSEPass());
 }
 
-/// Everything to the LLVM dialect, from the highest level down.
+/// Adds the passes that lower everything to the LLVM dialect, from the highest
+/// level down.
 static void addLoweringToLLVM(OpPassManager &pm) {
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(affine::createAffineExpandIndexOpsPass());
@@ -63,7 +65,7 @@ static void addLoweringToLLVM(OpPassManager &pm) {
   pm.addPass(createConvertMathToLLVMPass());
   pm.addPass(createConvertMathToLibmPass());
   ConvertVectorToLLVMPassOptions vector;
-  // Panels of weights are transposed in registers, a square of lanes at a time.
+  // Panels of weights are transposed in registers, in squares of lanes.
   vector.vectorTransposeLowering =
       vector::VectorTransposeLowering::Shuffle16x16;
   pm.addPass(createConvertVectorToLLVMPass(vector));
@@ -82,7 +84,8 @@ static void addLoweringToLLVM(OpPassManager &pm) {
   pm.addPass(ark::createSetLinkagePass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
-  // When addresses are seen to come from the argument.
+  // Canonicalization has folded addresses by now, so that the pass can follow
+  // them to the argument.
   pm.addPass(ark::createReleasePacketsPass());
 }
 

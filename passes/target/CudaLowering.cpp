@@ -1,4 +1,4 @@
-//===- CudaLowering.cpp - From kernel to code of an NVIDIA GPU ------------===//
+//===- CudaLowering.cpp - Lowering for NVIDIA GPUs ------------------------===//
 
 #include "passes/target/GpuLowering.h"
 #include "passes/target/Lowerings.h"
@@ -16,7 +16,8 @@ void ark::registerCudaLowering(DialectRegistry &registry) {
   registerConvertNVVMToLLVMInterface(registry);
 }
 
-/// Instructions for 8-bit floats begin with sm_89.
+/// Returns true if the architecture has instructions for 8-bit floats, which
+/// begin with sm_89.
 static bool widensEights(StringRef arch) {
   int64_t number = 0;
   return arch.consume_front("sm_") && !arch.consumeInteger(10, number) &&
@@ -27,12 +28,14 @@ void ark::buildCudaLowering(OpPassManager &pm, StringRef arch,
                             int64_t threads) {
   auto addProducts = [threads](OpPassManager &pm) {
     pm.addPass(createAskForKeysPass({threads}));
-    // Loops over single vCTAs go where no reduction is left beside attention.
+    // This pass comes before FlashAttention, which unwraps loops over single
+    // vCTAs only if no reduction is left beside the attention.
     pm.addPass(createWarpChainsPass({threads}));
     pm.addPass(createFlashAttentionPass({threads}));
     pm.addPass(createUseTensorCoresPass({threads}));
     pm.addPass(createAskForTilesPass({threads}));
-    // Rows receive their packets by themselves.
+    // This pass comes before ReceivePackets, since it makes threads poll for
+    // the LL packets of their rows.
     pm.addPass(createWarpRowsPass({threads}));
     pm.addPass(createReceivePacketsPass({threads}));
     pm.addPass(createStreamParametersPass());
@@ -45,7 +48,7 @@ void ark::buildCudaLowering(OpPassManager &pm, StringRef arch,
   ConvertGpuOpsToNVVMOpsOptions options;
   options.useBarePtrCallConv = true;
   gpuModule.addPass(createConvertGpuOpsToNVVMOps(options));
-  // Of warpgroups' products, which have no intrinsics.
+  // Lowers `wgmma`, which has no intrinsics.
   gpuModule.addPass(createConvertNVVMToLLVMPass());
   gpuModule.addPass(createReconcileUnrealizedCastsPass());
   gpuModule.addPass(createCanonicalizerPass());

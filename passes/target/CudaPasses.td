@@ -1,6 +1,6 @@
 //===- CudaPasses.td - Passes for NVIDIA GPUs alone --------*- tablegen -*-===//
 //
-// First to last: `addProducts` of CudaLowering.cpp. Passes.td includes them.
+// CudaLowering.cpp gives the order in which these passes run. Passes.td includes this file.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,12 +10,14 @@
 include "mlir/Pass/PassBase.td"
 
 def AskForKeysPass : Pass<"ark-ask-for-keys", "::mlir::ModuleOp"> {
-  let summary = "Ask the L2 for keys and values before packets are polled";
+  let summary = "Prefetch keys and values to the L2 before packets are polled";
   let description = [{
-    An attention waits for its query as packets, and loads keys and values only then, one after the
-    other, from memory. But all of them that were there before this step are where they are: threads
-    ask the L2 for lines of them before they poll. What tells how many there are moves to
-    the front. Rows of which the run knows the number are taken for keys or values.
+    An attention polls for the LL packets of its query, and only then loads keys and values from
+    memory. All keys and values that earlier steps wrote are in memory before the query arrives. So
+    threads prefetch lines of keys and values to the L2 before they poll. The ops that compute the
+    number of keys move before the prefetches.
+
+    The pass takes every matrix whose number of rows is known only at run time for keys or values.
 
     ```mlir
     ark.receive_packets %x to %q : memref<2x128xi32, ...> to memref<2x128xbf16>
@@ -47,16 +49,17 @@ def AskForKeysPass : Pass<"ark-ask-for-keys", "::mlir::ModuleOp"> {
 }
 
 def WarpChainsPass : Pass<"ark-warp-chains", "::mlir::ModuleOp"> {
-  let summary = "Have a warp do what follows each other on a row";
+  let summary = "Fuse consecutive ops on a row, with a warp for each row";
   let description = [{
-    A norm before something else, such as those of query and key heads before their rotation and
-    attention, is several loops with a barrier between each two of them. Where ops of a vCTA
-    that follow each other need nothing but their own row, and something is reduced, a warp does all
-    of them for a row: lane `i` has the columns `i`, `i + 32`, ..., all loads come first, and values
-    stay in registers until others read them. A value is computed once more where other columns of
-    its row want it.
+    A norm that feeds other ops, such as the norms of query and key heads before their rotation and
+    attention, is several loops with a barrier between each two of them. If consecutive ops of a
+    vCTA read nothing but their own row, and at least one of them reduces the row, one warp computes
+    all of them for a row. Lane `i` has the columns `i`, `i + 32`, and so on. All loads come first.
+    Intermediate values stay in registers unless other ops read them. If an op reads other columns
+    of its row, the warp computes the values of these columns once more.
 
-    Ops stay where they are more rows than warps, rows longer than 256, or all that a vCTA does.
+    The pass leaves chains with more rows than warps, chains with rows of more than 256 columns, and
+    blocks in which chains would be all ops.
 
     ```mlir
     linalg.generic ... ins(%x : memref<2x128xbf16, ...>) outs(%sum : memref<2xf32>)
@@ -90,29 +93,34 @@ def WarpChainsPass : Pass<"ark-warp-chains", "::mlir::ModuleOp"> {
 def FlashAttentionPass : Pass<"ark-flash-attention", "::mlir::ModuleOp"> {
   let summary = "Compute attention in one pass over the keys";
   let description = [{
-    Scores, their softmax and the sum of values, for rows of queries that share
-    keys, of bf16 or f16, as `ark.attention` and `ark.partial_attention` leave them in a
-    body. Each of those ops is a loop of its own, with a barrier and a trip to shared memory
-    behind it. Instead, a warp takes 16 or 32 keys a step, and carries the largest
-    score of each row, and the sums of powers and of values relative to it, in registers.
-    Tensor cores multiply.
+    Rewrites the ops of `ark.attention` and `ark.partial_attention` in a body as one pass over the
+    keys (online softmax). The ops are scores, their softmax and the weighted sum of values, of bf16
+    or f16, for query rows that share keys. Each op would be a loop of its own, which ends in a
+    barrier and goes through shared memory. In the fused loop a warp takes 16 or 32 keys a step. The
+    warp keeps in registers the maximum score of each row, and the sum of exponentials and the
+    weighted sum of values relative to that maximum. Tensor cores compute both products.
 
-    Of up to 8 rows, all warps take steps in turn. The first product has queries by keys, the second one values by
-    queries, so that a lane has powers of those keys that it needs; they enter as sums of
-    numbers of the values' type that are exact. A second loop puts together what the
-    warps have, always in the same order, and does the elementwise ops behind.
+    Up to 8 rows: the steps are dealt to all warps. The first product is queries by keys. The second
+    one is values by exponentials, with rows of queries as its columns, so that a lane already has
+    the exponentials that it needs. Each exponential enters the second product as a sum of two or
+    three numbers of the values' type, whose products are exact. A second loop combines the partial
+    results of the warps, always in the same order, and computes the elementwise ops that follow.
 
-    More rows are blocks of 16, which the first product has as its rows, and the second one again.
-    Where there are more warps than blocks, several have parts of a block's keys; or, where lanes run
-    several vCTAs one after the other, teams of warps take those in turn, without a barrier
-    between them. A warp that has all keys of its rows does the ops behind by itself.
+    More rows: they are divided into blocks of 16. The rows of a block are the rows of both
+    products. If there are more warps than blocks, several warps share a block, and each of them
+    takes a part of the keys. Alternatively, if a run has several vCTAs, teams of warps take these
+    vCTAs in turn, without a barrier between them. A warp that has all keys of its rows also
+    computes the elementwise ops that follow.
 
-    A key beyond the length counts for nothing, whatever it holds. Masks, and what becomes
-    of rows without any key, are the ops' own; numbers differ from theirs by rounding.
+    A key beyond the length contributes nothing, whatever its memory holds. Masks, and the results
+    of rows without any key, are those of the original ops. Other results differ from those of the
+    original ops by rounding only.
 
-    Ops that are not in such an order stay, as do depths of more than 128, of blocks those that
-    are no multiple of 16, rows that are not aligned to 16 bytes, and what would take more than 40 KB of shared
-    memory. Where no lane runs two such vCTAs at once, the loop over them goes.
+    The pass leaves ops in another order, head sizes of more than 128, in blocks of 16 rows also
+    head sizes that are no multiple of 16, rows that are not aligned to 16 bytes, and attentions
+    that would need more than 40 KB of shared memory. If no run has two such vCTAs, and only
+    elementwise ops are left beside the attention, the body of the loop over vCTAs replaces the
+    loop.
 
     ```mlir
     linalg.generic ... ins(%q, %k : memref<4x64xbf16>, memref<?x64xbf16, ...>) outs(%s : memref<4x?xf32, ...>)
@@ -148,12 +156,12 @@ def FlashAttentionPass : Pass<"ark-flash-attention", "::mlir::ModuleOp"> {
 }
 
 def ReceivePacketsPass : Pass<"ark-receive-packets", "::mlir::ModuleOp"> {
-  let summary = "Poll for packets with all threads of a CTA";
+  let summary = "Poll for LL packets with all threads of a CTA";
   let description = [{
-    Each thread loads four packets at once, or two of f32, and those that miss again until all have
-    the epoch of this iteration; while loads are on their way, the first thread of every warp asks for
-    parameters to come, and it looks now and then whether it took too long. The values end up in a temporary. What is received
-    one after the other is received at once.
+    Each thread loads four packets at once, or two packets of f32, and repeats loads until all
+    packets carry the epoch of this iteration. While loads are in flight, the first thread of every
+    warp issues copies of parameters that later runs read, and checks for a timeout at intervals.
+    The received values are stored to a temporary. Receives that follow each other become one loop.
 
     ```mlir
     ark.receive_packets %x to %values : memref<1x2048xi32> to memref<1x2048xbf16>
@@ -179,38 +187,40 @@ def ReceivePacketsPass : Pass<"ark-receive-packets", "::mlir::ModuleOp"> {
 }
 
 def UseTensorCoresPass : Pass<"ark-use-tensor-cores", "::mlir::ModuleOp"> {
-  let summary = "Multiply matrices by tensor cores";
+  let summary = "Multiply matrices with tensor cores";
   let description = [{
-    A product of a tile of activations, 2 to 128 rows, with up to 128 rows of a
-    weight, both of bf16 or f16 and contiguous in what is summed over, with sums in
-    f32. A thread loads 16 bytes of a row at once, which serve two instructions: these
-    want other elements, but both operands agree about their order. As soon as what
-    was loaded is used, a thread asks for what comes some steps later. Either side may have
-    8-bit floats: of these a thread loads 8 bytes, and widens them to what the other side has,
-    or to f16, when it multiplies.
+    Rewrites products of a tile of activations, 2 to 128 rows, with up to 128 rows of a weight. Both
+    operands are bf16 or f16 and contiguous along K; accumulators are f32. A thread loads 16 bytes
+    of a row at once, which serve two `mma` instructions. A and B use the same permuted K order, so
+    that the sum is unchanged. As soon as a load has been used, the thread issues the load of a
+    later step. Either operand may be an 8-bit float. Of such an operand a thread loads 8 bytes, and
+    widens them when it multiplies: to the type of the other operand, or to f16 if both operands are
+    8-bit floats.
 
-    Of up to 16 rows a warp has all, with 16 rows of weights and a part of the
-    depth; products of the same activations in one vCTA are one loop. Its loads want whole
-    lines, which stay in the L2 alone. Where that fits, the depth has as many parts as let a warp
-    ask for all of its part at once, and the warps do the rows of weights in turns: what is on
-    its way are whole rows then. While they multiply one turn, the next one is on its way. Of more rows a
-    warp has 32, with 32 rows of weights or 16 rows of two, or fewer where there are
-    memory and warps for it. Such tiles go through shared memory, if they are whole: the
-    threads copy what comes next while the warps multiply. Where warps have parts of the
-    depth, a reduction adds them up, always in the same order; without memory for
-    them there is one part, which is added to the result.
+    Up to 16 rows of activations: a warp has all of them, with 16 rows of weights and a part of K
+    (split-K). Products of the same activations in one vCTA share a loop. The loads of weights fetch
+    whole lines, which are cached in the L2 only. If shared memory allows it, K is split into so
+    many parts that a warp issues all loads of its part at once. The warps then need several
+    iterations over the rows of weights, whole rows are in flight at a time, and while the warps
+    multiply the rows of one iteration, the loads of the next one are in flight.
 
-    On sm_90a, whole tiles of 64 rows and more are multiplied by warpgroups, four
-    warps together, straight from shared memory (`wgmma`): up to 128 by 256 or 256 by
-    128, or two products of half of it, with the depth a multiple of 64, in
-    stages of 64 elements a row, in the layout that the instructions read. All threads copy,
-    two stages ahead. Where that is faster, for tiles of 256 by 128 of up to 2048 elements of depth, a thread
-    for each factor asks for boxes by tensor maps instead (`cp.async.bulk.tensor`); that needs factors that are
-    rows of a matrix, apart by a multiple of 16 bytes. The sums go to the same memory in the end; they take the place of the
-    temporary that was to hold the product.
+    More rows of activations: a warp has 32 of them, with 32 rows of one weight or 16 rows of each
+    of two weights, or fewer rows if only that fits the warps and the memory. Whole tiles go through
+    shared memory: the threads copy the next stages with `cp.async` while the warps multiply. If K
+    is split among warps, a reduction adds up the parts, always in the same order. Without memory
+    for the parts, K is not split, and the product is added to the result directly.
 
-    Rows beyond the end read the last one again; what is beyond the end of the
-    depth is zero. Products with unaligned rows stay, and those of other types.
+    On sm_90a, warpgroups (four warps) multiply whole tiles of 64 rows and more straight from shared
+    memory with `wgmma`. A tile has up to 128 by 256 or 256 by 128 elements, or half of it for two
+    products. K must be a multiple of 64. Operands go through shared memory in stages of 64 elements
+    a row, in the swizzled layout that `wgmma` reads. All threads copy with `cp.async`, two stages
+    ahead. For tiles of 256 by 128 with K of at most 2048, where TMA copies are faster, one thread
+    for each operand issues `cp.async.bulk.tensor` instead. TMA copies need operands that are rows
+    of one matrix, with a pitch that is a multiple of 16 bytes. In the end the accumulators are
+    stored to the memory of the stages, which replaces the temporary of the product.
+
+    Loads of rows beyond the end read the last row again; elements beyond the end of K are zero. The
+    pass leaves products with unaligned rows and products of other types.
 
     ```mlir
     linalg.generic ... ins(%x, %w : memref<8x2048xbf16>, memref<16x2048xbf16, strided<...>>) outs(%t : memref<8x16xf32>)
@@ -247,16 +257,16 @@ def UseTensorCoresPass : Pass<"ark-use-tensor-cores", "::mlir::ModuleOp"> {
 
 def StreamParametersPass
     : Pass<"ark-stream-parameters", "::mlir::ModuleOp"> {
-  let summary = "Copy parameters to shared memory before the runs that read them";
+  let summary = "Stream parameters to shared memory ahead of the runs that read them";
   let description = [{
-    A product of one row with rows of a parameter, of which every vCTA has its
-    own, reads each byte once, and what a lane will read is known when it starts.
-    From sm_90 on, every warp has a ring of slots in shared memory and asks for
-    pieces of parameters in the order in which it reads them, across tasks, with
-    copies that run by themselves. So memory stays busy while lanes wait for each
-    other. Weights may be 8-bit floats, whatever the row is, which threads widen when they
-    multiply. A function for each product adds up all rows of a run; the loop over
-    vCTAs reads the sums. `CudaStream.mlir` has what is the same for all products.
+    A product of one row with rows of a parameter, of which every vCTA has its own, reads each byte
+    once, and the schedule says at compile time which rows a lane reads. From sm_90 on, the pass
+    streams these weights through a multistage async pipeline: every warp has a ring of slots in
+    shared memory, and issues bulk copies of pieces of parameters in the order in which it reads
+    them, across tasks. So memory stays busy while lanes wait for each other. Weights may be 8-bit
+    floats, whatever the type of the row is; threads widen them when they multiply. A function of
+    each body computes the products of all vCTAs of a run, and the loop over vCTAs reads the
+    results. `CudaStream.mlir` has the code that all such functions share.
 
     ```mlir
     scf.for %v = %begin to %end step %c1 {
@@ -273,13 +283,16 @@ def StreamParametersPass
     }
     ```
 
-    What ops after the product read of arguments is asked for before it. Rows of 16-bit floats are
-    multiplied by instructions for matrices, which take what a thread has loaded of a piece as it is.
+    Elements of arguments that ops after the product read, such as a residual, are loaded before the
+    product. If row and weights are 16-bit floats of one type, tensor cores multiply them: the
+    registers into which a thread has loaded a piece are operands of `mma` as they are.
 
-    What is asked for before its run is paced, since signals and activations queue behind it;
-    where lanes poll for packets, a run sends its own before more is asked for, and rings have fewer slots:
-    packets come sooner than what would fill more, and queue behind it. A lane whose rings are full asks the L2 for as many pieces more.
-    Where runs are short, rings have to be filled between them, and memory has time for that.
+    Copies ahead of their run are paced, since signals and activations queue behind them. If lanes
+    poll for LL packets, a run sends its own packets before it issues more copies, and rings have
+    fewer slots: packets arrive before more slots would be full, and would queue behind the copies.
+    A lane whose rings are full prefetches as many pieces again to the L2. If runs read no more than
+    the rings hold, on the average, there is no such prefetch and copies are issued faster: the
+    rings have to be filled between runs, and memory has time for that.
   }];
   let options = [
     Option<"maxDepth", "max-depth", "int64_t", /*default=*/"5",
@@ -306,13 +319,13 @@ def StreamParametersPass
 }
 
 def BuildTensorMapsPass : Pass<"ark-build-tensor-maps", "::mlir::ModuleOp"> {
-  let summary = "Have every lane make the tensor maps of its tasks";
+  let summary = "Build the tensor maps of a lane's tasks inside of the kernel";
   let description = [{
-    Where products of whole tiles are copied in boxes, `ark-use-tensor-cores` leaves in the
-    bodies which operands these are of. A table says for every task which maps it has, and
-    another one for every map in which buffer its operand lies, with extents and distances.
-    Each lane makes its own maps from that when it begins (`CudaTensorMaps.mlir`), with
-    the addresses of this launch, so that nothing is known of them outside of the kernel.
+    `ark-use-tensor-cores` records in the bodies which operands are copied by TMA. This pass writes
+    two tables. The first one has the number of the first tensor map of every task. The second one
+    has, for every map, the buffer and offset of its operand, its extents and its stride. Each lane
+    makes its own maps from the tables when it begins (`CudaTensorMaps.mlir`), with the addresses of
+    this launch, so that nothing outside of the kernel knows of them.
 
     ```mlir
     ark.kernel @k { ..., operands = dense<[[1, 0], [2, 0], [3, 0]]> : tensor<3x2xi64>, task_table = dense<0> : tensor<1x2xi32> }
@@ -337,15 +350,17 @@ def BuildTensorMapsPass : Pass<"ark-build-tensor-maps", "::mlir::ModuleOp"> {
 }
 
 def AskForTilesPass : Pass<"ark-ask-for-tiles", "::mlir::ModuleOp"> {
-  let summary = "Ask the L2 for weights before activations are there";
+  let summary = "Prefetch weight tiles to the L2 before activations arrive";
   let description = [{
-    A product of tensor cores loads its weights once its activations are there. But which weights its run
-    reads first is known before: threads ask the L2 for up to 32 KB of each tile of 64 KB and more
-    that the first vCTA reads, lines from all over their rows, so that memory has work while packets are
-    polled and norms are made. A run that receives packets asks before it looks at them. One that runs
-    behind a wait is asked for before the wait: `ark_ask`, which is `ark_run` with functions that only ask
-    in the place of bodies, is called for the run behind it (CudaAsk.mlir). What rings bring is on its way
-    without.
+    A tensor-core product loads its weights once its activations have arrived. The weights that a
+    run reads first are known earlier. So threads prefetch up to 32 KB of each tile of 64 KB and
+    more that the first vCTA reads to the L2: lines spread over all rows of the tile. Memory is busy
+    then while packets are polled and norms are computed.
+
+    A run that receives LL packets prefetches before it polls. The weights of a run that follows a
+    wait are prefetched before the wait: `ark_ask` is a copy of `ark_run` that calls prefetch
+    functions in the place of bodies, and the wait calls it for the run that follows (CudaAsk.mlir).
+    Parameters that go through rings need no prefetch.
 
     ```mlir
     ark.receive_packets %x to %rows : memref<8x2048xi32, ...> to memref<8x2048xbf16>
@@ -378,17 +393,18 @@ def AskForTilesPass : Pass<"ark-ask-for-tiles", "::mlir::ModuleOp"> {
 }
 
 def WarpRowsPass : Pass<"ark-warp-rows", "::mlir::ModuleOp"> {
-  let summary = "Have each warp make rows that the vCTAs of a run share";
+  let summary = "Fuse the ops that make rows for all vCTAs of a run, with warps for each row";
   let description = [{
-    What is done once for a run, before its loop over vCTAs, ends in a barrier for each of its
-    ops, and the rows that a norm reads are loaded as often. Where ops like these make rows
-    of the body's arguments, `memref<MxK>`, one or several warps make each row instead, with all
-    loads at once: each adds up and writes its part, and sums of a whole row go through shared memory,
-    with one barrier. Rows that are packets, and that nobody else reads, each thread receives by
-    itself, after it has asked for all else.
+    Each op before the loop over vCTAs ends in a barrier, and each op of a norm loads the rows
+    again. If such ops make rows, `memref<MxK>`, of the body's arguments, one or several warps make
+    each row instead, with all loads at once (prologue fusion). Each warp reduces and writes its
+    part of the row. Reductions over a whole row go through shared memory, with one barrier. If rows
+    arrive as LL packets, and nothing else reads them, each thread receives its own part, after it
+    has issued all other loads.
 
-    Rows stay as they are where there are more than warps, where they are no multiple of what
-    the threads of a warp load at once, or longer than their registers hold.
+    The pass leaves more rows than there are warps, rows whose length is no multiple of what the
+    threads of a warp load at once, and rows that are longer than the registers of their threads
+    hold.
 
     ```mlir
     linalg.generic ... ins(%x : memref<8x2048xbf16>) outs(%sum : memref<8xf32>)
@@ -421,12 +437,14 @@ def WarpRowsPass : Pass<"ark-warp-rows", "::mlir::ModuleOp"> {
 }
 
 def ReloadOperandsPass : Pass<"ark-reload-operands", "::mlir::gpu::GPUModuleOp"> {
-  let summary = "Look up operands when a vCTA needs them";
+  let summary = "Rematerialise the addresses of operands in the vCTAs that use them";
   let description = [{
-    An address takes two registers of every thread from the first vCTA of a run to its last, and
-    so does all that is computed from it and is the same for all vCTAs. Bodies of many operands have none for
-    that: each vCTA looks them up in the table of operands, which is in shared memory, when it begins, and those
-    that it only stores to before its first store. Where there is no loop over vCTAs, only the latter are.
+    An address takes two registers of every thread from the first vCTA of a run to the last one.
+    Values that are computed from it, and are the same for all vCTAs, take registers as well. Bodies
+    with many operands have no registers for that. In these bodies each vCTA looks up the addresses
+    in the table of operands, which is in shared memory, when it begins. Addresses that are only
+    stored to are looked up before the first store. In a body without a loop over vCTAs, the pass
+    moves only the addresses that are stored to.
 
     ```mlir
     llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr, %x: !llvm.ptr, %y: !llvm.ptr) {

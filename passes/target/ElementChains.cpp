@@ -1,4 +1,4 @@
-//===- ElementChains.cpp - Ops that follow each other, by the element -----===//
+//===- ElementChains.cpp - Fuses ops by element of the result -------------===//
 
 #include "passes/target/Aliasing.h"
 #include "passes/target/Bodies.h"
@@ -26,20 +26,22 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// What is reduced is written out, and its values are in registers.
+/// Terms of a reduction, at most: it is unrolled, and its values are in
+/// registers.
 static constexpr int64_t kMostTerms = 64;
-/// Computations of ops for an element: code, and time of a thread.
+/// Evaluations of op bodies for an element, at most: they cost code and time of
+/// a thread.
 static constexpr int64_t kMostBodies = 256;
 
 using linalg::GenericOp;
 
 //===----------------------------------------------------------------------===//
-// Places
+// Layouts of views
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// How a view names the elements of a temporary: dimensions of one entry say
-/// nothing.
+/// The elements of a temporary that a view names. Dimensions with one entry are
+/// left out.
 struct Layout {
   Value root;
   int64_t offset = 0;
@@ -74,8 +76,8 @@ std::optional<Layout> Layout::get(Value view) {
 
 static Value getOut(GenericOp op) { return op.getDpsInits()[0]; }
 
-/// Whether each element follows from some of its operands, all known when
-/// compiling but for their values.
+/// Returns true if an op computes each element from elements of its operands,
+/// whose positions are known at compile time.
 static bool isPlain(GenericOp op) {
   return op.hasPureBufferSemantics() && op.getNumDpsInits() == 1 &&
          !ShapedType::isDynamicShape(op.getStaticLoopRanges()) &&
@@ -85,7 +87,7 @@ static bool isPlain(GenericOp op) {
              });
 }
 
-/// How many elements a result is reduced from.
+/// Returns the number of terms that an element of the result is reduced from.
 static int64_t countTerms(GenericOp op) {
   int64_t terms = 1;
   for (auto [extent, kind] :
@@ -99,7 +101,8 @@ static bool readsOut(GenericOp op) {
   return !op.getMatchingBlockArgument(op.getDpsInitOperand(0)).use_empty();
 }
 
-/// Whether all that touch a buffer, through views too, are among `ops`.
+/// Returns true if all ops that touch a buffer, through views too, are among
+/// `ops`.
 static bool isPrivate(Value buffer, ArrayRef<GenericOp> ops) {
   return llvm::all_of(buffer.getUsers(), [&](Operation *user) {
     if (isa<ViewLikeOpInterface>(user))
@@ -114,8 +117,8 @@ static bool isPrivate(Value buffer, ArrayRef<GenericOp> ops) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Ops that follow each other, such that every element of the results can be
-/// computed by itself.
+/// Consecutive ops, such that every element of the results can be computed
+/// independently of the other elements.
 class ElementChain {
 public:
   static std::optional<ElementChain> match(ArrayRef<GenericOp> ops);
@@ -123,10 +126,12 @@ public:
   ArrayRef<GenericOp> getOps() const { return ops; }
   ArrayRef<unsigned> getResults() const { return results; }
   GenericOp getOp(unsigned number) const { return ops[number]; }
-  /// The op that made what one reads of a buffer, if it is one of the chain.
+  /// Returns the op of the chain that made what `reader` reads of a buffer, if
+  /// there is one.
   std::optional<unsigned> getMaker(unsigned reader, Value buffer) const;
-  /// The parallel loops of `maker`, and by which dimension of a view of what it
-  /// makes each goes; by none where there is one iteration.
+  /// Returns the parallel loops of `maker`, each with the dimension of a view
+  /// of its output along which it runs. A loop of one iteration has no such
+  /// dimension.
   SmallVector<std::pair<unsigned, std::optional<unsigned>>>
   getLoopsOf(unsigned maker, Value view) const;
 
@@ -136,7 +141,7 @@ private:
   bool isIndependent();
 
   SmallVector<GenericOp> ops;
-  /// Those that others see, by number.
+  /// The ops whose outputs other ops read, by number.
   SmallVector<unsigned> results;
 };
 } // namespace
@@ -167,7 +172,8 @@ ElementChain::getLoopsOf(unsigned maker, Value view) const {
   return loops;
 }
 
-/// Results are elementwise, of one space: that of the loop.
+/// Returns true if the results are elementwise over equal extents, which become
+/// those of the loop.
 bool ElementChain::areResultsAlike() {
   for (unsigned number : results) {
     GenericOp op = ops[number];
@@ -179,7 +185,8 @@ bool ElementChain::areResultsAlike() {
   return !results.empty();
 }
 
-/// What an op reads of another one can be found there.
+/// Returns true if ops read outputs of other ops in the layout in which these
+/// write them.
 bool ElementChain::hasKnownPlaces() {
   for (auto [number, op] : llvm::enumerate(ops)) {
     AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
@@ -201,7 +208,7 @@ bool ElementChain::hasKnownPlaces() {
   return true;
 }
 
-/// No element depends on what the loop writes.
+/// Returns true if no element depends on memory that the loop writes.
 bool ElementChain::isIndependent() {
   for (auto [number, op] : llvm::enumerate(ops))
     for (OpOperand &operand : op->getOpOperands()) {
@@ -236,11 +243,11 @@ std::optional<ElementChain> ElementChain::match(ArrayRef<GenericOp> ops) {
 }
 
 //===----------------------------------------------------------------------===//
-// What an element takes
+// Cost of an element
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Counts how often bodies of ops are computed for the first element.
+/// Counts the evaluations of op bodies for the first element.
 class BodyCounter {
 public:
   explicit BodyCounter(const ElementChain &chain) : chain(chain) {}
@@ -303,7 +310,7 @@ bool BodyCounter::areFew() {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Computes elements of a chain, and each of them once.
+/// Builds elements of a chain, each of them once.
 class ElementBuilder {
 public:
   ElementBuilder(ImplicitLocOpBuilder &builder, const ElementChain &chain)
@@ -322,12 +329,13 @@ private:
 
   ImplicitLocOpBuilder &builder;
   const ElementChain &chain;
-  /// By op and element.
+  /// Values, by op and element.
   std::map<std::pair<unsigned, SmallVector<void *>>, Value> known;
 };
 } // namespace
 
-/// The loops of `maker` where it makes the element of a view of what it writes.
+/// Returns the loops of `maker` in the iteration that makes an element of a
+/// view of its output.
 ElementBuilder::Indices
 ElementBuilder::getLoopsOf(unsigned maker, Value view,
                            ArrayRef<OpFoldResult> place) {
@@ -353,7 +361,7 @@ Value ElementBuilder::read(unsigned number, OpOperand &operand,
       getValueOrCreateConstantIndexOp(builder, builder.getLoc(), place));
 }
 
-/// What the op makes in one iteration of its loops.
+/// Builds an iteration of the op's loops, and returns its result.
 Value ElementBuilder::inlineBody(unsigned number, ArrayRef<OpFoldResult> loops,
                                  Value accumulator) {
   GenericOp op = chain.getOp(number);
@@ -375,7 +383,8 @@ Value ElementBuilder::inlineBody(unsigned number, ArrayRef<OpFoldResult> loops,
   return mapping.lookupOrDefault(op.getBlock()->getTerminator()->getOperand(0));
 }
 
-/// The element that an op makes where its parallel loops are at `loops`.
+/// Builds the element that an op makes in the iteration `loops` of its parallel
+/// loops.
 Value ElementBuilder::evaluate(unsigned number, Indices loops) {
   GenericOp op = chain.getOp(number);
   std::pair<unsigned, SmallVector<void *>> key{number, {}};
@@ -410,7 +419,8 @@ void ElementBuilder::build() {
   };
   GenericOp space = chain.getOp(chain.getResults().front());
   SmallVector<int64_t> extents = space.getStaticLoopRanges();
-  // A scalar has a loop of one iteration: there threads are given their shares.
+  // A scalar has a loop of one iteration, since only loops are divided among
+  // threads.
   if (extents.empty())
     extents.push_back(1);
   SmallVector<Value> begins, ends, steps;
@@ -464,7 +474,8 @@ void ElementChainsPass::replace(ArrayRef<GenericOp> ops) {
   int64_t elements = 1;
   for (int64_t extent : space.getStaticLoopRanges())
     elements *= extent;
-  // Of more, a thread would compute again what others have, one by one.
+  // With more elements than threads, a thread would recompute shared values
+  // once for each of its elements.
   if (elements > threads || !BodyCounter(*chain).areFew())
     return;
   ImplicitLocOpBuilder builder(space.getLoc(), ops.back());
@@ -474,7 +485,7 @@ void ElementChainsPass::replace(ArrayRef<GenericOp> ops) {
   ++numChains;
 }
 
-/// Ops with nothing in between that touches memory.
+/// Fuses sequences of ops, between which nothing touches memory.
 void ElementChainsPass::run(Block &block) {
   SmallVector<SmallVector<GenericOp>> sequences(1);
   for (Operation &op : block) {

@@ -1,9 +1,9 @@
-//===- ExpandFloats.cpp - Conversions of narrow floats --------------------===//
+//===- ExpandFloats.cpp - Expands conversions of narrow floats ------------===//
 //
-// Bodies compute in f32; narrow floats only enter and leave. Where the
-// processor has no instruction, LLVM would call a function of the compiler's
-// own library, which a kernel cannot have. Integer arithmetic does it as well,
-// and vectorises.
+// Bodies compute in f32, and narrow floats only enter and leave. If the
+// processor has no instruction for a conversion, LLVM would call a function of
+// the compiler's runtime library, which a kernel cannot have. Integer
+// arithmetic has the same result, and vectorises.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,13 +27,14 @@ namespace {
 /// A binary format with a sign bit.
 struct Format {
   int exponentBits, mantissaBits;
-  /// Whether the largest exponent stands for infinity and NaN; else only the
+  /// True if the largest exponent stands for infinity and NaN. Else only the
   /// number with all bits set is NaN, and there is no infinity.
   bool hasInfinity;
 
   int getBias() const { return (1 << (exponentBits - 1)) - 1; }
   int getWidth() const { return 1 + exponentBits + mantissaBits; }
-  /// Bits without sign of infinity, or of NaN where there is no infinity.
+  /// Returns the bits, without the sign, of infinity, or of NaN if there is no
+  /// infinity.
   uint32_t getOverflow() const {
     uint32_t allOnes = (1u << (getWidth() - 1)) - 1;
     return hasInfinity ? allOnes >> mantissaBits << mantissaBits : allOnes;
@@ -45,7 +46,7 @@ struct Format {
 };
 } // namespace
 
-/// The formats that are expanded; bf16 has its own, shorter way.
+/// Returns the format of a type that is expanded; bf16 has a shorter way.
 static std::optional<Format> getFormat(Type type) {
   if (type.isF16())
     return Format{5, 10, true};
@@ -65,15 +66,15 @@ static uint32_t bitsOf(float value) { return llvm::bit_cast<uint32_t>(value); }
 /// bf16 is the upper half of f32.
 static Value extendBF16(ScalarMath m, Value bits) { return m.shl(bits, 16); }
 
-/// The fields move to their places in f32, and a multiplication mends the bias:
-/// it is exact, for subnormal numbers too.
+/// Moves the fields to their places in f32, and corrects the bias by a
+/// multiplication, which is exact for subnormal numbers, too.
 static Value extendFormat(ScalarMath m, Value bits, const Format &format) {
   Value sign = m.shl(m.shr(bits, format.getWidth() - 1), 31);
   Value size = m.andI(bits, m.integer((1u << (format.getWidth() - 1)) - 1));
   Value moved = m.shl(size, 23 - format.mantissaBits);
   Value scale = m.number(std::ldexp(1.0, 127 - format.getBias()));
   Value number = m.bits(m.mul(m.fromBits(moved), scale));
-  // Infinity keeps a mantissa of zero, NaN one that is not.
+  // Infinity keeps a mantissa of zero, and NaN one that is not zero.
   Value special = m.orI(moved, m.integer(0x7f800000));
   Value isSpecial = m.atLeast(size, m.integer(format.getOverflow()));
   return m.orI(sign, m.select(isSpecial, special, number));
@@ -88,7 +89,7 @@ static bool isEight(Type type) {
 }
 
 namespace {
-/// Writes what widens 8-bit floats exactly, two at a time.
+/// Widens 8-bit floats exactly, two at a time.
 struct PairWidener {
   ScalarMath m;
   Type type;
@@ -100,7 +101,7 @@ struct PairWidener {
     return vector::ExtractOp::create(m.builder, m.loc, vector, index);
   }
 
-  /// Two floats, in 16 bits.
+  /// Widens two floats, which are in 16 bits.
   Value widenPair(Value bits) {
     StringRef name = isa<Float8E5M2Type>(type) ? "llvm.nvvm.e5m2x2.to.f16x2.rn"
                                                : "llvm.nvvm.e4m3x2.to.f16x2.rn";
@@ -128,7 +129,8 @@ struct PairWidener {
         m.builder, m.loc, vectorOf(size, m.builder.getF16Type()), elements);
   }
 
-  /// Of neighbours in a vector each takes its half of what the pair becomes.
+  /// Widens an element. An element of a vector is widened together with its
+  /// neighbour, and takes its half of the pair.
   Value widenElement(Value value) {
     auto op = value.getDefiningOp<vector::ExtractOp>();
     VectorType from = op ? op.getSourceVectorType() : VectorType();
@@ -145,7 +147,7 @@ struct PairWidener {
 };
 } // namespace
 
-/// As f16; null for shapes that hold no pairs.
+/// Widens 8-bit floats to f16; returns null for shapes that hold no pairs.
 static Value widenEight(ScalarMath m, Value x) {
   PairWidener widener{m, getElementTypeOrSelf(x.getType())};
   auto vector = dyn_cast<VectorType>(x.getType());
@@ -164,7 +166,7 @@ static Value truncateBF16(ScalarMath m, Value x) {
   Value bits = m.bits(x);
   Value odd = m.andI(m.shr(bits, 16), m.integer(1));
   Value rounded = m.addI(bits, m.addI(odd, m.integer(0x7fff)));
-  // A NaN could be rounded to infinity; it is made quiet instead.
+  // Rounding could make infinity of a NaN, which is made quiet instead.
   Value nan = m.orI(bits, m.integer(0x400000));
   return m.shr(m.select(m.isNaN(x), nan, rounded), 16);
 }
@@ -175,13 +177,13 @@ static Value truncateFormat(ScalarMath m, Value x, const Format &format) {
   Value sign = m.shl(m.shr(bits, 31), format.getWidth() - 1);
   Value size = m.andI(bits, m.integer(0x7fffffff));
 
-  // Subnormal: adding a number whose last place is the format's smallest step
-  // lets the processor round.
+  // Subnormal: the processor rounds when a number is added whose last place is
+  // the format's smallest step.
   float step = std::ldexp(1.0f, 24 - format.getBias() - format.mantissaBits);
   Value aligned = m.add(m.fromBits(size), m.number(step));
   Value small = m.subI(m.bits(aligned), m.integer(bitsOf(step)));
 
-  // Normal: the bias changes, and half a step, less if even, is added.
+  // Normal: changes the bias and adds half a step, less if the number is even.
   uint32_t bias = static_cast<uint32_t>(127 - format.getBias()) << 23;
   Value odd = m.andI(m.shr(size, shift), m.integer(1));
   Value rounded = m.addI(m.subI(size, m.integer(bias)),
@@ -202,7 +204,7 @@ static Value truncateFormat(ScalarMath m, Value x, const Format &format) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// What the processor has no instruction for.
+/// The conversions that are expanded.
 struct Expansion {
   bool halves, roundings, eights;
 
@@ -212,14 +214,15 @@ struct Expansion {
            (element.isF16() ? halves : getFormat(element).has_value());
   }
 
-  /// Whether f32 becomes this by arithmetic.
+  /// Returns true if f32 is rounded to this type by arithmetic.
   bool rounds(Type type) const {
     return covers(type) && (roundings || !getElementTypeOrSelf(type).isBF16());
   }
 };
 } // namespace
 
-/// A narrow float as f32. What the processor can do is left to it.
+/// Converts a narrow float to f32, by instructions where the processor has
+/// them.
 static Value widen(ScalarMath m, Value x, const Expansion &expansion) {
   Type from = getElementTypeOrSelf(x.getType());
   if (from.isF32())
@@ -237,7 +240,7 @@ static Value widen(ScalarMath m, Value x, const Expansion &expansion) {
                            : extendBF16(m, bits));
 }
 
-/// f32 as a narrow float.
+/// Converts f32 to a narrow float.
 static Value narrow(ScalarMath m, Value x, Type type,
                     const Expansion &expansion) {
   Type to = getElementTypeOrSelf(type);
@@ -250,9 +253,9 @@ static Value narrow(ScalarMath m, Value x, Type type,
 }
 
 namespace {
-/// Between two floats of at most 32 bits, by way of f32, which holds them all.
-/// The narrow ones are no conversion to MLIR any more, so that nothing folds
-/// the way away again.
+/// Converts between two floats of at most 32 bits by way of f32, which holds
+/// all of their values. The expanded part is no conversion in MLIR any more, so
+/// that nothing folds it with the other one.
 template <typename Op>
 struct ExpandFloatToFloat : OpRewritePattern<Op> {
   ExpandFloatToFloat(MLIRContext *context, Expansion expansion)
@@ -281,9 +284,9 @@ struct ExpandFloatToFloat : OpRewritePattern<Op> {
   Expansion expansion;
 };
 
-/// By way of f32, as PyTorch and NumPy convert: integers that it rounds are
-/// beyond f16 and the 8-bit floats, but to bf16 rounding twice may differ from
-/// rounding once, by the last bit.
+/// Converts integers by way of f32, as PyTorch and NumPy do. Integers that f32
+/// rounds are beyond f16 and the 8-bit floats. For bf16, rounding twice may
+/// differ from rounding once by the last bit.
 template <typename Op>
 struct ExpandIntToFloat : OpRewritePattern<Op> {
   ExpandIntToFloat(MLIRContext *context, Expansion expansion)
@@ -300,8 +303,8 @@ struct ExpandIntToFloat : OpRewritePattern<Op> {
   }
 
 private:
-  /// A rounding of what f32 has rounded is written out: MLIR would make one
-  /// conversion of the two.
+  /// Returns an expansion that also writes out the rounding of a number which
+  /// f32 has rounded: MLIR would fold the two conversions into one.
   Expansion getRounding(Op op) const {
     Expansion rounding = expansion;
     unsigned bits = getElementTypeOrSelf(op.getIn()).getIntOrFloatBitWidth();
@@ -313,9 +316,9 @@ private:
   Expansion expansion;
 };
 
-/// A bit becomes one of two constants, however wide an integer holds it. ptxas
-/// 12.9 and 13.0 lose some of its conversions, so that the bit itself is taken
-/// for the number.
+/// Converts a single bit by a select between two constants, however wide an
+/// integer holds the bit. ptxas 12.9 and 13.0 lose some conversions of bits,
+/// and take the bit itself for the number.
 template <typename Op>
 struct SelectForBit : OpRewritePattern<Op> {
   using OpRewritePattern<Op>::OpRewritePattern;
@@ -335,11 +338,12 @@ struct SelectForBit : OpRewritePattern<Op> {
   }
 
 private:
-  /// What a number says that is one or zero.
+  /// Returns the bit that a number equals; null if the number may be something
+  /// else than one or zero.
   static Value findBit(Value number) {
     if (std::is_same_v<Op, arith::SIToFPOp> &&
         getElementTypeOrSelf(number).isInteger(1))
-      return {}; // minus one or zero
+      return {}; // The number is minus one or zero.
     if (auto select = number.getDefiningOp<arith::SelectOp>())
       if (matchPattern(select.getTrueValue(), m_One()) &&
           matchPattern(select.getFalseValue(), m_Zero()))

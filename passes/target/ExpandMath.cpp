@@ -1,10 +1,10 @@
-//===- ExpandMath.cpp - Functions become arithmetic -----------------------===//
+//===- ExpandMath.cpp - Expands math functions to arithmetic --------------===//
 //
 // The loop vectoriser of LLVM knows no vector form of these functions of the
-// maths library. Written as straight-line arithmetic without branches they
-// vectorise with the loop around them. The forms below are minimax polynomials
-// after an argument reduction; all are within two units in the last place, give
-// what IEEE 754 asks for at zeros, infinities and NaN, and keep subnormals.
+// maths library. Straight-line arithmetic without branches vectorises with the
+// loop around it. The formulas below are minimax polynomials after an argument
+// reduction. All of them are within two units in the last place, give what IEEE
+// 754 asks for at zeros, infinities and NaN, and keep subnormals.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,17 +27,18 @@ using namespace mlir::ark;
 // The functions
 //===----------------------------------------------------------------------===//
 
-/// 2^n for n in [-126, 127].
+/// Returns 2^n for n in [-126, 127].
 static Value powerOfTwo(ScalarMath m, Value n) {
   return m.fromBits(m.shl(m.addI(n, m.integer(127)), 23));
 }
 
-/// x = n ln 2 + r with |r| <= ln 2 / 2; then e^x = 2^n e^r.
+/// Computes e^x = 2^n e^r, where x = n ln 2 + r with |r| <= ln 2 / 2.
 static Value emitExp(ScalarMath m, Value x) {
-  // Beyond these the result is zero or infinite. NaN compares false and stays.
+  // Beyond these bounds the result is zero or infinite. NaN compares false and
+  // stays.
   x = m.select(m.less(x, m.number(-104)), m.number(-104), x);
   x = m.select(m.greater(x, m.number(89)), m.number(89), x);
-  // Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits: a
+  // Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits. A
   // conversion would be undefined for NaN.
   Value magic = m.number(12582912);
   Value shifted = m.fma(x, m.number(1.4426950408889634), magic);
@@ -48,16 +49,17 @@ static Value emitExp(ScalarMath m, Value x) {
   r = m.fma(integral, m.floatOfBits(0xb5bfbe8e), r);       // -0x1.7f7d1cp-20
   Value power = m.polynomial(r, {1.37805939e-3, 8.37312452e-3, 4.16695364e-2,
                                  1.66664720e-1, 4.99999851e-1, 1, 1});
-  // In two steps: 2^n alone may leave the range where the product does not.
+  // Scales in two steps: 2^n alone may leave the range where the product does
+  // not.
   Value half = m.shrS(n, 1);
   return m.mul(m.mul(power, powerOfTwo(m, half)),
                powerOfTwo(m, m.subI(n, half)));
 }
 
-/// By an instruction for powers of two, to which what the product with log2 e
-/// lacks is added as a factor.
+/// Computes e^x by an instruction for powers of two. The rounding error of x
+/// log2 e enters as a factor.
 static Value emitExpByInstruction(ScalarMath m, Value x) {
-  // Infinities would be subtracted from each other. NaN stays.
+  // Without bounds, infinities would be subtracted from each other. NaN stays.
   x = m.emit<arith::MaximumFOp>(x, m.number(-150));
   x = m.emit<arith::MinimumFOp>(x, m.number(150));
   Value log2e = m.floatOfBits(0x3fb8aa3b);
@@ -72,9 +74,10 @@ static Value copySign(ScalarMath m, Value magnitude, Value sign) {
   return m.emit<math::CopySignOp>(magnitude, sign);
 }
 
-/// Near zero a polynomial; else 1 - 2 / (e^2|x| + 1), which has no cancellation
-/// there. The sign is that of x in both cases, but the polynomial loses that of
-/// zero: its last step adds zeros of unlike signs.
+/// Computes tanh x by a polynomial near zero, and by 1 - 2 / (e^2|x| + 1)
+/// elsewhere, which has no cancellation there. The sign is copied from x in
+/// both cases: the polynomial loses the sign of zero, since its last step adds
+/// zeros of unlike signs.
 static Value emitTanh(ScalarMath m, Value x) {
   Value size = m.abs(x), square = m.mul(x, x);
   Value near = m.polynomial(
@@ -85,7 +88,7 @@ static Value emitTanh(ScalarMath m, Value x) {
   return copySign(m, m.select(m.less(size, m.number(0.55)), near, far), x);
 }
 
-/// Near zero a polynomial; else 1 - e^-p(|x|).
+/// Computes erf x by a polynomial near zero, and by 1 - e^-p(|x|) elsewhere.
 static Value emitErf(ScalarMath m, Value x) {
   Value square = m.mul(x, x);
   Value near =
@@ -94,7 +97,7 @@ static Value emitErf(ScalarMath m, Value x) {
   near = m.fma(near, x, x);
 
   Value size = m.abs(x);
-  // From here on the result is one.
+  // From this bound on the result is one.
   Value bounded = m.select(m.greater(size, m.number(4)), m.number(4), size);
   Value exponent = m.polynomial(
       bounded, {-1.72853470e-5, 3.83197126e-4, -3.88396438e-3, 2.42546219e-2,
@@ -105,7 +108,8 @@ static Value emitErf(ScalarMath m, Value x) {
                   copySign(m, far, x));
 }
 
-/// x = 2^e (1 + f) with 1 + f in [2/3, 4/3]; then ln x = e ln 2 + ln(1 + f).
+/// Computes ln x = e ln 2 + ln(1 + f), where x = 2^e (1 + f) with 1 + f in
+/// [2/3, 4/3].
 static Value emitLog(ScalarMath m, Value x) {
   // A subnormal is scaled to a normal number first.
   Value isSmall = m.less(x, m.floatOfBits(0x00800000));
@@ -118,7 +122,7 @@ static Value emitLog(ScalarMath m, Value x) {
   Value e = m.add(m.emit<arith::SIToFPOp>(m.f32(), exponent), bias);
   Value f = m.sub(mantissa, m.number(1)), square = m.mul(f, f);
 
-  // Even and odd powers apart, for fewer dependent steps.
+  // Even and odd powers are apart, for fewer dependent steps.
   Value even = m.polynomial(
       square, {-0.130310059, -0.121483512, -0.166846126, -0.249996200});
   Value odd = m.polynomial(square, {0.140869141, 0.139814854, 0.200120345});
@@ -176,8 +180,8 @@ struct ExpandPow : OpRewritePattern<math::PowFOp> {
   }
 };
 
-/// Without the instruction, fma is a slow call; the formulas lose a bit or two
-/// by rounding twice.
+/// Splits fma, which is a slow call without the instruction. The formulas lose
+/// a bit or two by rounding twice.
 template <typename Op>
 struct SplitFma : OpRewritePattern<Op> {
   using OpRewritePattern<Op>::OpRewritePattern;

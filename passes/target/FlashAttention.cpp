@@ -26,8 +26,8 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Of shared memory, what an attention may take: the rest is for copies of
-/// parameters on their way.
+/// Bytes of shared memory that an attention may take. The rest is for
+/// parameters in flight.
 static constexpr int64_t kMostBytes = 40 * 1024;
 
 namespace {
@@ -68,8 +68,9 @@ void FlashAttentionPass::replace(const AttentionOps &attention,
   ++numAttentions;
 }
 
-/// Whether the loop over vCTAs may become one of each team: there is nothing in
-/// it but one attention, and what computes its places.
+/// Returns true if the loop over vCTAs may become a loop of each team: it has
+/// nothing but one attention and the ops that compute the attention's
+/// addresses.
 static bool isAlone(Block &block, const AttentionOps &attention) {
   return llvm::all_of(block.without_terminator(), [&](Operation &op) {
     auto structured = dyn_cast<linalg::LinalgOp>(op);
@@ -78,7 +79,7 @@ static bool isAlone(Block &block, const AttentionOps &attention) {
   });
 }
 
-/// Returns the shape of the last one.
+/// Replaces the attentions of a block. Returns the shape of the last one.
 std::optional<AttentionShape> FlashAttentionPass::run(Block &block,
                                                       int64_t longest) {
   std::vector<std::pair<AttentionOps, AttentionShape>> found;
@@ -97,7 +98,7 @@ std::optional<AttentionShape> FlashAttentionPass::run(Block &block,
   return found.empty() ? std::nullopt : std::optional(found.back().second);
 }
 
-/// vCTAs of a body that a lane runs at once, at most.
+/// Returns the largest number of vCTAs of a body in a run.
 int64_t FlashAttentionPass::getLongest(func::FuncOp body) {
   int64_t longest = 0;
   for (auto kernel : getOperation().getOps<KernelOp>())
@@ -105,8 +106,9 @@ int64_t FlashAttentionPass::getLongest(func::FuncOp body) {
   return longest;
 }
 
-/// Teams of warps, each of which takes vCTAs in turn: none of them needs what
-/// another one has, so that there is no barrier between two.
+/// Divides the loop over vCTAs among teams of warps, which take vCTAs in turn.
+/// No team needs results of another team, so that there is no barrier between
+/// two vCTAs.
 void FlashAttentionPass::share(scf::ForOp vctas, const AttentionShape &shape) {
   ImplicitLocOpBuilder builder(vctas.getLoc(), vctas);
   int64_t threads = shape.warps * kWarpSize;
@@ -132,9 +134,9 @@ void FlashAttentionPass::share(scf::ForOp vctas, const AttentionShape &shape) {
   loop.erase();
 }
 
-/// The loop over a single vCTA, where nothing that looks for it is left in it:
-/// a compiler would keep all that does not depend on the vCTA in registers that
-/// the attention needs.
+/// Replaces the loop over a single vCTA by its body, if no op is left that
+/// needs the loop. A compiler would keep all values that do not depend on the
+/// vCTA in registers that the attention needs.
 void FlashAttentionPass::unwrap(scf::ForOp vctas) {
   Block *block = vctas.getBody();
   bool isElementwise =

@@ -1,4 +1,4 @@
-//===- ForeignCode.cpp - Code for another machine -------------------------===//
+//===- ForeignCode.cpp - Code of another backend --------------------------===//
 
 #include "passes/target/ForeignCode.h"
 
@@ -13,8 +13,8 @@ using namespace mlir::ark;
 static constexpr StringRef kPtxConstraints = "bchrlfdqnN";
 static constexpr StringRef kAmdConstraints = "vsaIJABC";
 
-/// Whether all constraints are registers of the backend, ties to a result, or
-/// say what is clobbered.
+/// Returns true if every constraint is a register of the backend, a tie to a
+/// result, or a clobber.
 static bool haveConstraints(LLVM::InlineAsmOp assembly, StringRef letters) {
   SmallVector<StringRef> constraints;
   assembly.getConstraints().split(constraints, ',', /*MaxSplit=*/-1,
@@ -28,8 +28,8 @@ static bool haveConstraints(LLVM::InlineAsmOp assembly, StringRef letters) {
   });
 }
 
-/// Statements of PTX end with a semicolon, and its registers begin with a
-/// percent sign. AMD's assembly has neither.
+/// Returns true for PTX, whose statements end with a semicolon and whose
+/// registers begin with a percent sign. AMD's assembly has neither.
 static bool hasPtx(LLVM::InlineAsmOp assembly) {
   return assembly.getAsmString().find_first_of(";%") != StringRef::npos;
 }

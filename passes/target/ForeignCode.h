@@ -1,4 +1,4 @@
-//===- ForeignCode.h - Code for another machine -----------------*- C++ -*-===//
+//===- ForeignCode.h - Code of another backend ------------------*- C++ -*-===//
 
 #ifndef ARK_PASSES_TARGET_FOREIGNCODE_H
 #define ARK_PASSES_TARGET_FOREIGNCODE_H
@@ -8,8 +8,9 @@
 
 namespace mlir::ark {
 
-/// Whether an op of the LLVM dialect names what the backend does not have:
-/// assembly in the language of another one, or an intrinsic of it.
+/// Returns true if an op of the LLVM dialect uses a feature that the backend
+/// does not have: assembly in the language of another backend, or an intrinsic
+/// of another one.
 bool isForeign(Operation *op, Backend backend);
 
 } // namespace mlir::ark

@@ -1,4 +1,4 @@
-//===- GpuLowering.cpp - What lowerings for GPUs share --------------------===//
+//===- GpuLowering.cpp - Common lowering for GPUs -------------------------===//
 
 #include "passes/target/GpuLowering.h"
 #include "passes/target/Passes.h"
@@ -30,11 +30,13 @@ void ark::registerGpuLowering(DialectRegistry &registry) {
   vector::registerConvertVectorToLLVMInterface(registry);
 }
 
-/// Bodies become loops over scalars that the threads of a CTA share.
+/// Adds the passes that lower bodies to loops over scalars, which the threads
+/// of a CTA share.
 static void addLoops(OpPassManager &pm,
                      const ark::GpuLoweringOptions &options) {
   int64_t threads = options.threads, warpSize = options.warpSize;
-  // The sums of a contraction have flags to set only once it is a generic.
+  // Contractions become generics first, since RelaxReductions sets flags on the
+  // sums of generics only.
   pm.addNestedPass<func::FuncOp>(createLinalgGeneralizeNamedOpsPass());
   pm.addNestedPass<func::FuncOp>(ark::createRelaxReductionsPass());
   pm.addPass(ark::createHoistInvariantsPass());

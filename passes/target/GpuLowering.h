@@ -1,4 +1,4 @@
-//===- GpuLowering.h - What lowerings for GPUs share ------------*- C++ -*-===//
+//===- GpuLowering.h - Common lowering for GPUs -----------------*- C++ -*-===//
 
 #ifndef ARK_PASSES_TARGET_GPULOWERING_H
 #define ARK_PASSES_TARGET_GPULOWERING_H
@@ -9,23 +9,25 @@
 namespace mlir::ark {
 
 struct GpuLoweringOptions {
-  /// Threads of a CTA, and of a warp.
+  /// Threads of a CTA and of a warp.
   int64_t threads, warpSize;
-  /// Whether there is a maths library for code of this GPU.
+  /// True if there is a maths library for code of this GPU.
   bool library;
-  /// Whether this GPU rounds to bf16 by itself.
+  /// True if this GPU has an instruction that rounds f32 to bf16.
   bool roundsToBF16 = false;
-  /// Whether it widens 8-bit floats by itself.
+  /// True if this GPU has instructions that widen 8-bit floats.
   bool widensEights = false;
-  /// Adds the passes for products that are more than loops, if there are any.
+  /// Adds the passes for products that become more than loops; null if there
+  /// are none.
   llvm::function_ref<void(OpPassManager &)> addProducts = nullptr;
 };
 
-/// Bodies become scalars and branches that the threads of a CTA share, in a
-/// `gpu.module`.
+/// Adds the passes that lower bodies to scalars and branches, which the threads
+/// of a CTA share, in a `gpu.module`.
 void addGpuLowering(OpPassManager &pm, const GpuLoweringOptions &options);
 
-/// What conversions of a `gpu.module` to the LLVM dialect expect.
+/// Registers the interfaces that conversions of a `gpu.module` to the LLVM
+/// dialect need.
 void registerGpuLowering(DialectRegistry &registry);
 
 } // namespace mlir::ark

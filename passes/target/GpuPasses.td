@@ -1,6 +1,6 @@
 //===- GpuPasses.td - Passes of the lowerings for GPUs -----*- tablegen -*-===//
 //
-// First to last. Passes.td includes them.
+// GpuLowering.cpp gives the order in which most of these passes run. Passes.td includes this file.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,12 +10,12 @@
 include "mlir/Pass/PassBase.td"
 
 def HoistInvariantsPass : Pass<"ark-hoist-invariants", "::mlir::ModuleOp"> {
-  let summary = "Do once for a run of vCTAs what all of them share";
+  let summary = "Hoist ops that are the same for all vCTAs of a run out of their loop";
   let description = [{
-    A `linalg` op whose operands do not depend on the vCTA, and whose result is a
-    temporary that nothing else writes, moves before the loop over vCTAs: a norm
-    of the row that all of them multiply with their weights, for one. So do views of
-    what all of them share, and packets that all of them receive.
+    Moves a `linalg` op before the loop over vCTAs if its operands do not depend on the vCTA, and
+    its result is a temporary that nothing else writes. An example is the norm of a row that all
+    vCTAs multiply with their weights. Views, loads and receives of LL packets that are the same for
+    all vCTAs move as well.
 
     ```mlir
     scf.for %v = %begin to %end step %c1 {
@@ -35,16 +35,18 @@ def HoistInvariantsPass : Pass<"ark-hoist-invariants", "::mlir::ModuleOp"> {
 }
 
 def ElementChainsPass : Pass<"ark-element-chains", "::mlir::ModuleOp"> {
-  let summary = "Have a thread do all that an element of a small result needs";
+  let summary = "Fuse all ops that an element of a small result depends on";
   let description = [{
-    Pieces of an attention are put together by several loops with a barrier between each two: the
-    largest score, what each piece counts for, their sum, the sum of products. Where the results
-    of ops that follow each other have no more elements than there are threads, and are made of a few
-    terms each, a thread computes one of them with all that it is made of, from the operands alone:
-    numbers that elements share are computed by each, and none of them is stored.
+    Several loops with a barrier between each two combine the parts of a split-KV attention: the
+    maximum score, the weight of each part, the sum of the weights, the weighted sum. If the results
+    of consecutive ops have no more elements than there are threads, and each op reduces few terms,
+    one thread computes an element of the result with everything that the element depends on, from
+    the operands alone. Every thread recomputes values that several elements share, and no
+    intermediate value is stored.
 
-    Ops stay as they are where one of them sums up more than 64 terms, or an element takes more than
-    256 computations, where something reads a temporary that they make, or where they read what they write.
+    The pass leaves chains in which an op reduces more than 64 terms, an element takes more than 256
+    evaluations of op bodies, other ops read a temporary that is no elementwise result, or an op
+    reads memory that the chain writes.
 
     ```mlir
     linalg.generic ... ins(%m : memref<16xf32>) outs(%max : memref<f32>)             // maximum
@@ -74,11 +76,12 @@ def ElementChainsPass : Pass<"ark-element-chains", "::mlir::ModuleOp"> {
 }
 
 def SendPacketsPass : Pass<"ark-send-packets", "::mlir::ModuleOp"> {
-  let summary = "Store packets so that others see them as a whole and at once";
+  let summary = "Store LL packets by relaxed stores";
   let description = [{
-    Stores to buffers of packets become relaxed ones at the scope of the GPU, and the epoch
-    is read from where the walk over instructions puts it. Any other access to packets is an
-    error. Arguments keep `ark.packets`, by which `ark-verify-target` looks at the code.
+    Stores to buffers of LL packets become relaxed stores at the scope of the GPU, so that readers
+    see a packet as a whole and without delay. `ark.epoch` becomes a read of the epoch that the
+    dispatch loop keeps in shared memory. Any other access to packets is an error. Arguments keep
+    `ark.packets`, by which `ark-verify-target` checks the code.
 
     ```mlir
     %epoch = ark.epoch : i32
@@ -100,13 +103,13 @@ def SendPacketsPass : Pass<"ark-send-packets", "::mlir::ModuleOp"> {
 }
 
 def BodiesToLoopsPass : Pass<"ark-bodies-to-loops", "::mlir::ModuleOp"> {
-  let summary = "Write structured ops as parallel loops that threads can share";
+  let summary = "Rewrite structured ops as parallel loops that threads can share";
   let description = [{
-    `linalg` ops that follow each other over equal parallel dimensions become one
-    parallel loop, as long as every iteration reads of what the loop writes only
-    what it has written itself. Values go from op to op in registers: a temporary
-    that nobody else reads is not stored. A reduction to 32-bit values is a
-    reducing loop inside. Other ops stay.
+    Consecutive `linalg` ops over equal parallel dimensions become one parallel loop, as long as
+    every iteration reads, of the memory that the loop writes, only the elements that the iteration
+    itself has written. Values pass from op to op in registers: a temporary that no other op reads
+    is not stored. A reduction to 32-bit values is a reducing loop inside of the parallel loop.
+    Other ops stay.
 
     ```mlir
     linalg.reduce ins(%x : memref<4x64xf32>) outs(%t : memref<4xf32>) ...
@@ -133,12 +136,12 @@ def BodiesToLoopsPass : Pass<"ark-bodies-to-loops", "::mlir::ModuleOp"> {
 }
 
 def MergeVctasPass : Pass<"ark-merge-vctas", "::mlir::ModuleOp"> {
-  let summary = "Let the vCTAs of a run share the threads of a CTA";
+  let summary = "Merge the loop over vCTAs with the parallel loop inside of it";
   let description = [{
-    A loop over vCTAs that consists of one parallel loop becomes part of it:
-    small tiles would leave most threads idle. It stays where one result alone
-    has work for all of them, or a run is one vCTA. Iterations beyond the end of a
-    vCTA that is cut short do its last one again and store nothing.
+    If a loop over vCTAs consists of one parallel loop, the two become one parallel loop: small
+    tiles would leave most threads idle. The loop over vCTAs stays if one result alone has work for
+    all threads of a CTA, or if a run is one vCTA. Iterations beyond the end of a clipped vCTA
+    repeat the last iteration and store nothing.
 
     ```mlir
     scf.for %v = %begin to %end step %c1 {
@@ -163,13 +166,13 @@ def MergeVctasPass : Pass<"ark-merge-vctas", "::mlir::ModuleOp"> {
 }
 
 def SplitReductionsPass : Pass<"ark-split-reductions", "::mlir::ModuleOp"> {
-  let summary = "Let every warp reduce a part where results lie side by side";
+  let summary = "Split reductions among warps where results are contiguous in memory";
   let description = [{
-    Where each result of a parallel loop is a reduction whose length is known at
-    run time only, over what lies side by side for neighbouring results (values of
-    a cache, summed over its keys), threads that share a result would read far
-    apart. Instead every warp reduces a part for all results, neighbours by
-    neighbouring threads, and a second loop combines the parts.
+    Applies to parallel loops in which each result is a reduction whose length is known at run time
+    only, over elements that are contiguous across results, such as values of a KV cache summed over
+    its keys. Threads that share a result would read far apart. Instead every warp reduces a part
+    for all results, with neighbouring threads on neighbouring results, and a second loop combines
+    the parts.
 
     ```mlir
     scf.parallel (%i) = (%c0) to (%c64) step (%c1) {
@@ -204,14 +207,18 @@ def SplitReductionsPass : Pass<"ark-split-reductions", "::mlir::ModuleOp"> {
 }
 
 def JamResultsPass : Pass<"ark-jam-results", "::mlir::ModuleOp"> {
-  let summary = "Let one load serve several results";
+  let summary = "Unroll and jam loops so that one load serves several results";
   let description = [{
-    Iterations of a parallel loop with reductions inside become one, which reduces
-    to several values: up to eight neighbours whose operand one load of 16 bytes
-    brings, where their alignment is known; else up to eight that share an
-    operand, such as the rows of a batch that are multiplied by the same weights.
-    Both, where the length of a reduction is only known at run time; two along a
-    dimension of which only that is known, the last of which may not be there.
+    Unroll-and-jam (register blocking) of parallel loops with reductions inside: several iterations
+    become one iteration, which reduces to several values. The iterations are
+
+    - up to eight neighbours whose operand one load of 16 bytes fetches, if their alignment is
+      known;
+    - else up to eight iterations that share an operand, such as the rows of a batch that are
+      multiplied by the same weights;
+    - both, if the length of a reduction is known at run time only;
+    - two iterations along a dimension whose extent is known at run time only. The second one may
+      lie beyond the end.
 
     ```mlir
     scf.parallel (%m, %n) = (%c0, %c0) to (%c4, %n_end) step (%c1, %c1) {
@@ -235,13 +242,13 @@ def JamResultsPass : Pass<"ark-jam-results", "::mlir::ModuleOp"> {
 }
 
 def WidenElementsPass : Pass<"ark-widen-elements", "::mlir::ModuleOp"> {
-  let summary = "Let a thread do neighbouring elements at once";
+  let summary = "Vectorise loops over elements";
   let description = [{
-    Of a parallel loop that loads, computes and stores elements, up to eight iterations along
-    the last dimension become one, where its extent is a multiple of their number, and
-    what they load and store is side by side and aligned: one access instead of several, and
-    one computation of its place. As many as let all threads end first: of few
-    elements, each thread still has one.
+    Applies to parallel loops that load, compute and store elements. Up to eight iterations along
+    the last dimension become one iteration, if the extent is a multiple of their number, and the
+    elements that they load and store are contiguous and aligned. One access replaces several, and
+    its address is computed once. The pass chooses the number of iterations with which all threads
+    end first: if there are few elements, each thread still has one.
 
     ```mlir
     scf.parallel (%m, %n) = (%c0, %c0) to (%c64, %c128) step (%c1, %c1) {
@@ -276,25 +283,24 @@ def WidenElementsPass : Pass<"ark-widen-elements", "::mlir::ModuleOp"> {
 def MapToThreadsPass : Pass<"ark-map-to-threads", "::mlir::ModuleOp"> {
   let summary = "Divide the work of a body among the threads of a CTA";
   let description = [{
-    All threads follow the control flow of a body and compute its scalars.
-    Iterations of a parallel loop are divided: consecutive threads take
-    consecutive ones, the last dimension fastest. Any other write is left to
-    thread 0, and an `scf.forall` with an iteration for every thread is what each of
-    them does. Ops move up to what they depend on, and a barrier comes before what
-    depends on anything since the last one; short loops between two barriers have
-    threads of their own, so that they wait for memory at the same time.
+    All threads follow the control flow of a body and compute its scalars. Iterations of a parallel
+    loop are divided: consecutive threads take consecutive iterations, the last dimension fastest.
+    Thread 0 does any other write. An `scf.forall` has one iteration for every thread. Ops move up
+    to the ops that they depend on, and a barrier comes before an op that conflicts with an access
+    since the last barrier. Short loops between two barriers are given different threads, so that
+    they wait for memory at the same time.
 
-    Of a parallel loop with reducing ones inside, an iteration is shared by as
-    many threads as there are for each; several warps only where their number of
-    iterations is known. A thread loads neighbouring values at once where their
-    alignment is known, and eight times before it waits, or four times for what is
-    left in the end. Where registers are too few for that, small buffers are read when
-    they are needed, and again for the next result. They combine in an order that is
-    always the same.
+    If a parallel loop has reductions inside, several threads share an iteration: as many as there
+    are for each iteration. The threads come from several warps only if the number of iterations is
+    known. A thread loads contiguous values at once if their alignment is known, and issues eight
+    such loads before it waits, or four for the remainder. If registers are too few for that, small
+    buffers are read when they are used, and again for the next result. The threads combine their
+    values in an order that is always the same.
 
-    Loops over threads may need most registers. Around one that is marked so, the number of the thread is read
-    anew; where it leaves none for what vCTAs have in common, each vCTA begins with numbers, its own and
-    the thread's, that compilers do not know, so that nothing computed from them is kept for the next one.
+    Some loops over threads need most registers. Before and after a loop that is marked `crowded`,
+    the thread id is read again. If a loop is marked `fills_registers`, the ids of vCTA and thread
+    are made opaque to compilers in every vCTA, so that derived values are recomputed per vCTA
+    instead of kept live.
 
     ```mlir
     scf.parallel (%i, %j) = (%c0, %c0) to (%c4, %c64) step (%c1, %c1) {
@@ -327,11 +333,11 @@ def MapToThreadsPass : Pass<"ark-map-to-threads", "::mlir::ModuleOp"> {
 }
 
 def PlaceVotesPass : Pass<"ark-place-votes", "::mlir::ModuleOp"> {
-  let summary = "Give the warps of a CTA memory to vote in";
+  let summary = "Reserve shared memory for a block-wide vote";
   let description = [{
-    An AMD GPU has no barrier that tells whether something holds in any thread.
-    Where a kernel declares `@ark_votes`, shared memory begins with a word for every
-    warp, and `@ark_warps` says how many there are.
+    An AMD GPU has no barrier that tells whether a condition holds in any thread. If a kernel
+    declares `@ark_votes`, shared memory begins with a word for every warp, and `@ark_warps` returns
+    the number of warps.
 
     ```mlir
     func.func private @ark_votes() -> !llvm.ptr<3>
@@ -352,10 +358,10 @@ def PlaceVotesPass : Pass<"ark-place-votes", "::mlir::ModuleOp"> {
 
 def PlaceInSharedMemoryPass
     : Pass<"ark-place-in-shared-memory", "::mlir::ModuleOp"> {
-  let summary = "Put the temporaries of bodies where all threads of a CTA see them";
+  let summary = "Place the temporaries of bodies in shared memory";
   let description = [{
-    A temporary becomes a part of the dynamic shared memory of the launch. The
-    bodies of an SM run one after the other, so that each begins at offset 0.
+    A temporary becomes a part of the dynamic shared memory of the launch. The bodies of an SM run
+    one after the other, so that the temporaries of all bodies begin at the same offset.
 
     ```mlir
     %t = memref.alloca() : memref<64xf32>
@@ -369,14 +375,13 @@ def PlaceInSharedMemoryPass
 }
 
 def CacheTablesPass : Pass<"ark-cache-tables", "::mlir::ModuleOp"> {
-  let summary = "Keep the kernel's tables in shared memory";
+  let summary = "Cache the kernel's tables in shared memory";
   let description = [{
-    When a CTA starts, its threads copy the context, and of the tables that it
-    points to as many as there is room for; from then on the kernel uses those.
-    What a lane reads between two tasks would come from the L2 otherwise, one
-    load after the other: what it acquires empties the L1. The table of operands
-    becomes one of addresses. Functions of the kernel that read rows get bodies
-    that read these.
+    When a CTA starts, its threads copy the context to shared memory, and as many of the tables that
+    it points to as fit. From then on the kernel reads the copies. Without them, a lane would read
+    tables from the L2 between two tasks, one load after the other, since an acquire invalidates the
+    L1. The table of operands becomes a table of addresses. Functions of the kernel that read rows
+    of tables get bodies that read the copies.
 
     ```mlir
     func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
@@ -414,14 +419,13 @@ def CacheTablesPass : Pass<"ark-cache-tables", "::mlir::ModuleOp"> {
 }
 
 def BuildGpuModulePass : Pass<"ark-build-gpu-module", "::mlir::ModuleOp"> {
-  let summary = "Make the kernel that a GPU launches, in a gpu.module";
+  let summary = "Build the gpu.module with the kernel that a GPU launches";
   let description = [{
-    Functions move to a `gpu.module` for the target's architecture. CTA `i` of
-    the kernel runs lane `i`; its thread 0 writes what the lane returned to the
-    context's `codes`. For hip the shared memory gets its size here: it is part of
-    the code object. Where a body has instructions of warpgroups, such bodies are inlined
-    into the kernel, and the others are not: ptxas waits for each of these instructions in a
-    function that is called.
+    Moves functions to a `gpu.module` for the target's architecture. CTA `i` of the kernel runs lane
+    `i`. Thread 0 of the CTA writes the return value of the lane to the context's `codes`. For hip
+    the pass also fixes the size of shared memory, which is part of the code object. If some bodies
+    have `wgmma` instructions, these bodies are inlined into the kernel, and the others are not:
+    ptxas waits for each `wgmma` in a function that is called.
 
     ```mlir
     func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 { ... }
@@ -447,13 +451,13 @@ def BuildGpuModulePass : Pass<"ark-build-gpu-module", "::mlir::ModuleOp"> {
 }
 
 def NumberLinesPass : Pass<"ark-number-lines", "::mlir::gpu::GPUModuleOp"> {
-  let summary = "Give code of a GPU lines, and say which op each of them stands for";
+  let summary = "Number debug locations and write a table of the ops that they name";
   let description = [{
-    Line information of PTX has room for a file, a line and a column, but many ops are
-    made by one line of Python. So every place gets a number, which LLVM takes for
-    a line, and the module a table of them: an op's name, or else the function's, with
-    file, line and column. The backend writes them into the PTX. Code of functions that
-    bodies call is that of the op which calls.
+    Line information of PTX has room for a file, a line and a column, but one line of Python may
+    make many ops. So every location gets a number, which LLVM takes for a line, and the module gets
+    a table of the locations: the name of an op, or else of a function, with file, line and column.
+    The backend writes the table into the PTX. Code of functions that bodies call counts as code of
+    the op that calls.
 
     ```mlir
     llvm.func @body_matmul_add(...) { ... loc("fc1"("mlp.py":7:9)) ... }
@@ -463,7 +467,7 @@ def NumberLinesPass : Pass<"ark-number-lines", "::mlir::gpu::GPUModuleOp"> {
     llvm.func @body_matmul_add(...) { ... loc("ark-places":2:0) ... }
     ```
 
-    Scopes are of the kind `DebugDirectivesOnly`, which leaves the code as it is.
+    Scopes are of the kind `DebugDirectivesOnly`, which does not change the code.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
   let statistics = [Statistic<"numPlaces", "places", "Rows of the table">];

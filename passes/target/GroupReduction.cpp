@@ -1,4 +1,4 @@
-//===- GroupReduction.cpp - Reductions that threads share -----------------===//
+//===- GroupReduction.cpp - Reductions by groups of threads ---------------===//
 
 #include "passes/target/GroupReduction.h"
 
@@ -13,7 +13,7 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Where the number of values is only known at run time.
+/// Threads of a group if the number of values is known at run time only.
 static constexpr int64_t kDefaultLanes = 8;
 
 std::optional<GroupReduction>
@@ -42,7 +42,8 @@ GroupReduction::GroupReduction(scf::ParallelOp loop,
   lanes = chooseLanes();
 }
 
-/// As many threads as there are for each result, and pieces for each of them.
+/// Returns the threads of a group: as many as there are for each result, and no
+/// more than there are pieces for.
 int64_t GroupReduction::chooseLanes() const {
   std::optional<int64_t> results = getSizeBound(loop);
   int64_t most = results ? threads / std::max<int64_t>(*results, 1) : warpSize;
@@ -50,14 +51,15 @@ int64_t GroupReduction::chooseLanes() const {
   for (const LaneReduction &reduction : reductions)
     pieces = std::max(pieces, reduction.getNumPieces().value_or(
                                   results ? most : kDefaultLanes));
-  // Several warps meet at a barrier: all of them have to be there.
+  // Several warps meet at a barrier, so that all of them must take part.
   if (most < 2 * warpSize)
     most = std::min(most, warpSize);
   int64_t wanted = std::clamp<int64_t>(std::min(most, pieces), 1, threads);
   return llvm::bit_floor(static_cast<uint64_t>(wanted));
 }
 
-/// In a butterfly, so that the order is the same in every run.
+/// Combines the values of a warp in a butterfly, so that the order is the same
+/// in every run.
 void GroupReduction::exchange(OpBuilder &builder,
                               const LaneReduction &reduction,
                               MutableArrayRef<Value> values) {
@@ -74,7 +76,8 @@ void GroupReduction::exchange(OpBuilder &builder,
     exchangeWarps(builder, reduction, values);
 }
 
-/// Memory of the CTA with a word for each of its warps and each of the values.
+/// Creates memory of the CTA with a word for each of its warps and each of the
+/// values.
 static Value createWords(OpBuilder &builder, scf::ParallelOp loop,
                          int64_t warps, Type type, int64_t values) {
   OpBuilder::InsertionGuard guard(builder);
@@ -84,7 +87,7 @@ static Value createWords(OpBuilder &builder, scf::ParallelOp loop,
                                   MemRefType::get({values, warps}, type));
 }
 
-/// Through shared memory.
+/// Combines the values of several warps through shared memory.
 void GroupReduction::exchangeWarps(OpBuilder &builder,
                                    const LaneReduction &reduction,
                                    MutableArrayRef<Value> values) {
@@ -141,9 +144,9 @@ void GroupReduction::map(OpBuilder &builder, Value thread) {
   };
   IterationSpace space(builder, loop);
   Value groupSize = constant(lanes), one = constant(1), zero = constant(0);
-  // All threads of a warp take part in an exchange, and all warps where groups
-  // have several. Those beyond the last result do it once more, and leave it
-  // there.
+  // All threads of a warp take part in an exchange, and all warps if groups
+  // have several. Threads beyond the last result compute it once more, and do
+  // not store it.
   Value wanted = arith::MulIOp::create(builder, loc, space.size, groupSize);
   Value together = constant(lanes > warpSize ? threads : warpSize);
   Value rounds = arith::CeilDivUIOp::create(builder, loc, wanted, together);

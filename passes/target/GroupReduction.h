@@ -1,4 +1,4 @@
-//===- GroupReduction.h - Reductions that threads share ---------*- C++ -*-===//
+//===- GroupReduction.h - Reductions by groups of threads -------*- C++ -*-===//
 
 #ifndef ARK_PASSES_TARGET_GROUPREDUCTION_H
 #define ARK_PASSES_TARGET_GROUPREDUCTION_H
@@ -9,17 +9,18 @@
 
 namespace mlir::ark {
 
-/// A parallel loop with reducing ones inside, each iteration of which is done
-/// by a group of threads. Every thread combines a share; then the threads of a
-/// warp exchange what they have, and then its warps, where a group has several.
+/// A parallel loop with reducing loops inside, each iteration of which is done
+/// by a group of threads. Every thread reduces a share. Then the threads of a
+/// warp combine their values, and then the warps, if a group has several.
 class GroupReduction {
 public:
-  /// Nothing, if a reduction does not begin with its neutral element, or
-  /// something is written before the last one.
+  /// Returns nothing if a reduction does not begin with its neutral element, or
+  /// an op writes before the last reduction.
   static std::optional<GroupReduction> match(scf::ParallelOp loop,
                                              int64_t threads, int64_t warpSize);
 
-  /// Writes the loop of one thread before the parallel one, whose body moves.
+  /// Builds the loop of one thread before the parallel loop, and moves the body
+  /// of the parallel loop there.
   void map(OpBuilder &builder, Value thread);
 
 private:
@@ -38,7 +39,7 @@ private:
   int64_t threads, warpSize;
   /// Threads of a group, a power of two.
   int64_t lanes;
-  /// The number of the thread that runs this.
+  /// The number of the current thread.
   Value thread;
 };
 

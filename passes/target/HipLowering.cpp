@@ -1,4 +1,4 @@
-//===- HipLowering.cpp - From kernel to code of an AMD GPU ----------------===//
+//===- HipLowering.cpp - Lowering for AMD GPUs ----------------------------===//
 
 #include "passes/target/GpuLowering.h"
 #include "passes/target/Lowerings.h"
@@ -16,7 +16,8 @@ void ark::buildHipLowering(OpPassManager &pm, StringRef arch, int64_t threads,
   pm.addPass(createPlaceVotesPass());
   addGpuLowering(pm, {threads, warpSize, /*library=*/false});
   OpPassManager &gpuModule = pm.nest<gpu::GPUModuleOp>();
-  // Instructions first: what GPUToROCDL finds calls AMD's device library.
+  // Functions with an instruction come first: GPUToROCDL replaces those that it
+  // finds by calls of AMD's device library.
   gpuModule.addPass(createConvertMathToLLVMPass());
   ConvertGpuOpsToROCDLOpsOptions options;
   options.chipset = arch.str();

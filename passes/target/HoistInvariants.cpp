@@ -1,4 +1,4 @@
-//===- HoistInvariants.cpp - What all vCTAs of a run share ----------------===//
+//===- HoistInvariants.cpp - Hoists ops that all vCTAs share --------------===//
 
 #include "passes/target/Aliasing.h"
 #include "passes/target/Bodies.h"
@@ -21,7 +21,7 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Whether the body of an op touches no memory by itself.
+/// Returns true if the body of an op touches no memory.
 static bool isPure(linalg::LinalgOp op) {
   return op.hasPureBufferSemantics() &&
          llvm::all_of(
@@ -29,13 +29,14 @@ static bool isPure(linalg::LinalgOp op) {
              [](Operation &inner) { return isMemoryEffectFree(&inner); });
 }
 
-/// Whether the op does the same for every vCTA, as far as its operands tell.
+/// Returns true if the op does the same for every vCTA, as far as its operands
+/// tell.
 static bool isCandidate(linalg::LinalgOp op, scf::ForOp vctas) {
   if (!isPure(op) || !llvm::all_of(op->getOperands(), [&](Value operand) {
         return vctas.isDefinedOutsideOfLoop(operand);
       }))
     return false;
-  // A body may use what is computed around its op, too.
+  // A body may also use values that are computed around its op.
   SetVector<Value> captured;
   getUsedValuesDefinedAbove(op->getRegions(), captured);
   if (!llvm::all_of(captured, [&](Value value) {
@@ -48,12 +49,12 @@ static bool isCandidate(linalg::LinalgOp op, scf::ForOp vctas) {
 }
 
 namespace {
-/// Splits the ops of a loop into those that move and those that stay.
+/// Divides the ops of a loop into those that move and those that stay.
 class InvariantFinder {
 public:
   explicit InvariantFinder(scf::ForOp vctas) : vctas(vctas) {}
 
-  /// In their order.
+  /// Returns the ops that move, in their order.
   SmallVector<Operation *> find();
 
 private:
@@ -63,7 +64,7 @@ private:
   scf::ForOp vctas;
   SetVector<Operation *> moving;
   SmallVector<Operation *> staying;
-  /// Of every op that touches memory.
+  /// The accesses of every op that touches memory.
   llvm::MapVector<Operation *, SmallVector<Access>> accesses;
 };
 } // namespace
@@ -79,8 +80,8 @@ void InvariantFinder::collect() {
                     llvm::all_of(op.getOperands(), [&](Value operand) {
                       return vctas.isDefinedOutsideOfLoop(operand);
                     });
-    // Such as the length of a cache: in the loop, it would come after what is
-    // received there.
+    // A load, such as that of a cache's length, moves as well: in the loop, it
+    // would come after the packets that are received there.
     bool loads = isa<memref::LoadOp>(op) &&
                  llvm::all_of(op.getOperands(), [&](Value operand) {
                    return vctas.isDefinedOutsideOfLoop(operand);
@@ -92,8 +93,8 @@ void InvariantFinder::collect() {
   }
 }
 
-/// What uses memory that `op` writes stays with it; so does what would write,
-/// too early, what `op` reads.
+/// Keeps in the loop the ops that use memory which `op` writes, and the ops
+/// that would write, too early, to memory which `op` reads.
 void InvariantFinder::keepDependent(Operation *op) {
   for (auto &entry : accesses) {
     Operation *other = entry.first;
@@ -123,7 +124,7 @@ struct HoistInvariantsPass
   void runOnOperation() override {
     for (func::FuncOp body : getBodies(getOperation()))
       if (scf::ForOp vctas = getVctaLoop(body)) {
-        // Views first: what they are operands of can then move.
+        // Views move first, so that their users can move then.
         moveLoopInvariantCode(vctas);
         for (Operation *op : InvariantFinder(vctas).find()) {
           op->moveBefore(vctas);

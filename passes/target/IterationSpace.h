@@ -1,5 +1,4 @@
-//===- IterationSpace.h - Iterations of a parallel loop by number -*- C++
-//-*-===//
+//===- IterationSpace.h - Numbered iterations of a loop ---------*- C++ -*-===//
 
 #ifndef ARK_PASSES_TARGET_ITERATIONSPACE_H
 #define ARK_PASSES_TARGET_ITERATIONSPACE_H
@@ -8,12 +7,12 @@
 
 namespace mlir::ark {
 
-/// The iterations of a parallel loop, counted row-major.
+/// The iterations of a parallel loop, numbered in row-major order.
 struct IterationSpace {
-  /// Computes extents and size before the loop, at the builder's place.
+  /// Computes extents and size at the builder's place, before the loop.
   IterationSpace(OpBuilder &builder, scf::ParallelOp loop);
 
-  /// The induction variables of iteration `number`.
+  /// Returns the induction variables of iteration `number`.
   SmallVector<Value> getVariables(OpBuilder &builder, Value number) const;
 
   scf::ParallelOp loop;
@@ -21,13 +20,14 @@ struct IterationSpace {
   Value size;
 };
 
-/// What tells the bounds of extents: a pass that asks for them depends on it.
+/// Registers the value-bounds models of the ops that compute extents. Passes
+/// that query bounds of extents have to call this function.
 void registerBoundModels(DialectRegistry &registry);
 
-/// The largest number of iterations, where it can be told.
+/// Returns a constant upper bound of the number of iterations, if there is one.
 std::optional<int64_t> getSizeBound(scf::ParallelOp loop);
 
-/// Moves the body of a parallel loop, but its terminator, before `op`.
+/// Moves the body of a parallel loop, without its terminator, before `op`.
 void inlineBody(OpBuilder &builder, scf::ParallelOp loop, Operation *op,
                 ValueRange variables);
 

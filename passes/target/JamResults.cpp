@@ -1,4 +1,4 @@
-//===- JamResults.cpp - Loads that serve several results ------------------===//
+//===- JamResults.cpp - Unroll-and-jam of reductions ----------------------===//
 
 #include "lib/support/DimIndices.h"
 #include "passes/target/Bodies.h"
@@ -23,17 +23,17 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Results that a thread accumulates at once.
+/// Results that a thread accumulates at once, at most.
 static constexpr int64_t kMaxResults = 8;
-/// Of those, how many share a load, where another one brings several.
+/// Results that share a load, at most, if another load serves several results.
 static constexpr int64_t kMaxSharing = 4;
-/// Results along a dimension whose extent is only known at run time.
+/// Results along a dimension whose extent is known at run time only.
 static constexpr int64_t kMaxUnknown = 2;
-/// Which of these may be worth it.
+/// Dimensions of unknown extent with no larger bound than this are not jammed.
 static constexpr int64_t kLeastUnknown = 128;
 
 //===----------------------------------------------------------------------===//
-// Which dimension
+// Choice of the dimension
 //===----------------------------------------------------------------------===//
 
 static SmallVector<scf::ParallelOp> getReductions(scf::ParallelOp loop) {
@@ -43,7 +43,7 @@ static SmallVector<scf::ParallelOp> getReductions(scf::ParallelOp loop) {
   return reductions;
 }
 
-/// Results that one iteration of a loop makes of each of its reductions.
+/// Returns the most results that one iteration of a loop makes of a reduction.
 static int64_t countResults(scf::ParallelOp loop) {
   int64_t count = 1;
   for (scf::ParallelOp reduction : getReductions(loop))
@@ -51,7 +51,7 @@ static int64_t countResults(scf::ParallelOp loop) {
   return count;
 }
 
-/// Whether all of a loop's iterations are known to be [0, extent).
+/// Returns the extent of a dimension if its iterations are [0, extent).
 static std::optional<int64_t> getExtent(scf::ParallelOp loop, unsigned dim) {
   std::optional<int64_t> end = getConstantIntValue(loop.getUpperBound()[dim]);
   bool isPlain = isConstantIntValue(loop.getLowerBound()[dim], 0) &&
@@ -59,12 +59,13 @@ static std::optional<int64_t> getExtent(scf::ParallelOp loop, unsigned dim) {
   return isPlain ? end : std::nullopt;
 }
 
-/// Whether `value` is computed from `source`, a variable of a loop.
+/// Returns true if `value` is computed from `source`, a variable of a loop.
 static bool dependsOn(Value value, Value source) {
   if (value == source)
     return true;
   Operation *op = value.getDefiningOp();
-  // What lies in a loop inside of that one, such as a reduction, may as well.
+  // Ops in a loop inside of that loop, such as a reduction, may depend on it,
+  // too.
   return op && source.getParentRegion()->isAncestor(op->getParentRegion()) &&
          llvm::any_of(op->getOperands(), [&](Value operand) {
            return dependsOn(operand, source);
@@ -76,21 +77,23 @@ namespace {
 struct Jam {
   unsigned dim;
   int64_t count;
-  /// Of which kind: neighbours in memory, which one load brings.
+  /// True if the iterations are neighbours in memory, which one load fetches.
   bool isContiguous = false;
-  /// Whether there may be fewer in the end.
+  /// True if the last group of iterations may have fewer.
   bool isRagged = false;
 };
 } // namespace
 
-/// Whether one load brings the elements of `count` neighbours along `variable`.
+/// Returns true if one load fetches the elements of `count` neighbours along
+/// `variable`.
 static bool isContiguousIn(memref::LoadOp load, Value variable, int64_t count) {
   auto isFixed = [&](Value value) { return !dependsOn(value, variable); };
   return count * getBytes(load) <= kLoadBytes &&
          loadsNeighbours(load, variable, isFixed) && isAlignedFor(load, count);
 }
 
-/// Whether the reductions are as long for all results along `variable`.
+/// Returns true if reductions are equally long for all results along
+/// `variable`.
 static bool haveSameBounds(scf::ParallelOp loop, Value variable) {
   return llvm::all_of(getReductions(loop), [&](scf::ParallelOp reduction) {
     return llvm::none_of(reduction->getOperands(), [&](Value bound) {
@@ -99,8 +102,8 @@ static bool haveSameBounds(scf::ParallelOp loop, Value variable) {
   });
 }
 
-/// Along the last dimension: the loads of as many results as fill one, and no
-/// more than `most`.
+/// Returns a jam along the last dimension: as many results as fill one load,
+/// and no more than `most`.
 static std::optional<Jam> findContiguous(scf::ParallelOp loop, int64_t most) {
   unsigned dim = loop.getNumLoops() - 1;
   Value variable = loop.getInductionVars()[dim];
@@ -117,7 +120,8 @@ static std::optional<Jam> findContiguous(scf::ParallelOp loop, int64_t most) {
   return std::nullopt;
 }
 
-/// Whether some, but not all, of the loads of a reduction know `variable`.
+/// Returns true if some, but not all, of a reduction's loads depend on
+/// `variable`.
 static bool sharesLoads(scf::ParallelOp loop, Value variable) {
   return llvm::any_of(getReductions(loop), [&](scf::ParallelOp reduction) {
     unsigned loads = 0, dependent = 0;
@@ -131,7 +135,7 @@ static bool sharesLoads(scf::ParallelOp loop, Value variable) {
   });
 }
 
-/// Whether nobody knows how long the reductions are.
+/// Returns true if no reduction has a constant length.
 static bool hasUnknownLength(scf::ParallelOp loop) {
   return llvm::all_of(getReductions(loop), [](scf::ParallelOp reduction) {
     return llvm::any_of(reduction.getUpperBound(),
@@ -139,7 +143,7 @@ static bool hasUnknownLength(scf::ParallelOp loop) {
   });
 }
 
-/// Along a dimension that is read by some loads only.
+/// Returns a jam along a dimension on which only some loads depend.
 static std::optional<Jam> findReused(scf::ParallelOp loop) {
   for (unsigned dim = 0; dim < loop.getNumLoops(); ++dim) {
     std::optional<int64_t> extent = getExtent(loop, dim);
@@ -149,7 +153,7 @@ static std::optional<Jam> findReused(scf::ParallelOp loop) {
     while (*extent % count != 0)
       --count;
     Value variable = loop.getInductionVars()[dim];
-    // The dimension that is left has to occupy the threads.
+    // The last dimension has to occupy the threads.
     if (count > 1 && dim + 1 < loop.getNumLoops() &&
         sharesLoads(loop, variable) && haveSameBounds(loop, variable))
       return Jam{dim, count};
@@ -157,8 +161,8 @@ static std::optional<Jam> findReused(scf::ParallelOp loop) {
   return std::nullopt;
 }
 
-/// Along the last dimension, if nobody knows how long it may get: keys up to
-/// the present one.
+/// Returns a jam along the last dimension if its extent has no small bound:
+/// keys up to the present one.
 static std::optional<Jam> findUnknown(scf::ParallelOp loop) {
   unsigned dim = loop.getNumLoops() - 1;
   Value variable = loop.getInductionVars()[dim];
@@ -176,8 +180,8 @@ static std::optional<Jam> findUnknown(scf::ParallelOp loop) {
   return jam;
 }
 
-/// Nothing but reductions, and what may be done several times before it is
-/// stored.
+/// Returns true if a loop has nothing but reductions, and ops that may be
+/// repeated before results are stored.
 static bool isSimple(scf::ParallelOp loop) {
   bool hasReduction = false;
   for (Operation &op : loop.getBody()->without_terminator()) {
@@ -197,7 +201,8 @@ static bool isSimple(scf::ParallelOp loop) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Writes a loop each iteration of which does several of the old one's.
+/// Rewrites a loop so that one iteration does several iterations of the old
+/// one.
 class Jammer {
 public:
   Jammer(scf::ParallelOp loop, Jam jam)
@@ -218,13 +223,15 @@ private:
   OpBuilder builder;
   /// One for each of the iterations that become one.
   SmallVector<IRMapping> mappings;
-  /// Whether it is there, where it may not be.
+  /// An i1 for each mapping: true if its iteration exists, null if it always
+  /// does.
   SmallVector<Value> areThere;
 };
 } // namespace
 
-/// With fewer iterations along one dimension; the builder goes inside. What
-/// lies beyond the end is the last one once more.
+/// Creates a loop with fewer iterations along one dimension, and moves the
+/// builder inside. An iteration beyond the end repeats the first one of its
+/// group.
 scf::ParallelOp Jammer::createLoop() {
   Location loc = loop.getLoc();
   SmallVector<Value> ends(loop.getUpperBound());
@@ -268,8 +275,8 @@ void Jammer::cloneOp(Operation &op) {
   }
 }
 
-/// One load for all of the results, where they are neighbours. It lies at the
-/// first of them.
+/// Creates one load for all results if their elements are neighbours, at the
+/// first of them. Returns true if it did.
 bool Jammer::loadVector(Operation &op, MutableArrayRef<IRMapping> inner) {
   auto load = dyn_cast<memref::LoadOp>(op);
   Value variable = loop.getInductionVars()[jam.dim];
@@ -345,10 +352,10 @@ scf::ParallelOp Jammer::run() {
   return jammed;
 }
 
-/// One after the other, as far as a thread has registers for.
+/// Jams one dimension after the other, as far as a thread has registers.
 static void jam(scf::ParallelOp loop) {
   std::optional<Jam> reused = findReused(loop);
-  // Long reductions keep little in registers but what they add up.
+  // Long reductions keep little in registers but their accumulators.
   if (reused && reused->count <= kMaxSharing && hasUnknownLength(loop)) {
     int64_t most = kMaxResults / reused->count;
     if (std::optional<Jam> contiguous = findContiguous(loop, most)) {

@@ -1,4 +1,4 @@
-//===- KernelCompleter.cpp - What a kernel's text leaves open -------------===//
+//===- KernelCompleter.cpp - Completes the text of a kernel ---------------===//
 
 #include "passes/target/KernelCompleter.h"
 

@@ -1,4 +1,4 @@
-//===- KernelCompleter.h - What a kernel's text leaves open -----*- C++ -*-===//
+//===- KernelCompleter.h - Completes the text of a kernel -------*- C++ -*-===//
 
 #ifndef ARK_PASSES_TARGET_KERNELCOMPLETER_H
 #define ARK_PASSES_TARGET_KERNELCOMPLETER_H
@@ -9,9 +9,10 @@
 
 namespace mlir::ark {
 
-/// Gives functions that the text of a kernel only declares, or leaves empty,
-/// their bodies. Where a function is not there, or has another form than the
-/// text gives it, the completer reports an error and `failed` is true.
+/// Gives bodies to functions that the text of a kernel only declares, and
+/// inserts calls into its callbacks. If a function is missing, or has another
+/// form than the text gives it, the completer reports an error and `failed`
+/// returns true.
 class KernelCompleter {
 public:
   explicit KernelCompleter(ModuleOp module)
@@ -19,17 +20,18 @@ public:
         builder(module.getLoc(), module.getContext()) {}
 
   bool has(StringRef name) { return static_cast<bool>(lookUp(name)); }
-  /// The function returns that number.
+  /// Makes the function `name` return `value`.
   void setNumber(StringRef name, int64_t value);
-  /// It returns the address so many bytes behind a global.
+  /// Makes the function `name` return the address of the byte `offset` of a
+  /// global.
   void setAddress(StringRef name, LLVM::GlobalOp global, int64_t offset);
-  /// It calls the other with its own arguments.
+  /// Makes the function `hook` call `callee` with its own arguments.
   void setHook(StringRef hook, StringRef callee);
   bool failed() const { return hasFailed; }
 
 private:
-  /// Starts the body of a function that is only declared; null, with an error,
-  /// where it is none without arguments and with one result.
+  /// Starts the body of a function that is only declared. Reports an error and
+  /// returns null unless the function has no arguments and one result.
   func::FuncOp begin(StringRef name);
   void report(StringRef name, StringRef what);
 

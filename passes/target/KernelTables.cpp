@@ -1,4 +1,4 @@
-//===- KernelTables.cpp - What a lane reads between runs ------------------===//
+//===- KernelTables.cpp - Kernel tables in shared memory ------------------===//
 
 #include "passes/target/KernelTables.h"
 

@@ -1,4 +1,4 @@
-//===- KernelTables.h - What a lane reads between runs ----------*- C++ -*-===//
+//===- KernelTables.h - Kernel tables in shared memory ----------*- C++ -*-===//
 
 #ifndef ARK_PASSES_TARGET_KERNELTABLES_H
 #define ARK_PASSES_TARGET_KERNELTABLES_H
@@ -9,27 +9,27 @@
 namespace mlir::ark {
 
 inline constexpr int64_t kWordBytes = 8;
-/// Of an instruction, and of an operand's buffer and offset.
+/// Words of an instruction, and of an operand: its buffer and offset.
 inline constexpr int64_t kInstructionWords = 2;
 inline constexpr int64_t kOperandWords = 2;
-/// What the walk over instructions knows of itself.
+/// Bytes of the state of the dispatch loop.
 inline constexpr int64_t kWalkStateBytes = 8;
 
-/// A table that the context points to, and the 64-bit words of what a lane
-/// needs of it: of instructions those of the longest lane, of operands
-/// addresses.
+/// A table that the context points to, and the 64-bit words that a lane needs
+/// of it: the whole table of tasks, the instructions of the longest lane, or
+/// the addresses of the operands.
 struct KernelTable {
   abi::ContextField field;
-  /// The function of the kernel that gives a row.
+  /// The function of the kernel that returns a row.
   StringRef reader;
   int64_t words;
 };
 
-/// Those first that are read most for their size.
+/// Returns the tables, those first that are read most for their size.
 SmallVector<KernelTable> getTables(KernelOp kernel);
 
-/// What context and tables take of shared memory, each at a multiple of
-/// `kSharedAlignment`, and the walk.
+/// Returns the bytes of shared memory for context and tables, each at a
+/// multiple of `kSharedAlignment`, and for the state of the dispatch loop.
 int64_t getTableBytes(KernelOp kernel);
 
 } // namespace mlir::ark

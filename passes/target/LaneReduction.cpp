@@ -18,21 +18,21 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Pieces that a thread asks for before it waits for the first of them.
+/// Pieces whose loads a thread issues before it waits for the first of them.
 static constexpr int64_t kPiecesInFlight = 8;
-/// The same of what is left: some of them may not be there, and are computed
-/// all the same.
+/// Pieces of the remainder that are loaded together. Some of them may not
+/// exist, and are computed nevertheless.
 static constexpr int64_t kLeftInFlight = 4;
-/// Vectors that a thread has registers for, beside what it computes.
+/// Vectors for which a thread has registers, beside its other values.
 static constexpr int64_t kMaxVectors = 24;
-/// A buffer of no more bytes comes from the L1 after the first time.
+/// A buffer of no more bytes comes from the L1 after its first read.
 static constexpr int64_t kNearBytes = 256 * 1024;
 
 //===----------------------------------------------------------------------===//
-// What can be shared
+// Matching
 //===----------------------------------------------------------------------===//
 
-/// The one op that a reducing loop combines two values of a result with.
+/// Returns the op that combines two values of a result, if there is only one.
 static Operation *getCombiner(scf::ParallelOp loop, unsigned result) {
   auto reduce = cast<scf::ReduceOp>(loop.getBody()->getTerminator());
   Block &block = reduce.getReductions()[result].front();
@@ -65,7 +65,7 @@ LaneReduction::LaneReduction(scf::ParallelOp loop) : loop(loop) {
 // Pieces
 //===----------------------------------------------------------------------===//
 
-/// Whether it runs from zero to a constant, one by one.
+/// Returns true if the loop runs from zero to a constant in steps of one.
 bool LaneReduction::hasKnownLength() const {
   scf::ParallelOp source = loop;
   return source.getNumLoops() == 1 &&
@@ -74,7 +74,8 @@ bool LaneReduction::hasKnownLength() const {
          getConstantIntValue(source.getUpperBound().front());
 }
 
-/// As many iterations as the narrowest elements fill a load.
+/// Chooses the iterations of a piece: as many as the narrowest elements fill a
+/// load.
 void LaneReduction::chooseWidth() {
   std::optional<int64_t> size = getSizeBound(loop);
   if (!size || !hasKnownLength())
@@ -113,7 +114,7 @@ Value LaneReduction::combine(OpBuilder &builder, unsigned result, Value a,
   return clone->getResult(0);
 }
 
-/// Fills the places of those loads for which `isWanted` holds.
+/// Creates the vector loads for which `isWanted` returns true.
 void LaneReduction::loadVectors(OpBuilder &builder, Value begin,
                                 function_ref<bool(memref::LoadOp)> isWanted,
                                 MutableArrayRef<Value> vectors) {
@@ -126,14 +127,14 @@ void LaneReduction::loadVectors(OpBuilder &builder, Value begin,
   }
 }
 
-/// Whether what is loaded can stay close to the SM.
+/// Returns true if the buffer of a load can stay in the L1.
 static bool isNear(memref::LoadOp load) {
   auto type = cast<MemRefType>(getRoot(load.getMemRef()).getType());
   return type.hasStaticShape() && getBufferBytes(type) <= kNearBytes;
 }
 
-/// Combines one iteration, whose variables `mapping` knows, with `sums`. Where
-/// `isThere` is known, it says whether the iteration is one of the loop.
+/// Combines one iteration, whose variables `mapping` has, with `sums`.
+/// `isThere` is true if the iteration exists; null stands for true.
 void LaneReduction::buildIteration(OpBuilder &builder, IRMapping &mapping,
                                    Value isThere,
                                    SmallVectorImpl<Value> &sums) {
@@ -167,8 +168,8 @@ void LaneReduction::buildPiece(OpBuilder &builder, Value begin,
   }
 }
 
-/// All loads come first, so that their latencies overlap; but where registers
-/// are too few for all, those that do not take long come when they are needed.
+/// Issues all loads first, so that their latencies overlap. If registers are
+/// too few for that, loads of near buffers come when they are needed.
 void LaneReduction::buildPieces(OpBuilder &builder, ArrayRef<Value> begins,
                                 ArrayRef<Value> areThere, bool isUniform,
                                 SmallVectorImpl<Value> &sums) {
@@ -190,9 +191,10 @@ void LaneReduction::buildPieces(OpBuilder &builder, ArrayRef<Value> begins,
   }
 }
 
-/// A loop over pieces that are `distance` apart, several at a time. It goes on
-/// as long as the first of them is there; if it is ragged, others may not be,
-/// and the first stands for them. In a uniform one all threads have as many.
+/// Builds a loop over pieces that are `distance` apart, several at a time. The
+/// loop goes on as long as the first piece of an iteration exists. In a ragged
+/// loop the other pieces may not exist, and the first piece is read in their
+/// place. In a uniform loop all threads have the same number of pieces.
 scf::ForOp LaneReduction::buildShare(OpBuilder &builder, Value begin, Value end,
                                      int64_t distance, int64_t inFlight,
                                      bool isRagged, bool isUniform,
@@ -224,7 +226,7 @@ scf::ForOp LaneReduction::buildShare(OpBuilder &builder, Value begin, Value end,
   return share;
 }
 
-/// Every thread has `count` pieces.
+/// Builds the share of a thread if every thread has `count` pieces.
 SmallVector<Value> LaneReduction::buildUnrolled(OpBuilder &builder, Value lane,
                                                 int64_t lanes, int64_t count) {
   Location loc = loop.getLoc();
@@ -241,7 +243,8 @@ SmallVector<Value> LaneReduction::buildUnrolled(OpBuilder &builder, Value lane,
       .getResults();
 }
 
-/// Every thread has as many pieces as there are for it.
+/// Builds the share of a thread if threads may have different numbers of
+/// pieces.
 SmallVector<Value> LaneReduction::buildStrided(OpBuilder &builder, Value lane,
                                                int64_t lanes) {
   Location loc = loop.getLoc();
@@ -255,13 +258,14 @@ SmallVector<Value> LaneReduction::buildStrided(OpBuilder &builder, Value lane,
         builder, loc, loop.getLowerBound()[0],
         arith::MulIOp::create(builder, loc, lane, constant(width * *step)));
     Value end = loop.getUpperBound()[0];
-    // No more than there can be.
+    // A thread has no more pieces in flight than it can have in all.
     int64_t inFlight = kPiecesInFlight;
     if (std::optional<int64_t> pieces = getNumPieces())
       inFlight = std::clamp<int64_t>(llvm::divideCeil(*pieces, lanes), 1,
                                      kPiecesInFlight);
-    // As long as there are as many, and then with those that are left: these
-    // are loaded together as well.
+    // The first loop takes pieces as long as there are `inFlight` of them. The
+    // second loop takes the remainder, whose pieces are loaded together as
+    // well.
     Value last = arith::SubIOp::create(builder, loc, end,
                                        constant((inFlight - 1) * distance));
     scf::ForOp several =

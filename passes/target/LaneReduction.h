@@ -9,21 +9,22 @@
 
 namespace mlir::ark {
 
-/// A reducing loop that several threads share. Each takes every n-th piece: as
-/// many neighbouring iterations as one load brings the operands of.
+/// A reducing loop that several threads share. Pieces are dealt to the threads
+/// in turn. A piece is as many consecutive iterations as one load fetches
+/// operands for.
 class LaneReduction {
 public:
-  /// Nothing, if the loop does not begin with its neutral element.
+  /// Returns nothing if the loop does not begin with its neutral element.
   static std::optional<LaneReduction> match(scf::ParallelOp reduction);
 
-  /// Pieces, at most, where that can be told.
+  /// Returns an upper bound of the number of pieces, if it has a constant one.
   std::optional<int64_t> getNumPieces() const;
 
-  /// What the thread `lane` of `lanes` combines, at the place of the loop,
-  /// whose body is cloned: one value for each result.
+  /// Builds the share of thread `lane` of `lanes` at the place of the loop,
+  /// with clones of its body. Returns one value for each result.
   SmallVector<Value> build(OpBuilder &builder, Value lane, int64_t lanes);
 
-  /// Two values of the result of this number.
+  /// Combines two values of the result with the number `result`.
   Value combine(OpBuilder &builder, unsigned result, Value a, Value b) const;
 
   scf::ParallelOp getLoop() const { return loop; }
@@ -54,7 +55,7 @@ private:
   scf::ParallelOp loop;
   /// Iterations of a piece.
   int64_t width = 1;
-  /// Loads that bring all of a piece at once.
+  /// Loads that fetch the elements of a whole piece at once.
   SmallVector<memref::LoadOp> wideLoads;
 };
 

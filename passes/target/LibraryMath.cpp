@@ -1,4 +1,4 @@
-//===- LibraryMath.cpp - Functions without a maths library ----------------===//
+//===- LibraryMath.cpp - Math functions without a library -----------------===//
 
 #include "passes/target/LibraryMath.h"
 
@@ -8,7 +8,7 @@ using namespace mlir;
 using namespace mlir::ark;
 
 namespace {
-/// Formulas on f64 and i64, in the shape of others on f32.
+/// Builds formulas on f64 and i64, in the shape of formulas on f32.
 struct WideMath : ScalarMath {
   explicit WideMath(ScalarMath m) : ScalarMath(m) {}
 
@@ -35,7 +35,7 @@ struct WideMath : ScalarMath {
   }
   Value isIntegral(Value a) { return equal(round(a), a); }
 
-  /// The low bits of an integral number. Not a conversion, which would be
+  /// Returns the low bits of an integral number. A conversion would be
   /// undefined for NaN.
   Value toBits(Value a) {
     Value magic = wide(6755399441055744); // 1.5 * 2^52
@@ -49,7 +49,7 @@ struct WideMath : ScalarMath {
   }
 };
 
-/// An angle as quarters of a turn and what is left, in radians.
+/// An angle as quarters of a turn and the rest, in radians.
 struct Reduced {
   Value quarters, rest;
 };
@@ -59,15 +59,16 @@ struct Reduced {
 // Sine and cosine
 //===----------------------------------------------------------------------===//
 
-/// 2 / pi in pieces of 24 bits, the first of which begins behind the point: as
-/// many as the largest f32 needs. A product of a piece and an f32 is exact.
+/// 2 / pi in pieces of 24 bits, the first of which begins behind the binary
+/// point: as many pieces as the largest f32 needs. A product of a piece and an
+/// f32 is exact.
 static constexpr int64_t kTwoOverPi[] = {0xA2F983, 0x6E4E44, 0x1529FC,
                                          0x2757D1, 0xF534DD, 0xC0DB62,
                                          0x95993C, 0x439041};
 
-/// Of every product only what is not a whole turn counts. The sum is kept below
-/// a half by taking quarters out, exactly, so that what is left is right to the
-/// last bit next to multiples of pi / 2, too.
+/// Reduces an angle. Every product loses its whole turns. The sum loses whole
+/// quarters, exactly, so that it stays below a half, and the rest is right to
+/// the last bit, next to multiples of pi / 2 too.
 static Reduced reduce(WideMath m, Value x) {
   Value rest = m.wide(0), quarters = m.wide(0);
   double scale = 1;
@@ -84,7 +85,8 @@ static Reduced reduce(WideMath m, Value x) {
   return {quarters, m.mul(rest, m.wide(1.5707963267948966))};
 }
 
-/// Sine, or cosine where `ahead` is one: a quarter of a turn more.
+/// Computes the sine, or the cosine if `ahead` is one: a quarter of a turn
+/// more.
 static Value emitWave(ScalarMath narrow, Value x, int64_t ahead) {
   WideMath m(narrow);
   auto [quarters, r] = reduce(m, m.widen(x));
@@ -117,7 +119,7 @@ Value ark::emitCos(ScalarMath m, Value x) { return emitWave(m, x, 1); }
 // Powers
 //===----------------------------------------------------------------------===//
 
-/// x = 2^e (1 + f) / (1 - f) with |f| <= 1/5; for x >= 0.
+/// Computes log2 x for x >= 0, where x = 2^e (1 + f) / (1 - f) and |f| <= 1/5.
 static Value emitLog2(WideMath m, Value x) {
   Value bits = m.wideBits(x);
   Value twoThirds = m.wideInteger(0x3fe5555555555555);
@@ -138,7 +140,8 @@ static Value emitLog2(WideMath m, Value x) {
   return m.select(m.equal(x, m.wide(0)), m.negate(infinity), result);
 }
 
-/// Of what lies beyond f32 on either side, a number that does, too.
+/// Computes 2^x. A result beyond the range of f32, on either side, stays beyond
+/// it.
 static Value emitExp2(WideMath m, Value x) {
   x = m.select(m.less(x, m.wide(-200)), m.wide(-200), x);
   x = m.select(m.greater(x, m.wide(200)), m.wide(200), x);
@@ -160,12 +163,12 @@ Value ark::emitPow(ScalarMath narrow, Value x, Value y) {
   Value nan = m.wide(std::numeric_limits<double>::quiet_NaN());
 
   Value size = m.abs(base), log = emitLog2(m, size);
-  // Of one no power is anything else, not even an infinite one.
+  // Every power of one is one, even an infinite power.
   Value product = m.select(m.equal(size, one), zero, m.mul(exponent, log));
   Value result = emitExp2(m, product);
 
-  // Odd powers of negative numbers are negative, and those that are not whole
-  // are none.
+  // Odd powers of negative numbers are negative, and powers that are not whole
+  // are NaN.
   Value isWhole = m.isIntegral(exponent);
   Value isEven = m.isIntegral(m.mul(exponent, m.wide(0.5)));
   Value signedOne = m.emit<math::CopySignOp>(one, base);

@@ -1,7 +1,8 @@
-//===- LibraryMath.h - Functions without a maths library --------*- C++ -*-===//
+//===- LibraryMath.h - Math functions without a library ---------*- C++ -*-===//
 //
-// Formulas on f32 that compute in f64, for where these functions are rare and
-// nothing else has them. The results are within one unit in the last place.
+// Formulas on f32 that compute in f64, for targets that have no maths library
+// and rarely need these functions. The results are within one unit in the last
+// place.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,7 +15,7 @@ namespace mlir::ark {
 
 Value emitSin(ScalarMath m, Value x);
 Value emitCos(ScalarMath m, Value x);
-/// With C's results for zeros, infinities, NaN and negative bases.
+/// Returns C's results for zeros, infinities, NaN and negative bases.
 Value emitPow(ScalarMath m, Value x, Value y);
 
 } // namespace mlir::ark

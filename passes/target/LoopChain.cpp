@@ -1,4 +1,4 @@
-//===- LoopChain.cpp - Structured ops that one loop can do ----------------===//
+//===- LoopChain.cpp - Structured ops fused into one loop -----------------===//
 
 #include "passes/target/LoopChain.h"
 
@@ -17,7 +17,7 @@ using namespace mlir::ark;
 // Reductions
 //===----------------------------------------------------------------------===//
 
-/// Threads exchange 32-bit values.
+/// Returns true if threads can exchange values of a type, which needs 32 bits.
 static bool canBeShared(Type type) {
   return type.isIntOrFloat() && type.getIntOrFloatBitWidth() == 32;
 }
@@ -43,8 +43,9 @@ std::optional<Reduction> Reduction::match(linalg::LinalgOp op) {
 // Buffers
 //===----------------------------------------------------------------------===//
 
-/// For every dimension of an operand the parallel loop that runs along it, if
-/// every iteration of the parallel loops touches one element of its own.
+/// Returns, for every dimension of an operand, the parallel loop that runs
+/// along it. Returns nothing unless every iteration of the parallel loops
+/// touches an element of its own.
 static std::optional<SmallVector<unsigned>> getOwnElement(OpOperand &operand) {
   auto op = cast<linalg::LinalgOp>(operand.getOwner());
   SmallVector<unsigned> dims, element;
@@ -69,7 +70,7 @@ static std::optional<SmallVector<unsigned>> getOwnElement(OpOperand &operand) {
 // The chain
 //===----------------------------------------------------------------------===//
 
-/// Whether a parallel loop can do `op` at all.
+/// Returns true if a parallel loop can do `op`.
 static bool isLoop(linalg::LinalgOp op) {
   if (!op.hasPureBufferSemantics())
     return false;
@@ -118,8 +119,8 @@ bool LoopChain::hasSameSpace(linalg::LinalgOp op) const {
   return true;
 }
 
-/// Whether two ops may be done iteration by iteration instead of one after the
-/// other, as far as these operands go.
+/// Returns true if two ops may run iteration by iteration, instead of one after
+/// the other, as far as these operands tell.
 static bool mayInterleave(OpOperand &a, OpOperand &b) {
   auto writes = [](OpOperand &operand) {
     return cast<linalg::LinalgOp>(operand.getOwner()).isDpsInit(&operand);

@@ -1,4 +1,4 @@
-//===- LoopChain.h - Structured ops that one loop can do --------*- C++ -*-===//
+//===- LoopChain.h - Structured ops fused into one loop ---------*- C++ -*-===//
 
 #ifndef ARK_PASSES_TARGET_LOOPCHAIN_H
 #define ARK_PASSES_TARGET_LOOPCHAIN_H
@@ -7,14 +7,14 @@
 
 namespace mlir::ark {
 
-/// How a linalg op with one result combines values with one op.
+/// The op by which a linalg op with one result combines values.
 struct Reduction {
   Operation *combiner;
-  /// What is combined with the accumulator.
+  /// The value that is combined with the accumulator.
   Value value;
   TypedAttr neutral;
 
-  /// Nothing, if threads cannot share what `op` reduces.
+  /// Returns nothing if threads cannot share the reduction of `op`.
   static std::optional<Reduction> match(linalg::LinalgOp op);
 };
 
@@ -24,22 +24,24 @@ struct BufferExtent {
   int64_t dim;
 };
 
-/// What says how far a loop of `op` runs: dimensions of its operands, all of
-/// which are equal, though one may be known better than another.
+/// Returns the dimensions of operands that give the extent of a loop of `op`.
+/// The dimensions are equal, but the bound of one may be known better than that
+/// of another.
 SmallVector<BufferExtent> getExtents(linalg::LinalgOp op, unsigned loop);
 
-/// Ops on buffers that follow each other, over equal parallel dimensions: what
-/// one of them writes, a later one reads in the same iteration. One parallel
-/// loop can do them all, and hand values on without memory.
+/// Consecutive ops on buffers, over equal parallel dimensions: an op reads what
+/// an earlier op writes in the same iteration. One parallel loop can do all of
+/// them, and pass values on in registers.
 class LoopChain {
 public:
-  /// Adds `op` at the end, if the loop can do it too.
+  /// Adds `op` at the end if the same loop can do it. Returns true if `op` was
+  /// added.
   bool add(linalg::LinalgOp op);
 
   bool empty() const { return ops.empty(); }
   ArrayRef<linalg::LinalgOp> getOps() const { return ops; }
 
-  /// Whether nobody else reads what the chain writes to `buffer`.
+  /// Returns true if no other op reads what the chain writes to `buffer`.
   bool isPrivate(Value buffer) const;
 
 private:

@@ -1,4 +1,4 @@
-//===- LowerToTarget.cpp - The lowering of the module's target ------------===//
+//===- LowerToTarget.cpp - Runs the lowering of the target ----------------===//
 
 #include "passes/target/GpuLowering.h"
 #include "passes/target/Lowerings.h"
@@ -41,7 +41,8 @@ struct LowerToTargetPass : ark::impl::LowerToTargetPassBase<LowerToTargetPass> {
                         target.getWarps() * target.getWarpSize());
       break;
     case Backend::HIP:
-      // What comes before knows warps of 64 threads, and counts as gfx9 does.
+      // The kernel's text assumes warps of 64 threads, and the wait counters
+      // of gfx9.
       if (!target.getArch().starts_with("gfx9")) {
         getOperation().emitError("has the architecture '")
             << target.getArch() << "'; kernels for hip are made for gfx9";

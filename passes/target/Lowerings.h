@@ -1,4 +1,4 @@
-//===- Lowerings.h - From kernel to code, by backend ------------*- C++ -*-===//
+//===- Lowerings.h - Lowerings of the backends ------------------*- C++ -*-===//
 
 #ifndef ARK_PASSES_TARGET_LOWERINGS_H
 #define ARK_PASSES_TARGET_LOWERINGS_H
@@ -10,19 +10,21 @@ namespace mlir::ark {
 /// Threads of a warp of an NVIDIA GPU.
 inline constexpr int64_t kWarpSize = 32;
 
-/// Kernel and bodies become functions in the LLVM dialect, for `vectorLanes`
-/// f32 lanes of a vector register; 0: as many as this machine has.
+/// Adds the passes that lower kernel and bodies to functions in the LLVM
+/// dialect, for vector registers of `vectorLanes` f32 lanes; 0 stands for the
+/// registers of this machine.
 void buildCpuLowering(OpPassManager &pm, int64_t vectorLanes);
 
-/// Kernel and bodies become a `gpu.module` in the LLVM and NVVM dialects, for
-/// CTAs of `threads` threads on GPUs of an architecture.
+/// Adds the passes that lower kernel and bodies to a `gpu.module` in the LLVM
+/// and NVVM dialects, for CTAs of `threads` threads on GPUs of an architecture.
 void buildCudaLowering(OpPassManager &pm, StringRef arch, int64_t threads);
 
-/// What `buildCudaLowering` expects of the context, beside what all GPUs do.
+/// Registers the interfaces that `buildCudaLowering` needs beside those of all
+/// GPUs.
 void registerCudaLowering(DialectRegistry &registry);
 
-/// Kernel and bodies become a `gpu.module` in the LLVM and ROCDL dialects, for
-/// CTAs of `threads` threads in warps of `warpSize`.
+/// Adds the passes that lower kernel and bodies to a `gpu.module` in the LLVM
+/// and ROCDL dialects, for CTAs of `threads` threads in warps of `warpSize`.
 void buildHipLowering(OpPassManager &pm, StringRef arch, int64_t threads,
                       int64_t warpSize);
 

@@ -35,14 +35,15 @@ static bool mayWrite(Operation &op) {
                       [](const Access &access) { return access.writes; });
 }
 
-/// Whether a parallel loop holds one that reduces.
+/// Returns true if a parallel loop holds a loop that reduces.
 static bool hasReduction(scf::ParallelOp loop) {
   return llvm::any_of(
       loop.getBody()->getOps<scf::ParallelOp>(),
       [](scf::ParallelOp inner) { return inner.getNumReductions() != 0; });
 }
 
-/// Whether no register is left for what the vCTAs of a run have in common.
+/// Returns true if no register is left for values that the vCTAs of a run
+/// share.
 static bool sharesNothing(scf::ForOp vctas) {
   return vctas
       ->walk([](scf::ForallOp loop) {
@@ -52,7 +53,7 @@ static bool sharesNothing(scf::ForOp vctas) {
       .wasInterrupted();
 }
 
-/// Whether its iterations are shared out among threads already.
+/// Returns true if the iterations of an op are already divided among threads.
 static bool isMapped(Operation *op) { return isa<scf::ForallOp>(op); }
 
 static bool isParallelLoop(Operation *op) {
@@ -73,11 +74,10 @@ static bool hasParallelLoop(Operation &op) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Makes the threads of a CTA share what a function does. All of them follow
-/// its control flow and compute its scalars; iterations of parallel loops are
-/// divided, and other writes are left to one thread. Where an op touches what
-/// one before it writes, or writes what one before it reads, a barrier comes
-/// between the two.
+/// Divides the work of a function among the threads of a CTA. All threads
+/// follow its control flow and compute its scalars. Iterations of parallel
+/// loops are divided, and one thread does other writes. A barrier separates two
+/// ops if one of them writes memory that the other one touches.
 class ThreadMapper {
 public:
   ThreadMapper(func::FuncOp function, int64_t threads, int64_t warpSize)
@@ -103,15 +103,16 @@ private:
   OpBuilder builder;
   int64_t threads, warpSize;
   Value thread;
-  /// What was touched since the last barrier, by all threads and by the one
-  /// that other writes are left to.
+  /// Accesses since the last barrier: by all threads, and by the one thread
+  /// that does other writes.
   SmallVector<Access> pending, pendingOfOne;
-  /// Threads that have work of their own since then: from 0 up to this one.
+  /// Threads that have work of their own since the last barrier: from 0 up to
+  /// this one.
   int64_t busy = 0;
 };
 } // namespace
 
-/// A barrier before `op`, if anything was touched before.
+/// Creates a barrier before `op` if there were accesses since the last barrier.
 void ThreadMapper::finish(Operation *op) {
   if (pending.empty() && pendingOfOne.empty())
     return;
@@ -129,8 +130,8 @@ static bool anyConflict(ArrayRef<Access> earlier, ArrayRef<Access> later) {
   });
 }
 
-/// A barrier before `op`, if it depends on anything that was touched before.
-/// One thread alone keeps its own order.
+/// Creates a barrier before `op` if it conflicts with an access since the last
+/// barrier. Accesses of one thread need no barrier between them.
 void ThreadMapper::separate(Operation &op, ArrayRef<Access> accesses,
                             bool byOne) {
   if (anyConflict(pending, accesses) ||
@@ -140,9 +141,9 @@ void ThreadMapper::separate(Operation &op, ArrayRef<Access> accesses,
   llvm::append_range(byOne ? pendingOfOne : pending, accesses);
 }
 
-/// The number of this thread for a loop of `size` iterations. Loops between two
-/// barriers know nothing of each other: where they are short, each has threads
-/// of its own, so that they wait for memory at the same time.
+/// Returns the number of this thread for a loop of `size` iterations. Loops
+/// between two barriers are independent of each other. Short ones have threads
+/// of their own, so that they wait for memory at the same time.
 Value ThreadMapper::getFirstThread(Location loc, int64_t size) {
   int64_t begin = busy;
   busy = llvm::alignTo(busy + size, warpSize);
@@ -160,8 +161,8 @@ Value ThreadMapper::getFirstThread(Location loc, int64_t size) {
       count);
 }
 
-/// Consecutive threads take consecutive iterations, the last dimension fastest:
-/// what they touch is side by side in a row-major buffer.
+/// Divides a parallel loop. Consecutive threads take consecutive iterations,
+/// the last dimension fastest, and so touch neighbours in a row-major buffer.
 LogicalResult ThreadMapper::divide(scf::ParallelOp loop) {
   if (loop.getNumReductions() != 0)
     return loop.emitOpError("with a reduction cannot be divided among threads");
@@ -182,8 +183,8 @@ LogicalResult ThreadMapper::divide(scf::ParallelOp loop) {
   return success();
 }
 
-/// Where there are fewer iterations than threads, a group of threads shares
-/// what each of them reduces.
+/// Divides a parallel loop with reductions. If it has fewer iterations than
+/// threads, a group of threads shares the reductions of an iteration.
 LogicalResult ThreadMapper::divideAmongGroups(scf::ParallelOp loop) {
   std::optional<GroupReduction> group =
       GroupReduction::match(loop, threads, warpSize);
@@ -196,8 +197,8 @@ LogicalResult ThreadMapper::divideAmongGroups(scf::ParallelOp loop) {
   return success();
 }
 
-/// Has each vCTA compute all that it needs of its number and of the thread's,
-/// which was read before the loop.
+/// Rematerialises the ids in every vCTA: moves the read of the thread's number
+/// into the loop, and makes the number of the vCTA opaque to compilers.
 void ThreadMapper::beginAnew(scf::ForOp vctas) {
   Operation *cast = thread.getDefiningOp();
   Operation *read = cast->getOperand(0).getDefiningOp();
@@ -213,8 +214,9 @@ void ThreadMapper::beginAnew(scf::ForOp vctas) {
     use->set(opaque);
 }
 
-/// A loop with an iteration for every thread. Where it needs most registers,
-/// what was computed before and is used after it should take none.
+/// Inlines a loop with an iteration for every thread. If the loop needs most
+/// registers, the number of the thread is read again before and after it, so
+/// that values derived from the number take no registers in the loop.
 LogicalResult ThreadMapper::inlineMapped(scf::ForallOp loop) {
   std::optional<int64_t> size;
   if (loop.getRank() == 1 && loop.isNormalized() && loop.getOutputs().empty())
@@ -235,8 +237,8 @@ LogicalResult ThreadMapper::inlineMapped(scf::ForallOp loop) {
   return success();
 }
 
-/// Whether a function, or one that it calls, tells threads apart or has them
-/// meet: it is right only where all of them call it.
+/// Returns true if a function, or one that it calls, tells threads apart or has
+/// them meet. Such a function is right only if all threads call it.
 static bool isForAllThreads(func::FuncOp function,
                             llvm::SmallPtrSetImpl<Operation *> &seen) {
   if (!seen.insert(function).second)
@@ -278,10 +280,11 @@ LogicalResult ThreadMapper::leaveToOne(Operation &op) {
   return success();
 }
 
-/// Keeps the read of a number where it is. Compilers would move it out of the
-/// loop over vCTAs, and all that is computed from it, which then has to wait
-/// for it before anything else is asked for. What a body computes itself stays
-/// put, and lies in shared memory, where such a pointer would not lead.
+/// Makes the load of a scalar volatile, which keeps it where it is. Compilers
+/// would move the load out of the loop over vCTAs, together with everything
+/// that is computed from it, and the run would wait for it before it issues
+/// other loads. Loads of temporaries stay put anyway, and their shared memory
+/// cannot be reached by such a pointer.
 static void pinNumber(OpBuilder &builder, memref::LoadOp load) {
   if (!load.getIndices().empty() ||
       load.getMemRef().getDefiningOp<memref::AllocaOp>() ||
@@ -303,7 +306,8 @@ static void pinNumber(OpBuilder &builder, memref::LoadOp load) {
   load.erase();
 }
 
-/// Loops and branches that hold parallel loops: all threads go the same way.
+/// Maps loops and branches that hold parallel loops: all threads go the same
+/// way.
 LogicalResult ThreadMapper::mapControlFlow(Operation &op) {
   if (!isa<scf::ForOp, scf::IfOp, scf::WhileOp>(op))
     return op.emitOpError("holds a parallel loop, and may not be what all "
@@ -322,7 +326,7 @@ LogicalResult ThreadMapper::mapControlFlow(Operation &op) {
     for (Block &block : region) {
       if (failed(mapBlock(block)))
         return failure();
-      // What comes next may be the same once more.
+      // The next iteration may touch the same memory.
       finish(block.getTerminator());
       for (auto load :
            llvm::make_early_inc_range(block.getOps<memref::LoadOp>()))
@@ -332,8 +336,9 @@ LogicalResult ThreadMapper::mapControlFlow(Operation &op) {
   if (isAnew)
     beginAnew(vctas);
   thread = outer;
-  // A run has one vCTA at least. Other barriers may not be met: what was
-  // pending before still is.
+  // A run has one vCTA at least, so that all threads meet the barriers of its
+  // loop. Barriers in other control flow may not be met: earlier accesses stay
+  // pending.
   if (&op == vctas)
     return success();
   pending = std::move(before);
@@ -341,11 +346,11 @@ LogicalResult ThreadMapper::mapControlFlow(Operation &op) {
   return success();
 }
 
-/// Moves ops up to where nothing but what they depend on lies before them: work
-/// that knows nothing of each other then lies between the same two barriers, so
-/// that its loads are under way at the same time.
+/// Moves ops up to the ops that they depend on. Independent work then lies
+/// between the same two barriers, so that its loads are in flight at the same
+/// time.
 void ThreadMapper::arrange(Block &block) {
-  // How many barriers come before an op, at least.
+  // The least number of barriers that come before an op.
   llvm::DenseMap<Operation *, unsigned> levels;
   SmallVector<std::pair<Operation *, SmallVector<Access>>> earlier;
   SmallVector<Operation *> ops;
@@ -361,7 +366,7 @@ void ThreadMapper::arrange(Block &block) {
     for (auto &[other, touched] : earlier)
       if (anyConflict(touched, accesses))
         level = std::max(level, levels.lookup(other) + 1);
-    // What holds barriers stays between what was before and after it.
+    // An op with barriers inside stays between the ops before and after it.
     bool isFence = !isParallelLoop(&op) && hasParallelLoop(op);
     if (isFence)
       least = level = std::max(level, last + 1);
@@ -371,7 +376,7 @@ void ThreadMapper::arrange(Block &block) {
       earlier.push_back({&op, std::move(accesses)});
     ops.push_back(&op);
   }
-  // What is read for all comes first: the rest need not wait for it.
+  // Loads for all threads come first, so that other ops need not wait for them.
   llvm::SmallPtrSet<Operation *, 16> numbers;
   for (Operation *op : llvm::reverse(ops)) {
     bool isWanted = isa<memref::LoadOp>(op) ||
@@ -390,7 +395,7 @@ void ThreadMapper::arrange(Block &block) {
 
 LogicalResult ThreadMapper::mapBlock(Block &block) {
   arrange(block);
-  // What is read inside of the block is not known after it.
+  // A thread number that is read inside of the block cannot be used after it.
   Value outer = thread;
   auto restore = llvm::make_scope_exit([&] { thread = outer; });
   for (Operation &op : llvm::make_early_inc_range(block.without_terminator())) {
@@ -418,7 +423,7 @@ LogicalResult ThreadMapper::run() {
       gpu::ThreadIdOp::create(builder, function.getLoc(), gpu::Dimension::x);
   if (failed(mapBlock(block)))
     return failure();
-  // The next body finds its memory free.
+  // The next body reuses the memory of this one.
   finish(block.getTerminator());
   return success();
 }

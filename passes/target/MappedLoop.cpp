@@ -1,4 +1,4 @@
-//===- MappedLoop.cpp - What every thread of a CTA does -------------------===//
+//===- MappedLoop.cpp - Loops with an iteration per thread ----------------===//
 
 #include "passes/target/MappedLoop.h"
 

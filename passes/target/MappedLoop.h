@@ -1,4 +1,4 @@
-//===- MappedLoop.h - What every thread of a CTA does -----------*- C++ -*-===//
+//===- MappedLoop.h - Loops with an iteration per thread --------*- C++ -*-===//
 
 #ifndef ARK_PASSES_TARGET_MAPPEDLOOP_H
 #define ARK_PASSES_TARGET_MAPPEDLOOP_H
@@ -8,11 +8,11 @@
 
 namespace mlir::ark {
 
-/// A loop with an iteration for every thread; the builder goes inside. Gives
-/// the number of the thread.
+/// Creates a loop with an iteration for every thread, and moves the builder
+/// inside. Returns the number of the thread.
 Value createMappedLoop(ImplicitLocOpBuilder &builder, int64_t threads);
 
-/// A temporary of the body that the builder is in, at its head.
+/// Creates a temporary at the head of the body that the builder is in.
 Value createTemporary(ImplicitLocOpBuilder &builder, MemRefType type,
                       int64_t alignment);
 

@@ -1,4 +1,4 @@
-//===- MergeVctas.cpp - A run of vCTAs as one parallel loop ---------------===//
+//===- MergeVctas.cpp - Merges vCTAs into a parallel loop -----------------===//
 
 #include "lib/support/DimIndices.h"
 #include "passes/kernel/KernelAbi.h"
@@ -24,10 +24,12 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Loads of one thread in a reduction that it shares with its warp only.
+/// The most pieces of a thread in a reduction that it shares with its warp
+/// only.
 static constexpr int64_t kMaxPieces = 64;
 
-/// A temporary that is written belongs to one vCTA at a time.
+/// Returns true if an op writes a temporary, which belongs to one vCTA at a
+/// time.
 static bool writesTemporary(Operation *op) {
   return op
       ->walk([](memref::StoreOp store) {
@@ -40,8 +42,8 @@ static bool writesTemporary(Operation *op) {
       .wasInterrupted();
 }
 
-/// Whether one result alone has work for all threads of a CTA. Merged, only a
-/// warp would share it.
+/// Returns true if one result alone has work for all threads of a CTA. In a
+/// merged loop only a warp would share it.
 static bool hasLongReduction(scf::ParallelOp loop, int64_t warpSize) {
   return llvm::any_of(
       loop.getBody()->getOps<scf::ParallelOp>(), [=](scf::ParallelOp inner) {
@@ -51,8 +53,8 @@ static bool hasLongReduction(scf::ParallelOp loop, int64_t warpSize) {
       });
 }
 
-/// The one parallel loop that a loop over vCTAs consists of, if nothing else in
-/// it touches memory.
+/// Returns the parallel loop that a loop over vCTAs consists of, if no other op
+/// in it touches memory.
 static scf::ParallelOp getOnlyLoop(scf::ForOp vctas, int64_t warpSize) {
   scf::ParallelOp only;
   for (Operation &op : vctas.getBody()->without_terminator()) {
@@ -70,19 +72,20 @@ static scf::ParallelOp getOnlyLoop(scf::ForOp vctas, int64_t warpSize) {
 namespace {
 /// One dimension of the parallel loop of any vCTA.
 struct Extent {
-  /// As the loop has it; it may differ from vCTA to vCTA.
+  /// The extent in the loop, which may differ from vCTA to vCTA.
   Value end;
-  /// The largest one, where `end` is not known outside.
+  /// The largest extent, if `end` is not known outside of the loop over vCTAs.
   std::optional<int64_t> bound;
 };
 
-/// Makes one parallel loop of a loop over vCTAs and the one inside.
+/// Merges a loop over vCTAs and the parallel loop inside into one parallel
+/// loop.
 class Merger {
 public:
   Merger(scf::ForOp vctas, scf::ParallelOp loop)
       : vctas(vctas), loop(loop), builder(vctas) {}
 
-  /// Whether a loop of the same bounds fits all vCTAs.
+  /// Returns true if a loop of the same bounds fits all vCTAs.
   bool analyze();
   void merge();
 
@@ -117,7 +120,7 @@ bool Merger::analyze() {
   return true;
 }
 
-/// Without a body, but its terminator.
+/// Creates the merged loop, with only a terminator in its body.
 scf::ParallelOp Merger::createMerged() {
   Location loc = loop.getLoc();
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
@@ -138,9 +141,9 @@ scf::ParallelOp Merger::createMerged() {
   return scf::ParallelOp::create(builder, loc, begins, ends, steps);
 }
 
-/// Iterations beyond the end of a vCTA that is cut short do its last one again,
-/// so that threads that share a reduction stay together. Gives whether this is
-/// an iteration of its own.
+/// Clamps the variables: iterations beyond the end of a clipped vCTA repeat its
+/// last one, so that threads that share a reduction stay together. Returns an
+/// i1, true if the iteration exists; null if all iterations do.
 Value Merger::clamp(ValueRange variables, SmallVectorImpl<Value> &clamped) {
   Location loc = loop.getLoc();
   Value isThere;
@@ -209,8 +212,8 @@ struct MergeVctasPass : ark::impl::MergeVctasPassBase<MergeVctasPass> {
   }
 
 private:
-  /// A lane that runs one vCTA has nothing to merge, and then knows how many
-  /// results there are.
+  /// Returns false if lanes run one vCTA at a time: there is nothing to merge,
+  /// and the number of results is known.
   static bool isWorthwhile(func::FuncOp body) {
     auto run = body->getAttrOfType<IntegerAttr>(abi::kRunAttr);
     return !run || run.getInt() > 1;

@@ -1,4 +1,4 @@
-//===- MmaBuilder.cpp - One thread's share of products --------------------===//
+//===- MmaBuilder.cpp - One thread's share of mma products ----------------===//
 
 #include "passes/target/MmaBuilder.h"
 
@@ -21,13 +21,13 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Threads that hold a row of an operand.
+/// Threads that share a row of an operand.
 static constexpr int64_t kThreadsPerRow = 4;
-/// With fewer sums than this, each is made of two: an instruction need not wait
-/// for the one before.
+/// With fewer accumulators than this, every element has two of them, so that an
+/// instruction need not wait for the one before.
 static constexpr int64_t kEnoughSums = 3;
 static_assert(kPieceElements == kThreadsPerRow * kElementsPerLoad);
-/// A load brings what this many instructions multiply.
+/// Instructions that one load serves.
 static constexpr int64_t kStepsPerLoad = kPieceElements / kMmaDepth;
 
 Value MmaBuilder::constant(int64_t number) {
@@ -49,7 +49,8 @@ SmallVector<Value> MmaBuilder::createSums() {
       4 * products.size() * shape.units * shape.blocks * getChains(), zero);
 }
 
-/// Rows beyond the end read the last one: nobody asks for their sums.
+/// Returns a row, or the last row in the place of rows beyond the end: their
+/// results are not used.
 Value MmaBuilder::clampRow(Value row, Value buffer, int64_t count) {
   if (cast<MemRefType>(buffer.getType()).getDimSize(0) == count)
     return row;
@@ -90,7 +91,7 @@ Value MmaBuilder::getFirstColumn(Value turn) {
   return arith::AddIOp::create(builder, firstColumn, before);
 }
 
-/// Of each product's units, by halves.
+/// Returns the columns of each product's units, by halves.
 SmallVector<MmaBuilder::Column> MmaBuilder::findColumns(Value turn) {
   Value ownColumn = arith::AddIOp::create(builder, getFirstColumn(turn), row);
   SmallVector<Column> columns;
@@ -118,8 +119,8 @@ void MmaBuilder::findRows() {
                               products.front().left, shape.getRows()));
 }
 
-/// Where this thread's part of a row begins, if few rows are all that it is
-/// multiplied with.
+/// Returns the address of this thread's part of a row in global memory, if the
+/// row is multiplied with few rows only; else null.
 Value MmaBuilder::findFirst(Value buffer, Value row) {
   bool isGlobal = !getRoot(buffer).getDefiningOp<memref::AllocaOp>();
   if (!isGlobal || !products.front().isSkinny() || shape.isRagged)
@@ -136,7 +137,7 @@ Value MmaBuilder::findFirst(Value buffer, Value row) {
                       createSpacePointer(builder, buffer, kGlobalSpace), bytes);
 }
 
-/// Words of 32 bits, of zeros beyond the end of the part.
+/// Loads words of 32 bits; those beyond the end of the part are zero.
 Value MmaBuilder::load(Value buffer, Value row, Value k) {
   Type element = getElementTypeOrSelf(buffer);
   int64_t bytes = kElementsPerLoad * element.getIntOrFloatBitWidth() / 8;
@@ -162,8 +163,8 @@ SmallVector<Value> MmaBuilder::loadRows(Value k) {
       rowsOf, [&](Value row) { return load(products.front().left, row, k); });
 }
 
-/// Where the thread's elements are, `distance`, if any, and some more further
-/// on.
+/// Returns the begin of the thread's elements along K, advanced by `distance`,
+/// unless that is null, and by `more`.
 Value MmaBuilder::getPlace(Value distance, int64_t more) {
   return add(distance ? arith::AddIOp::create(builder, begin, distance) : begin,
              more);
@@ -193,7 +194,7 @@ MmaBuilder::Piece MmaBuilder::loadPiece(ArrayRef<Column> columns,
   return piece;
 }
 
-/// The two words that one of 8-bit floats becomes.
+/// Widens one word of 8-bit floats to two words.
 Value MmaBuilder::widen(Value loaded, int64_t step, Type element) {
   constexpr int64_t size = kElementsPerLoad / kStepsPerLoad;
   Value word = vector::ExtractOp::create(builder, loaded, step);
@@ -207,8 +208,9 @@ Value MmaBuilder::widen(Value loaded, int64_t step, Type element) {
       arith::ExtFOp::create(builder, VectorType::get({size}, wide), narrow));
 }
 
-/// The two operands of an instruction that a load of `factor` has brought for
-/// this step. They are widened here, not before all loads are on their way.
+/// Returns the two operands of an instruction that a load of `factor` has
+/// fetched for this step. 8-bit floats are widened here, and not before all
+/// loads have been issued.
 SmallVector<Value> MmaBuilder::getWords(Value loaded, int64_t step,
                                         Value factor) {
   SmallVector<Value> words;
@@ -228,8 +230,8 @@ SmallVector<Value> MmaBuilder::getWords(Value loaded, int64_t step,
   return words;
 }
 
-/// One instruction: `columns` are the words of both halves of a unit, `rows`
-/// those of a block.
+/// Creates one instruction. `columns` are the words of both halves of a unit,
+/// `rows` the words of a block.
 void MmaBuilder::createMma(ArrayRef<Value> columns, ArrayRef<Value> rows,
                            MutableArrayRef<Value> sums) {
   bool isHalf = products.front().getElementType().isF16();
@@ -256,7 +258,8 @@ void MmaBuilder::multiplyPiece(const Piece &piece, Value k,
   multiply(all.drop_back(shape.blocks), all.take_back(shape.blocks), sums);
 }
 
-/// Four sums for every chain of every block of every unit of every product.
+/// Multiplies one piece. `sums` has four accumulators for each chain of each
+/// block of each unit of each product.
 void MmaBuilder::multiply(ArrayRef<Value> columns, ArrayRef<Value> rows,
                           SmallVectorImpl<Value> &sums) {
   int64_t chains = getChains();
@@ -282,8 +285,8 @@ void MmaBuilder::multiply(ArrayRef<Value> columns, ArrayRef<Value> rows,
   }
 }
 
-/// What this thread's warp adds up over its part. As soon as a piece is used,
-/// the one that comes `inFlight` later is asked for.
+/// Multiplies the warp's part of K. As soon as a piece has been used, the loads
+/// of the piece `inFlight` later are issued.
 SmallVector<Value> MmaBuilder::addUp() {
   SmallVector<Value> sums = createSums();
   SmallVector<Column> columns = findColumns(Value());
@@ -327,8 +330,8 @@ SmallVector<Value> MmaBuilder::addUp() {
   return sums;
 }
 
-/// The same for the tiles of one turn after the other. What the next one loads
-/// takes the place of what has been multiplied.
+/// Multiplies the tiles of one turn after the other. Loads for the next turn
+/// replace the pieces that have been multiplied.
 void MmaBuilder::addUpInTurns() {
   SmallVector<Column> columns = findColumns(constant(0));
   SmallVector<Value> inits;
@@ -363,8 +366,8 @@ void MmaBuilder::addUpInTurns() {
         constant(shape.turns - 1));
 }
 
-/// Into the temporary, which has room for all, or on top of what the result
-/// has, if it has that element.
+/// Stores an accumulator to the temporary, which has room for all of them, or
+/// adds it to an element of the result, if that element exists.
 void MmaBuilder::store(Value sum, const TensorProduct &product, Value buffer,
                        Value m, Value n) {
   if (buffer != product.out) {
@@ -388,7 +391,8 @@ void MmaBuilder::store(Value sum, const TensorProduct &product, Value buffer,
                           buffer, ValueRange{m, n});
 }
 
-/// A thread has two rows of its sums' columns, and of those eight further on.
+/// Stores the accumulators. A thread has two rows of its column, and of the
+/// column eight further on.
 void MmaBuilder::store(ArrayRef<Value> sums, Value turn) {
   int64_t chains = getChains();
   Value ownColumn = arith::AddIOp::create(builder, getFirstColumn(turn), row);
@@ -424,7 +428,7 @@ void MmaBuilder::build(Value thread, int64_t threads) {
 }
 
 //===----------------------------------------------------------------------===//
-// One thread, by way of shared memory
+// Stages in shared memory
 //===----------------------------------------------------------------------===//
 
 MmaBuilder::Piece MmaBuilder::loadStaged(MmaStages &stages,
@@ -441,8 +445,9 @@ MmaBuilder::Piece MmaBuilder::loadStaged(MmaStages &stages,
   return loaded;
 }
 
-/// While the warps multiply one stage, the copies of the next ones are on their
-/// way. What they have read last is free when all of them are back.
+/// Multiplies through stages. While the warps multiply one stage, the copies of
+/// the next stages are in flight. The stage that warps have read last is free
+/// once all of them have come back to the barrier.
 SmallVector<Value> MmaBuilder::addUpStaged(MmaStages &stages, int64_t count) {
   int64_t length = MmaStages::kPieces * kPieceElements;
   int64_t bytes = stages.getStageBytes();
@@ -485,7 +490,7 @@ SmallVector<Value> MmaBuilder::addUpStaged(MmaStages &stages, int64_t count) {
     sums.push_back(stage);
     scf::YieldOp::create(builder, sums);
   }
-  // The sums go where others may still read.
+  // The accumulators go to memory that other warps may still read.
   gpu::BarrierOp::create(builder);
   return SmallVector<Value>(loop.getResults().take_front(numSums));
 }

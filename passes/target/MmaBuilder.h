@@ -1,4 +1,4 @@
-//===- MmaBuilder.h - One thread's share of products ------------*- C++ -*-===//
+//===- MmaBuilder.h - One thread's share of mma products --------*- C++ -*-===//
 
 #ifndef ARK_PASSES_TARGET_MMABUILDER_H
 #define ARK_PASSES_TARGET_MMABUILDER_H
@@ -9,10 +9,10 @@ namespace mlir::ark {
 
 class MmaStages;
 
-/// Writes the loops of one thread. A row of an operand is shared by four
-/// threads, each of which loads 8 elements of a piece. An instruction wants
-/// other elements of each: but which ones it multiplies first is all the same
-/// for the sum, as long as both operands agree.
+/// Builds the loops of one thread. Four threads share a row of an operand, and
+/// each of them loads 8 elements of a piece of K. An `mma` instruction assigns
+/// other elements to each thread. A and B use the same permuted K order, so
+/// that the sum is unchanged.
 class MmaBuilder {
 public:
   MmaBuilder(ImplicitLocOpBuilder &builder, ArrayRef<TensorProduct> products,
@@ -20,18 +20,19 @@ public:
       : builder(builder), products(products), shape(shape), buffers(buffers) {}
 
   void build(Value thread, int64_t threads);
-  /// Through stages in the memory of the sums.
+  /// Builds the loops with `count` stages in `memory`, which also takes the
+  /// accumulators in the end.
   void buildStaged(Value thread, int64_t threads, Value memory, int64_t count);
 
 private:
-  /// What a thread has loaded of one piece: of every product's columns, then of
-  /// every block of rows, unless these are near.
+  /// The loads of a thread for one piece: of every product's columns, then of
+  /// every block of rows, unless the rows are near (`hasNearRows`).
   using Piece = SmallVector<Value>;
 
-  /// A row of a right side.
+  /// A row of a right operand, which is a column of the result.
   struct Column {
     Value buffer, row;
-    /// To this thread's first element, if the row is read once.
+    /// The address of this thread's first element, if the row is read once.
     Value pointer;
   };
 
@@ -64,7 +65,7 @@ private:
   SmallVector<Value> addUpStaged(MmaStages &stages, int64_t count);
   void store(ArrayRef<Value> sums, Value turn = Value());
 
-  /// Sums that one is made of in the end.
+  /// Returns the number of accumulators that are added up for one element.
   int64_t getChains() const;
   SmallVector<Value> createSums();
 
@@ -72,12 +73,13 @@ private:
   ArrayRef<TensorProduct> products;
   const MmaShape &shape;
   ValueRange buffers;
-  /// The part of the depth, the first column and row of the tile, this thread's
-  /// row of an operand and its number among those that share it.
+  /// The split-K part, the first column and row of the tile, the thread's row
+  /// of an operand, and the thread's number among those that share the row.
   Value part, firstColumn, firstRow, row, number;
-  /// Where this thread's elements begin, and where those of its part end.
+  /// The begin of this thread's elements along K, and the end of those of its
+  /// part.
   Value begin, end;
-  /// Of the blocks.
+  /// The rows of the blocks.
   SmallVector<Value> rowsOf;
 };
 

@@ -1,4 +1,4 @@
-//===- MmaLoops.cpp - Products by the warps of a CTA ----------------------===//
+//===- MmaLoops.cpp - mma products by the warps of a CTA ------------------===//
 
 #include "passes/target/MmaLoops.h"
 
@@ -17,27 +17,27 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// 32-bit registers of a thread for what is on its way.
+/// 32-bit registers of a thread for loads in flight.
 static constexpr int64_t kRegistersInFlight = 64;
-/// The same, where sums of many rows take as many.
+/// The same for products of many rows, beside their accumulators.
 static constexpr int64_t kRegistersBesideSums = 32;
 static constexpr int64_t kMaxInFlight = 8;
-/// Larger tiles are too much for the warps.
+/// The warps have no registers for accumulators of larger tiles.
 static constexpr int64_t kMostRows = 128;
 static constexpr int64_t kMostColumns = 128;
-/// Rows of sums in shared memory are this much longer: the banks of what a warp
-/// stores at once differ.
+/// Elements by which rows of accumulators in shared memory are padded, so that
+/// a warp stores to different banks at once.
 static constexpr int64_t kPadding = 4;
 static constexpr int64_t kSumBytes = 4;
-/// What the parts of one product may take of an SM's memory.
+/// Bytes of an SM's memory that the parts of one product may take.
 static constexpr int64_t kMostPartsBytes = 80 * 1024;
 
 //===----------------------------------------------------------------------===//
 // Shares
 //===----------------------------------------------------------------------===//
 
-/// Up to `most`, and so that nothing is left of `count`, if a number like that
-/// is not much smaller.
+/// Returns the largest divisor of `count` up to `most`, or `most` if that
+/// divisor is no more than half of it.
 static int64_t chooseDivisor(int64_t count, int64_t most) {
   for (int64_t divisor = most; divisor > most / 2; --divisor)
     if (count % divisor == 0)
@@ -50,8 +50,8 @@ bool MmaShape::fits() const {
          getColumns() <= kMostColumns;
 }
 
-/// Whether the warps can do all tiles of such a size at once, and have memory
-/// for their parts.
+/// Sets the tile of a warp. Returns true if the warps can do all such tiles at
+/// once, and have memory for their parts.
 bool MmaShape::setTile(const TensorProduct &product, int64_t units,
                        int64_t blocks) {
   this->units = units;
@@ -66,8 +66,9 @@ bool MmaShape::setTile(const TensorProduct &product, int64_t units,
          parts * getRows() * getColumns() * kSumBytes <= kMostPartsBytes;
 }
 
-/// Few rows stay in the registers of every warp. Of more, a warp has as many
-/// that loads serve several instructions; of two products, as many of both.
+/// Chooses the tile of a warp. Few rows stay in the registers of every warp. Of
+/// more rows, a warp has so many that loads serve several instructions; of two
+/// products, it has as many columns of both.
 void MmaShape::chooseTile(ArrayRef<TensorProduct> products) {
   const TensorProduct &product = products.front();
   if (product.isSkinny()) {
@@ -82,7 +83,8 @@ void MmaShape::chooseTile(ArrayRef<TensorProduct> products) {
   setTile(product, mostUnits, 4);
 }
 
-/// 32-bit registers that a thread's loads of one row of `factor` fill.
+/// Returns the 32-bit registers of a thread that the loads of one row of
+/// `factor` fill.
 static int64_t getRegistersPerLoad(Value factor) {
   auto type = cast<MemRefType>(factor.getType());
   return kElementsPerLoad * type.getElementTypeBitWidth() / 32;
@@ -101,9 +103,9 @@ static int64_t getPartsBytes(const TensorProduct &product,
                        kSharedAlignment);
 }
 
-/// With as many parts as leave a thread `fitting` pieces, all of which it asks
-/// for at once, what an SM has on its way are whole rows. Of all rows, a bit of
-/// each at a time, memory brings less.
+/// Chooses so many parts that a thread has `fitting` pieces, and issues the
+/// loads of all of them at once. An SM has whole rows in flight then. Memory
+/// delivers less if an SM reads all rows, a bit of each at a time.
 void MmaShape::takeTurns(ArrayRef<TensorProduct> products, int64_t fitting) {
   const TensorProduct &first = products.front();
   int64_t all = llvm::divideCeil(first.depth, kPieceElements);
@@ -156,7 +158,8 @@ int64_t ark::getMmaBytes(ArrayRef<TensorProduct> products, int64_t threads,
 // All threads
 //===----------------------------------------------------------------------===//
 
-/// Buffers for parts, one after the other in the memory of the temporary.
+/// Creates the buffers of parts, one after the other in the memory of the
+/// temporary.
 static SmallVector<Value> createParts(ImplicitLocOpBuilder &builder,
                                       ArrayRef<TensorProduct> products,
                                       const MmaShape &shape, Value memory) {

@@ -1,4 +1,4 @@
-//===- MmaLoops.h - Products by the warps of a CTA --------------*- C++ -*-===//
+//===- MmaLoops.h - mma products by the warps of a CTA ----------*- C++ -*-===//
 
 #ifndef ARK_PASSES_TARGET_MMALOOPS_H
 #define ARK_PASSES_TARGET_MMALOOPS_H
@@ -9,34 +9,35 @@
 
 namespace mlir::ark {
 
-/// How the warps of a CTA share products with the same left side: a tile of
-/// each result has as many warps as there are parts of the depth. Where these
-/// are not enough for all tiles, they take turns.
+/// The division of products with the same left operand among the warps of a
+/// CTA. A tile of each result has as many warps as there are split-K parts. If
+/// the warps are too few for all tiles, they take tiles in several turns.
 struct MmaShape {
-  /// For no more parts than `mostParts`.
+  /// Chooses at most `mostParts` parts.
   MmaShape(ArrayRef<TensorProduct> products, int64_t threads,
            int64_t mostParts = std::numeric_limits<int64_t>::max());
 
-  /// Operands of one instruction that a warp has of the right and the left
-  /// side: units of columns, blocks of rows.
+  /// Operands of one instruction that a warp has: units of columns on the
+  /// right, blocks of rows on the left.
   int64_t units, blocks;
-  /// Tiles of so many of them that are made at once, in a row and in a column
-  /// of the result.
+  /// Tiles of so many units and blocks that are computed at once, across and
+  /// down the result.
   int64_t acrossTiles, downTiles;
-  /// How often a row has as many tiles.
+  /// Turns over the columns, each of which makes `acrossTiles` tiles of a row.
   int64_t turns = 1;
   int64_t parts;
-  /// Pieces of the depth that a warp adds up, and how many of them it has asked
-  /// for before it waits for the first.
+  /// Pieces of K that a warp multiplies, and pieces whose loads it issues
+  /// before it waits for the first.
   int64_t pieces, inFlight;
-  /// Whether some of a warp's pieces lie beyond the depth.
+  /// True if some of a warp's pieces lie beyond the end of K.
   bool isRagged;
 
   int64_t getColumns() const { return turns * getColumnsOfTurn(); }
   int64_t getColumnsOfTurn() const { return acrossTiles * units * kMmaColumns; }
   int64_t getRows() const { return downTiles * blocks * kMmaRows; }
   int64_t getNumTiles() const { return acrossTiles * downTiles; }
-  /// Whether there is a warp for every tile, with registers for its sums.
+  /// Returns true if there is a warp for every tile, with registers for its
+  /// accumulators.
   bool fits() const;
   int64_t getBusyWarps() const { return getNumTiles() * parts; }
 
@@ -48,10 +49,11 @@ private:
   int64_t warps, mostParts;
 };
 
-/// Writes what the threads do at the builder's place, and gives for every
-/// product a buffer of parts by rows by columns, rounded up, which it fills
-/// with sums. They are temporaries of a size that `getMmaBytes` tells; factors
-/// go through the same memory, if there is as much as `room`.
+/// Builds the loops of all threads at the builder's place. Returns, for every
+/// product, a buffer of split-K parts by rows by columns, rounded up, which the
+/// loops fill with partial sums. The buffers are temporaries of `getMmaBytes`
+/// bytes. Operands are staged in the same memory if stages fit into `room`
+/// bytes.
 SmallVector<Value> createMmaLoops(ImplicitLocOpBuilder &builder,
                                   ArrayRef<TensorProduct> products,
                                   int64_t threads, int64_t room);
@@ -59,7 +61,8 @@ SmallVector<Value> createMmaLoops(ImplicitLocOpBuilder &builder,
 int64_t getMmaBytes(ArrayRef<TensorProduct> products, int64_t threads,
                     int64_t room);
 
-/// Needs no temporary: there is one part, which is added to the result.
+/// Builds loops that need no temporary: K is not split, and the product is
+/// added to the result.
 void createDirectMmaLoops(ImplicitLocOpBuilder &builder,
                           const TensorProduct &product, int64_t threads);
 

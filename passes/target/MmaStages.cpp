@@ -1,4 +1,4 @@
-//===- MmaStages.cpp - Factors of products in shared memory ---------------===//
+//===- MmaStages.cpp - Operands staged in shared memory -------------------===//
 
 #include "passes/target/MmaStages.h"
 
@@ -16,7 +16,7 @@ using namespace mlir;
 using namespace mlir::ark;
 
 static constexpr int64_t kElementBytes = 2;
-/// Of one row in one piece. Two of them fill all banks.
+/// Bytes of a row in one piece. Two such rows fill all banks.
 static constexpr int64_t kRowBytes = kPieceElements * kElementBytes;
 /// Threads that copy a row's part of a stage.
 static constexpr int64_t kThreadsPerRow =
@@ -24,7 +24,7 @@ static constexpr int64_t kThreadsPerRow =
 static constexpr int64_t kMostStages = 3;
 
 //===----------------------------------------------------------------------===//
-// Room
+// Sizes
 //===----------------------------------------------------------------------===//
 
 static int64_t getNumRows(ArrayRef<TensorProduct> products,
@@ -32,7 +32,8 @@ static int64_t getNumRows(ArrayRef<TensorProduct> products,
   return shape.getRows() + products.size() * shape.getColumns();
 }
 
-/// Where the second piece begins: beside the first one's banks.
+/// Returns the bytes of a piece with padding, so that the second piece begins
+/// beside the banks of the first one.
 static int64_t getPieceBytes(ArrayRef<TensorProduct> products,
                              const MmaShape &shape) {
   return getNumRows(products, shape) * kRowBytes + kRowBytes;
@@ -43,7 +44,8 @@ int64_t MmaStages::getBytes(ArrayRef<TensorProduct> products,
   return count * shape.parts * kPieces * getPieceBytes(products, shape);
 }
 
-/// Whether all threads copy as many rows of a buffer, all of which are there.
+/// Returns true if all threads copy equally many rows of a buffer, and all rows
+/// exist.
 static bool isEven(Value buffer, int64_t rows, int64_t threads) {
   bool isGlobal = !getRoot(buffer).getDefiningOp<memref::AllocaOp>();
   return isGlobal && cast<MemRefType>(buffer.getType()).getDimSize(0) == rows &&
@@ -113,7 +115,7 @@ int64_t MmaStages::getFirstRow(unsigned product) const {
   return shape.getRows() + product * shape.getColumns();
 }
 
-/// Eight threads copy 128 bytes of a row.
+/// Copies a stage: eight threads copy 128 bytes of a row.
 void MmaStages::copy(Value k, Value stage) {
   int64_t pieceBytes = getPieceBytes(products, shape);
   Value ownRow =

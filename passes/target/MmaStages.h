@@ -1,4 +1,4 @@
-//===- MmaStages.h - Factors of products in shared memory -------*- C++ -*-===//
+//===- MmaStages.h - Operands staged in shared memory -----------*- C++ -*-===//
 
 #ifndef ARK_PASSES_TARGET_MMASTAGES_H
 #define ARK_PASSES_TARGET_MMASTAGES_H
@@ -7,16 +7,16 @@
 
 namespace mlir::ark {
 
-/// Shared memory through which the factors of large tiles go: the threads of a
-/// CTA copy what all of its warps need for some pieces, while they multiply
-/// what they have copied before. Each part of the depth has its own.
+/// Stages of the operands of large tiles in shared memory. The threads of a CTA
+/// copy several pieces for all warps with `cp.async`, while the warps multiply
+/// the pieces that were copied before. Each split-K part has memory of its own.
 class MmaStages {
 public:
-  /// Pieces of every part that a stage has.
+  /// Pieces of every part in a stage.
   static constexpr int64_t kPieces = 2;
 
-  /// How many stages fit into as many bytes; 0 where copies cannot be shared
-  /// out evenly, or there is no room for two.
+  /// Returns the number of stages that fit into `bytes`; 0 if copies cannot be
+  /// divided evenly, or there is no room for two stages.
   static int64_t choose(ArrayRef<TensorProduct> products, const MmaShape &shape,
                         int64_t threads, int64_t bytes);
   static int64_t getBytes(ArrayRef<TensorProduct> products,
@@ -25,19 +25,19 @@ public:
   MmaStages(ImplicitLocOpBuilder &builder, ArrayRef<TensorProduct> products,
             const MmaShape &shape, Value memory, Value thread, int64_t threads);
 
-  /// Asks for the elements from `k` on, of all parts.
+  /// Issues copies of the elements from `k` on, of all parts.
   void copy(Value k, Value stage);
   void commit();
-  /// Until no more than `count` of the last commits are under way, for all
-  /// threads.
+  /// Waits until no more than `count` of the last commits are in flight, for
+  /// all threads.
   void wait(int64_t count);
 
-  /// Four words of a row: those of the left side come first, then those of each
-  /// product.
+  /// Loads four words of a row. Rows of the left operand come first, then those
+  /// of each product's right operand.
   Value load(Value stage, Value part, int64_t piece, Value row, Value number);
-  /// The first row of a product's right side.
+  /// Returns the first row of a product's right operand.
   int64_t getFirstRow(unsigned product) const;
-  /// From one stage to the next.
+  /// Returns the bytes from one stage to the next.
   int64_t getStageBytes() const;
 
 private:

@@ -1,4 +1,4 @@
-//===- MoveBits.cpp - Narrow floats move as integers ----------------------===//
+//===- MoveBits.cpp - Moves narrow floats as integers ---------------------===//
 
 #include "passes/target/Passes.h"
 
@@ -12,7 +12,8 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// The integers that have the bits of 16-bit floats; none for other types.
+/// Returns the integers that have the bits of 16-bit floats; null for other
+/// types.
 static Type getBits(Type type) {
   Type element = getElementTypeOrSelf(type);
   if (!element.isBF16() && !element.isF16())
@@ -23,9 +24,8 @@ static Type getBits(Type type) {
   return integer;
 }
 
-/// Every operand and result that is a float becomes an integer: what a load or
-/// a store has of them is what it moves, and a masked load what it gives where
-/// it loads nothing.
+/// Makes integers of all operands and results that are floats: the values that
+/// a load or a store moves, and the pass-through value of a masked load.
 static void moveBits(Operation *op) {
   OpBuilder builder(op);
   Location loc = op->getLoc();

@@ -1,9 +1,9 @@
-//===- NumberLines.cpp - Lines that name their ops ------------------------===//
+//===- NumberLines.cpp - Builds the debug-location table ------------------===//
 //
-// What PTX says of an instruction is a file, a line and a column, while an op
-// is known by its name, and one line of Python can make many ops. So every
-// place of code gets a number, which passes through LLVM as a line, and a table
-// has the name and the line of Python for it.
+// PTX gives an instruction a file, a line and a column. An op is known by its
+// name, and one line of Python can make many ops. So every location gets a
+// number, which passes through LLVM as a line, and a table has the name of the
+// op and the line of Python for each number.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,10 +23,10 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// The file whose lines are numbers of places.
+/// The file whose lines are numbers of locations.
 static constexpr llvm::StringLiteral kNumbers = "ark-places";
 
-/// The innermost op's name of a location; null where there is none.
+/// Returns the innermost op's name of a location; null if there is none.
 static NameLoc findName(Location location) {
   NameLoc found;
   location->walk([&](Location loc) {
@@ -45,8 +45,8 @@ static FileLineColLoc findLine(Location location) {
   return found;
 }
 
-/// Functions that bodies call. They have no lines of their own: once inlined,
-/// their code is that of the op which calls.
+/// Returns the functions that bodies call. These functions have no lines of
+/// their own: once inlined, their code counts as code of the op that calls.
 static DenseSet<Operation *> findHelpers(gpu::GPUModuleOp module) {
   SymbolTable symbols(module);
   SmallVector<Operation *> open;
@@ -81,8 +81,8 @@ struct NumberLinesPass : ark::impl::NumberLinesPassBase<NumberLinesPass> {
   }
 
 private:
-  /// What code belongs to, an op or else the function, and where in a text that
-  /// is.
+  /// An entry of the table: the op, or else the function, to which code
+  /// belongs, and its place in a text.
   using Place = std::pair<StringAttr, Attribute>;
 
   ArrayAttr makeTable() {
@@ -117,7 +117,7 @@ private:
     return FileLineColLoc::get(&getContext(), kNumbers, number, 0);
   }
 
-  /// Ops of a body are told apart; all other code is its function's.
+  /// Numbers the ops of a body. All other code belongs to its function.
   void mark(LLVM::LLVMFuncOp function) {
     unsigned whole =
         getNumber({function.getSymNameAttr(), findLine(function.getLoc())});
@@ -129,7 +129,7 @@ private:
       op->setLoc(makeLine(
           name ? getNumber({name.getName(), findLine(op->getLoc())}) : whole));
     });
-    // LLVM makes instructions of them, too.
+    // LLVM makes instructions of block arguments, too.
     function.walk([&](Block *block) {
       for (BlockArgument argument : block->getArguments())
         argument.setLoc(makeLine(whole));

@@ -1,4 +1,4 @@
-//===- OpaqueNumber.cpp - Numbers that compilers do not know --------------===//
+//===- OpaqueNumber.cpp - Numbers opaque to compilers ---------------------===//
 
 #include "passes/target/OpaqueNumber.h"
 
@@ -12,7 +12,7 @@ using namespace mlir;
 using namespace mlir::ark;
 
 namespace {
-/// Assembly that hands a number on.
+/// Assembly that passes a number on.
 struct Assembly {
   StringRef text, constraints;
 };

@@ -1,4 +1,4 @@
-//===- OpaqueNumber.h - Numbers that compilers do not know ------*- C++ -*-===//
+//===- OpaqueNumber.h - Numbers opaque to compilers -------------*- C++ -*-===//
 
 #ifndef ARK_PASSES_TARGET_OPAQUENUMBER_H
 #define ARK_PASSES_TARGET_OPAQUENUMBER_H
@@ -7,15 +7,17 @@
 
 namespace mlir::ark {
 
-/// The index `number`, opaque to compilers: what is computed from the result
-/// is computed after this place. It has 32 bits.
+/// Returns the index `number`, opaque to compilers: values that are computed
+/// from the result are computed after this place. The number has 32 bits.
 Value createOpaqueIndex(OpBuilder &builder, Location loc, Value number);
 
-/// The same for the number of this thread, which is read here.
+/// Reads the number of this thread at this place. The result is opaque to
+/// compilers.
 Value createOpaqueThread(OpBuilder &builder, Location loc);
 
-/// The same for an index of 64 bits, across which no compiler moves loads from
-/// memory either. All threads of a warp come by.
+/// Returns the 64-bit index `number`, opaque to compilers, which also move no
+/// load from memory across this place. All threads of a warp must reach this
+/// place.
 Value createOpaqueFence(OpBuilder &builder, Location loc, Value number);
 
 } // namespace mlir::ark

@@ -1,4 +1,4 @@
-//===- PacketAccesses.cpp - How code touches packets ----------------------===//
+//===- PacketAccesses.cpp - Checks accesses to LL packets -----------------===//
 
 #include "passes/target/PacketAccesses.h"
 
@@ -52,7 +52,7 @@ void PacketTracker::mark(Value address) {
 }
 
 //===----------------------------------------------------------------------===//
-// Where addresses of packets come from
+// Sources of packet addresses
 //===----------------------------------------------------------------------===//
 
 LogicalResult PacketTracker::markArguments() {
@@ -75,7 +75,8 @@ LogicalResult PacketTracker::markArguments() {
   return success();
 }
 
-/// The place of an operand behind the first one of its task, if it is known.
+/// Returns the distance of an operand from the first one of its task, if it is
+/// known.
 static std::optional<int64_t> getOperand(Value row) {
   if (isa<BlockArgument>(row))
     return 0;
@@ -87,9 +88,10 @@ static std::optional<int64_t> getOperand(Value row) {
   return std::nullopt;
 }
 
-/// Marks what is looked up in the table of operands. A body looks up its own,
-/// and the dispatch hands addresses to bodies, whose arguments are marked. What
-/// is looked up for anybody else counts as the address of a packet.
+/// Marks what is looked up in the table of operands, if it is the address of a
+/// packet. A body looks up its own operands. The dispatch loop hands addresses
+/// to bodies, whose arguments are marked. An address that is looked up for any
+/// other use counts as the address of a packet.
 void PacketTracker::markLookup(LLVM::CallOp lookup) {
   auto parent = lookup->getParentOfType<LLVM::LLVMFuncOp>();
   if (auto body = packets.find(parent.getSymNameAttr());
@@ -117,7 +119,7 @@ void PacketTracker::markLookups() {
 }
 
 //===----------------------------------------------------------------------===//
-// Where they go
+// Uses of packet addresses
 //===----------------------------------------------------------------------===//
 
 LogicalResult PacketTracker::fail(OpOperand &use) const {
@@ -126,13 +128,14 @@ LogicalResult PacketTracker::fail(OpOperand &use) const {
          << "(target_c6)";
 }
 
-/// Whether the text is one instruction of this name.
+/// Returns true if the text is one instruction of this name.
 static bool isInstruction(StringRef text, StringRef name) {
   return text.consume_front(name) && text.starts_with(" ") &&
          text.count(';') == 1 && text.ends_with(";");
 }
 
-/// Whether an op touches packets as it should. A prefetch touches none.
+/// Returns true if an op is a packet instruction, or a prefetch, which touches
+/// no packets.
 bool PacketTracker::isPacketAccess(OpOperand &use) const {
   if (auto store = dyn_cast<LLVM::StoreOp>(use.getOwner()))
     return backend == Backend::CPU && use.get() == store.getAddr() &&
@@ -163,7 +166,7 @@ LogicalResult PacketTracker::visitCall(LLVM::CallOp call, OpOperand &use) {
   return success();
 }
 
-/// Calls of a function that returns an address have one.
+/// Marks the results of calls of a function that returns an address.
 void PacketTracker::visitReturn(LLVM::ReturnOp op, OpOperand &use) {
   auto function = op->getParentOfType<LLVM::LLVMFuncOp>();
   for (LLVM::CallOp call : calls.lookup(function.getSymName()))
@@ -184,7 +187,7 @@ LogicalResult PacketTracker::visit(OpOperand &use) {
     visitReturn(end, use);
     return success();
   }
-  // What a comparison tells is no address.
+  // The result of a comparison is no address.
   if (isPacketAccess(use) || isa<LLVM::ICmpOp>(op))
     return success();
   if (!isMemoryEffectFree(op))

@@ -1,4 +1,4 @@
-//===- PacketPolling.cpp - Loops that wait for packets --------------------===//
+//===- PacketPolling.cpp - Loops that poll for LL packets -----------------===//
 
 #include "passes/target/PacketPolling.h"
 
@@ -12,7 +12,8 @@ using namespace mlir;
 using namespace mlir::ark;
 
 static constexpr int64_t kLoadBytes = 16;
-/// Loads of which a thread repeats single ones.
+/// The most loads of which a thread repeats single ones. More loads are
+/// repeated all together.
 static constexpr size_t kMostBranches = 7;
 
 static Value constant(ImplicitLocOpBuilder &builder, int64_t value,
@@ -40,7 +41,7 @@ Value ark::getPacketPlace(ImplicitLocOpBuilder &builder, Value packets,
   return LLVM::IntToPtrOp::create(builder, pointer, word);
 }
 
-/// What a load gives, word by word.
+/// Returns the types of the words that a load gives.
 static SmallVector<Type> getWordTypes(OpBuilder &builder,
                                       const PacketLoad &load) {
   if (load.isWide)
@@ -48,7 +49,7 @@ static SmallVector<Type> getWordTypes(OpBuilder &builder,
   return SmallVector<Type>(kPacketsPerLoad, builder.getI32Type());
 }
 
-/// The half of a packet that has the epoch, as the upper one of 32 bits.
+/// Returns 32 bits, the upper half of which has the epoch of a packet.
 static Value getUpper(ImplicitLocOpBuilder &builder, Value word) {
   if (word.getType().isInteger(32))
     return word;
@@ -66,7 +67,7 @@ static SmallVector<Value> loadPackets(ImplicitLocOpBuilder &builder,
       .getResults();
 }
 
-/// Asks again for the packets of one load if they are missing.
+/// Repeats the load of some packets if they are missing.
 static SmallVector<Value> loadAgain(ImplicitLocOpBuilder &builder,
                                     const PacketLoad &load, Value isMissing,
                                     ValueRange words) {
@@ -80,9 +81,10 @@ static SmallVector<Value> loadAgain(ImplicitLocOpBuilder &builder,
   return branch.getResults();
 }
 
-/// Loads all packets of a thread, and those that are not of this iteration
-/// again until they are. What others poll for waits for what is asked for in
-/// vain; but many loads with a branch each come later than all of them at once.
+/// Builds a try to receive the packets of a thread. Loads are repeated until
+/// all packets are those of this iteration. Loads that are repeated in vain
+/// delay the packets that others poll for. But many loads with a branch each
+/// take longer than all loads at once.
 static void buildTry(ImplicitLocOpBuilder &builder, scf::WhileOp loop,
                      ArrayRef<PacketLoad> loads, Value tag, Value begin) {
   Type i1 = builder.getI1Type();
@@ -130,7 +132,7 @@ static void buildTry(ImplicitLocOpBuilder &builder, scf::WhileOp loop,
   scf::YieldOp::create(builder, next);
 }
 
-/// The values of what was loaded at once, side by side.
+/// Packs the values of one load side by side.
 static Value pack(ImplicitLocOpBuilder &builder, ValueRange words) {
   Type i64 = builder.getI64Type();
   Value all = constant(builder, 0, 64);

@@ -1,4 +1,4 @@
-//===- PacketPolling.h - Loops that wait for packets ------------*- C++ -*-===//
+//===- PacketPolling.h - Loops that poll for LL packets ---------*- C++ -*-===//
 
 #ifndef ARK_PASSES_TARGET_PACKETPOLLING_H
 #define ARK_PASSES_TARGET_PACKETPOLLING_H
@@ -8,19 +8,19 @@
 
 namespace mlir::ark {
 
-/// Where load `number` of a dense buffer of packets is, an address.
+/// Returns the address of load `number` of a dense buffer of packets.
 Value getPacketPlace(ImplicitLocOpBuilder &builder, Value packets,
                      Value number);
 
-/// 16 bytes of packets: four words, or two wide ones.
+/// A load of 16 bytes of packets: four of 32 bits, or two wide ones of 64 bits.
 struct PacketLoad {
   Value place;
   bool isWide = false;
 };
 
-/// Waits until all packets that the thread loads are those of this iteration.
-/// Gives for each load its values side by side, an i64. All threads of a warp
-/// have to come here.
+/// Polls until all packets that the thread loads carry the epoch of this
+/// iteration. Returns an i64 for each load, with its values side by side. All
+/// threads of a warp must execute the loop.
 SmallVector<Value> pollPackets(ImplicitLocOpBuilder &builder,
                                ArrayRef<PacketLoad> loads);
 

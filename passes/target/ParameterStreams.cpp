@@ -1,4 +1,4 @@
-//===- ParameterStreams.cpp - Products that read parameters once ----------===//
+//===- ParameterStreams.cpp - Products with streamed weights --------------===//
 
 #include "passes/target/ParameterStreams.h"
 
@@ -14,14 +14,17 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// What the threads of a warp load at once, 16 bytes each.
+/// Bytes that the threads of a warp load at once, 16 for each thread.
 static constexpr int64_t kWarpBytes = 512;
-/// Four loads of a thread: with eight, what it multiplies them with does not
-/// fit into registers beside them.
+/// Bytes of the largest piece: four loads of a thread. With eight loads, the
+/// elements of the row with which they are multiplied do not fit into registers
+/// beside them.
 static constexpr int64_t kMaxPieceBytes = 2048;
-/// Of 8-bit weights, which meet as many elements of a row of 16 bits.
+/// Bytes of the largest piece of 8-bit weights, which are multiplied with as
+/// many elements of a row of 16 bits.
 static constexpr int64_t kMaxNarrowPieceBytes = 1024;
-/// Where pieces of a row are dealt to warps, each keeps to one part of it.
+/// If pieces of a row are dealt to warps, each warp keeps to one part of the
+/// row.
 static constexpr int64_t kMaxPiecesPerRow = 16;
 
 MemRefType ParameterStream::getType() const {
@@ -77,14 +80,13 @@ int64_t ark::getLongestRun(KernelOp kernel, func::FuncOp body) {
 
 OperandPlace ark::getOperandPlace(KernelOp kernel, int64_t row) {
   auto values = kernel.getOperandsAttr().getValues<int64_t>();
-  // A body may have more arguments than the kernel says that it has operands.
+  // A body may have more arguments than the kernel has operands for it.
   if ((row + 1) * kOperandFields > static_cast<int64_t>(values.size()))
     return {/*slot=*/-1, /*offset=*/0};
   return {values[row * kOperandFields], values[row * kOperandFields + 1]};
 }
 
-/// Whether a slot of the table of buffers is never written while the kernel
-/// runs, by whomever.
+/// Returns true if nobody writes the buffer of a slot while the kernel runs.
 static bool isConstantSlot(KernelOp kernel, int64_t slot) {
   if (slot < 1 || slot > static_cast<int64_t>(kernel.getBuffers().size()))
     return false;
@@ -102,8 +104,8 @@ static std::optional<int32_t> getBodyIndex(KernelOp kernel, func::FuncOp body) {
   return std::nullopt;
 }
 
-/// Whether an argument of a body is a parameter in all tasks with that body,
-/// where copies may begin.
+/// Returns true if an argument of a body is a parameter in all tasks with that
+/// body, at an address where copies may begin.
 static bool isParameter(KernelOp kernel, func::FuncOp body,
                         BlockArgument argument) {
   auto tasks = llvm::to_vector(kernel.getTaskTable().getValues<int32_t>());
@@ -124,8 +126,7 @@ static bool isParameter(KernelOp kernel, func::FuncOp body,
 // Products
 //===----------------------------------------------------------------------===//
 
-/// Whether an op adds products of a row of its first operand and one of its
-/// second, `out[0, n] += a[0, k] * b[n, k]`, in f32.
+/// Returns true if an op computes `out[0, n] += a[0, k] * b[n, k]` in f32.
 static bool isRowProduct(linalg::GenericOp op) {
   if (!op.hasPureBufferSemantics() || op.getNumDpsInputs() != 2 ||
       op.getNumDpsInits() != 1 || op.getNumLoops() != 3 ||
@@ -163,7 +164,8 @@ std::optional<int64_t> ark::getVctaStride(OpFoldResult offset,
                                      : std::nullopt;
 }
 
-/// How many rows each vCTA has, if a tile has all columns of those.
+/// Returns the number of rows of each vCTA, if tiles have all columns of their
+/// rows.
 static std::optional<int64_t> getRowsPerVcta(memref::SubViewOp tile,
                                              scf::ForOp vctas) {
   auto type = cast<MemRefType>(tile.getSource().getType());
@@ -179,7 +181,7 @@ static bool isNarrow(Type type) {
   return isa<Float8E4M3FNType, Float8E5M2Type>(type);
 }
 
-/// Few pieces of full width for a row.
+/// Cuts a row into few pieces of full width. Returns false if that fails.
 static bool cutRow(ParameterStream &stream) {
   MemRefType type = stream.getType();
   int64_t bytes = type.getDimSize(1) * type.getElementTypeBitWidth() / 8;
@@ -194,8 +196,8 @@ static bool cutRow(ParameterStream &stream) {
   return false;
 }
 
-/// Whether the loop of vCTAs only reads a row: all products are computed before
-/// it, where what an iteration makes is not there yet.
+/// Returns true if the loop over vCTAs only reads a row. All products are
+/// computed before the loop, where results of its iterations do not exist yet.
 static bool isOnlyRead(Value row, scf::ForOp vctas) {
   return llvm::all_of(row.getUses(), [&](OpOperand &use) {
     Operation *user = use.getOwner();
@@ -204,7 +206,8 @@ static bool isOnlyRead(Value row, scf::ForOp vctas) {
   });
 }
 
-/// Floats of one type, or weights of 8 bits, which threads widen.
+/// Returns true for floats of one type, and for 8-bit weights, which threads
+/// widen.
 static bool canMultiply(Type row, Type weight) {
   bool isFloat = row.isBF16() || row.isF16() || row.isF32() || isNarrow(row);
   return isFloat && (row == weight || isNarrow(weight));
@@ -240,7 +243,7 @@ static std::optional<ParameterStream> match(linalg::GenericOp op,
   return stream;
 }
 
-/// Whether a thread multiplies the same elements with pieces of both.
+/// Returns true if a thread multiplies pieces of both with the same elements.
 static bool haveOneRow(const ParameterStream &a, const ParameterStream &b) {
   return a.row == b.row && a.piecesPerRow == b.piecesPerRow &&
          a.getType().getElementType() == b.getType().getElementType();

@@ -1,4 +1,4 @@
-//===- ParameterStreams.h - Products that read parameters once --*- C++ -*-===//
+//===- ParameterStreams.h - Products with streamed weights ------*- C++ -*-===//
 
 #ifndef ARK_PASSES_TARGET_PARAMETERSTREAMS_H
 #define ARK_PASSES_TARGET_PARAMETERSTREAMS_H
@@ -10,33 +10,35 @@
 
 namespace mlir::ark {
 
-/// A product of one row with rows of a parameter, each vCTA with rows of its
-/// own: the run reads consecutive bytes, and each of them once.
+/// A product of one row with rows of a parameter. Each vCTA has rows of its
+/// own, so that a run reads consecutive bytes of the parameter, each of them
+/// once.
 struct ParameterStream {
   linalg::GenericOp product;
-  /// `memref<1xK>`, the same for all vCTAs of a run, and the parameter,
-  /// `memref<NxK>`.
+  /// The row, `memref<1xK>`, is the same for all vCTAs of a run. The parameter
+  /// is `memref<NxK>`.
   Value row;
   BlockArgument parameter;
   int64_t rowsPerVcta = 0;
-  /// Rows are cut into so many pieces of so many bytes.
+  /// Pieces of a row, and bytes of a piece.
   int64_t piecesPerRow = 0, pieceBytes = 0;
 
   int64_t getNumRows() const;
-  /// Of the rows that a run of vCTAs has.
+  /// Returns the number of pieces in the rows of vCTAs [begin, end).
   int64_t getNumPieces(int64_t begin, int64_t end) const;
   MemRefType getType() const;
 };
 
-/// How far the tiles of neighbouring vCTAs are apart, if they begin at a
-/// multiple of the vCTA's number.
+/// Returns the distance between the tiles of neighbouring vCTAs, if tiles begin
+/// at a multiple of the vCTA's number.
 std::optional<int64_t> getVctaStride(OpFoldResult offset, scf::ForOp vctas);
 
-/// Those of a body that multiply one row, in its order.
+/// Returns the products of a body whose parameters can be streamed, in their
+/// order.
 SmallVector<ParameterStream> findParameterStreams(KernelOp kernel,
                                                   func::FuncOp body);
 
-/// Columns of the table of operands of a kernel.
+/// A row of the kernel's table of operands.
 struct OperandPlace {
   int64_t slot, offset;
 };
@@ -47,9 +49,9 @@ struct LaneRun {
   int64_t firstOperand, begin, end;
 };
 
-/// Every lane's, in their order.
+/// Returns the runs of every lane, in their order.
 SmallVector<SmallVector<LaneRun>> getLaneRuns(KernelOp kernel);
-/// The most vCTAs that a lane runs of a body at once; 0 where it never does.
+/// Returns the most vCTAs that a run of a body has; 0 if no lane runs the body.
 int64_t getLongestRun(KernelOp kernel, func::FuncOp body);
 OperandPlace getOperandPlace(KernelOp kernel, int64_t row);
 

@@ -19,11 +19,11 @@ namespace mlir::ark {
 #include "passes/target/Passes.h.inc"
 
 struct TargetPipelineOptions {
-  /// f32 lanes of a vector register; 0: of this machine.
+  /// f32 lanes of a vector register; 0 stands for those of this machine.
   int64_t vectorLanes = 0;
 };
 
-/// Kernel and bodies become code of the target.
+/// Adds the passes that lower kernel and bodies to code of the target.
 void buildTargetPipeline(OpPassManager &pm,
                          const TargetPipelineOptions &options = {});
 

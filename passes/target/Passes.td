@@ -1,7 +1,7 @@
 //===- Passes.td - Passes of the target stage --------------*- tablegen -*-===//
 //
-// What the stage runs, first to last, with the passes of the lowering for cpu
-// before those of the ones for GPUs.
+// Passes of the lowering for cpu come before those for GPUs. CpuLowering.cpp gives the order in
+// which the former run.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,11 +11,12 @@
 include "mlir/Pass/PassBase.td"
 
 def LowerToTargetPass : Pass<"ark-lower-to-target", "::mlir::ModuleOp"> {
-  let summary = "Run the passes below that make code for the module's target";
+  let summary = "Run the lowering of the module's target";
   let description = [{
-    For `cpu`, functions in the LLVM dialect; for `cuda`, a `gpu.module` in the
-    LLVM and NVVM dialects; for `hip`, one in the LLVM and ROCDL dialects. Which passes run is data, the `ark.target` of the
-    module, so that a file of an earlier stage needs no flag to go on.
+    Produces functions in the LLVM dialect for `cpu`, a `gpu.module` in the LLVM and NVVM dialects
+    for `cuda`, and a `gpu.module` in the LLVM and ROCDL dialects for `hip`. The attribute
+    `ark.target` of the module selects the lowering, so that the compilation of a file of an earlier
+    stage goes on without a flag.
 
     ```mlir
     module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", ...>} {
@@ -35,7 +36,7 @@ def LowerToTargetPass : Pass<"ark-lower-to-target", "::mlir::ModuleOp"> {
 
 def ArkVectorizeContractionsPass
     : Pass<"ark-vectorize-contractions", "::mlir::func::FuncOp"> {
-  let summary = "Contractions on buffers become register-blocked vector loops";
+  let summary = "Rewrite contractions on buffers as register-blocked vector loops";
   let description = [{
     Rewrites `linalg` contractions with an f32 result (inputs f32, f16 or bf16)
     whose result is contiguous in one of its parallel dimensions, `n`:
@@ -73,11 +74,10 @@ def ArkVectorizeContractionsPass
 }
 
 def RelaxReductionsPass : Pass<"ark-relax-reductions", "::mlir::func::FuncOp"> {
-  let summary = "Let sums and products be computed in any order";
+  let summary = "Allow reductions to reassociate sums and products";
   let description = [{
-    The order of a reduction is the implementation's choice, and LLVM vectorises
-    a loop that adds floats only when it is told so. Nothing is assumed about
-    NaN, infinities or signs of zero.
+    The implementation chooses the order of a reduction, and LLVM vectorises a loop that adds floats
+    only if their order is free. The pass assumes nothing about NaN, infinities or signs of zero.
 
     ```mlir
     %2 = arith.mulf %in, %in : f32
@@ -93,12 +93,12 @@ def RelaxReductionsPass : Pass<"ark-relax-reductions", "::mlir::func::FuncOp"> {
 }
 
 def ExpandMathPass : Pass<"ark-expand-math", "::mlir::func::FuncOp"> {
-  let summary = "Write functions as arithmetic that vectorises";
+  let summary = "Expand math functions to arithmetic that vectorises";
   let description = [{
-    `exp`, `tanh`, `erf` and `log` on f32 become polynomials, accurate to two
-    units in the last place; what is left calls the maths library later. Where
-    there is none, `sin`, `cos` and `powf` are computed in f64. With an instruction for powers of
-    two, `exp` is one of them and a few steps more.
+    `exp`, `tanh`, `erf` and `log` on f32 become polynomials, accurate to two units in the last
+    place. Other functions call the maths library later. Without a maths library, `sin`, `cos` and
+    `powf` are computed in f64. With an instruction for powers of two, `exp` is that instruction and
+    a few more steps.
 
     ```mlir
     %1 = math.exp %0 : f32
@@ -120,13 +120,14 @@ def ExpandMathPass : Pass<"ark-expand-math", "::mlir::func::FuncOp"> {
 }
 
 def ExpandFloatsPass : Pass<"ark-expand-floats", "::mlir::func::FuncOp"> {
-  let summary = "Write conversions of narrow floats as integer arithmetic";
+  let summary = "Expand conversions of narrow floats to integer arithmetic";
   let description = [{
-    For bf16 and the 8-bit floats always, for f16 where `halves` asks for it; from
-    and to each other, f32 and integers, by way of f32. Rounds to nearest even; what is too large becomes infinity, or NaN in
-    f8E4M3FN, which has no infinity. With `eights`, instructions of NVIDIA GPUs widen
-    8-bit floats, two neighbours of a vector at once; they round to something else, so that nothing is
-    narrowed by them. A bit becomes one of two constants, in any float.
+    Expands conversions of bf16 and 8-bit floats, and with the option `halves` those of f16: from
+    and to each other, f32 and integers, by way of f32. Rounds to nearest even. Overflow becomes
+    infinity, or NaN in f8E4M3FN, which has no infinity. With the option `eights`, instructions of
+    NVIDIA GPUs widen 8-bit floats, two neighbours of a vector at once. The instructions that narrow
+    round differently and are not used. A conversion of a single bit becomes a select between two
+    constants, for every type of float.
 
     ```mlir
     %1 = arith.extf %0 : bf16 to f32
@@ -155,9 +156,9 @@ def ExpandFloatsPass : Pass<"ark-expand-floats", "::mlir::func::FuncOp"> {
 def MoveBitsPass : Pass<"ark-move-bits", "::mlir::ModuleOp"> {
   let summary = "Load and store 16-bit floats as integers";
   let description = [{
-    Where the processor has no instructions for bf16, LLVM moves a vector of it
-    by way of f32 and a function of the compiler's own library, which a kernel
-    cannot have. Integers just move.
+    If the processor has no instructions for bf16, LLVM moves a vector of bf16 by way of f32 and a
+    function of the compiler's runtime library, which a kernel cannot have. Integers move without a
+    conversion.
 
     ```mlir
     %1 = llvm.load %0 : !llvm.ptr -> bf16
@@ -172,9 +173,9 @@ def MoveBitsPass : Pass<"ark-move-bits", "::mlir::ModuleOp"> {
 }
 
 def WidenBooleansPass : Pass<"ark-widen-booleans", "::mlir::ModuleOp"> {
-  let summary = "Load and store bools as bytes";
+  let summary = "Load and store booleans as bytes";
   let description = [{
-    LLVM vectorises no loop that loads or stores single bits.
+    LLVM does not vectorise loops that load or store single bits.
 
     ```mlir
     %1 = llvm.load %0 : !llvm.ptr -> i1
@@ -189,11 +190,11 @@ def WidenBooleansPass : Pass<"ark-widen-booleans", "::mlir::ModuleOp"> {
 }
 
 def ReleasePacketsPass : Pass<"ark-release-packets", "::mlir::ModuleOp"> {
-  let summary = "Store packets at once, after all that came before";
+  let summary = "Store LL packets by atomic stores with release";
   let description = [{
-    A reader that sees the epoch in a packet sees its data, and what the lane of the writer
-    did before: the store is atomic and releases. The body has one, and its packets
-    are the argument that carries `ark.packets`.
+    A reader that sees the epoch in a packet must see the data of the packet, and everything that
+    the lane of the writer did before. So the store of the packet becomes atomic, with release. A
+    body has one such store, to the argument that carries `ark.packets`.
 
     ```mlir
     llvm.store %packet, %address : i64, !llvm.ptr
@@ -207,11 +208,11 @@ def ReleasePacketsPass : Pass<"ark-release-packets", "::mlir::ModuleOp"> {
 }
 
 def SetLinkagePass : Pass<"ark-set-linkage", "::mlir::ModuleOp"> {
-  let summary = "Keep all functions of a kernel but its entry inside of the object";
+  let summary = "Give all functions of a kernel but its entry internal linkage";
   let description = [{
-    Functions with a body get internal linkage. Bodies of tasks are not inlined
-    into the dispatch: each has a frame of its own, and profiles name it. Entry
-    and bodies that the kernel names must be there.
+    Functions with a body get internal linkage. Bodies of tasks are not inlined into the dispatch
+    loop, so that each has a frame of its own and profiles name it. The entry and the bodies that
+    the kernel names must exist.
 
     ```mlir
     ark.kernel @mlp {bodies = [{function = @body_relu, ...}, ...], entry = @ark_kernel, ...}
@@ -228,18 +229,18 @@ include "passes/target/GpuPasses.td"
 def VerifyTargetPass : Pass<"ark-verify-target", "::mlir::ModuleOp"> {
   let summary = "Check that the output of the target stage can become code";
   let description = [{
-    Changes nothing. Of a module with an `ark.kernel`:
+    Changes nothing. Checks a module with an `ark.kernel`:
 
-    - (target_c1) beside it there are ops of the LLVM dialect only, and for cuda
-      of NVVM, for hip of ROCDL.
-    - (target_c2) for a GPU they are in one `gpu.module`, which names its target.
+    - (target_c1) all other ops are of the LLVM dialect, and for cuda of NVVM, for hip of ROCDL.
+    - (target_c2) for a GPU these ops are in one `gpu.module`, which names its target.
     - (target_c3) the entry has code, the type of docs/bundle.md, and is visible.
     - (target_c4) every body has code.
     - (target_c5) for hip every function that is called has code.
-    - (target_c6) arguments of bodies carry `ark.packets` where the tables say that they are packets, and
-      nothing but packet instructions uses what is computed from their addresses: for cuda the relaxed
-      stores and loads of CudaPackets.mlir, for cpu stores of 64 bits that release.
-    - (target_c7) assembly and intrinsics are those of the backend: no PTX for hip, none at all for cpu.
+    - (target_c6) arguments of bodies carry `ark.packets` where the tables say that they are
+      packets, and only packet instructions use values that are computed from their addresses: for
+      cuda the relaxed stores and loads of CudaPackets.mlir, for cpu stores of 64 bits with release.
+    - (target_c7) assembly and intrinsics are those of the backend: no PTX for hip, none at all for
+      cpu.
     - (target_c8) the shared memory of a CTA is no more than an SM has.
   }];
 }

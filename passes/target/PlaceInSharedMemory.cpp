@@ -1,4 +1,4 @@
-//===- PlaceInSharedMemory.cpp - Temporaries that a CTA shares ------------===//
+//===- PlaceInSharedMemory.cpp - Places temporaries in shared memory ------===//
 
 #include "passes/target/Bodies.h"
 #include "passes/target/Passes.h"
@@ -20,8 +20,8 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// A memref on shared memory at `offset`. Its descriptor disappears again when
-/// memrefs become pointers.
+/// Creates a memref on shared memory at `offset`. Its descriptor disappears
+/// when memrefs become pointers.
 static Value createBuffer(OpBuilder &builder, Location loc,
                           LLVM::GlobalOp memory, int64_t offset,
                           MemRefType type) {
@@ -39,7 +39,7 @@ struct PlaceInSharedMemoryPass
   using PlaceInSharedMemoryPassBase::PlaceInSharedMemoryPassBase;
 
   void runOnOperation() override {
-    // What other passes have placed already stays.
+    // Memory that other passes have placed already stays in place.
     for (auto kernel : getOperation().getOps<KernelOp>())
       begin = most = std::max<int64_t>(
           most, llvm::alignTo(getSharedBytes(kernel), kSharedAlignment));
@@ -57,13 +57,14 @@ struct PlaceInSharedMemoryPass
 private:
   LogicalResult place(ArrayRef<memref::AllocaOp> temporaries);
 
-  /// Where temporaries begin, and where those of the bodies so far end, at
-  /// most.
+  /// The begin of temporaries, and the largest end of any body's temporaries so
+  /// far.
   int64_t begin = 0, most = 0;
 };
 } // namespace
 
-/// Bodies run one after the other, so that each has all of the memory.
+/// Places the temporaries of a body. Bodies run one after the other, so that
+/// each has all of the memory.
 LogicalResult
 PlaceInSharedMemoryPass::place(ArrayRef<memref::AllocaOp> temporaries) {
   LLVM::GlobalOp memory = getSharedMemory(getOperation());

@@ -1,4 +1,4 @@
-//===- PlaceVotes.cpp - Words in which warps vote -------------------------===//
+//===- PlaceVotes.cpp - Words for block-wide votes ------------------------===//
 
 #include "passes/target/KernelCompleter.h"
 #include "passes/target/Passes.h"

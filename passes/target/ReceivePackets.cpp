@@ -1,4 +1,4 @@
-//===- ReceivePackets.cpp - Polling for packets ---------------------------===//
+//===- ReceivePackets.cpp - Polls for LL packets --------------------------===//
 
 #include "passes/target/Bodies.h"
 #include "passes/target/PacketPolling.h"
@@ -21,12 +21,13 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// What a thread loads at once, and what of it are values.
+/// Bytes of a load of a thread, and bytes of the values in it.
 static constexpr int64_t kLoadBytes = 16;
 static constexpr int64_t kValuesBytes = kLoadBytes / 2;
 
 namespace {
-/// What the threads of a CTA load of one buffer, and where its values go.
+/// The packets of one buffer that the threads of a CTA load, and the buffer of
+/// their values.
 struct Loads {
   PacketRows packets, values;
   Value to;
@@ -34,8 +35,8 @@ struct Loads {
 };
 } // namespace
 
-/// The place of a load's elements, which take so many bytes, from the first one
-/// on.
+/// Returns the address of a load's elements, which take `bytes` bytes.
+/// `pointer` is the address of the first load.
 static Value getPlace(ImplicitLocOpBuilder &builder, Value pointer,
                       const PacketRows &rows, Value load, int64_t bytes) {
   auto index = [&](int64_t value) {
@@ -56,7 +57,7 @@ static Value getPlace(ImplicitLocOpBuilder &builder, Value pointer,
                              pointer, ArrayRef<LLVM::GEPArg>{offset});
 }
 
-/// Stores what the thread has received of one load.
+/// Stores the values of one load of the thread.
 static void store(ImplicitLocOpBuilder &builder, Value word, const Loads &loads,
                   Value load) {
   auto pointer = LLVM::LLVMPointerType::get(builder.getContext());
@@ -69,15 +70,16 @@ static void store(ImplicitLocOpBuilder &builder, Value word, const Loads &loads,
       getPlace(builder, values, loads.values, load, kValuesBytes));
 }
 
-/// What holds the values of an op, from the first to the last one.
+/// Returns the type of a flat buffer from the first to the last value of an op.
 static MemRefType getFlatType(ReceivePacketsOp op) {
   MemRefType type = op.getValues().getType();
   return MemRefType::get(PacketRows::match(type)->getSpan(),
                          type.getElementType());
 }
 
-/// The function by which the threads of a CTA receive the packets of some ops
-/// at once: where each begins, and where its values go.
+/// Creates the function by which the threads of a CTA receive the packets of
+/// some ops at once. Its arguments are the addresses of the packets, then the
+/// buffers of the values.
 static func::FuncOp createReceiver(ArrayRef<ReceivePacketsOp> ops,
                                    StringRef name, int64_t threads) {
   ImplicitLocOpBuilder builder(ops.front()->getLoc(),
@@ -152,8 +154,8 @@ private:
 };
 } // namespace
 
-/// Those between which nothing is read or written are received together: it
-/// takes as long as for one.
+/// Groups consecutive receives, between which no op touches memory. A group
+/// takes as long as a single receive.
 void ReceivePacketsPass::collect(
     Block &block, SmallVectorImpl<SmallVector<ReceivePacketsOp>> &groups) {
   bool isOpen = false;
@@ -169,7 +171,8 @@ void ReceivePacketsPass::collect(
   }
 }
 
-/// Of the function, by what it depends on.
+/// Returns the suffix of a function's name: the types on which the function
+/// depends.
 static std::string getSuffix(ReceivePacketsOp op) {
   MemRefType type = op.getValues().getType();
   std::string suffix;
@@ -183,10 +186,11 @@ static std::string getSuffix(ReceivePacketsOp op) {
   return suffix;
 }
 
-/// All threads call a function that is the same for all packets of one number.
+/// Lowers receives to a call that all threads make. Receives of the same shapes
+/// share a function.
 void ReceivePacketsPass::lower(ArrayRef<ReceivePacketsOp> ops,
                                SymbolTable &symbols) {
-  // Values are there by the last one.
+  // The values of all ops must be there by the last of the ops.
   ImplicitLocOpBuilder builder(ops.back()->getLoc(), ops.back());
   std::string name = "ark_receive";
   SmallVector<Value> places, values;

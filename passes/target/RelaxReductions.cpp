@@ -1,4 +1,4 @@
-//===- RelaxReductions.cpp - Sums in any order ----------------------------===//
+//===- RelaxReductions.cpp - Lets reductions reassociate ------------------===//
 
 #include "passes/target/Passes.h"
 
@@ -14,7 +14,7 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Adds flags to those that an op has.
+/// Adds flags to the fast-math flags of an op.
 static void addFlags(arith::ArithFastMathInterface op,
                      arith::FastMathFlags flags) {
   StringRef name = op.getFastMathAttrName();
@@ -22,8 +22,8 @@ static void addFlags(arith::ArithFastMathInterface op,
   op->setAttr(name, arith::FastMathFlagsAttr::get(op->getContext(), flags));
 }
 
-/// The op that combines an accumulator with a new value, if it is a sum or a
-/// product of floats.
+/// Returns the op that combines an accumulator with a new value, if it is a sum
+/// or a product of floats.
 static Operation *findCombiner(linalg::GenericOp op, unsigned result) {
   Operation *yield = op.getBlock()->getTerminator();
   Operation *combiner = yield->getOperand(result).getDefiningOp();
@@ -54,7 +54,7 @@ private:
     using arith::FastMathFlags;
     addFlags(cast<arith::ArithFastMathInterface>(combiner),
              FastMathFlags::reassoc | FastMathFlags::contract);
-    // A product that is summed is rounded once.
+    // A product that is summed may be rounded once, together with the sum.
     for (Value operand : combiner->getOperands())
       if (auto product = operand.getDefiningOp<arith::MulFOp>())
         addFlags(cast<arith::ArithFastMathInterface>(*product),

@@ -1,4 +1,4 @@
-//===- ReleasePackets.cpp - Packets are written at once -------------------===//
+//===- ReleasePackets.cpp - Stores LL packets with release ----------------===//
 
 #include "dialects/ark/ArkOps.h"
 #include "passes/target/Passes.h"
@@ -36,8 +36,8 @@ struct ReleasePacketsPass
 };
 } // namespace
 
-/// The one store of a body that puts packets. With several, a reader might see
-/// one of them and take it for the last.
+/// Adds release to the one store of packets in a body. With several stores, a
+/// reader might see one of them and take it for the last.
 LogicalResult ReleasePacketsPass::release(LLVM::LLVMFuncOp function,
                                           Value packets) {
   SmallVector<LLVM::StoreOp> stores;

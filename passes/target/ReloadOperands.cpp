@@ -1,4 +1,4 @@
-//===- ReloadOperands.cpp - Addresses of operands when they are needed ----===//
+//===- ReloadOperands.cpp - Looks up operand addresses late ---------------===//
 
 #include "passes/kernel/KernelAbi.h"
 #include "passes/target/Passes.h"
@@ -19,7 +19,8 @@ using namespace mlir::ark;
 
 static constexpr StringLiteral kOperand = "ark_operand";
 
-/// What an address is used for, by itself or after any number of computations.
+/// Collects the uses of an address, directly or after any number of address
+/// computations.
 static void collectUses(Value address, SmallVectorImpl<OpOperand *> &uses) {
   for (OpOperand &use : address.getUses()) {
     Operation *user = use.getOwner();
@@ -38,12 +39,12 @@ static bool isStoredTo(OpOperand *use) {
 }
 
 namespace {
-/// A call of a body, and which operand of the task each argument is.
+/// A call of a body, and the operand of the task that each argument is.
 struct BodyCall {
   LLVM::CallOp call;
   LLVM::LLVMFuncOp body;
   Value context, first;
-  /// By argument, the place behind the first operand.
+  /// Arguments, each with the distance of its operand from the first operand.
   SmallVector<std::pair<unsigned, int64_t>> operands;
 };
 
@@ -68,8 +69,8 @@ struct ReloadOperandsPass
 };
 } // namespace
 
-/// The first operand that the table has for a task, and how far behind it this
-/// one is.
+/// Splits the number of an operand into the number of the task's first operand
+/// and the distance from there.
 static std::pair<Value, int64_t> splitNumber(Value number) {
   if (auto sum = number.getDefiningOp<LLVM::AddOp>())
     if (APInt behind; matchPattern(sum.getRhs(), m_ConstantInt(&behind)))
@@ -99,8 +100,8 @@ std::optional<BodyCall> ReloadOperandsPass::match(LLVM::CallOp call) {
   return isBody ? std::optional(found) : std::nullopt;
 }
 
-/// The loop over the vCTAs of a body, which begins with its first argument;
-/// null where it has none.
+/// Returns the loop over the vCTAs of a body, which begins with the body's
+/// first argument; null if there is none.
 static CFGLoop *getVctaLoop(LLVM::LLVMFuncOp body, CFGLoopInfo &loops) {
   for (CFGLoop *loop : loops.getTopLevelLoops())
     for (Block *before : loop->getHeader()->getPredecessors())
@@ -111,9 +112,10 @@ static CFGLoop *getVctaLoop(LLVM::LLVMFuncOp body, CFGLoopInfo &loops) {
   return nullptr;
 }
 
-/// Where to look up an address that is used so: as late as may be where it is
-/// only stored to, and else where a vCTA begins that uses it. Null where that
-/// is no later than before.
+/// Returns the op before which to look up an address with these uses. If the
+/// address is only stored to, that is as late as possible; else it is where a
+/// vCTA that uses the address begins. Returns null if that would be no later
+/// than before.
 static Operation *getPlace(LLVM::LLVMFuncOp body, ArrayRef<OpOperand *> uses,
                            DominanceInfo &dominance) {
   if (!llvm::all_of(uses, [&](OpOperand *use) {
@@ -141,7 +143,8 @@ static Operation *getPlace(LLVM::LLVMFuncOp body, ArrayRef<OpOperand *> uses,
   return place;
 }
 
-/// The same place behind another address.
+/// Clones the computation of `place` from the address `old`, with `address`
+/// instead of `old`.
 static Value compute(OpBuilder &builder, Value place, Value old,
                      Value address) {
   if (place == old)
@@ -153,7 +156,7 @@ static Value compute(OpBuilder &builder, Value place, Value old,
   return copy->getResult(0);
 }
 
-/// The body is given one more value by its call.
+/// Adds an argument to the body, and `value` to the call of the body.
 static BlockArgument addArgument(BodyCall &found, Value value) {
   LLVM::LLVMFuncOp body = found.body;
   LLVM::LLVMFunctionType type = body.getFunctionType();

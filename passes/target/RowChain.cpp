@@ -1,4 +1,4 @@
-//===- RowChain.cpp - Ops that follow each other on a row -----------------===//
+//===- RowChain.cpp - Chains of ops on rows -------------------------------===//
 
 #include "passes/target/RowChain.h"
 
@@ -25,14 +25,14 @@ struct Place {
 
   static std::optional<Place> get(Value buffer);
 
-  /// Whether rows of both lie at the same distances.
+  /// Returns true if rows of both lie at the same distances.
   bool hasSameRows(const Place &other, unsigned rows) const;
-  /// From the first to behind the last element.
+  /// Returns the first element, and the one behind the last element.
   std::pair<int64_t, int64_t> getHull() const;
 };
 } // namespace
 
-/// Nothing, unless all is known when compiling.
+/// Returns nothing unless everything is known at compile time.
 std::optional<Place> Place::get(Value buffer) {
   Place place;
   place.root = getRoot(buffer);
@@ -70,23 +70,23 @@ std::pair<int64_t, int64_t> Place::getHull() const {
 }
 
 //===----------------------------------------------------------------------===//
-// Finding
+// Matching
 //===----------------------------------------------------------------------===//
 
 namespace mlir::ark {
-/// Goes through ops that follow each other, and tells which belong together.
+/// Goes through consecutive ops, and tells which of them belong together.
 class RowChainFinder {
 public:
-  /// Whether `op` was added.
+  /// Returns true if `op` was added.
   bool add(linalg::GenericOp op);
   bool empty() const { return ops.empty(); }
   std::vector<RowChain> getChains() const;
 
 private:
-  /// What a temporary holds: what an op makes, or a number everywhere.
+  /// The content of a temporary: the result of an op, or one number everywhere.
   struct Content {
     Place place;
-    /// Of the op, or of the fill.
+    /// The number of the op, or of the fill.
     unsigned number;
     bool isFill;
   };
@@ -110,15 +110,16 @@ private:
   std::vector<ChainOp> ops;
   std::vector<Fill> fills;
   SmallVector<Content> contents;
-  /// What is read that no op here makes, and written that is no temporary.
+  /// Buffers that are read and that no op here makes, and buffers that are
+  /// written and are no temporaries.
   SmallVector<Value> readBuffers, writtenBuffers;
-  /// Of the op at hand, the fills that it reads.
+  /// The fills that the current op reads.
   SmallVector<unsigned> readFills;
   llvm::EquivalenceClasses<unsigned> classes;
 };
 } // namespace mlir::ark
 
-/// Whether an op computes each element with its operands only.
+/// Returns true if an op computes each element from its operands only.
 static bool isPlain(linalg::GenericOp op) {
   return op.hasPureBufferSemantics() && op.getNumDpsInits() == 1 &&
          !ShapedType::isDynamicShape(op.getStaticLoopRanges()) &&
@@ -132,21 +133,21 @@ static bool isPlain(linalg::GenericOp op) {
 
 static Value getOut(linalg::GenericOp op) { return op.getDpsInits()[0]; }
 
-/// Whether a map gives the first `count` loops as they are.
+/// Returns true if a map gives the first `count` loops as they are.
 static bool isFirstDims(AffineMap map, unsigned count) {
   return map ==
          AffineMap::getMultiDimIdentityMap(map.getNumDims(), map.getContext())
              .getMajorSubMap(count);
 }
 
-/// Whether a map gives loops, each by itself, and zeros.
+/// Returns true if each result of a map is a loop or a constant.
 static bool isSimple(AffineMap map) {
   return llvm::all_of(map.getResults(), [](AffineExpr expr) {
     return isa<AffineDimExpr, AffineConstantExpr>(expr);
   });
 }
 
-/// One number for all elements of a temporary.
+/// Adds an op that writes one number to all elements of a temporary.
 bool RowChainFinder::addFill(linalg::GenericOp op) {
   Value yielded = op.getBlock()->getTerminator()->getOperand(0);
   auto argument = dyn_cast<BlockArgument>(yielded);
@@ -160,8 +161,8 @@ bool RowChainFinder::addFill(linalg::GenericOp op) {
   return true;
 }
 
-/// Rows by all loops but one that reduces; else the operands tell whether there
-/// are columns.
+/// Finds rows and columns of an op. All loops but a reducing one are rows.
+/// Without a reduction, the operands tell whether the last loop has columns.
 bool RowChainFinder::setSpace(ChainOp &chainOp) {
   linalg::GenericOp op = chainOp.op;
   SmallVector<int64_t> extents = op.getStaticLoopRanges();
@@ -177,7 +178,7 @@ bool RowChainFinder::setSpace(ChainOp &chainOp) {
   } else if (!outMap.isIdentity()) {
     return false;
   }
-  // Numbers of rows are made of such numbers.
+  // Numbers of rows are computed from other numbers of rows.
   bool readsNumber = llvm::any_of(op->getOpOperands(), [&](OpOperand &operand) {
     std::optional<Place> place;
     if (!op.getMatchingBlockArgument(&operand).use_empty() &&
@@ -198,8 +199,8 @@ bool RowChainFinder::setSpace(ChainOp &chainOp) {
   return true;
 }
 
-/// Whether nothing of `place` lies where `content` does: columns beside each
-/// other of the same rows, for one.
+/// Returns true if `place` and `content` are disjoint: other columns of the
+/// same rows, for example.
 bool RowChainFinder::isApart(const Place &place, const Content &content) const {
   const Place &other = content.place;
   auto [first, last] = place.getHull();
@@ -215,7 +216,8 @@ bool RowChainFinder::isApart(const Place &place, const Content &content) const {
   return begin >= other.shape.back() || -begin >= place.shape.back();
 }
 
-/// What was written last where `place` is, if that is all of it.
+/// Returns the content that was written last to `place`, if it covers all of
+/// it.
 const RowChainFinder::Content *
 RowChainFinder::findContent(const Place &place, bool &overlaps) const {
   for (const Content &content : llvm::reverse(contents)) {
@@ -291,8 +293,9 @@ bool RowChainFinder::resolve(ChainOp &op, OpOperand &opOperand) {
   return true;
 }
 
-/// What an op writes lies beside all that was read of memory, and beside or
-/// over what was written.
+/// Records the result of an op. Returns false unless the result is disjoint
+/// from all memory that was read, and disjoint from or equal to each result
+/// that was written.
 bool RowChainFinder::write(linalg::GenericOp op, bool isFill) {
   Value out = getOut(op);
   auto mayTouch = [&](Value other) { return mayAlias(other, out); };
@@ -354,8 +357,8 @@ bool RowChainFinder::add(linalg::GenericOp op) {
 // Chains
 //===----------------------------------------------------------------------===//
 
-/// Whether an op after `first` that is none of `members` touches a buffer,
-/// through views too.
+/// Returns true if an op after `first` that is none of `members` touches a
+/// buffer, through views too.
 static bool isUsedLater(Value buffer, Operation *first,
                         const llvm::SmallPtrSetImpl<Operation *> &members) {
   return llvm::any_of(buffer.getUsers(), [&](Operation *user) {
@@ -404,7 +407,7 @@ std::vector<RowChain> RowChainFinder::getChains() const {
     for (unsigned number = 0; number < ops.size(); ++number)
       if (classes.isEquivalent(leader, number))
         members.push_back(number);
-    // A sum that nothing on its row wants is no more than a sum.
+    // A sum that no op on its row uses makes no chain.
     auto usesNumber = [&](unsigned number) {
       return !ops[number].makesNumber() &&
              llvm::any_of(ops[number].operands, [&](const auto &operand) {
@@ -441,7 +444,7 @@ std::vector<RowChain> ark::findRowChains(Block &block) {
     if (structured && finder.add(structured))
       continue;
     finish();
-    // A chain may begin with what did not fit the last one.
+    // A chain may begin with the op that did not fit the last chain.
     if (structured)
       (void)finder.add(structured);
   }

@@ -1,4 +1,4 @@
-//===- RowChain.h - Ops that follow each other on a row ---------*- C++ -*-===//
+//===- RowChain.h - Chains of ops on rows -----------------------*- C++ -*-===//
 
 #ifndef ARK_PASSES_TARGET_ROWCHAIN_H
 #define ARK_PASSES_TARGET_ROWCHAIN_H
@@ -10,14 +10,15 @@
 
 namespace mlir::ark {
 
-/// Where an op of a chain has an element of an operand from: a scalar, memory
-/// that no op of the chain writes, or an earlier op of it.
+/// The source of an operand of an op in a chain: a scalar, memory that no op of
+/// the chain writes, or an earlier op of the chain.
 struct ChainOperand {
   enum { Scalar, Memory, Earlier } source = Scalar;
   /// The scalar or the buffer.
   Value value;
   AffineMap map;
-  /// The op, and how many columns behind the reader's it is asked for.
+  /// The earlier op, and the distance from the reader's column to the column
+  /// that it reads.
   unsigned earlier = 0;
   int64_t shift = 0;
 };
@@ -25,33 +26,34 @@ struct ChainOperand {
 /// An op of a chain.
 struct ChainOp {
   linalg::GenericOp op;
-  /// Of a row, to a number of it.
+  /// The reduction of a row to a number, if the op is one.
   std::optional<Reduction> reduction;
   SmallVector<int64_t> rowShape;
-  /// Of what is read and made, or reduced; none: of numbers of rows alone.
+  /// Columns that the op computes or reduces; none if the op computes numbers
+  /// of rows from numbers of rows alone.
   std::optional<int64_t> columns;
-  /// One for every block argument, as far as that is used.
+  /// One for every block argument that is used.
   SmallVector<std::optional<ChainOperand>> operands;
-  /// Whether others read what it writes.
+  /// True if ops outside of the chain read the output.
   bool isStored = true;
 
   bool makesNumber() const { return reduction || !columns; }
 };
 
-/// Ops on rows that need nothing of other rows: what makes a norm, say, and
-/// what is done with it. They follow each other in a block, with ops between
-/// them that have nothing to do with them.
+/// Ops on rows that read nothing of other rows: for example, the ops of a norm
+/// and the ops that use the norm. The ops follow each other in a block;
+/// independent ops may lie between them.
 class RowChain {
 public:
   ArrayRef<int64_t> getRowShape() const { return ops.back().rowShape; }
   int64_t getNumRows() const {
     return ShapedType::getNumElements(getRowShape());
   }
-  /// The longest row.
+  /// Returns the number of columns of the longest row.
   int64_t getNumColumns() const;
   ArrayRef<ChainOp> getOps() const { return ops; }
-  /// Where the values of operands come from that are no op of the chain, but
-  /// the same number everywhere: the ops that fill them.
+  /// Returns the fills of temporaries that only the chain reads. The chain uses
+  /// the number that a fill writes instead of the temporary.
   ArrayRef<linalg::LinalgOp> getFills() const { return fills; }
 
 private:
@@ -61,8 +63,8 @@ private:
   SmallVector<linalg::LinalgOp> fills;
 };
 
-/// The chains of a block in which something is reduced and wanted again on the
-/// row, and which do not make up all of it.
+/// Returns the chains of a block in which an op uses a number that is reduced
+/// from its row. Returns none if the chains are all ops of the block.
 std::vector<RowChain> findRowChains(Block &block);
 
 } // namespace mlir::ark

@@ -16,9 +16,9 @@ using namespace mlir;
 using namespace mlir::ark;
 
 namespace {
-/// What the lanes of a warp do for a row. Lane `i` has the columns `i`,
-/// `i + 32`, ...: what it loads for a sum serves it again behind. All loads
-/// come first, so that they are under way at once.
+/// Builds the work of a warp's lanes for a row. Lane `i` has the columns `i`,
+/// `i + 32`, ..., so that an element that it loads for a sum also serves later
+/// ops. All loads come first, so that they are in flight at once.
 class RowWarpBuilder {
 public:
   RowWarpBuilder(ImplicitLocOpBuilder &builder, const RowChain &chain,
@@ -27,7 +27,7 @@ public:
   void build();
 
 private:
-  /// An op, and the first of the columns that the lanes compute: none for a
+  /// An op, and the first of the columns that the lanes compute; 0 for a
   /// number.
   using Part = std::pair<unsigned, int64_t>;
 
@@ -50,11 +50,11 @@ private:
   const RowChain &chain;
   Value lane;
   SmallVector<Value> row;
-  /// Loads come before it, everything else behind.
+  /// Loads come before this op, everything else behind it.
   Operation *endOfLoads;
   llvm::DenseMap<Part, Value> values;
   llvm::DenseMap<std::pair<int64_t, int64_t>, Value> columns;
-  /// By buffer, map, and which column the lanes have.
+  /// By buffer, map and the columns of the lanes.
   llvm::DenseMap<std::tuple<Value, Attribute, int64_t, int64_t>, Value> loaded;
 };
 } // namespace
@@ -71,12 +71,14 @@ RowWarpBuilder::RowWarpBuilder(ImplicitLocOpBuilder &builder,
   endOfLoads = index(0).getDefiningOp();
 }
 
-/// The last column of a row where some lanes have none from `begin` on.
+/// Returns the last column of a row if some lanes have no column from `begin`
+/// on; else -1.
 static int64_t getLast(int64_t begin, int64_t count) {
   return begin + kWarpSize > count ? count - 1 : -1;
 }
 
-/// Column `begin` of this lane; the last one of all where there is none.
+/// Returns column `begin` + `lane`, or the last column of the row if there is
+/// no such column.
 Value RowWarpBuilder::getColumn(int64_t begin, int64_t count) {
   int64_t last = getLast(begin, count);
   Value &column = columns[{begin, last}];
@@ -88,7 +90,7 @@ Value RowWarpBuilder::getColumn(int64_t begin, int64_t count) {
   return column;
 }
 
-/// An element of memory, once for all that want it.
+/// Loads an element of memory once for all ops that read it.
 Value RowWarpBuilder::load(const ChainOperand &operand, const ChainOp &op,
                            int64_t begin) {
   int64_t last = op.columns ? getLast(begin, *op.columns) : -1;
@@ -151,13 +153,14 @@ Value RowWarpBuilder::combine(Operation *combiner, Value a, Value b) {
   return clone->getResult(0);
 }
 
-/// Whether this lane has a column there.
+/// Returns an i1: true if there is a column `begin` + `lane`.
 Value RowWarpBuilder::isThere(int64_t begin, int64_t count) {
   return arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, lane,
                                index(count - begin));
 }
 
-/// In a butterfly: all lanes have the same result, always in the same order.
+/// Reduces in a butterfly: all lanes have the same result, always in the same
+/// order.
 Value RowWarpBuilder::reduce(const ChainOp &op) {
   Operation *combiner = op.reduction->combiner;
   Value neutral, sum;
@@ -224,7 +227,7 @@ void RowWarpBuilder::build() {
       if (ops[number].isStored)
         visit(number);
   };
-  // Nothing is stored before all is known.
+  // All values are computed before any of them is stored.
   forAll([&](unsigned number) {
     int64_t count = ops[number].makesNumber() ? 1 : *ops[number].columns;
     for (int64_t begin = 0; begin < count; begin += kWarpSize)

@@ -9,8 +9,8 @@
 
 namespace mlir::ark {
 
-/// Writes a chain as what warps `firstWarp` and following of `threads` threads
-/// do, one for each row.
+/// Builds a chain as the work of warp `firstWarp` and the warps after it, of
+/// `threads` threads, with one warp for each row.
 void createRowChainLoop(ImplicitLocOpBuilder &builder, const RowChain &chain,
                         int64_t threads, int64_t firstWarp);
 

@@ -1,4 +1,4 @@
-//===- RowPrologue.cpp - What makes rows before they are multiplied -------===//
+//===- RowPrologue.cpp - Ops that make rows of arguments ------------------===//
 
 #include "passes/target/RowPrologue.h"
 
@@ -20,8 +20,8 @@ using namespace mlir;
 using namespace mlir::ark;
 
 static constexpr int64_t kWarpSize = 32;
-/// With more of a row, as it is and as f32, a thread has no registers for what
-/// is wanted behind its sums.
+/// Elements of a row in a thread, in their own type and as f32. With more
+/// elements, a thread has no registers for inputs that only the last op reads.
 static constexpr int64_t kMostElementsBesideOthers = 32;
 
 bool ark::isAlignedArgument(Value value) {
@@ -45,7 +45,7 @@ static bool isConstant(Value value) {
   return op && op->hasTrait<OpTrait::ConstantLike>();
 }
 
-/// Whether an op computes with its operands and constants only.
+/// Returns true if an op computes with its operands and constants only.
 static bool isPlain(linalg::GenericOp op) {
   if (!op.hasPureBufferSemantics() || op.getNumDpsInits() != 1)
     return false;
@@ -67,12 +67,12 @@ static int64_t getDim(Value buffer, int64_t dim) {
   return cast<MemRefType>(buffer.getType()).getDimSize(dim);
 }
 
-/// `number = f(number, ...)`, without the row.
+/// Returns true for `number = f(number, ...)`, without the row.
 static bool isNumberOp(linalg::GenericOp op) {
   return op.getNumLoops() == 1 && op.getNumParallelLoops() == 1;
 }
 
-/// `number += f(row, ...)`; gives the op that adds.
+/// Returns the op that adds in `number += f(row, ...)`; null for other ops.
 static Operation *getCombiner(linalg::GenericOp op) {
   if (op.getNumLoops() != 2 || op.getNumReductionLoops() != 1)
     return nullptr;
@@ -98,14 +98,15 @@ RowPrologue::RowPrologue(Value rows, ArrayRef<Operation *> users,
   ops.clear();
 }
 
-/// One number that all of a row share, for every row.
+/// Returns true for a temporary with one number for every row.
 bool RowPrologue::isNumber(Value value) const {
   auto type = dyn_cast<MemRefType>(value.getType());
   return type && type.getRank() == 1 && type.getDimSize(0) == getDim(rows, 0) &&
          value.getDefiningOp<memref::AllocaOp>();
 }
 
-/// Rows of the body's arguments, or a row that is the same for all rows.
+/// Adds an input: rows of the body's arguments, or a row that is the same for
+/// all rows.
 bool RowPrologue::addInput(Value input, AffineMap map) {
   auto type = dyn_cast<MemRefType>(input.getType());
   int64_t size = getDim(rows, 1);
@@ -126,7 +127,7 @@ bool RowPrologue::addInput(Value input, AffineMap map) {
   return true;
 }
 
-/// All that writes a number, each once.
+/// Matches all ops that write a number, each of them once.
 bool RowPrologue::matchNumber(Value number, scf::ForOp vctas) {
   for (Operation *user : number.getUsers()) {
     auto op = dyn_cast<linalg::GenericOp>(user);
@@ -141,7 +142,7 @@ bool RowPrologue::matchNumber(Value number, scf::ForOp vctas) {
       Value value = operand->get();
       if (!isa<ShapedType>(value.getType()))
         continue;
-      // A reduction may subtract what another one gave.
+      // A reduction may subtract the result of another one.
       if (isNumberOp(op) ||
           (isNumber(value)
                ? !matchNumber(value, vctas)
@@ -178,7 +179,7 @@ bool RowPrologue::match(ArrayRef<Operation *> users, scf::ForOp vctas) {
             : isa<ShapedType>(value.getType()) && !addInput(value, map))
       return false;
   }
-  // Others do not read the numbers.
+  // No other ops read the numbers.
   return llvm::all_of(ops, [&](linalg::GenericOp op) {
     Value number = op.getDpsInits()[0];
     return number == rows || llvm::all_of(number.getUsers(), [&](auto *user) {
@@ -187,8 +188,8 @@ bool RowPrologue::match(ArrayRef<Operation *> users, scf::ForOp vctas) {
   });
 }
 
-/// What receives an input for nobody but the ops: each thread can receive its
-/// part by itself.
+/// Returns the op that receives an input for the matched ops alone: each thread
+/// can receive its part by itself then.
 ReceivePacketsOp RowPrologue::getReceived(Value input) const {
   ReceivePacketsOp received;
   for (Operation *user : input.getUsers()) {
@@ -241,7 +242,7 @@ Value RowShares::getFirst(ImplicitLocOpBuilder &builder, Value part,
 }
 
 namespace {
-/// Makes a row with the threads of some warps.
+/// Builds a row with the threads of some warps.
 class RowBuilder {
 public:
   RowBuilder(ImplicitLocOpBuilder &builder, const RowPlace &place,
@@ -276,7 +277,8 @@ private:
 };
 } // namespace
 
-/// Of a row, the first one that the thread loads at once.
+/// Returns the first element of a row that the thread loads with the load
+/// `load`.
 Value RowBuilder::getElement(int64_t load) {
   return arith::AddIOp::create(builder,
                                shares.getFirst(builder, place.part, place.lane),
@@ -320,7 +322,7 @@ void RowBuilder::receive(Value input, Value packets) {
   }
 }
 
-/// The constant of another function.
+/// Clones a constant of another function, once.
 Value RowBuilder::import(Value constant) {
   Value &imported = constants[constant];
   if (!imported)
@@ -349,7 +351,7 @@ Value RowBuilder::combine(Operation *combiner, Value a, Value b) {
   return builder.clone(*combiner, mapping)->getResult(0);
 }
 
-/// Of the inputs of an op.
+/// Returns the elements of an op's inputs.
 SmallVector<Value> RowBuilder::getElements(linalg::GenericOp op, int64_t load,
                                            int64_t element) {
   SmallVector<Value> values;
@@ -372,7 +374,7 @@ void RowBuilder::buildNumber(linalg::GenericOp op) {
     values.push_back(import(input));
   Value before = numbers.lookup(out);
   if (!before) {
-    // Nobody reads what a buffer holds at first.
+    // No op reads the first content of the buffer.
     Type type = cast<MemRefType>(out.getType()).getElementType();
     before = arith::ConstantOp::create(builder, builder.getZeroAttr(type));
   }
@@ -380,7 +382,8 @@ void RowBuilder::buildNumber(linalg::GenericOp op) {
   numbers[out] = inlineRegion(op, values);
 }
 
-/// All of so many neighbours, a power of two, have the result.
+/// Combines the values of `lanes` neighbours, a power of two, all of which have
+/// the result.
 Value RowBuilder::combineLanes(Operation *combiner, Value value,
                                int64_t lanes) {
   for (int32_t distance = lanes / 2; distance > 0; distance /= 2)
@@ -391,7 +394,7 @@ Value RowBuilder::combineLanes(Operation *combiner, Value value,
   return value;
 }
 
-/// What the warps of a row have, by way of shared memory.
+/// Combines the values of the warps of a row through shared memory.
 Value RowBuilder::combineWarps(Operation *combiner, Value value) {
   if (shares.parts == 1)
     return value;
@@ -418,7 +421,8 @@ void RowBuilder::buildReduction(linalg::GenericOp op) {
   Operation *combiner = getCombiner(op);
   Value neutral =
       arith::ConstantOp::create(builder, *arith::getNeutralElement(combiner));
-  // One for each load, so that they do not wait for each other.
+  // One accumulator for each load, so that additions do not wait for each
+  // other.
   SmallVector<Value> results;
   for (int64_t load = 0; load < shares.loads; ++load) {
     Value result = neutral;
@@ -444,7 +448,7 @@ SmallVector<Value> RowBuilder::buildRow(linalg::GenericOp op) {
     SmallVector<Value> elements;
     for (int64_t element = 0; element < shares.width; ++element) {
       SmallVector<Value> values = getElements(op, load, element);
-      // An op that makes a row does not read it.
+      // An op that makes a row does not read the output.
       values.push_back(arith::ConstantOp::create(
           builder, builder.getZeroAttr(type.getElementType())));
       elements.push_back(inlineRegion(op, values));
@@ -468,7 +472,7 @@ SmallVector<Value> RowPrologue::build(ImplicitLocOpBuilder &builder,
                                       int64_t warps) const {
   RowBuilder row(builder, place, shares, warps);
   bool isLong = shares.loads * shares.width > kMostElementsBesideOthers;
-  // All that is there is asked for before anything is waited for.
+  // Loads of inputs in memory are issued before the thread waits for packets.
   SmallVector<std::pair<Value, ReceivePacketsOp>> received;
   SmallVector<Value> late;
   for (Value input : inputs) {

@@ -1,4 +1,4 @@
-//===- RowPrologue.h - What makes rows before a product -*- C++ -*-===//
+//===- RowPrologue.h - Ops that make rows of arguments ----------*- C++ -*-===//
 
 #ifndef ARK_PASSES_TARGET_ROWPROLOGUE_H
 #define ARK_PASSES_TARGET_ROWPROLOGUE_H
@@ -11,38 +11,41 @@
 
 namespace mlir::ark {
 
-/// How warps divide a row: a part for each, of so many loads of so many
-/// elements for each thread. Neighbouring threads load neighbours.
+/// The division of a row among warps: a part for each warp, and `loads` loads
+/// of `width` elements for each thread. Neighbouring threads load neighbouring
+/// elements.
 struct RowShares {
   int64_t parts = 0, loads = 0, width = 0;
 
-  /// Elements of all threads from one load of a thread to its next one.
+  /// Returns the number of elements from one load of a thread to its next one.
   int64_t getStep() const;
-  /// The first element of thread `lane` in part `part`.
+  /// Returns the first element of thread `lane` in part `part`.
   Value getFirst(ImplicitLocOpBuilder &builder, Value part, Value lane) const;
 };
 
-/// Which part of which row the thread has, and what it is among all of a CTA.
+/// The row and the part of it that the thread has, and the thread's warp in the
+/// CTA and lane in the warp.
 struct RowPlace {
   Value row, part, warp, lane;
 };
 
 /// The ops before the loop over vCTAs that make rows, `memref<MxK>`, of
-/// arguments of the body: a norm, say. Several warps make one of them
-/// together: each asks at once for all that it loads of its part, and a number
-/// that belongs to a whole row, such as a sum, is all that they exchange.
+/// arguments of the body, such as a norm. Several warps make one row together.
+/// Each of them issues all loads of its part at once. The warps exchange only
+/// numbers that belong to a whole row, such as a sum.
 class RowPrologue {
 public:
-  /// Of rows that only `users` read.
+  /// Matches the ops that make `rows`, which only `users` read.
   RowPrologue(Value rows, ArrayRef<Operation *> users, scf::ForOp vctas);
 
-  /// Whether ops make the rows.
+  /// Returns true if ops before the loop over vCTAs make the rows.
   bool isComputed() const { return !ops.empty(); }
-  /// The elements that a thread makes of a row, a vector for each of its loads.
-  /// All threads of a CTA come here, as many warps as the last argument says.
+  /// Builds the elements that a thread makes of a row, and returns a vector for
+  /// each of its loads. All threads of the CTA, `warps` warps, must execute the
+  /// code.
   SmallVector<Value> build(ImplicitLocOpBuilder &builder, const RowPlace &place,
                            const RowShares &shares, int64_t warps) const;
-  /// Erases the ops, and what only they used.
+  /// Erases the ops, and the buffers and receives that only the ops used.
   void erase();
 
 private:
@@ -51,17 +54,19 @@ private:
   bool addInput(Value input, AffineMap map);
   bool isNumber(Value value) const;
   ReceivePacketsOp getReceived(Value input) const;
-  /// Whether none but the last op reads it: the weights of a norm.
+  /// Returns true if only the last op reads the input: the weights of a norm,
+  /// for example.
   bool isOnlyOfLast(Value input) const;
 
   Value rows;
   SmallVector<Value> inputs;
-  /// In their order; the last one makes the rows. None where they are not made
-  /// like that.
+  /// The ops in their order; the last one makes the rows. Empty if the ops did
+  /// not match.
   SmallVector<linalg::GenericOp> ops;
 };
 
-/// Whether an argument of a body begins where the widest loads are allowed.
+/// Returns true if an argument of a body begins where the widest loads are
+/// allowed.
 bool isAlignedArgument(Value value);
 
 } // namespace mlir::ark

@@ -9,11 +9,11 @@
 
 namespace mlir::ark {
 
-/// Writes formulas on scalars, or on vectors of one shape.
+/// Builds formulas on scalars, or on vectors of one shape.
 struct ScalarMath {
   OpBuilder &builder;
   Location loc;
-  /// The shape to work in: f32 or a vector of it.
+  /// The type of the formulas: f32 or a vector of f32.
   Type shape;
 
   Type like(Type element) {
@@ -32,7 +32,7 @@ struct ScalarMath {
   Value number(double value) {
     return constant(f32(), builder.getF32FloatAttr(value));
   }
-  /// The float with these bits: for constants whose last bit matters.
+  /// Returns the float with these bits, for constants whose last bit matters.
   Value floatOfBits(uint32_t bits) {
     llvm::APFloat value(llvm::APFloat::IEEEsingle(), llvm::APInt(32, bits));
     return constant(f32(), FloatAttr::get(builder.getF32Type(), value));
@@ -75,7 +75,7 @@ struct ScalarMath {
   Value shr(Value a, unsigned bits) {
     return emit<arith::ShRUIOp>(a, integer(bits));
   }
-  /// Keeps the sign.
+  /// Shifts right and keeps the sign.
   Value shrS(Value a, unsigned bits) {
     return emit<arith::ShRSIOp>(a, integer(bits));
   }
@@ -86,7 +86,7 @@ struct ScalarMath {
   Value bits(Value a) { return emit<arith::BitcastOp>(i32(), a); }
   Value fromBits(Value a) { return emit<arith::BitcastOp>(f32(), a); }
 
-  /// A polynomial by Horner's rule, highest coefficient first.
+  /// Evaluates a polynomial by Horner's rule, highest coefficient first.
   Value polynomial(Value x, ArrayRef<double> coefficients) {
     Value sum = number(coefficients.front());
     for (double coefficient : coefficients.drop_front())

@@ -1,4 +1,4 @@
-//===- SendPackets.cpp - Stores of packets --------------------------------===//
+//===- SendPackets.cpp - Stores of LL packets -----------------------------===//
 
 #include "passes/target/Aliasing.h"
 #include "passes/target/Bodies.h"
@@ -20,10 +20,11 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Of what bodies know of the walk; see CudaPackets.mlir.
+/// Bytes of the state that the dispatch loop shares with bodies; see
+/// CudaPackets.mlir.
 static constexpr int64_t kStateBytes = 24;
 
-/// An ordinary store may come late, and in two parts.
+/// Replaces a store, which could become visible late and in two parts.
 static void send(memref::StoreOp store) {
   OpBuilder outer(store);
   ImplicitLocOpBuilder builder(store.getLoc(), outer);
@@ -50,8 +51,9 @@ static void send(memref::StoreOp store) {
   store.erase();
 }
 
-/// Nothing else may touch packets: a wider store is none of single words, and a
-/// plain load may see half of one. `ark-receive-packets` came before.
+/// Fails if any other op touches packets: a wider store does not store single
+/// words, and a plain load may see half of a word. `ark-receive-packets` has
+/// lowered all receives before.
 static LogicalResult verifyRest(func::FuncOp body) {
   WalkResult walk = body.walk([](Operation *op) {
     if (op->getNumRegions() != 0)
@@ -101,8 +103,8 @@ private:
 };
 } // namespace
 
-/// Connects bodies to the walk, and gives what these share its place behind
-/// what lies in shared memory so far.
+/// Connects bodies to the dispatch loop, and places the state that they share
+/// behind the shared memory in use so far.
 void SendPacketsPass::complete() {
   ModuleOp module = getOperation();
   KernelCompleter completer(module);

@@ -1,4 +1,4 @@
-//===- SetLinkage.cpp - Only the entry is visible -------------------------===//
+//===- SetLinkage.cpp - Hides all functions but the entry -----------------===//
 
 #include "dialects/ark/ArkOps.h"
 #include "passes/target/Passes.h"
@@ -13,8 +13,9 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Both steps below go by name: one that is misspelt would leave the object
-/// without what the runtime calls.
+/// Fails unless the kernel has the function. Entry and bodies are found by
+/// name: with a misspelt name, the object would be without functions that the
+/// runtime calls.
 static LogicalResult checkFunction(KernelOp kernel, SymbolTable &symbols,
                                    StringAttr name, StringRef role) {
   auto function = name ? symbols.lookup<LLVM::LLVMFuncOp>(name) : nullptr;
@@ -43,7 +44,7 @@ struct SetLinkagePass : ark::impl::SetLinkagePassBase<SetLinkagePass> {
       if (function.isExternal() || entries.contains(function.getSymNameAttr()))
         continue;
       function.setLinkage(LLVM::Linkage::Internal);
-      // MLIR's own visibility says the same, to passes over the module.
+      // MLIR's own visibility tells the same to passes over the module.
       SymbolTable::setSymbolVisibility(function,
                                        SymbolTable::Visibility::Private);
       if (bodies.contains(function.getSymNameAttr()))

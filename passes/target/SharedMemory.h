@@ -9,22 +9,24 @@
 
 namespace mlir::ark {
 
-/// What lies in shared memory begins at multiples of this.
+/// The least alignment of data in shared memory.
 inline constexpr int64_t kSharedAlignment = 128;
 
-/// The same of a temporary, which may ask for more.
+/// Returns the alignment of a temporary in shared memory: `kSharedAlignment`,
+/// or that of the temporary if it is larger.
 int64_t getSharedAlignment(memref::AllocaOp temporary);
 
-/// The array of unknown size that a launch gives every CTA, in the address
-/// space that NVVM and ROCDL know as shared memory; created when first asked
-/// for.
+/// Returns the array of unknown size that a launch gives every CTA, in the
+/// address space that NVVM and ROCDL know as shared memory. Creates the array
+/// at the first call.
 LLVM::GlobalOp getSharedMemory(ModuleOp module);
 
-/// A generic pointer into it.
+/// Creates a generic pointer to the byte `offset` of shared memory.
 Value getSharedPointer(OpBuilder &builder, Location loc, LLVM::GlobalOp memory,
                        int64_t offset);
 
-/// How much of it a kernel has used so far, from its begin.
+/// Returns the bytes of shared memory that a kernel has used so far, from the
+/// begin.
 int64_t getSharedBytes(KernelOp kernel);
 void setSharedBytes(KernelOp kernel, int64_t bytes);
 

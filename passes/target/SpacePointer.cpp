@@ -1,4 +1,4 @@
-//===- SpacePointer.cpp - Pointers of one address space -------------------===//
+//===- SpacePointer.cpp - Pointers to one address space -------------------===//
 
 #include "passes/target/SpacePointer.h"
 

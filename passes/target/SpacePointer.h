@@ -1,4 +1,4 @@
-//===- SpacePointer.h - Pointers of one address space -----------*- C++ -*-===//
+//===- SpacePointer.h - Pointers to one address space -----------*- C++ -*-===//
 
 #ifndef ARK_PASSES_TARGET_SPACEPOINTER_H
 #define ARK_PASSES_TARGET_SPACEPOINTER_H
@@ -7,14 +7,14 @@
 
 namespace mlir::ark {
 
-/// What NVVM calls global and shared memory.
+/// NVVM's address spaces of global and of shared memory.
 inline constexpr unsigned kGlobalSpace = 1, kSharedSpace = 3;
 
-/// A pointer to an address space: to where the elements of a buffer begin.
+/// Creates a pointer to the first element of a buffer, in an address space.
 Value createSpacePointer(ImplicitLocOpBuilder &builder, Value buffer,
                          unsigned space);
 
-/// As many bytes, an index, further on.
+/// Adds `bytes`, an index, to a pointer.
 Value createOffset(ImplicitLocOpBuilder &builder, Value pointer, Value bytes);
 
 } // namespace mlir::ark

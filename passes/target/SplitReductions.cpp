@@ -1,4 +1,4 @@
-//===- SplitReductions.cpp - Reductions in parts, one for every warp ------===//
+//===- SplitReductions.cpp - Splits reductions among warps ----------------===//
 
 #include "lib/support/DimIndices.h"
 #include "passes/target/Bodies.h"
@@ -21,12 +21,12 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Reductions that may be longer than this have enough for every warp.
+/// Shorter reductions have too little work for every warp.
 static constexpr int64_t kLeastLength = 128;
-/// As vectors want it.
+/// The alignment that vectors need.
 static constexpr int64_t kAlignment = 64;
 
-/// Whether a loop runs from zero in steps of one.
+/// Returns true if a loop runs from zero in steps of one.
 static bool isPlain(scf::ParallelOp loop) {
   return llvm::all_of(loop.getLowerBound(),
                       [](Value v) { return isConstantIntValue(v, 0); }) &&
@@ -34,7 +34,7 @@ static bool isPlain(scf::ParallelOp loop) {
                       [](Value v) { return isConstantIntValue(v, 1); });
 }
 
-/// The one reduction of a loop, if nothing is written before it.
+/// Returns the one reduction of a loop, if no op writes before it.
 static scf::ParallelOp getReduction(scf::ParallelOp loop) {
   scf::ParallelOp found;
   for (Operation &op : loop.getBody()->without_terminator()) {
@@ -49,8 +49,8 @@ static scf::ParallelOp getReduction(scf::ParallelOp loop) {
   return found;
 }
 
-/// The extents of a loop whose results are at least a warp's, and no more than
-/// there are threads.
+/// Returns the extents of a loop that has at least a warp's results, and no
+/// more results than there are threads.
 static std::optional<SmallVector<int64_t>>
 getExtents(scf::ParallelOp loop, int64_t threads, int64_t warpSize) {
   SmallVector<int64_t> extents;
@@ -67,8 +67,8 @@ getExtents(scf::ParallelOp loop, int64_t threads, int64_t warpSize) {
   return extents;
 }
 
-/// One sum or the like, over as much as is known at run time, of what lies side
-/// by side for neighbouring results.
+/// Returns true for a single reduction, whose length is known at run time only
+/// and may be large, over elements that are contiguous across results.
 static bool isLongAndApart(scf::ParallelOp loop, scf::ParallelOp reduction) {
   if (reduction.getNumLoops() != 1 || reduction.getNumReductions() != 1 ||
       !isPlain(reduction) ||
@@ -86,7 +86,7 @@ static bool isLongAndApart(scf::ParallelOp loop, scf::ParallelOp reduction) {
 }
 
 namespace {
-/// Writes the two loops.
+/// Builds the loop over the parts, and the loop that combines them.
 class Splitter {
 public:
   Splitter(scf::ParallelOp loop, scf::ParallelOp reduction,
@@ -118,7 +118,7 @@ private:
 };
 } // namespace
 
-/// A value for every part and result.
+/// Creates a buffer with a value for every part and result.
 void Splitter::createBuffer(ArrayRef<int64_t> extents) {
   OpBuilder::InsertionGuard guard(builder);
   auto function = loop->getParentOfType<func::FuncOp>();
@@ -130,7 +130,7 @@ void Splitter::createBuffer(ArrayRef<int64_t> extents) {
       builder.getI64IntegerAttr(kAlignment));
 }
 
-/// A loop that combines as the old one does. Its body is empty yet.
+/// Creates a loop that combines as the old one does. Its body is still empty.
 scf::ParallelOp Splitter::createReduction(Value begin, Value end, Value step) {
   auto loop =
       scf::ParallelOp::create(builder, loc, ValueRange{begin}, ValueRange{end},

@@ -1,4 +1,4 @@
-//===- StreamParameters.cpp - Parameters through rings of shared memory ---===//
+//===- StreamParameters.cpp - Streams weights through shared memory -------===//
 
 #include "passes/target/Bodies.h"
 #include "passes/target/KernelCompleter.h"
@@ -30,14 +30,14 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// A thread reads one element early.
+/// Elements of an early read, at most: each thread reads one of them.
 static constexpr int64_t kMaxEarlyElements = 512;
 static constexpr int64_t kWarpStateBytes = 64;
 static constexpr int64_t kLaneStateBytes = 64;
 static constexpr int64_t kBarrierBytes = 8;
 static constexpr int64_t kSegmentBytes = 16;
 static constexpr int64_t kSegmentWords = 3;
-/// A ring with less is no ring.
+/// A ring needs at least as many slots.
 static constexpr int64_t kMinDepth = 2;
 
 static constexpr llvm::StringLiteral kSegments = "ark_stream_rows";
@@ -49,7 +49,7 @@ struct StreamedBody {
   SmallVector<ParameterStream> streams;
 };
 
-/// Where in shared memory rings are, in bytes.
+/// Offsets of the parts of the rings in shared memory, in bytes.
 struct RingLayout {
   int64_t lane = 0, warps = 0, barriers = 0, table = 0, slots = 0, end = 0;
   int64_t depth = 0, slotBytes = 0;
@@ -62,7 +62,7 @@ struct RingLayout {
 
 namespace {
 /// Takes the products of a body out of its loop over vCTAs: a function computes
-/// those of all vCTAs of a run, and the loop reads the sums.
+/// the products of all vCTAs of a run, and the loop reads the results.
 class StreamRewriter {
 public:
   StreamRewriter(const StreamedBody &streamed, int64_t longestRun)
@@ -90,7 +90,7 @@ Value StreamRewriter::createBuffer(MemRefType type) {
       builder, type, builder.getI64IntegerAttr(abi::kGpuBufferAlignment));
 }
 
-/// Of a vCTA, from that of the run on.
+/// Returns the first row of the current vCTA, relative to that of the run.
 Value StreamRewriter::getFirstRow(int64_t rowsPerVcta) {
   Value vcta = getVctaLoop(body).getInductionVar();
   Value before =
@@ -99,7 +99,7 @@ Value StreamRewriter::getFirstRow(int64_t rowsPerVcta) {
       builder, before, arith::ConstantIndexOp::create(builder, rowsPerVcta));
 }
 
-/// The product becomes `out[0, n] += sums[0, n] + ...` over the parts.
+/// Replaces a product by `out[0, n] += sums[0, n] + ...` over the parts.
 void StreamRewriter::readSums(const ParameterStream &stream, Value sums) {
   linalg::GenericOp product = stream.product;
   builder.setInsertionPoint(product);
@@ -128,8 +128,8 @@ void StreamRewriter::readSums(const ParameterStream &stream, Value sums) {
   product.erase();
 }
 
-/// What ops after the products read of arguments, such as a residual: it is
-/// asked for before the products, and read from a copy.
+/// Lets ops after the products, such as the sum with a residual, read copies of
+/// arguments, which are loaded before the products.
 SmallVector<EarlyRead> StreamRewriter::readEarly() {
   SmallVector<EarlyRead> reads;
   scf::ForOp vctas = getVctaLoop(body);
@@ -186,18 +186,19 @@ void StreamRewriter::rewrite() {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// What lanes read, in their order: for every product of every run, where its
-/// rows begin and how many pieces they have.
+/// The segments (work items) of all lanes, in the order in which lanes read
+/// them: for every product of every run, the begin of its rows and the number
+/// of their pieces.
 class SegmentTable {
 public:
   SegmentTable(KernelOp kernel, ArrayRef<StreamedBody> bodies);
 
   int64_t getLongestLane() const { return longest; }
-  /// On the average.
+  /// Returns the average number of pieces of a run.
   int64_t getPiecesOfRun() const { return runs ? allPieces / runs : 0; }
-  /// Words before the first segment.
+  /// Returns the number of words before the first segment.
   int64_t getFirst() const { return first; }
-  /// As CudaRing.mlir describes it.
+  /// Creates the table that CudaRing.mlir describes.
   LLVM::GlobalOp create(ModuleOp module) const;
 
 private:
@@ -293,9 +294,9 @@ private:
 };
 } // namespace
 
-/// Bulk copies to shared memory begin with sm_90. The texts of the rings are
-/// written for CTAs of `kStreamWarps` warps; others load parameters without
-/// rings.
+/// Returns true if the target can stream parameters. Bulk copies to shared
+/// memory begin with sm_90. The texts of the rings are written for CTAs of
+/// `kStreamWarps` warps; others load parameters without rings.
 bool StreamParametersPass::canCopy(TargetAttr target) {
   StringRef arch = target.getArch();
   int64_t number = 0;
@@ -314,7 +315,8 @@ SmallVector<StreamedBody> StreamParametersPass::findBodies(KernelOp kernel) {
   return bodies;
 }
 
-/// Of any body, at most; with the sums of those that are streamed.
+/// Returns the most bytes of temporaries of any body, with the sums of streamed
+/// bodies.
 int64_t StreamParametersPass::getTemporaryBytes(ArrayRef<StreamedBody> bodies,
                                                 ArrayRef<int64_t> longestRuns) {
   int64_t most = 0;
@@ -323,7 +325,8 @@ int64_t StreamParametersPass::getTemporaryBytes(ArrayRef<StreamedBody> bodies,
     auto add = [&](int64_t more) {
       bytes = llvm::alignTo(bytes + more, kSharedAlignment);
     };
-    // Wherever rings end, a temporary may lose all of its alignment.
+    // Rings may end anywhere: padding of a temporary may be as large as its
+    // alignment.
     body.walk([&](memref::AllocaOp op) {
       add(getBufferBytes(op.getType()) + getSharedAlignment(op) -
           kSharedAlignment);
@@ -338,13 +341,14 @@ int64_t StreamParametersPass::getTemporaryBytes(ArrayRef<StreamedBody> bodies,
   return most;
 }
 
-/// Whether threads of this kernel poll packets.
+/// Returns true if threads of this kernel poll for LL packets.
 static bool polls(ModuleOp module) {
   auto poll = module.lookupSymbol<func::FuncOp>("ark_packets_poll");
   return poll && !SymbolTable::symbolKnownUseEmpty(poll, module);
 }
 
-/// Slots for the largest piece, as many as there is room for.
+/// Lays out the rings, with as many slots for the largest piece as there is
+/// room for.
 RingLayout StreamParametersPass::layOut(ArrayRef<StreamedBody> bodies,
                                         int64_t segments, int64_t bytes) {
   RingLayout layout;

@@ -1,4 +1,4 @@
-//===- StreamReader.cpp - The loops that read rings -----------------------===//
+//===- StreamReader.cpp - Loops that read streamed weights ----------------===//
 
 #include "passes/target/StreamReader.h"
 
@@ -34,7 +34,7 @@ std::optional<EarlyRead> ark::matchEarlyRead(memref::SubViewOp tile,
     return std::nullopt;
   std::optional<int64_t> elements =
       getVctaStride(tile.getMixedOffsets()[1], vctas);
-  // Nobody writes it while the run goes on: the copy would be old.
+  // No op may write the source, since the copy would be out of date.
   bool isRead = llvm::all_of(source.getUsers(), [](Operation *user) {
     return isa<memref::SubViewOp>(user) &&
            llvm::all_of(user->getUses(), [](OpOperand &use) {
@@ -92,7 +92,7 @@ SmallVector<Value> StreamReader::loadPiece(const ParameterStream &stream,
   return values;
 }
 
-/// What a thread multiplies with all pieces of its part.
+/// Loads the elements with which a thread multiplies all pieces of its part.
 SmallVector<Value> StreamReader::loadRow(Value row, Value part,
                                          const RowShares &shares) {
   Value first = shares.getFirst(builder, part, lane);
@@ -108,7 +108,8 @@ SmallVector<Value> StreamReader::loadRow(Value row, Value part,
   return values;
 }
 
-/// One sum for each load, so that additions do not wait for each other.
+/// Multiplies by fma, with one accumulator for each load, so that additions do
+/// not wait for each other.
 Value StreamReader::multiplyScalars(ArrayRef<Value> row,
                                     ArrayRef<Value> piece) {
   Type f32 = builder.getF32Type();
@@ -137,7 +138,7 @@ Value StreamReader::multiplyScalars(ArrayRef<Value> row,
   return addLanes(sums.front(), {16, 8, 4, 2, 1});
 }
 
-/// What an instruction for matrices takes of a load, word by word.
+/// Returns the words of a load as operands of an `mma` instruction.
 SmallVector<Value> StreamReader::getWords(Value vector) {
   Type word = builder.getI32Type();
   Value words = vector::BitCastOp::create(
@@ -153,11 +154,12 @@ SmallVector<Value> StreamReader::getWords(Value vector) {
   return all;
 }
 
-/// Instructions for matrices multiply 16 rows by 8 columns. The words that a
-/// lane has loaded of a piece are, by turns, those of rows g and g + 8, where g
-/// is the number of its quad, and those of the row are of column g. So a quad
-/// has what its lanes are after on the diagonals, and all else is not read.
-/// Lanes exchange nothing for that: a load is what an instruction takes.
+/// Multiplies by tensor cores. An `mma` instruction multiplies 16 rows by 8
+/// columns. The words that a lane has loaded of a piece belong alternately to
+/// rows g and g + 8, where g is the number of its quad, and the words of the
+/// row belong to column g. So the wanted sums are the diagonals of the
+/// fragment, and all other results are unused. Lanes exchange nothing before
+/// the products: a load is an operand as it is.
 Value StreamReader::multiplyMatrices(ArrayRef<Value> row,
                                      ArrayRef<Value> piece) {
   Type f32 = builder.getF32Type();
@@ -166,7 +168,7 @@ Value StreamReader::multiplyMatrices(ArrayRef<Value> row,
   auto made = LLVM::LLVMStructType::getLiteral(builder.getContext(),
                                                SmallVector<Type>(4, f32));
   Value zero = arith::ConstantOp::create(builder, builder.getF32FloatAttr(0));
-  // Of rows g, and of rows g + 8.
+  // The first accumulators are used for rows g, the second ones for rows g + 8.
   SmallVector<Value> sums[2] = {SmallVector<Value>(4, zero),
                                 SmallVector<Value>(4, zero)};
   for (auto [a, b] : llvm::zip(row, piece)) {
@@ -182,18 +184,20 @@ Value StreamReader::multiplyMatrices(ArrayRef<Value> row,
             LLVM::ExtractValueOp::create(builder, mma.getRes(), at);
     }
   }
-  // Quad g has column g in its lane g / 2, as the first of two or the second.
+  // Lane g / 2 of quad g has column g, as the first or the second of two
+  // columns.
   Value even = arith::AddFOp::create(builder, sums[0][0], sums[1][2]);
   Value odd = arith::AddFOp::create(builder, sums[0][1], sums[1][3]);
   Value isOdd = arith::CmpIOp::create(
       builder, arith::CmpIPredicate::ne,
       arith::AndIOp::create(builder, lane, index(4)), index(0));
   Value own = arith::SelectOp::create(builder, isOdd, odd, even);
-  // The lanes of two diagonals' elements, 4 * g + g / 2, differ by these.
+  // The lanes of two diagonal elements, 4 * g + g / 2, differ by these numbers.
   return addLanes(own, {4, 8 + 1, 16 + 2});
 }
 
-/// In the first lane, what all lanes have whose numbers differ by these.
+/// Returns, in the first lane, the sum over all lanes whose numbers differ by
+/// these.
 Value StreamReader::addLanes(Value sum, ArrayRef<int32_t> distances) {
   for (int32_t distance : distances) {
     Value other = gpu::ShuffleOp::create(builder, sum, distance, kWarpSize,
@@ -204,7 +208,8 @@ Value StreamReader::addLanes(Value sum, ArrayRef<int32_t> distances) {
   return sum;
 }
 
-/// One element for each thread, and whether it has one.
+/// Loads one element for each thread, and returns it with an i1: true if the
+/// thread has an element.
 SmallVector<std::pair<Value, Value>>
 StreamReader::askEarly(ValueRange sources) {
   SmallVector<std::pair<Value, Value>> elements;
@@ -249,11 +254,12 @@ void StreamReader::keepEarly(ArrayRef<std::pair<Value, Value>> elements,
   }
 }
 
-/// A warp takes every sixteenth piece, always of the same part of a row.
+/// Builds the loop over pieces. A warp takes every sixteenth piece, which is
+/// always of the same part of a row.
 void StreamReader::buildLoop(const ParameterStream &stream, ArrayRef<Value> row,
                              Value part, Value sums) {
   Type indexType = builder.getIndexType(), i32 = builder.getI32Type();
-  // What the warp asks for next: see CudaStream.mlir.
+  // The state of the copies that the warp issues next: see CudaStream.mlir.
   SmallVector<Type> cursor = {i32, i32, i32, i32, i32, builder.getI64Type()};
   SmallVector<Type> state = {indexType, indexType, i32};
   llvm::append_range(state, cursor);
@@ -272,7 +278,7 @@ void StreamReader::buildLoop(const ParameterStream &stream, ArrayRef<Value> row,
   SmallVector<Value> piece = loadPiece(stream, place);
   auto next = func::CallOp::create(builder, "ark_stream_free", cursor,
                                    before.drop_front());
-  // There are instructions for two factors of one type of 16 bits.
+  // Tensor cores multiply operands of one type of 16 bits.
   Type rowType = cast<VectorType>(row.front().getType()).getElementType();
   Value sum =
       getWeightType() == rowType && rowType.getIntOrFloatBitWidth() == 16
@@ -328,7 +334,8 @@ func::FuncOp StreamReader::createFunction() {
   RowShares shares = {stream.piecesPerRow,
                       stream.pieceBytes / (kWarpSize * kLoadBytes),
                       getVectorType(getWeightType()).getNumElements()};
-  // Segments have whole rows, so that a warp has the same part in all of them.
+  // Segments have whole rows, so that a warp has the same part of the row in
+  // all of them.
   Value warp = arith::DivUIOp::create(builder, thread, index(kWarpSize));
   Value part = arith::RemUIOp::create(builder, warp, index(shares.parts));
   auto elements = askEarly(sources);

@@ -1,4 +1,4 @@
-//===- StreamReader.h - The loops that read rings ---------------*- C++ -*-===//
+//===- StreamReader.h - Loops that read streamed weights --------*- C++ -*-===//
 
 #ifndef ARK_PASSES_TARGET_STREAMREADER_H
 #define ARK_PASSES_TARGET_STREAMREADER_H
@@ -12,36 +12,38 @@
 namespace mlir::ark {
 
 /// Warps of a CTA that has rings. CudaRing.mlir, CudaStream.mlir and
-/// CudaStreamLane.mlir have this number spelled out.
+/// CudaStreamLane.mlir contain this number as a literal.
 inline constexpr int64_t kStreamWarps = 16;
 
-/// What a run reads of an argument after its products: consecutive elements of
-/// a `memref<1xN>`, which each vCTA has some of. `copy` has them from the first
-/// one of the run on.
+/// A read of an argument after the products: consecutive elements of a
+/// `memref<1xN>`, of which each vCTA has some. `copy` has the elements of the
+/// run, from its first one on.
 struct EarlyRead {
   BlockArgument source;
   int64_t elementsPerVcta = 0;
   Value copy;
 };
 
-/// Of a tile that is only read; without a copy.
+/// Matches a tile that is only read. The result has no copy yet.
 std::optional<EarlyRead> matchEarlyRead(memref::SubViewOp tile,
                                         scf::ForOp vctas);
 
-/// The function of a body that adds up its products for all vCTAs of a run.
+/// Builds the function of a body that computes its products for all vCTAs of a
+/// run.
 class StreamReader {
 public:
   StreamReader(func::FuncOp body, ArrayRef<ParameterStream> streams,
                ArrayRef<EarlyRead> reads, ArrayRef<Value> sums);
 
   func::FuncOp createFunction();
-  /// What it is called with: the run, the row, what is read early;
-  /// then what it writes, copies of that and sums.
+  /// Returns the operands of the call: the run, the row and the sources of
+  /// early reads, then the buffers that the function writes: copies of these
+  /// sources, and sums.
   SmallVector<Value> getOperands();
 
 private:
   Value index(int64_t value);
-  /// As many elements as a load of a parameter brings.
+  /// Returns a vector of as many elements as a load of a parameter fetches.
   VectorType getVectorType(Type element) const;
   Type getWeightType() const;
   SmallVector<std::pair<Value, Value>> askEarly(ValueRange sources);

@@ -1,4 +1,4 @@
-//===- StreamingLoad.cpp - Loads of what is read once ---------------------===//
+//===- StreamingLoad.cpp - Loads of data that is read once ----------------===//
 
 #include "passes/target/StreamingLoad.h"
 
@@ -8,7 +8,7 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// LLVM has no way to say that a load wants its whole line.
+/// LLVM cannot express that a load should fetch its whole line.
 static constexpr llvm::StringLiteral kLoadTwo =
     "ld.global.L1::no_allocate.L2::128B.v2.b32 {$0, $1}, [$2];";
 static constexpr llvm::StringLiteral kLoadFour =
@@ -20,7 +20,8 @@ Value ark::createStreamingLoad(ImplicitLocOpBuilder &builder, Value pointer,
   Type word = builder.getI32Type();
   auto all = LLVM::LLVMStructType::getLiteral(builder.getContext(),
                                               SmallVector<Type>(words, word));
-  // What others have written is read: it must stay behind the wait for it.
+  // The load reads memory that others have written, and must stay after the
+  // wait for it.
   auto load = LLVM::InlineAsmOp::create(
       builder, all, pointer, words == 4 ? kLoadFour : kLoadTwo,
       words == 4 ? "=r,=r,=r,=r,l" : "=r,=r,l", /*has_side_effects=*/true,

@@ -1,4 +1,4 @@
-//===- StreamingLoad.h - Loads of what is read once -------------*- C++ -*-===//
+//===- StreamingLoad.h - Loads of data that is read once --------*- C++ -*-===//
 
 #ifndef ARK_PASSES_TARGET_STREAMINGLOAD_H
 #define ARK_PASSES_TARGET_STREAMINGLOAD_H
@@ -7,9 +7,9 @@
 
 namespace mlir::ark {
 
-/// As many words of 32 bits, two or four, that lie at `pointer`, which is one
-/// to global memory and aligned to all of them. Whole lines come from memory,
-/// and stay in the L2 alone.
+/// Loads two or four words of 32 bits from `pointer`, which points to global
+/// memory and is aligned to all of them. The load fetches whole lines, and
+/// caches them in the L2 only.
 Value createStreamingLoad(ImplicitLocOpBuilder &builder, Value pointer,
                           int64_t words);
 

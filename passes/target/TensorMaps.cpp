@@ -1,4 +1,4 @@
-//===- TensorMaps.cpp - Operands that are copied in boxes -----------------===//
+//===- TensorMaps.cpp - Operands that are copied by TMA -------------------===//
 
 #include "passes/target/TensorMaps.h"
 
@@ -12,14 +12,15 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-// What the hardware asks for.
+// Limits of the hardware.
 static constexpr int64_t kMostBoxRows = 256;
 static constexpr int64_t kMostRows = int64_t(1) << 32;
 static constexpr int64_t kStrideUnit = 16;
 static constexpr int64_t kMostStride = int64_t(1) << 40;
 
-/// The operand of a body that a tile is a subview of. Other views may join
-/// dimensions, and rows that go on in the next row of a matrix are none of it.
+/// Returns the operand of a body that a tile is a subview of. Other views may
+/// join dimensions, and rows that go on in the next row of a matrix are no rows
+/// of that matrix.
 static BlockArgument getOperand(Value tile) {
   while (Operation *op = tile.getDefiningOp()) {
     if (auto view = dyn_cast<memref::SubViewOp>(op))
@@ -35,7 +36,7 @@ static BlockArgument getOperand(Value tile) {
   return isOperand ? operand : BlockArgument();
 }
 
-/// The distance of a tile's rows, where their elements lie side by side.
+/// Returns the distance of a tile's rows, if their elements are contiguous.
 static std::optional<int64_t> getRowStride(MemRefType tile) {
   SmallVector<int64_t> strides;
   int64_t offset;

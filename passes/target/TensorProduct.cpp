@@ -13,12 +13,12 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// A row alone is as fast without.
+/// A product of a single row is as fast without tensor cores.
 static constexpr int64_t kLeastRows = 2;
 /// Shorter sums are not worth the exchange between warps.
 static constexpr int64_t kLeastDepth = 64;
 
-/// sum + extf(a) * extf(b), each exactly once.
+/// Returns true for sum + extf(a) * extf(b), with each operand exactly once.
 static bool isSumOfProducts(linalg::LinalgOp op) {
   Block *block = op.getBlock();
   auto sum =
@@ -42,8 +42,8 @@ static bool isSumOfProducts(linalg::LinalgOp op) {
           isFactor(product.getRhs(), left));
 }
 
-/// The maps of out[m, n] += left[m, k] * right[n, k], whatever the loops are
-/// called.
+/// Returns true for the maps of out[m, n] += left[m, k] * right[n, k], in any
+/// order of the loops.
 static bool hasMaps(linalg::LinalgOp op) {
   FailureOr<linalg::ContractionDimensions> dims =
       linalg::inferContractionDims(op);
@@ -69,7 +69,8 @@ static bool isLoadable(Value buffer) {
          getRowAlignment(buffer, kElementsPerLoad) >= bytes;
 }
 
-/// 8-bit floats are exact in both of the types that tensor cores multiply.
+/// Returns true for 8-bit floats, which are exact in both types that tensor
+/// cores multiply.
 static bool isNarrow(Type type) {
   return isa<Float8E4M3FNType, Float8E5M2Type>(type);
 }
@@ -82,7 +83,7 @@ static bool canMultiply(Type left, Type right) {
          (left == right || isNarrow(left) || isNarrow(right));
 }
 
-/// The largest extent that a dimension can have.
+/// Returns the largest extent that a dimension can have, if it is known.
 static std::optional<int64_t> getBound(Value buffer, int64_t dim) {
   FailureOr<int64_t> bound = ValueBoundsConstraintSet::computeConstantBound(
       presburger::BoundType::UB, {buffer, dim}, /*stopCondition=*/nullptr,

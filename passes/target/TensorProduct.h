@@ -7,42 +7,43 @@
 
 namespace mlir::ark {
 
-/// Rows of weights, columns of results, that one instruction multiplies.
+/// Rows of weights (columns of results) that one instruction multiplies.
 inline constexpr int64_t kMmaColumns = 16;
-/// Rows of activations, likewise.
+/// Rows of activations that one instruction multiplies.
 inline constexpr int64_t kMmaRows = 8;
-/// Elements of both that it multiplies with each other.
+/// Elements of K that one instruction multiplies.
 inline constexpr int64_t kMmaDepth = 16;
-/// Elements of a row that the four threads which share it load at once: enough
-/// for two instructions.
+/// Elements of a row, a piece of K, that the four threads which share the row
+/// load at once: enough for two instructions.
 inline constexpr int64_t kPieceElements = 32;
-/// Of those, what one thread loads.
+/// Elements of a piece that one thread loads.
 inline constexpr int64_t kElementsPerLoad = kPieceElements / 4;
 
-/// out[m, n] += left[m, k] * right[n, k] on buffers, in tiles of one CTA: bf16
-/// or f16 with sums in f32, both operands contiguous in k and aligned for loads
-/// of 8 elements. Either may have 8 bits, and is widened in registers.
+/// out[m, n] += left[m, k] * right[n, k] on buffers, in tiles of one CTA.
+/// Operands are bf16 or f16, accumulators f32. Both operands are contiguous
+/// along K, and aligned for loads of 8 elements. Either operand may have 8
+/// bits, and is widened in registers.
 struct TensorProduct {
   linalg::LinalgOp op;
   Value left, right, out;
-  /// Extents; of rows and columns the largest that they can be.
+  /// Extents; those of rows and columns are upper bounds.
   int64_t rows, columns, depth;
 
-  /// Nothing, if `op` is no such product.
+  /// Returns nothing if `op` is no such product.
   static std::optional<TensorProduct> match(linalg::LinalgOp op);
 
-  /// What is multiplied: f16 where both sides have 8 bits.
+  /// Returns the type that is multiplied: f16 if both operands have 8 bits.
   Type getElementType() const;
-  /// Whether what lies in memory is what is multiplied.
+  /// Returns true if both operands have this type in memory.
   bool isPlain() const;
 
-  /// Whether one warp has sums for all rows.
+  /// Returns true if one warp has accumulators for all rows.
   bool isSkinny() const { return rows <= 2 * kMmaRows; }
-  /// Whether the rows lie in memory so close that warps read them when they are
-  /// needed.
+  /// Returns true if the left operand is a temporary with few rows. Warps load
+  /// its rows only when they multiply them.
   bool hasNearRows() const;
-  /// 16-byte loads of a thread for its share of one piece of 16 columns: eight
-  /// do with one.
+  /// Returns the 16-byte loads of a thread for its share of a piece of 16
+  /// columns. Eight columns need one load only.
   int64_t getLoads() const {
     return columns > kMmaColumns / 2 || !isSkinny() ? 2 : 1;
   }

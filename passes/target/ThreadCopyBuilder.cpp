@@ -1,4 +1,4 @@
-//===- ThreadCopyBuilder.cpp - Stages that threads copy -------------------===//
+//===- ThreadCopyBuilder.cpp - Matmul stages copied by cp.async -----------===//
 
 #include "passes/target/ThreadCopyBuilder.h"
 
@@ -39,7 +39,7 @@ void ThreadCopyBuilder::addSource(Value buffer, int64_t rows) {
                      multiply(rowBytes, threads / kPartsPerRow), rows});
 }
 
-/// Asks for the elements from `k` on.
+/// Issues copies of the elements from `k` on.
 void ThreadCopyBuilder::copy(Value k, Value stage) {
   Value part = arith::XOrIOp::create(builder, copiedPart,
                                      remainder(copiedRow, kBlockRows));
@@ -69,9 +69,9 @@ void ThreadCopyBuilder::copy(Value k, Value stage) {
   }
 }
 
-/// Until no more than `count` of the last copies are under way, for all
-/// threads. What they have written, instructions of warpgroups read by another
-/// way.
+/// Waits until no more than `count` of the last copies are in flight, for all
+/// threads. `wgmma` reads shared memory by another way, the async proxy, which
+/// needs a fence after the copies.
 void ThreadCopyBuilder::wait(int64_t count) {
   NVVM::CpAsyncWaitGroupOp::create(builder, count);
   NVVM::FenceProxyOp::create(
@@ -83,9 +83,10 @@ void ThreadCopyBuilder::wait(int64_t count) {
   gpu::BarrierOp::create(builder);
 }
 
-/// What the warpgroup adds up. While its instructions for a stage run, those of
-/// the stage before may: the copy goes to where instructions have read that no
-/// warpgroup waits for any more, the ones of two stages before.
+/// Multiplies the warpgroup's share. While the instructions for a stage run,
+/// the instructions for the stage before may still run. So the next copy goes
+/// to the stage that was read before both, for whose instructions all
+/// warpgroups have waited.
 SmallVector<Value> ThreadCopyBuilder::addUp() {
   int64_t bytes = shape.getStageBytes(), ahead = shape.stages - 2;
   for (int64_t i = 0; i < ahead; ++i) {
@@ -124,7 +125,7 @@ SmallVector<Value> ThreadCopyBuilder::addUp() {
     scf::YieldOp::create(builder, carried);
   }
   NVVM::WgmmaWaitGroupSyncOp::create(builder, 0);
-  // The sums go where others may still read.
+  // The accumulators go to memory that other warpgroups may still read.
   gpu::BarrierOp::create(builder);
   return SmallVector<Value>(loop.getResults().take_front(shape.numProducts));
 }

@@ -1,4 +1,4 @@
-//===- ThreadCopyBuilder.h - Stages that threads copy -----------*- C++ -*-===//
+//===- ThreadCopyBuilder.h - Matmul stages copied by cp.async ---*- C++ -*-===//
 
 #ifndef ARK_PASSES_TARGET_THREADCOPYBUILDER_H
 #define ARK_PASSES_TARGET_THREADCOPYBUILDER_H
@@ -7,7 +7,8 @@
 
 namespace mlir::ark {
 
-/// Every thread copies its part of each stage, 16 bytes of a row at a time.
+/// Copies each stage with all threads by `cp.async`, 16 bytes of a row at a
+/// time.
 class ThreadCopyBuilder : public WarpgroupBuilder {
 public:
   ThreadCopyBuilder(ImplicitLocOpBuilder &builder,
@@ -16,8 +17,8 @@ public:
                     int64_t threads);
 
 private:
-  /// A factor: where this thread begins to copy, the bytes from one of its rows
-  /// to the next, and how many rows there are.
+  /// An operand: the address at which this thread begins to copy, the bytes
+  /// from one of the thread's rows to the next one, and the number of rows.
   struct Source {
     Value pointer, stride;
     int64_t rows;
@@ -29,7 +30,7 @@ private:
   void wait(int64_t count);
 
   int64_t threads;
-  /// This thread's row and part of it in a copy.
+  /// The row that this thread copies, and its part of the row.
   Value copiedRow, copiedPart;
   SmallVector<Source> sources;
 };

@@ -1,4 +1,4 @@
-//===- TileOfRows.cpp - Rows of an argument that a vCTA reads -------------===//
+//===- TileOfRows.cpp - Tiles of rows of an argument ----------------------===//
 
 #include "passes/target/TileOfRows.h"
 
@@ -24,7 +24,7 @@ std::optional<TileOfRows> TileOfRows::match(memref::SubViewOp view) {
                         getElementBytes(type.getElementType())};
 }
 
-/// A value of the loop over vCTAs as it is for vCTA `number`.
+/// Clones the computation of a value in the loop over vCTAs for vCTA `number`.
 static Value cloneFor(OpBuilder &builder, Value value, scf::ForOp vctas,
                       Value number) {
   IRMapping mapping;

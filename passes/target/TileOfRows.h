@@ -1,4 +1,4 @@
-//===- TileOfRows.h - Rows of an argument that a vCTA reads -----*- C++ -*-===//
+//===- TileOfRows.h - Tiles of rows of an argument --------------*- C++ -*-===//
 
 #ifndef ARK_PASSES_TARGET_TILEOFROWS_H
 #define ARK_PASSES_TARGET_TILEOFROWS_H
@@ -9,13 +9,14 @@
 
 namespace mlir::ark {
 
-/// Neighbouring rows of an argument, from one on that the vCTA's number tells.
+/// Consecutive rows of an argument. The number of the vCTA gives the first one.
 struct TileOfRows {
   memref::SubViewOp view;
   int64_t rows, rowBytes;
 
   static std::optional<TileOfRows> match(memref::SubViewOp view);
-  /// Where the tile of vCTA `number` of the loop around it begins.
+  /// Returns the address of the tile that vCTA `number` of the loop `vctas`
+  /// has.
   Value getAddress(ImplicitLocOpBuilder &builder, scf::ForOp vctas,
                    Value number) const;
 };

@@ -1,4 +1,4 @@
-//===- UseTensorCores.cpp - Matrix products by tensor cores ---------------===//
+//===- UseTensorCores.cpp - Matrix products with tensor cores -------------===//
 
 #include "lib/support/DimIndices.h"
 #include "passes/target/Aliasing.h"
@@ -30,28 +30,28 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Of an SM's memory, what the kernel's tables get at most.
+/// Bytes of an SM's memory that the kernel's tables get at most.
 static constexpr int64_t kMostTableBytes = 65536;
-/// Whose numbers of maps fit into a half of the memory for constants.
+/// Tasks whose numbers of tensor maps fit into a half of the constant memory.
 static constexpr size_t kMostTasksWithMaps = 8192;
 
 //===----------------------------------------------------------------------===//
-// Which products go together
+// Grouping of products
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// What a CTA multiplies with.
+/// The units of a CTA that multiply.
 struct Units {
   int64_t threads;
-  /// Whether warpgroups have instructions of their own.
+  /// True if warpgroups have instructions of their own (`wgmma`).
   bool haveWarpgroups;
-  /// Which factors they have copied by tensor maps.
+  /// The products whose operands are copied by TMA.
   TensorMapUse maps;
   /// Bytes of shared memory of an SM.
   int64_t memory;
 
-  /// Whether warps or warpgroups can do them together, as far as it is not a
-  /// matter of other temporaries.
+  /// Returns true if warps or warpgroups can do the products together,
+  /// regardless of other temporaries.
   bool canMultiply(ArrayRef<TensorProduct> products) const {
     return MmaShape(products, threads).fits() || choose(products, memory);
   }
@@ -63,16 +63,17 @@ struct Units {
   }
 };
 
-/// Products of one left side, which the threads do at one place.
+/// Products with one left operand, which the threads compute together.
 struct ProductGroup {
   SmallVector<TensorProduct> products;
-  /// The op behind which all operands have their values; null at the beginning
-  /// of the block.
+  /// The op after which all operands have their values; null for the begin of
+  /// the block.
   Operation *after;
 };
 } // namespace
 
-/// The last op before a product that makes or writes one of its factors.
+/// Returns the last op before a product that makes or writes one of its
+/// operands.
 static Operation *getLastSource(const TensorProduct &product) {
   Operation *op = product.op;
   auto isSource = [&](Operation &other) {
@@ -90,8 +91,9 @@ static Operation *getLastSource(const TensorProduct &product) {
   return nullptr;
 }
 
-/// Whether `product` can be done together with those of a group, before all of
-/// them are needed. Of large ones, warps have registers for the sums of two.
+/// Returns true if `product` can be done together with the products of a group,
+/// before any of them is needed. For large products, warps have registers for
+/// the accumulators of two.
 static bool fits(const TensorProduct &product, Operation *source,
                  const ProductGroup &group, const Units &units) {
   const TensorProduct &first = group.products.front();
@@ -130,11 +132,11 @@ static SmallVector<ProductGroup> findGroups(Block &block, const Units &units) {
 }
 
 //===----------------------------------------------------------------------===//
-// What takes their place
+// Replacement of products
 //===----------------------------------------------------------------------===//
 
-/// The part of a buffer with the extents of a product, without the first
-/// dimension if that is one.
+/// Returns the part of a buffer with the extents of a product, without the
+/// first dimension if its extent is one.
 static Value getView(ImplicitLocOpBuilder &builder,
                      const TensorProduct &product, Value parts) {
   auto type = cast<MemRefType>(parts.getType());
@@ -152,7 +154,7 @@ static Value getView(ImplicitLocOpBuilder &builder,
   return memref::SubViewOp::create(builder, reduced, parts, zeros, sizes, ones);
 }
 
-/// out[m, n] += the sum of parts[p, m, n] over p, or parts[m, n].
+/// Adds to out[m, n] the sum of parts[p, m, n] over p, or parts[m, n].
 static void addParts(const TensorProduct &product, Value parts) {
   linalg::LinalgOp op = product.op;
   ImplicitLocOpBuilder builder(op.getLoc(), op);
@@ -178,7 +180,8 @@ static void addParts(const TensorProduct &product, Value parts) {
   op->erase();
 }
 
-/// Where all operands of a group have their values.
+/// Returns a builder at the first place where all operands of a group have
+/// their values.
 static ImplicitLocOpBuilder getBuilder(const ProductGroup &group,
                                        Block &block) {
   SmallVector<Location> locations;
@@ -201,7 +204,7 @@ static void replace(const ProductGroup &group, Block &block, int64_t threads,
     addParts(product, buffer);
 }
 
-/// Without memory for parts of their own, products are added to their results.
+/// Adds products to their results, if there is no memory for parts.
 static void replaceDirectly(const ProductGroup &group, int64_t threads) {
   for (const TensorProduct &product : group.products) {
     linalg::LinalgOp op = product.op;
@@ -223,18 +226,19 @@ static bool isZeroFill(linalg::LinalgOp op) {
 }
 
 namespace {
-/// What a temporary is used for while it holds one product.
+/// The uses of a temporary while it holds one product.
 struct Lifetime {
   memref::AllocaOp temporary;
-  /// Clears it.
+  /// The op that clears the temporary.
   linalg::LinalgOp fill;
-  /// All that use it after the product, up to where it is cleared again.
+  /// The ops that use the temporary after the product, until it is cleared
+  /// again.
   SmallVector<Operation *> users;
 };
 } // namespace
 
-/// Nothing, where `product` is added to something else than zeros in a
-/// temporary: otherwise its sums can take the place of the temporary.
+/// Returns nothing unless `product` is added to zeros in a temporary. In that
+/// case the accumulators can take the place of the temporary.
 static std::optional<Lifetime> findLifetime(const TensorProduct &product) {
   auto temporary = product.out.getDefiningOp<memref::AllocaOp>();
   if (!temporary)
@@ -268,7 +272,8 @@ static int64_t getSharedBytes(memref::AllocaOp temporary) {
                        getSharedAlignment(temporary));
 }
 
-/// Of temporaries that hold products of a group and nothing else.
+/// Returns the bytes of temporaries that hold products of a group and nothing
+/// else.
 static int64_t getReplacedBytes(const ProductGroup &group) {
   llvm::SmallDenseMap<Operation *, llvm::SmallPtrSet<Operation *, 8>> users;
   for (const TensorProduct &product : group.products)
@@ -286,7 +291,7 @@ static int64_t getReplacedBytes(const ProductGroup &group) {
   return bytes;
 }
 
-/// Lets what reads a product read its sums instead.
+/// Makes ops that read a product read its accumulators.
 static void replace(const TensorProduct &product, const Lifetime &lifetime,
                     Value sums) {
   memref::AllocaOp temporary = lifetime.temporary;
@@ -340,8 +345,8 @@ private:
 };
 } // namespace
 
-/// Bytes of shared memory that the most tables and the temporaries of a body
-/// leave.
+/// Returns the bytes of shared memory that the largest tables and the
+/// temporaries of a body leave.
 int64_t UseTensorCoresPass::getRoom(func::FuncOp body, int64_t memory) {
   int64_t room = memory - kMostTableBytes;
   body.walk(
@@ -349,7 +354,7 @@ int64_t UseTensorCoresPass::getRoom(func::FuncOp body, int64_t memory) {
   return room;
 }
 
-/// Of what tables get at most, the part that these do not need.
+/// Returns the bytes that tables could have and do not need.
 int64_t UseTensorCoresPass::getSpareBytes() {
   int64_t spare = kMostTableBytes;
   for (auto kernel : getOperation().getOps<KernelOp>())
@@ -357,15 +362,16 @@ int64_t UseTensorCoresPass::getSpareBytes() {
   return std::max<int64_t>(spare, 0);
 }
 
-/// Whether the kernel makes tensor maps. Which ones a task has, it looks up in
-/// memory for constants, of which there is not more.
+/// Returns true if the kernel makes tensor maps. A task looks up its maps in
+/// constant memory, which limits the number of tasks.
 static bool haveTensorMaps(ModuleOp module) {
   auto kernels = module.getOps<KernelOp>();
   return SymbolTable(module).lookup(kTensorMapFunction) && !kernels.empty() &&
          (*kernels.begin()).getTasks().size() <= kMostTasksWithMaps;
 }
 
-/// Whether four warps multiply together, straight from shared memory (`wgmma`).
+/// Returns true if four warps can multiply together, straight from shared
+/// memory (`wgmma`).
 static bool hasWarpgroups(TargetAttr target) {
   return target && target.getBackend() == Backend::CUDA &&
          target.getArch() == "sm_90a";

@@ -1,5 +1,4 @@
-//===- VectorizeContractions.cpp - Contractions become vector loops
-//---------===//
+//===- VectorizeContractions.cpp - Vector loops for contractions ----------===//
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -19,7 +18,8 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Loops over every dimension but m, n and k; inside, `ivs` has their values.
+/// Creates loops over every dimension but m, n and k, and moves the builder
+/// inside. `ivs` receives the values of these dimensions.
 static void emitOuterLoops(ImplicitLocOpBuilder &builder,
                            const Contraction &contraction,
                            ArrayRef<Value> extents, SmallVector<Value> &ivs) {

@@ -1,4 +1,4 @@
-//===- VerifyTarget.cpp - What code generation relies on ------------------===//
+//===- VerifyTarget.cpp - Checks the code of the target stage -------------===//
 
 #include "passes/target/ForeignCode.h"
 #include "passes/target/PacketAccesses.h"
@@ -19,7 +19,7 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Whether code of the backend can be made of an op as it is.
+/// Returns true if the backend can make code of an op as it is.
 static bool isCode(Operation *op, Backend backend) {
   Dialect *dialect = op->getDialect();
   return isa_and_present<LLVM::LLVMDialect>(dialect) ||
@@ -29,7 +29,7 @@ static bool isCode(Operation *op, Backend backend) {
           isa_and_present<ROCDL::ROCDLDialect>(dialect));
 }
 
-/// Beside code, the tables, and the module that a GPU is given.
+/// Checks that all ops are code, apart from the tables and the gpu.module.
 static LogicalResult verifyOps(Operation *container, Backend backend) {
   WalkResult walk = container->walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (isForeign(op, backend)) {
@@ -47,7 +47,8 @@ static LogicalResult verifyOps(Operation *container, Backend backend) {
   return failure(walk.wasInterrupted());
 }
 
-/// Where the functions are: the module, or the gpu.module in it.
+/// Returns the op that holds the functions: the module, or the gpu.module in
+/// it.
 static FailureOr<Operation *> getContainer(ModuleOp module, bool isGpu) {
   if (!isGpu)
     return module.getOperation();
@@ -60,8 +61,8 @@ static FailureOr<Operation *> getContainer(ModuleOp module, bool isGpu) {
   return gpuModule.getOperation();
 }
 
-/// `int32_t (const ArkContext *, int64_t)`, or of a GPU `void (const ArkContext
-/// *)`, visible from outside.
+/// Checks that the entry is visible from outside and has the type `int32_t
+/// (const ArkContext *, int64_t)`, or for a GPU `void (const ArkContext *)`.
 static LogicalResult verifyEntry(KernelOp kernel, Operation *container,
                                  bool isGpu) {
   auto entry = dyn_cast_or_null<LLVM::LLVMFuncOp>(
@@ -97,7 +98,8 @@ static LogicalResult verifyBodies(KernelOp kernel, Operation *container) {
   return success();
 }
 
-/// No library comes with the kernel of an AMD GPU.
+/// Checks that every function has code, since no library comes with a kernel
+/// for hip.
 static LogicalResult verifyCalls(Operation *container) {
   for (auto function : container->getRegion(0).getOps<LLVM::LLVMFuncOp>())
     if (function.isExternal())

@@ -1,4 +1,4 @@
-//===- WarpChains.cpp - Ops on a row that follow each other, by a warp ----===//
+//===- WarpChains.cpp - Row-wise fusion of ops, by warps ------------------===//
 
 #include "passes/target/Bodies.h"
 #include "passes/target/Lowerings.h"
@@ -19,7 +19,7 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Columns of a row that a lane has registers for.
+/// Columns of the longest row for which a warp has registers.
 static constexpr int64_t kMostColumns = 8 * kWarpSize;
 
 namespace {
@@ -37,8 +37,8 @@ private:
 };
 } // namespace
 
-/// The last warps have rows: short loops that depend on nothing here begin with
-/// the first threads.
+/// Replaces the chains of a block. The last warps have rows, since short loops
+/// that do not depend on the chain begin with the first threads.
 void WarpChainsPass::run(Block &block) {
   int64_t warps = threads / kWarpSize, left = warps;
   for (const RowChain &chain : findRowChains(block)) {

@@ -1,4 +1,4 @@
-//===- WarpRows.cpp - Rows that a run of vCTAs shares, by warps -----------===//
+//===- WarpRows.cpp - Rows of a run, made by warps ------------------------===//
 
 #include "passes/target/Bodies.h"
 #include "passes/target/Lowerings.h"
@@ -24,16 +24,17 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Loads of one row that a thread has registers for.
+/// Loads of one row for which a thread has registers.
 static constexpr int64_t kMostLoads = 16;
-/// The banks of shared memory, once around.
+/// Bytes after which the banks of shared memory repeat.
 static constexpr int64_t kBankBytes = 128;
 
 //===----------------------------------------------------------------------===//
 // Rows
 //===----------------------------------------------------------------------===//
 
-/// How so many warps share the rows of a buffer, if they can.
+/// Returns the division of a buffer's rows among `warps` warps, if there is
+/// one.
 static std::optional<RowShares> getShares(MemRefType type, int64_t warps) {
   int64_t count = type.getDimSize(0), size = type.getDimSize(1);
   int64_t most = kLoadBytes / getElementBytes(type.getElementType());
@@ -51,7 +52,7 @@ static std::optional<RowShares> getShares(MemRefType type, int64_t warps) {
   return std::nullopt;
 }
 
-/// Temporaries of rows that ops before the loop over vCTAs write.
+/// Returns the temporaries of rows that ops before the loop over vCTAs write.
 static SmallVector<Value> findRows(scf::ForOp vctas) {
   llvm::SetVector<Value> rows;
   for (auto op : vctas->getBlock()->getOps<linalg::GenericOp>()) {
@@ -67,7 +68,7 @@ static SmallVector<Value> findRows(scf::ForOp vctas) {
   return rows.takeVector();
 }
 
-/// Those that do not stand beside the loop.
+/// Returns the users of rows inside of the loop over vCTAs.
 static SmallVector<Operation *> getReaders(Value rows, scf::ForOp vctas) {
   SmallVector<Operation *> readers;
   for (Operation *user : rows.getUsers())
@@ -76,8 +77,8 @@ static SmallVector<Operation *> getReaders(Value rows, scf::ForOp vctas) {
   return readers;
 }
 
-/// What a thread does. Warps without a row make the last part once more, so
-/// that all come to the barriers, and do not store it.
+/// Builds the work of a thread. Warps without a row make the last part once
+/// more, so that all warps meet at the barriers, and do not store it.
 static void buildThread(ImplicitLocOpBuilder &builder, Value thread,
                         int64_t warps, Value rows, const RowPrologue &prologue,
                         const RowShares &shares) {
@@ -115,12 +116,12 @@ static void buildThread(ImplicitLocOpBuilder &builder, Value thread,
 }
 
 //===----------------------------------------------------------------------===//
-// What comes of the loop over vCTAs
+// Padding of rows
 //===----------------------------------------------------------------------===//
 
-/// Gives rows more room: neighbours begin in different halves of the banks, for
-/// loads of 64 bytes of each of eight rows at once. Others than such loads may
-/// not know what to do with it.
+/// Pads the row pitch by half a bank cycle: neighbouring rows begin in
+/// different halves of the banks, for loads of 64 bytes of each of eight rows
+/// at once. The rows stay as they are if other ops than such loads read them.
 static void padRows(Value rows, ArrayRef<Operation *> readers) {
   auto type = cast<MemRefType>(rows.getType());
   int64_t bytes = getElementBytes(type.getElementType());
@@ -146,7 +147,7 @@ static void padRows(Value rows, ArrayRef<Operation *> readers) {
 // The pass
 //===----------------------------------------------------------------------===//
 
-/// Returns how many rows are made like that.
+/// Makes rows by warps. Returns the number of rows; 0 if they stay as they are.
 static int64_t makeByWarps(Value rows, scf::ForOp vctas, int64_t threads) {
   int64_t warps = threads / kWarpSize;
   auto type = cast<MemRefType>(rows.getType());

@@ -1,4 +1,4 @@
-//===- WarpgroupBuilder.cpp - One thread's share of products --------------===//
+//===- WarpgroupBuilder.cpp - One thread's share of wgmma -----------------===//
 
 #include "passes/target/WarpgroupBuilder.h"
 
@@ -18,7 +18,7 @@ using namespace mlir;
 using namespace mlir::ark;
 
 static constexpr int64_t kElementBytes = 2;
-/// Rows of a result that a warp has, and threads that share one.
+/// Rows of a result in a warp, and threads that share a row.
 static constexpr int64_t kWarpRows = 16;
 static constexpr int64_t kThreadsPerRow = 4;
 
@@ -52,7 +52,7 @@ Value WarpgroupBuilder::constant(int64_t number) {
   return arith::ConstantIndexOp::create(builder, number);
 }
 
-/// Of 64 bits, as descriptors are.
+/// Returns a constant of 64 bits, as descriptors have.
 Value WarpgroupBuilder::number(int64_t value) {
   return arith::ConstantIntOp::create(builder, value, 64);
 }
@@ -89,8 +89,8 @@ void WarpgroupBuilder::findPlace() {
   firstColumn = multiply(divide(group, shape.down), shape.getOwnColumns());
 }
 
-/// Of rows from a multiple of eight on. Bits 16 to 29 say nothing, where rows
-/// are as long as what is exchanged.
+/// Returns the descriptor of rows from a multiple of eight on. Bits 16 to 29
+/// have no meaning if rows are as long as the swizzle.
 Value WarpgroupBuilder::createDescriptor(Value firstRow) {
   Value pointer =
       createOffset(builder, shared, multiply(firstRow, kStageRowBytes));
@@ -149,8 +149,8 @@ void WarpgroupBuilder::startStage(Value place, MutableArrayRef<Value> sums) {
 // Results
 //===----------------------------------------------------------------------===//
 
-/// A warp has 16 rows of its warpgroup's; a thread two neighbours in every
-/// eight columns of a row, and of the row eight further on.
+/// Stores accumulators. A warp has 16 rows of its warpgroup's. A thread has two
+/// neighbours of every eight columns of a row, and of the row eight further on.
 void WarpgroupBuilder::store(Value own, Value buffer) {
   Value inGroup = remainder(thread, kWarpgroupThreads);
   Value lane = remainder(thread, kWarpSize);

@@ -1,4 +1,4 @@
-//===- WarpgroupBuilder.h - One thread's share of products ------*- C++ -*-===//
+//===- WarpgroupBuilder.h - One thread's share of wgmma ---------*- C++ -*-===//
 
 #ifndef ARK_PASSES_TARGET_WARPGROUPBUILDER_H
 #define ARK_PASSES_TARGET_WARPGROUPBUILDER_H
@@ -8,27 +8,27 @@
 namespace mlir::ark {
 
 inline constexpr int64_t kWarpgroupThreads = 128;
-/// Rows of the left side that one instruction multiplies.
+/// Rows of the left operand that one instruction multiplies.
 inline constexpr int64_t kWarpgroupRows = 64;
-/// Elements of a row in a stage. A row is 128 bytes, eight of them are one of
-/// the blocks in which instructions read shared memory.
+/// Elements of K in a stage. A row of a stage has 128 bytes. Eight rows are one
+/// of the blocks in which instructions read shared memory.
 inline constexpr int64_t kStageDepth = 64;
 inline constexpr int64_t kStageRowBytes = 128;
 inline constexpr int64_t kStageAlignment = 1024;
 /// Rows of a block.
 inline constexpr int64_t kBlockRows = 8;
-/// Bytes in which descriptors of shared memory count, and what these say beside
-/// the place: from bit 32 on how far blocks are apart, at bit 62 that parts of
-/// a row are exchanged.
+/// The unit of descriptors of shared memory, in bytes, and the bits of a
+/// descriptor beside the address: from bit 32 on the distance between blocks,
+/// at bit 62 the swizzle of 128 bytes.
 inline constexpr int64_t kDescriptorUnit = 16;
 inline constexpr int64_t kDescriptorLayout =
     kBlockRows * kStageRowBytes / kDescriptorUnit << 32 | int64_t(1) << 62;
 
-/// Writes the loops of one thread: it starts the instructions of its warpgroup,
-/// which read stages that were copied to shared memory, and stores its sums.
-/// Within a block, the eight 16-byte parts of row `r` are exchanged, `i` for
-/// `i xor r`: parts of one number, which an instruction reads together, lie in
-/// different banks.
+/// Builds the loops of one thread: it starts the `wgmma` instructions of its
+/// warpgroup, which read stages in shared memory, and stores its accumulators.
+/// Stages are swizzled: within a block, the 16-byte part `i` of row `r` lies at
+/// `i xor r`. An instruction reads the parts of one number together, and these
+/// lie in different banks.
 class WarpgroupBuilder {
 public:
   WarpgroupBuilder(ImplicitLocOpBuilder &builder,
@@ -39,8 +39,8 @@ public:
   void build(ValueRange sums);
 
 protected:
-  /// What the warpgroup adds up of each product: copies stages, and multiplies
-  /// them. In the end nobody reads them any more.
+  /// Copies stages and multiplies them. Returns the accumulators of each
+  /// product. No thread reads a stage afterwards.
   virtual SmallVector<Value> addUp() = 0;
 
   Value constant(int64_t number);
@@ -49,18 +49,19 @@ protected:
   Value multiply(Value a, int64_t b);
   Value divide(Value a, int64_t b);
   Value remainder(Value a, int64_t b);
-  /// `after`, or zero where that is `end`.
+  /// Returns `after`, or zero if `after` equals `end`.
   Value wrap(Value after, int64_t end);
-  /// Zeros, for every product.
+  /// Creates accumulators of zero for every product.
   SmallVector<Value> createSums();
   int64_t getDepth() const { return products.front().depth; }
-  /// The factors, with how many rows each has of a stage.
+  /// Returns the operands, each with the number of its rows in a stage.
   SmallVector<std::pair<Value, int64_t>> getFactors() const;
-  /// Instructions that add the products of one stage to the sums. They are
-  /// under way until `wgmma.wait_group`. The stage begins so many units of
-  /// descriptors behind the memory, in 64 bits.
+  /// Starts the instructions that add the products of one stage to the
+  /// accumulators. The instructions are in flight until `wgmma.wait_group`.
+  /// `place`, of 64 bits, is the distance of the stage from the begin of the
+  /// memory, in units of descriptors.
   void startStage(Value place, MutableArrayRef<Value> sums);
-  /// The descriptor of what lies so many units further on.
+  /// Advances a descriptor by `place` units.
   virtual Value move(Value descriptor, Value place);
 
   ImplicitLocOpBuilder &builder;
@@ -73,10 +74,10 @@ private:
   Value createDescriptor(Value firstRow);
   void store(Value own, Value buffer);
 
-  /// Where its warpgroup's share of the results begins.
+  /// The first row and column of the warpgroup's share of the results.
   Value firstRow, firstColumn;
-  /// Of the left side, and of the right side of every product, in a stage that
-  /// begins where the memory does.
+  /// Descriptors of the left operand, and of the right operand of every
+  /// product, for a stage at the begin of the memory.
   Value left;
   SmallVector<Value> rights;
 };

@@ -1,4 +1,4 @@
-//===- WarpgroupLoops.cpp - Products by the warpgroups of a CTA -----------===//
+//===- WarpgroupLoops.cpp - wgmma products of a CTA -----------------------===//
 
 #include "passes/target/WarpgroupLoops.h"
 
@@ -16,22 +16,22 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Of the largest tiles, as many as there is memory for.
+/// The most stages: as many of the largest tiles as there is memory for.
 static constexpr int64_t kMostStages = 4;
-/// One that is multiplied, one whose last readers may still be busy, and one
-/// that is on its way.
+/// The fewest stages: one that is multiplied, one whose last readers may still
+/// be busy, and one that is in flight.
 static constexpr int64_t kLeastStages = 3;
-/// 32-bit registers of a thread for sums: a half of what it has.
+/// 32-bit registers of a thread for accumulators: half of its registers.
 static constexpr int64_t kMostSums = 64;
-/// An instruction's columns are a multiple of this.
+/// The columns of an instruction are a multiple of this.
 static constexpr int64_t kColumnUnit = 8;
 static constexpr int64_t kSumBytes = 4;
-/// Elements of a tile, and depth, of products whose factors are faster by
-/// tensor maps.
+/// Elements of the smallest tile, and the largest K, of products that are
+/// faster with TMA copies.
 static constexpr int64_t kLeastMapTile = 256 * 128;
 static constexpr int64_t kMostMapDepth = 2048;
-/// Rows of sums are this much longer: the banks of what a half of a warp stores
-/// at once differ.
+/// Elements by which rows of accumulators are padded, so that a half of a warp
+/// stores to different banks at once.
 static constexpr int64_t kPadding = 8;
 
 //===----------------------------------------------------------------------===//
@@ -59,23 +59,23 @@ int64_t WarpgroupShape::getBytes() const {
                  : getRecordsBegin();
 }
 
-/// Whether all of a factor's rows are there, in global memory, and whole warps
-/// copy them.
+/// Returns true if all rows of an operand exist in global memory, and whole
+/// warps copy them.
 static bool isEven(Value buffer, int64_t rows) {
   bool isGlobal = !getRoot(buffer).getDefiningOp<memref::AllocaOp>();
   return isGlobal && cast<MemRefType>(buffer.getType()).getDimSize(0) == rows &&
          rows * (kStageRowBytes / kLoadBytes) % kWarpSize == 0;
 }
 
-/// At most, beside stages and sums.
+/// Returns the bytes beside stages and accumulators, at most.
 static int64_t getBesideBytes(const WarpgroupShape &shape) {
   return (1 + shape.numProducts) * kFactorRecordBytes +
          kMostStages * kStageBarrierBytes;
 }
 
-/// Where stages are as large as there is room for, as measured
-/// (docs/performance.md): copies of smaller ones come too late, and those of
-/// deeper products are slower.
+/// Returns true if TMA copies are faster, as measured (docs/performance.md):
+/// where stages are as large as there is room for. Copies of smaller stages
+/// arrive too late, and those of products with a larger K are slower.
 static bool areMapsFast(const WarpgroupShape &shape,
                         const TensorProduct &product) {
   return shape.numProducts == 1 &&
@@ -133,7 +133,8 @@ WarpgroupShape::choose(ArrayRef<TensorProduct> products, int64_t threads,
 // Code
 //===----------------------------------------------------------------------===//
 
-/// Where the sums of a product go once nobody needs the stages.
+/// Returns the buffer of a product's accumulators, which is used once no warp
+/// needs the stages.
 static Value createSums(ImplicitLocOpBuilder &builder,
                         const WarpgroupShape &shape, Value memory,
                         int64_t number) {

@@ -1,4 +1,4 @@
-//===- WarpgroupLoops.h - Products by the warpgroups of a CTA ---*- C++ -*-===//
+//===- WarpgroupLoops.h - wgmma products of a CTA ---------------*- C++ -*-===//
 
 #ifndef ARK_PASSES_TARGET_WARPGROUPLOOPS_H
 #define ARK_PASSES_TARGET_WARPGROUPLOOPS_H
@@ -9,46 +9,47 @@
 
 namespace mlir::ark {
 
-/// Of the two barriers that a stage has where it is copied by itself.
+/// Bytes of the two mbarriers of a stage that is copied by TMA.
 inline constexpr int64_t kStageBarrierBytes = 16;
-/// Of what is known of a factor that is copied like that.
+/// Bytes of the record of an operand that is copied by TMA.
 inline constexpr int64_t kFactorRecordBytes = 32;
 
-/// Where stages are copied by tensor maps.
+/// Selects the products whose stages are copied by TMA.
 enum class TensorMapUse { Never, WhereFaster, Always };
 
-/// How warpgroups, which are four warps each, share products with the same left
-/// side. Both factors are copied to shared memory, in stages of 64 elements of
-/// the depth; a warpgroup multiplies 64 rows of the left side with its share of
+/// The division of products with the same left operand among warpgroups of four
+/// warps. Both operands are copied to shared memory, in stages of 64 elements
+/// of K. A warpgroup multiplies 64 rows of the left operand with its share of
 /// the columns of every product.
 struct WarpgroupShape {
-  /// Nothing, where tiles are not whole or cannot be shared out evenly, or
+  /// Returns nothing if tiles are not whole or cannot be divided evenly, or if
   /// `room` bytes of shared memory are too few.
   static std::optional<WarpgroupShape> choose(ArrayRef<TensorProduct> products,
                                               int64_t threads, int64_t room,
                                               TensorMapUse maps);
 
-  /// Of the left side, and of the right side of every product.
+  /// Rows of the left operand, and columns of every product.
   int64_t rows, columns;
   int64_t numProducts;
-  /// Warpgroups one below the other, and side by side.
+  /// Warpgroups down and across the result.
   int64_t down, across;
   int64_t stages;
-  /// Whether one thread asks for stages by tensor maps, instead of all that
+  /// True if one thread for each operand issues TMA copies; else all threads
   /// copy.
   bool hasMaps;
 
   int64_t getOwnColumns() const { return columns / across; }
   int64_t getStageBytes() const;
-  /// Behind what stages take and, after them, the sums.
+  /// Returns the begin of the operands' records. The records follow the memory
+  /// of the stages, which the accumulators reuse.
   int64_t getRecordsBegin() const;
   int64_t getBarriersBegin() const;
   int64_t getBytes() const;
 };
 
-/// Writes what the threads do at the builder's place, and gives for every
-/// product a buffer of its extents, which it fills with sums. They are views of
-/// one temporary.
+/// Builds the loops of all threads at the builder's place. Returns, for every
+/// product, a buffer of its extents, which the loops fill with accumulators.
+/// The buffers are views of one temporary.
 SmallVector<Value> createWarpgroupLoops(ImplicitLocOpBuilder &builder,
                                         ArrayRef<TensorProduct> products,
                                         const WarpgroupShape &shape,

@@ -1,4 +1,4 @@
-//===- WideLoad.cpp - Neighbouring elements at once -----------------------===//
+//===- WideLoad.cpp - Vector loads of neighbours --------------------------===//
 
 #include "passes/target/WideLoad.h"
 
@@ -26,7 +26,7 @@ bool ark::loadsNeighbours(memref::LoadOp load, Value variable,
          strides.back() == 1;
 }
 
-/// What an instruction for `count` elements has to be aligned to.
+/// Returns the alignment that an instruction for `count` elements needs.
 static int64_t getWidth(memref::LoadOp load, int64_t count) {
   return std::min(kLoadBytes, count * getBytes(load));
 }

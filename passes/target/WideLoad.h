@@ -1,4 +1,4 @@
-//===- WideLoad.h - Neighbouring elements at once ---------------*- C++ -*-===//
+//===- WideLoad.h - Vector loads of neighbours ------------------*- C++ -*-===//
 
 #ifndef ARK_PASSES_TARGET_WIDELOAD_H
 #define ARK_PASSES_TARGET_WIDELOAD_H
@@ -7,22 +7,24 @@
 
 namespace mlir::ark {
 
-/// The most that one instruction of a thread loads.
+/// Bytes of the widest load of a thread.
 inline constexpr int64_t kLoadBytes = 16;
 
-/// Bytes of the element that is loaded.
+/// Returns the bytes of the element that is loaded.
 int64_t getBytes(memref::LoadOp load);
 
-/// Whether neighbouring values of `variable` load neighbouring elements;
-/// `isFixed` tells what does not depend on it.
+/// Returns true if neighbouring values of `variable` load neighbouring
+/// elements. `isFixed` returns true for values that do not depend on
+/// `variable`.
 bool loadsNeighbours(memref::LoadOp load, Value variable,
                      function_ref<bool(Value)> isFixed);
 
-/// Whether `count` elements from a multiple of `count` on may be loaded by
-/// instructions as wide as they can be.
+/// Returns true if `count` elements, from a multiple of `count` on, are aligned
+/// for instructions as wide as possible.
 bool isAlignedFor(memref::LoadOp load, int64_t count);
 
-/// Loads `count` elements of what `load` reads, from `indices` on.
+/// Creates a load of `count` elements of `buffer`, from `indices` on, in the
+/// place of `load`.
 Value createWideLoad(OpBuilder &builder, memref::LoadOp load, Value buffer,
                      ValueRange indices, int64_t count);
 

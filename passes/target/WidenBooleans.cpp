@@ -1,4 +1,4 @@
-//===- WidenBooleans.cpp - Bools are bytes in memory ----------------------===//
+//===- WidenBooleans.cpp - Loads and stores booleans as bytes -------------===//
 
 #include "passes/target/Passes.h"
 
@@ -12,7 +12,7 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Any byte but zero is true.
+/// Loads a byte. Any byte but zero is true.
 static void widenLoad(LLVM::LoadOp load) {
   OpBuilder builder(load);
   Location loc = load.getLoc();

@@ -1,4 +1,4 @@
-//===- WidenElements.cpp - Neighbouring elements by one thread ------------===//
+//===- WidenElements.cpp - Vectorises loops over elements -----------------===//
 
 #include "lib/support/DimIndices.h"
 #include "passes/target/Aliasing.h"
@@ -28,21 +28,21 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Neighbours that a thread may have at once.
+/// Numbers of neighbours that a thread may have at once.
 static constexpr int64_t kCounts[] = {8, 4, 2};
-/// What an iteration costs beside its elements, in elements: its place, loads
-/// and stores.
+/// The cost of an iteration beside its elements, in elements: computing
+/// addresses, loads and stores.
 static constexpr int64_t kOverhead = 3;
 
 namespace {
-/// A loop over elements, and what of it changes with the last variable.
+/// A loop over elements, and its values that depend on the last variable.
 class WideLoop {
 public:
   WideLoop(scf::ParallelOp loop, int64_t threads)
       : loop(loop), threads(threads), builder(loop),
         variable(loop.getInductionVars().back()) {}
 
-  /// Whether the loop was replaced.
+  /// Returns true if the loop was replaced.
   bool run();
 
 private:
@@ -63,8 +63,9 @@ private:
 };
 } // namespace
 
-/// Nothing but loads, stores and what has no effects, over an extent that is
-/// known. Finds what depends on the last variable.
+/// Returns true if a loop has nothing but loads, stores and ops without
+/// effects, over a constant extent. Finds the values that depend on the last
+/// variable.
 bool WideLoop::isPlain() {
   unsigned dim = loop.getNumLoops() - 1;
   std::optional<int64_t> end = getConstantIntValue(loop.getUpperBound()[dim]);
@@ -86,7 +87,8 @@ bool WideLoop::isPlain() {
   return anyStore;
 }
 
-/// Whether `count` neighbours along the variable are whole words of memory.
+/// Returns true if `count` neighbours along the variable are contiguous in
+/// memory, and aligned for one access.
 bool WideLoop::isContiguous(Value buffer, ValueRange indices,
                             int64_t count) const {
   auto type = cast<MemRefType>(buffer.getType());
@@ -119,7 +121,8 @@ bool WideLoop::fits(int64_t count) {
   });
 }
 
-/// Rounds of all threads should be few, and whole.
+/// Chooses a number of neighbours: rounds of all threads should be few, and
+/// full.
 int64_t WideLoop::choose() {
   std::optional<int64_t> size = getSizeBound(loop);
   if (!size)
