@@ -174,13 +174,13 @@ def FuseTasksPass : Pass<"ark-fuse-tasks", "::mlir::ark::ProgramOp"> {
     - the grid of the second begins with that of the first, and every vCTA reads the values of the
       vCTA with its leading indices: the rotation of queries, for all partitions of the keys.
 
-    In addition, the cost model must predict a gain. Repeated work takes no longer than the hand-off
-    that it saves, not counting the first execution on every SM (on a GPU, the work of a single vCTA
-    is done once for all vCTAs of a run). Tasks that could run side by side stay separate unless
-    they fill all SMs or are small. Results that stay inside take at most an eighth of an SM's
-    memory. Tasks with different plans are not fused, nor are tasks if a state would be read in
-    another version. A contraction that depends on a contraction begins a new task: otherwise a
-    chain of layers would be one task, and the code would grow with their number.
+    The cost model then decides. Repeated work takes no longer than the hand-off that it saves, not
+    counting the first execution on every SM (on a GPU, the work of a single vCTA is done once for
+    all vCTAs of a run). Tasks that could run side by side stay separate unless they fill all SMs or
+    are small. Results that stay inside take at most an eighth of an SM's memory. Tasks with
+    different plans are not fused, nor are tasks if a state would be read in another version. A
+    contraction that depends on a contraction begins a new task: otherwise a chain of layers would
+    be one task, and the code would grow with their number.
 
     ```mlir
     %0 = ark.task "gate" grid [2] ins(%x[whole], %wg[d0 * 64]) outs(%e0[d0 * 64]) ...
