@@ -1,7 +1,7 @@
-//===- ExpandCollectives.cpp - Collectives become puts and reads ----------===//
+//===- ExpandCollectives.cpp - Expand collectives into puts and reads -----===//
 //
-// Every rank expands its own program. That the ends fit together follows from
-// all ranks making the same choices from the same sizes.
+// Every rank expands its own program. The two ends of each message match,
+// because all ranks make the same choices from the same sizes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,7 @@ using namespace mlir;
 using namespace mlir::ark;
 
 //===----------------------------------------------------------------------===//
-// Which algorithm
+// Choice of algorithm
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -30,19 +30,20 @@ struct Choice {
   std::optional<Algorithm> forced;
   int64_t oneShotBytes, twoShotBytes;
 
-  /// For a tensor of `type` among `ranks`.
+  /// Returns the algorithm for a tensor of `type` among `ranks`.
   Algorithm choose(RankedTensorType type, int64_t ranks) const;
 };
 } // namespace
 
 Algorithm Choice::choose(RankedTensorType type, int64_t ranks) const {
-  // Fewer elements than ranks do not split.
+  // Fewer elements than ranks cannot be split.
   if (type.getNumElements() < ranks)
     return Algorithm::OneShot;
   if (forced)
     return *forced;
-  // Among two, both forms move the same bytes, and one shot waits once.
-  // Otherwise what one rank sends in one shot grows with the ranks.
+  // Between two ranks, one shot and two shots move the same bytes, and one shot
+  // waits once. With more ranks, the bytes that a rank sends in one shot grow
+  // with their number.
   int64_t bytes = getBytes(type);
   if (ranks == 2 || bytes <= oneShotBytes * 2 / ranks)
     return Algorithm::OneShot;
@@ -53,7 +54,7 @@ Algorithm Choice::choose(RankedTensorType type, int64_t ranks) const {
 // all_reduce
 //===----------------------------------------------------------------------===//
 
-/// Everyone sends all to everyone.
+/// Reduces in one shot: every rank sends its whole tensor to every other rank.
 static Value reduceInOneShot(RankExchange &exchange, Value value,
                              ReductionKind kind) {
   for (int64_t peer : exchange.getPeers())
@@ -66,7 +67,8 @@ static Value reduceInOneShot(RankExchange &exchange, Value value,
   return exchange.reduce(values, kind);
 }
 
-/// Everyone reduces one part and sends it to everyone.
+/// Reduces in two shots: every rank reduces one part and sends it to all
+/// others.
 static Value reduceInTwoShots(RankExchange &exchange, Value value,
                               ReductionKind kind) {
   Value flat = exchange.flatten(value);
@@ -78,8 +80,8 @@ static Value reduceInTwoShots(RankExchange &exchange, Value value,
   return exchange.reshape(joined, getTensorType(value));
 }
 
-/// Part `r` travels once around the ring, ends reduced at rank `r`, and then
-/// once more as it is.
+/// Reduces in a ring: part `r` travels around the ring until it is reduced at
+/// rank `r`, and then once more as the result.
 static Value reduceInRing(RankExchange &exchange, Value value,
                           ReductionKind kind) {
   Value flat = exchange.flatten(value);
@@ -106,7 +108,7 @@ static Value expand(AllReduceOp op, RankExchange &exchange,
 }
 
 //===----------------------------------------------------------------------===//
-// The others
+// Other collectives
 //===----------------------------------------------------------------------===//
 
 static Value expand(AllGatherOp op, RankExchange &exchange,
@@ -133,7 +135,8 @@ static Value expand(AllToAllOp op, RankExchange &exchange, const Choice &) {
   return exchange.join(exchange.swap(parts), op.getAxis());
 }
 
-/// The root sends a part to each, and all gather the parts.
+/// Broadcasts in two shots: the root sends one part to each rank, and all ranks
+/// gather the parts.
 static Value scatterAndGather(RankExchange &exchange, Value value,
                               int64_t root) {
   Value flat = exchange.flatten(value);
@@ -174,11 +177,11 @@ static Value expand(BroadcastOp op, RankExchange &exchange,
 }
 
 //===----------------------------------------------------------------------===//
-// The pass
+// Pass
 //===----------------------------------------------------------------------===//
 
-/// Where a counter for all of a message is seen sooner than flags in its words:
-/// docs/performance.md.
+/// Returns the message size beyond which a counter for the whole message is
+/// faster than flags in its words; see docs/performance.md.
 static int64_t getPacketBytes(ProgramOp program) {
   auto module = program->getParentOfType<ModuleOp>();
   auto target = module
@@ -224,7 +227,7 @@ Value ExpandCollectivesPass::expandOp(Operation *op, RankExchange &exchange,
   if (auto receive = dyn_cast<RecvOp>(op))
     return exchange.receive(getTensorType(receive.getResult()),
                             receive.getPeer(), receive.getTag());
-  // Nothing to move: no elements, or nobody else.
+  // Nothing to move: the tensor has no elements, or there is no other rank.
   RankedTensorType type = getTensorType(op->getResult(0));
   if (type.getNumElements() == 0)
     return exchange.makeEmpty(type);

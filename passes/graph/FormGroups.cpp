@@ -1,4 +1,4 @@
-//===- FormGroups.cpp - Anchors with their producers and consumers --------===//
+//===- FormGroups.cpp - Group anchors with producers and consumers --------===//
 
 #include "passes/graph/GraphUtils.h"
 #include "passes/graph/Passes.h"
@@ -17,12 +17,12 @@ using namespace mlir;
 using namespace mlir::ark;
 
 //===----------------------------------------------------------------------===//
-// Which ops go together
+// Clustering
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Ops that become one group. All results but that of `root` are read inside
-/// only, so the group can stand where `root` stands.
+/// Ops that become one group. Only ops of the cluster read the results other
+/// than that of `root`, so the group can replace `root` at its place.
 struct Cluster {
   SmallVector<Operation *> ops;
   Operation *anchor = nullptr;
@@ -34,7 +34,7 @@ class Clustering {
 public:
   Clustering(ProgramOp program, int64_t maxOps);
 
-  /// Clusters in the order of their roots.
+  /// Returns the clusters in the order of their roots.
   SmallVector<Cluster *> getClusters();
 
 private:
@@ -52,15 +52,15 @@ private:
 };
 } // namespace
 
-/// Ops that decide the shape of the work of their group. A concatenation does
-/// too: a tile has to hold all of the joined dimension.
+/// Returns true for ops that determine the shape of their group's work. A
+/// concatenation does so, too: a tile has to hold all of the joined dimension.
 static bool isAnchor(Operation *op) {
   return isa<AnchorOpInterface, ConcatOp>(op);
 }
 
-/// The operands that an anchor's tiles read once, so that computing them in the
-/// tile computes nothing twice. A matmul, say, reads every row of its left
-/// side for every tile of columns.
+/// Returns the operands that an anchor's tiles read once, so that computing
+/// them in the tile repeats nothing. A matmul, for example, reads every row of
+/// its left operand for every tile of columns.
 static SmallVector<Value> getPrologueOperands(Operation *anchor) {
   if (auto update = dyn_cast<UpdateOp>(anchor))
     return {update.getValue()};
@@ -71,8 +71,8 @@ static SmallVector<Value> getPrologueOperands(Operation *anchor) {
   return {};
 }
 
-/// What an update makes is its state, which no other op may write; a
-/// concatenation only moves data.
+/// Returns true if an anchor may have an epilogue. The result of an update is
+/// its state, which no other op may write; a concatenation only moves data.
 static bool takesEpilogue(Operation *anchor) {
   return !isa<UpdateOp, ConcatOp, CollectiveOpInterface>(anchor);
 }
@@ -91,8 +91,8 @@ Clustering::Clustering(ProgramOp program, int64_t maxOps) : maxOps(maxOps) {
     else if (isa<ElementwiseOpInterface>(op))
       elementwise.push_back(&op);
   }
-  // An anchor's epilogue saves a round trip through memory for sure; so all
-  // anchors choose theirs before any takes a prologue.
+  // An epilogue always saves a round trip through memory, so all anchors choose
+  // their epilogues before any anchor takes a prologue.
   for (Operation *anchor : anchors)
     if (Cluster &cluster = startCluster(anchor); takesEpilogue(anchor))
       growEpilogue(cluster);
@@ -134,9 +134,9 @@ void Clustering::join(Cluster &cluster, Operation *op) {
     cluster.plan = op->getDiscardableAttr(ArkDialect::kPlanAttr);
 }
 
-/// Whether `op` may run in `cluster` when the cluster's result is that of
-/// `root`: it is free, has no plan of its own, and every op that runs later
-/// than it did still reads what it read before.
+/// Returns true if `op` may join a cluster whose result is that of `root`: it
+/// is in no cluster, has no other plan, and all ops that move to a later
+/// position still read the same values.
 bool Clustering::canJoin(Cluster &cluster, Operation *op, Operation *root) {
   if (!isa<ElementwiseOpInterface>(op) || clusterOf.count(op) ||
       static_cast<int64_t>(cluster.ops.size()) >= maxOps)
@@ -147,12 +147,12 @@ bool Clustering::canJoin(Cluster &cluster, Operation *op, Operation *root) {
   auto staysValid = [&](Operation *moved) {
     return llvm::all_of(moved->getOperands(), [&](Value operand) {
       Operation *overwriter = getOverwriter(operand);
-      // An update reads of its own state nothing.
+      // An update does not read its own state.
       if (!overwriter || overwriter == moved ||
           position[overwriter] < position[moved] ||
           position[overwriter] > position[root])
         return true;
-      // A vCTA of the update writes while others still read.
+      // A vCTA of the update writes while other vCTAs still read.
       auto update = dyn_cast<UpdateOp>(overwriter);
       return update && update == cluster.anchor &&
              readsWhatItWrites(update, operand);
@@ -161,8 +161,9 @@ bool Clustering::canJoin(Cluster &cluster, Operation *op, Operation *root) {
   return staysValid(op) && llvm::all_of(cluster.ops, staysValid);
 }
 
-/// Whether `op`, which has no plan, would make a pinned cluster wait for one
-/// that is pinned elsewhere: they are to run at once, and to meet in `op`.
+/// Returns true if `op`, which has no plan, would make a pinned cluster wait
+/// for a cluster with another pin. Pinned clusters are meant to run at once,
+/// with `op` after both.
 bool Clustering::waitsForAnotherPlan(Operation *op, const Cluster &cluster) {
   if (!cluster.plan)
     return false;
@@ -176,7 +177,7 @@ bool Clustering::waitsForAnotherPlan(Operation *op, const Cluster &cluster) {
     Attribute plan = producer->getDiscardableAttr(ArkDialect::kPlanAttr);
     if (plan && plan != cluster.plan)
       return true;
-    // An op without a plan may become part of one that has it.
+    // An op without a plan may become part of a cluster that has one.
     if (!plan && isa<ElementwiseOpInterface>(producer))
       llvm::append_range(worklist, producer->getOperands());
   }
@@ -206,8 +207,9 @@ void Clustering::growPrologue(Cluster &cluster, ArrayRef<Value> operands) {
     Operation *producer = operand.getDefiningOp();
     if (!producer || !canJoin(cluster, producer, cluster.root))
       continue;
-    // Computed for one reader only, and never for an element twice. Users of
-    // the cluster are asked alone: others, such as the return, have no result.
+    // The producer must have readers in this cluster only, and no element may
+    // be computed twice. The shapes of users outside are not examined: ops such
+    // as the return have no result.
     bool staysInside = llvm::all_of(producer->getUsers(), [&](Operation *user) {
       return clusterOf.lookup(user) == &cluster &&
              (isAnchor(user) ||
@@ -232,7 +234,8 @@ public:
       names.insert({group.getName(), 1});
   }
 
-  /// Replaces the ops of a cluster, but leaves them in place without uses.
+  /// Builds the group of a cluster and replaces its result. The ops of the
+  /// cluster stay in place without uses.
   GroupOp build(const Cluster &cluster);
 
 private:
@@ -250,16 +253,17 @@ std::string GroupBuilder::makeName(const Cluster &cluster) {
   unsigned &count = names[name];
   if (++count == 1)
     return name.str();
-  // `add_2` may be a name of the user's too.
+  // The user may also have named an op `add_2`.
   std::string unique = (name + "_" + Twine(count)).str();
   while (!names.insert({unique, 1}).second)
     unique = (name + "_" + Twine(++count)).str();
   return unique;
 }
 
-/// What a group that stands at `reader` depends on when it depends on `base`: a
-/// state that was updated since is complete when its last update is, and to
-/// name the old one would be a read that comes too late.
+/// Returns the tensor on which a group at `reader` depends, given its
+/// dependence on `base`. A state that was updated before `reader` is complete
+/// after its last update; a dependence on the old version would be a read after
+/// its update.
 static Value getLastUpdate(Value base, Operation *reader) {
   for (Operation *user : base.getUsers())
     if (isa<GroupOp>(user) && getUpdatedState(user) == base &&
@@ -268,8 +272,8 @@ static Value getLastUpdate(Value base, Operation *reader) {
   return base;
 }
 
-/// The tensors that must be complete before `value` is read, by the
-/// `ark.identity`s between it and its base.
+/// Collects the tensors that must be complete before `value` is read, according
+/// to the `ark.identity` ops between `value` and its base.
 static void collectDeps(Value value, Operation *reader,
                         llvm::SetVector<Value> &deps) {
   for (auto view = value.getDefiningOp<ViewOpInterface>(); view;
@@ -279,7 +283,7 @@ static void collectDeps(Value value, Operation *reader,
       continue;
     for (Value dep : identity.getDeps()) {
       collectDeps(dep, reader, deps);
-      // Arguments and constants are complete before anything starts.
+      // Arguments and constants are complete from the start.
       if (getViewBase(dep).getDefiningOp<GroupOp>())
         deps.insert(getLastUpdate(getViewBase(dep), reader));
     }
@@ -314,7 +318,7 @@ GroupOp GroupBuilder::build(const Cluster &cluster) {
   for (Value splat : splats)
     builder.clone(*splat.getDefiningOp(), mapping);
   for (Operation *op : cluster.ops)
-    // The plan is the group's from here on.
+    // From here on, the group carries the plan.
     builder.clone(*op, mapping)->removeDiscardableAttr(ArkDialect::kPlanAttr);
   YieldOp::create(builder, cluster.root->getLoc(),
                   ValueRange{mapping.lookup(cluster.root->getResult(0))});
@@ -322,7 +326,8 @@ GroupOp GroupBuilder::build(const Cluster &cluster) {
   return group;
 }
 
-/// The groups carry the dependences now; what is left reads like no op at all.
+/// Removes identities, whose dependences the groups carry by now; what remains
+/// of them are no-ops.
 static void removeIdentities(ProgramOp program) {
   for (auto identity :
        llvm::make_early_inc_range(program.getBody().getOps<IdentityOp>())) {
@@ -339,7 +344,7 @@ static void removeDeadOps(ProgramOp program) {
 }
 
 //===----------------------------------------------------------------------===//
-// The pass
+// Pass
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -348,7 +353,7 @@ struct FormGroupsPass : ark::impl::FormGroupsPassBase<FormGroupsPass> {
 
   void runOnOperation() override {
     ProgramOp program = getOperation();
-    // A dead reader would keep its producers out of every group.
+    // A dead reader would keep its producers out of groups.
     removeDeadOps(program);
     Clustering clustering(program, maxOps);
     SmallVector<Cluster *> clusters = clustering.getClusters();

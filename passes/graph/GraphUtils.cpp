@@ -1,4 +1,4 @@
-//===- GraphUtils.cpp - Questions about the tensor graph ------------------===//
+//===- GraphUtils.cpp - Queries on the tensor graph -----------------------===//
 
 #include "passes/graph/GraphUtils.h"
 
@@ -56,7 +56,7 @@ bool ark::readsWhatItWrites(UpdateOp update, Value operand) {
 
 Operation *ark::getOverwriter(Value value) {
   Value base = getViewBase(value);
-  // An input may have thousands of users, and nothing updates it.
+  // Inputs are never updated, and may have thousands of users.
   if (!isState(base))
     return nullptr;
   for (Operation *user : base.getUsers())

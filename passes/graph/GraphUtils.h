@@ -1,4 +1,4 @@
-//===- GraphUtils.h - Questions about the tensor graph ----------*- C++ -*-===//
+//===- GraphUtils.h - Queries on the tensor graph ---------------*- C++ -*-===//
 
 #ifndef ARK_PASSES_GRAPH_GRAPHUTILS_H
 #define ARK_PASSES_GRAPH_GRAPHUTILS_H
@@ -7,33 +7,34 @@
 
 namespace mlir::ark {
 
-/// The type of a tensor. Every value of a graph is one.
+/// Returns the type of a value; every value of a graph is a tensor.
 RankedTensorType getTensorType(Value value);
 
-/// The elements of an `ark.constant` that holds one value everywhere.
+/// Returns the elements of an `ark.constant` if it is a splat, else null.
 SplatElementsAttr getSplat(Value value);
 
 /// Follows views to the tensor whose elements `value` names.
 Value getViewBase(Value value);
 
-/// The state that an op overwrites: of an update, or of a group around one.
-/// Null for other ops.
+/// Returns the state that an op overwrites, if the op is an update or a group
+/// around one; else null.
 Value getUpdatedState(Operation *op);
 
-/// Whether element `i` of `operand` is where the update writes element `i` of
-/// its value: then a vCTA that computes the one from the other reads nothing
-/// that another vCTA writes.
+/// Returns true if element `i` of `operand` lies where the update writes
+/// element `i` of its value. A vCTA that computes one from the other then reads
+/// nothing that another vCTA writes.
 bool readsWhatItWrites(UpdateOp update, Value operand);
 
-/// The update that overwrites the elements that `value` names, or null. In a
-/// correct program there is one at most: later updates update its result.
+/// Returns the update that overwrites the elements which `value` names, or
+/// null. A correct program has at most one: later updates update its result.
 Operation *getOverwriter(Value value);
 
-/// Whether `value` names elements of a state: an argument of that kind or the
-/// result of an update.
+/// Returns true if `value` names elements of a state: of an argument of that
+/// kind, or of the result of an update.
 bool isState(Value value);
 
-/// The name that the user gave an op, from its location; empty without one.
+/// Returns the name that the user gave an op, from its location; empty without
+/// one.
 StringRef getUserName(Location loc);
 
 } // namespace mlir::ark

@@ -1,4 +1,4 @@
-//===- IsolateResults.cpp - An op of its own for every result -------------===//
+//===- IsolateResults.cpp - Give every result an op of its own ------------===//
 
 #include "passes/graph/GraphUtils.h"
 #include "passes/graph/Passes.h"
@@ -24,8 +24,8 @@ struct IsolateResultsPass
     for (OpOperand &operand : ret->getOpOperands()) {
       Value value = operand.get();
       Operation *op = value.getDefiningOp();
-      // An update's result is the state's buffer, not one of the result's own,
-      // and what came from another rank is that rank's to write.
+      // The result of an update is the state's buffer, not a buffer of its own.
+      // A tensor from another rank is written by that rank.
       bool own =
           op &&
           !isa<ViewOpInterface, ConstantOp, ChannelGetOp, ChannelReadPacketOp>(

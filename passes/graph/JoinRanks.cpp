@@ -1,9 +1,9 @@
-//===- JoinRanks.cpp - The programs of all ranks become one ---------------===//
+//===- JoinRanks.cpp - Join the programs of all ranks into one ------------===//
 //
-// The programs are executed side by side, op by op: one goes on until it takes
-// from a channel what no other has put there yet. The order in which their ops
-// are met is the order of the joined program, so every value is made before it
-// is used, and each rank keeps the order of its own ops.
+// Executes the programs side by side, op by op: a program proceeds until it
+// takes from a channel to which nothing has been put yet. The joined program
+// has the ops in the order of this execution. Every value is hence defined
+// before its uses, and each rank keeps the order of its own ops.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +26,7 @@ using namespace mlir;
 using namespace mlir::ark;
 
 namespace {
-/// How far one rank has come.
+/// Progress of one rank.
 struct Cursor {
   ProgramOp program;
   int64_t rank;
@@ -36,13 +36,13 @@ struct Cursor {
   bool isDone() const { return isa<ReturnOp>(*next); }
 };
 
-/// What was put to a channel and not taken yet.
+/// A value that was put to a channel and not taken yet.
 struct Message {
   Operation *put;
   Value value;
 };
 
-/// From, to, tag.
+/// Sender, receiver, tag.
 using Route = std::tuple<int64_t, int64_t, int64_t>;
 struct Mail {
   std::deque<Message> messages;
@@ -96,7 +96,7 @@ Joiner::Joiner(SmallVector<ProgramOp> programs)
 // Names
 //===----------------------------------------------------------------------===//
 
-/// One rank alone keeps its names.
+/// Prefixes a name with its rank, except in a world of one rank.
 StringAttr Joiner::getName(const Cursor &cursor, StringRef name) {
   if (cursors.size() == 1 && *ProgramOp(cursor.program).getWorldSize() == 1)
     return builder.getStringAttr(name);
@@ -120,14 +120,14 @@ DictionaryAttr Joiner::addRank(DictionaryAttr plan, int64_t rank) {
 // Ops
 //===----------------------------------------------------------------------===//
 
-/// The end of a channel that an op of `cursor` names.
+/// Returns the route of a channel op of `cursor`.
 static Route getRoute(const Cursor &cursor, Operation *op, bool isPut) {
   auto open = op->getOperand(0).getDefiningOp<ChannelOpenOp>();
   int64_t peer = open.getPeer(), tag = open.getTag();
   return isPut ? Route(cursor.rank, peer, tag) : Route(peer, cursor.rank, tag);
 }
 
-/// A group of one op of a channel, whose body is still to be filled.
+/// Creates a group for one channel op. The caller fills its body.
 GroupOp Joiner::createGroup(Cursor &cursor, Operation *op, StringRef what,
                             const Twine &suffix, Value operand, Type type) {
   StringRef base = getUserName(op->getLoc());
@@ -143,8 +143,8 @@ GroupOp Joiner::createGroup(Cursor &cursor, Operation *op, StringRef what,
   return group;
 }
 
-/// A group of the sender's writes what the receiver's ops read. Packets are one
-/// vCTA's: who waits for them looks at all of them.
+/// Creates the sender's group, which writes the tensor that the receiver's ops
+/// read. Packets have a single vCTA, since a wait polls all of them.
 Value Joiner::put(Cursor &cursor, Operation *op, Value operand) {
   auto open = op->getOperand(0).getDefiningOp<ChannelOpenOp>();
   bool packs = isa<ChannelPutPacketOp>(op);
@@ -165,7 +165,7 @@ Value Joiner::put(Cursor &cursor, Operation *op, Value operand) {
   return group.getResult(0);
 }
 
-/// A group of the receiver's takes the values out of packets.
+/// Creates the receiver's group, which unpacks packets.
 Value Joiner::read(Cursor &cursor, ChannelReadPacketOp op, Value packets) {
   auto open = op.getChannel().getDefiningOp<ChannelOpenOp>();
   auto type = cast<RankedTensorType>(op.getResult().getType());
@@ -184,7 +184,7 @@ static bool isSameForm(Operation *put, Operation *take) {
   return isa<ChannelPutPacketOp>(put) == isa<ChannelReadPacketOp>(take);
 }
 
-/// Whether there was something to take.
+/// Takes a message or a signal. Returns false if there is none yet.
 FailureOr<bool> Joiner::take(Cursor &cursor, Operation *op) {
   Mail &box = mail[getRoute(cursor, op, /*isPut=*/false)];
   if (isa<ChannelWaitOp>(op)) {
@@ -222,7 +222,7 @@ void Joiner::copyOp(Cursor &cursor, Operation *op) {
   group.setPlanAttr(addRank(group.getPlanAttr(), cursor.rank));
 }
 
-/// Goes over one op; false where it has to wait.
+/// Advances over one op. Returns false if the op has to wait.
 FailureOr<bool> Joiner::advance(Cursor &cursor) {
   Operation *op = &*cursor.next;
   if (isa<ChannelPutOp, ChannelPutPacketOp>(op)) {
@@ -251,7 +251,7 @@ Cursor *Joiner::findCursor(int64_t rank) {
   return found == cursors.end() ? nullptr : &*found;
 }
 
-/// Every channel leads to a rank whose program is here.
+/// Checks that every channel leads to a rank whose program is in the module.
 LogicalResult Joiner::checkChannels() {
   for (Cursor &cursor : cursors)
     for (Operation &op : cursor.program.getBody().front()) {
@@ -270,7 +270,7 @@ LogicalResult Joiner::checkChannels() {
   return success();
 }
 
-/// No rank can go on, and not all are done.
+/// Reports that no rank can proceed and not all have ended.
 LogicalResult Joiner::reportCircle() {
   auto stuck = llvm::make_filter_range(
       cursors, [](const Cursor &cursor) { return !cursor.isDone(); });
@@ -302,10 +302,11 @@ LogicalResult Joiner::checkNothingLeft() {
 }
 
 //===----------------------------------------------------------------------===//
-// The program
+// Joined program
 //===----------------------------------------------------------------------===//
 
-/// The arguments of all ranks, then nothing; its results come at the end.
+/// Creates the joined program with the arguments of all ranks and an empty
+/// body. Its return is added at the end.
 ProgramOp Joiner::createProgram() {
   SmallVector<Type> inputs, results;
   SmallVector<Attribute> argumentAttrs, resultAttrs;
@@ -314,7 +315,7 @@ ProgramOp Joiner::createProgram() {
     NamedAttrList list(attrs);
     auto name = cast<StringAttr>(list.get(ArkDialect::kNameAttr));
     list.set(ArkDialect::kNameAttr, getName(cursor, name.getValue()));
-    // All ranks are in one launch: one flag ends it for all.
+    // All ranks share one launch, so one flag ends it for all.
     if (list.get(ArkDialect::kStopAttr) && std::exchange(hasStop, true))
       list.erase(ArkDialect::kStopAttr);
     return list.getDictionary(builder.getContext());

@@ -1,4 +1,4 @@
-//===- NameLocations.cpp - Names of ops become part of locations ----------===//
+//===- NameLocations.cpp - Move names of ops into locations ---------------===//
 
 #include "passes/graph/GraphUtils.h"
 #include "passes/graph/Passes.h"
@@ -17,7 +17,7 @@ struct NameLocationsPass : ark::impl::NameLocationsPassBase<NameLocationsPass> {
     for (Operation &op : getOperation().getBody().front()) {
       auto name = dyn_cast_or_null<StringAttr>(
           op.removeDiscardableAttr(ArkDialect::kNameAttr));
-      // A location of the builder's says the name, and the callers as well.
+      // Locations from the builder contain the name already, with the callers.
       if (!name || getUserName(op.getLoc()) == name.getValue())
         continue;
       op.setLoc(NameLoc::get(name, op.getLoc()));

@@ -1,4 +1,4 @@
-//===- NarrowProducts.cpp - Where products with 8-bit floats widen them ---===//
+//===- NarrowProducts.cpp - Place the casts of fp8 operands of matmuls ----===//
 
 #include "passes/graph/NarrowProducts.h"
 
@@ -9,7 +9,8 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Rows of the left side that meet each element of the right side.
+/// Returns the number of rows of the left operand that are multiplied by each
+/// element of the right operand.
 static int64_t getRowsOfRightSide(MatmulOp op) {
   ArrayRef<int64_t> shape = getTensorType(op).getShape();
   ArrayRef<int64_t> rhs = getTensorType(op.getRhs()).getShape();
@@ -19,8 +20,8 @@ static int64_t getRowsOfRightSide(MatmulOp op) {
 }
 
 namespace {
-/// Weights of 8 bits are read as they are by products of a few rows, which
-/// take as long as their weights take.
+/// Folds a cast of fp8 weights into a matmul with few rows. The time of such a
+/// matmul is the time to read its weights.
 struct CastIntoMatmul : OpRewritePattern<MatmulOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(MatmulOp op,
@@ -30,7 +31,7 @@ struct CastIntoMatmul : OpRewritePattern<MatmulOp> {
         cast->getDiscardableAttr(ArkDialect::kPlanAttr))
       return failure();
     Type from = getTensorType(cast.getOperand()).getElementType();
-    // To a wider float they are cast exactly.
+    // Casts of fp8 to a wider float are exact.
     auto to = dyn_cast<FloatType>(getTensorType(cast).getElementType());
     if (!isNarrowFloat(from) || !to || isNarrowFloat(to) ||
         getTensorType(op.getLhs()).getElementType() != to)
@@ -41,7 +42,8 @@ struct CastIntoMatmul : OpRewritePattern<MatmulOp> {
   }
 };
 
-/// Of more rows, both sides have one type, which units for matrices multiply.
+/// Casts fp8 operands of a matmul with more rows, so that both operands have
+/// one type that matrix units multiply.
 struct CastOutOfMatmul : OpRewritePattern<MatmulOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(MatmulOp op,

@@ -1,4 +1,4 @@
-//===- NarrowProducts.h - Where 8-bit floats are widened --------*- C++ -*-===//
+//===- NarrowProducts.h - Casts of fp8 operands of matmuls ------*- C++ -*-===//
 
 #ifndef ARK_PASSES_GRAPH_NARROWPRODUCTS_H
 #define ARK_PASSES_GRAPH_NARROWPRODUCTS_H
@@ -7,8 +7,8 @@
 
 namespace mlir::ark {
 
-/// A product of a few rows widens 8-bit weights as it reads them; before one of
-/// more rows they are cast.
+/// Adds patterns that fold casts of fp8 weights into matmuls with few rows, and
+/// that cast the operands of matmuls with more rows.
 void populateNarrowProductPatterns(RewritePatternSet &patterns);
 
 } // namespace mlir::ark

@@ -1,4 +1,4 @@
-//===- NormalizeGraph.cpp - The form that groups are made of --------------===//
+//===- NormalizeGraph.cpp - Bring the graph into normal form --------------===//
 
 #include "passes/graph/GraphUtils.h"
 #include "passes/graph/NarrowProducts.h"
@@ -23,7 +23,7 @@ using namespace mlir::ark;
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A view of one value everywhere is that value everywhere.
+/// Replaces a view of a splat by a splat.
 struct ViewOfSplat : OpInterfaceRewritePattern<ViewOpInterface> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
   LogicalResult matchAndRewrite(ViewOpInterface op,
@@ -37,8 +37,8 @@ struct ViewOfSplat : OpInterfaceRewritePattern<ViewOpInterface> {
   }
 };
 
-/// One value everywhere, if all parts of its bytes are equal where elements
-/// become smaller.
+/// Replaces a bitcast of a splat by a splat. If elements become smaller, all
+/// parts of the old element must have equal bytes.
 struct BitcastOfSplat : OpRewritePattern<BitcastOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(BitcastOp op,
@@ -80,7 +80,7 @@ struct SliceOfSlice : OpRewritePattern<SliceOp> {
       int64_t start =
           inner.getStarts()[dim] + op.getStarts()[dim] * inner.getSteps()[dim];
       int64_t extent = getTensorType(op).getDimSize(dim);
-      // Steps beyond the end of the source lead nowhere.
+      // The start would lie beyond the end of the source.
       if (extent == 0)
         start = 0;
       starts.push_back(start);
@@ -106,8 +106,8 @@ struct BroadcastOfBroadcast : OpRewritePattern<BroadcastToOp> {
   }
 };
 
-/// Dimensions of extent one hold no order: a transpose that moves only these
-/// is a reshape, which costs no copy anywhere.
+/// Replaces a transpose that moves only unit dimensions by a reshape, which
+/// never needs a copy.
 struct TransposeOfUnits : OpRewritePattern<TransposeOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(TransposeOp op,
@@ -126,7 +126,7 @@ struct TransposeOfUnits : OpRewritePattern<TransposeOp> {
   }
 };
 
-/// Whether a view has the rows of its source as they are, in whatever order.
+/// Returns true if a view keeps the rows of its source intact, in any order.
 static bool keepsRows(ViewOpInterface view) {
   RankedTensorType type = getTensorType(view->getResult(0)),
                    source = getTensorType(view.getViewSource());
@@ -136,10 +136,11 @@ static bool keepsRows(ViewOpInterface view) {
          type.getShape().back() == source.getShape().back();
 }
 
-/// A norm of rows that views name, the heads of a projection say, comes after
-/// the views behind it: what reads it then names elements as it does, and the
-/// two can become one task. Where it reads what an op makes, that op may become
-/// its prologue, and the views stay.
+/// Moves a norm of rows that a view names, such as heads of a projection,
+/// behind the views that follow. The norm then indexes its elements like its
+/// reader, and the two can become one task. Applies only if the norm reads a
+/// view: an op that produces its operand could become its prologue, and the
+/// views then stay.
 template <typename NormOp>
 struct NormAfterViews : OpRewritePattern<NormOp> {
   using OpRewritePattern<NormOp>::OpRewritePattern;
@@ -154,7 +155,7 @@ struct NormAfterViews : OpRewritePattern<NormOp> {
     auto view = dyn_cast<ViewOpInterface>(*op->user_begin());
     if (!view || !keepsRows(view))
       return failure();
-    // The norm stays where it is: it may read a state that is updated behind.
+    // The norm keeps its position: a later op may update a state that it reads.
     Operation *before = rewriter.clone(*view.getOperation());
     before->setOperand(0, source);
     rewriter.modifyOpInPlace(op, [&] {
@@ -167,15 +168,15 @@ struct NormAfterViews : OpRewritePattern<NormOp> {
   }
 };
 
-/// An identity without dependences is nothing; nested ones are one.
+/// Removes identities without dependences, and merges nested ones.
 struct SimplifyIdentity : OpRewritePattern<IdentityOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(IdentityOp op,
                                 PatternRewriter &rewriter) const override {
     SmallVector<Value> deps;
     for (Value dep : op.getDeps())
-      // Arguments and constants are complete before anything starts. Deps of
-      // a dep's own views count still.
+      // Arguments and constants are complete from the start. A dep that is
+      // itself an identity is kept for its own deps.
       if (Operation *base = getViewBase(dep).getDefiningOp();
           dep.getDefiningOp<IdentityOp>() || (base && !isa<ConstantOp>(base)))
         deps.push_back(dep);
@@ -197,12 +198,12 @@ struct SimplifyIdentity : OpRewritePattern<IdentityOp> {
 } // namespace
 
 //===----------------------------------------------------------------------===//
-// Views that the reader does by itself
+// Views folded into their readers
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Elementwise ops broadcast their operands: the shape of the result must not
-/// depend on the view, though.
+/// Folds a broadcast into an elementwise op, which broadcasts by itself, unless
+/// the shape of the result depends on the broadcast.
 struct BroadcastIntoElementwise
     : OpInterfaceRewritePattern<ElementwiseOpInterface> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
@@ -231,12 +232,12 @@ struct BroadcastIntoElementwise
   }
 };
 
-/// A function of one operand computes every value once, before it is repeated.
+/// Moves a broadcast behind a unary op, so that every value is computed once.
 struct BroadcastAfterUnary : OpInterfaceRewritePattern<ElementwiseOpInterface> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
   LogicalResult matchAndRewrite(ElementwiseOpInterface op,
                                 PatternRewriter &rewriter) const override {
-    // A copy is there to make a buffer of the full shape.
+    // A copy exists to produce a buffer of the full shape.
     if (op->getNumOperands() != 1 || isa<CopyOp>(op))
       return failure();
     auto view = op->getOperand(0).getDefiningOp<BroadcastToOp>();
@@ -255,7 +256,7 @@ struct BroadcastAfterUnary : OpInterfaceRewritePattern<ElementwiseOpInterface> {
   }
 };
 
-/// Leading dimensions of a matmul broadcast.
+/// Folds a broadcast of leading dimensions into a matmul.
 struct BroadcastIntoMatmul : OpRewritePattern<MatmulOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(MatmulOp op,
@@ -298,7 +299,8 @@ struct BroadcastIntoMask : OpRewritePattern<AttentionOp> {
   }
 };
 
-/// A matmul reads either side in either order of its last two dimensions.
+/// Folds a transpose of the last two dimensions into a matmul, which reads
+/// either order.
 struct TransposeIntoMatmul : OpRewritePattern<MatmulOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(MatmulOp op,
@@ -330,12 +332,12 @@ struct TransposeIntoMatmul : OpRewritePattern<MatmulOp> {
 } // namespace
 
 //===----------------------------------------------------------------------===//
-// Constants and joins
+// Constants and concatenations
 //===----------------------------------------------------------------------===//
 
-/// What a reduction over no elements starts from, for every element of the
-/// result. Null where the op does not reduce, or only an index says what
-/// happens.
+/// Returns the start value of a reduction, which is the result of a reduction
+/// over no elements. Returns null if the op is no reduction, or if the result
+/// depends on an index.
 static Attribute getValueOfNothing(Operation *op, Type element) {
   Builder builder(op->getContext());
   auto limit = [&](bool least) -> Attribute {
@@ -364,7 +366,7 @@ static Attribute getValueOfNothing(Operation *op, Type element) {
 }
 
 namespace {
-/// There is nothing to compute where there are no elements.
+/// Replaces results without elements by constants.
 struct EmptyResult : RewritePattern {
   explicit EmptyResult(MLIRContext *context)
       : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
@@ -381,12 +383,12 @@ struct EmptyResult : RewritePattern {
   }
 };
 
-/// An op that reads no elements gives a constant.
+/// Replaces the result of an op that reduces no elements by a constant.
 struct EmptyOperand : OpInterfaceRewritePattern<AnchorOpInterface> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
   LogicalResult matchAndRewrite(AnchorOpInterface op,
                                 PatternRewriter &rewriter) const override {
-    // A query without depth still attends to every key.
+    // A query of depth zero still attends to every key.
     Value reduced = isa<AttentionOp>(op) ? cast<AttentionOp>(*op).getValue()
                                          : op->getOperand(0);
     if (op->getNumResults() != 1 ||
@@ -402,7 +404,7 @@ struct EmptyOperand : OpInterfaceRewritePattern<AnchorOpInterface> {
   }
 };
 
-/// An update with nothing leaves the state as it is.
+/// Removes updates with no elements, which leave the state unchanged.
 struct EmptyUpdate : OpRewritePattern<UpdateOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(UpdateOp op,
@@ -433,9 +435,9 @@ struct SimplifyConcat : OpRewritePattern<ConcatOp> {
   }
 };
 
-/// Joins many tensors part by part. The body of a concatenation writes one part
-/// of its tile after the other, and the time that MLIR needs to make buffers of
-/// that grows with the fourth power of their number.
+/// Splits a concatenation of many tensors into concatenations of parts. Its
+/// body writes one part of the tile after the other, and the time of
+/// bufferization grows with the fourth power of their number.
 struct SplitConcat : OpRewritePattern<ConcatOp> {
   static constexpr size_t kMaxInputs = 32, kInputsOfPart = 16;
 
@@ -459,11 +461,11 @@ struct SplitConcat : OpRewritePattern<ConcatOp> {
 } // namespace
 
 //===----------------------------------------------------------------------===//
-// What is kept
+// Noops
 //===----------------------------------------------------------------------===//
 
-/// What is there anyway needs nobody who keeps it: arguments, constants, and
-/// the results of updates. A view is kept by what it is a view of.
+/// Erases noops that keep values which exist anyway: arguments, constants and
+/// results of updates. A noop on a view then keeps the base of the view.
 static void simplifyNoops(ProgramOp program) {
   for (auto noop :
        llvm::make_early_inc_range(program.getBody().getOps<NoopOp>())) {
@@ -477,7 +479,7 @@ static void simplifyNoops(ProgramOp program) {
 }
 
 //===----------------------------------------------------------------------===//
-// The pass
+// Pass
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -500,14 +502,14 @@ struct NormalizeGraphPass
   }
 
   void runOnOperation() override {
-    // A view that is kept would count as a read.
+    // A noop on a view would count as a read of the view.
     simplifyNoops(getOperation());
-    // A concat of one operand disappears: what reads its result reads the
-    // operand, which may be a state. That read has to be there to be copied.
+    // A concat of one operand disappears, and its readers read the operand,
+    // which may be a state. These reads must be visible when states are copied.
     if (failed(applyPatternsGreedily(getOperation(), concats)))
       return signalPassFailure();
-    // Copies first: patterns move reads, and a read must not move over an
-    // update of what it reads.
+    // States are copied first: the patterns move reads, and a read must not
+    // move across an update of its state.
     numStateCopies += copyOverwrittenStates(getOperation());
     if (failed(applyPatternsGreedily(getOperation(), patterns)))
       return signalPassFailure();

@@ -1,4 +1,4 @@
-//===- OverwrittenStates.cpp - Copies of what updates overwrite -----------===//
+//===- OverwrittenStates.cpp - Copy states before their updates -----------===//
 
 #include "passes/graph/OverwrittenStates.h"
 
@@ -7,8 +7,8 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Uses of `state`, through views, by ops that read it after `update`. What an
-/// identity only comes after is not read.
+/// Collects uses of `state`, through views, by ops that read it after `update`.
+/// The deps of an identity are not reads.
 static void collectStaleUses(Value state, UpdateOp update,
                              SmallVectorImpl<OpOperand *> &uses) {
   for (OpOperand &use : state.getUses()) {
@@ -22,14 +22,15 @@ static void collectStaleUses(Value state, UpdateOp update,
   }
 }
 
-/// Sets `use`, which names elements of `state`, to the same elements of `copy`.
+/// Redirects `use`, which names elements of `state`, to the same elements of
+/// `copy`.
 static void redirect(OpOperand *use, Value state, Value copy) {
   SmallVector<Operation *> views;
   for (Value value = use->get(); value != state;) {
     views.push_back(value.getDefiningOp());
     value = cast<ViewOpInterface>(views.back()).getViewSource();
   }
-  // What an identity comes after stays: only the source is copied.
+  // The deps of an identity stay: only its source is replaced.
   OpBuilder builder(use->getOwner());
   Value value = copy;
   for (Operation *view : llvm::reverse(views)) {
@@ -45,7 +46,7 @@ unsigned ark::copyOverwrittenStates(ProgramOp program) {
   for (auto update : program.getBody().getOps<UpdateOp>()) {
     Value state = update.getState();
     OpBuilder builder(update);
-    // A vCTA of the update must not read what another one writes.
+    // A vCTA of the update must not read elements that another vCTA writes.
     if (getViewBase(update.getValue()) == state) {
       update.getValueMutable().assign(
           CopyOp::create(builder, update.getLoc(), update.getValue()));

@@ -1,4 +1,4 @@
-//===- OverwrittenStates.h - Copies of what updates overwrite ---*- C++ -*-===//
+//===- OverwrittenStates.h - Copy states before their updates ---*- C++ -*-===//
 
 #ifndef ARK_PASSES_GRAPH_OVERWRITTENSTATES_H
 #define ARK_PASSES_GRAPH_OVERWRITTENSTATES_H
@@ -7,8 +7,8 @@
 
 namespace mlir::ark {
 
-/// An update overwrites its state, so whoever wants the old elements later
-/// needs a copy of them. Returns the number of copies made.
+/// Inserts copies of states for ops that read the old elements after an update
+/// has overwritten them. Returns the number of copies.
 unsigned copyOverwrittenStates(ProgramOp program);
 
 } // namespace mlir::ark

@@ -20,9 +20,9 @@ namespace mlir::ark {
 #define GEN_PASS_REGISTRATION
 #include "passes/graph/Passes.h.inc"
 
-/// ark ops on tensors become groups. For a pass manager on modules.
-/// `collectives` is the algorithm that all of them use; empty lets sizes
-/// decide.
+/// Adds the passes that turn ark ops on tensors into groups, to a pass manager
+/// on modules. `collectives` names the algorithm of all collectives; if empty,
+/// sizes decide.
 void buildGraphPipeline(OpPassManager &pm, StringRef collectives = "");
 
 } // namespace mlir::ark

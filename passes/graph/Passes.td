@@ -6,27 +6,27 @@
 include "mlir/Pass/PassBase.td"
 
 def VerifyInputPass : Pass<"ark-verify-input", "::mlir::ark::ProgramOp"> {
-  let summary = "Rejects programs that the compiler cannot execute yet";
+  let summary = "Reject programs that the compiler cannot execute yet";
   let description = [{
-    What the dialect can express and the later stages cannot run gives one
-    error here, at the op that is at fault, instead of a puzzling one later:
-    ops that are not graph ops, communication in a program without rank and
-    world size, and a program that is already further down the pipeline.
+    Reports constructs that the dialect can express and later stages cannot compile: one error here,
+    at the op at fault, replaces an obscure one later. Rejected are ops that are not graph ops,
+    communication in a program without rank and world size, and programs that are already further
+    down the pipeline.
 
-    - (input_c1) a tensor takes at most 2^47 bytes, which is what a process can
-      address. (Arguments: program_c5.)
+    - (input_c1) a tensor takes at most 2^47 bytes, the most that a process can address. (Arguments:
+      program_c5.)
 
     Changes nothing.
   }];
 }
 
 def NameLocationsPass : Pass<"ark-name-locations", "::mlir::ark::ProgramOp"> {
-  let summary = "Makes the names that ops were given part of their locations";
+  let summary = "Move the names of ops into their locations";
   let description = [{
-    Errors, reports and traces call an op by the name in its location, and groups and tasks
-    after it. The Python builder puts names there; text has no locations, so that the builder
-    also leaves a name as `ark.name` where it is not that of the op. Here the attribute goes:
-    equal ops of other names are equal.
+    Errors, reports and traces call an op by the name in its location; groups and tasks are named
+    after it. The Python builder puts names into locations. The textual form has no locations, so
+    the builder also adds the attribute `ark.name` if the name differs from that of the op. This
+    pass removes the attribute, so that equal ops with different names are equal.
 
     ```mlir
     %1 = ark.relu %0 {ark.name = "gate"} : (tensor<4xf32>) -> tensor<4xf32>            // before
@@ -39,27 +39,27 @@ def NameLocationsPass : Pass<"ark-name-locations", "::mlir::ark::ProgramOp"> {
 }
 
 def VerifyRanksPass : Pass<"ark-verify-ranks", "::mlir::ModuleOp"> {
-  let summary = "Checks that the programs of all ranks fit together";
+  let summary = "Check that the programs of all ranks fit together";
   let description = [{
-    Errors are at an op of one rank, with a note at the other's.
+    An error is at an op of one rank, with a note at the op of the other rank.
 
-    - (ranks_c1) either no program of the module has a rank, or there is one
-      program for every rank of one world.
+    - (ranks_c1) either no program of the module has a rank, or there is one program for every rank
+      of one world.
     - (ranks_c2) a collective has the world size of its program.
-    - (ranks_c3) all ranks execute the same collectives in the same order: op,
-      type of the operand, kind, axis and root agree.
-    - (ranks_c4) what a rank sends to another under a tag is received there under
-      that tag, in the same order and with the same types.
+    - (ranks_c3) all ranks execute the same collectives in the same order: op, type of the operand,
+      kind, axis and root agree.
+    - (ranks_c4) each tensor that a rank sends to another under a tag is received there under that
+      tag, in the same order and with the same type.
 
     Changes nothing.
   }];
 }
 
 def ExpandCollectivesPass : Pass<"ark-expand-collectives", "::mlir::ark::ProgramOp"> {
-  let summary = "Expands collectives into primitives on channels, by size";
+  let summary = "Expand collectives into primitives on channels, by size";
   let description = [{
-    What each rank does for a collective: it puts tensors to others, takes what
-    they put, and combines. `ark.send` and `ark.recv` are one put and one take.
+    Expands a collective into the operations of one rank: it puts tensors to other ranks, takes the
+    tensors that they put, and combines them. `ark.send` and `ark.recv` become one put and one take.
 
     | algorithm | all_reduce | broadcast | all_gather, reduce_scatter |
     |---|---|---|---|
@@ -67,16 +67,16 @@ def ExpandCollectivesPass : Pass<"ark-expand-collectives", "::mlir::ark::Program
     | two-shot | a part to its rank, which reduces it; reduced parts to all | parts, then as all_gather | to all |
     | ring | parts once around, reduced on the way; once more as they are | around the ring | around the ring |
 
-    `ark.all_to_all` sends every part straight to its rank. `auto` takes one shot
-    up to `one-shot-bytes` (times two over the ranks, since a rank sends to all
-    others; always among two), two shots up to `two-shot-bytes`, else the ring.
-    Messages of at most `packet-bytes`, of elements of at most 32 bits, are packets; others are
-    put and signalled. On `cpu` that is 1 KiB: beyond, copying words with flags takes longer than
-    a counter. On GPUs it is 256 KiB.
+    `ark.all_to_all` sends every part directly to its rank. `auto` selects one shot up to
+    `one-shot-bytes` (scaled by two over the number of ranks, since a rank sends to all others;
+    always with two ranks), two shots up to `two-shot-bytes`, and the ring beyond. Messages of at
+    most `packet-bytes` whose elements have at most 32 bits are packets; others are put and
+    signalled. The default is 1 KiB on `cpu`, beyond which copying words with flags takes longer
+    than a counter, and 256 KiB on GPUs.
 
-    Sums of floats are taken in f32 and rounded once, in order of rank, so that
-    one shot and two shots give the same bits on every rank; the ring adds part `r`
-    in the order `r + 1, ..., r`.
+    Sums of floats are accumulated in f32 and rounded once. One shot and two shots add in order of
+    rank, so they give the same bits on every rank; the ring adds part `r` in the order `r + 1, ...,
+    r`.
 
     ```mlir
     %1 = ark.all_reduce sum %0 world_size = 2 : (tensor<4xf32>) -> tensor<4xf32>
@@ -106,24 +106,22 @@ def ExpandCollectivesPass : Pass<"ark-expand-collectives", "::mlir::ark::Program
 }
 
 def JoinRanksPass : Pass<"ark-join-ranks", "::mlir::ModuleOp"> {
-  let summary = "Makes one program of the programs of all ranks";
+  let summary = "Join the programs of all ranks into one";
   let description = [{
-    One schedule then holds the lanes of all ranks, one proof covers the orders
-    between them, and what crosses from one rank to another is an ordinary
-    dependence. Names of arguments, results and groups get their rank in front,
-    where there are several, and the plan of each group says its rank. Of several
-    states with `ark.stop`, that of the lowest rank ends the launch.
+    One schedule then holds the lanes of all ranks, one proof covers the order between them, and a
+    tensor that crosses ranks is an ordinary dependence. If there are several ranks, names of
+    arguments, results and groups are prefixed with their rank, and the plan of each group contains
+    its rank. Of several states with `ark.stop`, the one of the lowest rank ends the launch.
 
-    What one rank puts is a group of its own, which copies it to where
-    the other reads it. Signals and waits disappear: the `synchronization` stage
-    derives them from what is read.
+    Each put becomes a group of its own, which copies the tensor to the place where the other rank
+    reads it. Signals and waits disappear: the `synchronization` stage derives them from the reads.
 
-    - (channel_c1) what is taken from a channel has the type and the form (packet or
-      not) of what was put.
-    - (channel_c2) everything that is put is taken, and no ranks wait for each
-      other in a circle.
-    - (channel_c3) a channel comes from `ark.channel.open`, and leads to a rank whose
-      program is in the module.
+    - (channel_c1) a tensor taken from a channel has the type and the form (packet or not) of the
+      tensor that was put.
+    - (channel_c2) every tensor that is put is taken, and ranks do not wait for each other in a
+      cycle.
+    - (channel_c3) a channel comes from `ark.channel.open`, and leads to a rank whose program is in
+      the module.
 
     ```mlir
     ark.program @p(%x: tensor<4xf32> {...name = "x"}) -> ... attributes {rank = 0, world_size = 2} {
@@ -147,19 +145,19 @@ def JoinRanksPass : Pass<"ark-join-ranks", "::mlir::ModuleOp"> {
 }
 
 def NormalizeGraphPass : Pass<"ark-normalize-graph", "::mlir::ark::ProgramOp"> {
-  let summary = "Brings the tensor graph into the form that groups are made of";
+  let summary = "Bring the tensor graph into the form from which groups are made";
   let description = [{
-    - Views compose, and a view of a splat constant is a splat constant.
-    - A broadcast that an op does by itself disappears into the op, and a
-      transpose of the last two dimensions into the matmul that reads it.
-    - A norm of rows that a view names, such as heads of a projection, comes after the views
-      behind it that keep the rows: what reads it names elements as it does, and can become one
-      task with it.
+    - Views compose, and a view of a splat constant becomes a splat constant.
+    - A broadcast that an op can do by itself is folded into the op, and a transpose of the last two
+      dimensions into the matmul that reads it.
+    - A norm of rows that a view names, such as heads of a projection, moves behind the following
+      views that keep the rows: its reader then indexes elements in the same way and can become one
+      task with the norm.
     - `ark.identity` without `deps` disappears; nested ones join their `deps`.
-    - A tensor without elements is a constant.
-    - `ark.concat` of more than 32 tensors joins what `ark.concat` makes of 16 at a time.
-    - Reads of a state that follow its update in the block read a copy that is
-      made before, because the update overwrites the state.
+    - A tensor without elements becomes a constant.
+    - `ark.concat` of more than 32 tensors becomes a concatenation of concatenations of 16 tensors.
+    - Reads of a state that follow its update in the block read a copy that is made before the
+      update, since the update overwrites the state.
 
     ```mlir
     %0 = ark.transpose %w perm = [1, 0] : (tensor<256x64xf32>) -> tensor<64x256xf32>
@@ -179,16 +177,16 @@ def NormalizeGraphPass : Pass<"ark-normalize-graph", "::mlir::ark::ProgramOp"> {
 }
 
 def SplitArgmaxPass : Pass<"ark-split-argmax", "::mlir::ark::ProgramOp"> {
-  let summary = "Cuts a long dimension of an argmax into pieces for idle SMs";
+  let summary = "Split a long dimension of an argmax into pieces for idle SMs";
   let description = [{
-    The argmax of few rows is a vCTA for each of them, such as one for the next token of a
-    decoder. Here the dimension becomes `P` pieces of neighbours, and a small op finds the
-    largest of what they found: the same index as before, also where values are equal or NaN.
+    An argmax of few rows has one vCTA per row, such as a single one for the next token of a
+    decoder. The pass splits the dimension into `P` contiguous pieces, and a small op reduces the
+    results of the pieces. The result is the same index as before, also for equal values and NaNs.
 
-    `P` divides the extent, and there are at most as many pieces of all rows as SMs. The cost
-    model chooses among these, or none: where the dimension is short, where there are many rows
-    or few SMs. An argmax whose tile is in the user's plan is left alone, and one of 64-bit
-    elements, whose value and index are more than one word.
+    `P` divides the extent, and all rows together have at most as many pieces as there are SMs. The
+    cost model selects one of these `P`, or none, for example if the dimension is short or if there
+    are many rows or few SMs. The pass skips an argmax whose tile is in the user's plan, and one of
+    64-bit elements, whose value and index do not fit one word.
 
     ```mlir
     %1 = ark.argmax %0 axis = 1 : (tensor<1x128256xf32>) -> tensor<1xi32>
@@ -210,16 +208,17 @@ def SplitArgmaxPass : Pass<"ark-split-argmax", "::mlir::ark::ProgramOp"> {
 }
 
 def SplitAttentionPass : Pass<"ark-split-attention", "::mlir::ark::ProgramOp"> {
-  let summary = "Cuts attention over long keys into pieces for idle SMs";
+  let summary = "Split the keys of attention for idle SMs (split-KV)";
   let description = [{
-    Attention of few query rows is a vCTA for every key head, whose time follows the length of
-    the keys while other SMs have nothing to do. Here the keys become `P` pieces, of every
-    `P`-th key each: whatever the length at run time, pieces are equal but for one key. What the
-    pieces make, a small op combines.
+    Attention with few query rows has one vCTA per key head. Its time grows with the number of keys,
+    while other SMs are idle. The pass splits the keys into `P` partitions (pieces) of every `P`-th
+    key: for any length at run time, partitions differ by at most one key. A small op combines the
+    partial results.
 
-    `P` divides the number of keys, and there are at most as many pieces of all key heads as
-    SMs. The cost model chooses among these, or none: where caches are short, where there are
-    many query rows or few SMs. An attention whose tile is in the user's plan is left alone.
+    `P` divides the number of keys, and all key heads together have at most as many partitions as
+    there are SMs. The cost model selects one of these `P`, or none, for example if caches are short
+    or if there are many query rows or few SMs. The pass skips an attention whose tile is in the
+    user's plan.
 
     ```mlir
     %1 = ark.attention %q, %k, %v kv_length %n scale = 1.25e-1
@@ -246,11 +245,10 @@ def SplitAttentionPass : Pass<"ark-split-attention", "::mlir::ark::ProgramOp"> {
 }
 
 def IsolateResultsPass : Pass<"ark-isolate-results", "::mlir::ark::ProgramOp"> {
-  let summary = "Gives every result of the program an op of its own";
+  let summary = "Give every result of the program an op of its own";
   let description = [{
-    The `memory` stage turns every result into a buffer that one task writes. A
-    result that is an argument, a view, a constant, a state or another result
-    is copied.
+    The `memory` stage turns every result into a buffer that one task writes. A result that is an
+    argument, a view, a constant, a state or another result is copied.
 
     ```mlir
     ark.return %x : tensor<4xf32>
@@ -265,24 +263,22 @@ def IsolateResultsPass : Pass<"ark-isolate-results", "::mlir::ark::ProgramOp"> {
 }
 
 def FormGroupsPass : Pass<"ark-form-groups", "::mlir::ark::ProgramOp"> {
-  let summary = "Joins every anchor op with its cheap producers and consumers";
+  let summary = "Group every anchor op with its cheap producers and consumers";
   let description = [{
-    A group becomes one task, and what it computes inside never reaches memory.
+    A group becomes one task; the values inside of a group never reach memory.
 
-    - Epilogue: elementwise ops that are the only reader of what the group has so
-      far and keep its shape.
-    - Prologue: elementwise ops that only the anchor reads, where the
-      anchor's tiles read every element once (reductions, normalisations, rope,
-      update), so that nothing is computed twice. What goes into an update reads
-      of its state only the elements that the same vCTA writes: none through a
+    - Epilogue: an elementwise op that is the only reader of the group's result so far and keeps its
+      shape.
+    - Prologue: elementwise ops that only the anchor reads, if the anchor's tiles read every element
+      once (reductions, norms, rope, update), so that nothing is computed twice. The prologue of an
+      update reads of the update's state only elements that the same vCTA writes: none through a
       transpose, a reduction or a slice at other offsets.
-    - Elementwise ops without anchor join their readers likewise.
+    - Elementwise ops without anchor join their readers in the same way.
 
-    Views stay outside. Splat constants are cloned into every group that reads
-    them. `deps` of an `ark.identity` become operands that the body ignores:
-    the group still depends on them. A group takes the name of its anchor's
-    location, made unique in the program, and the anchor's `ark.plan`; ops
-    with different plans stay apart.
+    Views stay outside. Splat constants are cloned into every group that reads them. `deps` of an
+    `ark.identity` become operands that the body ignores, so the group still depends on them. A
+    group gets its name from the location of its anchor, made unique in the program, and the
+    anchor's `ark.plan`. Ops with different plans are not grouped.
 
     ```mlir
     %0 = ark.matmul %x, %w {transpose_other} : ...
@@ -309,16 +305,16 @@ def FormGroupsPass : Pass<"ark-form-groups", "::mlir::ark::ProgramOp"> {
 }
 
 def VerifyGraphPass : Pass<"ark-verify-graph", "::mlir::ark::ProgramOp"> {
-  let summary = "Checks that a program is what the tiling stage accepts";
+  let summary = "Check that a program is what the tiling stage accepts";
   let description = [{
     - (graph_c1) the body holds groups, views, constants, `ark.noop` and `ark.return` only.
-    - (graph_c2) a group has one result, one anchor at most, and graph ops other
-      than views; its constants are splats.
-    - (graph_c3) every result of the program is the result of a group that gives
-      no other result and is no update.
+    - (graph_c2) a group has one result, at most one anchor, and graph ops other than views; its
+      constants are splats.
+    - (graph_c3) every result of the program is the result of a group that produces no other result
+      of the program and is no update.
     - (graph_c4) no group reads a state after the group that updates it.
     - (graph_c5) groups have distinct names.
-    - (graph_c6) an `ark.identity` has no `deps`: its readers' groups carry them.
+    - (graph_c6) an `ark.identity` has no `deps`: the groups of its readers carry them.
     - (graph_c7) an `ark.noop` keeps the result of a group.
 
     Changes nothing.

@@ -1,4 +1,4 @@
-//===- Pipeline.cpp - The graph stage -------------------------------------===//
+//===- Pipeline.cpp - Passes of the graph stage ---------------------------===//
 
 #include "passes/graph/Passes.h"
 
@@ -9,9 +9,9 @@ using namespace mlir;
 using namespace mlir::ark;
 
 void ark::buildGraphPipeline(OpPassManager &pm, StringRef collectives) {
-  // First, for errors to have the names.
+  // Runs first, so that errors contain the names.
   pm.addNestedPass<ProgramOp>(createNameLocationsPass());
-  // What cannot run is said before anything changes the user's ops.
+  // Reports unsupported programs before any pass changes the user's ops.
   pm.addNestedPass<ProgramOp>(createVerifyInputPass());
   pm.addPass(createVerifyRanksPass());
   OpPassManager &program = pm.nest<ProgramOp>();
@@ -19,18 +19,18 @@ void ark::buildGraphPipeline(OpPassManager &pm, StringRef collectives) {
   if (!collectives.empty())
     options.algorithm = collectives.str();
   program.addPass(createExpandCollectivesPass(options));
-  // Folds and dead code first: patterns below look at uses.
+  // Folds and removes dead code first: the patterns below examine uses.
   program.addPass(createCanonicalizerPass());
   program.addPass(createNormalizeGraphPass());
-  // Views that normalisation composed are often equal.
+  // Normalisation composes views, which are often equal then.
   program.addPass(createCSEPass());
-  // When views have their final form, and before ops are grouped.
+  // Runs when views have their final form and before ops are grouped.
   program.addPass(createSplitArgmaxPass());
   program.addPass(createSplitAttentionPass());
-  // After CSE, which would merge the copies that this inserts.
+  // Runs after CSE, which would merge the inserted copies.
   program.addPass(createIsolateResultsPass());
   program.addPass(createFormGroupsPass());
-  // Groups are formed rank by rank: none may hold ops of two.
+  // Runs after groups are formed: no group may contain ops of two ranks.
   pm.addPass(createJoinRanksPass());
   pm.addNestedPass<ProgramOp>(createVerifyGraphPass());
 }

@@ -1,4 +1,4 @@
-//===- RankExchange.cpp - Steps that collectives are made of --------------===//
+//===- RankExchange.cpp - Building blocks of collectives ------------------===//
 
 #include "passes/graph/RankExchange.h"
 #include "passes/graph/GraphUtils.h"
@@ -24,7 +24,7 @@ int64_t RankExchange::getNeighbour(int64_t distance) const {
   return (rank + distance + size) % size;
 }
 
-/// The collective's name and the user's plan go to all that it becomes.
+/// Creates an op with the location of the collective, and with the user's plan.
 template <typename OpT, typename... Args>
 OpT RankExchange::create(Args &&...args) {
   auto made = OpT::create(builder, op->getLoc(), std::forward<Args>(args)...);
@@ -34,7 +34,7 @@ OpT RankExchange::create(Args &&...args) {
 }
 
 //===----------------------------------------------------------------------===//
-// Between ranks
+// Communication between ranks
 //===----------------------------------------------------------------------===//
 
 Value RankExchange::open(int64_t peer, int64_t tag) {
@@ -77,7 +77,8 @@ Value RankExchange::scatterReduce(ArrayRef<Value> parts, ReductionKind kind) {
 Value RankExchange::ringReduce(ArrayRef<Value> parts, ReductionKind kind) {
   Type elementType = getTensorType(parts[rank]).getElementType();
   Type sumType = getSumType(elementType, kind);
-  // The part of the rank behind sets out; partial sums are not rounded.
+  // Each rank starts with the part of the previous rank. Partial sums are not
+  // rounded.
   Value partial = cast(parts[getNeighbour(-1)], sumType);
   for (int64_t step = 1; step < size; ++step) {
     send(partial, getNeighbour(1));
@@ -109,7 +110,7 @@ Value RankExchange::ringGather(Value own, int64_t axis, PartType getPart) {
 }
 
 //===----------------------------------------------------------------------===//
-// Of one rank
+// Computation on one rank
 //===----------------------------------------------------------------------===//
 
 Type RankExchange::getSumType(Type elementType, ReductionKind kind) {

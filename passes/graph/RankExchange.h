@@ -1,4 +1,4 @@
-//===- RankExchange.h - Steps that collectives are made of ------*- C++ -*-===//
+//===- RankExchange.h - Building blocks of collectives ----------*- C++ -*-===//
 
 #ifndef ARK_PASSES_GRAPH_RANKEXCHANGE_H
 #define ARK_PASSES_GRAPH_RANKEXCHANGE_H
@@ -7,17 +7,17 @@
 
 namespace mlir::ark {
 
-/// Bytes that a tensor takes in memory.
+/// Returns the bytes that a tensor takes in memory.
 int64_t getBytes(RankedTensorType type);
 
-/// Writes, in the place of one collective, what one rank does for it.
+/// Replaces one collective by the ops of one rank.
 ///
-/// Sums of floats are taken in f32 and rounded once. In one step they are in
-/// order of rank, on whichever rank; around a ring, part `r` starts at rank
-/// `r + 1` and ends with that of rank `r`.
+/// Sums of floats are accumulated in f32 and rounded once. A reduction in one
+/// step adds in order of rank, on every rank. Around a ring, the sum of part
+/// `r` starts at rank `r + 1` and ends at rank `r`.
 class RankExchange {
 public:
-  /// The type of the part that a rank has.
+  /// Returns the type of a rank's part.
   using PartType = llvm::function_ref<RankedTensorType(int64_t)>;
 
   RankExchange(Operation *op, int64_t rank, int64_t size, int64_t packetBytes)
@@ -26,33 +26,35 @@ public:
   const int64_t rank, size;
   int64_t numPuts = 0;
 
-  /// All other ranks, the next one first, so that not all turn to one at once.
+  /// Returns all other ranks, starting with the next one, so that not all ranks
+  /// send to the same rank at once.
   SmallVector<int64_t> getPeers() const;
-  /// The rank so many further around the ring.
+  /// Returns the rank at `distance` around the ring.
   int64_t getNeighbour(int64_t distance) const;
 
   //===--- Between ranks --------------------------------------------------===//
 
-  /// The tag of collectives; users' are not negative. All ranks go through all
-  /// collectives in one order, so that one will do.
+  /// Tag of collectives; tags of users are not negative. One tag suffices,
+  /// since all ranks execute all collectives in the same order.
   static constexpr int64_t kOwnTag = -1;
 
   void send(Value value, int64_t peer, int64_t tag = kOwnTag);
   Value receive(RankedTensorType type, int64_t peer, int64_t tag = kOwnTag);
-  /// Part `r` goes to rank `r`; gives what came from each rank, in order.
+  /// Sends part `r` to rank `r`, and returns the parts received from each rank,
+  /// in order.
   SmallVector<Value> swap(ArrayRef<Value> parts);
-  /// Part `rank`, reduced over all ranks.
+  /// Returns part `rank`, reduced over all ranks.
   Value scatterReduce(ArrayRef<Value> parts, ReductionKind kind);
   Value ringReduce(ArrayRef<Value> parts, ReductionKind kind);
-  /// The parts of all ranks, joined.
+  /// Returns the joined parts of all ranks.
   Value gather(Value own, int64_t axis, PartType getPart);
   Value ringGather(Value own, int64_t axis, PartType getPart);
 
   //===--- Of one rank ----------------------------------------------------===//
 
   Value reduce(ArrayRef<Value> values, ReductionKind kind);
-  /// Parts along a dimension, as equal as can be; those of lower ranks are not
-  /// smaller.
+  /// Splits a tensor along a dimension, as evenly as possible; parts of lower
+  /// ranks are not smaller.
   SmallVector<Value> split(Value value, int64_t axis);
   Value join(ArrayRef<Value> parts, int64_t axis);
   Value flatten(Value value);
@@ -60,7 +62,8 @@ public:
   Value makeEmpty(RankedTensorType type);
 
 private:
-  /// Small enough to go as packets, but there, and of elements that one holds.
+  /// Returns true if a tensor is small enough for packets, not empty, and of
+  /// elements that fit a packet.
   bool isPacket(RankedTensorType type) const {
     return getBytes(type) <= packetBytes && type.getNumElements() > 0 &&
            type.getElementTypeBitWidth() <= 32;
@@ -68,7 +71,8 @@ private:
   Value open(int64_t peer, int64_t tag);
   Value combine(Value left, Value right, ReductionKind kind);
   Value cast(Value value, Type elementType);
-  /// In what floats of a type are summed; the type itself for all else.
+  /// Returns the type in which elements are accumulated: f32 for sums of
+  /// floats, else the element type.
   Type getSumType(Type elementType, ReductionKind kind);
   template <typename OpT, typename... Args>
   OpT create(Args &&...args);

@@ -1,4 +1,4 @@
-//===- SplitArgmax.cpp - Long argmaxes in pieces for idle SMs -------------===//
+//===- SplitArgmax.cpp - Split long argmaxes for idle SMs -----------------===//
 
 #include "lib/analysis/CostModel.h"
 #include "passes/graph/GraphUtils.h"
@@ -15,16 +15,17 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Splitting has to shorten an argmax by this part at least: what is estimated
-/// so coarsely should decide clear cases only.
+/// Splitting must shorten an argmax by at least this fraction, since coarse
+/// estimates should decide clear cases only.
 static constexpr double kWorthSplitting = 0.05;
 
 //===----------------------------------------------------------------------===//
-// What it is worth
+// Profitability
 //===----------------------------------------------------------------------===//
 
-/// When `results` have been reduced from `bytes` each, by a vCTA for each. One
-/// waits too often to use what bandwidth idle SMs leave.
+/// Predicts when `results` are reduced from `bytes` each, with one vCTA per
+/// result. The prediction assumes that all SMs share the bandwidth: a vCTA
+/// waits too often to use the bandwidth that idle SMs leave.
 static double predictReduction(TargetAttr target, int64_t results,
                                double bytes) {
   return llvm::divideCeil(results, target.getSms()) *
@@ -32,7 +33,7 @@ static double predictReduction(TargetAttr target, int64_t results,
          predictHandoffNs(target, std::min(results, target.getSms()));
 }
 
-/// One where the dimension is better left whole.
+/// Returns the number of pieces; 1 if the dimension should stay whole.
 static int64_t choosePieces(TargetAttr target, int64_t rows, int64_t extent,
                             double bytesOfElement) {
   constexpr int64_t kPackedBytes = 8;
@@ -54,7 +55,7 @@ static int64_t choosePieces(TargetAttr target, int64_t rows, int64_t extent,
 }
 
 //===----------------------------------------------------------------------===//
-// The pass
+// Pass
 //===----------------------------------------------------------------------===//
 
 static void split(RewriterBase &rewriter, ArgmaxOp op, int64_t pieces) {

@@ -1,4 +1,4 @@
-//===- SplitAttention.cpp - Long keys in pieces for idle SMs --------------===//
+//===- SplitAttention.cpp - Split long keys for idle SMs (split-KV) -------===//
 
 #include "lib/analysis/CostModel.h"
 #include "passes/graph/GraphUtils.h"
@@ -15,25 +15,26 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Splitting has to shorten attention by this part at least: what is estimated
-/// so coarsely should decide clear cases only.
+/// Splitting must shorten an attention by at least this fraction, since coarse
+/// estimates should decide clear cases only.
 static constexpr double kWorthSplitting = 0.05;
-/// Operations that an exponential stands for.
+/// Number of operations that an exponential counts as.
 static constexpr double kFlopsOfFunction = 8;
 
 //===----------------------------------------------------------------------===//
-// What it is worth
+// Profitability
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The extents of an attention that its time follows from.
+/// The extents of an attention that determine its time.
 struct Sizes {
   explicit Sizes(AttentionOp op);
 
   double predictWhole(TargetAttr target) const;
   double predictSplit(TargetAttr target, int64_t pieces) const;
 
-  /// Key heads of all batches, query heads of each, queries of each.
+  /// Key heads of all batches, query heads per key head, queries per query
+  /// head.
   int64_t keyHeads = 1, sharing, queries;
   int64_t keys, depth, columns, bytes;
 
@@ -57,8 +58,9 @@ Sizes::Sizes(AttentionOp op) {
       llvm::divideCeil(getTensorType(op.getKey()).getElementTypeBitWidth(), 8);
 }
 
-/// When all pieces of the keys have been attended to, each by a vCTA for every
-/// key head. It waits too often to use what bandwidth idle SMs leave.
+/// Predicts when all pieces of the keys are processed, with one vCTA per piece
+/// and key head. The prediction assumes that all SMs share the bandwidth: a
+/// vCTA waits too often to use the bandwidth that idle SMs leave.
 double Sizes::predictPart(TargetAttr target, int64_t pieces) const {
   double part = static_cast<double>(keys) / pieces, rows = sharing * queries;
   int64_t tiles = keyHeads * pieces;
@@ -73,7 +75,8 @@ double Sizes::predictWhole(TargetAttr target) const {
   return predictPart(target, 1);
 }
 
-/// A vCTA for every key head combines the pieces.
+/// Predicts the time of the split form, in which one vCTA per key head combines
+/// the pieces.
 double Sizes::predictSplit(TargetAttr target, int64_t pieces) const {
   constexpr int64_t kSumBytes = 4;
   double sums = static_cast<double>(sharing) * queries * pieces * (columns + 2);
@@ -83,7 +86,7 @@ double Sizes::predictSplit(TargetAttr target, int64_t pieces) const {
          predictHandoffNs(target, std::min(keyHeads, target.getSms()));
 }
 
-/// One where the keys are better left together.
+/// Returns the number of pieces; 1 if the keys should stay together.
 static int64_t choosePieces(const Sizes &sizes, TargetAttr target) {
   double best = sizes.predictWhole(target) * (1 - kWorthSplitting);
   int64_t chosen = 1;
@@ -101,10 +104,10 @@ static int64_t choosePieces(const Sizes &sizes, TargetAttr target) {
 }
 
 //===----------------------------------------------------------------------===//
-// The pass
+// Pass
 //===----------------------------------------------------------------------===//
 
-/// Dimension `dim` as two, of which the second one has `pieces` entries.
+/// Splits dimension `dim` in two, of which the second one has `pieces` entries.
 static Value cutDim(OpBuilder &builder, Location loc, Value tensor, int64_t dim,
                     int64_t pieces) {
   SmallVector<int64_t> shape(getTensorType(tensor).getShape());
@@ -113,7 +116,8 @@ static Value cutDim(OpBuilder &builder, Location loc, Value tensor, int64_t dim,
   return ReshapeOp::create(builder, loc, tensor, shape);
 }
 
-/// One entry for all keys stays one for all pieces.
+/// Splits the key dimension of a mask. A single entry for all keys becomes a
+/// single entry for all pieces.
 static Value cutMask(OpBuilder &builder, Location loc, Value mask,
                      int64_t pieces) {
   int64_t rank = getTensorType(mask).getRank();
@@ -132,7 +136,7 @@ static void split(RewriterBase &rewriter, AttentionOp op, int64_t pieces) {
   Value value = cutDim(rewriter, loc, op.getValue(), keyDim, pieces);
   Value mask =
       op.getMask() ? cutMask(rewriter, loc, op.getMask(), pieces) : Value();
-  // All valid keys come before the only query's own, or are it.
+  // With a single query, causality admits all valid keys.
   bool causal = op.getCausal() && query.getDimSize(keyDim) > 1;
   auto partial =
       PartialAttentionOp::create(rewriter, loc, op.getQuery(), key, value, mask,

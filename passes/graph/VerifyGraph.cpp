@@ -1,4 +1,4 @@
-//===- VerifyGraph.cpp - What the tiling stage accepts --------------------===//
+//===- VerifyGraph.cpp - Check the output of the graph stage --------------===//
 //
 // Checks carry the labels of the pass description.
 //

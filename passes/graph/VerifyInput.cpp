@@ -1,4 +1,4 @@
-//===- VerifyInput.cpp - What the compiler cannot execute yet -------------===//
+//===- VerifyInput.cpp - Reject unsupported programs ----------------------===//
 
 #include "dialects/ark/ArkLimits.h"
 #include "passes/graph/Passes.h"
@@ -15,7 +15,7 @@ static ArrayRef<int64_t> getShape(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape();
 }
 
-/// An index needs something to point at, and a query something to compare.
+/// Checks that indexed dimensions and the depth of queries are not empty.
 static LogicalResult checkExtents(Operation &op) {
   auto fail = [&](StringRef what) {
     return op.emitError("'") << op.getName() << "' " << what;

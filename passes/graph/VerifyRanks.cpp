@@ -1,4 +1,4 @@
-//===- VerifyRanks.cpp - Whether the programs of all ranks fit together ---===//
+//===- VerifyRanks.cpp - Check that the programs of all ranks fit ---------===//
 //
 // Checks carry the labels of the pass description.
 //
@@ -20,10 +20,10 @@ using namespace mlir;
 using namespace mlir::ark;
 
 //===----------------------------------------------------------------------===//
-// The world
+// World
 //===----------------------------------------------------------------------===//
 
-/// ranks_c1: says who is missing, or who is there twice.
+/// ranks_c1: reports a missing or duplicate rank.
 static LogicalResult verifyWorld(ArrayRef<ProgramOp> programs) {
   int64_t size = *ProgramOp(programs.front()).getWorldSize();
   SmallVector<ProgramOp> ranks(size);
@@ -70,7 +70,8 @@ static SmallVector<Operation *> collectCollectives(ProgramOp program) {
   return ops;
 }
 
-/// What all ranks must agree on, as text: the op, its type and its attributes.
+/// Describes, as text, what all ranks must agree on: the op, its type and its
+/// attributes.
 static std::string describe(Operation *op) {
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -125,7 +126,7 @@ static LogicalResult verifySameCollectives(ProgramOp first, ProgramOp other) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// From, to, tag.
+/// Sender, receiver, tag.
 using Route = std::tuple<int64_t, int64_t, int64_t>;
 struct Traffic {
   SmallVector<Operation *> sends, receives;
@@ -161,8 +162,8 @@ static FailureOr<TrafficMap> collectTraffic(ArrayRef<ProgramOp> programs) {
   return traffic;
 }
 
-/// An end without the other one; names one of the same ranks and another tag,
-/// which is the likely mistake.
+/// Reports a send or receive without counterpart. Notes name unmatched ops of
+/// the same ranks under another tag, the likely mistake.
 static LogicalResult reportLonely(Operation *op, const Route &route,
                                   bool isSend, const TrafficMap &traffic) {
   auto [from, to, tag] = route;
@@ -218,7 +219,7 @@ static LogicalResult verifyTraffic(ArrayRef<ProgramOp> programs) {
 }
 
 //===----------------------------------------------------------------------===//
-// The pass
+// Pass
 //===----------------------------------------------------------------------===//
 
 /// ranks_c2

@@ -1,4 +1,4 @@
-//===- BuildKernel.cpp - The function that every lane runs ----------------===//
+//===- BuildKernel.cpp - Build the persistent kernel's functions ----------===//
 
 #include "dialects/ark/ArkOps.h"
 #include "passes/kernel/KernelAbi.h"
@@ -28,7 +28,7 @@ using namespace mlir;
 using namespace mlir::ark;
 
 namespace {
-/// A file of functions that kernels have in common.
+/// A text of functions that every kernel of a backend contains.
 struct KernelText {
   StringRef name, text;
 };
@@ -96,10 +96,11 @@ static constexpr KernelText kCudaTensorMaps = {
 };
 
 //===----------------------------------------------------------------------===//
-// What is the same for every program
+// Code that is the same for every program
 //===----------------------------------------------------------------------===//
 
-/// Of texts whose backend has instructions for global memory.
+/// Function that marks an address as global memory. Defined only by the texts
+/// of backends that have instructions of their own for global memory.
 static constexpr llvm::StringLiteral kMarkGlobal = "ark_mark_global";
 
 static bool isDeclaration(Operation *op) {
@@ -107,8 +108,8 @@ static bool isDeclaration(Operation *op) {
   return function && function.isExternal();
 }
 
-/// Moves the functions of a text to the module. Those that another text only
-/// declared get their bodies.
+/// Moves the functions of a text to the module. A definition replaces a
+/// declaration of the same function that an earlier text left.
 static LogicalResult addKernelText(ModuleOp module, KernelText kernel,
                                    llvm::StringSet<> &added) {
   OwningOpRef<ModuleOp> text = parseSourceString<ModuleOp>(
@@ -119,7 +120,8 @@ static LogicalResult addKernelText(ModuleOp module, KernelText kernel,
   for (Operation &op : llvm::make_early_inc_range(text->getOps())) {
     StringAttr name = SymbolTable::getSymbolName(&op);
     if (Operation *other = symbols.lookup(name)) {
-      // Texts may need the same of a third, and something of each other.
+      // Two texts may declare a function of a third text, and each may declare
+      // functions of the other.
       if (isDeclaration(&op) &&
           (isDeclaration(other) || added.contains(name.getValue())))
         continue;
@@ -136,7 +138,8 @@ static LogicalResult addKernelText(ModuleOp module, KernelText kernel,
   return success();
 }
 
-/// The hint that a core spins, as this machine's instruction set has it.
+/// Builds the body of `ark_pause`: the spin-wait hint of this machine's
+/// instruction set.
 static void buildPause(func::FuncOp function) {
   OpBuilder builder = OpBuilder::atBlockBegin(function.addEntryBlock());
   Location loc = function.getLoc();
@@ -166,8 +169,8 @@ static void buildTraced(func::FuncOp function, bool trace) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Gives @ark_run its body: a switch over the bodies, each called with memrefs
-/// that are made of the rows of the table of operands.
+/// Builds the body of @ark_run: a switch over the task bodies. Each case calls
+/// one body with memrefs that are made from rows of the operand table.
 class DispatchBuilder {
 public:
   DispatchBuilder(func::FuncOp run, SymbolTable &symbols)
@@ -188,7 +191,8 @@ private:
   void buildCase(func::FuncOp body, Block *end);
 
   func::FuncOp run;
-  /// Hands addresses on to bodies, if there is such a function.
+  /// Function that marks the addresses passed to bodies; null if the texts have
+  /// none.
   func::FuncOp mark;
   func::FuncOp readTask, findOperand;
   Location loc;
@@ -199,7 +203,8 @@ private:
 };
 } // namespace
 
-/// Numbers of tasks and vCTAs are not negative.
+/// Casts the number of a task or of a vCTA to `index`. Numbers of 32 bits are
+/// zero-extended, since they are never negative.
 Value DispatchBuilder::toIndex(Value value) {
   Type index = builder.getIndexType();
   if (value.getType().isInteger(32))
@@ -207,8 +212,8 @@ Value DispatchBuilder::toIndex(Value value) {
   return arith::IndexCastOp::create(builder, loc, index, value);
 }
 
-/// A memref on raw memory. Its descriptor disappears again when bodies take
-/// bare pointers.
+/// Makes a memref from a raw address. The descriptor disappears again when
+/// bodies take bare pointers.
 Value DispatchBuilder::makeMemRef(MemRefType type, Value address) {
   if (mark)
     address = func::CallOp::create(builder, loc, mark, address).getResult(0);
@@ -218,7 +223,7 @@ Value DispatchBuilder::makeMemRef(MemRefType type, Value address) {
       .getResult(0);
 }
 
-/// Where the record of data errors lies.
+/// Loads the address of the record of data errors.
 Value DispatchBuilder::loadStatus() {
   Value field = LLVM::GEPOp::create(
       builder, loc, pointer, builder.getI64Type(), run.getArgument(0),
@@ -226,7 +231,7 @@ Value DispatchBuilder::loadStatus() {
   return LLVM::LoadOp::create(builder, loc, pointer, field);
 }
 
-/// The address of a row of the task's, counted from its first one.
+/// Returns the address of operand `row` of the task.
 Value DispatchBuilder::loadOperand(int64_t row) {
   Value number = arith::AddIOp::create(
       builder, loc, firstOperand,
@@ -279,7 +284,8 @@ void DispatchBuilder::build(ArrayRef<func::FuncOp> bodies) {
                        ArrayRef<int32_t>(values), cases, noOperands);
 }
 
-/// Whether a type is a buffer whose descriptor holds constants and an address.
+/// Returns true if `type` is a memref with static shape, strides and offset:
+/// its descriptor then holds constants and an address.
 static bool isStaticBuffer(Type type) {
   auto memref = dyn_cast<MemRefType>(type);
   SmallVector<int64_t> strides;
@@ -290,8 +296,8 @@ static bool isStaticBuffer(Type type) {
          llvm::none_of(strides, ShapedType::isDynamic);
 }
 
-/// Whether the dispatch can call a function: it takes a range of vCTAs, the
-/// task, and buffers, and gives nothing.
+/// Returns true if the dispatch can call `function`: it takes a range of vCTAs,
+/// the task and buffers, and has no results.
 static bool canBeCalled(func::FuncOp function) {
   ArrayRef<Type> types = function.getArgumentTypes();
   return types.size() >= abi::kBodyOperands && function.getNumResults() == 0 &&

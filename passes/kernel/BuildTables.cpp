@@ -1,4 +1,4 @@
-//===- BuildTables.cpp - Program and schedule become tables ---------------===//
+//===- BuildTables.cpp - Build tables from program and schedule -----------===//
 
 #include "dialects/ark/ArkLimits.h"
 #include "dialects/ark/ArkOps.h"
@@ -24,11 +24,11 @@ using namespace mlir::ark;
 
 static_assert(static_cast<int32_t>(abi::Opcode::Run) == KernelOp::kRunOpcode);
 
-/// Slot of the arena in the table of buffers; arguments follow it.
+/// Slot of the arena in the buffer table. The slots of the arguments follow.
 static constexpr int64_t kArenaSlot = 0;
 
 namespace {
-/// The tables of one program, row by row.
+/// Builds the tables of one program, row by row.
 class TableBuilder {
 public:
   TableBuilder(ProgramOp program, ScheduleOp schedule)
@@ -72,17 +72,17 @@ private:
   CostModel costs;
 
   DenseMap<Value, int64_t> slots;
-  /// The slot of the state that ends the launch, and the task that writes it
-  /// last.
+  /// Slot of the state that ends the launch, and the last task that writes the
+  /// state.
   std::optional<int64_t> stopSlot, stopTask;
   FootprintTable footprints;
-  /// Functions of bodies by their names, in the order of their numbers.
+  /// Functions of the bodies by name, in the order of the body numbers.
   llvm::MapVector<StringAttr, func::FuncOp> functions;
-  /// Bodies that stamp what they write with the number of the iteration.
+  /// Bodies whose stores carry the number of the iteration.
   llvm::SmallPtrSet<Operation *, 4> stamping;
   SmallVector<int64_t> arrivals;
-  /// Of every semaphore the first row of its packets in the table of operands;
-  /// 0 where a counter is what its waiters look at.
+  /// First row of each semaphore's packets in the operand table; 0 if the
+  /// waiters poll a counter.
   SmallVector<int64_t> packetRows;
 
   SmallVector<Attribute> buffers, tasks, bodies, semaphores;
@@ -96,8 +96,8 @@ private:
 // Buffers
 //===----------------------------------------------------------------------===//
 
-/// The bytes of a constant as they lie in memory: a splat written out, a bool
-/// in a byte.
+/// Returns the bytes of a constant as they lie in memory: a splat is written
+/// out, and a bool takes one byte.
 static DenseElementsAttr getBytes(DenseElementsAttr value) {
   SmallVector<int8_t> bytes;
   if (value.getElementType().isInteger(1)) {
@@ -115,8 +115,8 @@ static DenseElementsAttr getBytes(DenseElementsAttr value) {
   return DenseElementsAttr::get(type, ArrayRef<int8_t>(bytes));
 }
 
-/// Bytes of the largest element that tasks see in an argument, where they see
-/// it as of another type than its own.
+/// Returns the bytes of the largest element type with which tasks reinterpret
+/// an argument; 0 if no task reinterprets the argument.
 static int64_t getLargestElement(BlockArgument argument) {
   int64_t largest = 0;
   for (Operation *user : argument.getUsers())
@@ -127,7 +127,7 @@ static int64_t getLargestElement(BlockArgument argument) {
   return largest;
 }
 
-/// Slots 1 and up: the arguments in order, then the packets.
+/// Assigns the slots from 1 on: the arguments in order, then the packets.
 LogicalResult TableBuilder::addBuffers() {
   for (auto arena : program.getBody().getOps<ArenaOp>())
     slots[arena] = kArenaSlot;
@@ -173,8 +173,9 @@ LogicalResult TableBuilder::addBuffers() {
   return success();
 }
 
-/// Finds the last task that writes the state with `ark.stop`. It has one vCTA,
-/// so that the lane of that one knows the state's value right after its run.
+/// Finds the last task that writes the state with `ark.stop`. The task must
+/// have one vCTA, so that the lane of this vCTA knows the state's value right
+/// after its run.
 LogicalResult TableBuilder::findStop() {
   for (BlockArgument argument : program.getBody().getArguments())
     if (program.getArgAttr(argument.getArgNumber(), ArkDialect::kStopAttr))
@@ -213,8 +214,8 @@ int64_t TableBuilder::getArenaBytes() {
 // Tasks
 //===----------------------------------------------------------------------===//
 
-/// `file:line` of the first file in a location, of the callee in a call; or
-/// nothing.
+/// Returns `file:line` of the first file in a location (in a call, the callee
+/// comes first), or an empty string.
 static std::string describeLocation(Location loc) {
   if (auto file = dyn_cast<FileLineColRange>(loc))
     return (file.getFilename().getValue() + ":" + Twine(file.getStartLine()))
@@ -232,7 +233,7 @@ static std::string describeLocation(Location loc) {
   return "";
 }
 
-/// The function of a task's body, which gets the next number if it is new.
+/// Returns the function of a task's body. A new body gets the next number.
 FailureOr<func::FuncOp> TableBuilder::findBody(TaskOp task) {
   auto name = task->getAttrOfType<FlatSymbolRefAttr>(abi::kBodyAttr);
   if (!name)
@@ -332,8 +333,9 @@ void TableBuilder::addSemaphores() {
   }
 }
 
-/// The first and the last packet of every arrival at semaphores of kind
-/// `packet`. A GPU has counters for these, too.
+/// Adds the first and the last packet of every arrival at semaphores of kind
+/// `packet` to the operand table. On a GPU these semaphores are counters, and
+/// nothing is added.
 LogicalResult TableBuilder::addPackets(const ExpandedSchedule &expanded) {
   packetRows.assign(expanded.semaphores.size(), 0);
   TargetAttr target = findTarget(program);
@@ -373,11 +375,11 @@ void TableBuilder::addInstruction(abi::Opcode opcode, int64_t a, int64_t b,
     instructions.push_back(static_cast<int32_t>(field));
 }
 
-/// Whether the item becomes an instruction.
+/// Adds the instruction of an item. Returns false if the item needs none.
 bool TableBuilder::addItem(const LaneItem &item) {
   switch (item.kind) {
   case LaneItem::Kind::Run:
-    // A lane op of several SMs may leave some of them without work.
+    // A lane op of several SMs may give some of them an empty range.
     if (item.begin == item.end)
       return false;
     addInstruction(abi::Opcode::Run, item.index, item.begin, item.end);
@@ -397,13 +399,14 @@ bool TableBuilder::addItem(const LaneItem &item) {
     addInstruction(abi::Opcode::Barrier, item.index, arrivals[item.index]);
     return true;
   case LaneItem::Kind::Prefetch:
-    // A hint, and a cpu prefetches well enough by itself.
+    // A prefetch is a hint, and the hardware prefetcher of a CPU suffices.
     return false;
   }
   llvm_unreachable("all kinds of items are handled");
 }
 
-/// Adds the instruction that may end the launch, after the run that decides.
+/// Adds the instruction that may end the launch after the run that decides it.
+/// Returns false if `item` is another run.
 bool TableBuilder::addStop(const LaneItem &item) {
   if (item.kind != LaneItem::Kind::Run || item.begin == item.end ||
       item.index != stopTask)
@@ -412,7 +415,8 @@ bool TableBuilder::addStop(const LaneItem &item) {
   return true;
 }
 
-/// One lane for every SM of a lane op, each with its times.
+/// Adds one lane for every SM of a lane op, with the start and duration of
+/// every instruction.
 LogicalResult TableBuilder::addLanes() {
   FailureOr<Timeline> times = computeTimeline(schedule);
   if (failed(times))
@@ -477,7 +481,7 @@ FailureOr<KernelOp> TableBuilder::build() {
   addSemaphores();
   if (failed(addLanes()))
     return failure();
-  // Nothing to do takes a lane, too: one that does nothing.
+  // A program without work still needs a lane; this one is empty.
   if (lanes.empty())
     lanes.append({0, 0, 0});
 

@@ -1,20 +1,20 @@
-// The persistent kernel of the cpu target: what is the same for every program.
+// Persistent kernel of the cpu target: the part that is the same for every program.
 //
-// ark-build-kernel adds this text to a module and gives the functions that are
-// only declared here, @ark_run, @ark_pause and @ark_traced, their bodies.
-// docs/bundle.md describes the records; offsets below are in their 64-bit words.
+// ark-build-kernel adds this text to a module and builds the bodies of three functions that are
+// only declared here: @ark_run, @ark_pause and @ark_traced. docs/bundle.md describes the records;
+// field offsets below count 64-bit words of a record.
 
 // Runs vCTAs [begin, end) of a task.
 func.func private @ark_run(%context: !llvm.ptr, %task: i64, %begin: i64, %end: i64)
-// Tells the core that it spins.
+// Executes the spin-wait hint of the core.
 func.func private @ark_pause()
-// The same as @ark_wait of packets: see CpuPackets.mlir.
+// Waits for packets; otherwise like @ark_wait. Defined in CpuPackets.mlir.
 func.func private @ark_wait_packets(%context: !llvm.ptr, %lane: i64, %instruction: i64,
                                     %semaphore: i64, %arrivals: i64, %first: i64,
                                     %round: i64) -> i32
-// Whether this kernel can record when its instructions ran.
+// Returns true if this kernel can record the times of its instructions.
 func.func private @ark_traced() -> i1
-// What waits and tells the time: see CpuSemaphores.mlir.
+// Semaphores and time, defined in CpuSemaphores.mlir.
 func.func private @ark_counter(%context: !llvm.ptr, %semaphore: i64) -> !llvm.ptr
 func.func private @ark_signal(%context: !llvm.ptr, %semaphore: i64)
 func.func private @ark_wait(%context: !llvm.ptr, %lane: i64, %instruction: i64, %semaphore: i64,
@@ -24,11 +24,11 @@ func.func private @ark_now() -> i64
 func.func private @ark_rest(%waited: i64, %most: i64)
 
 //===----------------------------------------------------------------------===//
-// The loop over runs
+// Loop over runs
 //===----------------------------------------------------------------------===//
 
-// One run; or, where the context has a doorbell, one for every ring, until a
-// ring asks for no iteration. Gives 0, or the code of the abort.
+// Entry of a lane. Without a doorbell in the context, executes one run. With a doorbell, executes
+// one run per ring until a ring requests zero iterations. Returns 0, or the code of the abort.
 func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64
@@ -59,7 +59,7 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   cf.cond_br %failed, ^finish(%code : i32), ^answer
 
 ^answer:
-  // Beyond it the lane reads nothing of this run, and the host may prepare the next.
+  // After this increment the lane reads nothing of this run, and the host may prepare the next one.
   %answers = llvm.getelementptr %doorbell[8] : (!llvm.ptr) -> !llvm.ptr, i64
   %old = llvm.atomicrmw add %answers, %one release : !llvm.ptr, i64
   %next_run = arith.addi %run, %one : i64
@@ -69,8 +69,8 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   return %result : i32
 }
 
-// Waits for ring number `run` of the doorbell, for as long as it takes; whether
-// it came, and not an abort, after which there will be none.
+// Waits without a timeout for ring number `run` of the doorbell. Returns true if the ring came,
+// false after an abort, which no ring follows.
 func.func private @ark_await_ring(%context: !llvm.ptr, %doorbell: !llvm.ptr, %run: i64) -> i1 {
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64
@@ -113,10 +113,10 @@ func.func private @ark_await_ring(%context: !llvm.ptr, %doorbell: !llvm.ptr, %ru
 }
 
 //===----------------------------------------------------------------------===//
-// The loop over instructions
+// Dispatch loop
 //===----------------------------------------------------------------------===//
 
-// The iterations of one run. Gives 0, or the code of the abort.
+// Executes the iterations of one run. Returns 0, or the code of the abort.
 func.func private @ark_iterate(%context: !llvm.ptr, %lane: i64) -> i32 {
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64
@@ -157,8 +157,9 @@ func.func private @ark_iterate(%context: !llvm.ptr, %lane: i64) -> i32 {
   cf.cond_br %more_iterations, ^look, ^finish(%good : i32)
 
 ^look:
-  // Says after how many iterations to end, so that a lane which looks late, when
-  // another has asked for it in this iteration already, still goes on.
+  // The word `stop` holds the number of iterations after which to end. A lane that reads the word
+  // late, when another lane has already set it in this iteration, hence still executes this
+  // iteration.
   %stop = llvm.load %stop_field atomic monotonic {alignment = 8 : i64} : !llvm.ptr -> i64
   %endless = arith.cmpi eq, %stop, %zero : i64
   %earlier = arith.cmpi ult, %iteration, %stop : i64
@@ -166,11 +167,11 @@ func.func private @ark_iterate(%context: !llvm.ptr, %lane: i64) -> i32 {
   cf.cond_br %goes_on, ^begin, ^finish(%good : i32)
 
 ^begin:
-  // Arrivals of a semaphore by the end of this iteration, per arrival.
+  // Arrivals at a semaphore by the end of this iteration, divided by its arrivals per iteration.
   %round = arith.addi %epoch, %next_iteration : i64
-  // The same from all lanes: the barrier between iterations has let none behind.
+  // All lanes store the same value: after the barrier between iterations, no lane is behind.
   llvm.store %round, %round_word atomic monotonic {alignment = 8 : i64} : i64, !llvm.ptr
-  // Every iteration writes over what the one before recorded: any may be the last.
+  // Every iteration overwrites the record of the previous one, since any iteration may be the last.
   %record = func.call @ark_traced() : () -> i1
   cf.br ^instruction(%first : i64)
 
@@ -199,7 +200,7 @@ func.func private @ark_iterate(%context: !llvm.ptr, %lane: i64) -> i32 {
   %c = arith.extsi %c_i32 : i32 to i64
   %begin_stamp = arith.muli %index, %two : i64
   func.call @ark_stamp(%context, %record, %begin_stamp) : (!llvm.ptr, i1, i64) -> ()
-  // A prefetch, or what a later version adds as a hint, is skipped.
+  // Unknown opcodes are hints (prefetch, or a hint of a later version) and are skipped.
   cf.switch %opcode : i32, [
     default: ^step,
     0: ^run,
@@ -214,7 +215,7 @@ func.func private @ark_iterate(%context: !llvm.ptr, %lane: i64) -> i32 {
   cf.br ^step
 
 ^signal:
-  // Packets have said so themselves.
+  // For a semaphore of kind packet, the packets themselves are the signal.
   %is_told = arith.cmpi ne, %c, %zero : i64
   cf.cond_br %is_told, ^step, ^count
 
@@ -263,11 +264,11 @@ func.func private @ark_iterate(%context: !llvm.ptr, %lane: i64) -> i32 {
 }
 
 //===----------------------------------------------------------------------===//
-// The end of a launch
+// End of a launch
 //===----------------------------------------------------------------------===//
 
-// Makes this iteration the last one if the word in a buffer is not zero. The
-// barrier at its end shows that to all lanes before they look.
+// Makes this iteration the last one if the word in a buffer is not zero. The barrier at the end of
+// the iteration makes the change visible to all lanes before they read the word `stop`.
 func.func private @ark_stop(%context: !llvm.ptr, %stop: !llvm.ptr, %slot: i64, %iterations: i64) {
   %zero = arith.constant 0 : i32
   %buffers = llvm.load %context : !llvm.ptr -> !llvm.ptr
@@ -289,8 +290,7 @@ func.func private @ark_stop(%context: !llvm.ptr, %stop: !llvm.ptr, %slot: i64, %
 // Traces and data errors
 //===----------------------------------------------------------------------===//
 
-// Writes the time to a word of the trace, if it is to be recorded and the host
-// gave room for it.
+// Writes the time to a word of the trace if `record` is set and the host provides a trace buffer.
 func.func private @ark_stamp(%context: !llvm.ptr, %record: i1, %word: i64) {
   cf.cond_br %record, ^look, ^finish
 
@@ -311,7 +311,7 @@ func.func private @ark_stamp(%context: !llvm.ptr, %record: i1, %word: i64) {
   return
 }
 
-// Records an index that is not in [0, bound), unless one was recorded before.
+// Records an index outside [0, bound), unless an index has been recorded before.
 func.func private @ark_report_index(%status: memref<4xi64>, %index: index, %bound: index,
                                     %task: index) {
   %none = arith.constant 0 : i64

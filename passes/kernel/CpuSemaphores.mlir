@@ -1,5 +1,5 @@
-// What a lane on a cpu waits for, and what it does meanwhile. CpuKernel.mlir has the
-// loop that calls it.
+// Semaphores of a lane on a CPU, and the waiting strategy. The dispatch loop in CpuKernel.mlir
+// calls these functions.
 
 llvm.func @clock_gettime(i32, !llvm.ptr) -> i32
 llvm.func @nanosleep(!llvm.ptr, !llvm.ptr) -> i32
@@ -11,7 +11,7 @@ func.func private @ark_pause()
 // Semaphores
 //===----------------------------------------------------------------------===//
 
-// One counter per cache line.
+// Returns the address of a counter. Every counter has a cache line of its own.
 func.func private @ark_counter(%context: !llvm.ptr, %semaphore: i64) -> !llvm.ptr {
   %words = arith.constant 8 : i64
   %field = llvm.getelementptr %context[5] : (!llvm.ptr) -> !llvm.ptr, i64
@@ -28,12 +28,12 @@ func.func private @ark_signal(%context: !llvm.ptr, %semaphore: i64) {
   return
 }
 
-// Waits until what a word holds above its lowest `shift` bits reaches the
-// target. Gives 0, or the code of the abort. A hang is reported as that of a
-// counter that should be `expected` and lacks so many arrivals besides this word.
+// Waits until the bits of a word above its lowest `shift` reach the target. Returns 0, or the code
+// of the abort. A hang is reported for a counter with target `expected`, of which `lacking`
+// arrivals are missing besides those of this word.
 //
-// It spins for a microsecond or two, for hand-offs between cores that run, and
-// rests from then on.
+// The lane spins for a microsecond or two, which suffices for hand-offs between running cores, and
+// then rests between polls.
 func.func private @ark_wait(%context: !llvm.ptr, %lane: i64, %instruction: i64, %semaphore: i64,
                             %word: !llvm.ptr, %shift: i64, %target: i64, %expected: i64,
                             %lacking: i64) -> i32 {
@@ -103,8 +103,8 @@ func.func private @ark_wait(%context: !llvm.ptr, %lane: i64, %instruction: i64, 
   return %code : i32
 }
 
-// How far a word is from its target, in its highest bits: positive where it has
-// to wait. The difference is right even after the word has wrapped.
+// Returns the distance of a word's value from its target, scaled to the highest bits: positive
+// while the lane has to wait. The difference is correct even after the value has wrapped.
 func.func private @ark_missing(%word: !llvm.ptr, %shift: i64, %target: i64) -> i64 {
   %seen = llvm.load %word atomic acquire {alignment = 8 : i64} : !llvm.ptr -> i64
   %value = arith.shrui %seen, %shift : i64
@@ -113,7 +113,7 @@ func.func private @ark_missing(%word: !llvm.ptr, %shift: i64, %target: i64) -> i
   return %scaled : i64
 }
 
-// Records which wait gave up, unless another lane did before. Gives the code
+// Records the wait that timed out, unless another lane has recorded one before. Returns the code
 // that ends the run.
 func.func private @ark_report_hang(%report: !llvm.ptr, %lane: i64, %instruction: i64,
                                    %semaphore: i64, %seen: i64, %expected: i64) -> i32 {
@@ -146,7 +146,7 @@ func.func private @ark_report_hang(%report: !llvm.ptr, %lane: i64, %instruction:
 // Time
 //===----------------------------------------------------------------------===//
 
-// Nanoseconds of the monotonic clock.
+// Returns the time of the monotonic clock in nanoseconds.
 func.func private @ark_now() -> i64 {
   %one = arith.constant 1 : i64
   %monotonic = arith.constant 1 : i32
@@ -161,9 +161,9 @@ func.func private @ark_now() -> i64 {
   return %now : i64
 }
 
-// Between two looks at a word: yields at first, for threads that share a core;
-// after a millisecond sleeps, for a sixteenth of the time waited so far, and for
-// `most` ns at most.
+// Rests between two polls of a word. For the first millisecond, yields to threads that share the
+// core. Afterwards, sleeps for a sixteenth of the time waited so far, but for at most a millisecond
+// and at most `most` ns.
 func.func private @ark_rest(%waited: i64, %most: i64) {
   %yield_ns = arith.constant 1000000 : i64
   %sleep_shift = arith.constant 4 : i64

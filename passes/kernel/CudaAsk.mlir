@@ -1,15 +1,16 @@
-// What runs behind a wait, asked for before it: while a lane waits for activations,
-// weights are on their way to the L2.
+// L2 prefetch during a wait: while a lane waits for activations, the weights of the run behind the
+// wait are prefetched.
 
 func.func private @ark_instruction(%context: !llvm.ptr, %last: i64, %left: i64) -> vector<4xi32>
 func.func private @ark_uniform(%number: i32) -> i32
 
-// Asks for what vCTA `begin` of a task reads first, if its body says what that is.
-// ark-ask-for-tiles makes it of @ark_run.
+// Prefetches the first data that vCTA `begin` of a task reads to the L2, if the body describes
+// them. ark-ask-for-tiles derives this function from @ark_run.
 func.func private @ark_ask(%context: !llvm.ptr, %task: i32, %begin: i32, %end: i32)
 
-// All threads: the lane will wait, and goes on with the instruction `left` before
-// its end, if that is one of its own.
+// Called by all threads before the lane waits. The lane continues with the instruction `left`
+// before `last`; `own` is false if the lane has no instruction there. Prefetches if that
+// instruction is a run.
 func.func private @ark_ask_behind(%context: !llvm.ptr, %last: i64, %left: i64, %own: i1) {
   %run = arith.constant 0 : i32
   cf.cond_br %own, ^look, ^finish

@@ -1,8 +1,9 @@
-// The primitives of GpuKernel.mlir and GpuSemaphores.mlir on NVIDIA GPUs.
+// Primitives of GpuKernel.mlir and GpuSemaphores.mlir on NVIDIA GPUs.
 //
-// In PTX, since LLVM's atomics lose their order and scope on the way there. All
-// SMs of one GPU take part, so the scope is `gpu`, but for words of the host; a
-// barrier of the CTA carries what the leader acquires to its other threads.
+// The memory accesses are inline PTX, because the lowering of LLVM's atomics to PTX loses their
+// ordering and scope. The scope is `gpu`, since all SMs of one GPU take part, and `sys` for words
+// in host memory. A barrier of the CTA makes visible to all its threads what the leader has
+// acquired.
 
 func.func private @ark_load_relaxed(%word: !llvm.ptr) -> i64 {
   %value = llvm.inline_asm has_side_effects "ld.relaxed.gpu.u64 $0, [$1];", "=l,l,~{memory}" %word
@@ -87,8 +88,8 @@ func.func private @ark_lane() -> i64 {
   return %lane_i64 : i64
 }
 
-// Whether this is the leader, of a number that is read here: one that was read
-// before would have a register through all bodies.
+// Returns true for the leader. Reads the thread id anew: an id read earlier would occupy a register
+// through all bodies.
 func.func private @ark_is_leader_again() -> i1 {
   %zero = arith.constant 0 : i32
   %thread = llvm.inline_asm has_side_effects "mov.u32 $0, %tid.x;", "=r" : () -> i32

@@ -1,10 +1,10 @@
-// Packets: words with a value and, in the upper half, the epoch that wrote it;
-// a wide one, of 64 bits, has the same upper half as one of 32.
-// Who receives one polls the word itself, so that a hand-off is one store and
-// one load.
+// LL packets between tasks: words that hold a value and, in their upper half, a tag of the epoch. A
+// packet has 32 bits; a wide packet has 64 bits, and its upper half equals that of a 32-bit packet.
+// The receiver polls the word itself, so a hand-off takes one store and one load.
 
-// What bodies know of the walk, in shared memory; the leader writes it: the epoch and
-// how many instructions of the lane are left in words of 32 bits, and, from word 4 on, the context.
+// State of the dispatch loop that bodies read, in shared memory; the leader writes it. Word 0 (of
+// 32 bits) is the epoch, word 1 the number of instructions left in the lane. The context's address
+// begins at word 4.
 func.func private @ark_packet_state() -> !llvm.ptr<3>
 func.func private @ark_is_leader() -> i1
 func.func private @ark_lane() -> i64
@@ -19,7 +19,7 @@ func.func private @ark_packet_field(%field: i32) -> !llvm.ptr<3> {
   return %place : !llvm.ptr<3>
 }
 
-// By all threads, before a barrier: a lane begins.
+// Called by all threads before a barrier, when a lane begins.
 func.func private @ark_packets_begin(%context: !llvm.ptr, %lane: i64, %iterations: i64) {
   %leads = func.call @ark_is_leader() : () -> i1
   cf.cond_br %leads, ^store, ^finish
@@ -34,9 +34,9 @@ func.func private @ark_packets_begin(%context: !llvm.ptr, %lane: i64, %iteration
   return
 }
 
-// By all threads, before a barrier: an iteration begins. Words that nobody wrote
-// have epoch 0, which is none of the first; by the time that a half of it comes
-// again, all words have been written since.
+// Called by all threads before a barrier, when an iteration begins. Words that were never written
+// carry epoch 0, which differs from the first epochs. Before the 16 bits of an epoch in a tag
+// recur, every word has been written again.
 func.func private @ark_packets_iteration(%epoch: i32) {
   %leads = func.call @ark_is_leader() : () -> i1
   cf.cond_br %leads, ^store, ^finish
@@ -51,7 +51,7 @@ func.func private @ark_packets_iteration(%epoch: i32) {
   return
 }
 
-// By all threads: a run begins.
+// Called by all threads when a run begins.
 func.func private @ark_packets_run(%left: i64) {
   %leads = func.call @ark_is_leader() : () -> i1
   cf.cond_br %leads, ^store, ^finish
@@ -74,7 +74,7 @@ func.func private @ark_packet_epoch() -> i32 {
   return %epoch : i32
 }
 
-// What the upper half of a packet of this epoch is.
+// Returns the upper half of a packet of this epoch, shifted into place; the lower 16 bits are zero.
 func.func private @ark_packet_tag() -> i32 {
   %half = arith.constant 16 : i32
   %epoch = func.call @ark_packet_epoch() : () -> i32
@@ -94,7 +94,7 @@ func.func private @ark_send_wide_packet(%word: !llvm.ptr, %packet: i64) {
   return
 }
 
-// Two wide packets, as a load brings them.
+// Loads two wide packets with one vector load.
 func.func private @ark_load_wide_packets(%words: !llvm.ptr) -> (i64, i64) {
   %all = llvm.inline_asm has_side_effects "ld.relaxed.gpu.global.v2.u64 {$0, $1}, [$2];",
       "=l,=l,l,~{memory}" %words : (!llvm.ptr) -> !llvm.struct<(i64, i64)>
@@ -103,7 +103,7 @@ func.func private @ark_load_wide_packets(%words: !llvm.ptr) -> (i64, i64) {
   return %a, %b : i64, i64
 }
 
-// Whether one of two wide packets has another tag.
+// Returns true if one of two wide packets carries another tag.
 func.func private @ark_miss_wide_packets(%a: i64, %b: i64, %tag: i32) -> i1 {
   %half = arith.constant 32 : i64
   %upper_a = arith.shrui %a, %half : i64
@@ -116,7 +116,7 @@ func.func private @ark_miss_wide_packets(%a: i64, %b: i64, %tag: i32) -> i1 {
   return %other : i1
 }
 
-// Four packets, as a load brings them.
+// Loads four packets with one vector load.
 func.func private @ark_load_packets(%words: !llvm.ptr) -> (i32, i32, i32, i32) {
   %all = llvm.inline_asm has_side_effects "ld.relaxed.gpu.global.v4.u32 {$0, $1, $2, $3}, [$4];",
       "=r,=r,=r,=r,l,~{memory}" %words : (!llvm.ptr) -> !llvm.struct<(i32, i32, i32, i32)>
@@ -127,7 +127,7 @@ func.func private @ark_load_packets(%words: !llvm.ptr) -> (i32, i32, i32, i32) {
   return %a, %b, %c, %d : i32, i32, i32, i32
 }
 
-// Whether one of four packets has another tag.
+// Returns true if one of four packets carries another tag.
 func.func private @ark_miss_packets(%a: i32, %b: i32, %c: i32, %d: i32, %tag: i32) -> i1 {
   %half = arith.constant 65536 : i32
   %xa = arith.xori %a, %tag : i32
@@ -141,8 +141,8 @@ func.func private @ark_miss_packets(%a: i32, %b: i32, %c: i32, %d: i32, %tag: i3
   return %other : i1
 }
 
-// By all threads of a warp, whose loads of packets are on their way: there is time
-// for something else.
+// Called by all threads of a warp while their loads of packets are in flight. The first thread uses
+// the latency for other work (@ark_poll).
 func.func private @ark_packets_poll() {
   %size = arith.constant 32 : index
   %zero = arith.constant 0 : index
@@ -159,8 +159,8 @@ func.func private @ark_packets_poll() {
   return
 }
 
-// By the first thread of a warp that has polled so often: whether to give up, as
-// another lane has, or because it took too long since `begin`.
+// Called by the first thread of a warp that has polled `tries` times. Every 32nd time, returns true
+// if the warp must give up: another lane has aborted, or the timeout has passed since `begin`.
 func.func private @ark_packets_look(%tries: i32, %begin: i64, %seen: i32) -> i1 {
   %no = arith.constant false
   %yes = arith.constant true
@@ -210,7 +210,7 @@ func.func private @ark_packets_look(%tries: i32, %begin: i64, %seen: i32) -> i1 
   return %gives_up : i1
 }
 
-// By the first thread of a warp, whenever it polls.
+// Hook, called by the first thread of a warp whenever the warp polls.
 func.func private @ark_poll() {
   return
 }
@@ -221,7 +221,8 @@ func.func private @ark_any_of_warp(%predicate: i1) -> i1 {
   return %any : i1
 }
 
-// By all threads of a warp, some of which miss packets: whether to poll again.
+// Called by all threads of a warp. Returns true if a thread misses packets and the warp must poll
+// again, false if all packets have come or the warp gives up.
 func.func private @ark_packets_wait(%missing: i1, %tries: i32, %begin: i64, %seen: i32) -> i1 {
   %no = arith.constant false
   %any = func.call @ark_any_of_warp(%missing) : (i1) -> i1

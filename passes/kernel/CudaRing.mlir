@@ -1,54 +1,57 @@
-// Parameters through shared memory, from sm_90 on.
+// Weight streaming through rings of shared-memory slots, from sm_90 on.
 //
-// Each warp has a ring of slots. It asks for pieces of parameters in the order in
-// which it will read them, across tasks, since a schedule says at compile time
-// what a lane reads; a slot that was read is asked for again at once. So memory
-// is busy while lanes wait for each other. ark-stream-parameters writes the
-// functions that are only declared here, and the loops that read; CudaStream.mlir
-// has what those call.
+// Every warp has a ring of slots. The warp copies pieces of parameters to its ring in the order in
+// which it will read them, across tasks: the schedule fixes at compile time what a lane reads.
+// After a slot has been read, the warp requests the next piece for it at once, so memory stays busy
+// while lanes wait for each other. ark-stream-parameters builds the functions that are only
+// declared here and the loops that read the rings; CudaStream.mlir has the functions that those
+// loops call.
 //
-// A segment is what one product of one run reads: consecutive pieces of equal
-// size, dealt to the warps in turn. A lane's segments lie in shared memory, each
-// as its address and, from bit 0, 32 and 48 on, how many pieces it has, their
-// bytes, and which warp has the first one.
+// A piece is the data of one bulk copy; to request a piece is to issue its copy. A segment is the
+// data that one matmul of one run reads: consecutive pieces of equal size, dealt to the warps in
+// turn. The segments of a lane lie in shared memory. Each has two 64-bit words: its address, and a
+// packed word with the number of its pieces (from bit 0), the bytes of a piece (from bit 32) and
+// the warp of its first piece (from bit 48).
 //
-// What a warp knows, in 32-bit words. Its first thread writes them.
+// The state of a warp has 16 32-bit words, which its first thread writes. The request cursor (words
+// 2 to 7) points at the next piece to request.
 //
-//   0  pieces that it has read
-//   1  pieces that it has asked for
-//   2  row of the segment that it asks for; -1 after the last one
-//   3  pieces of it that it has not asked for; none until a run ends of which it has asked for all
+//   0  pieces read
+//   1  pieces requested
+//   2  row of the segment at the request cursor; -1 after the last segment
+//   3  pieces of that segment not yet requested; 0 from its last request until its run ends
 //   4  segments before that one since the kernel began
 //   5  bytes of the next piece; 6 and 7, its address
-//   8  row of the segment that it reads next
+//   8  row of the segment to read next
 //   9  segments before that one since the kernel began
-//  10  segments before the end of the run that has begun last
+//  10  segments since the kernel began, up to the end of the run that has begun last
 //  11  waits of the lane that have begun
-//  12  iterations that it asks for, beyond the present one
-//  13  pieces that it has asked for or asked the L2 for; less than 1 says that it has asked the L2 for none
-//  14  clock when it asked last while it polled for packets
+//  12  iterations whose pieces are still to be requested, beyond the one at the cursor
+//  13  pieces requested or prefetched to the L2; a value below word 1 means that none is prefetched
+//  14  clock of the last request made while polling for packets
 
-// Of the rings in shared memory: what warps know, the barrier of every slot,
-// the lane's segments, slots.
+// Parts of the rings in shared memory: states of the warps, one mbarrier per slot, segments of the
+// lane, slots.
 func.func private @ark_stream_warps() -> !llvm.ptr<3>
 func.func private @ark_stream_barriers() -> !llvm.ptr<3>
 func.func private @ark_stream_table() -> !llvm.ptr<3>
 func.func private @ark_stream_slots() -> !llvm.ptr<3>
-// Slots of a warp, and bytes of a slot.
+// Slots per warp, and bytes of a slot.
 func.func private @ark_stream_depth() -> i32
 func.func private @ark_stream_slot_bytes() -> i32
-// Whether lanes poll for packets, or only wait.
+// Returns 1 if lanes poll for packets, 0 if they only wait for semaphores.
 func.func private @ark_stream_polls() -> i32
-// Clocks between two pieces that an SM asks for ahead of their run.
+// Clocks between two requests of an SM for pieces of later runs.
 func.func private @ark_stream_pace() -> i32
-// Pieces beyond its ring that a warp asks the L2 for.
+// Pieces beyond its ring that a warp prefetches to the L2.
 func.func private @ark_stream_beyond() -> i32
-// Segments of all lanes: the number of the first one of every lane, and of what
-// follows the last one; then three words each: buffer, offset, the rest.
+// Segments of all lanes, in global memory. The table begins with the number of the first segment of
+// every lane, and the number after the last segment. Three words per segment follow: buffer,
+// offset, and the packed word.
 func.func private @ark_stream_segments() -> !llvm.ptr<1>
-// Where those begin.
+// Index of the first word of those triples.
 func.func private @ark_stream_first_segment() -> i64
-// In shared memory: waits of the lane that have ended, and how many segments it has.
+// Counters in shared memory: waits of the lane that have ended, and segments of the lane.
 func.func private @ark_stream_lane() -> !llvm.ptr<3>
 
 //===----------------------------------------------------------------------===//
@@ -63,7 +66,7 @@ func.func private @ark_stream_warp() -> i32 {
   return %number : i32
 }
 
-// Whether this is the first thread of its warp.
+// Returns true for the first thread of each warp.
 func.func private @ark_stream_leads() -> i1 {
   %size = arith.constant 32 : index
   %zero = arith.constant 0 : index
@@ -106,7 +109,8 @@ func.func private @ark_stream_count() -> i32 {
   return %count : i32
 }
 
-// How many pieces a segment has, which is the first one of this warp, and bytes.
+// Returns the number of pieces of a segment, the first piece of this warp, and the bytes of a
+// piece.
 func.func private @ark_stream_row(%row: i32) -> (i32, i32, i32) {
   %last_warp = arith.constant 15 : i32
   %half = arith.constant 32 : i64
@@ -131,7 +135,8 @@ func.func private @ark_stream_row(%row: i32) -> (i32, i32, i32) {
   return %count, %first, %bytes : i32, i32, i32
 }
 
-// Of a segment: how many pieces this warp has, bytes, and the address of its first.
+// Returns this warp's number of pieces in a segment, the bytes of a piece, and the address of this
+// warp's first piece.
 func.func private @ark_stream_share(%row: i32) -> (i32, i32, i64) {
   %zero = arith.constant 0 : i32
   %last_warp = arith.constant 15 : i32
@@ -152,7 +157,8 @@ func.func private @ark_stream_share(%row: i32) -> (i32, i32, i64) {
   return %pieces, %bytes, %address : i32, i32, i64
 }
 
-// The barrier of slot `number` of the ring, and its parity once that piece is there.
+// Returns the slot of piece `number` of the ring, its mbarrier, and the parity of the phase that
+// ends when the piece arrives.
 func.func private @ark_stream_slot(%number: i32) -> (i32, !llvm.ptr<3>, i32) {
   %one = arith.constant 1 : i32
   %depth = func.call @ark_stream_depth() : () -> i32
@@ -176,12 +182,12 @@ func.func private @ark_stream_place(%index: i32) -> !llvm.ptr<3> {
 }
 
 //===----------------------------------------------------------------------===//
-// Asking
+// Requests
 //===----------------------------------------------------------------------===//
 
-// By the first thread of a warp: goes on to the next segment of which this warp
-// has a piece, from the one at `row`, which may be that. None is left where a
-// whole round has none.
+// Called by the first thread of a warp. Moves the request cursor to the first segment, from `row`
+// on, that has a piece for this warp. Sets the cursor to "none" (-1) if no iteration is left, or if
+// one whole round over the segments has no piece for this warp.
 func.func private @ark_stream_seek(%row: i32) {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
@@ -239,7 +245,7 @@ func.func private @ark_stream_seek(%row: i32) {
   return
 }
 
-// By one thread: asks for a piece, number `number` of the ring.
+// Called by one thread. Issues the bulk copy of piece `number` of the ring.
 func.func private @ark_stream_copy(%number: i32, %address: i64, %bytes: i32) {
   %index, %barrier, %parity = func.call @ark_stream_slot(%number)
       : (i32) -> (i32, !llvm.ptr<3>, i32)
@@ -251,7 +257,7 @@ func.func private @ark_stream_copy(%number: i32, %address: i64, %bytes: i32) {
   return
 }
 
-// By the first thread of a warp: asks for its next piece, for which there is a slot.
+// Called by the first thread of a warp that has a free slot. Requests the piece at the cursor.
 func.func private @ark_stream_ask() {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
@@ -287,7 +293,8 @@ func.func private @ark_stream_ask() {
   return
 }
 
-// By the first thread of a warp: it has asked for all of its segment.
+// Called by the first thread of a warp that has requested all its pieces of a segment. Moves the
+// cursor to the next segment.
 func.func private @ark_stream_leave() {
   %one = arith.constant 1 : i32
   %row_field = arith.constant 2 : i32
@@ -301,7 +308,7 @@ func.func private @ark_stream_leave() {
   return
 }
 
-// Whether the warp has a slot and a piece for it.
+// Returns true if the warp has a free slot and a piece to request.
 func.func private @ark_stream_can_ask() -> i1 {
   %zero = arith.constant 0 : i32
   %read_field = arith.constant 0 : i32
@@ -318,7 +325,7 @@ func.func private @ark_stream_can_ask() -> i1 {
   return %can : i1
 }
 
-// By the first thread of a warp: asks for pieces of the run that has begun.
+// Called by the first thread of a warp. Requests pieces of the run that has begun.
 func.func private @ark_stream_ask_begun() {
   %zero = arith.constant 0 : i32
   %ahead_field = arith.constant 4 : i32
@@ -342,9 +349,9 @@ func.func private @ark_stream_ask_begun() {
   return
 }
 
-// By the first thread of a warp that has no slot left: asks the L2 for the next
-// piece of the segment that it has not asked that for; whether there is one. The
-// ring will find it there, and memory has something to do meanwhile.
+// Called by the first thread of a warp without a free slot. Prefetches to the L2 the next piece of
+// the segment that is neither requested nor prefetched; returns true if there is one. Memory stays
+// busy meanwhile, and the ring later finds the piece in the L2.
 func.func private @ark_stream_ask_beyond() -> i1 {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32

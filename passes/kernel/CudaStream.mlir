@@ -1,5 +1,5 @@
-// Loops that read rings. CudaRing.mlir has the rings, CudaStreamLane.mlir what a lane
-// does about them when it begins, waits and ends.
+// Functions of the loops that read rings. CudaRing.mlir defines the rings; CudaStreamLane.mlir
+// handles rings when a lane begins, waits and ends.
 
 func.func private @ark_stream_ask()
 func.func private @ark_stream_ask_begun()
@@ -18,7 +18,7 @@ func.func private @ark_stream_share(%row: i32) -> (i32, i32, i64)
 func.func private @ark_stream_slot(%number: i32) -> (i32, !llvm.ptr<3>, i32)
 func.func private @ark_sync_warp()
 
-// By all threads, when a run begins that reads so many segments.
+// Called by all threads when a run begins that reads `segments` segments.
 func.func private @ark_stream_run(%segments: i32) {
   %reading_field = arith.constant 9 : i32
   %begun_field = arith.constant 10 : i32
@@ -36,10 +36,10 @@ func.func private @ark_stream_run(%segments: i32) {
   return
 }
 
-// By all threads: the first piece of this warp in the segment that it reads
-// next, and how many pieces that has; what the ring has read and asked for, and
-// what it asks for next: a row, the segments before it, how many pieces, their
-// bytes and the address. All threads keep that while they read.
+// Called by all threads before they read a segment. Returns the first piece of this warp in the
+// segment and the segment's number of pieces; the pieces that the ring has read and requested; and
+// the request cursor: row, segments before it, pieces left, bytes of a piece, address. All threads
+// keep these values in registers while they read.
 func.func private @ark_stream_open() -> (index, index, i32, i32, i32, i32, i32, i32, i64) {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
@@ -70,7 +70,7 @@ func.func private @ark_stream_open() -> (index, index, i32, i32, i32, i32, i32, 
   %leads = func.call @ark_stream_leads() : () -> i1
   cf.cond_br %leads, ^advance, ^finish
 
-// Here there is time for it: results wait for what is done when a segment ends.
+// The read cursor advances here, since work at the end of a segment would delay the results.
 ^advance:
   %following = arith.addi %row, %one : i32
   %wraps = arith.cmpi eq, %following, %rows : i32
@@ -85,7 +85,7 @@ func.func private @ark_stream_open() -> (index, index, i32, i32, i32, i32, i32, 
       : index, index, i32, i32, i32, i32, i32, i32, i64
 }
 
-// By all threads of a warp: waits for piece `number` of the ring.
+// Called by all threads of a warp. Waits for piece `number` of the ring, and returns its address.
 func.func private @ark_stream_take(%number: i32) -> !llvm.ptr<3> {
   %index, %barrier, %parity = func.call @ark_stream_slot(%number)
       : (i32) -> (i32, !llvm.ptr<3>, i32)
@@ -100,8 +100,8 @@ func.func private @ark_stream_take(%number: i32) -> !llvm.ptr<3> {
   return %place : !llvm.ptr<3>
 }
 
-// By all threads of a warp, which have read a piece: asks for one of the run
-// that has begun. Takes and gives what the ring has asked for and asks for next.
+// Called by all threads of a warp that have read a piece. Requests a piece of the run that has
+// begun. Takes and returns the number of requested pieces and the request cursor.
 func.func private @ark_stream_free(%asked: i32, %row: i32, %ahead: i32, %left: i32, %bytes: i32,
                                    %address: i64) -> (i32, i32, i32, i32, i32, i64) {
   %zero = arith.constant 0 : i32
@@ -134,7 +134,7 @@ func.func private @ark_stream_free(%asked: i32, %row: i32, %ahead: i32, %left: i
   %stride_i64 = arith.extui %stride : i32 to i64
   %next = arith.addi %address, %stride_i64 : i64
   %is_last = arith.cmpi eq, %fewer, %zero : i32
-  // The last segment of a run is left when that is closed.
+  // The cursor leaves the last segment of a run only after the segment is closed.
   %goes_on = arith.cmpi sgt, %distance, %one : i32
   %leaves = arith.andi %is_last, %goes_on : i1
   cf.cond_br %leaves, ^leave(%row, %ahead : i32, i32),
@@ -158,7 +158,7 @@ func.func private @ark_stream_free(%asked: i32, %row: i32, %ahead: i32, %left: i
       : i32, i32, i32, i32, i32, i64
 }
 
-// By all threads of a warp: it has read its pieces of a segment.
+// Called by all threads of a warp that have read their pieces of a segment.
 func.func private @ark_stream_close(%read: i32, %asked: i32, %ask_row: i32, %ahead: i32, %left: i32,
                                     %bytes: i32, %address: i64) {
   %zero = arith.constant 0 : i32
@@ -186,7 +186,7 @@ func.func private @ark_stream_close(%read: i32, %asked: i32, %ask_row: i32, %ahe
   %waits = arith.cmpi eq, %polls, %zero : i32
   cf.cond_br %waits, ^proceed, ^finish
 
-// A signal waits for all of the lane anyway.
+// A signal waits for all warps of the lane anyway.
 ^proceed:
   func.call @ark_stream_proceed() : () -> ()
   cf.br ^finish
@@ -196,8 +196,8 @@ func.func private @ark_stream_close(%read: i32, %asked: i32, %ask_row: i32, %ahe
   return
 }
 
-// By the first thread of a warp that has read its pieces of a run. If it has asked for
-// all of them, it asks for two of those to come, as memory would be idle until the lane
+// Called by the first thread of a warp that has read its pieces of a run. If the warp has requested
+// all of them, requests two pieces of later runs: memory would otherwise be idle until the lane
 // polls or waits.
 func.func private @ark_stream_proceed() {
   %zero = arith.constant 0 : i32
@@ -231,8 +231,8 @@ func.func private @ark_stream_proceed() {
   return
 }
 
-// By all threads, where lanes poll: a run has ended, and its packets are sent. They would
-// come later behind what is asked for before.
+// Called by all threads at the end of a run, if lanes poll. The run's packets are sent by now;
+// requests made earlier would delay them.
 func.func private @ark_stream_rest() {
   %leads = func.call @ark_stream_leads() : () -> i1
   cf.cond_br %leads, ^proceed, ^finish

@@ -1,5 +1,5 @@
-// What a lane does about rings when it begins, waits and ends. CudaRing.mlir has the
-// rings, CudaStream.mlir what reads them.
+// Handling of rings when a lane begins, waits and ends. CudaRing.mlir defines the rings,
+// CudaStream.mlir the functions that read them.
 
 func.func private @ark_stream_ask()
 func.func private @ark_stream_ask_beyond() -> i1
@@ -18,7 +18,7 @@ func.func private @ark_stream_table() -> !llvm.ptr<3>
 func.func private @ark_stream_warp() -> i32
 func.func private @ark_sync_warp()
 
-// By all threads: a lane begins so many iterations.
+// Called by all threads when a lane begins to execute `iterations` iterations.
 func.func private @ark_stream_begin(%context: !llvm.ptr, %lane: i64, %iterations: i64) {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
@@ -115,8 +115,8 @@ func.func private @ark_stream_begin(%context: !llvm.ptr, %lane: i64, %iterations
   return
 }
 
-// By all threads: the lane ends. Nothing may still be on its way to memory that
-// another kernel gets.
+// Called by all threads when the lane ends. Waits for the copies in flight: none may write to
+// shared memory that another kernel gets.
 func.func private @ark_stream_end() {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
@@ -158,9 +158,9 @@ func.func private @ark_stream_end() {
   return
 }
 
-// By all threads but the leader, while that waits for a signal: asks for pieces
-// of runs to come, a few at a time. What is on its way delays the signal. The word
-// that says when to stop is polled while the leader writes it, on purpose.
+// Called by all threads but the leader while the leader waits for a signal. Requests pieces of
+// later runs a few at a time, because data in flight delays the signal. The polling of the word
+// that the leader increments at the end of its wait is an intended race.
 func.func private @ark_stream_idle() {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
@@ -206,8 +206,8 @@ func.func private @ark_stream_idle() {
   return
 }
 
-// By the first thread of a warp whose loads of packets are on their way: as above,
-// and of the L2 where the ring is full.
+// Called by the first thread of a warp while its loads of packets are in flight. Requests pieces
+// like @ark_stream_idle, and prefetches to the L2 if the ring is full.
 func.func private @ark_stream_poll() {
   %warps = arith.constant 16 : i32
   %last_field = arith.constant 14 : i32
@@ -239,7 +239,7 @@ func.func private @ark_stream_poll() {
   return
 }
 
-// By the leader, before it waits: it has no time while it does.
+// Called by the leader before it waits, since it requests nothing during the wait.
 func.func private @ark_stream_hurry() {
   cf.br ^look
 
@@ -255,7 +255,7 @@ func.func private @ark_stream_hurry() {
   return
 }
 
-// By the leader: its wait has ended.
+// Called by the leader after its wait.
 func.func private @ark_stream_wake() {
   %one = arith.constant 1 : i32
   %lane = func.call @ark_stream_lane() : () -> !llvm.ptr<3>

@@ -1,28 +1,28 @@
-// Tensor maps, by which sm_90a copies boxes of operands to shared memory.
+// Tensor maps, with which sm_90a copies boxes of operands to shared memory.
 //
-// Every lane makes its own when it begins, of what a table says and of the
-// addresses that this launch has: whatever the host binds, nobody else has to know
-// of it. ark-build-tensor-maps writes the functions that are only declared here.
+// Every lane makes its own maps when it begins, from a table and from the addresses of this launch.
+// The host may hence bind any buffer, and only the kernel deals with tensor maps.
+// ark-build-tensor-maps builds the functions that are only declared here.
 //
-// A map is 128 bytes of global memory. Fields are replaced in shared memory, in one
-// that is zero throughout, and copied from there.
+// A map has 128 bytes of global memory. Its fields are replaced in an all-zero map in shared
+// memory, which is then copied to global memory.
 
-// Maps of all lanes, those of one after those of another, and how many a lane has.
+// Maps of all lanes, grouped by lane, and the number of maps per lane.
 func.func private @ark_tensor_maps() -> !llvm.ptr<1>
 func.func private @ark_tensor_map_count() -> i64
-// For every task the number of its first map.
+// Number of the first map of every task.
 func.func private @ark_tensor_map_rows() -> !llvm.ptr<4>
-// For every map six words: slot and offset of the operand, columns and rows, bytes from
-// one row to the next, rows that are copied at once.
+// Six words per map: slot and offset of the operand, columns, rows, bytes from one row to the next,
+// and rows per copy.
 func.func private @ark_tensor_map_records() -> !llvm.ptr<1>
-// Where the first map is made in shared memory, one for each warp behind it. When a
-// lane begins, nothing else is there.
+// Address in shared memory of the scratch maps, one per warp. Shared memory holds nothing else when
+// a lane begins.
 func.func private @ark_tensor_map_scratch() -> !llvm.ptr<3>
-// Warps that make maps.
+// Number of warps that make maps.
 func.func private @ark_tensor_map_warps() -> i64
 func.func private @ark_sync_warp()
 
-// Of the lanes of all CTAs, that of this one.
+// Returns the address of map `number` of a lane.
 func.func private @ark_tensor_maps_of(%lane: i64, %number: i64) -> !llvm.ptr<1> {
   %bytes = arith.constant 128 : i64
   %all = func.call @ark_tensor_maps() : () -> !llvm.ptr<1>
@@ -34,7 +34,7 @@ func.func private @ark_tensor_maps_of(%lane: i64, %number: i64) -> !llvm.ptr<1> 
   return %map : !llvm.ptr<1>
 }
 
-// By bodies: the address of map `number` of a task.
+// Called by bodies. Returns the address of map `number` of a task.
 func.func private @ark_tensor_map(%task: index, %number: index) -> i64 {
   %task_i64 = arith.index_cast %task : index to i64
   %number_i64 = arith.index_cast %number : index to i64
@@ -51,13 +51,13 @@ func.func private @ark_tensor_map(%task: index, %number: index) -> i64 {
   return %address : i64
 }
 
-// By one thread: a map of zeros becomes one of elements of 16 bits, in rows of 128
-// bytes whose parts are exchanged as instructions for warpgroups read them.
+// Called by one thread. Fills an all-zero map for 16-bit elements, in rows of 128 bytes with the
+// 128-byte swizzle that warpgroup instructions read.
 func.func private @ark_fill_tensor_map(%map: !llvm.ptr<3>, %address: i64, %columns: i32,
                                        %rows: i32, %stride: i64, %box_rows: i32) {
   llvm.inline_asm has_side_effects "tensormap.replace.tile.global_address.shared::cta.b1024.b64 [$0], $1;",
       "l,l,~{memory}" %map, %address : (!llvm.ptr<3>, i64) -> ()
-  // Two dimensions: one less is written.
+  // The field holds the rank minus one: two dimensions.
   llvm.inline_asm has_side_effects "tensormap.replace.tile.rank.shared::cta.b1024.b32 [$0], 1;",
       "l,~{memory}" %map : (!llvm.ptr<3>) -> ()
   llvm.inline_asm has_side_effects "tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [$0], 0, 64;",
@@ -74,7 +74,7 @@ func.func private @ark_fill_tensor_map(%map: !llvm.ptr<3>, %address: i64, %colum
       "l,~{memory}" %map : (!llvm.ptr<3>) -> ()
   llvm.inline_asm has_side_effects "tensormap.replace.tile.element_stride.shared::cta.b1024.b32 [$0], 1, 1;",
       "l,~{memory}" %map : (!llvm.ptr<3>) -> ()
-  // u16, no interleave, 128 bytes are exchanged, zeros beyond the end.
+  // Element type u16, no interleave, 128-byte swizzle, zero fill out of bounds.
   llvm.inline_asm has_side_effects "tensormap.replace.tile.elemtype.shared::cta.b1024.b32 [$0], 1;",
       "l,~{memory}" %map : (!llvm.ptr<3>) -> ()
   llvm.inline_asm has_side_effects "tensormap.replace.tile.interleave_layout.shared::cta.b1024.b32 [$0], 0;",
@@ -86,7 +86,7 @@ func.func private @ark_fill_tensor_map(%map: !llvm.ptr<3>, %address: i64, %colum
   return
 }
 
-// By all threads: the lane begins. Each warp makes every so many-th map.
+// Called by all threads when the lane begins. The warps make the maps in turn.
 func.func private @ark_make_tensor_maps(%context: !llvm.ptr, %lane: i64, %iterations: i64) {
   %zero = arith.constant 0 : i32
   %none = arith.constant 0 : i64
@@ -148,11 +148,11 @@ func.func private @ark_make_tensor_maps(%context: !llvm.ptr, %lane: i64, %iterat
   llvm.inline_asm has_side_effects
       "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [$0], [$1], 128;",
       "l,l,~{memory}" %map, %own : (!llvm.ptr<1>, !llvm.ptr<3>) -> ()
-  // The copy engine has a cache of maps of its own; the barrier below hands this on
-  // to whichever thread copies.
+  // The copy engine caches maps by itself, hence the acquire of the tensormap proxy. The barrier
+  // below passes its effect on to any thread that copies.
   %generic = llvm.addrspacecast %map : !llvm.ptr<1> to !llvm.ptr
   nvvm.fence.proxy.acquire #nvvm.mem_scope<gpu> %generic, %bytes
-  // Nobody clears what another thread still copies.
+  // No thread clears the scratch map while another thread still copies it.
   func.call @ark_sync_warp() : () -> ()
   %next = arith.addi %number, %warps : i64
   cf.br ^next(%next : i64)

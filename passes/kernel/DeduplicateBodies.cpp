@@ -1,4 +1,4 @@
-//===- DeduplicateBodies.cpp - Equal bodies share a function --------------===//
+//===- DeduplicateBodies.cpp - Share functions between equal bodies -------===//
 
 #include "dialects/ark/ArkOps.h"
 #include "passes/kernel/KernelAbi.h"
@@ -15,7 +15,8 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Equal for equal functions; attributes and types are unique objects.
+/// Returns the same hash for equal functions. Attributes and types are uniqued,
+/// so their pointers are hashed.
 static llvm::hash_code hashBody(func::FuncOp function) {
   llvm::hash_code hash = llvm::hash_combine(
       function.getFunctionType().getAsOpaquePointer(),
@@ -60,7 +61,8 @@ struct DeduplicateBodiesPass
   }
 
 private:
-  /// The first function that equals this one, perhaps itself.
+  /// Returns the first function that equals `function`, maybe `function`
+  /// itself.
   func::FuncOp findEqual(func::FuncOp function) {
     SmallVector<func::FuncOp> &candidates = bodies[hashBody(function)];
     for (func::FuncOp candidate : candidates)

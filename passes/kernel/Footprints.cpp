@@ -1,4 +1,4 @@
-//===- Footprints.cpp - What tasks touch, as bundles declare it -----------===//
+//===- Footprints.cpp - Memory footprints of tasks ------------------------===//
 
 #include "passes/kernel/Footprints.h"
 
@@ -31,8 +31,8 @@ static StringRef getSymbol(AffineExprKind kind) {
   }
 }
 
-/// An affine expression of the grid indices: a number, `"d0"`, or an operator
-/// and two expressions.
+/// Encodes an affine expression of the grid indices as a number, `"d0"`, or an
+/// array of an operator and two expressions.
 static Attribute encode(Builder &builder, AffineExpr expr) {
   if (auto constant = dyn_cast<AffineConstantExpr>(expr))
     return builder.getI64IntegerAttr(constant.getValue());
@@ -62,7 +62,7 @@ static StringRef getAccess(TaskOp task, unsigned index) {
   return task.isUpdated(index - inputs) ? "update" : "write";
 }
 
-/// From the first byte of the root to the first byte of the value in it.
+/// Returns the byte offset of the value in its root buffer.
 static int64_t getValueOffset(const BufferView &view) {
   if (view.buffer == view.root)
     return 0;
@@ -71,7 +71,7 @@ static int64_t getValueOffset(const BufferView &view) {
   return whole->byteOffset;
 }
 
-/// Whether a body that takes `type` touches the elements of `view`.
+/// Returns true if `type` describes the same elements as `view`.
 static bool hasLayout(Type type, const BufferView &view) {
   auto memref = dyn_cast<MemRefType>(type);
   SmallVector<int64_t> strides;
@@ -116,7 +116,8 @@ FootprintTable::describeOperand(TaskOp task, unsigned index,
   return builder.getDictionaryAttr(entries);
 }
 
-/// Arguments are numbered first, then intermediates as they are met.
+/// Returns the number of a value. Arguments come first, then intermediates in
+/// the order of their first use.
 int64_t FootprintTable::getValue(const BufferView &view) {
   if (auto argument = dyn_cast<BlockArgument>(view.root))
     return argument.getArgNumber();

@@ -1,8 +1,8 @@
-//===- Footprints.h - What tasks touch, as bundles declare it ---*- C++ -*-===//
+//===- Footprints.h - Memory footprints of tasks ----------------*- C++ -*-===//
 //
-// The tables of a kernel name a slot and a byte offset for every operand. The
-// declarations made here say what lies there: the value, the layout that the
-// body sees, and the region of every vCTA. docs/bundle.md describes them.
+// The tables of a kernel name a slot and a byte offset for every operand. A
+// footprint adds what lies there: the value, the layout that the body sees, and
+// the region of every vCTA. docs/bundle.md describes footprints.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,26 +18,27 @@
 namespace mlir::ark {
 
 /// Attribute of an `ark.kernel`: slot, byte offset and bytes of every value
-/// that is no buffer, one after the other.
+/// that is not a buffer, one after the other.
 inline constexpr llvm::StringLiteral kIntermediatesAttr = "intermediates";
 
-/// Collects the footprints of tasks. Tasks of one body that touch their
-/// operands alike share one.
+/// Collects the footprints of tasks. Tasks with the same body and the same
+/// accesses share one footprint.
 class FootprintTable {
 public:
-  /// Slots of the program's arguments, its arena and its packets.
+  /// Takes the slots of the program's arguments, arena and packets.
   explicit FootprintTable(const DenseMap<Value, int64_t> &slots)
       : slots(slots) {}
 
-  /// Adds the entries `footprint` and `values` of a task to its description.
-  /// Fails with an error where an operand leaves its value or has another
-  /// layout than the body's argument.
+  /// Adds the entries `footprint` and `values` to a task's description. Fails
+  /// with an error if an operand leaves its value or has another layout than
+  /// the body's argument.
   LogicalResult describe(TaskOp task, ArrayRef<BufferView> views,
                          func::FuncOp body,
                          SmallVectorImpl<NamedAttribute> &entry);
-  /// The footprints of a body, by number.
+  /// Returns the footprints of a body, ordered by number.
   ArrayAttr getFootprints(func::FuncOp body);
-  /// Slot, byte offset and bytes of every value that is no argument.
+  /// Returns slot, byte offset and bytes of every value that is not an
+  /// argument.
   ArrayRef<int64_t> getIntermediates() const { return intermediates; }
 
 private:

@@ -1,45 +1,45 @@
-// The persistent kernel of a GPU: what is the same for every program.
+// Persistent kernel of a GPU: the part that is the same for every program.
 //
-// All threads of a CTA walk the instructions of one lane together. Thread 0, the
-// leader, signals, waits and reports for them. ark-build-kernel adds this text
-// and that of the backend, which has the primitives that are only declared here.
-// docs/bundle.md describes the records; offsets below are in their 64-bit words.
+// All threads of a CTA execute the instructions of one lane together. Thread 0, the leader,
+// signals, waits and reports for the CTA. ark-build-kernel adds this text and that of the backend,
+// which defines the primitives that are only declared here. docs/bundle.md describes the records;
+// field offsets below count 64-bit words of a record.
 
-// Hooks around parameters that pass through shared memory. They do nothing
-// unless ark-stream-parameters gives them a body.
+// Hooks for parameters that are streamed through shared memory. The hooks are empty unless
+// ark-stream-parameters fills them.
 //
-// All threads: a lane begins so many iterations.
+// Called by all threads when a lane begins to execute `iterations` iterations.
 func.func private @ark_begin_stream(%context: !llvm.ptr, %lane: i64, %iterations: i64) {
   return
 }
-// All threads: the lane ends.
+// Called by all threads when the lane ends.
 func.func private @ark_end_stream() {
   return
 }
-// The leader: it begins to wait, and has ended that.
+// Called by the leader before and after a wait.
 func.func private @ark_begin_wait() {
   return
 }
 func.func private @ark_end_wait() {
   return
 }
-// All other threads, meanwhile.
+// Called by all other threads while the leader waits.
 func.func private @ark_idle() {
   return
 }
-// All threads: a run has ended.
+// Called by all threads when a run has ended.
 func.func private @ark_end_run() {
   return
 }
 
-// All threads: the lane will wait, and goes on with the instruction `left` before
-// its end, if that is one of its own.
+// Called by all threads before the lane waits. The lane continues with the instruction `left`
+// before its end; `own` is false if the wait is its last instruction.
 func.func private @ark_look_ahead(%context: !llvm.ptr, %last: i64, %left: i64, %own: i1) {
   return
 }
 
-// Hooks of what polls by itself, by all threads: an iteration begins, before a
-// barrier; a run begins.
+// Hooks of bodies that poll by themselves. All threads call the first one before a barrier when an
+// iteration begins, and the second one when a run begins.
 func.func private @ark_begin_iteration(%round: i32) {
   return
 }
@@ -47,39 +47,41 @@ func.func private @ark_begin_run(%left: i64) {
   return
 }
 
-// What waits: see GpuSemaphores.mlir.
+// Semaphores, defined in GpuSemaphores.mlir.
 func.func private @ark_signal(%context: !llvm.ptr, %semaphore: i64)
 func.func private @ark_wait(%context: !llvm.ptr, %left: i64, %semaphore: i64,
                             %target: i32) -> i32
 
-// Runs vCTAs [begin, end) of a task. In 32 bits: all bodies keep them.
+// Runs vCTAs [begin, end) of a task. The numbers have 32 bits, because they stay in registers
+// throughout the bodies.
 func.func private @ark_run(%context: !llvm.ptr, %task: i32, %begin: i32, %end: i32)
-// Whether this kernel can record when its instructions ran.
+// Returns true if this kernel can record the times of its instructions.
 func.func private @ark_traced() -> i1
 
-// Primitives of the backend. A word that several SMs write is read past the L1.
+// Primitives of the backend. Loads of words that several SMs write bypass the L1.
 func.func private @ark_load_relaxed(%word: !llvm.ptr) -> i64
-// Changes a word from zero to a code; whether it was zero.
+// Changes a word from zero to `code`. Returns true if the word was zero.
 func.func private @ark_claim(%word: !llvm.ptr, %code: i64) -> i1
-// Nanoseconds of a clock that all SMs share.
+// Returns the nanoseconds of a clock that all SMs share.
 func.func private @ark_now() -> i64
-// The number of the lane, which is read here: one that was read before would have
-// a register through all bodies.
+// Returns the number of the lane. The number is read anew, since a number kept from earlier would
+// occupy a register through all bodies.
 func.func private @ark_lane() -> i64
-// What the walk knows of itself, in shared memory: the round. The leader writes it.
+// State of the dispatch loop in shared memory: the round. The leader writes it.
 func.func private @ark_walk_state() -> !llvm.ptr<3>
-// A number that is the same for all threads of a warp, and known to be.
+// Returns a number that is equal in all threads of a warp in a form that the compiler knows to be
+// uniform.
 func.func private @ark_uniform(%number: i32) -> i32
-// A barrier of the CTA: whether the predicate holds in any of its threads.
+// Barrier of the CTA. Returns true if the predicate holds in any thread.
 func.func private @ark_any(%predicate: i1) -> i1
 
 //===----------------------------------------------------------------------===//
-// The loop over instructions
+// Dispatch loop
 //===----------------------------------------------------------------------===//
 
-// Registers are short in bodies. The round is kept in shared memory, and what else
-// is needed once an iteration is read again there, so that only how many
-// instructions are left outlives a run.
+// Bodies need the registers, so little stays live across a run: the round is kept in shared memory,
+// values needed once per iteration are read again, and only the number of instructions left
+// survives in a register.
 func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64
@@ -101,8 +103,9 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   %empty = arith.cmpi eq, %first, %end : i32
   cf.cond_br %empty, ^finish(%good : i32), ^iteration(%first_round : i32)
 
-// A round: arrivals of a semaphore by the end of this iteration, per arrival. Its
-// lower half says all, as a launch has fewer iterations than that can count.
+// The round is the number of arrivals at a semaphore by the end of this iteration, divided by its
+// arrivals per iteration. Its lower 32 bits suffice, because a launch has fewer iterations than
+// they can count.
 ^iteration(%round: i32):
   %epoch_i64 = llvm.load %epoch_field : !llvm.ptr -> i64
   %iterations = llvm.load %iterations_field : !llvm.ptr -> i64
@@ -114,8 +117,9 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   cf.cond_br %more_iterations, ^look, ^finish(%good : i32)
 
 ^look:
-  // Says after how many iterations to end, so that a lane which looks late, when
-  // another has asked for it in this iteration already, still goes on.
+  // The word `stop` holds the number of iterations after which to end. A lane that reads the word
+  // late, when another lane has already set it in this iteration, hence still executes this
+  // iteration.
   %report_field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64
   %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
   %stop_field = llvm.getelementptr %report[6] : (!llvm.ptr) -> !llvm.ptr, i64
@@ -127,10 +131,11 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
 
 ^check:
   func.call @ark_begin_iteration(%round) : (i32) -> ()
-  // Threads may see different words here, and must go the same way.
+  // Threads may read different values of this word, and must branch alike.
   %abort = func.call @ark_load_relaxed(%report) : (!llvm.ptr) -> i64
   %sees_abort = arith.cmpi ne, %abort, %zero : i64
-  // All have read the last round by now.
+  // After this barrier all threads have read the previous round, which @ark_set_round may
+  // overwrite.
   %aborted = func.call @ark_any(%sees_abort) : (i1) -> i1
   %abort_code = arith.trunci %abort : i64 to i32
   cf.cond_br %aborted, ^finish(%abort_code : i32), ^begin
@@ -138,7 +143,7 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
 ^begin:
   func.call @ark_set_round(%round) : (i32) -> ()
   gpu.barrier
-  // Every iteration writes over what the one before recorded: any may be the last.
+  // Every iteration overwrites the record of the previous one, since any iteration may be the last.
   %record = func.call @ark_traced() : () -> i1
   %same_lane = func.call @ark_lane() : () -> i64
   %own_first, %own_last = func.call @ark_lane_instructions(%context, %same_lane)
@@ -147,7 +152,7 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   %last = arith.extui %own_last : i32 to i64
   cf.br ^instruction(%own_length : i32)
 
-// So many instructions before the lane's end.
+// The argument is the number of instructions before the end of the lane.
 ^instruction(%left_i32: i32):
   %left = arith.extui %left_i32 : i32 to i64
   %index = arith.subi %last, %left : i64
@@ -164,7 +169,7 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   %c_i32 = func.call @ark_uniform(%field_3) : (i32) -> i32
   %begin_stamp = arith.muli %index, %two : i64
   func.call @ark_stamp(%context, %record, %begin_stamp) : (!llvm.ptr, i1, i64) -> ()
-  // A prefetch, or what a later version adds as a hint, is skipped.
+  // Unknown opcodes are hints (prefetch, or a hint of a later version) and are skipped.
   cf.switch %opcode : i32, [
     default: ^step,
     0: ^run,
@@ -233,7 +238,7 @@ func.func private @ark_is_leader() -> i1 {
   return %leads : i1
 }
 
-// Where the instructions of a lane begin and end.
+// Returns the numbers of a lane's first instruction and of the one after its last.
 func.func private @ark_lane_instructions(%context: !llvm.ptr, %lane: i64) -> (i32, i32) {
   %lane_fields = arith.constant 3 : i64
   %lanes_field = llvm.getelementptr %context[2] : (!llvm.ptr) -> !llvm.ptr, i64
@@ -255,7 +260,7 @@ func.func private @ark_round() -> i32 {
   return %round : i32
 }
 
-// By all threads, between barriers.
+// Called by all threads between barriers.
 func.func private @ark_set_round(%round: i32) {
   %leads = func.call @ark_is_leader() : () -> i1
   cf.cond_br %leads, ^store, ^finish
@@ -269,8 +274,8 @@ func.func private @ark_set_round(%round: i32) {
   return
 }
 
-// An instruction of a lane, `left` before `last`, where its instructions end. As those of
-// KernelTables.mlir, this may get another body.
+// Returns the instruction of a lane that is `left` before the end `last` of its instructions. Like
+// the functions of KernelTables.mlir, this one may get another body.
 func.func private @ark_instruction(%context: !llvm.ptr, %last: i64, %left: i64) -> vector<4xi32> {
   %size = arith.constant 4 : i64
   %index = arith.subi %last, %left : i64
@@ -283,14 +288,14 @@ func.func private @ark_instruction(%context: !llvm.ptr, %last: i64, %left: i64) 
 }
 
 //===----------------------------------------------------------------------===//
-// The end of a launch
+// End of a launch
 //===----------------------------------------------------------------------===//
 
-// Makes this iteration the last one if the word in a buffer is not zero. The
-// barrier at its end shows that to all lanes before they look.
+// Makes this iteration the last one if the word in a buffer is not zero. The barrier at the end of
+// the iteration makes the change visible to all lanes before they read the word `stop`.
 func.func private @ark_stop(%context: !llvm.ptr, %slot: i64, %iterations: i64) {
   %zero = arith.constant 0 : i32
-  // The leader reads what another thread may have written.
+  // The leader reads a word that another thread may have written.
   gpu.barrier
   %leads = func.call @ark_is_leader() : () -> i1
   cf.cond_br %leads, ^read, ^finish
@@ -318,8 +323,7 @@ func.func private @ark_stop(%context: !llvm.ptr, %slot: i64, %iterations: i64) {
 // Time
 //===----------------------------------------------------------------------===//
 
-// Writes the time to a word of the trace, if it is to be recorded and the host
-// gave room for it.
+// Writes the time to a word of the trace if `record` is set and the host provides a trace buffer.
 func.func private @ark_stamp(%context: !llvm.ptr, %record: i1, %word: i64) {
   %leads = func.call @ark_is_leader() : () -> i1
   %records = arith.andi %record, %leads : i1
@@ -346,7 +350,7 @@ func.func private @ark_stamp(%context: !llvm.ptr, %record: i1, %word: i64) {
 // Data errors
 //===----------------------------------------------------------------------===//
 
-// Records an index that is not in [0, bound), unless one was recorded before.
+// Records an index outside [0, bound), unless an index has been recorded before.
 func.func private @ark_report_index(%status: memref<4xi64>, %index: index, %bound: index,
                                     %task: index) {
   %out_of_range = arith.constant 1 : i64

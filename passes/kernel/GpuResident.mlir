@@ -1,7 +1,7 @@
-// A kernel that stays on the GPU between runs.
+// Resident kernel: stays on the GPU between runs.
 //
-// All threads of a CTA wait for the ring of a doorbell together, and run what
-// GpuKernel.mlir has. docs/bundle.md describes the doorbell; offsets below are in
+// All threads of a CTA wait for a ring of the doorbell together, and then execute a run
+// (@ark_kernel of GpuKernel.mlir). docs/bundle.md describes the doorbell; field offsets below count
 // 64-bit words.
 
 func.func private @ark_add_release(%word: !llvm.ptr)
@@ -15,13 +15,14 @@ func.func private @ark_load_acquire(%word: !llvm.ptr) -> i64
 func.func private @ark_load_relaxed(%word: !llvm.ptr) -> i64
 func.func private @ark_now() -> i64
 
-// Words of the host's memory, and what one lane hands to all others.
+// Accesses to words in host memory, and the store with which one lane passes a value on to all
+// others.
 func.func private @ark_load_host(%word: !llvm.ptr) -> i64
 func.func private @ark_store_host(%word: !llvm.ptr, %value: i64)
 func.func private @ark_store_release(%word: !llvm.ptr, %value: i64)
 
-// What a CTA runs: one run; or, where the context has a doorbell, one for every
-// ring. Gives 0, or the code of the abort.
+// Entry of a CTA. Without a doorbell in the context, executes one run. With a doorbell, executes
+// one run per ring. Returns 0, or the code of the abort.
 func.func private @ark_stay(%context: !llvm.ptr, %lane: i64) -> i32 {
   %one = arith.constant 1 : i64
   %zero = arith.constant 0 : i64
@@ -44,8 +45,8 @@ func.func private @ark_stay(%context: !llvm.ptr, %lane: i64) -> i32 {
   %closing = arith.cmpi eq, %iterations, %zero : i64
   cf.cond_br %closing, ^finish(%good : i32), ^run
 
-// The one call of the loop over instructions, so that it is inlined here. What
-// is needed after it is read again: registers are short in it.
+// The only call of the dispatch loop, so that the loop is inlined here. Values needed after the
+// call are read again, because registers are scarce in the loop.
 ^run:
   %same_lane = func.call @ark_lane() : () -> i64
   %code = func.call @ark_kernel(%context, %same_lane) : (!llvm.ptr, i64) -> i32
@@ -54,13 +55,13 @@ func.func private @ark_stay(%context: !llvm.ptr, %lane: i64) -> i32 {
   cf.cond_br %still_stays, ^agree, ^finish(%code : i32)
 
 ^agree:
-  // Only some threads may have seen why the run ended.
+  // Only some threads may have seen the reason for which the run ended.
   %failed = arith.cmpi ne, %code, %good : i32
   %any_failed = func.call @ark_any(%failed) : (i1) -> i1
   cf.cond_br %any_failed, ^finish(%code : i32), ^answer
 
 ^answer:
-  // No lane passes on the next ring before all have answered this one.
+  // No lane gets past the next ring before all lanes have answered this one.
   %number = func.call @ark_load_relaxed(%doorbell_again) : (!llvm.ptr) -> i64
   func.call @ark_answer(%context, %doorbell_again, %number)
       : (!llvm.ptr, !llvm.ptr, i64) -> ()
@@ -71,9 +72,9 @@ func.func private @ark_stay(%context: !llvm.ptr, %lane: i64) -> i32 {
   return %result : i32
 }
 
-// One thread of all says that the kernel is on the GPU. The host, which cannot
-// know otherwise, does not wait for ever for a kernel that is queued behind one
-// that never ends. The store is waited for by nobody.
+// Tells the host that the kernel is on the GPU; one thread of the whole grid does so. The host has
+// no other way to know, and must not wait for ever for a kernel that is queued behind a kernel that
+// never ends. Nothing waits for the completion of this store.
 func.func private @ark_tell_begin(%context: !llvm.ptr, %lane: i64) {
   %zero = arith.constant 0 : i64
   %report_field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64
@@ -92,10 +93,10 @@ func.func private @ark_tell_begin(%context: !llvm.ptr, %lane: i64) {
   return
 }
 
-// Waits for ring number `ring`; whether it came, the same for all threads. Lane
-// 0 alone looks at the host's memory, and passes on what it saw. After as long
-// as a wait may last it tells all lanes to leave, so that nothing else on the
-// GPU waits for ever for a host that does not ring; one lane has to decide that.
+// Waits for ring number `ring`. Returns true in all threads if the ring came. Lane 0 alone polls
+// the host's memory, and passes the result on to the other lanes. After the timeout of a wait, lane
+// 0 tells all lanes to leave, so that other work on the GPU does not wait for ever for a host that
+// does not ring. A single lane has to take this decision.
 func.func private @ark_await_ring(%context: !llvm.ptr, %doorbell: !llvm.ptr,
                                   %ring: i64) -> i1 {
   %zero = arith.constant 0 : i64
@@ -159,8 +160,8 @@ func.func private @ark_await_ring(%context: !llvm.ptr, %doorbell: !llvm.ptr,
   return %result : i1
 }
 
-// Says that the lane reads nothing more of a run. When all lanes have said so,
-// lane 0 tells the host.
+// Announces that the lane reads nothing more of a run. When all lanes have done so, lane 0 tells
+// the host.
 func.func private @ark_answer(%context: !llvm.ptr, %doorbell: !llvm.ptr, %ring: i64) {
   %zero = arith.constant 0 : i64
   func.call @ark_gather() : () -> ()

@@ -1,11 +1,11 @@
-// What a lane on a GPU waits for, and how it says that it waits in vain. GpuKernel.mlir
-// has the loop that calls it, and says what the hooks around waits are.
+// Semaphores of a lane on a GPU, and the report of hangs. The dispatch loop in GpuKernel.mlir calls
+// these functions; GpuKernel.mlir also describes the hooks around waits.
 
 func.func private @ark_begin_wait()
 func.func private @ark_end_wait()
 func.func private @ark_idle()
 
-// Primitives of the backend, besides those that the loop needs, too.
+// Primitives of the backend, some of which the dispatch loop needs as well.
 func.func private @ark_load_relaxed(%word: !llvm.ptr) -> i64
 func.func private @ark_load_acquire(%word: !llvm.ptr) -> i64
 func.func private @ark_add_release(%word: !llvm.ptr)
@@ -14,13 +14,12 @@ func.func private @ark_now() -> i64
 func.func private @ark_lane() -> i64
 func.func private @ark_is_leader() -> i1
 func.func private @ark_any(%predicate: i1) -> i1
-// A barrier of the CTA, after which what the leader releases includes what the
-// other threads wrote.
+// Barrier of the CTA. After it, a release by the leader covers the writes of all threads.
 func.func private @ark_gather()
-// The leader: what it waits for is not there yet.
+// Called by the leader after a poll without success.
 func.func private @ark_back_off()
 
-// One counter per 64 bytes.
+// Returns the address of a counter. Counters lie 64 bytes apart.
 func.func private @ark_counter(%context: !llvm.ptr, %semaphore: i64) -> !llvm.ptr {
   %words = arith.constant 8 : i64
   %field = llvm.getelementptr %context[5] : (!llvm.ptr) -> !llvm.ptr, i64
@@ -30,8 +29,8 @@ func.func private @ark_counter(%context: !llvm.ptr, %semaphore: i64) -> !llvm.pt
   return %counter : !llvm.ptr
 }
 
-// The leader has what the other threads wrote, and its release gives that to
-// whoever acquires.
+// The barrier orders the writes of the other threads before the leader's release, which makes them
+// visible to any lane that acquires the counter.
 func.func private @ark_signal(%context: !llvm.ptr, %semaphore: i64) {
   func.call @ark_gather() : () -> ()
   %leads = func.call @ark_is_leader() : () -> i1
@@ -46,8 +45,8 @@ func.func private @ark_signal(%context: !llvm.ptr, %semaphore: i64) {
   return
 }
 
-// Waits until a counter reaches the target, in their lower halves. Gives all threads 0, or the leader
-// the code of the abort and the others something else than 0.
+// Waits until the lower half of a counter reaches the target. Returns 0 in all threads; after an
+// abort, returns the code to the leader and another nonzero value to the other threads.
 func.func private @ark_wait(%context: !llvm.ptr, %left: i64, %semaphore: i64,
                             %target: i32) -> i32 {
   %zero = arith.constant 0 : i64
@@ -75,10 +74,10 @@ func.func private @ark_wait(%context: !llvm.ptr, %left: i64, %semaphore: i64,
 ^poll:
   cf.br ^try(%zero : i64)
 
-// Tries often: what it looks at less often costs as much as a try.
+// The check of the abort word and of the timeout costs as much as a poll, so it follows every 32nd.
 ^try(%tries: i64):
   %seen = func.call @ark_load_acquire(%counter) : (!llvm.ptr) -> i64
-  // The difference is right even after the counter's lower half has wrapped.
+  // The difference is correct even after the lower half of the counter has wrapped.
   %seen_i32 = arith.trunci %seen : i64 to i32
   %missing = arith.subi %target, %seen_i32 : i32
   %arrived = arith.cmpi sle, %missing, %good : i32
@@ -122,8 +121,8 @@ func.func private @ark_wait(%context: !llvm.ptr, %left: i64, %semaphore: i64,
   return %result : i32
 }
 
-// Records which wait gave up, at a position in its lane, unless another lane did
-// before. Gives the code that ends the run.
+// Records the wait that timed out and its position in the lane, unless another lane has recorded
+// one before. Returns the code that ends the run.
 func.func private @ark_report_hang(%context: !llvm.ptr, %lane: i64, %left: i64,
                                    %semaphore: i64, %seen: i64, %expected: i64) -> i32 {
   %report_field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64

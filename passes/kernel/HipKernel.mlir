@@ -1,8 +1,8 @@
-// The primitives of GpuKernel.mlir and GpuSemaphores.mlir on AMD GPUs.
+// Primitives of GpuKernel.mlir and GpuSemaphores.mlir on AMD GPUs.
 //
-// All CUs of one GPU take part, so the scope is `agent`, but for words of the
-// host; a barrier of the CTA carries what the leader acquires to its other
-// threads. What is shared lies in global memory, which is address space 1.
+// The scope is `agent`, since all CUs of one GPU take part, and the system for words in host
+// memory. A barrier of the CTA makes visible to all its threads what the leader has acquired.
+// Shared words lie in global memory, which is address space 1.
 
 func.func private @ark_load_relaxed(%word: !llvm.ptr) -> i64 {
   %place = llvm.addrspacecast %word : !llvm.ptr to !llvm.ptr<1>
@@ -18,9 +18,9 @@ func.func private @ark_load_acquire(%word: !llvm.ptr) -> i64 {
   return %value : i64
 }
 
-// What the CU wrote is on its way to memory, and then there (vmcnt(0), in the
-// bits of gfx9). LLVM 22 leaves out that wait, which belongs to a release, where
-// it knows of nothing else to wait for.
+// Writes the CU's stores back to memory (the fence) and waits until they have arrived (vmcnt(0), as
+// gfx9 encodes it). The wait belongs to a release, but LLVM 22 omits it if it knows of nothing else
+// to wait for.
 func.func private @ark_write_back() {
   llvm.fence syncscope("agent") release
   rocdl.s.waitcnt 3952
@@ -75,26 +75,26 @@ func.func private @ark_now() -> i64 {
   return %now : i64
 }
 
-// Every warp waits for its own stores. A barrier promises only that its CTA sees
-// them, and the leader's release waits for the leader's warp alone.
+// Every warp waits for its own stores. A barrier only makes them visible within the CTA, and the
+// leader's release waits for the stores of the leader's warp alone.
 func.func private @ark_gather() {
   rocdl.s.waitcnt 3952
   gpu.barrier
   return
 }
 
-// In a scalar register: what depends on it are scalars and branches, instead of
-// masks of threads.
+// Moves the number to a scalar register. Computations on it then use scalar instructions and
+// branches instead of execution masks.
 func.func private @ark_uniform(%number: i32) -> i32 {
   %result = rocdl.readfirstlane %number : i32
   return %result : i32
 }
 
-// The address of a buffer, which ark-build-kernel hands to bodies by way of this:
-// the same for all threads, and in global memory, so that a load has it in
-// scalar registers and need not find out what kind of memory it is.
+// Marks the address of a buffer as uniform and global; ark-build-kernel passes all addresses for
+// bodies through this function. A load then keeps the address in scalar registers and need not find
+// out its address space at run time.
 func.func private @ark_mark_global(%address: !llvm.ptr) -> !llvm.ptr {
-  // As a number: LLVM would see through a cast there and back.
+  // The address passes through an integer, because LLVM would fold a pair of address-space casts.
   %number = llvm.ptrtoint %address : !llvm.ptr to i64
   %uniform = rocdl.readfirstlane %number : i64
   %global = llvm.inttoptr %uniform : i64 to !llvm.ptr<1>
@@ -102,18 +102,18 @@ func.func private @ark_mark_global(%address: !llvm.ptr) -> !llvm.ptr {
   return %result : !llvm.ptr
 }
 
-// 64 clocks in which others have the CU's ports to memory.
+// Sleeps for 64 clocks, which leaves the CU's memory ports to others.
 func.func private @ark_back_off() {
   rocdl.s.sleep 1
   return
 }
 
-// In shared memory, a word for every warp; see ark-place-votes.
+// Shared memory with one word per warp; see ark-place-votes.
 func.func private @ark_votes() -> !llvm.ptr<3>
 func.func private @ark_warps() -> i32
 
-// Every warp says whether there is such a thread in it, and reads what all say.
-// The second barrier keeps the next vote from overwriting this one.
+// Block-wide vote: every warp stores whether the predicate holds in one of its threads, and reads
+// the words of all warps. The second barrier keeps the next vote from overwriting this one.
 func.func private @ark_any(%predicate: i1) -> i1 {
   %none = arith.constant 0 : i64
   %nobody = arith.constant 0 : i32
@@ -149,7 +149,7 @@ func.func private @ark_lane() -> i64 {
   return %lane : i64
 }
 
-// The number of a thread has a register of its own here.
+// On AMD GPUs the thread id occupies a register anyway, so nothing is read anew.
 func.func private @ark_is_leader() -> i1
 func.func private @ark_is_leader_again() -> i1 {
   %leads = func.call @ark_is_leader() : () -> i1

@@ -1,7 +1,7 @@
-//===- KernelAbi.h - What kernel and runtime agree on -----------*- C++ -*-===//
+//===- KernelAbi.h - Interface of kernel and runtime ------------*- C++ -*-===//
 //
-// The numbers of docs/bundle.md that passes need. CpuKernel.mlir has the same
-// ones spelled out.
+// The numbers of docs/bundle.md that passes need. CpuKernel.mlir contains the
+// same numbers as literals.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,22 +14,23 @@
 
 namespace mlir::ark::abi {
 
-/// The entry function of every kernel.
+/// Name of the entry function of every kernel.
 inline constexpr llvm::StringLiteral kEntry = "ark_kernel";
-/// Dispatch of a task to its body; called by the entry.
+/// Function that dispatches a task to its body; the entry calls it.
 inline constexpr llvm::StringLiteral kRun = "ark_run";
-/// Rows of tables, in kernels of GPUs: an instruction of a lane, body and first
-/// operand of a task, the address of an operand.
+/// Functions that read a row of a table, in kernels for GPUs: an instruction of
+/// a lane, the body and first operand of a task, and the address of an operand.
 inline constexpr llvm::StringLiteral kInstructionFunction = "ark_instruction";
 inline constexpr llvm::StringLiteral kTaskFunction = "ark_task";
 inline constexpr llvm::StringLiteral kOperandFunction = "ark_operand";
-/// Records an index out of range.
+/// Function that records an index out of range.
 inline constexpr llvm::StringLiteral kReportIndex = "ark_report_index";
-/// Gives the number of the iteration.
+/// Function that returns the number of the iteration.
 inline constexpr llvm::StringLiteral kEpochFunction = "ark_epoch";
-/// Attribute of an outlined task: the function of its body.
+/// Attribute of an outlined task: the symbol of its body's function.
 inline constexpr llvm::StringLiteral kBodyAttr = "body";
-/// Attribute of a body of a GPU: how many vCTAs a run has, if all SMs share.
+/// Attribute of a body for GPUs: vCTAs per run if the vCTAs are dealt evenly to
+/// all SMs.
 inline constexpr llvm::StringLiteral kRunAttr = "run";
 
 enum class Opcode : int32_t {
@@ -42,7 +43,7 @@ enum class Opcode : int32_t {
 };
 inline constexpr int32_t kNumOpcodes = 6;
 
-/// Fields of ArkContext, in 64-bit words.
+/// Fields of ArkContext, counted in 64-bit words.
 enum ContextField : int32_t {
   kBuffers = 0,
   kInstructions = 1,
@@ -70,9 +71,9 @@ inline constexpr unsigned kBodyOperands = 4;
 /// 64-bit words of the record of data errors.
 inline constexpr int64_t kStatusWords = 4;
 
-/// Where bodies of a GPU may assume buffers to begin: its widest loads are
-/// allowed there. Bodies of a cpu assume an element's own alignment, so that
-/// arrays are bound where they lie.
+/// Alignment of buffers that bodies for GPUs may assume; it permits their
+/// widest loads. Bodies for a CPU assume only the alignment of an element, so
+/// that the host's arrays are bound without a copy.
 inline constexpr int64_t kGpuBufferAlignment = 16;
 
 } // namespace mlir::ark::abi

@@ -1,4 +1,4 @@
-//===- KernelPipeline.cpp - The passes of the kernel stage ----------------===//
+//===- KernelPipeline.cpp - Passes of the kernel stage --------------------===//
 
 #include "passes/kernel/Passes.h"
 
@@ -10,7 +10,7 @@ using namespace mlir;
 void ark::buildKernelPipeline(OpPassManager &pm,
                               const KernelPipelineOptions &options) {
   pm.addPass(createOutlineBodiesPass());
-  // Before anything that could make equal bodies differ.
+  // Runs before any pass that could make equal bodies differ.
   pm.addPass(createDeduplicateBodiesPass());
   pm.addPass(createBuildTablesPass());
   pm.addPass(createBuildKernelPass({options.trace}));

@@ -1,7 +1,7 @@
-// Rows of the tables that tell what a task is, for every kernel. ark-cache-tables
-// gives these functions other bodies, which read shared memory.
+// Readers of the task and operand tables, for every kernel. ark-cache-tables replaces their bodies
+// by ones that read shared memory.
 
-// The body of a task, and the first of its operands.
+// Returns the body of a task and the row of its first operand.
 func.func private @ark_task(%context: !llvm.ptr, %task: i64) -> vector<2xi32> {
   %size = arith.constant 2 : i64
   %field = llvm.getelementptr %context[3] : (!llvm.ptr) -> !llvm.ptr, i64
@@ -12,7 +12,7 @@ func.func private @ark_task(%context: !llvm.ptr, %task: i64) -> vector<2xi32> {
   return %fields : vector<2xi32>
 }
 
-// Where an operand lies: so many bytes behind the begin of its buffer.
+// Returns the address of an operand: the address of its buffer plus a byte offset.
 func.func private @ark_operand(%context: !llvm.ptr, %operand: i64) -> !llvm.ptr {
   %size = arith.constant 2 : i64
   %buffers = llvm.load %context : !llvm.ptr -> !llvm.ptr

@@ -1,4 +1,4 @@
-//===- LowerCheckIndex.cpp - Checked indices become comparisons -----------===//
+//===- LowerCheckIndex.cpp - Lower ark.check_index to a comparison --------===//
 
 #include "dialects/ark/ArkOps.h"
 #include "passes/kernel/KernelAbi.h"
@@ -17,7 +17,8 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Declares the function that records an index, where it is not there yet.
+/// Returns the function that records an index, and declares it if it is
+/// missing.
 static func::FuncOp getReporter(ModuleOp module, Type statusType) {
   SymbolTable symbols(module);
   if (auto function = symbols.lookup<func::FuncOp>(abi::kReportIndex))
@@ -41,7 +42,7 @@ static LogicalResult lower(CheckIndexOp check) {
 
   OpBuilder builder(check);
   Location loc = check.getLoc();
-  // Unsigned, so that a negative index is too large.
+  // The unsigned comparison also rejects negative indices.
   Value outside = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::uge,
                                         check.getIndex(), check.getBound());
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0);

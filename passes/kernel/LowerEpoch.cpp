@@ -1,4 +1,4 @@
-//===- LowerEpoch.cpp - Packets get the number of the iteration -----------===//
+//===- LowerEpoch.cpp - Lower ark.epoch to the iteration number -----------===//
 
 #include "dialects/ark/ArkOps.h"
 #include "passes/kernel/KernelAbi.h"
@@ -15,7 +15,8 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Declares the function that gives the epoch, where it is not there yet.
+/// Returns the function that returns the epoch, and declares it if it is
+/// missing.
 static func::FuncOp getFunction(ModuleOp module, Type statusType) {
   SymbolTable symbols(module);
   if (auto function = symbols.lookup<func::FuncOp>(abi::kEpochFunction))
@@ -34,7 +35,7 @@ struct LowerEpochPass : ark::impl::LowerEpochPassBase<LowerEpochPass> {
   using LowerEpochPassBase::LowerEpochPassBase;
 
   void runOnOperation() override {
-    // Who polls for packets by itself knows where the epoch is.
+    // Packets between tasks get their epoch from `ark-send-packets`.
     if (llvm::any_of(getOperation().getOps<KernelOp>(), [](KernelOp kernel) {
           return kernel.getPackets().has_value();
         }))
@@ -50,7 +51,8 @@ struct LowerEpochPass : ark::impl::LowerEpochPassBase<LowerEpochPass> {
 };
 } // namespace
 
-/// It is read where the body begins: loops around its use need not look again.
+/// The epoch is read at the begin of the body, so that loops around its uses do
+/// not read it again.
 LogicalResult LowerEpochPass::lower(EpochOp epoch) {
   auto body = epoch->getParentOfType<func::FuncOp>();
   if (!body || body.getNumArguments() < abi::kBodyOperands)
@@ -60,7 +62,7 @@ LogicalResult LowerEpochPass::lower(EpochOp epoch) {
   auto builder = OpBuilder::atBlockBegin(&body.getBody().front());
   Value value;
   if (target && target.isGpu()) {
-    // Nobody looks at it: there a counter says that packets are there.
+    // No reader compares the epoch on a GPU: a counter signals these packets.
     value = arith::ConstantIntOp::create(builder, epoch.getLoc(), 1, 32);
   } else {
     Value status = body.getArgument(abi::kBodyStatus);

@@ -1,4 +1,4 @@
-//===- OutlineBodies.cpp - Task bodies become functions -------------------===//
+//===- OutlineBodies.cpp - Outline task bodies into functions -------------===//
 
 #include "dialects/ark/ArkOps.h"
 #include "lib/analysis/CostModel.h"
@@ -25,9 +25,11 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// A symbol that tells what the body does: its ops, else the name of the task.
+/// Returns a symbol for the body, made of the names of its ops, or else of the
+/// task's name.
 static std::string nameOfBody(TaskOp task) {
-  // A few ops tell bodies apart; a softmax in eight ops needs no longer name.
+  // Four names suffice to tell bodies apart; a softmax of eight ops needs no
+  // longer name.
   constexpr size_t maxOps = 4;
   std::string name;
   if (ArrayAttr ops = task.getOpsAttr())
@@ -39,13 +41,14 @@ static std::string nameOfBody(TaskOp task) {
   for (char &c : name)
     if (!llvm::isAlnum(c))
       c = '_';
-  // The prefix keeps it apart from functions of the C library.
+  // The prefix avoids the names of C library functions.
   return "body_" + name;
 }
 
-/// What the body's function is given for an operand: the operand's shape and
-/// strides at offset 0. Without elements they are spelled out: MLIR finds no
-/// strides in a dense layout then, and makes no bare pointer of it.
+/// Returns the type of a body's argument for an operand: the operand's shape
+/// and strides, at offset 0. The strides of an empty operand are explicit,
+/// because MLIR finds no strides in an empty dense layout and cannot make a
+/// bare pointer of it.
 static MemRefType getOperandType(const BufferView &view) {
   MemRefLayoutAttrInterface layout;
   if (!view.isDense() || view.getNumElements() == 0)
@@ -59,7 +62,9 @@ static bool overlap(const BufferView &a, const BufferView &b) {
          b.byteOffset < a.getByteEnd();
 }
 
-/// Whether the bytes of operand `index` are written through no other operand.
+/// Returns true if the bytes of operand `index` are written through no other
+/// operand and, if operand `index` is an out, accessed through no other
+/// operand.
 static bool isNoAlias(ArrayRef<BufferView> views, size_t index,
                       size_t numInputs) {
   for (auto [other, view] : llvm::enumerate(views))
@@ -69,14 +74,14 @@ static bool isNoAlias(ArrayRef<BufferView> views, size_t index,
   return true;
 }
 
-/// The largest power of two that the address of element 0 is known to be a
-/// multiple of.
+/// Returns the largest power of two that is known to divide the address of
+/// element 0, up to the alignment of buffers.
 static int64_t getAlignment(const BufferView &view) {
   return llvm::MinAlign(abi::kGpuBufferAlignment, view.byteOffset);
 }
 
 namespace {
-/// Makes the function of one task.
+/// Outlines the body of one task into a function.
 class Outliner {
 public:
   Outliner(TaskOp task, ArrayRef<BufferView> views)
@@ -119,8 +124,7 @@ func::FuncOp Outliner::createFunction() {
     if (isPackets(view.root))
       function.setArgAttr(argument, ArkDialect::kPacketsAttr,
                           builder.getUnitAttr());
-    // A GPU loads several elements at once only where it is known to be
-    // allowed.
+    // A GPU loads several elements at once only if the alignment is known.
     if (isForGpu)
       function.setArgAttr(argument, LLVM::LLVMDialect::getAlignAttrName(),
                           builder.getI64IntegerAttr(getAlignment(view)));
@@ -135,15 +139,15 @@ func::FuncOp Outliner::createFunction() {
   return function;
 }
 
-/// Temporaries live once per call and not once per vCTA: an alloca in a loop
-/// would grow the stack each time around.
+/// Clones the temporaries in front of the loop over vCTAs: an alloca inside of
+/// the loop would grow the stack in every iteration.
 void Outliner::hoistTemporaries() {
   for (auto temporary : task.getBody().front().getOps<memref::AllocaOp>())
     if (temporary->getNumOperands() == 0)
       builder.clone(*temporary, mapping);
 }
 
-/// The grid indices of a vCTA, row-major.
+/// Maps the grid indices to those of a vCTA, in row-major order.
 void Outliner::mapIndices(Value vcta) {
   ValueRange indices = task.getGridIndices();
   if (indices.empty())
@@ -155,7 +159,7 @@ void Outliner::mapIndices(Value vcta) {
   mapping.map(indices, split.getResults());
 }
 
-/// The part of an operand that the operand's region names for this vCTA.
+/// Maps a tile to a subview of its operand: the region of this vCTA.
 LogicalResult Outliner::mapTile(unsigned index, Value operand) {
   RegionAttr region = task.getRegion(index);
   auto source = cast<MemRefType>(operand.getType());

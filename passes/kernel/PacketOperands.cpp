@@ -1,4 +1,4 @@
-//===- PacketOperands.cpp - Which operands of bodies are packets ----------===//
+//===- PacketOperands.cpp - Operands of bodies that are packets -----------===//
 
 #include "passes/kernel/PacketOperands.h"
 
@@ -36,9 +36,9 @@ private:
   KernelOp kernel;
   SmallVector<int32_t> tasks;
   SmallVector<int64_t> operands;
-  /// Offsets in the arena of the first word that a wait polls.
+  /// Arena offsets of the first words that waits poll.
   llvm::DenseSet<int64_t> polled;
-  /// Tasks whose runs stand before a signal that packets tell. Empty where the
+  /// Tasks with a run directly before a signal of kind `packet`. Empty if the
   /// instructions have no such signal.
   llvm::DenseSet<int64_t> senders;
 };
@@ -55,7 +55,7 @@ bool Finder::hasRow(int64_t row) const {
          (row + 1) * kOperandFields <= static_cast<int64_t>(operands.size());
 }
 
-/// Whether the body and the operands of a task are in the tables.
+/// Returns true if the body and the operands of a task are in the tables.
 bool Finder::hasRows(size_t task) {
   int64_t body = tasks[task * kTaskFields],
           first = tasks[task * kTaskFields + 1];
@@ -65,8 +65,8 @@ bool Finder::hasRows(size_t task) {
   return count == 0 || (hasRow(first) && hasRow(first + count - 1));
 }
 
-/// A wait with a third field names pairs of rows in the table of operands: the
-/// first and the last word of every arrival.
+/// Collects the polled words. A wait with a nonzero third field names pairs of
+/// rows in the operand table: the first and the last word of every arrival.
 LogicalResult Finder::collectPolled() {
   auto rows = llvm::to_vector(kernel.getInstructions().getValues<int32_t>());
   for (size_t row = 0; row < rows.size(); row += kInstructionFields) {
@@ -83,8 +83,8 @@ LogicalResult Finder::collectPolled() {
   return success();
 }
 
-/// An intermediate without elements may lie at the offset of packets, so that
-/// the offset alone does not say who sends them.
+/// Collects the tasks that send packets. The offset alone does not identify the
+/// sender, because an empty intermediate may lie at the offset of packets.
 void Finder::collectSenders() {
   auto rows = llvm::to_vector(kernel.getInstructions().getValues<int32_t>());
   for (size_t row = kInstructionFields; row < rows.size();

@@ -1,4 +1,4 @@
-//===- PacketOperands.h - Which operands of bodies are packets --*- C++ -*-===//
+//===- PacketOperands.h - Operands of bodies that are packets ---*- C++ -*-===//
 
 #ifndef ARK_PASSES_KERNEL_PACKETOPERANDS_H
 #define ARK_PASSES_KERNEL_PACKETOPERANDS_H
@@ -9,17 +9,18 @@
 
 namespace mlir::ark {
 
-/// For every body of a kernel, in its order, the operands that are packets. The
-/// kernel's tables alone decide: on a GPU these are the operands in the slot of
-/// packets; on a cpu the last operand of a task whose words a wait polls.
+/// Returns, for every body of a kernel in order, the operands that are packets.
+/// The kernel's tables alone decide: on a GPU, the operands in the slot of
+/// packets; on a CPU, the last operand of a task if a wait polls its words.
 ///
-/// Fails, with an error, where tables name rows that they do not have, or where
+/// Fails with an error if tables name rows that do not exist or, on a GPU, if
+/// an operand is packets in one task of a body and not in another.
 /// an operand is packets in one task of a body and not in another, on a GPU.
 FailureOr<SmallVector<llvm::BitVector>> findPacketOperands(KernelOp kernel);
 
-/// Checks that arguments of bodies, which are in the kernel's order, carry
-/// `ark.packets` where `packets` says that they are packets. Other arguments
-/// carry it on a cpu alone: a task may put packets for which nobody polls.
+/// Checks that the arguments of bodies carry `ark.packets` where `packets` says
+/// so; `bodies` is in the kernel's order. On a CPU, other arguments may carry
+/// the attribute as well, since a task may put packets that nothing polls.
 LogicalResult verifyPacketArguments(KernelOp kernel,
                                     ArrayRef<llvm::BitVector> packets,
                                     ArrayRef<FunctionOpInterface> bodies);

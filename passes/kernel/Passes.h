@@ -15,11 +15,11 @@ namespace mlir::ark {
 #include "passes/kernel/Passes.h.inc"
 
 struct KernelPipelineOptions {
-  /// Whether the kernel can record when its instructions ran.
+  /// Lets the kernel record the times of its instructions.
   bool trace = false;
 };
 
-/// A synchronised schedule becomes one kernel function, tables and bodies.
+/// Turns a synchronised schedule into one kernel function, tables and bodies.
 void buildKernelPipeline(OpPassManager &pm,
                          const KernelPipelineOptions &options = {});
 

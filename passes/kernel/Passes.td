@@ -1,6 +1,6 @@
 //===- Passes.td - Passes of the kernel stage --------------*- tablegen -*-===//
 //
-// In the order in which the stage runs them.
+// Passes in the order in which the stage runs them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,16 +10,15 @@
 include "mlir/Pass/PassBase.td"
 
 def OutlineBodiesPass : Pass<"ark-outline-bodies", "::mlir::ModuleOp"> {
-  let summary = "Make a function of every task's body that runs a range of its vCTAs";
+  let summary = "Outline every task's body into a function that runs a range of its vCTAs";
   let description = [{
-    The function takes the range, the number of the task and the record of data
-    errors, then one memref for every operand of the task, with offset 0: where
-    the operand begins is data. Inside, the vCTA's number becomes its grid
-    indices, and every region a `memref.subview`, clipped to the operand. The
-    task keeps its body and names the function in its attribute `body`.
+    The function takes the range, the number of the task and the record of data errors, then one
+    memref at offset 0 for every operand of the task; the address of an operand is data. Inside, the
+    number of the vCTA becomes its grid indices, and every region becomes a `memref.subview`,
+    clipped to the operand. The task keeps its body and names the function in its attribute `body`.
 
-    An operand that shares no byte with what the task writes elsewhere is marked
-    `llvm.noalias`. Temporaries are hoisted out of the loop over vCTAs.
+    An operand that shares no byte with what the task writes elsewhere is marked `llvm.noalias`.
+    Temporaries are hoisted out of the loop over vCTAs.
 
     ```mlir
     ark.task "relu" grid [2] ins(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<32xf32>)
@@ -54,11 +53,10 @@ def OutlineBodiesPass : Pass<"ark-outline-bodies", "::mlir::ModuleOp"> {
 }
 
 def DeduplicateBodiesPass : Pass<"ark-deduplicate-bodies", "::mlir::ModuleOp"> {
-  let summary = "Let tasks whose bodies are equal share one function";
+  let summary = "Share one function between tasks with equal bodies";
   let description = [{
-    Bodies are equal when nothing but locations and the names of functions and
-    values differs. This is what keeps the kernel's size independent of the
-    number of layers.
+    Bodies are equal if they differ only in locations and in the names of functions and values. This
+    pass makes the size of the kernel independent of the number of layers.
 
     ```mlir
     ark.task "layer0.fc" ... attributes {body = @body_matmul}
@@ -77,10 +75,9 @@ def DeduplicateBodiesPass : Pass<"ark-deduplicate-bodies", "::mlir::ModuleOp"> {
 def BuildTablesPass : Pass<"ark-build-tables", "::mlir::ModuleOp"> {
   let summary = "Turn program and schedule into the tables of an ark.kernel";
   let description = [{
-    Everything that repeats becomes data: an operand of a task is a slot of the
-    buffer table and a byte offset, an instruction of a lane four integers (see
-    docs/bundle.md). Expects the functions of `ark-outline-bodies`; the program
-    is erased.
+    All parts that repeat become data: an operand of a task becomes a slot of the buffer table and a
+    byte offset, an instruction of a lane becomes four integers (see docs/bundle.md). The pass
+    expects the functions of `ark-outline-bodies` and erases the program.
 
     ```mlir
     ark.schedule "list" sms = 1 {
@@ -102,11 +99,11 @@ def BuildTablesPass : Pass<"ark-build-tables", "::mlir::ModuleOp"> {
 }
 
 def BuildKernelPass : Pass<"ark-build-kernel", "::mlir::ModuleOp"> {
-  let summary = "Make the function that walks the instructions of a lane";
+  let summary = "Build the kernel's entry: the dispatch loop over the instructions of a lane";
   let description = [{
-    Adds the entry of the `ark.kernel` and what it calls: the interpreter of the
-    instructions, which is the same for every program (CpuKernel.mlir, or
-    GpuKernel.mlir with the primitives of the backend), and `@ark_run`, which picks the body of a task by its number and makes its
+    Adds the entry of the `ark.kernel` and the functions that it calls. The dispatch loop is the
+    same for every program (CpuKernel.mlir, or GpuKernel.mlir with the primitives of the backend).
+    `@ark_run` is built for the program: it selects the body of a task by its number and makes its
     operands from the tables.
 
     ```mlir
@@ -135,10 +132,10 @@ def BuildKernelPass : Pass<"ark-build-kernel", "::mlir::ModuleOp"> {
 }
 
 def LowerCheckIndexPass : Pass<"ark-lower-check-index", "::mlir::ModuleOp"> {
-  let summary = "Turn checked indices into a comparison and a report";
+  let summary = "Lower ark.check_index to a comparison and a report";
   let description = [{
-    An index outside of `[0, bound)` becomes 0, and the first one of a run is
-    recorded in the body's `%status` together with the task's number.
+    Replaces an index outside of `[0, bound)` by 0. The first such index of a run is recorded in the
+    body's `%status` together with the number of the task.
 
     ```mlir
     %valid = ark.check_index %index below %bound
@@ -163,11 +160,11 @@ def LowerCheckIndexPass : Pass<"ark-lower-check-index", "::mlir::ModuleOp"> {
 }
 
 def LowerEpochPass : Pass<"ark-lower-epoch", "::mlir::ModuleOp"> {
-  let summary = "Read the number of the iteration where packets are put";
+  let summary = "Lower ark.epoch to a read of the iteration number";
   let description = [{
-    On `cpu` it lies behind the body's `%status`. On a GPU packets of ranks are handed over by
-    a counter, and their epoch is a constant. Where tasks hand packets over to each other,
-    `ark-send-packets` reads it instead.
+    On `cpu` the number of the iteration lies behind the body's `%status`. On a GPU, packets between
+    ranks are handed over by a counter, and their epoch is a constant. In kernels with packets
+    between tasks, `ark-send-packets` lowers `ark.epoch` instead.
 
     ```mlir
     %epoch = ark.epoch : i32
@@ -184,12 +181,11 @@ def LowerEpochPass : Pass<"ark-lower-epoch", "::mlir::ModuleOp"> {
 def VerifyKernelPass : Pass<"ark-verify-kernel", "::mlir::ModuleOp"> {
   let summary = "Check that the output of the kernel stage is complete";
   let description = [{
-    One `ark.kernel` with its entry and bodies, tables of the right shape whose
-    entries are in range, lanes that partition the instructions; no other ark
-    op. Together the tables must say what docs/bundle.md promises: an operand
-    ends inside of its buffer, every vCTA is run exactly once, and a wait names
-    as many arrivals as its semaphore is signalled. Arguments of bodies carry
-    `ark.packets` where the tables say that they are packets. Changes nothing.
+    Requires one `ark.kernel` with its entry and bodies, tables of the right shape with entries in
+    range, lanes that partition the instructions, and no other ark op. Together the tables must
+    satisfy docs/bundle.md: an operand ends inside of its buffer, every vCTA is run exactly once,
+    and the arrivals that a wait names equal the signals of its semaphore. Arguments of bodies carry
+    `ark.packets` if the tables say that they are packets. Changes nothing.
   }];
 }
 

@@ -1,4 +1,4 @@
-//===- VerifyKernel.cpp - What the target stage relies on -----------------===//
+//===- VerifyKernel.cpp - Check the output of the kernel stage ------------===//
 
 #include "dialects/ark/ArkOps.h"
 #include "lib/support/BufferView.h"
@@ -17,7 +17,7 @@ using namespace mlir;
 using namespace mlir::ark;
 
 namespace {
-/// Checks one kernel; each step may rely on those before it, and on the
+/// Checks one kernel. Each step may rely on the steps before it and on the
 /// verifier of the op.
 class KernelVerifier {
 public:
@@ -49,7 +49,7 @@ private:
   LogicalResult verifyPackets();
   LogicalResult collectBufferSizes();
 
-  /// The number that a description has under a key, or nothing.
+  /// Returns the number under a key of a description, or nothing.
   static std::optional<int64_t> getNumber(Attribute entry, StringRef key) {
     auto number = cast<DictionaryAttr>(entry).getAs<IntegerAttr>(key);
     return number ? std::optional(number.getInt()) : std::nullopt;
@@ -67,7 +67,7 @@ private:
   SymbolTable &symbols;
   SmallVector<func::FuncOp> bodies;
   SmallVector<int64_t> bodyOperands;
-  /// Bytes of every slot, the arena's first and that of packets last.
+  /// Bytes of every slot: the arena comes first, the packets last.
   SmallVector<int64_t> slotBytes;
 };
 } // namespace
@@ -80,8 +80,8 @@ LogicalResult KernelVerifier::verifyTimelineRows() {
                             "in 'instructions'");
 }
 
-/// Whether a function takes a range of vCTAs, the task and the record of data
-/// errors before its operands, and gives nothing.
+/// Returns true if `function` takes a range of vCTAs, the task and the record
+/// of data errors before its operands, and has no results.
 static bool isBody(func::FuncOp function, int64_t numOperands) {
   ArrayRef<Type> types = function.getArgumentTypes();
   if (numOperands < 0 || function.isExternal() ||
@@ -139,7 +139,7 @@ LogicalResult KernelVerifier::verifyTasks() {
   return success();
 }
 
-/// Whether a slot can end the launch: a state of one word of 32 bits.
+/// Returns true if a slot can end the launch: a state of one 32-bit word.
 bool KernelVerifier::isStop(int64_t slot) {
   if (slot < 1 || slot > static_cast<int64_t>(kernel.getBuffers().size()))
     return false;
@@ -149,9 +149,9 @@ bool KernelVerifier::isStop(int64_t slot) {
          getNumber(buffer, "bytes") == 4;
 }
 
-/// Whether field `c` of a signal says that packets do, or that of a wait names
-/// the rows of operands where they lie: the first and the last one, twice for
-/// every arrival.
+/// Returns true if field `c` fits a semaphore of kind `packet`: 1 in a signal;
+/// in a wait the first of the operand rows that hold the first and the last
+/// packet of every arrival.
 bool KernelVerifier::isToldByPackets(abi::Opcode opcode, int64_t semaphore,
                                      int64_t arrivals, int64_t c) {
   auto entry = cast<DictionaryAttr>(kernel.getSemaphores()[semaphore]);
@@ -216,7 +216,7 @@ LogicalResult KernelVerifier::verifyLanes() {
 }
 
 //===----------------------------------------------------------------------===//
-// What the tables say together
+// Consistency between tables
 //===----------------------------------------------------------------------===//
 
 LogicalResult KernelVerifier::collectBufferSizes() {
@@ -235,8 +235,8 @@ LogicalResult KernelVerifier::collectBufferSizes() {
   return success();
 }
 
-/// Bytes from where an operand begins to its last element's end, or nothing if
-/// the type does not say.
+/// Returns the bytes from the begin of an operand to the end of its last
+/// element, or nothing if `type` has no static layout at offset 0.
 static std::optional<int64_t> getOperandBytes(Type type) {
   auto memref = dyn_cast<MemRefType>(type);
   SmallVector<int64_t> strides;
@@ -285,8 +285,8 @@ LogicalResult KernelVerifier::verifyOperands() {
   return success();
 }
 
-/// Every vCTA of every task is run once: sorted, the runs of a task follow one
-/// another from 0 to the number of its vCTAs.
+/// Every vCTA of every task is run once: the sorted runs of a task must follow
+/// one another from 0 to the number of its vCTAs.
 LogicalResult KernelVerifier::verifyRuns() {
   SmallVector<int32_t> rows = getValues<int32_t>(kernel.getInstructions());
   SmallVector<std::array<int64_t, 3>> runs;
@@ -312,8 +312,8 @@ LogicalResult KernelVerifier::verifyRuns() {
   return success();
 }
 
-/// Waiting for fewer arrivals than there are lets a later iteration pass too
-/// early, and waiting for more never ends.
+/// A wait for fewer arrivals than the semaphore gets would let a later
+/// iteration pass too early; a wait for more would never end.
 LogicalResult KernelVerifier::verifyArrivals() {
   SmallVector<int32_t> rows = getValues<int32_t>(kernel.getInstructions());
   SmallVector<int64_t> arrivals(kernel.getSemaphores().size(), 0);
@@ -350,7 +350,7 @@ LogicalResult KernelVerifier::verifyTimeline() {
   return success();
 }
 
-/// Later stages know packets by the attribute of an argument.
+/// Later stages recognise packets by the attribute of an argument.
 LogicalResult KernelVerifier::verifyPackets() {
   FailureOr<SmallVector<llvm::BitVector>> packets = findPacketOperands(kernel);
   if (failed(packets))
@@ -374,9 +374,11 @@ struct VerifyKernelPass : ark::impl::VerifyKernelPassBase<VerifyKernelPass> {
     SmallVector<KernelOp> kernels(module.getOps<KernelOp>());
     if (kernels.size() > 1)
       return kernels[1].emitOpError("is the second kernel of its module");
-    // Parents first: a whole program is named, and not the last op in it.
+    // Visits parents first, so that the error names a whole program instead of
+    // the last op in it.
     WalkResult walk = module.walk<WalkOrder::PreOrder>([&](Operation *op) {
-      // What packets are on a machine is a matter of the target.
+      // The target stage lowers these two ops, because packets depend on the
+      // machine.
       if (!isa<ArkDialect>(op->getDialect()) ||
           isa<KernelOp, EpochOp, ReceivePacketsOp>(op))
         return WalkResult::advance();

@@ -1,4 +1,4 @@
-//===- BodyBounds.cpp - What the indices of a body can be -----------------===//
+//===- BodyBounds.cpp - Ranges of the indices in a body -------------------===//
 
 #include "passes/memory/BodyBounds.h"
 
@@ -17,10 +17,10 @@ using namespace mlir;
 using namespace mlir::ark;
 using llvm::DynamicAPInt;
 
-/// How many variables of a proof are split into their cases. The work doubles
-/// with each, and bodies need one or two.
+/// Limit on the variables of a proof that are split into cases. The work
+/// doubles with each split variable, and bodies need one or two.
 static constexpr unsigned kMaxSplits = 6;
-/// How many ops that follow from one another an index is traced back through.
+/// Limit on the length of a chain of ops through which an index is traced back.
 static constexpr unsigned kMaxDepth = 100;
 
 //===----------------------------------------------------------------------===//
@@ -71,7 +71,7 @@ LinearForm BodyBounds::createBetween(const LinearForm &first,
   return variable;
 }
 
-/// The quotient, rounded down, by a positive number.
+/// Returns the quotient of `dividend` and a positive divisor, rounded down.
 LinearForm BodyBounds::createFloorDiv(const LinearForm &dividend,
                                       int64_t divisor) {
   LinearForm quotient = createVariable();
@@ -129,9 +129,10 @@ LinearForm BodyBounds::getIndex(Value index) {
   auto it = indices.find(index);
   if (it != indices.end())
     return it->second;
-  // A value that follows from itself, through a temporary, may be anything.
+  // Breaks cycles: an index that depends on itself, through a temporary, may
+  // have any value.
   indices[index] = createVariable();
-  // Operands are visited by recursion.
+  // computeIndex visits operands recursively.
   ++depth;
   LinearForm form = depth < kMaxDepth ? computeIndex(index) : createVariable();
   --depth;
@@ -192,7 +193,7 @@ LinearForm BodyBounds::computeIndexOf(Operation *op) {
   auto operand = [&](unsigned number) {
     return getIndex(op->getOperand(number));
   };
-  // Signed and unsigned division agree where neither side is negative.
+  // Signed and unsigned division agree if neither operand is negative.
   auto floorDiv = [&]() -> std::optional<LinearForm> {
     std::optional<int64_t> divisor = operand(1).getConstant();
     if (!divisor || *divisor < 1 || !isNonNegative(operand(0), op))
@@ -249,7 +250,7 @@ bool BodyBounds::isUniform(const LinearForm &form) const {
   });
 }
 
-/// Whether a structured op writes every element of an operand.
+/// Returns true if a structured op writes every element of an operand.
 bool BodyBounds::fills(linalg::LinalgOp op, OpOperand &operand) {
   AffineMap map = op.getMatchingIndexingMap(&operand);
   if (!op.isDpsInit(&operand) || !map.isProjectedPermutation())
@@ -321,8 +322,8 @@ Operation *BodyBounds::findLastFill(Value buffer, ArrayRef<OpOperand *> uses,
   return last;
 }
 
-/// The same form of other iterations: variables that are not uniform become
-/// new ones of which the same is known.
+/// Renames the form for other iterations: every variable that is not uniform
+/// becomes a new variable with the same facts.
 LinearForm
 BodyBounds::renameVarying(const LinearForm &form,
                           llvm::DenseMap<unsigned, unsigned> &names) {
@@ -352,8 +353,8 @@ BodyBounds::renameVarying(const LinearForm &form,
   return renamed;
 }
 
-/// An element of a temporary of indices is one of those that were stored since
-/// all elements were.
+/// Returns the index loaded from a temporary: one of the indices stored by the
+/// last op that fills the temporary, or stored after this op.
 LinearForm BodyBounds::computeLoaded(Value buffer, Operation *at) {
   Value root = buffer;
   while (isa_and_nonnull<ViewLikeOpInterface>(root.getDefiningOp()))
@@ -426,7 +427,8 @@ LinearForm BodyBounds::evaluate(AffineExpr expr, ArrayRef<LinearForm> dims) {
   }
 }
 
-/// A tile ends with its region or with its operand, whichever is first.
+/// Returns the extent of a tile, which ends with its region or with its
+/// operand, whichever comes first.
 LinearForm BodyBounds::computeTileExtent(BlockArgument tile, int64_t dim) {
   unsigned operand = tile.getArgNumber() - task.getGrid().size();
   RegionAttr region = task.getRegion(operand);
@@ -449,7 +451,7 @@ LinearForm BodyBounds::getExtent(Value buffer, int64_t dim) {
   }
   return llvm::TypeSwitch<Operation *, LinearForm>(buffer.getDefiningOp())
       .Case([&](memref::SubViewOp view) {
-        // Sizes of the dimensions that are kept, in their order.
+        // Sizes of the kept dimensions, in order.
         llvm::SmallBitVector dropped = view.getDroppedDims();
         SmallVector<OpFoldResult> kept;
         for (auto [index, size] : llvm::enumerate(view.getMixedSizes()))
@@ -496,7 +498,7 @@ LinearForm BodyBounds::getLoopIndex(linalg::LinalgOp op, unsigned loop) {
   auto [it, isNew] = loopIndices.try_emplace({op, loop});
   if (isNew) {
     LinearForm index = createBetween(0, getLoopExtent(op, loop) - 1);
-    // The map may have grown.
+    // getLoopExtent may have inserted into the map and invalidated `it`.
     loopIndices[{op, loop}] = index;
     return index;
   }
@@ -507,8 +509,8 @@ LinearForm BodyBounds::getLoopIndex(linalg::LinalgOp op, unsigned loop) {
 // Facts of conditions
 //===----------------------------------------------------------------------===//
 
-/// What follows where a condition holds, or where it does not. Conditions that
-/// are not comparisons of indices say nothing.
+/// Adds the facts that follow from a condition, or from its negation. A
+/// condition that compares no indices adds none.
 void BodyBounds::addFacts(Value condition, bool holds, Facts &facts) {
   if (auto both = condition.getDefiningOp<arith::AndIOp>()) {
     if (!holds)
@@ -544,7 +546,7 @@ void BodyBounds::addFacts(Value condition, bool holds, Facts &facts) {
   }
 }
 
-/// What the loops and branches around an op say.
+/// Returns the facts that the loops and branches around an op imply.
 BodyBounds::Facts BodyBounds::getFactsAt(Operation *at) {
   Facts facts;
   for (Operation *op = at; op != task; op = op->getParentOp()) {
@@ -564,8 +566,8 @@ BodyBounds::Facts BodyBounds::getFactsAt(Operation *at) {
 // Proofs
 //===----------------------------------------------------------------------===//
 
-/// The strongest inequality over integers: coefficients without a common
-/// divisor.
+/// Returns the strongest equivalent inequality over integers: divides the
+/// coefficients by their common divisor and rounds the constant down.
 static LinearForm tighten(const LinearForm &fact) {
   DynamicAPInt divisor(0);
   for (const auto &[variable, coefficient] : fact.terms)
@@ -579,7 +581,7 @@ static LinearForm tighten(const LinearForm &fact) {
   return tight;
 }
 
-/// Whether no rational numbers satisfy all facts.
+/// Returns true if no rational numbers satisfy all facts.
 static bool haveNoSolution(ArrayRef<LinearForm> facts) {
   std::map<unsigned, unsigned> columns;
   for (const LinearForm &fact : facts)
@@ -599,8 +601,8 @@ static bool haveNoSolution(ArrayRef<LinearForm> facts) {
   return false;
 }
 
-/// Whether facts, with all that is known of their variables, contradict one
-/// another.
+/// Returns true if the facts contradict each other, given the facts and cases
+/// of their variables.
 bool BodyBounds::isImpossible(Facts facts, unsigned numSplits) {
   llvm::SetVector<unsigned> used;
   for (size_t next = 0, seen = 0; next < facts.size(); ++next) {
@@ -611,14 +613,14 @@ bool BodyBounds::isImpossible(Facts facts, unsigned numSplits) {
   }
   if (haveNoSolution(facts))
     return true;
-  // The greatest number is that of what was computed last.
+  // The highest number belongs to the variable that was created last.
   std::optional<unsigned> split;
   for (unsigned variable : used)
     if (!variables[variable].cases.empty() && (!split || variable > *split))
       split = variable;
   if (!split || numSplits == kMaxSplits)
     return false;
-  // Each variable is split once: what it is in a case is a fact there.
+  // Every variable is split once: inside of a case, the case is a fact.
   SmallVector<Facts, 0> cases;
   std::swap(cases, variables[*split].cases);
   bool isImpossibleInAll = llvm::all_of(cases, [&](const Facts &ofCase) {

@@ -1,4 +1,4 @@
-//===- BodyBounds.h - What the indices of a body can be ---------*- C++ -*-===//
+//===- BodyBounds.h - Ranges of the indices in a body -----------*- C++ -*-===//
 
 #ifndef ARK_PASSES_MEMORY_BODYBOUNDS_H
 #define ARK_PASSES_MEMORY_BODYBOUNDS_H
@@ -14,8 +14,8 @@ class LinalgOp;
 
 namespace mlir::ark {
 
-/// An integer constant plus a sum of variables with integer coefficients. A
-/// variable is a number that `BodyBounds` gives out.
+/// An integer constant plus a sum of variables with integer coefficients.
+/// `BodyBounds` numbers the variables.
 class LinearForm {
 public:
   LinearForm(int64_t constant = 0) : constant(constant) {}
@@ -25,7 +25,7 @@ public:
     return form;
   }
 
-  /// The value of a form without variables.
+  /// Returns the value of a form without variables, or nothing.
   std::optional<int64_t> getConstant() const;
 
   LinearForm &operator+=(const LinearForm &other);
@@ -34,7 +34,7 @@ public:
     return std::tie(terms, constant) < std::tie(other.terms, other.constant);
   }
 
-  /// Coefficients by variable; none is zero.
+  /// Nonzero coefficients by variable.
   std::map<unsigned, llvm::DynamicAPInt> terms;
   llvm::DynamicAPInt constant;
 };
@@ -50,40 +50,40 @@ inline LinearForm operator-(LinearForm left, const LinearForm &right) {
 }
 
 /// Proves inequalities between the indices of a task's body and the extents of
-/// its buffers. An index is a linear form of grid indices, induction
-/// variables, extents of tiles, and results of ops that are not linear; what is
-/// known of each of these is a list of linear inequalities.
+/// its buffers. An index is a linear form. Its variables are grid indices,
+/// induction variables, extents of tiles, and results of nonlinear ops. Linear
+/// inequalities describe the values of every variable.
 class BodyBounds {
 public:
   explicit BodyBounds(TaskOp task) : task(task) {}
 
   LinearForm getIndex(Value index);
   LinearForm getIndex(OpFoldResult index);
-  /// The extent of a buffer in one of its dimensions.
+  /// Returns the extent of a dimension of a buffer.
   LinearForm getExtent(Value buffer, int64_t dim);
-  /// The number of iterations of a loop of a structured op: the extent of the
-  /// first operand that a loop walks through.
+  /// Returns the number of iterations of a structured op's loop: the extent of
+  /// the first operand dimension that the loop indexes.
   LinearForm getLoopExtent(linalg::LinalgOp op, unsigned loop);
-  /// The index of one of these iterations.
+  /// Returns the index of such a loop, the same form at every call.
   LinearForm getLoopIndex(linalg::LinalgOp op, unsigned loop);
 
-  /// The product of the extents of some dimensions.
+  /// Returns the product of the extents of some dimensions.
   LinearForm getProduct(Value buffer, ArrayRef<int64_t> dims);
-  /// The value of an expression where dimension `d` is `dims[d]`.
+  /// Returns the value of an expression in which dimension `d` is `dims[d]`.
   LinearForm evaluate(AffineExpr expr, ArrayRef<LinearForm> dims);
 
-  /// Returns whether `form` is proven to be at least 0 whenever `at` runs.
-  /// False says only that there is no proof.
+  /// Returns true if `form` is proven to be at least 0 whenever `at` runs.
+  /// False means only that no proof was found.
   bool isNonNegative(const LinearForm &form, Operation *at);
 
 private:
-  /// Inequalities: each form is at least 0.
+  /// Inequalities: every form is at least 0.
   using Facts = SmallVector<LinearForm>;
   struct Variable {
-    /// The value is one in all iterations of all loops of a vCTA.
+    /// The value is the same in all iterations of all loops of a vCTA.
     bool isUniform = false;
     Facts facts;
-    /// At least one of these holds, too.
+    /// Alternatives: the facts of at least one case hold, too.
     SmallVector<Facts, 0> cases;
   };
 
@@ -119,8 +119,8 @@ private:
   SmallVector<Variable, 0> variables;
   llvm::DenseMap<Value, LinearForm> indices;
   llvm::DenseMap<std::pair<Operation *, unsigned>, LinearForm> loopIndices;
-  /// The same minimum is the same variable: a tile that is cut short and a loop
-  /// over as many elements have equal extents.
+  /// Variables of minima, one per pair of operands: a clipped tile and a loop
+  /// over as many elements hence have equal extents.
   std::map<std::pair<LinearForm, LinearForm>, LinearForm> minima;
 };
 

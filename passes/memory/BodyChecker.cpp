@@ -1,4 +1,4 @@
-//===- BodyChecker.cpp - A body stays inside of its tiles -----------------===//
+//===- BodyChecker.cpp - Prove that bodies stay in their tiles ------------===//
 
 #include "passes/memory/BodyChecker.h"
 
@@ -18,11 +18,12 @@ using namespace mlir;
 using namespace mlir::ark;
 
 //===----------------------------------------------------------------------===//
-// Which ops a body may have
+// Ops that a body may contain
 //===----------------------------------------------------------------------===//
 
-/// Memory knows signs of integers and arithmetic does not: between the two a
-/// scalar changes its type, but no bit.
+/// Returns true for a cast between integers of equal width. Memory types carry
+/// a sign and arithmetic types do not; the cast changes the type of a scalar
+/// but no bit.
 static bool isSignChange(Operation *op) {
   if (!isa<UnrealizedConversionCastOp>(op) || op->getNumOperands() != 1 ||
       op->getNumResults() != 1)
@@ -32,7 +33,8 @@ static bool isSignChange(Operation *op) {
   return from && to && from.getWidth() == to.getWidth();
 }
 
-/// Ops whose result names a part of what their first operand names.
+/// Returns true for ops whose result names a part of the memory of their first
+/// operand.
 static bool isView(Operation *op) {
   return isa<memref::CastOp, memref::CollapseShapeOp, memref::ExpandShapeOp,
              memref::ReinterpretCastOp, memref::SubViewOp, memref::TransposeOp>(
@@ -41,7 +43,7 @@ static bool isView(Operation *op) {
 
 static bool isBuffer(Type type) { return isa<BaseMemRefType>(type); }
 
-/// Ops on buffers of which the checker knows what they access.
+/// Returns true for ops on buffers whose accesses the checker knows.
 static bool isKnownOnBuffers(Operation *op) {
   if (auto structured = dyn_cast<linalg::LinalgOp>(op))
     return structured.hasPureBufferSemantics();
@@ -85,7 +87,8 @@ static LogicalResult verifyKind(TaskOp task, Operation *op) {
   if (llvm::any_of(op->getOperandTypes(), isTensor) ||
       llvm::any_of(op->getResultTypes(), isTensor))
     return op->emitError("works on tensors in a task on buffers");
-  // The blocks of a structured op work on elements.
+  // Blocks with buffer arguments are rejected; the blocks of a structured op
+  // work on elements.
   for (Region &region : op->getRegions())
     for (Block &block : region)
       if (llvm::any_of(block.getArgumentTypes(), isBuffer))
@@ -98,7 +101,7 @@ static LogicalResult verifyKind(TaskOp task, Operation *op) {
   return success();
 }
 
-/// The bytes of temporaries fit into what the task asks for.
+/// Checks that the bytes of the temporaries fit into the task's shared memory.
 static LogicalResult verifySharedMemory(TaskOp task) {
   int64_t bytes = 0;
   for (auto alloca : task.getBody().getOps<memref::AllocaOp>())
@@ -110,7 +113,7 @@ static LogicalResult verifySharedMemory(TaskOp task) {
 }
 
 //===----------------------------------------------------------------------===//
-// Where ops access buffers
+// Accesses to buffers
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -135,7 +138,7 @@ private:
                 int64_t offset);
   bool walksAlongDimensions(memref::ReinterpretCastOp op);
 
-  /// Indices from `first` to `last` of a dimension.
+  /// Checks that the indices `first` to `last` lie inside of a dimension.
   LogicalResult checkRange(Operation *op, Value buffer, int64_t dim,
                            const LinearForm &first, const LinearForm &last);
   bool areEqual(const LinearForm &left, const LinearForm &right,
@@ -159,7 +162,7 @@ LogicalResult BodyChecker::checkRange(Operation *op, Value buffer, int64_t dim,
          << buffer.getType() << " in dimension " << dim;
 }
 
-/// Elements from `indices` on, as many as a vector has.
+/// Checks the elements from `indices` on, as many as `vector` has.
 LogicalResult BodyChecker::checkElements(Operation *op, Value buffer,
                                          ValueRange indices,
                                          VectorType vector) {
@@ -175,8 +178,8 @@ LogicalResult BodyChecker::checkElements(Operation *op, Value buffer,
   return success();
 }
 
-/// What a transfer does beyond the end of a buffer it does to no memory, where
-/// it does not promise to stay inside.
+/// Checks a transfer. Elements out of bounds touch no memory, except in
+/// dimensions that the op declares to be in bounds.
 LogicalResult BodyChecker::checkTransfer(VectorTransferOpInterface op) {
   SmallVector<int64_t> extents(op.getIndices().size(), 1);
   for (auto [dim, expr] : llvm::enumerate(op.getPermutationMap().getResults()))
@@ -192,7 +195,7 @@ LogicalResult BodyChecker::checkTransfer(VectorTransferOpInterface op) {
   return success();
 }
 
-/// Each operand has an element for every iteration.
+/// Checks that each operand has an element for every iteration.
 LogicalResult BodyChecker::checkStructured(linalg::LinalgOp op) {
   for (OpOperand &operand : op->getOpOperands()) {
     if (!isBuffer(operand.get().getType()))
@@ -265,8 +268,8 @@ LogicalResult BodyChecker::checkCast(memref::CastOp op) {
   return success();
 }
 
-/// Whether elements of static shape and strides are among those of a dense
-/// buffer of static shape.
+/// Returns true if a dense source of static shape contains all elements of the
+/// result, which must have static shape and strides.
 bool BodyChecker::fitsInto(memref::ReinterpretCastOp op,
                            ArrayRef<int64_t> strides, int64_t offset) {
   auto source = cast<MemRefType>(op.getSource().getType());
@@ -288,8 +291,9 @@ bool BodyChecker::fitsInto(memref::ReinterpretCastOp op,
                               op);
 }
 
-/// Whether an offset is that of the first element of `source`: it stands in
-/// its type, or is that of the buffer or of a part that begins where it does.
+/// Returns true if `offset` is that of the first element of `source`: the
+/// static offset of its type, or the offset of `source` or of a subview that
+/// begins at the same element.
 static bool isOffsetOf(OpFoldResult offset, TypedValue<MemRefType> source) {
   SmallVector<int64_t> strides;
   int64_t known;
@@ -312,8 +316,8 @@ static bool isOffsetOf(OpFoldResult offset, TypedValue<MemRefType> source) {
   return true;
 }
 
-/// Every how many elements of a dimension of `source` a stride goes; zero where
-/// it does not walk along that dimension.
+/// Returns how many elements of dimension `dim` of `source` a stride skips, or
+/// 0 if the stride does not follow this dimension.
 static int64_t getStep(OpFoldResult stride, Value source, int64_t dim) {
   if (auto value = dyn_cast<Value>(stride)) {
     auto metadata = value.getDefiningOp<memref::ExtractStridedMetadataOp>();
@@ -333,8 +337,9 @@ static int64_t getStep(OpFoldResult stride, Value source, int64_t dim) {
   return known > 0 && wanted > 0 && wanted % known == 0 ? wanted / known : 0;
 }
 
-/// Whether each dimension of the result has one element or walks along a
-/// dimension of the source of its own, from the source's first element on.
+/// Returns true if the result begins at the source's first element, and each of
+/// its dimensions has one element or follows a separate dimension of the
+/// source.
 bool BodyChecker::walksAlongDimensions(memref::ReinterpretCastOp op) {
   auto source = cast<TypedValue<MemRefType>>(op.getSource());
   if (!isOffsetOf(op.getMixedOffsets().front(), source))
@@ -356,7 +361,7 @@ bool BodyChecker::walksAlongDimensions(memref::ReinterpretCastOp op) {
        llvm::zip(op.getMixedSizes(), op.getMixedStrides()))
     if (getConstantIntValue(size) != 1 && !take(bounds.getIndex(size), stride))
       return false;
-  // One element of an empty buffer is too many.
+  // One element of an empty buffer is already out of bounds.
   for (int64_t dim = 0; dim < source.getType().getRank(); ++dim)
     if (!taken.test(dim) &&
         !bounds.isNonNegative(bounds.getExtent(source, dim) - 1, op))
@@ -375,8 +380,8 @@ LogicalResult BodyChecker::checkReinterpret(memref::ReinterpretCastOp op) {
          << op.getSource().getType() << " does not have";
 }
 
-/// Extents of collapsed and transposed buffers follow from those of their
-/// source.
+/// Checks a view. Collapsed and transposed buffers need no check: their extents
+/// follow from the source.
 LogicalResult BodyChecker::checkView(Operation *op) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](memref::CastOp view) { return checkCast(view); })
@@ -389,10 +394,10 @@ LogicalResult BodyChecker::checkView(Operation *op) {
 }
 
 //===----------------------------------------------------------------------===//
-// The body
+// Body
 //===----------------------------------------------------------------------===//
 
-/// Only outs and temporaries are written.
+/// Checks that only outs and temporaries are written.
 LogicalResult BodyChecker::checkWrites(Operation *op) {
   auto effects = dyn_cast<MemoryEffectOpInterface>(op);
   if (!effects)

@@ -1,4 +1,4 @@
-//===- BodyChecker.h - A body stays inside of its tiles ---------*- C++ -*-===//
+//===- BodyChecker.h - Prove that bodies stay in their tiles ----*- C++ -*-===//
 
 #ifndef ARK_PASSES_MEMORY_BODYCHECKER_H
 #define ARK_PASSES_MEMORY_BODYCHECKER_H
@@ -7,9 +7,9 @@
 
 namespace mlir::ark {
 
-/// Fails with an error unless the body of a task on buffers has ops of the
-/// closed list of `ark-verify-memory` alone, every access is proven to lie
-/// inside of a tile or of a temporary, and nothing is written to inputs.
+/// Verifies the body of a task on buffers. Fails with an error unless the body
+/// contains only ops of the list of `ark-verify-memory`, every access is proven
+/// to lie inside of a tile or a temporary, and no input is written.
 LogicalResult verifyBody(TaskOp task);
 
 } // namespace mlir::ark

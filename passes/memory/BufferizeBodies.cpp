@@ -1,4 +1,4 @@
-//===- BufferizeBodies.cpp - Tiles become buffers -------------------------===//
+//===- BufferizeBodies.cpp - Bufferize the bodies of tasks ----------------===//
 
 #include "dialects/ark/ArkLimits.h"
 #include "dialects/ark/ArkOps.h"
@@ -38,7 +38,8 @@ using namespace mlir::ark;
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The extents of a tensor are those of its buffer; upstream does not say so.
+/// Bounds the extents of a tensor by those of its buffer; upstream has no such
+/// model.
 struct ToTensorBounds
     : public ValueBoundsOpInterface::ExternalModel<ToTensorBounds,
                                                    bufferization::ToTensorOp> {
@@ -56,7 +57,7 @@ registerToTensorBounds(MLIRContext *context,
   bufferization::ToTensorOp::attachInterface<ToTensorBounds>(*context);
 }
 
-/// The largest shape that a tensor of `type` with these dynamic extents has.
+/// Returns the largest shape of a tensor of `type` with these dynamic extents.
 static FailureOr<SmallVector<int64_t>>
 getLargestShape(Operation *op, RankedTensorType type, ValueRange extents) {
   SmallVector<int64_t> shape(type.getShape());
@@ -78,7 +79,7 @@ getLargestShape(Operation *op, RankedTensorType type, ValueRange extents) {
   return shape;
 }
 
-/// The part of a tensor of static shape that has the wanted extents.
+/// Slices a tensor of static shape to the given extents.
 static Value createLeadingPart(RewriterBase &rewriter, Location loc,
                                Value whole, RankedTensorType type,
                                ValueRange extents) {
@@ -90,8 +91,9 @@ static Value createLeadingPart(RewriterBase &rewriter, Location loc,
                                         sizes, strides);
 }
 
-/// A temporary whose extents depend on the vCTA becomes part of one that has
-/// the largest: the bytes of a task are known, and so are strides.
+/// Replaces a temporary whose extents depend on the vCTA by a slice of a
+/// temporary with the largest extents. The bytes of the task and the strides
+/// become static.
 static LogicalResult makeStatic(RewriterBase &rewriter, tensor::EmptyOp empty) {
   RankedTensorType type = empty.getType();
   if (type.hasStaticShape())
@@ -108,7 +110,7 @@ static LogicalResult makeStatic(RewriterBase &rewriter, tensor::EmptyOp empty) {
   return success();
 }
 
-/// The same for a copy that keeps a value from being overwritten.
+/// Does the same for a copy that keeps a value from being overwritten.
 static LogicalResult makeStatic(RewriterBase &rewriter,
                                 bufferization::AllocTensorOp alloc) {
   auto type = cast<RankedTensorType>(alloc.getType());
@@ -150,8 +152,8 @@ static LogicalResult makeAllStatic(RewriterBase &rewriter, TaskOp task) {
 // Dropped dimensions
 //===----------------------------------------------------------------------===//
 
-/// Whether the verifier of memref.subview may take another dimension for
-/// dropped than the one that is: it goes by strides where extents of one do not
+/// Returns true if the verifier of memref.subview may take the wrong dimension
+/// for the dropped one. The verifier compares strides if unit extents do not
 /// decide, and strides may be equal.
 static bool isAmbiguous(MemRefType whole,
                         const llvm::SmallDenseSet<unsigned> &dropped) {
@@ -168,8 +170,8 @@ static bool isAmbiguous(MemRefType whole,
   return keepsUnit && keepsStride;
 }
 
-/// A view that the verifier would refuse takes the part without dropping
-/// dimensions, and drops them by naming strides.
+/// Splits a view that the verifier would reject: a subview without dropped
+/// dimensions, then a reinterpret_cast that drops them by explicit strides.
 static void dropByStrides(RewriterBase &rewriter, memref::SubViewOp view) {
   MemRefType type = view.getType();
   MemRefType whole = memref::SubViewOp::inferResultType(
@@ -203,7 +205,7 @@ static void dropByStrides(RewriterBase &rewriter, memref::SubViewOp view) {
 }
 
 //===----------------------------------------------------------------------===//
-// The pass
+// Pass
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -239,8 +241,8 @@ private:
 };
 } // namespace
 
-/// Ops that bufferize to an allocation of their own, such as tensor.pad, are
-/// first given a destination, so that it can be chosen.
+/// Gives a destination to ops that bufferize to an allocation of their own,
+/// such as tensor.pad, so that the destination can be chosen.
 LogicalResult BufferizeBodiesPass::prepare(TaskOp task) {
   RewritePatternSet patterns(&getContext());
   linalg::populateConvertToDestinationStylePatterns(patterns);
@@ -255,15 +257,15 @@ static LogicalResult copyWithLinalg(OpBuilder &builder, Location loc,
 
 LogicalResult BufferizeBodiesPass::bufferize(TaskOp task) {
   IRRewriter rewriter(task.getContext());
-  // What is computed for a destination is computed in it.
+  // Values for a destination are computed in the destination.
   if (failed(prepare(task)) ||
       failed(bufferization::eliminateEmptyTensors(rewriter, task)) ||
       failed(makeAllStatic<tensor::EmptyOp>(rewriter, task)))
     return failure();
 
   bufferization::OneShotBufferizationOptions options;
-  // memref.copy of strided buffers becomes a call of a library that a kernel
-  // does not have.
+  // A memref.copy of strided buffers becomes a call of a library function,
+  // which a kernel does not have.
   options.memCpyFn = copyWithLinalg;
   bufferization::BufferizationState state;
   if (failed(bufferization::insertTensorCopies(task, options, state)) ||

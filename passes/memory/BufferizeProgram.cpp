@@ -1,4 +1,4 @@
-//===- BufferizeProgram.cpp - Tensors between tasks become buffers --------===//
+//===- BufferizeProgram.cpp - Bufferize the tensors between tasks ---------===//
 
 #include "lib/support/BufferView.h"
 #include "passes/memory/InPlaceReads.h"
@@ -20,10 +20,11 @@ using namespace mlir;
 using namespace mlir::ark;
 
 //===----------------------------------------------------------------------===//
-// What the pass accepts
+// Preconditions
 //===----------------------------------------------------------------------===//
 
-/// An update in place is one of a whole state, or of a value that a task made.
+/// Checks that an update in place is one of a whole state or of a task's
+/// result.
 static LogicalResult checkUpdates(TaskOp task) {
   for (OpResult result : task->getResults()) {
     OpOperand *updated = getUpdatedOperand(result);
@@ -57,7 +58,7 @@ static LogicalResult checkReads(TaskOp task) {
   return success();
 }
 
-/// What `ark-resolve-views` sees to.
+/// Checks the postcondition of `ark-resolve-views`.
 static LogicalResult checkResolved(ProgramOp program) {
   TensorPlacements placements;
   for (auto view : program.getBody().getOps<ViewOpInterface>())
@@ -93,21 +94,22 @@ static LogicalResult checkProgram(ProgramOp program) {
 // Bodies
 //===----------------------------------------------------------------------===//
 
-/// A tile has the strides of its operand; where it starts depends on the vCTA.
+/// Returns the type of a tile: the strides of its operand, and a dynamic
+/// offset, which depends on the vCTA.
 static MemRefType getTileType(RankedTensorType tile, MemRefType operand) {
   SmallVector<int64_t> strides;
   int64_t offset;
-  // Buffers that this pass makes are dense or strided.
+  // Cannot fail: the buffers that this pass makes are dense or strided.
   (void)getStridesAndOffset(operand, strides, offset);
   return MemRefType::get(
       tile.getShape(), tile.getElementType(),
       StridedLayoutAttr::get(tile.getContext(), ShapedType::kDynamic, strides));
 }
 
-/// Positions of an input and an out.
+/// Numbers of an input and an out.
 using TilePair = std::pair<unsigned, unsigned>;
 
-/// Gives the body of a task tiles on buffers. Inside it goes on to compute on
+/// Turns the tiles of a task's body into buffers. The body still computes on
 /// tensors, from `bufferization.to_tensor` to `materialize_in_destination`.
 static void bufferizeBoundary(TaskOp task, ArrayRef<TilePair> shared) {
   OpBuilder builder = OpBuilder::atBlockBegin(&task.getBody().front());
@@ -125,8 +127,8 @@ static void bufferizeBoundary(TaskOp task, ArrayRef<TilePair> shared) {
   for (auto [index, tile] : llvm::enumerate(task.getInputTiles())) {
     Value input = task.getInputs()[index];
     Value tensor = retype(tile, input, /*writable=*/false);
-    // A tile that is read and updated is one tensor, not two that are said
-    // not to alias.
+    // An input tile that is also updated shares the tensor of the out; two
+    // tensors would be marked as not aliasing.
     for (auto [out, destination] : llvm::enumerate(destinations))
       if (task.getOuts()[out] == input ||
           llvm::is_contained(shared, TilePair(index, out)))
@@ -137,9 +139,9 @@ static void bufferizeBoundary(TaskOp task, ArrayRef<TilePair> shared) {
   builder.setInsertionPoint(yield);
   for (auto [value, tensor, tile] :
        llvm::zip(yield.getOperands(), destinations, task.getOutTiles())) {
-    // First into the tensor of the tile, so that all accesses to the tile are
-    // known to alias; this alone has no effect, and the second copies a buffer
-    // onto itself.
+    // The first op materializes in the tensor of the tile, so that all accesses
+    // to the tile are known to alias. It has no effect by itself; the second op
+    // copies a buffer onto itself.
     auto inTensor = bufferization::MaterializeInDestinationOp::create(
         builder, yield.getLoc(), value, tensor);
     bufferization::MaterializeInDestinationOp::create(
@@ -150,12 +152,12 @@ static void bufferizeBoundary(TaskOp task, ArrayRef<TilePair> shared) {
 }
 
 //===----------------------------------------------------------------------===//
-// The program
+// Program
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Turns one program into its form on buffers. New arguments follow the old
-/// ones until the end, when the old ones have no users left.
+/// Bufferizes one program. New arguments follow the old ones until the end,
+/// when the old ones have no users left.
 class ProgramBufferizer {
 public:
   explicit ProgramBufferizer(ProgramOp program)
@@ -175,7 +177,7 @@ private:
                     Location loc, ArrayRef<NamedAttribute> others = {});
   Value getBuffer(Value base);
   Value addConstant(ConstantOp constant);
-  /// The memref through which a task sees `tensor`.
+  /// Returns the memref through which a task accesses `tensor`.
   Value getOperand(Value tensor);
 
   ProgramOp program;
@@ -225,8 +227,8 @@ void ProgramBufferizer::addOutputs() {
   }
 }
 
-/// Equal constants share a buffer. A splat is one element, which every element
-/// of the tensor is.
+/// Returns the buffer of a constant. Equal constants share a buffer, and a
+/// splat has a buffer of one element.
 Value ProgramBufferizer::addConstant(ConstantOp constant) {
   Attribute value = constant.getValue();
   if (auto splat = dyn_cast<SplatElementsAttr>(value))
@@ -242,8 +244,9 @@ Value ProgramBufferizer::addConstant(ConstantOp constant) {
   return buffer;
 }
 
-/// Program arguments are there from the start; the results of tasks get a
-/// buffer of their own, whose dimensions are in memory's order.
+/// Returns the buffer of a base tensor. Arguments have their buffers from the
+/// start; the result of a task gets a buffer whose dimensions are in memory
+/// order.
 Value ProgramBufferizer::getBuffer(Value base) {
   if (Value buffer = buffers.lookup(base))
     return buffer;
@@ -263,7 +266,7 @@ Value ProgramBufferizer::getBuffer(Value base) {
 }
 
 Value ProgramBufferizer::getOperand(Value tensor) {
-  // Views were made expressible by an earlier pass.
+  // ark-resolve-views has made all views expressible.
   TensorPlacement placement = *placements.lookup(tensor);
   const TensorLayout &layout = placement.layout;
   Value buffer = getBuffer(placement.base);
@@ -273,7 +276,7 @@ Value ProgramBufferizer::getOperand(Value tensor) {
 
   if (!isCast && layout.isWhole() && layout.shape == bufferType.getShape())
     return buffer;
-  // Upstream does not see the strides of an empty dense type.
+  // Upstream finds no strides in an empty dense type.
   bool isEmpty = ShapedType::getNumElements(layout.shape) == 0;
   auto type = layout.isWhole() && !isEmpty
                   ? MemRefType::get(layout.shape, elementType)
@@ -298,7 +301,8 @@ void ProgramBufferizer::convertTask(TaskOp task) {
   for (OpResult result : task->getResults())
     outs.push_back(getOperand(result));
 
-  // Views, which say what is shared, are gone from the new task.
+  // Finds shared tiles now: the new task has no views, which tell what is
+  // shared.
   SmallVector<TilePair> shared;
   for (unsigned input = 0; input < inputs.size(); ++input)
     for (unsigned out = 0; out < outs.size(); ++out)
@@ -337,7 +341,7 @@ LogicalResult ProgramBufferizer::run() {
     return failure();
   convertArguments();
   addOutputs();
-  // All that is new lies behind all that is old, in its final order.
+  // New ops follow all old ops, in their final order.
   builder.setInsertionPoint(block.getTerminator());
   for (TaskOp task : *tasks)
     convertTask(task);

@@ -1,4 +1,4 @@
-//===- CopyTask.cpp - Tasks that copy a tensor ----------------------------===//
+//===- CopyTask.cpp - Build tasks that copy a tensor ----------------------===//
 
 #include "passes/memory/CopyTask.h"
 
@@ -9,15 +9,16 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Fewer elements than this are not worth a vCTA of their own, more than that
-/// would leave a cache between reading and writing.
+/// Limits on the elements of a vCTA: fewer are not worth a vCTA, and more would
+/// leave the cache between read and write.
 static constexpr int64_t kFewestElements = 256;
 static constexpr int64_t kMostElements = 8192;
-/// A block of this many elements along the fastest dimensions of both sides
-/// uses every cache line whole, whichever side is walked across.
+/// Extent of a block along the fastest dimensions of both sides. The block uses
+/// whole cache lines on both sides, whichever dimension is traversed first.
 static constexpr int64_t kBlockExtent = 64;
 
-/// An extent of at most `limit`, without a remainder if there is a good one.
+/// Returns an extent of at most `limit`: a divisor of `extent` if one exceeds
+/// `limit / 2`.
 static int64_t pickExtent(int64_t extent, int64_t limit) {
   if (extent <= limit)
     return extent;
@@ -35,13 +36,13 @@ static SmallVector<int64_t> pickTile(const TensorLayout &source, int64_t sms) {
   SmallVector<int64_t> tile(shape.size(), 1);
   auto grow = [&](size_t dim, int64_t limit) {
     int64_t rest = budget / (ShapedType::getNumElements(tile) / tile[dim]);
-    // The tile of an empty tensor has an extent too.
+    // The tile of an empty tensor needs a positive extent, too.
     if (rest > tile[dim])
       tile[dim] =
           std::max<int64_t>(1, pickExtent(shape[dim], std::min(rest, limit)));
   };
 
-  // The copy is dense: its fastest dimension is the last one.
+  // The copy is dense, so its fastest dimension is the last one.
   if (!shape.empty()) {
     size_t fastest = shape.size() - 1;
     for (size_t dim = 0; dim < shape.size(); ++dim)
@@ -83,7 +84,7 @@ Value CopyTaskBuilder::create(OpBuilder &builder, Location loc, Value source,
   auto type = cast<RankedTensorType>(source.getType());
   SmallVector<int64_t> tile = pickTile(layout, sms);
 
-  // One grid dimension for every dimension that is cut.
+  // One grid dimension for every dimension that is tiled.
   SmallVector<int64_t> grid, tileShape;
   SmallVector<AffineExpr> offsets;
   for (auto [extent, size] : llvm::zip(type.getShape(), tile)) {

@@ -1,4 +1,4 @@
-//===- CopyTask.h - Tasks that copy a tensor --------------------*- C++ -*-===//
+//===- CopyTask.h - Build tasks that copy a tensor --------------*- C++ -*-===//
 
 #ifndef ARK_PASSES_MEMORY_COPYTASK_H
 #define ARK_PASSES_MEMORY_COPYTASK_H
@@ -7,23 +7,23 @@
 
 namespace mlir::ark {
 
-/// Makes tasks that copy a tensor, as it is seen through views, into a dense
-/// one of its own.
+/// Builds tasks that copy a tensor, as its views present it, into a dense
+/// tensor of its own.
 class CopyTaskBuilder {
 public:
   explicit CopyTaskBuilder(ProgramOp program);
 
-  /// The copy of `source`, which has layout `layout`, made at the insertion
-  /// point of `builder`.
+  /// Creates, at the insertion point of `builder`, a copy of `source`, whose
+  /// layout is `layout`.
   Value create(OpBuilder &builder, Location loc, Value source,
                const TensorLayout &layout);
 
 private:
-  /// A name that no task of the program has.
+  /// Returns a name that no task of the program has.
   std::string getUniqueName();
 
   ProgramOp program;
-  /// vCTAs that run at a time.
+  /// Number of vCTAs that run at the same time.
   int64_t sms;
   int64_t copies = 0;
 };

@@ -1,4 +1,4 @@
-//===- HandOverPackets.cpp - Small activations that need no semaphore -----===//
+//===- HandOverPackets.cpp - Hand small activations over as packets -------===//
 
 #include "lib/analysis/CostModel.h"
 #include "lib/support/BufferView.h"
@@ -21,16 +21,16 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// A cache line.
+/// Alignment of packets: a cache line.
 static constexpr int64_t kAlignment = 64;
-/// The upper ones of a packet.
+/// Upper bits of a packet that hold the epoch.
 static constexpr int64_t kEpochBits = 16;
 
 //===----------------------------------------------------------------------===//
 // Rewriting
 //===----------------------------------------------------------------------===//
 
-/// A buffer that no task uses, with its views.
+/// Erases a buffer that no task uses, and its views.
 static void eraseUnused(Operation *buffer) {
   for (Operation *view : llvm::make_early_inc_range(buffer->getUsers()))
     if (isa<ViewLikeOpInterface>(view))
@@ -40,7 +40,7 @@ static void eraseUnused(Operation *buffer) {
 }
 
 namespace {
-/// Makes packets of one intermediate.
+/// Turns one intermediate into packets.
 class Rewriter {
 public:
   Rewriter(HandOver &handOver, Value packets)
@@ -67,13 +67,13 @@ private:
   HandOver &handOver;
   Value packets;
   OpBuilder builder;
-  /// Of a packet.
+  /// Type of a packet.
   Type word;
   memref::ViewOp words;
 };
 } // namespace
 
-/// The packets with the shape of an operand.
+/// Returns the packets with the shape of an operand.
 Value Rewriter::viewAs(OpOperand *operand) {
   MemRefType type = getWordType(operand->get().getType());
   if (type == words.getType())
@@ -84,7 +84,7 @@ Value Rewriter::viewAs(OpOperand *operand) {
                                            getDenseStrides(type.getShape()));
 }
 
-/// One more out of the task that writes; its tile.
+/// Adds the packets as one more out of the writer, and returns the new tile.
 BlockArgument Rewriter::addOut(Value out) {
   TaskOp task = handOver.writer.task;
   unsigned number = handOver.writer.number - task.getInputs().size();
@@ -103,7 +103,8 @@ BlockArgument Rewriter::addOut(Value out) {
   return task.getBody().front().addArgument(type, task.getLoc());
 }
 
-/// In place of what nobody reads any more.
+/// Replaces an out that is no longer read by the packets, and returns the new
+/// tile.
 BlockArgument Rewriter::replaceOut(Value out) {
   BlockArgument tile = handOver.writer.getTile();
   handOver.writer.get()->set(out);
@@ -112,7 +113,7 @@ BlockArgument Rewriter::replaceOut(Value out) {
                               getWordType(tile.getType()), tile.getLoc());
 }
 
-/// What a view of the tile is for words.
+/// Rebuilds a view of the tile on the tile of packets.
 Value Rewriter::rebuildView(Value view, BlockArgument tile,
                             BlockArgument wordTile) {
   if (view == tile)
@@ -129,7 +130,7 @@ Value Rewriter::rebuildView(Value view, BlockArgument tile,
       subview.getMixedStrides());
 }
 
-/// An op beside the one that makes the value, which makes words of it.
+/// Clones the op that makes the values into one that makes packets of them.
 void Rewriter::send(linalg::LinalgOp maker, BlockArgument tile,
                     BlockArgument wordTile) {
   Location loc = maker.getLoc();
@@ -154,7 +155,7 @@ void Rewriter::send(linalg::LinalgOp maker, BlockArgument tile,
   yield->setOperand(0, arith::OrIOp::create(builder, loc, value, tag));
 }
 
-/// Once nobody reads what they made.
+/// Erases the makers and the old tile, which no op reads any more.
 void Rewriter::eraseMakers(BlockArgument tile) {
   for (linalg::LinalgOp maker : handOver.makers) {
     Value out = maker.getDpsInits()[0];
@@ -166,7 +167,7 @@ void Rewriter::eraseMakers(BlockArgument tile) {
       view.erase();
     }
   }
-  // The extents of a tile that is clipped are those of its words.
+  // A clipped tile of packets has the same extents.
   Block *body = tile.getOwner();
   BlockArgument wordTile = body->getArgument(tile.getArgNumber() + 1);
   tile.replaceUsesWithIf(wordTile, [](OpOperand &use) {
@@ -175,12 +176,12 @@ void Rewriter::eraseMakers(BlockArgument tile) {
   body->eraseArgument(tile.getArgNumber());
 }
 
-/// A temporary for values that lie as those of a tile do.
+/// Creates a temporary for values with the layout of a tile.
 Value Rewriter::createValues(MemRefType type, Location loc) {
   auto dense = MemRefType::get(type.getShape(), type.getElementType());
   if (memref::CastOp::areCastCompatible(dense, type))
     return memref::AllocOp::create(builder, loc, dense);
-  // A cast keeps strides, even those of extents of one.
+  // A cast cannot change strides, not even those of unit extents.
   PacketRows rows = *PacketRows::match(type);
   Value all = memref::AllocOp::create(
       builder, loc, MemRefType::get(rows.getSpan(), type.getElementType()));
@@ -192,7 +193,7 @@ Value Rewriter::createValues(MemRefType type, Location loc) {
       /*offset=*/0, type.getShape(), strides);
 }
 
-/// Where a tile begins within the region that is received.
+/// Returns the offsets of a tile within the received region.
 static SmallVector<OpFoldResult>
 getOffsets(OpBuilder &builder, RegionAttr region, RegionAttr received) {
   SmallVector<OpFoldResult> offsets;
@@ -206,8 +207,8 @@ getOffsets(OpBuilder &builder, RegionAttr region, RegionAttr received) {
   return offsets;
 }
 
-/// Values instead of words, in a temporary. What the first of several operands
-/// reads becomes what all do; the others are left without uses.
+/// Receives the values of the packets into a temporary. The first of several
+/// operands becomes the operand for all; the others lose their uses.
 void Rewriter::receive(const PacketReceipt &receipt) {
   TaskUse first = receipt.uses.front();
   auto operand = cast<MemRefType>(first.get()->get().getType());
@@ -269,7 +270,8 @@ void Rewriter::run() {
   eraseUnused(buffer);
 }
 
-/// The operands that are part of others now. Their numbers hold until here.
+/// Erases operands that were joined into others. Operand numbers stay valid
+/// until this call.
 static void eraseJoined(ArrayRef<HandOver> handOvers) {
   SmallVector<TaskUse> joined;
   for (const HandOver &handOver : handOvers)
@@ -291,7 +293,7 @@ static void eraseJoined(ArrayRef<HandOver> handOvers) {
 }
 
 //===----------------------------------------------------------------------===//
-// The pass
+// Pass
 //===----------------------------------------------------------------------===//
 
 namespace {

@@ -1,4 +1,4 @@
-//===- InPlaceReads.cpp - Tasks that read what they update ----------------===//
+//===- InPlaceReads.cpp - Tasks that read elements they update ------------===//
 
 #include "passes/memory/InPlaceReads.h"
 
@@ -7,7 +7,7 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// The first element of `whole` in every dimension that `part` names, where it
+/// Returns the first element of `part` in every dimension of `whole` if `part`
 /// is `whole` or a dense slice of it.
 static std::optional<SmallVector<int64_t>> getStarts(Value part, Value whole) {
   if (part == whole)
@@ -26,7 +26,7 @@ bool ark::readsOwnElements(TaskOp task, unsigned input, unsigned out) {
   RegionAttr written = task.getRegion(task.getInputs().size() + out);
   std::optional<SmallVector<int64_t>> starts =
       getStarts(task.getInputs()[input], task.getOuts()[out]);
-  // A slice may end, and clip a tile, where the whole does not.
+  // A slice may end, and clip a tile, where the whole tensor does not.
   if (!starts || read.getSizes() != written.getSizes() ||
       task.getInputTiles()[input].getType() !=
           task.getOutTiles()[out].getType())

@@ -1,4 +1,4 @@
-//===- InPlaceReads.h - Tasks that read what they update --------*- C++ -*-===//
+//===- InPlaceReads.h - Tasks that read elements they update ----*- C++ -*-===//
 
 #ifndef ARK_PASSES_MEMORY_INPLACEREADS_H
 #define ARK_PASSES_MEMORY_INPLACEREADS_H
@@ -7,9 +7,9 @@
 
 namespace mlir::ark {
 
-/// Whether a task on tensors may read `input` of the very tensor that it
-/// updates at `out`: every vCTA reads just the elements that it updates itself.
-/// Both tiles are then one.
+/// Returns true if a task on tensors may read `input` from the tensor that it
+/// updates at `out`: every vCTA reads only elements that it updates itself.
+/// Both tiles are then the same.
 bool readsOwnElements(TaskOp task, unsigned input, unsigned out);
 
 } // namespace mlir::ark

@@ -1,4 +1,4 @@
-//===- PacketMatch.cpp - What can be handed over as packets ---------------===//
+//===- PacketMatch.cpp - Find intermediates to send as packets ------------===//
 
 #include "passes/memory/PacketMatch.h"
 
@@ -25,7 +25,8 @@ static bool isOut(OpOperand *operand) {
   return operand->getOperandNumber() >= task.getInputs().size();
 }
 
-/// All operands of tasks that view a buffer; nothing where something else does.
+/// Returns all task operands that view a buffer, or nothing if another op uses
+/// it.
 static std::optional<SmallVector<OpOperand *>> getTaskUses(Value buffer) {
   SmallVector<OpOperand *> uses;
   for (OpOperand &use : buffer.getUses()) {
@@ -43,8 +44,8 @@ static std::optional<SmallVector<OpOperand *>> getTaskUses(Value buffer) {
   return uses;
 }
 
-/// Whether an operand is a buffer from its first to its last element, and as
-/// what it is.
+/// Returns true if an operand covers a whole buffer with the buffer's element
+/// type.
 static bool isWhole(OpOperand *operand, memref::AllocOp buffer) {
   FailureOr<BufferView> view = resolveBufferView(operand->get());
   Type element = getElementTypeOrSelf(operand->get());
@@ -53,14 +54,15 @@ static bool isWhole(OpOperand *operand, memref::AllocOp buffer) {
          view->getNumElements() == buffer.getType().getNumElements();
 }
 
-/// What an operand is a view of.
+/// Returns the root buffer of an operand.
 static Value getBase(Value operand) {
   FailureOr<BufferView> view = resolveBufferView(operand);
   return succeeded(view) ? view->root : operand;
 }
 
-/// Whether a task needs another one that needs `writer`, too: what that wrote,
-/// such as a residual, has long been there, and can be read where it is.
+/// Returns true if `reader` also depends on a task that depends on `writer`.
+/// The writer's results, such as a residual, are then complete long before, and
+/// `reader` can read them from the arena.
 static bool comesLater(TaskOp reader, TaskOp writer) {
   llvm::SmallDenseSet<Value> own, later;
   for (Value out : writer.getOuts())
@@ -84,7 +86,7 @@ static bool comesLater(TaskOp reader, TaskOp writer) {
 }
 
 //===----------------------------------------------------------------------===//
-// Who receives
+// Receivers
 //===----------------------------------------------------------------------===//
 
 MemRefType mlir::ark::getTileType(MemRefType operand, RegionAttr region) {
@@ -94,7 +96,7 @@ MemRefType mlir::ark::getTileType(MemRefType operand, RegionAttr region) {
   return MemRefType::get(region.getSizes(), operand.getElementType(), layout);
 }
 
-/// Whether threads can receive what vCTAs read, with their loads.
+/// Returns true if threads can receive a region with whole vector loads.
 static bool isReceivable(MemRefType operand, RegionAttr region) {
   std::optional<PacketRows> rows =
       PacketRows::match(getTileType(operand, region));
@@ -110,8 +112,8 @@ static bool isReceivable(MemRefType operand, RegionAttr region) {
       .isMultipleOf(rows->perLoad);
 }
 
-/// The box around two regions that lie at a distance that is the same for all
-/// vCTAs; null where they do not.
+/// Returns the bounding box of two regions whose distance is the same for all
+/// vCTAs, or null if the distance varies.
 static RegionAttr getHull(RegionAttr a, RegionAttr b) {
   AffineMap map = a.getOffsets();
   SmallVector<AffineExpr> offsets;
@@ -141,8 +143,8 @@ static bool isReceivable(TaskUse use) {
          isReceivable(getType(use), use.task.getRegion(use.number));
 }
 
-/// What several operands read, as one; nothing where threads cannot receive
-/// that either.
+/// Joins several operands into one receipt, or returns nothing if threads
+/// cannot receive the joined region either.
 static std::optional<PacketReceipt> join(ArrayRef<TaskUse> uses) {
   PacketReceipt all;
   for (TaskUse use : uses) {
@@ -159,8 +161,8 @@ static std::optional<PacketReceipt> join(ArrayRef<TaskUse> uses) {
                                                          : std::nullopt;
 }
 
-/// Each operand by itself or, where threads cannot receive all of them so, as
-/// one if that works.
+/// Returns one receipt per operand or, if threads cannot receive every operand
+/// by itself, one receipt for all of them if that is possible.
 static SmallVector<PacketReceipt> getReceipts(ArrayRef<TaskUse> uses) {
   SmallVector<PacketReceipt> receipts;
   for (TaskUse use : uses)
@@ -173,7 +175,7 @@ static SmallVector<PacketReceipt> getReceipts(ArrayRef<TaskUse> uses) {
 }
 
 //===----------------------------------------------------------------------===//
-// Who makes the values
+// Makers of the values
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -184,7 +186,7 @@ struct Part {
 };
 } // namespace
 
-/// Whether two parts of a tile have no element in common.
+/// Returns true if two parts of a tile are disjoint.
 static bool areApart(const Part &a, const Part &b) {
   for (size_t dim = 0; dim < std::min(a.offsets.size(), b.offsets.size());
        ++dim)
@@ -194,7 +196,7 @@ static bool areApart(const Part &a, const Part &b) {
   return false;
 }
 
-/// Of what a subview of the tile itself shows.
+/// Returns the part of the tile that the outermost subview of `view` covers.
 static Part getPart(linalg::LinalgOp maker, Value view, BlockArgument tile) {
   Part part{maker, {}, {}};
   memref::SubViewOp outer;
@@ -212,7 +214,7 @@ static Part getPart(linalg::LinalgOp maker, Value view, BlockArgument tile) {
   return part;
 }
 
-/// Whether an op makes values of a tile and asks for nothing that is there.
+/// Returns true if an op makes values of a tile without reading the tile.
 static bool isMaker(linalg::LinalgOp op, OpOperand &use, BlockArgument tile) {
   return op && op.getNumDpsInits() == 1 && op.isDpsInit(&use) &&
          op.getNumLoops() == op.getNumParallelLoops() &&
@@ -222,8 +224,10 @@ static bool isMaker(linalg::LinalgOp op, OpOperand &use, BlockArgument tile) {
          op.getMatchingBlockArgument(&use).use_empty();
 }
 
-/// The ops that write a tile, through subviews at most. As a task fills what it
-/// makes, they write every element, and each once: parts of several are apart.
+/// Returns the ops that write a tile, directly or through subviews, or nothing
+/// if other ops use the tile. Since a task fills its results, these ops write
+/// every element; their parts must be disjoint, so that each element is written
+/// once.
 static SmallVector<linalg::LinalgOp> findMakers(BlockArgument tile) {
   SmallVector<Part> parts;
   SmallVector<Value> views = {tile};
@@ -251,18 +255,20 @@ static SmallVector<linalg::LinalgOp> findMakers(BlockArgument tile) {
 }
 
 //===----------------------------------------------------------------------===//
-// All of it
+// Matching
 //===----------------------------------------------------------------------===//
 
-/// Whether words of 64 bits are worth it: only where nobody reads them twice.
-/// What all vCTAs poll would be twice as much. They count twice, too.
+/// Returns true if 64-bit packets pay off: no two vCTAs read the same value,
+/// since polling by all vCTAs would cost twice the bytes. These packets count
+/// twice against the limit.
 static bool isWorthWideWords(const PacketReceipt &receipt,
                              int64_t maxElements) {
   return isDisjoint(receipt.region, receipt.getTask().getGrid()) &&
          2 * llvm::product_of(receipt.region.getSizes()) <= maxElements;
 }
 
-/// What one task reads. Who reads something else waits as before.
+/// Adds the operands of one task. Operands that are not received as packets
+/// still wait.
 void HandOver::addReader(ArrayRef<TaskUse> uses, int64_t maxElements) {
   SmallVector<TaskUse> candidates;
   for (TaskUse use : uses)

@@ -1,4 +1,4 @@
-//===- PacketMatch.h - What can be handed over as packets -------*- C++ -*-===//
+//===- PacketMatch.h - Find intermediates to send as packets ----*- C++ -*-===//
 
 #ifndef ARK_PASSES_MEMORY_PACKETMATCH_H
 #define ARK_PASSES_MEMORY_PACKETMATCH_H
@@ -9,7 +9,8 @@
 
 namespace mlir::ark {
 
-/// An operand of a task, by its number: operands move when others are added.
+/// An operand of a task, identified by number, because operands move when
+/// others are added.
 struct TaskUse {
   TaskOp task;
   unsigned number = 0;
@@ -21,13 +22,13 @@ struct TaskUse {
   OpOperand *get() const {
     return &const_cast<TaskOp &>(task)->getOpOperand(number);
   }
-  /// What the operand is in the body.
+  /// Returns the block argument of the operand.
   BlockArgument getTile() const;
   explicit operator bool() const { return static_cast<bool>(task); }
 };
 
-/// What the vCTAs of a task receive at once: a region of the buffer, with what
-/// several operands read of it.
+/// One receipt of packets by the vCTAs of a task: a region of the buffer, and
+/// the operands that read parts of it.
 struct PacketReceipt {
   SmallVector<TaskUse, 1> uses;
   RegionAttr region;
@@ -35,28 +36,31 @@ struct PacketReceipt {
   TaskOp getTask() const { return uses.front().task; }
 };
 
-/// An intermediate that one task writes, and tasks that read rows of it.
+/// An intermediate that one task writes, and the tasks that receive parts of
+/// it.
 struct HandOver {
   memref::AllocOp buffer;
   TaskUse writer;
-  /// The ops of the writer's body that make the values, each its own.
+  /// Ops of the writer's body that make the values, each a part of its own.
   SmallVector<linalg::LinalgOp> makers;
   SmallVector<PacketReceipt> receipts;
   bool hasOtherReaders = false;
   int64_t offset = 0;
 
-  /// Nothing where the buffer is better left as it is. It has `maxElements` at
-  /// most, in wide packets half as many that a vCTA receives.
+  /// Returns nothing if the buffer should not become packets. The limit
+  /// `maxElements` applies to the buffer; with wide packets, half the limit
+  /// applies to the region that a vCTA receives.
   static std::optional<HandOver> match(memref::AllocOp buffer,
                                        int64_t maxElements);
-  /// Whether a packet has 64 bits.
+  /// Returns true if a packet has 64 bits.
   bool isWide();
 
 private:
   void addReader(ArrayRef<TaskUse> uses, int64_t maxElements);
 };
 
-/// The type that a vCTA has a region of an operand as.
+/// Returns the type of the tile through which a vCTA accesses a region of an
+/// operand.
 MemRefType getTileType(MemRefType operand, RegionAttr region);
 
 } // namespace mlir::ark

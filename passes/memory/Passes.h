@@ -14,9 +14,10 @@ namespace mlir::ark {
 #define GEN_PASS_REGISTRATION
 #include "passes/memory/Passes.h.inc"
 
-/// The stage: tasks on tensors become tasks on buffers of one arena.
+/// Options of the stage, which turns tasks on tensors into tasks on buffers of
+/// one arena.
 struct MemoryPipelineOptions {
-  /// Whether small activations are handed over as packets where that can be.
+  /// Hands small activations over as packets if possible.
   bool packets = false;
 };
 void buildMemoryPipeline(OpPassManager &pm,

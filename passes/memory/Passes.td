@@ -6,16 +6,15 @@
 include "mlir/Pass/PassBase.td"
 
 //===----------------------------------------------------------------------===//
-// Tensors to buffers, in the order in which they run
+// From tensors to buffers, in the order in which the passes run
 //===----------------------------------------------------------------------===//
 
 def ResolveViewsPass : Pass<"ark-resolve-views", "::mlir::ark::ProgramOp"> {
   let summary = "Make every view of a tensor expressible by strides";
   let description = [{
-    A view costs nothing where an offset and strides into the buffer of its
-    base express it. The result of a task lies in the order of dimensions
-    that needs the fewest copies; where some remain, a task that copies is
-    inserted, with a remark.
+    A view costs nothing if an offset and strides into the buffer of its base express it. The pass
+    gives each task result the order of dimensions that needs the fewest copies. For each remaining
+    view without strides, it inserts a task that copies, with a remark.
 
     ```mlir
     // %0 is laid out as [4, 64, 12, 32]: no copy.
@@ -34,9 +33,9 @@ def ResolveViewsPass : Pass<"ark-resolve-views", "::mlir::ark::ProgramOp"> {
     %4 = ark.reshape %c shape = [128] : (tensor<16x8xf32>) -> tensor<128xf32>
     ```
 
-    A result of the program that no task fills for it alone is copied too, and
-    what `ark.identity` orders by `after` becomes an input of the tasks that
-    read the identity, since buffers know no order but that of accesses.
+    A result of the program is copied as well, unless a task fills it for this result alone. A value
+    that `ark.identity` names in `after` becomes an input of the tasks that read the identity,
+    because only accesses order tasks on buffers.
   }];
   let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
   let statistics = [
@@ -45,19 +44,16 @@ def ResolveViewsPass : Pass<"ark-resolve-views", "::mlir::ark::ProgramOp"> {
 }
 
 def BufferizeProgramPass : Pass<"ark-bufferize-program", "::mlir::ark::ProgramOp"> {
-  let summary = "Turn the tensors between tasks into buffers";
+  let summary = "Bufferize the tensors between tasks";
   let description = [{
-    Arguments become dense buffers, and so do results (`output` arguments, which
-    their producers fill) and constants (`constant` arguments with `ark.value`;
-    equal ones share one, a splat is one element). A `memref.alloc` holds every
-    other result of a task, in the order of dimensions that
-    `ark-resolve-views` counted on. A view becomes one
-    `memref.reinterpret_cast` of the whole buffer; an update in place
-    works on the buffer of what it updates.
+    Arguments become dense buffers. Results become `output` arguments, which their producers fill.
+    Constants become `constant` arguments with `ark.value`; equal constants share one argument, and
+    a splat has one element. A `memref.alloc` holds every other result of a task, in the order of
+    dimensions that `ark-resolve-views` chose. A view becomes one `memref.reinterpret_cast` of the
+    whole buffer. An update in place works on the buffer of the updated tensor.
 
-    Tasks are put in an order in which one that updates a state follows those
-    that read what it overwrites; where there is none, that is an error. Bodies
-    still compute on tensors.
+    Tasks are reordered so that a task which updates a state follows the tasks that read the old
+    value; an error names the tasks if no such order exists. Bodies still compute on tensors.
 
     ```mlir
     ark.program @p(%x: tensor<32x16xf32> {...}) -> (tensor<16x32xf32> {ark.name = "y"}) {
@@ -96,12 +92,12 @@ def BufferizeProgramPass : Pass<"ark-bufferize-program", "::mlir::ark::ProgramOp
 }
 
 def BufferizeBodiesPass : Pass<"ark-bufferize-bodies", "::mlir::ark::TaskOp"> {
-  let summary = "Turn the tensors inside of tasks into buffers";
+  let summary = "Bufferize the bodies of tasks";
   let description = [{
-    One-Shot Bufferize on the body of a task: what is computed for a
-    tile of `outs` is computed in it. Temporaries are `memref.alloc` of static
-    size; where the extents of a tile depend on the vCTA, they have those of its
-    region, and a `memref.subview` is used.
+    Runs One-Shot Bufferize on the body of a task, so that values for a tile of `outs` are computed
+    in the tile. Temporaries are `memref.alloc` of static size. If the extents of a tile depend on
+    the vCTA, its temporaries have the extents of the region, and a `memref.subview` selects the
+    used part.
 
     ```mlir
     %in = bufferization.to_tensor %a restrict : memref<16x32xf32, ...> to tensor<16x32xf32>
@@ -121,14 +117,16 @@ def BufferizeBodiesPass : Pass<"ark-bufferize-bodies", "::mlir::ark::TaskOp"> {
 }
 
 def HandOverPacketsPass : Pass<"ark-hand-over-packets", "::mlir::ark::ProgramOp"> {
-  let summary = "Let small activations tell by themselves that they are there";
+  let summary = "Hand small activations over as packets that carry their own flag";
   let description = [{
-    A small intermediate of 16-bit floats is handed over as packets: words with a value and the
-    epoch. The task that makes it writes words, and tasks whose vCTAs read rows of it that threads
-    can load four packets at once, all of it or the half of a head, receive them into a temporary.
-    Others read it from the arena, where it then is as well. So is one of f32, in words of 64 bits,
-    if no value is read by two vCTAs: the pieces of an attention. What several operands of a
-    task read of it is received as one where threads cannot load each by itself.
+    Hands small intermediates of 16-bit floats over as LL packets: words with a value and the epoch.
+    The producing task writes packets. Tasks whose vCTAs read rows with whole vector loads of four
+    packets (whole rows, or half of a head) receive the packets into a temporary. All other tasks
+    read the intermediate from the arena, where the producer then writes it as well.
+
+    An f32 intermediate is handed over in 64-bit packets if no two vCTAs read the same value, as
+    with the partitions of split-KV attention. If threads cannot load the operands of a task one by
+    one, the regions that several operands read are received as one region.
 
     ```mlir
     %x = memref.alloc() : memref<1x2048xbf16>
@@ -158,7 +156,7 @@ def HandOverPacketsPass : Pass<"ark-hand-over-packets", "::mlir::ark::ProgramOp"
     }
     ```
 
-    Programs of one rank only, for targets whose kernels poll packets.
+    The pass applies to programs of one rank, on targets whose kernels poll packets.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::memref::MemRefDialect"];
@@ -172,12 +170,12 @@ def HandOverPacketsPass : Pass<"ark-hand-over-packets", "::mlir::ark::ProgramOp"
 }
 
 def PlaceTemporariesPass : Pass<"ark-place-temporaries", "::mlir::ark::TaskOp"> {
-  let summary = "Put the temporaries of tasks on the stack of the vCTA";
+  let summary = "Place the temporaries of tasks on the stack of the vCTA";
   let description = [{
-    Every `memref.alloc` in the body of a task becomes a `memref.alloca` at its
-    head. Temporaries of one type share one where their lifetimes are
-    disjoint, or where an elementwise op ends the one and begins the other. The
-    sum of their bytes is the `shared_memory` of the task.
+    Every `memref.alloc` in the body of a task becomes a `memref.alloca` at the head of the body.
+    Temporaries of one type share an alloca if their lifetimes are disjoint, or if an elementwise op
+    reads the one last and writes the other first. `shared_memory` of the task grows by the sum of
+    their bytes.
 
     ```mlir
     ark.task "t" ... {
@@ -205,20 +203,19 @@ def PlaceTemporariesPass : Pass<"ark-place-temporaries", "::mlir::ark::TaskOp"> 
 }
 
 //===----------------------------------------------------------------------===//
-// The arena
+// Arena
 //===----------------------------------------------------------------------===//
 
 def PlanArenaPass : Pass<"ark-plan-arena", "::mlir::ark::ProgramOp"> {
-  let summary = "Give every intermediate an offset in one arena";
+  let summary = "Assign every intermediate an offset in one arena";
   let description = [{
-    Two intermediates share bytes only where every task that touches the one
-    precedes, in the partial order of data dependences, every task that touches
-    the other: sharing puts no two tasks in an order that were in none. Offsets are found greedily, from several
-    orders of the intermediates, into the gap that fits best; the smallest
-    arena wins.
+    Two intermediates share bytes only if, in the partial order of data dependences, every task that
+    touches the one precedes every task that touches the other. Sharing hence orders no two tasks
+    that were unordered. The pass places intermediates greedily into the gap that fits best, in
+    several orders, and keeps the smallest arena.
 
-    `ark.largest_live_set` records the bytes of intermediates that are alive
-    at a time when tasks run in program order, which no plan can go below.
+    `ark.largest_live_set` records the largest number of bytes of intermediates that are live at the
+    same time when tasks run in program order. No plan can use less.
 
     ```mlir
     %0 = memref.alloc() : memref<64x384xf32>
@@ -244,21 +241,19 @@ def PlanArenaPass : Pass<"ark-plan-arena", "::mlir::ark::ProgramOp"> {
 //===----------------------------------------------------------------------===//
 
 def VerifyMemoryPass : Pass<"ark-verify-memory", "::mlir::ark::ProgramOp"> {
-  let summary = "Check what later stages expect of the memory stage";
+  let summary = "Check the output of the memory stage";
   let description = [{
-    Changes nothing. Rejects a program on buffers that breaks the contract of
+    Changes nothing. Rejects a program on buffers that violates the contract of
     docs/architecture.md:
 
-    - arguments are dense, there are no results, outputs and constants are
-      marked as such;
-    - one arena at most, whose intermediates lie at multiples of 64 and inside
-      of it; two of them share bytes only where their tasks are ordered;
-    - every operand of a task resolves to a part of an argument or of an
-      intermediate, inside of it, and no task writes to inputs, parameters,
-      scalars or constants;
+    - arguments are dense, there are no results, and outputs and constants are marked as such;
+    - there is at most one arena, whose intermediates lie inside of it at multiples of 64; two
+      intermediates share bytes only if their tasks are ordered;
+    - every operand of a task resolves to a part of an argument or of an intermediate, and no task
+      writes to inputs, parameters, scalars or constants;
     - intermediates and outputs are filled before they are read;
-    - bodies work on buffers; temporaries are static, in the entry block, and
-      counted in `shared_memory`.
+    - bodies work on buffers; temporaries are static, in the entry block, and counted in
+      `shared_memory`.
   }];
 }
 

@@ -1,4 +1,4 @@
-//===- Pipeline.cpp - The memory stage ------------------------------------===//
+//===- Pipeline.cpp - Passes of the memory stage --------------------------===//
 
 #include "passes/memory/Passes.h"
 
@@ -13,28 +13,32 @@ using namespace mlir::ark;
 void mlir::ark::buildMemoryPipeline(OpPassManager &pm,
                                     const MemoryPipelineOptions &options) {
   OpPassManager &program = pm.nest<ProgramOp>();
-  // Tensors can still be copied where a view has no strides; buffers cannot.
+  // Runs first: a tensor without strides can be copied, a buffer cannot.
   program.addPass(createResolveViewsPass());
-  // Between tasks first: that fixes the strides of the tiles inside.
+  // Runs before the bodies: the buffers between tasks fix the strides of the
+  // tiles.
   program.addPass(createBufferizeProgramPass());
 
-  // Tasks know nothing of each other, so that this runs on all of them at once.
+  // Tasks are independent of each other here, so the nested passes run on all
+  // of them concurrently.
   OpPassManager &task = program.nest<TaskOp>();
   task.addPass(createBufferizeBodiesPass());
-  // Copies of a buffer onto itself, written to make sure that a value is where
-  // it is wanted, are recognised once equal subviews are one.
+  // Removes copies of a buffer onto itself, which ensure that a value is in its
+  // destination: they are recognised once equal subviews are one value.
   task.addPass(createCSEPass());
   task.addPass(createCanonicalizerPass());
-  // Index arithmetic of ragged tiles; what comes later computes with arith. Not
-  // on tasks: a dialect conversion sets the operands of the op that it runs on,
-  // even if to what they were, and tasks at once would race on their use lists.
+  // Lowers the index arithmetic of clipped tiles; later passes compute with
+  // arith. Does not run per task: a dialect conversion sets the operands of its
+  // root op, even if they do not change, and concurrent tasks would race on the
+  // use lists of these operands.
   program.addPass(createLowerAffinePass());
   if (options.packets)
     program.addPass(createHandOverPacketsPass());
-  // Last in the body: folded-away temporaries need no bytes.
+  // Runs last on bodies, so that temporaries that were folded away take no
+  // bytes.
   program.nest<TaskOp>().addPass(createPlaceTemporariesPass());
 
-  // Needs the order of tasks and what they touch, nothing of their bodies.
+  // Needs the order of tasks and their operands, not their bodies.
   program.addPass(createPlanArenaPass());
   program.addPass(createVerifyMemoryPass());
 }

@@ -1,4 +1,4 @@
-//===- PlaceTemporaries.cpp - Temporaries of vCTAs on the stack -----------===//
+//===- PlaceTemporaries.cpp - Place temporaries of vCTAs on the stack -----===//
 
 #include "lib/support/BufferView.h"
 #include "passes/memory/Passes.h"
@@ -17,22 +17,22 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// A cache line; also what the widest vector wants.
+/// A cache line, which also suffices for the widest vector.
 static constexpr int64_t kAlignment = 64;
 
 namespace {
-/// A temporary, and when it is used: positions of ops of the body's entry
-/// block, inside of which its first and last uses lie.
+/// A temporary and its lifetime: positions of the ops of the body's entry block
+/// that contain its first and last use.
 struct Temporary {
   memref::AllocOp alloc;
   llvm::SetVector<Value> aliases;
-  /// Counts the temporaries of the task.
+  /// Number of the temporary within the task.
   unsigned number = 0;
   unsigned first = std::numeric_limits<unsigned>::max(), last = 0;
 };
 } // namespace
 
-/// Every value that may name the memory of `root`, by whatever way it goes.
+/// Returns every value that may alias the memory of `root`.
 static llvm::SetVector<Value> collectAliases(Value root) {
   llvm::SetVector<Value> aliases;
   aliases.insert(root);
@@ -44,7 +44,8 @@ static llvm::SetVector<Value> collectAliases(Value root) {
   for (size_t next = 0; next < aliases.size(); ++next)
     for (Operation *user : Value(aliases[next]).getUsers()) {
       insertBuffers(user->getResults());
-      // Iteration arguments of loops, and what their bodies yield.
+      // Covers iteration arguments of loops and the values that their bodies
+      // yield.
       Operation *regionOp =
           user->hasTrait<OpTrait::IsTerminator>() ? user->getParentOp() : user;
       if (isa<TaskOp>(regionOp))
@@ -56,8 +57,9 @@ static llvm::SetVector<Value> collectAliases(Value root) {
   return aliases;
 }
 
-/// A buffer that leaves the iteration which makes it is another one in every
-/// iteration; one place on the stack cannot be all of them.
+/// Returns true if a buffer leaves the iteration that allocates it. Every
+/// iteration then has another buffer, and one place on the stack cannot hold
+/// all of them.
 static bool leavesLoop(memref::AllocOp alloc,
                        const llvm::SetVector<Value> &aliases) {
   auto loop = alloc->getParentOfType<LoopLikeOpInterface>();
@@ -81,7 +83,7 @@ getTemporary(memref::AllocOp alloc, Block &body,
     return alloc.emitError("temporary leaves the iteration that makes it");
   for (Value alias : temporary.aliases)
     for (Operation *user : alias.getUsers()) {
-      // A view reads and writes nothing.
+      // A view reads and writes no element.
       if (isa<ViewLikeOpInterface, memref::DimOp>(user))
         continue;
       unsigned use = positions.lookup(body.findAncestorOpInBlock(*user));
@@ -92,10 +94,11 @@ getTemporary(memref::AllocOp alloc, Block &body,
 }
 
 //===----------------------------------------------------------------------===//
-// Handing over in the middle of an op
+// Sharing of a buffer within an op
 //===----------------------------------------------------------------------===//
 
-/// Whether two memrefs are the same part of the temporaries that they view.
+/// Returns true if two memrefs are the same part of the temporaries that they
+/// view.
 static bool isSamePart(Value a, Value b) {
   if (a.getType() != b.getType())
     return false;
@@ -111,7 +114,7 @@ static bool isSamePart(Value a, Value b) {
          viewA.getMixedStrides() == viewB.getMixedStrides();
 }
 
-/// The operands of `op`, or of ops inside of it, that are an alias of a
+/// Returns the operands of `op`, or of ops inside of it, that alias a
 /// temporary.
 static SmallVector<OpOperand *> getUses(Operation *op,
                                         const Temporary &temporary) {
@@ -123,8 +126,9 @@ static SmallVector<OpOperand *> getUses(Operation *op,
   return uses;
 }
 
-/// Whether an op that reads `dying` last and writes `born` first may do both in
-/// one buffer: it reads every element just where it writes its result.
+/// Returns true if an op that reads `dying` last and writes `born` first may
+/// use one buffer for both: the op reads every element at the position of its
+/// result.
 static bool handsOver(Operation &op, const Temporary &dying,
                       const Temporary &born) {
   auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
@@ -146,11 +150,11 @@ static bool handsOver(Operation &op, const Temporary &dying,
 }
 
 //===----------------------------------------------------------------------===//
-// The pass
+// Pass
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// One buffer at the head of the body, and who used it last.
+/// One buffer at the head of the body and its latest user.
 struct Slot {
   memref::AllocaOp alloca;
   const Temporary *user;
@@ -164,7 +168,7 @@ struct PlaceTemporariesPass
 };
 } // namespace
 
-/// The temporaries of a task, in the order of their first uses.
+/// Returns the temporaries of a task in the order of their first uses.
 static FailureOr<SmallVector<Temporary>> getTemporaries(TaskOp task) {
   Block &body = task.getBody().front();
   llvm::DenseMap<Operation *, unsigned> positions;
@@ -198,7 +202,8 @@ void PlaceTemporariesPass::runOnOperation() {
 
   OpBuilder builder = OpBuilder::atBlockBegin(&body);
   SmallVector<Slot> slots;
-  // Replaced at the end: until then every temporary has its own uses.
+  // The replacement happens at the end: until then every temporary keeps its
+  // own uses.
   SmallVector<memref::AllocaOp> places;
   int64_t bytes = 0;
   for (const Temporary &temporary : *temporaries) {

@@ -1,4 +1,4 @@
-//===- PlanArena.cpp - Offsets of intermediates ---------------------------===//
+//===- PlanArena.cpp - Assign offsets to intermediates --------------------===//
 
 #include "lib/analysis/Liveness.h"
 #include "passes/memory/Passes.h"
@@ -15,7 +15,7 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Of every offset: no two intermediates share a cache line.
+/// Alignment of offsets: no two intermediates share a cache line.
 static constexpr int64_t kAlignment = 64;
 
 namespace {
@@ -29,7 +29,7 @@ class Planner {
 public:
   explicit Planner(const Liveness &liveness);
 
-  /// The best plan that placing in one of several orders gives.
+  /// Returns the best plan over several orders of placement.
   Plan run() const;
 
 private:
@@ -39,16 +39,17 @@ private:
 
   const Liveness &liveness;
   SmallVector<int64_t> sizes;
-  /// Of every intermediate; each rank has a part of the arena of its own, and
-  /// offsets count from its begin.
+  /// Rank of every intermediate. Each rank has its own part of the arena, and
+  /// offsets count from the begin of this part.
   SmallVector<int64_t> ranks;
   /// interferes[i][j]: i and j must not share bytes.
   std::vector<llvm::BitVector> interferes;
 };
 } // namespace
 
-/// An intermediate lies with the rank that reads it, as what one rank puts lies
-/// with the other: its last task is a reader, if it has any.
+/// Returns the rank of an intermediate. A tensor that one rank puts lies with
+/// the reading rank: the last task of an intermediate is a reader if there is
+/// one.
 static int64_t getRank(const Intermediate &intermediate,
                        ArrayRef<TaskOp> tasks) {
   if (intermediate.tasks.empty())
@@ -73,8 +74,8 @@ Planner::Planner(const Liveness &liveness) : liveness(liveness) {
       }
 }
 
-/// The smallest gap between interfering intermediates that is large enough;
-/// where there is none, the lowest offset above them. `placed` is ascending.
+/// Returns the smallest sufficient gap between interfering intermediates, or
+/// the lowest offset above them if no gap suffices. `placed` is ascending.
 int64_t
 Planner::findOffset(unsigned intermediate,
                     ArrayRef<std::pair<int64_t, unsigned>> placed) const {
@@ -113,8 +114,9 @@ Plan Planner::run() const {
     ArrayRef<unsigned> tasks = intermediates[i].tasks;
     return tasks.empty() ? 0 : tasks.back() - tasks.front() + 1;
   };
-  // No order is best for all programs: large ones first leaves small gaps for
-  // small ones; what lives long first keeps it out of everyone's way.
+  // No order is best for all programs. Large intermediates first leaves small
+  // gaps for the small ones; long-lived intermediates first keeps them out of
+  // the way of the others.
   auto getOrder = [&](llvm::function_ref<int64_t(unsigned)> weight) {
     auto order = llvm::to_vector(llvm::seq<unsigned>(0, intermediates.size()));
     llvm::sort(order, [&](unsigned a, unsigned b) {
@@ -139,7 +141,8 @@ Plan Planner::run() const {
     if (!best || plan.bytes < best->bytes)
       best = std::move(plan);
   }
-  // All parts have the size of the largest: one rank's offset is another's.
+  // All ranks' parts have the size of the largest: an offset is valid on every
+  // rank.
   int64_t share = best->bytes;
   for (auto [offset, rank] : llvm::zip(best->offsets, ranks))
     offset += rank * share;
@@ -149,7 +152,7 @@ Plan Planner::run() const {
 }
 
 //===----------------------------------------------------------------------===//
-// The pass
+// Pass
 //===----------------------------------------------------------------------===//
 
 /// Replaces every `memref.alloc` by its part of one arena.
@@ -159,7 +162,8 @@ static void materialize(ProgramOp program, const Liveness &liveness,
   auto arena =
       ArenaOp::create(builder, program.getLoc(),
                       MemRefType::get({plan.bytes}, builder.getI8Type()));
-  // Layers reuse the offsets of those before: one constant for each.
+  // Layers reuse the offsets of earlier layers, so each offset has one
+  // constant.
   llvm::DenseMap<int64_t, Value> shifts;
   for (int64_t offset : plan.offsets) {
     Value &shift = shifts[offset];

@@ -17,7 +17,7 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// The results of tasks that `tensor` is to come after, by `ark.identity`.
+/// Collects the task results that `ark.identity` orders before `tensor`.
 static void collectDependences(Value tensor,
                                llvm::SetVector<Value> &dependences) {
   while (auto view = tensor.getDefiningOp<ViewOpInterface>()) {
@@ -32,7 +32,7 @@ static void collectDependences(Value tensor,
   }
 }
 
-/// Adds `tensor` to what every vCTA of a task reads.
+/// Adds `tensor` to the inputs that every vCTA of a task reads.
 static void addWholeInput(TaskOp task, Value tensor) {
   MLIRContext *context = task.getContext();
   auto type = cast<RankedTensorType>(tensor.getType());
@@ -54,7 +54,7 @@ static Attribute getRank(TaskOp task) {
                         : Attribute();
 }
 
-/// The rank of a task that reads `tensor` through views, if any.
+/// Returns the rank of a task that reads `tensor` through views, or null.
 static Attribute findRankOfReader(Value tensor) {
   for (Operation *user : tensor.getUsers()) {
     Attribute rank;
@@ -103,7 +103,7 @@ void ResolveViewsPass::copyWhereNoStrides(CopyTaskBuilder &copies) {
     Value source = view.getViewSource();
     Value &copy = copyOf[source];
     if (!copy) {
-      // Views come in order: the layout of the source is known by now.
+      // Views come in order, so the layout of the source is known.
       OpBuilder builder(view);
       copy = copies.create(builder, view.getLoc(), source,
                            placements.lookup(source)->layout);
@@ -163,13 +163,14 @@ void ResolveViewsPass::makeDependencesReads() {
   }
 }
 
-/// In a program of several ranks, a copy runs where it is read; what is read by
-/// no task is a result, and is copied where it was made.
+/// Assigns copies to ranks in a program of several ranks: a copy runs on the
+/// rank that reads it. A copy that no task reads is a result of the program and
+/// runs on the rank of its producer.
 void ResolveViewsPass::placeCopies() {
   if (getOperation().getNumRanks() == 1)
     return;
   auto tasks = llvm::to_vector(getOperation().getBody().getOps<TaskOp>());
-  // Readers first: they may be copies themselves.
+  // Readers first, since they may be copies themselves.
   for (TaskOp task : llvm::reverse(tasks)) {
     if (getRank(task))
       continue;

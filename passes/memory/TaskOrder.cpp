@@ -1,4 +1,4 @@
-//===- TaskOrder.cpp - An order that keeps old values readable ------------===//
+//===- TaskOrder.cpp - Order tasks around updates in place ----------------===//
 
 #include "passes/memory/TaskOrder.h"
 
@@ -11,11 +11,11 @@ using namespace mlir;
 using namespace mlir::ark;
 
 namespace {
-/// Which task comes before which, by index of the block's order.
+/// Order constraints between tasks, by index in the block.
 struct TaskGraph {
   SmallVector<TaskOp> tasks;
   SmallVector<llvm::SmallSetVector<unsigned, 4>> successors;
-  /// Reader of a value, and the task that overwrites it.
+  /// Pairs of a reader of a value and the task that overwrites it.
   SmallVector<std::pair<unsigned, unsigned>> overwrites;
 };
 } // namespace
@@ -29,7 +29,7 @@ static TaskGraph buildGraph(ProgramOp program) {
   }
   graph.successors.resize(graph.tasks.size());
 
-  // Tensors are values: every version of a state is one of its own.
+  // Tensors are values: every version of a state is a value of its own.
   llvm::DenseMap<Value, SmallVector<unsigned>> readers;
   for (auto [index, task] : llvm::enumerate(graph.tasks))
     for (Value operand : task.getOperands()) {
@@ -52,8 +52,8 @@ static TaskGraph buildGraph(ProgramOp program) {
   return graph;
 }
 
-/// Kahn's algorithm, the earliest task of the block first. Stops short where
-/// there is a cycle.
+/// Runs Kahn's algorithm, with the earliest ready task of the block first. The
+/// result is incomplete if the graph has a cycle.
 static SmallVector<unsigned> sortGraph(const TaskGraph &graph) {
   SmallVector<unsigned> missing(graph.tasks.size());
   for (auto &successors : graph.successors)
@@ -88,8 +88,8 @@ static bool reaches(const TaskGraph &graph, unsigned from, unsigned to) {
   return false;
 }
 
-/// Every cycle goes through a task that overwrites what a later one reads: the
-/// other edges follow the order of the block.
+/// Reports a cycle. Every cycle contains a task that overwrites a value before
+/// a task that reads it, since all other edges follow the order of the block.
 static void reportCycle(const TaskGraph &graph) {
   for (auto [reader, writer] : graph.overwrites) {
     if (!reaches(graph, writer, reader))

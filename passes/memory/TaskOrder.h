@@ -1,4 +1,4 @@
-//===- TaskOrder.h - An order that keeps old values readable ----*- C++ -*-===//
+//===- TaskOrder.h - Order tasks around updates in place --------*- C++ -*-===//
 
 #ifndef ARK_PASSES_MEMORY_TASKORDER_H
 #define ARK_PASSES_MEMORY_TASKORDER_H
@@ -7,11 +7,11 @@
 
 namespace mlir::ark {
 
-/// The tasks of a program on tensors, in an order in which they may work on
-/// buffers: a task comes after those that make what it reads, and a task that
-/// updates a state in place after those that read what it overwrites. Keeps
-/// the order of the block wherever it can. Fails with an error where a task
-/// needs a value that is overwritten before the task can run.
+/// Returns the tasks of a program on tensors in an order that is valid on
+/// buffers: a task follows the producers of its operands, and a task that
+/// updates a state in place follows the tasks that read the old value. Keeps
+/// the order of the block where possible. Fails with an error if a task needs a
+/// value that is overwritten before the task can run.
 FailureOr<SmallVector<TaskOp>> orderTasks(ProgramOp program);
 
 } // namespace mlir::ark

@@ -35,9 +35,9 @@ TensorLayout TensorLayout::getSplat(ArrayRef<int64_t> shape) {
 
 bool TensorLayout::isDense() const { return ark::isDense(shape, strides); }
 
-/// The stride along a dimension of one element means nothing. Giving it the
-/// value that it has in a dense tensor keeps types, and with them bodies, equal
-/// that differ in nothing else.
+/// Gives dimensions of extent one the stride that they have in a dense tensor,
+/// since their strides have no meaning. Types that differ only in such strides
+/// become equal, and so do the bodies that use them.
 static TensorLayout normalized(TensorLayout layout) {
   int64_t stride = 1;
   for (size_t dim = layout.shape.size(); dim-- > 0;) {
@@ -52,9 +52,9 @@ static TensorLayout normalized(TensorLayout layout) {
 // Views
 //===----------------------------------------------------------------------===//
 
-/// Splits both shapes into the shortest runs of dimensions with equally many
-/// elements. A run can be expressed where the source's dimensions in it follow
-/// one another without gaps.
+/// Returns the layout of a reshape. Splits both shapes into the shortest runs
+/// of dimensions with equal numbers of elements; strides express a run if the
+/// source's dimensions in it are contiguous.
 static std::optional<TensorLayout> reshapeLayout(const TensorLayout &source,
                                                  ArrayRef<int64_t> shape) {
   TensorLayout result = TensorLayout::getDense(shape);
@@ -127,7 +127,8 @@ static TensorLayout broadcastLayout(const TensorLayout &source,
   return result;
 }
 
-/// Elements grow by joining neighbours and shrink by becoming several.
+/// Returns the layout of a bitcast: wider elements join neighbours, narrower
+/// ones split an element.
 static std::optional<TensorLayout> bitcastLayout(const TensorLayout &source,
                                                  BitcastOp bitcast) {
   RankedTensorType type = bitcast.getType();
@@ -211,14 +212,14 @@ bool mlir::ark::isOutputBuffer(OpOperand &operand) {
 }
 
 //===----------------------------------------------------------------------===//
-// Choice of an order of dimensions
+// Choice of the order of dimensions
 //===----------------------------------------------------------------------===//
 
 namespace {
 /// The views between a base tensor and one of its uses.
 using ViewPath = SmallVector<ViewOpInterface>;
 
-/// What an order of dimensions costs, most important first.
+/// Cost of an order of dimensions; the first field is the most important.
 struct OrderCost {
   int64_t copiedElements = 0;
   int64_t stridedUses = 0;
@@ -230,8 +231,8 @@ struct OrderCost {
 };
 } // namespace
 
-/// Collects a path for every use of `tensor` by an op that is no view. Returns
-/// false where one of them fixes the layout: results of the program are dense.
+/// Collects a path for every use of `tensor` by an op that is not a view.
+/// Returns false if a use fixes the layout: results of the program are dense.
 static bool collectPaths(Value tensor, ViewPath &path,
                          SmallVectorImpl<ViewPath> &paths) {
   bool free = true;
@@ -242,7 +243,7 @@ static bool collectPaths(Value tensor, ViewPath &path,
       paths.push_back(path);
       continue;
     }
-    // Control dependences read nothing.
+    // Control dependences read no element.
     if (view.getViewSource() != tensor)
       continue;
     path.push_back(view);
@@ -262,7 +263,8 @@ static OrderCost getCost(const TensorLayout &base, ArrayRef<ViewPath> paths) {
       if (!next) {
         if (copied.insert(view.getViewSource()).second)
           cost.copiedElements += ShapedType::getNumElements(layout->shape);
-        // The copy is dense, and so is what is read through it, as a rule.
+        // The copy is dense, and so, as a rule, are the tensors read through
+        // it.
         layout = std::nullopt;
         break;
       }
@@ -274,7 +276,8 @@ static OrderCost getCost(const TensorLayout &base, ArrayRef<ViewPath> paths) {
   return cost;
 }
 
-/// The order in which the transposes at the head of a path are dense.
+/// Returns the order of dimensions in which the transposes at the head of a
+/// path are dense.
 static SmallVector<int64_t> getPreferredOrder(const ViewPath &path,
                                               int64_t rank) {
   auto order = llvm::to_vector(llvm::seq<int64_t>(rank));
@@ -301,7 +304,7 @@ static SmallVector<int64_t> chooseOrder(Value result) {
   SmallVector<ViewPath> paths;
   if (!collectPaths(result, path, paths))
     return identity;
-  // Ties go to the first candidate: row-major unless another order gains.
+  // Ties go to the first candidate: row-major, unless another order is better.
   llvm::SetVector<SmallVector<int64_t>, SmallVector<SmallVector<int64_t>>,
                   std::set<SmallVector<int64_t>>>
       candidates;

@@ -7,65 +7,67 @@
 
 namespace mlir::ark {
 
-/// How the elements of a tensor lie in a buffer. In elements throughout.
+/// Position of a tensor's elements in a buffer, counted in elements.
 struct TensorLayout {
   int64_t offset = 0;
   SmallVector<int64_t> shape;
   SmallVector<int64_t> strides;
 
-  /// Row-major.
+  /// Returns the row-major layout.
   static TensorLayout getDense(ArrayRef<int64_t> shape);
-  /// Without gaps, dimension `order[0]` slowest and `order.back()` fastest.
+  /// Returns the layout without gaps in which dimension `order[0]` is slowest
+  /// and `order.back()` fastest.
   static TensorLayout getOrdered(ArrayRef<int64_t> shape,
                                  ArrayRef<int64_t> order);
-  /// Every element at one place.
+  /// Returns the layout with all elements at one position.
   static TensorLayout getSplat(ArrayRef<int64_t> shape);
 
   bool isDense() const;
-  /// Dense and at the start of the buffer.
+  /// Returns true if the layout is dense and begins at the start of the buffer.
   bool isWhole() const { return offset == 0 && isDense(); }
 };
 
-/// The layout of a view's result, from that of its source; none where no
-/// strides express it.
+/// Returns the layout of a view's result, given the source's layout; nothing if
+/// no strides express the result.
 std::optional<TensorLayout> viewLayout(ViewOpInterface view,
                                        const TensorLayout &source);
 
-/// A tensor as part of the buffer of another one.
+/// A tensor as part of the buffer of a base tensor.
 struct TensorPlacement {
   /// An argument, a constant, or the result of the task that fills the buffer
-  /// first: an update in place has the buffer of what it updates.
+  /// first; an update in place has the buffer of the updated tensor.
   Value base;
   TensorLayout layout;
 };
 
-/// Decides how tensors lie in memory. An argument is dense. So is the result of
-/// a task, unless another order of its dimensions needs fewer copies, or, with
-/// as many copies, lets more of its users read a dense tensor.
+/// Decides the memory layout of tensors. An argument is dense. The result of a
+/// task is dense as well, unless another order of its dimensions needs fewer
+/// copies, or needs as many and lets more users read a dense tensor.
 class TensorPlacements {
 public:
-  /// None where a view on the way to the base has no strides.
+  /// Returns nothing if a view between `tensor` and its base has no strides.
   std::optional<TensorPlacement> lookup(Value tensor);
 
-  /// Dimensions of a base tensor, the slowest first.
+  /// Returns the dimensions of a base tensor, the slowest first.
   ArrayRef<int64_t> getOrder(Value base);
 
 private:
   llvm::DenseMap<Value, SmallVector<int64_t>> orders;
 };
 
-/// The tensor that a chain of views starts from.
+/// Returns the source of a chain of views.
 Value skipViews(Value tensor);
 
-/// The operand of `outs` that a task updates in place to give `result`; null
-/// where the task fills a tensor of its own.
+/// Returns the operand of `outs` that a task updates in place to produce
+/// `result`, or null if the task fills a tensor of its own.
 OpOperand *getUpdatedOperand(OpResult result);
 
-/// Emits an error unless a program takes and gives tensors of static shape.
+/// Emits an error unless all arguments and results of a program are tensors of
+/// static shape.
 LogicalResult verifyOnTensors(ProgramOp program);
 
-/// Whether an operand of `ark.return` may be the output buffer itself: what a
-/// task fills, and fills for this result alone.
+/// Returns true if an operand of `ark.return` may be the output buffer itself:
+/// a task fills it, and fills it for this result alone.
 bool isOutputBuffer(OpOperand &operand);
 
 } // namespace mlir::ark

@@ -1,4 +1,4 @@
-//===- VerifyMemory.cpp - The contract of the memory stage ----------------===//
+//===- VerifyMemory.cpp - Check the output of the memory stage ------------===//
 
 #include "lib/analysis/Liveness.h"
 #include "lib/support/BufferView.h"
@@ -16,11 +16,11 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Of the offsets of intermediates.
+/// Alignment of the offsets of intermediates.
 static constexpr int64_t kAlignment = 64;
 
 //===----------------------------------------------------------------------===//
-// The program
+// Program
 //===----------------------------------------------------------------------===//
 
 static LogicalResult checkArgument(ProgramOp program, unsigned index) {
@@ -45,7 +45,8 @@ static LogicalResult checkArgument(ProgramOp program, unsigned index) {
   return success();
 }
 
-/// The arena, packets, and what may lie between tasks.
+/// Checks the ops between tasks, at most one arena and at most one
+/// `ark.packets`.
 static LogicalResult checkBlock(ProgramOp program) {
   ArenaOp arena;
   PacketsOp packets;
@@ -119,13 +120,13 @@ static LogicalResult checkIntermediates(const Liveness &liveness) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Goes through tasks in program order, with what is filled so far.
+/// Checks operands in program order, and tracks the buffers filled so far.
 class OperandChecker {
 public:
   explicit OperandChecker(ProgramOp program) : program(program) {}
 
   LogicalResult check(TaskOp task);
-  /// After all tasks: every output has been filled.
+  /// Checks, after all tasks, that every output has been filled.
   LogicalResult checkOutputs();
 
 private:
@@ -142,7 +143,7 @@ private:
 };
 } // namespace
 
-/// Whether two elements of a view are one.
+/// Returns true if two elements of a view have the same address.
 static bool repeatsElements(const BufferView &view) {
   return view.getNumElements() != 0 &&
          llvm::any_of(llvm::zip(view.shape, view.strides), [](auto pair) {
@@ -210,7 +211,7 @@ LogicalResult OperandChecker::checkOutputs() {
 }
 
 //===----------------------------------------------------------------------===//
-// The pass
+// Pass
 //===----------------------------------------------------------------------===//
 
 static LogicalResult verifyProgram(ProgramOp program) {

@@ -1,4 +1,4 @@
-//===- AssignTarget.cpp - What machine to compile for ---------------------===//
+//===- AssignTarget.cpp - Attach the target to a module -------------------===//
 
 #include "dialects/ark/ArkDialect.h"
 #include "lib/target/TargetSpec.h"

@@ -6,10 +6,10 @@
 include "mlir/Pass/PassBase.td"
 
 def AssignTargetPass : Pass<"ark-assign-target", "::mlir::ModuleOp"> {
-  let summary = "Attach the description of the machine to compile for";
+  let summary = "Attach the description of the target machine";
   let description = [{
-    Sets the module's `ark.target`. An existing one stays unless `target` is
-    given; without either, the module is compiled for this machine's cores.
+    Sets the module's `ark.target`. An existing target stays unless the option `target` is given.
+    Without either, the module is compiled for the cores of this machine.
 
     ```mlir
     module {}
@@ -25,10 +25,10 @@ def AssignTargetPass : Pass<"ark-assign-target", "::mlir::ModuleOp"> {
 }
 
 def BeginStagePass : Pass<"ark-begin-stage", "::mlir::ModuleOp"> {
-  let summary = "Check that a module has what a stage starts from";
+  let summary = "Check that a module has reached the stage before";
   let description = [{
-    A module that carries `ark.stage` must have reached exactly the stage
-    before; one without it is taken as it is. Changes nothing.
+    A module that carries `ark.stage` must have reached exactly the previous stage. A module without
+    `ark.stage` is accepted. Changes nothing.
   }];
   let options = [
     Option<"stage", "stage", "std::string", /*default=*/"", "The stage that begins">,
@@ -36,10 +36,10 @@ def BeginStagePass : Pass<"ark-begin-stage", "::mlir::ModuleOp"> {
 }
 
 def EndStagePass : Pass<"ark-end-stage", "::mlir::ModuleOp"> {
-  let summary = "Record that a module has reached a stage, and dump it where asked";
+  let summary = "Record that a module has reached a stage, and dump it on request";
   let description = [{
     Sets `ark.stage`. With `dump-dir`, writes the module with its locations to
-    `<dump-dir>/NN-<stage>.mlir`, NN being the stage's number.
+    `<dump-dir>/NN-<stage>.mlir`, where NN is the number of the stage.
 
     ```mlir
     module {}

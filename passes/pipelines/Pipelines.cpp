@@ -1,4 +1,4 @@
-//===- Pipelines.cpp - The stages in order --------------------------------===//
+//===- Pipelines.cpp - Pipeline of all stages -----------------------------===//
 
 #include "passes/pipelines/Pipelines.h"
 
@@ -20,7 +20,7 @@ using namespace mlir;
 using namespace mlir::ark;
 
 //===----------------------------------------------------------------------===//
-// The stages
+// Stages
 //===----------------------------------------------------------------------===//
 
 static void buildGraph(OpPassManager &pm,
@@ -125,8 +125,8 @@ ark::buildCompilePipeline(OpPassManager &pm,
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Flags beside `--ark-compile-to`. Their order on the command line does not
-/// matter, which is why they are not passes.
+/// Flags beside `--ark-compile-to`. They are no passes, because their order on
+/// the command line does not matter.
 struct CompileFlags {
   llvm::cl::opt<std::string> from{
       "ark-compile-from", llvm::cl::desc("First stage to run"),
@@ -164,7 +164,7 @@ static CompileFlags &getFlags() {
   return flags;
 }
 
-/// `--ark-compile-to=<stage>`: the text after `=` is the stage alone.
+/// Handles `--ark-compile-to=<stage>`: the text after `=` is only the stage.
 static LogicalResult
 buildFromFlags(OpPassManager &pm, StringRef to,
                function_ref<LogicalResult(const Twine &)> error) {

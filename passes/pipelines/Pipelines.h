@@ -1,7 +1,7 @@
-//===- Pipelines.h - The stages in order ------------------------*- C++ -*-===//
+//===- Pipelines.h - Pipeline of all stages ---------------------*- C++ -*-===//
 //
-// The one list of stages. Names of folders, options and dump files, the help
-// texts and Python's `ark_mlir.compiler.stages` all come from here.
+// Defines the only list of stages. Names of folders, options and dump files,
+// the help texts and Python's `ark_mlir.compiler.stages` come from this list.
 //
 //===----------------------------------------------------------------------===//
 
@@ -82,7 +82,7 @@ struct StageInfo {
 /// All stages in pipeline order.
 ArrayRef<StageInfo> getStages();
 
-/// The stage of that name.
+/// Returns the stage with a name, or nothing.
 std::optional<Stage> parseStage(StringRef name);
 
 /// Adds the stages `from` to `to`, each between its boundary passes. Reports

@@ -19,7 +19,7 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// The stage that a pass option names.
+/// Returns the stage that a pass option names.
 static FailureOr<Stage> lookUpStage(ModuleOp module, StringRef name) {
   std::optional<Stage> stage = parseStage(name);
   if (!stage)
@@ -31,7 +31,8 @@ static StringRef nameOf(Stage stage) {
   return getStages()[static_cast<size_t>(stage)].name;
 }
 
-/// NN-<stage>.mlir, with locations: they are half of what a dump is for.
+/// Writes NN-<stage>.mlir, with locations, which are an essential part of a
+/// dump.
 static LogicalResult dump(ModuleOp module, Stage stage, StringRef folder) {
   if (std::error_code error = llvm::sys::fs::create_directories(folder))
     return emitError(module.getLoc()) << "cannot create dump folder '" << folder
@@ -46,12 +47,12 @@ static LogicalResult dump(ModuleOp module, Stage stage, StringRef folder) {
   if (error)
     return emitError(module.getLoc())
            << "cannot write '" << path << "': " << error.message();
-  // Aliases keep the operations readable beside their locations.
+  // Aliases keep operations readable beside their locations.
   module.print(file.os(), OpPrintingFlags().enableDebugInfo());
   file.os().flush();
   if (std::error_code error = file.os().error()) {
-    // Told here: a stream that still knows of an error when it closes ends the
-    // process.
+    // The error is cleared here: a stream that still has an error when it
+    // closes ends the process.
     file.os().clear_error();
     return emitError(module.getLoc())
            << "cannot write '" << path << "': " << error.message();

@@ -1,7 +1,8 @@
-//===- Alone.cpp - One task after the other, each on one SM ---------------===//
+//===- Alone.cpp - Run the tasks one after the other ----------------------===//
 //
-// No program should run like this. It is how a task can be measured that has
-// the memory of the machine to itself, with the code that it has elsewhere.
+// A scheduler for measurements, not for use: each task runs alone on one SM. A
+// task can so be measured with the memory of the machine to itself and with the
+// code that it has in other schedules.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,8 +18,8 @@ class AloneScheduler : public Scheduler {
 public:
   StringRef getName() const override { return "alone"; }
 
-  /// On the first SM that a task may use. Of tasks that may not use the same
-  /// one, some can still run at once.
+  /// Places every task on the first SM that it may use. Tasks that may not use
+  /// the same SM can still run at the same time.
   ScheduledLanes schedule(const SchedulerInput &input) const override {
     int64_t sms = input.target.getSms();
     ScheduledLanes lanes(sms * input.placement.slots.size());

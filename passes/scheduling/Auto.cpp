@@ -1,9 +1,10 @@
-//===- Auto.cpp - The best of three schedules -----------------------------===//
+//===- Auto.cpp - Choose the best of three schedules ----------------------===//
 //
-// Placing critical tasks first, where they end earliest, can be worse than
-// dealing every task out to all SMs: it does not see that what it places late
-// waits for a lane that was filled up early; dealing them out to as few SMs as
-// take no longer keeps together what belongs together. Trying all costs little.
+// No scheduler is best for all programs. The list scheduler places critical
+// tasks first, where they end earliest, and does not see that a task placed
+// late waits for a lane that was filled early. Dealing every task out to all
+// SMs avoids that. Dealing it out to the fewest SMs that take no longer keeps
+// dependent vCTAs on one SM. Trying all three is cheap.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-//===- EmitSchedule.cpp - Lanes as IR -------------------------------------===//
+//===- EmitSchedule.cpp - Emit lanes as IR --------------------------------===//
 
 #include "passes/scheduling/Scheduler.h"
 
@@ -7,18 +7,18 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Two SMs are always regular; that is no pattern yet.
+/// Smallest group that counts as a pattern: two SMs always fit an affine range.
 static constexpr int64_t kSmallestGroup = 3;
 
 //===----------------------------------------------------------------------===//
-// Ranges that are affine in the SM
+// Ranges affine in the SM
 //===----------------------------------------------------------------------===//
 
 static AffineMap makeRange(AffineExpr begin, AffineExpr end) {
   return AffineMap::get(1, 0, {begin, end}, begin.getContext());
 }
 
-/// Whether an expression gives these values on SMs `first` and up.
+/// Returns true if an expression has these values on SMs `first` and up.
 static bool gives(AffineExpr expr, int64_t first, ArrayRef<int64_t> values) {
   for (auto [index, value] : llvm::enumerate(values))
     if (evaluateAffine(expr, {first + static_cast<int64_t>(index)}) != value)
@@ -26,7 +26,7 @@ static bool gives(AffineExpr expr, int64_t first, ArrayRef<int64_t> values) {
   return true;
 }
 
-/// `d0 * a + b`
+/// Fits `d0 * a + b`.
 static std::optional<AffineExpr> fitLinear(MLIRContext *context, int64_t first,
                                            ArrayRef<int64_t> values) {
   int64_t step = values.size() > 1 ? values[1] - values[0] : 0;
@@ -35,14 +35,14 @@ static std::optional<AffineExpr> fitLinear(MLIRContext *context, int64_t first,
   return gives(expr, first, values) ? std::make_optional(expr) : std::nullopt;
 }
 
-/// What round-robin deals: position `p` of `sms` gets
-/// `[p * count floordiv sms, (p + 1) * count floordiv sms)`.
+/// Fits ranges dealt by round-robin: position `p` of `sms` gets `[p * count
+/// floordiv sms, (p + 1) * count floordiv sms)`.
 static std::optional<AffineMap> fitDealt(MLIRContext *context, int64_t first,
                                          ArrayRef<int64_t> begins,
                                          ArrayRef<int64_t> ends,
                                          Interval pinnedSms, int64_t count) {
   int64_t sms = pinnedSms.second - pinnedSms.first;
-  // The rotation follows from the SM that has the first vCTA, if it is here.
+  // The SM with the first vCTA, if it is in the group, determines the rotation.
   auto hasFirst = [&](size_t i) { return begins[i] == 0 && ends[i] > 0; };
   auto owner = llvm::find_if(llvm::seq<size_t>(0, begins.size()), hasFirst);
   if (owner == llvm::seq<size_t>(0, begins.size()).end())
@@ -51,7 +51,7 @@ static std::optional<AffineMap> fitDealt(MLIRContext *context, int64_t first,
   int64_t rotation = first + static_cast<int64_t>(*owner) - ownerPosition;
   AffineExpr sm = getAffineDimExpr(0, context);
   AffineExpr position = sm - rotation;
-  // Without a wrap the plain difference reads better.
+  // Without a wrap-around, the plain difference is easier to read.
   if (first < rotation || rotation + sms < first + int64_t(begins.size()))
     position = position % sms;
   AffineExpr begin = (position * count).floorDiv(sms);
@@ -65,8 +65,9 @@ static std::optional<AffineMap> fitDealt(MLIRContext *context, int64_t first,
 // Runs of independent vCTAs
 //===----------------------------------------------------------------------===//
 
-/// For every vCTA of a task the last one before it of the same task that it
-/// depends on, or -1. Empty where there is none, as is usual.
+/// Returns, for every vCTA of a task, the last earlier vCTA of the same task on
+/// which it depends, or -1. The result is usually empty: no vCTA depends on its
+/// own task.
 static std::vector<int64_t> findLastNeeded(const Dependences &dependences,
                                            unsigned task) {
   std::vector<int64_t> lastNeeded;
@@ -82,8 +83,8 @@ static std::vector<int64_t> findLastNeeded(const Dependences &dependences,
   return lastNeeded;
 }
 
-/// The vCTAs of one run may run at once: where one depends on another of its
-/// run, another run begins.
+/// Splits runs so that no vCTA depends on another vCTA of its run: the vCTAs of
+/// one run may execute at the same time.
 static ScheduledLanes splitDependent(const Dependences &dependences,
                                      const ScheduledLanes &lanes) {
   std::vector<std::vector<int64_t>> lastNeeded;
@@ -157,7 +158,8 @@ bool ScheduleEmitter::haveSameTasks(unsigned slot, int64_t a, int64_t b) const {
                      });
 }
 
-/// SMs of equal tasks: one lane where all ranges are regular, else halves.
+/// Emits SMs with equal tasks: one lane op if all ranges are regular, else two
+/// halves.
 void ScheduleEmitter::emitGroup(unsigned slot, Interval sms) {
   size_t count = getRuns(slot, sms.first).size();
   if (count == 0)

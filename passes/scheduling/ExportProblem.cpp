@@ -1,4 +1,4 @@
-//===- ExportProblem.cpp - The scheduling problem as JSON -----------------===//
+//===- ExportProblem.cpp - Export the scheduling problem as JSON ----------===//
 
 #include "passes/scheduling/Passes.h"
 #include "passes/scheduling/Scheduler.h"
@@ -73,7 +73,8 @@ void ProblemWriter::writeTasks() {
   }
 }
 
-/// What one vCTA needs of each producer, whatever the operands.
+/// Writes the vCTAs of each producer on which one vCTA depends, through any
+/// operand.
 void ProblemWriter::writeNeedsOf(unsigned task, int64_t vcta) {
   std::map<unsigned, std::set<int64_t>> producers;
   for (const Dependence &dependence : input.dependences.getIncoming(task))
@@ -113,7 +114,7 @@ void ProblemWriter::write() {
 }
 
 //===----------------------------------------------------------------------===//
-// The pass
+// Pass
 //===----------------------------------------------------------------------===//
 
 namespace {

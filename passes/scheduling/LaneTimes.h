@@ -7,20 +7,21 @@
 
 namespace mlir::ark {
 
-/// When the producers of some vCTAs end, and where. Two lanes tell enough: the
-/// vCTAs may run in the one that ends last, where no hand-off is needed.
+/// The ends of the producers of some vCTAs. The two latest lanes suffice: the
+/// vCTAs may run in the lane that ends last, to which no hand-off is needed.
 struct ProducerEnds {
   static constexpr unsigned kNoLane = ~0u;
 
   double last = 0, secondLast = 0;
   unsigned lastLane = kNoLane;
   unsigned lanes = 0;
-  /// To a lane that has to wait for the others.
+  /// Cost of the hand-off to a lane that has to wait for others.
   double handoff = 0;
 
-  /// When the vCTAs can run in a lane other than `lastLane`.
+  /// Returns the time from which the vCTAs can run in a lane other than
+  /// `lastLane`.
   double getReadyElsewhere() const { return lanes == 0 ? 0 : last + handoff; }
-  /// When they can run in `lastLane`.
+  /// Returns the time from which the vCTAs can run in `lastLane`.
   double getReadyThere() const {
     return lanes <= 1 ? last : std::max(last, secondLast + handoff);
   }
@@ -29,7 +30,7 @@ struct ProducerEnds {
   }
 };
 
-/// Runs placed so far, each with the time when it is expected to run.
+/// The runs placed so far, with their expected times.
 class LaneTimes {
 public:
   struct Run {
@@ -37,7 +38,7 @@ public:
     int64_t begin, end;
     double startTime, endTime;
   };
-  /// A stretch in which a lane has nothing to do; the last one never ends.
+  /// An interval in which a lane is idle; the last one never ends.
   struct Gap {
     double begin, end;
   };
@@ -46,19 +47,19 @@ public:
       : lanes(lanes), loads(lanes), runsOf(tasks) {}
 
   size_t getNumLanes() const { return lanes.size(); }
-  /// Gaps of a lane that end after a time.
+  /// Returns the gaps of a lane that end after a time.
   SmallVector<Gap> getGaps(unsigned lane, double after) const;
-  /// Sum of the runs of a lane.
+  /// Returns the sum of the times of a lane's runs.
   double getLoad(unsigned lane) const { return loads[lane]; }
   double getEnd(unsigned lane) const {
     return lanes[lane].empty() ? 0 : lanes[lane].back().endTime;
   }
 
   void add(unsigned lane, const Run &run);
-  /// Call when all runs of a task were added.
+  /// Must be called after all runs of a task were added.
   void finishTask(unsigned task);
 
-  /// Where the vCTAs of a finished task end.
+  /// Returns the ends of vCTAs of a finished task.
   ProducerEnds getEnds(unsigned task, ArrayRef<Interval> vctas) const;
 
   ScheduledLanes take() const;
@@ -70,10 +71,10 @@ private:
     double endTime;
   };
 
-  /// By time.
+  /// Runs of every lane, sorted by time.
   std::vector<std::vector<Run>> lanes;
   std::vector<double> loads;
-  /// By vCTA.
+  /// Runs of every task, sorted by vCTA.
   std::vector<std::vector<TaskRun>> runsOf;
 };
 

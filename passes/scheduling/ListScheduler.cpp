@@ -1,11 +1,11 @@
-//===- ListScheduler.cpp - Critical tasks first, where they end earliest --===//
+//===- ListScheduler.cpp - Place critical tasks where they end early ------===//
 //
-// Tasks are placed one by one, those with the longest way to the end of the
-// program first. Each is tried in several ways (spread over all lanes, on fewer
-// of them, where its inputs were made), and takes the one after which its
-// consumers could begin earliest. Idle stretches between runs placed before are
-// used: that is how a task off the critical path fills the waits of those on
-// it.
+// Places tasks one by one, those with the longest path to the end of the
+// program first. Each task is tried in several ways: spread over all lanes, on
+// fewer lanes, or in the lanes that produced its inputs. The task takes the
+// placement after which its consumers could begin earliest. Gaps between
+// earlier placed runs are used: a task off the critical path thus fills waits
+// of tasks on it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,7 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Runs of one task in one lane, at most.
+/// Most runs of one task in one lane.
 static constexpr unsigned kMaxRuns = 3;
 
 namespace {
@@ -30,14 +30,14 @@ public:
   ScheduledLanes schedule(const SchedulerInput &input) const override;
 };
 
-/// vCTAs [begin, end) in a lane from a time on.
+/// vCTAs [begin, end) in a lane, with their times.
 struct Chunk {
   unsigned lane;
   int64_t begin, end;
   double startTime, endTime;
 };
 
-/// Idle time of a lane, and how many vCTAs go there.
+/// An idle interval of a lane, and the number of vCTAs placed there.
 struct Stretch {
   unsigned lane;
   double start;
@@ -47,7 +47,7 @@ struct Stretch {
 /// One way to place a task.
 struct Candidate {
   SmallVector<Chunk> chunks;
-  /// When consumers in other lanes could begin.
+  /// Time at which consumers in other lanes could begin.
   double cost = std::numeric_limits<double>::infinity();
 };
 
@@ -79,15 +79,16 @@ private:
   const SchedulerInput &input;
   LaneTimes times;
 
-  // Of the task that is being placed:
+  // State of the task that is being placed:
   SmallVector<unsigned> allLanes;
   double vctaNs = 0;
   bool streamsWeights = false;
-  /// Of every dependence on other tasks, for every set of its relation.
+  /// Ends of the producers, for every dependence on other tasks and every set
+  /// of its relation.
   std::vector<std::pair<const Relation *, std::vector<ProducerEnds>>> ends;
   int64_t numVCTAs = 0;
-  /// For every producer that hands vCTAs something from one lane each: that
-  /// lane, by vCTA. And those of producers that the plan ties the task to.
+  /// For every producer of which each vCTA reads one lane's data: that lane, by
+  /// vCTA. `tiedHomes` has the producers to which the plan ties the task.
   std::vector<std::vector<unsigned>> homes, tiedHomes;
   bool dependsOnItself = false;
   double earliest = 0, latest = 0;
@@ -98,8 +99,8 @@ private:
 // Order
 //===----------------------------------------------------------------------===//
 
-/// By the longest way to the end, which is longer for a producer than for its
-/// consumers.
+/// Orders tasks by their longest path to the end, which is longer for a
+/// producer than for its consumers.
 SmallVector<unsigned> TaskPlacer::orderTasks() const {
   size_t count = input.dependences.getTasks().size();
   std::vector<double> rank(count, 0);
@@ -109,7 +110,8 @@ SmallVector<unsigned> TaskPlacer::orderTasks() const {
     double sms = pin.sms.second - pin.sms.first;
     double vctas = input.dependences.getTask(task).getNumVCTAs();
     double span = input.costs.getTaskNs(task) / std::min(sms, vctas);
-    // Consumers come later in the program: they have raised it already.
+    // Consumers come later in the program, so they have raised `rank[task]`
+    // already.
     rank[task] += span + handoff;
     for (const Dependence &dependence : input.dependences.getIncoming(task))
       if (dependence.producer != task)
@@ -153,13 +155,13 @@ void TaskPlacer::collectEnds(unsigned task) {
       continue;
     if (input.placement.wantsNoSync(dependence.producer, task))
       tiedHomes.push_back(home);
-    // One lane for all is among the other candidates.
+    // A single lane for all vCTAs is among the other candidates.
     if (!llvm::all_equal(home))
       homes.push_back(std::move(home));
   }
 }
 
-/// When the inputs of some vCTAs have reached a lane.
+/// Returns the time when the inputs of some vCTAs have reached a lane.
 double TaskPlacer::getReady(Interval vctas, unsigned lane) const {
   double ready = 0;
   for (auto &[relation, ofSets] : ends) {
@@ -174,10 +176,10 @@ double TaskPlacer::getReady(Interval vctas, unsigned lane) const {
   return ready;
 }
 
-/// When all inputs have reached a lane, for every lane.
+/// Returns the time when all inputs have reached a lane, for every lane.
 std::vector<double> TaskPlacer::getReadyTimes() const {
-  // Most inputs come from elsewhere, for any lane; the latest two, of different
-  // lanes, tell of all.
+  // To most lanes, all inputs come from elsewhere. The latest two inputs from
+  // different lanes hence determine the times of all lanes.
   std::vector<double> ready(times.getNumLanes());
   double first = 0, second = 0;
   unsigned firstLane = ProducerEnds::kNoLane;
@@ -203,7 +205,8 @@ std::vector<double> TaskPlacer::getReadyTimes() const {
   return ready;
 }
 
-/// When the first vCTA can run in some lane, and when all can in any lane.
+/// Finds the time when the first vCTA can run in some lane, and the time when
+/// all can run in any lane.
 void TaskPlacer::findReadyBounds() {
   earliest = latest = 0;
   for (auto &[relation, ofSets] : ends) {
@@ -220,8 +223,8 @@ void TaskPlacer::findReadyBounds() {
 // Candidates
 //===----------------------------------------------------------------------===//
 
-/// Start and end of every chunk, and what the candidate costs. A chunk comes
-/// with the earliest start that its lane allows.
+/// Sets start and end of every chunk, and the cost of the candidate. On entry,
+/// a chunk has the earliest start that its lane allows.
 void TaskPlacer::setTimes(unsigned task, Candidate &candidate) const {
   double last = 0;
   SmallVector<unsigned> used;
@@ -235,16 +238,16 @@ void TaskPlacer::setTimes(unsigned task, Candidate &candidate) const {
   }
   llvm::sort(used);
   used.erase(llvm::unique(used), used.end());
-  // Consumers wait for all of these lanes, unless they can stay in the only
-  // one.
+  // Consumers wait for all of these lanes, unless there is one lane and they
+  // can stay in it.
   candidate.cost =
       last + (used.size() > 1 ? input.costs.getHandoffNs(used.size()) : 0);
 }
 
-/// Idle time of some lanes, in the order of the lanes and of time.
+/// Returns idle intervals of some lanes, in the order of lanes and times.
 SmallVector<Stretch>
 TaskPlacer::collectStretches(ArrayRef<unsigned> lanes) const {
-  // Smaller pieces would cost more synchronisation than they gain.
+  // Smaller parts would cost more synchronisation than they gain.
   int64_t smallest =
       std::max<int64_t>(1, numVCTAs / int64_t(lanes.size() * kMaxRuns));
   SmallVector<Stretch> stretches;
@@ -255,7 +258,8 @@ TaskPlacer::collectStretches(ArrayRef<unsigned> lanes) const {
         stretches.push_back({lane, std::max(gap.begin, earliest), numVCTAs});
         continue;
       }
-      // What follows is placed already: only vCTAs that are surely ready.
+      // Runs after the gap are placed already, so the gap only takes vCTAs that
+      // are surely ready.
       double start = std::max(gap.begin, latest);
       double fitting = vctaNs > 0 ? (gap.end - start) / vctaNs : 0;
       if (fitting < smallest || ++runs >= kMaxRuns)
@@ -266,8 +270,8 @@ TaskPlacer::collectStretches(ArrayRef<unsigned> lanes) const {
   return stretches;
 }
 
-/// One vCTA after the other goes where it ends first, and to whom has done
-/// least so far.
+/// Places one vCTA after the other where it ends first; ties go to the lane
+/// with the least load.
 void TaskPlacer::fillStretches(MutableArrayRef<Stretch> stretches,
                                int64_t share) const {
   std::vector<int64_t> left(times.getNumLanes(), share);
@@ -284,7 +288,7 @@ void TaskPlacer::fillStretches(MutableArrayRef<Stretch> stretches,
   for (int64_t placed = 0; placed < numVCTAs;) {
     unsigned number = std::get<unsigned>(queue.top());
     queue.pop();
-    // The lane has its share, from this stretch and from others.
+    // The lane has its share already, from this interval and from others.
     if (left[stretches[number].lane] == 0)
       continue;
     --left[stretches[number].lane];
@@ -294,8 +298,8 @@ void TaskPlacer::fillStretches(MutableArrayRef<Stretch> stretches,
   }
 }
 
-/// With equal starts the extra vCTAs are spread evenly: such ranges are affine
-/// in the SM, and one lane op can hold them all.
+/// Deals vCTAs to intervals with equal starts, and spreads the remainder
+/// evenly. Such ranges are affine in the SM, so one lane op can hold them all.
 void TaskPlacer::dealEvenly(unsigned task,
                             MutableArrayRef<Stretch> stretches) const {
   int64_t count = stretches.size();
@@ -314,7 +318,7 @@ void TaskPlacer::dealEvenly(unsigned task,
   }
 }
 
-/// Fills the idle time of some lanes so that the last one ends early.
+/// Fills the idle intervals of some lanes so that the last one ends early.
 Candidate TaskPlacer::spread(unsigned task, ArrayRef<unsigned> lanes) const {
   SmallVector<Stretch> stretches = collectStretches(lanes);
   int64_t numLanes = lanes.size();
@@ -323,7 +327,7 @@ Candidate TaskPlacer::spread(unsigned task, ArrayRef<unsigned> lanes) const {
               llvm::all_of(stretches, [&](const Stretch &stretch) {
                 return stretch.start == stretches.front().start;
               });
-  // Weights stream best when every SM has an equal share of them.
+  // Weights stream fastest if every SM has an equal share of them.
   int64_t share =
       streamsWeights ? (numVCTAs + numLanes - 1) / numLanes : numVCTAs;
   if (even)
@@ -343,7 +347,7 @@ Candidate TaskPlacer::spread(unsigned task, ArrayRef<unsigned> lanes) const {
   return candidate;
 }
 
-/// Every vCTA in the lane that made one of its inputs.
+/// Places every vCTA in the lane that produced one of its inputs.
 Candidate TaskPlacer::follow(unsigned task, ArrayRef<unsigned> home) const {
   Candidate candidate;
   llvm::DenseMap<unsigned, double> free;
@@ -353,7 +357,7 @@ Candidate TaskPlacer::follow(unsigned task, ArrayRef<unsigned> home) const {
     end = begin + 1;
     while (end < count && home[end] == lane)
       ++end;
-    // Inputs from elsewhere, from lanes out of reach, or too scattered.
+    // Gives up if a lane is out of reach, or if the runs are too scattered.
     if (!llvm::is_contained(allLanes, lane) ||
         candidate.chunks.size() >= allLanes.size() * kMaxRuns)
       return Candidate();
@@ -370,7 +374,8 @@ Candidate TaskPlacer::follow(unsigned task, ArrayRef<unsigned> home) const {
 // Placement
 //===----------------------------------------------------------------------===//
 
-/// Lanes that have inputs, or are free early, first.
+/// Returns the lanes, sorted by the time when they have the inputs and are
+/// free.
 SmallVector<unsigned> TaskPlacer::getPreferredLanes() const {
   std::vector<double> start = getReadyTimes();
   for (unsigned lane : allLanes)
@@ -402,7 +407,7 @@ Candidate TaskPlacer::chooseCandidate(unsigned task) const {
     if (candidate.cost < best.cost)
       best = std::move(candidate);
   };
-  // Fewer lanes are worth a try where hand-offs cost as much as the work.
+  // Fewer lanes are worth a try if hand-offs cost about as much as the work.
   bool isSmall = vctaNs * numVCTAs / allLanes.size() < 4 * handoff;
   if (isSmall && !streamsWeights)
     for (size_t lanes = 2; lanes < allLanes.size(); lanes *= 2) {
@@ -451,8 +456,8 @@ const Scheduler &mlir::ark::getListScheduler() {
 }
 
 namespace {
-/// The same, where tasks were measured: the cost model is then what they took,
-/// and tells which of two ways to schedule is better.
+/// The list scheduler for measured tasks. The cost model then uses the measured
+/// times, and decides between the list and round-robin schedules.
 class ProfileScheduler : public ListScheduler {
 public:
   StringRef getName() const override { return "profile"; }

@@ -14,8 +14,8 @@ namespace mlir::ark {
 #define GEN_PASS_REGISTRATION
 #include "passes/scheduling/Passes.h.inc"
 
-/// Adds the passes of the stage to a pipeline on modules. An empty name stands
-/// for the default scheduler.
+/// Adds the passes of the stage to a pipeline on modules. An empty name selects
+/// the default scheduler.
 void buildSchedulingPipeline(OpPassManager &pm, StringRef scheduler);
 
 } // namespace mlir::ark

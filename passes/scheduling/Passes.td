@@ -14,22 +14,24 @@ class Ark_SchedulerPass<string name> : Pass<name, "::mlir::ark::ProgramOp"> {
 }
 
 def SchedulePass : Ark_SchedulerPass<"ark-schedule"> {
-  let summary = "Place and order all vCTAs with the scheduler of that name";
+  let summary = "Place and order all vCTAs with a scheduler";
   let description = [{
-    Adds an `ark.schedule` of lanes and runs. A program that has a schedule
-    keeps it, and gets a `predicted_ns` where it has none: this is how schedules are
-    written, or edited, by hand.
+    Adds an `ark.schedule` of lanes and runs. A program that has a schedule keeps it, and gets a
+    `predicted_ns` if it has none: schedules can thus be written or edited by hand. `scheduler`
+    selects the algorithm; an unknown name is an error that lists the known ones:
 
-    `auto`, the default, is `list`, or `round-robin` or `rounds` where one is predicted to take
-    less. `rounds` deals every task out, in program order, to the fewest SMs that take as many
-    rounds for it as all would: tasks of such numbers of vCTAs keep on one SM what belongs together. An unknown name is an error that lists the known ones.
-    `profile` goes by costs that were measured: a task's `ark.measured_ns` is what one of
-    its vCTAs took, in ns, and the cost model of all stages goes by it. It is `list`, or
-    `round-robin` where that is predicted to take less.
-    `alone` is for measuring: one task after the other, each on the first SM that
-    it may use.
-    A task's `plan` may pin `sms = [begin, end)` and `warps = [begin, end)`, and
-    with them `shared_memory`; every scheduler honours it.
+    - `auto`, the default: `list`, `round-robin` or `rounds`, whichever is predicted to take least.
+    - `list`: critical tasks first, each where it ends earliest (see `ark-schedule-list`).
+    - `round-robin`: every task dealt out to all SMs (see `ark-schedule-round-robin`).
+    - `rounds`: every task dealt out, in program order, to the fewest SMs that take as many rounds
+      for it as all SMs would. Tasks of suitable numbers of vCTAs keep dependent vCTAs on one SM.
+    - `profile`: `list` or `round-robin`, whichever is predicted to take less, on measured costs.
+      The `ark.measured_ns` of a task is the measured time of one of its vCTAs in ns; the cost model
+      of all stages uses it.
+    - `alone`: for measurements; one task after the other, each on the first SM that it may use.
+
+    A task's `plan` may pin `sms = [begin, end)` and `warps = [begin, end)`, and with them
+    `shared_memory`. Every scheduler honours these pins.
   }];
   let options = [
     Option<"scheduler", "scheduler", "std::string", /*default=*/"\"auto\"",
@@ -38,14 +40,12 @@ def SchedulePass : Ark_SchedulerPass<"ark-schedule"> {
 }
 
 def ExportProblemPass : Pass<"ark-export-scheduling-problem", "::mlir::ark::ProgramOp"> {
-  let summary = "Write what a scheduler decides upon, for a solver outside of the compiler";
+  let summary = "Export the scheduling problem for a solver outside of the compiler";
   let description = [{
-    As JSON: the lanes; for every task the range of lanes that may run it, and
-    what each of its vCTAs takes in ns; for every vCTA which vCTAs of which tasks
-    must precede it; and what a hand-off costs, by the number of lanes that it
-    comes from. A solution is written into the program as an `ark.schedule`,
-    which the stages that follow check as they do one written by hand. Changes
-    nothing.
+    Writes JSON: the lanes; for every task the range of lanes that may run it, and the time of each
+    of its vCTAs in ns; for every vCTA the vCTAs of other tasks that must precede it; and the cost
+    of a hand-off by the number of lanes from which it comes. A solution is written into the program
+    as an `ark.schedule`, which later stages check like one written by hand. Changes nothing.
 
     ```json
     {"sms": 2,
@@ -66,10 +66,9 @@ def ExportProblemPass : Pass<"ark-export-scheduling-problem", "::mlir::ark::Prog
 def ScheduleListPass : Ark_SchedulerPass<"ark-schedule-list"> {
   let summary = "Place critical tasks first, each where it ends earliest";
   let description = [{
-    List scheduling by the longest way to the end of the program, on the cost
-    model. A task is spread over all lanes, kept on fewer of them or sent where its
-    inputs were made, whichever lets its consumers begin first; idle stretches
-    between runs that were placed before are filled.
+    List scheduling by the longest path to the end of the program, on the cost model. A task is
+    spread over all lanes, kept on fewer lanes, or sent to the lanes that produced its inputs,
+    whichever lets its consumers begin first. Gaps between earlier placed runs are filled.
 
     ```mlir
     ark.task "a" grid [2] ...            // a and b are independent
@@ -94,8 +93,8 @@ def ScheduleListPass : Ark_SchedulerPass<"ark-schedule-list"> {
 def ScheduleRoundRobinPass : Ark_SchedulerPass<"ark-schedule-round-robin"> {
   let summary = "Deal the vCTAs of every task out to the SMs in equal ranges";
   let description = [{
-    Tasks run in program order, each on all SMs. The SM that starts a task is
-    chosen so that the shares of all tasks together stay balanced.
+    Tasks run in program order, each on all SMs. The SM with the first vCTA of a task is chosen such
+    that the total loads of the SMs stay balanced.
 
     ```mlir
     ark.task "fc" grid [8] ...
@@ -112,11 +111,10 @@ def ScheduleRoundRobinPass : Ark_SchedulerPass<"ark-schedule-round-robin"> {
 def VerifySchedulingPass : Pass<"ark-verify-scheduling", "::mlir::ark::ProgramOp"> {
   let summary = "Check that a schedule can be synchronised";
   let description = [{
-    Beyond what the op verifies: the schedule fits the target, lanes are wide
-    enough for their tasks, pins are honoured, prefetches name parameters,
-    and the order of the lanes does not contradict the dependences. A schedule
-    that already has semaphores is left to `ark-verify-synchronization`.
-    Changes nothing.
+    Checks more than the verifier of the op: the schedule fits the target, lanes are wide enough for
+    their tasks, pins are honoured, prefetches name parameters, and the order of the lanes does not
+    contradict the dependences. A schedule that already has semaphores is left to
+    `ark-verify-synchronization`. Changes nothing.
   }];
 }
 

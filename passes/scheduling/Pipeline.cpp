@@ -1,4 +1,4 @@
-//===- Pipeline.cpp - The scheduling stage --------------------------------===//
+//===- Pipeline.cpp - Passes of the scheduling stage ----------------------===//
 
 #include "dialects/ark/ArkOps.h"
 #include "passes/scheduling/Passes.h"
@@ -8,13 +8,13 @@
 using namespace mlir;
 
 void ark::buildSchedulingPipeline(OpPassManager &pm, StringRef scheduler) {
-  // Placement and order come before synchronisation: what must wait for what
-  // depends on who runs where.
+  // Placement and order come before synchronisation, which depends on where
+  // each vCTA runs.
   SchedulePassOptions options;
   if (!scheduler.empty())
     options.scheduler = scheduler.str();
   pm.addNestedPass<ProgramOp>(createSchedulePass(options));
-  // The synchronisation stage relies on an order that dependences allow, also
-  // where the schedule was written by hand.
+  // The synchronisation stage relies on an order that the dependences allow,
+  // even in a schedule written by hand.
   pm.addNestedPass<ProgramOp>(createVerifySchedulingPass());
 }

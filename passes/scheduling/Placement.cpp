@@ -1,4 +1,4 @@
-//===- Placement.cpp - Where tasks may run --------------------------------===//
+//===- Placement.cpp - Resources on which tasks may run -------------------===//
 
 #include "passes/scheduling/Scheduler.h"
 
@@ -7,7 +7,7 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// A range of a task's plan: `array<i64: 0, 4>` or `[0, 4]`.
+/// Reads a range of a task's plan: `array<i64: 0, 4>` or `[0, 4]`.
 static FailureOr<std::optional<Interval>> readRange(TaskOp task,
                                                     StringRef key) {
   Attribute value = task.getPlan() ? task.getPlan()->get(key) : Attribute();
@@ -26,7 +26,8 @@ static FailureOr<std::optional<Interval>> readRange(TaskOp task,
   return std::optional<Interval>({bounds[0], bounds[1]});
 }
 
-/// Whether a task's plan lets it be synchronised with those before it.
+/// Returns false if the plan asks to run the task without synchronisation with
+/// earlier tasks.
 static bool readSync(TaskOp task) {
   BoolAttr sync;
   if (task.getPlan())
@@ -44,7 +45,7 @@ static bool overlaps(Interval a, Interval b) {
   return std::max(a.first, b.first) < std::min(a.second, b.second);
 }
 
-/// The widest gap that ranges leave in [0, end); may be empty.
+/// Returns the widest gap that ranges leave in [0, end); may be empty.
 static Interval findWidestGap(SmallVector<Interval> taken, int64_t end) {
   llvm::sort(taken);
   taken.push_back({end, end});
@@ -58,8 +59,8 @@ static Interval findWidestGap(SmallVector<Interval> taken, int64_t end) {
   return widest;
 }
 
-/// A slot in what the others leave of warps and shared memory, or the widest
-/// slot if they leave nothing.
+/// Adds a slot of the warps and shared memory that no other slot uses, or
+/// returns the widest slot if nothing is left.
 static unsigned getDefaultSlot(SmallVectorImpl<Placement::Slot> &slots,
                                TargetAttr target) {
   SmallVector<Interval> warps, memory;
@@ -85,7 +86,7 @@ static unsigned getDefaultSlot(SmallVectorImpl<Placement::Slot> &slots,
          slots.begin();
 }
 
-/// The slot that a task's plan names, new or known.
+/// Returns the slot that a task's plan names, new or known.
 static FailureOr<unsigned> findSlot(TaskOp task, Interval warps,
                                     std::optional<Interval> sharedMemory,
                                     SmallVectorImpl<Placement::Slot> &slots,
@@ -112,7 +113,7 @@ static FailureOr<unsigned> findSlot(TaskOp task, Interval warps,
   return slots.size() - 1;
 }
 
-/// The SMs of the rank whose task it is. A task of no rank may use all.
+/// Returns the SMs of the task's rank. A task without rank may use all SMs.
 static FailureOr<Interval> getRankSMs(TaskOp task, int64_t sms, int64_t ranks) {
   Attribute value =
       task.getPlan() ? task.getPlan()->get(ArkDialect::kRankKey) : Attribute();
@@ -126,7 +127,8 @@ static FailureOr<Interval> getRankSMs(TaskOp task, int64_t sms, int64_t ranks) {
   return Interval(rank.getInt() * share, (rank.getInt() + 1) * share);
 }
 
-/// Where a task may run: `pinned` counts from the first SM of its rank.
+/// Returns the SMs that a task may use. `pinned` counts from the first SM of
+/// its rank.
 static FailureOr<Interval> getSMs(TaskOp task, std::optional<Interval> pinned,
                                   int64_t sms, int64_t ranks) {
   FailureOr<Interval> own = getRankSMs(task, sms, ranks);

@@ -1,4 +1,4 @@
-//===- RoundRobin.cpp - Equal ranges of every task for every SM -----------===//
+//===- RoundRobin.cpp - Deal every task out to all SMs --------------------===//
 
 #include "passes/scheduling/Scheduler.h"
 
@@ -20,7 +20,7 @@ int64_t mlir::ark::chooseRotation(ArrayRef<double> loads,
   int64_t best = 0, sms = loads.size();
   std::pair<double, double> least;
   for (int64_t rotation = 0; rotation < sms; ++rotation) {
-    // Squares decide between rotations with one maximum.
+    // The sum of squares decides between rotations with equal maxima.
     std::pair<double, double> cost = {0, 0};
     for (int64_t sm = 0; sm < sms; ++sm) {
       double total = loads[sm] + shares[(sm + sms - rotation) % sms];
@@ -35,8 +35,8 @@ int64_t mlir::ark::chooseRotation(ArrayRef<double> loads,
   return best;
 }
 
-/// The rotation of a producer that the plans tie a task to, and whose vCTAs are
-/// dealt out alike.
+/// Returns the rotation of a producer to which the plans tie a task and whose
+/// vCTAs are dealt in the same way, or nothing.
 static std::optional<int64_t> findTiedRotation(const SchedulerInput &input,
                                                unsigned task,
                                                ArrayRef<int64_t> rotations) {
@@ -76,7 +76,7 @@ RoundRobinScheduler::schedule(const SchedulerInput &input) const {
     for (int64_t sm = 0; sm < sms; ++sm) {
       int64_t dealt = (sm + sms - rotation) % sms;
       auto [begin, end] = deal(dealt, count, sms);
-      // Empty ranges stay: the programs of the SMs remain alike.
+      // Empty ranges stay, so that all SMs have the same items.
       lanes[first + sm].push_back(
           {static_cast<unsigned>(position), begin, end});
       loads[sm] += shares[dealt];

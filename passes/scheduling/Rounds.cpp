@@ -1,9 +1,9 @@
-//===- Rounds.cpp - As few SMs as take no longer than all -----------------===//
+//===- Rounds.cpp - Use as few SMs as take no longer than all -------------===//
 //
-// A task of 128 vCTAs takes as long on 128 SMs as on 132, and one of 384 as
-// long as either. Where tasks of such numbers follow each other, an SM always
-// has the same part of what they make, and waits for few others; dealt out to
-// all SMs, what one of them needs comes from everywhere.
+// A task of 128 vCTAs takes as long on 128 SMs as on 132, and so does a task of
+// 384 vCTAs. If such tasks follow each other, each SM always has the same part
+// of their results, and waits for few others. Dealt out to all SMs, the inputs
+// of an SM would come from everywhere.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +23,8 @@ public:
 };
 } // namespace
 
-/// Of `sms`, those that finish `count` equal vCTAs in as many rounds.
+/// Returns the number of SMs that finish `count` equal vCTAs in as many rounds
+/// as all `sms` would.
 static int64_t countBusySms(int64_t count, int64_t sms) {
   int64_t rounds = std::max<int64_t>(llvm::divideCeil(count, sms), 1);
   return llvm::divideCeil(count, rounds);
@@ -39,7 +40,7 @@ ScheduledLanes RoundsScheduler::schedule(const SchedulerInput &input) const {
     int64_t count = TaskOp(task).getNumVCTAs();
     int64_t busy = countBusySms(count, sms);
     for (int64_t sm = 0; sm < sms; ++sm) {
-      // Empty ranges stay: the programs of the SMs remain alike.
+      // Empty ranges stay, so that all SMs have the same items.
       auto [begin, end] =
           sm < busy ? deal(sm, count, busy) : Interval(count, count);
       lanes[first + sm].push_back(

@@ -17,7 +17,7 @@ using namespace mlir;
 using namespace mlir::ark;
 
 namespace {
-/// What all passes report.
+/// Counts that all these passes report.
 struct ScheduleCounts {
   int64_t lanes = 0, runs = 0;
 };

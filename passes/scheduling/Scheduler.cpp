@@ -1,4 +1,4 @@
-//===- Scheduler.cpp - From a program to its schedule ---------------------===//
+//===- Scheduler.cpp - Schedule a program ---------------------------------===//
 
 #include "passes/scheduling/Scheduler.h"
 #include "lib/analysis/Timeline.h"
@@ -36,7 +36,8 @@ bool mlir::ark::isSynchronized(ScheduleOp schedule) {
   return !schedule.getBody().getOps<SemaphoreOp>().empty();
 }
 
-/// What the schedule takes if every lane goes on as soon as it may.
+/// Predicts the time of a schedule in which every lane proceeds as soon as its
+/// dependences allow.
 static LogicalResult predict(ScheduleOp schedule,
                              const Dependences &dependences,
                              const CostModel &costs) {

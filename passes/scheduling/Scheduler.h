@@ -1,7 +1,7 @@
 //===- Scheduler.h - Interface of schedulers --------------------*- C++ -*-===//
 //
-// A scheduler decides which vCTAs run where and in which order. Reading pins,
-// writing the result as IR and predicting its time are common to all.
+// A scheduler places and orders vCTAs. Reading pins, emitting the result as IR
+// and predicting its time are common to all schedulers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,9 +13,9 @@
 
 namespace mlir::ark {
 
-/// Where tasks may run, from the target and their plans.
+/// Resources on which tasks may run, from the target and the tasks' plans.
 struct Placement {
-  /// One lane of every SM.
+  /// One lane on every SM.
   struct Slot {
     Interval warps;
     std::optional<Interval> sharedMemory;
@@ -23,23 +23,25 @@ struct Placement {
   struct Pin {
     Interval sms;
     unsigned slot;
-    /// False where the task is to run where its producers of the same kind ran,
-    /// without synchronisation in between, if the dependences allow it.
+    /// False if the task should run in the lanes of its producers with the same
+    /// setting, without synchronisation in between, if the dependences allow
+    /// it.
     bool sync;
   };
 
-  /// Fails with an error at a task whose plan cannot be met. `target` is what
-  /// all `ranks` have together; each has an equal share of its SMs.
+  /// Fails with an error at a task whose plan cannot be met. `target` describes
+  /// all `ranks` together; each rank has an equal share of the SMs.
   static FailureOr<Placement> read(ArrayRef<TaskOp> tasks, TargetAttr target,
                                    int64_t ranks);
 
   SmallVector<Slot> slots;
-  /// Whether the plans want these two not to be synchronised.
+  /// Returns true if the plans of both tasks ask for no synchronisation between
+  /// them.
   bool wantsNoSync(unsigned producer, unsigned consumer) const {
     return producer != consumer && !pins[producer].sync && !pins[consumer].sync;
   }
 
-  /// Of every task.
+  /// Pins of every task.
   SmallVector<Pin> pins;
 };
 
@@ -49,7 +51,7 @@ struct ScheduledRun {
   int64_t begin, end;
 };
 
-/// The runs of every lane: those of slot `k` on SM `s` at `k * sms + s`.
+/// Runs of every lane. The lane of slot `k` on SM `s` has index `k * sms + s`.
 using ScheduledLanes = std::vector<std::vector<ScheduledRun>>;
 
 struct SchedulerInput {
@@ -64,55 +66,59 @@ class Scheduler {
 public:
   virtual ~Scheduler();
   virtual StringRef getName() const = 0;
-  /// Fails with an error where the program lacks what the scheduler needs.
+  /// Fails with an error if the program lacks information that the scheduler
+  /// needs.
   virtual LogicalResult check(const SchedulerInput &) const {
     return success();
   }
-  /// Those whose schedules are tried: the one that is predicted to take least
-  /// is kept, of equal ones the first.
+  /// Returns the schedulers to try. The schedule with the least predicted time
+  /// is kept; ties go to the first one.
   virtual SmallVector<const Scheduler *> getCandidates() const {
     return {this};
   }
-  /// Every task must come after those that it depends on, in every lane.
+  /// Schedules a program. In every lane, a task must follow the tasks on which
+  /// it depends.
   virtual ScheduledLanes schedule(const SchedulerInput &input) const = 0;
 };
 
-/// The scheduler of a name; null where there is none.
+/// Returns the scheduler with a name, or null.
 const Scheduler *findScheduler(StringRef name);
 SmallVector<StringRef> getSchedulerNames();
 
-/// Collects what schedulers decide upon. Fails with an error where the program
-/// has no target, or a plan that cannot be met; or as `use` does.
+/// Collects the input of schedulers and passes it to `use`. Fails with an error
+/// if the program has no target or a plan that cannot be met, or if `use`
+/// fails.
 LogicalResult
 withSchedulerInput(ProgramOp program,
                    function_ref<LogicalResult(const SchedulerInput &)> use);
 
-/// Whether a schedule has been through the next stage.
+/// Returns true if a schedule has passed the synchronization stage.
 bool isSynchronized(ScheduleOp schedule);
 
-/// Runs a scheduler and inserts its `ark.schedule`, unless the program has one,
-/// and predicts its time, unless it is known. Returns the schedule.
+/// Runs a scheduler and inserts its `ark.schedule`, unless the program has one.
+/// Predicts the time of the schedule, unless it is known. Returns the schedule.
 FailureOr<ScheduleOp> scheduleProgram(ProgramOp program,
                                       const Scheduler &scheduler);
 
-/// vCTAs of the SM at a position, where `count` are dealt out to `sms` evenly.
+/// Returns the vCTAs of the SM at `position` if `count` vCTAs are dealt evenly
+/// to `sms` SMs.
 inline Interval deal(int64_t position, int64_t count, int64_t sms) {
   return {position * count / sms, (position + 1) * count / sms};
 }
 
-/// By how many SMs to rotate a deal with these shares so that the busiest SM is
-/// least busy: who got less of earlier tasks gets more of this one.
+/// Returns the number of SMs by which to rotate a deal with these shares so
+/// that the busiest SM is least busy: SMs with little load get the large
+/// shares.
 int64_t chooseRotation(ArrayRef<double> loads, ArrayRef<double> shares);
 
-/// Writes lanes as IR at the builder's insertion point. A run whose vCTAs
-/// depend on each other becomes several, one after the other. SMs whose
-/// programs differ in their ranges alone, and there regularly, share one lane
-/// op.
+/// Emits lanes as IR at the builder's insertion point. A run whose vCTAs depend
+/// on each other becomes several consecutive runs. SMs whose items differ only
+/// in regular ranges share one lane op.
 ScheduleOp emitSchedule(OpBuilder &builder, StringRef scheduler,
                         const SchedulerInput &input,
                         const ScheduledLanes &lanes);
 
-// Defined beside their algorithms.
+// Each is defined beside its algorithm.
 const Scheduler &getAloneScheduler();
 const Scheduler &getAutoScheduler();
 const Scheduler &getListScheduler();

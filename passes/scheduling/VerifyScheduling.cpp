@@ -1,4 +1,4 @@
-//===- VerifyScheduling.cpp - Boundary of the scheduling stage ------------===//
+//===- VerifyScheduling.cpp - Check that a schedule can be synchronised ---===//
 
 #include "lib/analysis/Timeline.h"
 #include "passes/scheduling/Passes.h"
@@ -12,7 +12,7 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Lanes lie within the machine.
+/// Checks that lanes lie within the machine.
 static LogicalResult verifyTarget(ScheduleOp schedule, TargetAttr target) {
   if (static_cast<int64_t>(schedule.getSms()) > target.getSms())
     return schedule.emitOpError("uses ")
@@ -32,7 +32,8 @@ static LogicalResult verifyTarget(ScheduleOp schedule, TargetAttr target) {
   return success();
 }
 
-/// The lane has what the task needs, and its plan allows the lane.
+/// Checks that a lane has the resources that a task needs, and that the task's
+/// plan allows the lane.
 static LogicalResult verifyRun(RunOp run, LaneOp lane, TaskOp task,
                                const Placement &placement, unsigned position) {
   auto fail = [&](const Twine &what) {
@@ -68,7 +69,7 @@ static LogicalResult verifyRun(RunOp run, LaneOp lane, TaskOp task,
   return success();
 }
 
-/// prefetch_c1, as far as the op alone cannot tell.
+/// prefetch_c1, for the part that needs more than the op.
 static LogicalResult verifyPrefetch(PrefetchOp prefetch, TaskOp task) {
   FailureOr<BufferView> view =
       resolveBufferView(task.getInputs()[prefetch.getOperand()]);
@@ -84,7 +85,7 @@ static LogicalResult verifyPrefetch(PrefetchOp prefetch, TaskOp task) {
          << "' is not bound to a parameter (prefetch_c1)";
 }
 
-/// What holds for schedules with and without synchronisation.
+/// Checks items in schedules with and without synchronisation.
 static LogicalResult verifyItems(ScheduleOp schedule,
                                  const Dependences &dependences,
                                  const Placement &placement) {

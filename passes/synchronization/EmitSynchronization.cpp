@@ -1,4 +1,4 @@
-//===- EmitSynchronization.cpp - A semaphore plan as IR -------------------===//
+//===- EmitSynchronization.cpp - Emit a semaphore plan as IR --------------===//
 
 #include "passes/synchronization/EmitSynchronization.h"
 
@@ -11,10 +11,11 @@ using namespace mlir;
 using namespace mlir::ark;
 
 namespace {
-/// An item to write: one that the lane had, or one of a semaphore.
+/// An item to emit: an original item of the lane, or an item of a semaphore.
 struct Step {
   LaneItem::Kind kind;
-  /// The original run or prefetch, or the run that a semaphore's item is at.
+  /// The original run or prefetch, or the run at which a semaphore's item is
+  /// placed.
   Operation *at;
   unsigned semaphore;
 
@@ -46,10 +47,10 @@ private:
   const Dependences &dependences;
   const SemaphorePlan &plan;
   OpBuilder builder;
-  /// Of every lane.
+  /// Steps of every lane.
   std::vector<std::vector<Step>> steps;
   llvm::StringSet<> usedNames;
-  /// Of every semaphore of the plan, then of the barrier at the end.
+  /// Names of the plan's semaphores, then of the final barrier.
   SmallVector<FlatSymbolRefAttr> names;
   SynchronizationCounts counts;
 };
@@ -57,7 +58,7 @@ private:
 
 void SynchronizationEmitter::collectSteps() {
   using Kind = LaneItem::Kind;
-  // What to write before and after every item.
+  // Steps to emit before and after every item.
   struct Around {
     SmallVector<Step, 1> barriers, waits, signals;
   };
@@ -85,7 +86,8 @@ void SynchronizationEmitter::collectSteps() {
     for (auto [item, extra] : llvm::zip(lane.items, there)) {
       if (item.begin == item.end)
         continue;
-      // A barrier signals first: others may wait for this lane.
+      // A barrier comes first, because it signals and other lanes may wait for
+      // this one.
       llvm::append_range(ofLane, extra.barriers);
       llvm::append_range(ofLane, extra.waits);
       ofLane.push_back({item.kind, item.op, 0});
@@ -112,9 +114,10 @@ int64_t SynchronizationEmitter::getRank(ItemRef item) {
          static_cast<int64_t>(op.getSms());
 }
 
-/// What one rank hands to another is a matter of its own: its stores must reach
-/// another device before the signal does, or carry their epoch themselves. That
-/// tells a waiter enough where what it waits for is packets alone.
+/// Returns the kind of hand-off of a semaphore. A hand-off between ranks needs
+/// its own kind: stores must reach the other device before the signal, unless
+/// they are packets, which carry their epoch. Packets suffice only if all
+/// signalled data are packets.
 HandoffKind SynchronizationEmitter::getKind(const PlannedSemaphore &semaphore) {
   if (semaphore.isBarrier)
     return HandoffKind::Barrier;
@@ -176,7 +179,7 @@ void SynchronizationEmitter::emitLane(LaneOp original, Interval sms,
   builder.createBlock(&lane.getBody());
   for (const Step &step : ofLane)
     emitStep(step);
-  // No lane may begin the next iteration before all have ended this one.
+  // No lane may begin the next iteration before all lanes have ended this one.
   BarrierOp::create(builder, original.getLoc(), names.back());
 
   int64_t copies = sms.second - sms.first;
@@ -200,7 +203,7 @@ SynchronizationCounts SynchronizationEmitter::emit() {
   }
   builder.setInsertionPointToEnd(&op.getBody().front());
   for (unsigned lane = 0; lane < schedule.lanes.size();) {
-    // Neighbouring SMs of one lane op that do the same stay together.
+    // Neighbouring SMs of one lane op with equal steps stay together.
     unsigned first = lane++;
     while (lane < schedule.lanes.size() &&
            schedule.lanes[lane].op == schedule.lanes[first].op &&

@@ -1,4 +1,4 @@
-//===- HandoffChoice.cpp - One semaphore or several -----------------------===//
+//===- HandoffChoice.cpp - Share semaphores between waiters ---------------===//
 
 #include "passes/synchronization/HandoffChoice.h"
 
@@ -25,8 +25,8 @@ ArrayRef<ItemRef> HandoffChooser::choose(unsigned consumer,
   return decisions[{need.producer, consumer}][need.items];
 }
 
-/// Whether all items come before all runs in the order of the timeline. Only
-/// then waiting for more than is needed cannot make lanes wait in a circle.
+/// Returns true if all items precede all runs in the order of the timeline.
+/// Only then can waiting for more than is needed not create a cycle of waits.
 bool HandoffChooser::precede(ArrayRef<ItemRef> items,
                              ArrayRef<ItemRef> runs) const {
   unsigned last = 0, first = ~0u;
@@ -37,7 +37,8 @@ bool HandoffChooser::precede(ArrayRef<ItemRef> items,
   return last < first;
 }
 
-/// Sum over all waiters of when they go on, and what signals cost.
+/// Returns the cost of some classes: the sum of the times at which waiters
+/// proceed, and the cost of their signals.
 double HandoffChooser::getCost(ArrayRef<Class> classes) const {
   double cost = 0;
   for (const Class &runs : classes) {
@@ -52,15 +53,15 @@ double HandoffChooser::getCost(ArrayRef<Class> classes) const {
   return cost;
 }
 
-/// One item a lane, the last.
+/// Unites items; each lane keeps its last item only.
 static void uniteItems(SmallVectorImpl<ItemRef> &items,
                        ArrayRef<ItemRef> others) {
   llvm::append_range(items, others);
   keepLastOfLane(items);
 }
 
-/// Makes classes with similar needs wait for the same items until there are few
-/// enough.
+/// Lets classes with similar needs wait for the same items, until their number
+/// is within the limit.
 void HandoffChooser::mergeNeighbours(MutableArrayRef<Class> classes) const {
   llvm::sort(classes, [](const Class &a, const Class &b) {
     return std::lexicographical_compare(a.handoff.begin(), a.handoff.end(),
@@ -98,7 +99,7 @@ void HandoffChooser::decide(unsigned producer, unsigned consumer) {
     precise.push_back(std::move(runs));
   }
 
-  // A task hands itself over piece by piece: its whole is never complete
+  // A task that depends on itself hands over part by part: it is never complete
   // before its own runs.
   if (producer != consumer && precise.size() > 1) {
     SmallVector<ItemRef> runs;

@@ -1,4 +1,4 @@
-//===- HandoffChoice.h - One semaphore or several ---------------*- C++ -*-===//
+//===- HandoffChoice.h - Share semaphores between waiters -------*- C++ -*-===//
 
 #ifndef ARK_PASSES_SYNCHRONIZATION_HANDOFFCHOICE_H
 #define ARK_PASSES_SYNCHRONIZATION_HANDOFFCHOICE_H
@@ -7,27 +7,28 @@
 
 namespace mlir::ark {
 
-/// Chooses which items the waiters of a task wait for. A waiter may wait for
-/// more than it needs: a counter that many share costs fewer signals, one of
-/// its own lets it go on earlier.
+/// Chooses the items for which the waiters of a task wait. A waiter may wait
+/// for more than it needs: a counter shared by many waiters costs fewer
+/// signals, and a counter of its own lets a waiter proceed earlier.
 class HandoffChooser {
 public:
   explicit HandoffChooser(const SynchronizationInput &input);
 
-  /// Items, at most one a lane, that stand for what a run needs of a producer.
+  /// Returns the items, at most one per lane, that cover a run's need of a
+  /// producer.
   ArrayRef<ItemRef> choose(unsigned consumer, RunDependences::Need need);
 
-  /// Position of an item in the order of the timeline.
+  /// Returns the position of an item in the order of the timeline.
   unsigned getPosition(ItemRef item) const {
     return positions[item.lane][item.item];
   }
 
 private:
-  /// All runs of a consumer with one and the same need.
+  /// All runs of a consumer with the same need.
   struct Class {
     unsigned items;
     SmallVector<ItemRef> runs;
-    /// What the runs wait for.
+    /// Items for which the runs wait.
     SmallVector<ItemRef> handoff;
   };
 
@@ -40,7 +41,7 @@ private:
   std::vector<std::vector<unsigned>> positions;
   /// All runs of every task.
   std::vector<SmallVector<ItemRef>> runsOf;
-  /// By producer, consumer and need.
+  /// Chosen items by producer, consumer and need.
   llvm::DenseMap<std::pair<unsigned, unsigned>,
                  llvm::DenseMap<unsigned, SmallVector<ItemRef>>>
       decisions;

@@ -40,7 +40,8 @@ void HappensBefore::learn(ItemRef item, const Clock &clock) {
 
 Clock HappensBefore::joinAfter(SmallVectorImpl<ItemRef> &items) const {
   Clock clock(steps.size(), 0);
-  // Own entries are zero: what is known of a lane here, it is from the others.
+  // Own entries are zero, so the knowledge of a lane here comes from other
+  // items.
   for (ItemRef item : items)
     joinClock(clock, getClockAt(item));
   llvm::erase_if(items, [&](ItemRef item) { return knows(clock, item); });

@@ -7,38 +7,38 @@
 
 namespace mlir::ark {
 
-/// For every lane, how many of its items are known to have happened.
+/// For every lane, the number of its items that are known to have happened.
 using Clock = std::vector<unsigned>;
 
 /// Raises every entry of `clock` to that of `other`.
 void joinClock(Clock &clock, const Clock &other);
 
-/// What every lane knows when. Lanes are walked item by item, in an order in
-/// which everything that an item learns of comes before it.
+/// The vector clocks of all lanes over time. Items are visited in an order in
+/// which an item follows all items of which it learns.
 class HappensBefore {
 public:
   explicit HappensBefore(const ExpandedSchedule &schedule);
 
-  /// What the lane knows now.
+  /// Returns the current clock of a lane.
   const Clock &getClock(unsigned lane) const {
     return steps[lane].back().clock;
   }
-  /// What the lane knew, and had done, when an item had run.
+  /// Returns the clock of the lane right after an item, including the item.
   Clock getClockAfter(ItemRef item) const;
-  /// The lane learns this before an item that has not run.
+  /// Joins a clock into that of the lane before an item that has not run.
   void learn(ItemRef item, const Clock &clock);
 
-  /// Whether a lane with this clock knows that an item has run.
+  /// Returns true if a lane with this clock knows that an item has run.
   static bool knows(const Clock &clock, ItemRef item) {
     return clock[item.lane] > item.item;
   }
-  /// What is known after all of these. Removes from them those that others of
-  /// them imply.
+  /// Returns the joined clock after all items, and removes the items that
+  /// others imply.
   Clock joinAfter(SmallVectorImpl<ItemRef> &items) const;
 
 private:
-  /// The clock changes at waits alone. Its own entry is left at zero: it would
-  /// change at every item.
+  /// The clock from an item on: it changes only at waits. The lane's own entry
+  /// stays zero, since it would change at every item.
   struct Step {
     unsigned firstItem;
     Clock clock;

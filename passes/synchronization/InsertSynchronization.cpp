@@ -1,4 +1,4 @@
-//===- InsertSynchronization.cpp - Semaphores for a schedule --------------===//
+//===- InsertSynchronization.cpp - Insert semaphores into a schedule ------===//
 
 #include "passes/synchronization/EmitSynchronization.h"
 #include "passes/synchronization/Passes.h"
@@ -21,7 +21,7 @@ struct InsertSynchronizationPass
 
   void runOnOperation() override {
     for (auto schedule : getOperation().getBody().getOps<ScheduleOp>()) {
-      // Written by hand, or done before.
+      // The schedule was synchronised by hand or by an earlier run.
       if (!schedule.getBody().getOps<SemaphoreOp>().empty())
         continue;
       if (failed(synchronize(schedule)))

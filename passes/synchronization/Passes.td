@@ -7,14 +7,13 @@ include "mlir/Pass/PassBase.td"
 
 def InsertSynchronizationPass
     : Pass<"ark-insert-synchronization", "::mlir::ark::ProgramOp"> {
-  let summary = "Order the dependences between lanes by as few waits as possible";
+  let summary = "Order the dependences between lanes with as few waits as possible";
   let description = [{
-    Adds semaphores, signals and waits so that every vCTA runs after those that
-    it depends on. A wait that others imply is not emitted, nor a signal that
-    nobody needs. Between one semaphore for all waiters of a task, one for every
-    group of waiters with equal needs, and a barrier of all lanes the cost model
-    decides. Every lane ends in the barrier `@end`, which separates iterations.
-    A schedule that has semaphores is left as it is.
+    Adds semaphores, signals and waits so that every vCTA runs after the vCTAs on which it depends.
+    Waits that other waits imply are not emitted, nor are signals without waiters. The cost model
+    chooses between one semaphore for all waiters of a task, one for every group of waiters with
+    equal needs, and a barrier of all lanes. Every lane ends in the barrier `@end`, which separates
+    iterations. A schedule that has semaphores is left unchanged.
 
     ```mlir
     ark.schedule "hand" sms = 2 {
@@ -57,19 +56,18 @@ def VerifySynchronizationPass
     : Pass<"ark-verify-synchronization", "::mlir::ark::ProgramOp"> {
   let summary = "Prove that a schedule neither races nor hangs";
   let description = [{
-    The proof, on every compile: it shares no code with the scheduler and with
-    the pass that inserts synchronisation, and it is exact. docs/schedule.md
-    gives the argument.
+    Runs at every compilation. The proof is exact, and shares no code with the scheduler and with
+    the pass that inserts synchronisation. docs/schedule.md contains the argument.
 
-    - every operand, and the region of every vCTA in it, lies within its buffer, and
-      the operand at a multiple of the size of its elements;
+    - every operand, and the region of every vCTA in it, lies within its buffer, and the operand
+      begins at a multiple of the size of its elements;
     - every lane runs to its end (no deadlock);
-    - every two vCTAs that touch a byte, one of them writing, are ordered, and in
-      program order (no race); those of one run have no order;
+    - every two vCTAs that touch a byte, one of them writing, are ordered, and in program order (no
+      race); the vCTAs of one run are not ordered;
     - no two vCTAs of a task write one byte, unless the task updates it in place;
     - every byte of the arena is written before it is read;
-    - every lane ends in one barrier of all lanes, so that semaphores and buffers are
-      reused safely in the next iteration.
+    - every lane ends in one barrier of all lanes, so that semaphores and buffers can be reused
+      safely in the next iteration.
 
     Errors name the vCTAs, the bytes and the source locations. Changes nothing.
   }];

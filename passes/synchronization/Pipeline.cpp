@@ -1,4 +1,4 @@
-//===- Pipeline.cpp - The synchronization stage ---------------------------===//
+//===- Pipeline.cpp - Passes of the stage ---------------------------------===//
 
 #include "dialects/ark/ArkOps.h"
 #include "passes/synchronization/Passes.h"
@@ -8,10 +8,10 @@
 using namespace mlir;
 
 void ark::buildSynchronizationPipeline(OpPassManager &pm, bool verify) {
-  // Which lane waits for which follows from where and in which order vCTAs run.
+  // Synchronisation follows from the placement and the order of vCTAs.
   pm.addNestedPass<ProgramOp>(createInsertSynchronizationPass());
-  // A wrong schedule hangs a machine or gives wrong numbers. Whoever leaves the
-  // proof out is warned, and the bundle records it.
+  // A wrong schedule hangs a machine or produces wrong numbers. Users who
+  // disable the proof get a warning, and the bundle records it.
   if (verify)
     pm.addNestedPass<ProgramOp>(createVerifySynchronizationPass());
 }

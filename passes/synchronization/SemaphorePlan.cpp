@@ -1,11 +1,11 @@
-//===- SemaphorePlan.cpp - Which lanes signal and wait --------------------===//
+//===- SemaphorePlan.cpp - Plan the signals and waits of lanes ------------===//
 //
-// Runs are visited in an order in which they can happen. A run that needs
-// something its lane does not know of yet gets a wait; what a lane learns there
-// it keeps, so that later needs are often met without one. A wait is thus only
-// ever added for a dependence that nothing else orders, and nothing that is
-// added later can order it: later waits concern later runs.
-//
+// Visits runs in an order in which they can happen. A run that depends on an
+// item of which its lane does not know gets a wait. The lane keeps the
+// knowledge that the wait brings, so later dependences often need no wait.
+// Every wait is hence added for a dependence that nothing before it orders.
+// Waits that are added later cannot order this dependence either, because they
+// belong to later runs.
 //===----------------------------------------------------------------------===//
 
 #include "passes/synchronization/SemaphorePlan.h"
@@ -30,9 +30,9 @@ public:
 private:
   struct Semaphore {
     PlannedSemaphore planned;
-    /// What a waiter learns.
+    /// Clock that a waiter learns.
     Clock clock;
-    /// What all of its waiters know before they wait.
+    /// Clock that all waiters know before they wait.
     Clock known;
   };
 
@@ -53,7 +53,8 @@ private:
 };
 } // namespace
 
-/// Whether a lane with this clock may start a run as far as one need goes.
+/// Returns true if a lane with this clock may start a run as far as `need` is
+/// concerned.
 bool SemaphorePlanner::meets(const Clock &clock, ItemRef run,
                              RunDependences::Need need) const {
   return llvm::all_of(
@@ -62,7 +63,7 @@ bool SemaphorePlanner::meets(const Clock &clock, ItemRef run,
       });
 }
 
-/// The semaphore that exactly these items raise.
+/// Returns the semaphore that exactly these items signal.
 unsigned SemaphorePlanner::getSemaphore(unsigned task,
                                         ArrayRef<ItemRef> items) {
   SmallVector<ItemRef> signals(items);
@@ -77,8 +78,8 @@ unsigned SemaphorePlanner::getSemaphore(unsigned task,
   return number;
 }
 
-/// Several waits before one run were added one after the other: what the last
-/// ones bring may include what an earlier one was added for.
+/// Drops waits that are redundant before one run: a wait added later may also
+/// cover the dependence for which an earlier one was added.
 void SemaphorePlanner::dropRedundant(ItemRef run,
                                      SmallVectorImpl<unsigned> &chosen) const {
   for (size_t i = 0; i < chosen.size() && chosen.size() > 1;) {
@@ -107,7 +108,8 @@ void SemaphorePlanner::visit(ItemRef run) {
     return llvm::all_of(input.runDependences.getItems(need.items),
                         [&](ItemRef item) { return item.lane == run.lane; });
   };
-  // The latest producer first: it knows most of what earlier ones did.
+  // Visits the latest producer first, since it knows most of what earlier ones
+  // did.
   SmallVector<std::pair<unsigned, RunDependences::Need>> needs;
   for (RunDependences::Need need : input.runDependences.getNeeds(run))
     if (!isLocal(need))
@@ -143,8 +145,8 @@ void SemaphorePlanner::visit(ItemRef run) {
   }
 }
 
-/// Leaves out signals of what every waiter knows anyway, of its own lane for
-/// one.
+/// Removes signals that every waiter knows anyway, for example signals of its
+/// own lane.
 void SemaphorePlanner::trimSignals() {
   for (Semaphore &semaphore : semaphores)
     if (!semaphore.planned.waits.empty())
@@ -153,7 +155,7 @@ void SemaphorePlanner::trimSignals() {
       });
 }
 
-/// Semaphores that the same runs wait for are one.
+/// Merges semaphores for which the same runs wait.
 void SemaphorePlanner::mergeEqualWaits() {
   std::map<std::vector<ItemRef>, unsigned> byWaits;
   for (auto [index, semaphore] : llvm::enumerate(semaphores)) {
@@ -169,7 +171,7 @@ void SemaphorePlanner::mergeEqualWaits() {
     other.task = std::max(other.task, planned.task);
     llvm::append_range(other.signals, planned.signals);
     planned.waits.clear();
-    // Of two signals of one lane the later one implies the earlier.
+    // Of two signals of one lane, the later one implies the earlier one.
     llvm::sort(other.signals);
     happensBefore.joinAfter(other.signals);
     auto isImplied = [&](ItemRef item) {
@@ -186,7 +188,7 @@ void SemaphorePlanner::mergeEqualWaits() {
   }
 }
 
-/// Whether a lane does nothing between its signal and its wait.
+/// Returns true if a lane runs nothing between its signal and its wait.
 static bool isAdjacent(const ExpandedLane &lane, unsigned signal,
                        unsigned wait) {
   for (unsigned item = signal + 1; item < wait; ++item)
@@ -196,7 +198,8 @@ static bool isAdjacent(const ExpandedLane &lane, unsigned signal,
   return signal < wait;
 }
 
-/// Where all lanes meet, one item instead of two.
+/// Turns a semaphore at which all lanes meet into a barrier: one item instead
+/// of two.
 void SemaphorePlanner::findBarriers() {
   size_t lanes = input.schedule.lanes.size();
   double split = input.costs.getHandoffNs(lanes) + input.costs.getSignalNs();

@@ -1,4 +1,4 @@
-//===- SemaphorePlan.h - Which lanes signal and wait ------------*- C++ -*-===//
+//===- SemaphorePlan.h - Plan the signals and waits of lanes ----*- C++ -*-===//
 
 #ifndef ARK_PASSES_SYNCHRONIZATION_SEMAPHOREPLAN_H
 #define ARK_PASSES_SYNCHRONIZATION_SEMAPHOREPLAN_H
@@ -7,40 +7,42 @@
 
 namespace mlir::ark {
 
-/// One counter: every signal comes right after its item, every wait right
-/// before it.
+/// One counter. Every signal directly follows its item, and every wait directly
+/// precedes its item.
 struct PlannedSemaphore {
-  /// The task that is handed over, after which the semaphore is named.
+  /// The producing task, from which the semaphore gets its name.
   unsigned task;
-  /// By ascending lane, at most one a lane.
+  /// At most one item per lane, by ascending lane.
   SmallVector<ItemRef> signals;
   SmallVector<ItemRef> waits;
-  /// Every lane does nothing between its signal and its wait: one barrier.
+  /// Every lane runs nothing between its signal and its wait: both become one
+  /// barrier.
   bool isBarrier = false;
 };
 
 struct SemaphorePlan {
-  /// In the order in which they are first signalled.
+  /// Semaphores in the order of their first signals.
   std::vector<PlannedSemaphore> semaphores;
-  /// Pairs of a run and a producing task that need order between lanes, and
-  /// those of them that other waits imply.
+  /// Pairs of a run and a producing task that need order between lanes, and the
+  /// number of these pairs that other waits imply.
   int64_t numDependences = 0, numImplied = 0;
 };
 
-/// What a plan is made from.
+/// Input of the planner.
 struct SynchronizationInput {
   const ExpandedSchedule &schedule;
   const Dependences &dependences;
   const RunDependences &runDependences;
   const CostModel &costs;
-  /// Without synchronisation; its order is one in which all runs can happen.
+  /// Times without synchronisation. The order of the timeline is one in which
+  /// all runs can happen.
   const Timeline &timeline;
-  /// Semaphores between one pair of tasks, at most.
+  /// Most semaphores between one pair of tasks.
   unsigned maxSemaphores;
 };
 
-/// Semaphores that order all dependences, without a wait or a signal that could
-/// be left out.
+/// Returns semaphores that order all dependences, without redundant waits and
+/// signals.
 SemaphorePlan planSemaphores(const SynchronizationInput &input);
 
 } // namespace mlir::ark

@@ -1,4 +1,4 @@
-//===- VerifySynchronization.cpp - Boundary of the stage: the proof -------===//
+//===- VerifySynchronization.cpp - Prove a schedule -----------------------===//
 
 #include "lib/proof/ScheduleChecker.h"
 #include "passes/synchronization/Passes.h"

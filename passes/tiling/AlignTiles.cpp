@@ -1,9 +1,10 @@
-//===- AlignTiles.cpp - Tiles that fit those of their only reader ---------===//
+//===- AlignTiles.cpp - Align tiles with those of the only reader ---------===//
 //
-// What attention reads of its queries and of a cache is made by small tasks.
-// Cut as attention is, every vCTA of theirs works for one of attention alone,
-// and the tasks can become one. So can a norm of few rows, where one vCTA makes
-// all of them: every vCTA of the products that read it repeats that.
+// Small tasks produce the queries and the cache rows that attention reads. If
+// their tiles match those of attention, each of their vCTAs serves a single
+// vCTA of attention, and the tasks can be fused. A norm of few rows can be
+// fused as well if one vCTA computes all rows: every vCTA of the matmuls that
+// read the norm repeats this work.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,19 +29,19 @@ static int64_t getBytes(Value value) {
                           8);
 }
 
-/// The operand of a group that a value in its body is.
+/// Returns the operand of a group that a value in its body stands for, or null.
 static Value getOperand(GroupOp reader, Value value) {
   auto argument = dyn_cast_if_present<BlockArgument>(value);
   return argument ? reader.getInputs()[argument.getArgNumber()] : Value();
 }
 
-/// The group whose result alone an operand is, if nothing else reads it.
+/// Returns the group that produces an operand without other readers, or null.
 static GroupOp getOwnProducer(Value operand) {
   return operand && operand.hasOneUse() ? operand.getDefiningOp<GroupOp>()
                                         : GroupOp();
 }
 
-/// The operand of a group that a tile of the result reads the same tile of.
+/// Returns the operand of which a tile of the result reads the same tile.
 static Value getTiledOperand(GroupOp group) {
   Operation *anchor = getTileAnchor(group);
   if (auto update = dyn_cast_or_null<UpdateOp>(anchor))
@@ -52,7 +53,8 @@ static Value getTiledOperand(GroupOp group) {
 
 using Movable = llvm::SmallPtrSetImpl<Operation *>;
 
-/// Gives the tile to what makes `operand`, and to what makes that in turn.
+/// Gives the tile to the producer of `operand`, and in turn to the producer of
+/// the producer's tiled operand.
 static void align(Value operand, ArrayRef<int64_t> tile,
                   const Movable &movable) {
   while (GroupOp producer = getOwnProducer(operand)) {
@@ -73,7 +75,8 @@ static void alignWithAttention(GroupOp group, AttentionOp attention,
   tile[rank - 1] = getShape(attention.getQuery()).back();
   align(getOperand(group, attention.getQuery()), tile, movable);
 
-  // Several tiles of queries read the same keys: these have no single reader.
+  // If several tiles of queries read the same keys, the keys have no single
+  // reader.
   int64_t sharing = getHeadDims(attention)->sharing;
   if (tile[rank - 2] < domain[rank - 2] || tile[rank - 3] % sharing != 0)
     return;
@@ -85,8 +88,9 @@ static void alignWithAttention(GroupOp group, AttentionOp attention,
   }
 }
 
-/// Queries are cut as attention is but for the pieces; of a cache, a vCTA has
-/// the rows of its piece, as far as an update can be cut like that.
+/// Aligns the producers of a partial attention. Tiles of queries equal those of
+/// the attention without the partition dimension. In a cache, a vCTA has the
+/// rows of its partition, if the update can be tiled like that.
 static void alignWithPieces(GroupOp group, PartialAttentionOp attention,
                             const Movable &movable) {
   Tile tile(*group.getTile());
@@ -103,7 +107,7 @@ static void alignWithPieces(GroupOp group, PartialAttentionOp attention,
   for (Value operand : {attention.getKey(), attention.getValue()}) {
     tile[rank - 3] = getShape(operand)[rank - 3];
     tile[rank - 2] = getShape(operand).back();
-    // The dimension of the pieces is part of that of the keys in a cache.
+    // The partition dimension is a part of the key dimension of the cache.
     Value pieces = getOperand(group, operand);
     auto reshape = pieces ? pieces.getDefiningOp<ReshapeOp>() : ReshapeOp();
     if (reshape && pieces.hasOneUse())
@@ -111,7 +115,8 @@ static void alignWithPieces(GroupOp group, PartialAttentionOp attention,
   }
 }
 
-/// Whether a tile of `reader` needs all rows of `rows`, as its left side.
+/// Returns true if a tile of `reader` needs all rows of `rows` as its left
+/// operand.
 static bool multipliesAll(GroupOp reader, Value rows) {
   auto matmul = dyn_cast_or_null<MatmulOp>(getTileAnchor(reader));
   if (!matmul || matmul.getTransposeInput() ||
@@ -122,8 +127,9 @@ static bool multipliesAll(GroupOp reader, Value rows) {
          tile.size() == getShape(rows).size();
 }
 
-/// One vCTA for all rows of a norm, if a warp has no more than one of them,
-/// they fit an SM's memory, and the products that read them are cut alike.
+/// Gives all rows of a norm to one vCTA if a warp gets at most one row, the
+/// rows fit an SM's memory, and the matmuls that read them have equally many
+/// tiles.
 static void alignWithMatmul(GroupOp group, MatmulOp matmul,
                             const Movable &movable, TargetAttr target) {
   Value rows = getOperand(group, matmul.getLhs());

@@ -1,4 +1,4 @@
-//===- Decompose.cpp - ark ops in groups become structured ops ------------===//
+//===- Decompose.cpp - Decompose ark ops into structured ops --------------===//
 
 #include "passes/tiling/Decompose.h"
 #include "passes/tiling/Passes.h"
@@ -17,7 +17,8 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Records the names of the group's ops, which reports show, before they go.
+/// Records the names of the group's ops for reports, before the ops are
+/// replaced.
 static void recordOps(GroupOp group) {
   Builder builder(group.getContext());
   SmallVector<Attribute> names;
@@ -51,7 +52,8 @@ struct DecomposePass : ark::impl::DecomposePassBase<DecomposePass> {
     target.addLegalDialect<affine::AffineDialect, arith::ArithDialect,
                            linalg::LinalgDialect, math::MathDialect,
                            tensor::TensorDialect>();
-    // A search over a row is a loop: it is written where a row is at hand.
+    // ark.top_threshold stays: its search is a loop, which is written when a
+    // tile holds one row.
     target.addLegalOp<CheckIndexOp, EpochOp, GroupOp, TileOffsetOp,
                       TopThresholdOp, YieldOp, UnrealizedConversionCastOp>();
     for (auto group : getOperation().getBody().getOps<GroupOp>()) {

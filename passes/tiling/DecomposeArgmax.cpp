@@ -1,4 +1,4 @@
-//===- DecomposeArgmax.cpp - Argmax, whole and in pieces ------------------===//
+//===- DecomposeArgmax.cpp - Decompose argmax and its partial forms -------===//
 
 #include "passes/tiling/Decompose.h"
 
@@ -16,10 +16,10 @@ static bool isUnsigned(Value tensor) {
 }
 
 //===----------------------------------------------------------------------===//
-// A maximum and its index
+// Maximum and its index
 //===----------------------------------------------------------------------===//
 
-/// NaN is a maximum.
+/// Reduces to the maximum; NaN counts as the maximum.
 static Value createMaximum(OpBuilder &builder, Location loc, Value x,
                            int64_t axis, bool isUnsigned) {
   Type element = cast<RankedTensorType>(x.getType()).getElementType();
@@ -32,7 +32,8 @@ static Value createMaximum(OpBuilder &builder, Location loc, Value x,
                          });
 }
 
-/// Where there is a NaN the maximum is one, and equals nothing.
+/// Emits the test that `x` is the maximum `best`. The maximum of a row with
+/// NaNs is NaN, which equals nothing, so every NaN passes the test.
 static Value emitIsBest(OpBuilder &b, Location l, Value x, Value best) {
   if (!isa<FloatType>(x.getType()))
     return arith::CmpIOp::create(b, l, arith::CmpIPredicate::eq, x, best);
@@ -42,7 +43,8 @@ static Value emitIsBest(OpBuilder &b, Location l, Value x, Value best) {
   return arith::OrIOp::create(b, l, isEqual, isNan);
 }
 
-/// The least index along `axis` of an element that is the maximum, as i32.
+/// Reduces to the least index along `axis` of an element that is the maximum,
+/// as i32.
 static Value createLeastIndex(OpBuilder &builder, Location loc, Value x,
                               Value best, int64_t axis) {
   int64_t rank = cast<RankedTensorType>(x.getType()).getRank();
@@ -72,14 +74,15 @@ static Value createLeastIndex(OpBuilder &builder, Location loc, Value x,
 }
 
 //===----------------------------------------------------------------------===//
-// Both in one word
+// Packing into one word
 //===----------------------------------------------------------------------===//
 
 static Value createInteger(OpBuilder &b, Location l, Type type, int64_t value) {
   return arith::ConstantOp::create(b, l, b.getIntegerAttr(type, value));
 }
 
-/// An i32 that orders like the values do: a NaN above all, and zeros are equal.
+/// Emits an i32 that orders like the values: NaN is above all values, and zeros
+/// are equal.
 static Value emitOrder(OpBuilder &b, Location l, Value x, bool isUnsigned) {
   Type word = b.getI32Type();
   if (x.getType().isInteger(32) && isUnsigned)
@@ -98,7 +101,7 @@ static Value emitOrder(OpBuilder &b, Location l, Value x, bool isUnsigned) {
   Value isZero = arith::CmpFOp::create(b, l, arith::CmpFPredicate::OEQ, x,
                                        createNumber(b, l, x.getType(), 0));
   bits = arith::SelectOp::create(b, l, isZero, zero, bits);
-  // Of two negative numbers the one with the larger magnitude is less.
+  // Of two negative numbers, the one with the larger magnitude is less.
   Value isNegative =
       arith::CmpIOp::create(b, l, arith::CmpIPredicate::slt, bits, zero);
   Value turned = arith::XOrIOp::create(b, l, bits, most);
@@ -107,7 +110,7 @@ static Value emitOrder(OpBuilder &b, Location l, Value x, bool isUnsigned) {
   return arith::SelectOp::create(b, l, isNan, most, order);
 }
 
-/// What ark.partial_argmax says of its result.
+/// Packs order and index as ark.partial_argmax documents it.
 static Value emitPacked(OpBuilder &b, Location l, Value order, Value index) {
   Type wide = b.getI64Type();
   Value upper =
@@ -130,8 +133,9 @@ static Value emitUnpackedIndex(OpBuilder &b, Location l, Value packed) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The maximum, then the least index of an element that is one: two reductions
-/// of one value each, which vectors and threads can share in any order.
+/// Computes the maximum, then the least index of an element that equals it.
+/// Each reduction has a single value, which vectors and threads can reduce in
+/// any order.
 struct DecomposeArgmax : OpConversionPattern<ArgmaxOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -148,7 +152,7 @@ struct DecomposeArgmax : OpConversionPattern<ArgmaxOp> {
   }
 };
 
-/// The same of every piece, and a word of the two.
+/// Computes both for every piece, and packs them into one word.
 struct DecomposePartialArgmax : OpConversionPattern<PartialArgmaxOp> {
   using OpConversionPattern::OpConversionPattern;
 

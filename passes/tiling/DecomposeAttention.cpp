@@ -1,4 +1,4 @@
-//===- DecomposeAttention.cpp - Attention as two contractions -------------===//
+//===- DecomposeAttention.cpp - Decompose attention into contractions -----===//
 
 #include "passes/tiling/Decompose.h"
 
@@ -11,22 +11,25 @@ using namespace mlir;
 using namespace mlir::ark;
 
 namespace {
-/// Builds the ops of an attention over all keys, or over each of several pieces
-/// of them. Iteration spaces start with the dimensions of the result but the
-/// last, (batch..., head, query) and perhaps the piece; then comes the key.
+/// Builds the ops of an attention over all keys, or over every partition of the
+/// keys (a piece). Iteration spaces start with the dimensions of the result
+/// except the last: (batch..., head, query) and, with partitions, the piece.
+/// The key follows.
 class AttentionBuilder {
 public:
   template <typename OpTy>
   AttentionBuilder(ConversionPatternRewriter &rewriter, OpTy op,
                    typename OpTy::Adaptor adaptor);
 
-  /// Normalised rows.
+  /// Builds normalised rows.
   Value buildWhole();
-  /// Sums, largest scores and sums of powers of every piece, side by side.
+  /// Builds the accumulators, maxima and sums of powers of every piece, side by
+  /// side.
   Value buildPieces();
 
 private:
-  /// Valid keys of a row in a whole, or in a piece, were all of them valid.
+  /// Returns the number of keys of a row, or of a row's piece, if all keys are
+  /// valid.
   int64_t getMostKeys() { return keyType.getDimSize(queryRank - 2); }
   int64_t getNumPieces() {
     return hasPieces ? keyType.getDimSize(queryRank - 1) : 1;
@@ -66,10 +69,10 @@ private:
   double scale;
   bool causal, hasPieces;
   int64_t queryRank;
-  /// Dimensions of iteration spaces before the key.
+  /// Number of dimensions of iteration spaces before the key.
   int64_t rows;
-  /// Number of keys, and of those that a row of scores has, which are fewer
-  /// where there are pieces: static, or known at run time.
+  /// Number of keys, and number of keys in a row of scores, which is smaller
+  /// with pieces. Both are static or known at run time.
   OpFoldResult length, extent;
 };
 } // namespace
@@ -100,8 +103,8 @@ AttentionBuilder::AttentionBuilder(ConversionPatternRewriter &rewriter, OpTy op,
 // Length
 //===----------------------------------------------------------------------===//
 
-/// A run-time length: keys and values beyond it are never read, whatever they
-/// hold.
+/// Binds a run-time length. Keys and values beyond it are never read, whatever
+/// they contain.
 void AttentionBuilder::bindLength(Value scalar) {
   Value integer =
       tensor::ExtractOp::create(rewriter, loc, scalar, ValueRange());
@@ -114,12 +117,12 @@ void AttentionBuilder::bindLength(Value scalar) {
   SmallVector<Value> operands = {checked};
   AffineExpr count = dim(0);
   if (hasPieces) {
-    // Every `pieces`-th key, from that of the piece's own number on.
+    // A piece has every `pieces`-th key, from its own number on.
     operands.push_back(TileOffsetOp::create(rewriter, loc, rows - 1));
     count = (dim(0) - dim(1) + (pieces - 1)).floorDiv(pieces);
   }
-  // Says the bound again, in terms that the later stages can see through when
-  // they make room for the scores.
+  // The affine.min repeats the bound in a form from which later stages can
+  // derive the size of the scores.
   AffineExpr bounds[] = {count, rewriter.getAffineConstantExpr(getMostKeys())};
   extent =
       affine::AffineMinOp::create(
@@ -137,7 +140,7 @@ void AttentionBuilder::bindLength(Value scalar) {
 
 void AttentionBuilder::sliceKeys(Value &tensor, int64_t keyDim) {
   auto tensorType = cast<RankedTensorType>(tensor.getType());
-  // One entry for all keys.
+  // The tensor has one entry for all keys.
   if (keyDim < 0 || tensorType.getDimSize(keyDim) != getMostKeys())
     return;
   SmallVector<OpFoldResult> sizes =
@@ -150,10 +153,10 @@ void AttentionBuilder::sliceKeys(Value &tensor, int64_t keyDim) {
 }
 
 //===----------------------------------------------------------------------===//
-// Spaces
+// Iteration spaces
 //===----------------------------------------------------------------------===//
 
-/// The dimensions of rows, and one more.
+/// Returns the dimensions of rows and one more.
 SmallVector<OpFoldResult> AttentionBuilder::getShape(OpFoldResult last) {
   SmallVector<OpFoldResult> shape = getAsIndexOpFoldResult(
       rewriter.getContext(), type.getShape().drop_back());
@@ -193,13 +196,15 @@ AffineMap AttentionBuilder::getKeyMap(AffineExpr key, AffineExpr depth) {
   return AffineMap::get(rows + 2, 0, exprs, rewriter.getContext());
 }
 
-/// From the space of the scores. The mask has the key before the piece.
+/// Maps the space of the scores to the mask. The mask has the key before the
+/// piece.
 AffineMap AttentionBuilder::getMaskMap() {
   SmallVector<int64_t> shape(type.getShape().take_front(queryRank - 1));
   shape.push_back(getMostKeys());
   if (hasPieces)
     shape.push_back(getNumPieces());
-  // Before it was cut to the length, which only a static extent shows.
+  // The mask's shape before it was sliced to the run-time length; only a static
+  // extent shows the broadcast.
   SmallVector<int64_t> ofMask(
       cast<RankedTensorType>(mask.getType()).getShape());
   llvm::replace(ofMask, ShapedType::kDynamic, getMostKeys());
@@ -223,7 +228,7 @@ Value AttentionBuilder::elementwise(ValueRange inputs, ArrayRef<AffineMap> maps,
 // Scores
 //===----------------------------------------------------------------------===//
 
-/// Space (row, key, depth).
+/// Builds the scores in the space (row, key, depth).
 Value AttentionBuilder::buildScores() {
   AffineExpr k = dim(rows), d = dim(rows + 1);
   AffineMap maps[] = {getQueryMap(d), getKeyMap(k, d), getRowMap(k)};
@@ -231,7 +236,7 @@ Value AttentionBuilder::buildScores() {
                                       getShape(extent), element));
 }
 
-/// `score` where causality admits the key, minus infinity elsewhere. The last
+/// Emits `score` if causality admits the key, else minus infinity. The last
 /// query is at the last valid key.
 Value AttentionBuilder::emitPosition(OpBuilder &b, Location l, Value score) {
   Value queryIndex = linalg::IndexOp::create(b, l, queryRank - 2);
@@ -244,7 +249,7 @@ Value AttentionBuilder::emitPosition(OpBuilder &b, Location l, Value score) {
   }
   Value keys = getValueOrCreateConstantIndexOp(b, l, length);
   Value queries = arith::ConstantIndexOp::create(b, l, getNumQueries());
-  // key + queries <= query + keys, free of negative numbers.
+  // key + queries <= query + keys, in a form without negative numbers.
   Value left = arith::AddIOp::create(b, l, keyIndex, queries);
   Value right = arith::AddIOp::create(b, l, queryIndex, keys);
   Value admits =
@@ -324,7 +329,7 @@ Value AttentionBuilder::buildInverse(Value sum) {
                      });
 }
 
-/// Space (row, column, key).
+/// Builds the product with the values in the space (row, column, key).
 Value AttentionBuilder::buildProduct(Value powers) {
   AffineExpr column = dim(rows), k = dim(rows + 1);
   AffineMap maps[] = {getRowMap(k), getKeyMap(k, column), getRowMap(column)};
@@ -338,8 +343,8 @@ Value AttentionBuilder::buildWhole() {
   Value powers = buildPowers(scores, buildFinite(buildMaximum(scores)));
   Value inverse = buildInverse(buildSum(powers));
   // Rows are normalised after the product, which has fewer elements than the
-  // powers. A tile computes its operands in this order: the product comes right
-  // before its rows are normalised.
+  // powers. A tile computes its operands in this order, so the product directly
+  // precedes its normalisation.
   Value product = buildProduct(powers);
   return elementwise({inverse, product},
                      {getMapWithout(rewriter.getContext(), rows + 1, {rows}),

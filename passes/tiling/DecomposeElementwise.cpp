@@ -1,4 +1,4 @@
-//===- DecomposeElementwise.cpp - Elementwise ops and constants -----------===//
+//===- DecomposeElementwise.cpp - Decompose elementwise ops ---------------===//
 
 #include "passes/tiling/Decompose.h"
 
@@ -9,7 +9,7 @@ using namespace mlir;
 using namespace mlir::ark;
 
 namespace {
-/// Any elementwise op; splat constants become scalars of its body.
+/// Decomposes any elementwise op. Splat constants become scalars of its body.
 struct DecomposeElementwiseOp
     : OpInterfaceConversionPattern<ElementwiseOpInterface> {
   using OpInterfaceConversionPattern::OpInterfaceConversionPattern;
@@ -56,7 +56,7 @@ struct DecomposeElementwiseOp
   }
 };
 
-/// A constant that something else than an elementwise op reads.
+/// Decomposes a splat constant that an op other than an elementwise one reads.
 struct DecomposeConstant : OpConversionPattern<ConstantOp> {
   using OpConversionPattern::OpConversionPattern;
 

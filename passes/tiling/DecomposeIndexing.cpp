@@ -1,4 +1,4 @@
-//===- DecomposeIndexing.cpp - Embedding, gather, update, concat ----------===//
+//===- DecomposeIndexing.cpp - Decompose gather, update and concat --------===//
 
 #include "passes/tiling/Decompose.h"
 
@@ -32,8 +32,8 @@ static Value buildCheckedIndices(OpBuilder &builder, Location loc,
       });
 }
 
-/// Elements of `source` at an index along `axis`: the result has the
-/// dimensions of the indices in the place of the axis.
+/// Gathers elements of `source` at indices along `axis`. The dimensions of the
+/// indices replace the axis in the result.
 static Value buildGather(OpBuilder &builder, Location loc, Value source,
                          Value indices, int64_t axis, RankedTensorType type) {
   Value checked = buildCheckedIndices(builder, loc, indices,
@@ -70,7 +70,8 @@ struct DecomposeEmbedding : OpConversionPattern<EmbeddingOp> {
   LogicalResult
   matchAndRewrite(EmbeddingOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    // The table as it is in memory: converting all of it would be absurd.
+    // Reads the table in its own type: a conversion of the whole table would be
+    // far too expensive.
     auto type =
         cast<RankedTensorType>(getTypeConverter()->convertType(op.getType()));
     rewriter.replaceOp(op, buildGather(rewriter, op.getLoc(), op.getWeight(),
@@ -105,12 +106,13 @@ struct DecomposeUpdate : OpConversionPattern<UpdateOp> {
   matchAndRewrite(UpdateOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
-    // State and value as they are in memory: the one stays where it is, and of
-    // the other the conversion framework makes what it has to be.
+    // State and value keep the type that they have in memory. The state stays
+    // in place; the conversion framework converts the value.
     RankedTensorType stateType = getType(op.getState());
     RankedTensorType valueType = getType(op.getValue());
-    // An insertion that covers the state folds to the value, and with it goes
-    // what says that the state is written; a copy stays.
+    // An insertion that covers the whole state would fold to the value, and the
+    // information that the state is written would be lost. A copy does not
+    // fold.
     if (op.getOffsets().empty() && valueType == stateType) {
       rewriter.replaceOpWithNewOp<linalg::CopyOp>(op, op.getValue(),
                                                   op.getState());
@@ -144,7 +146,7 @@ struct DecomposeUpdate : OpConversionPattern<UpdateOp> {
   }
 };
 
-/// Insertions side by side.
+/// Decomposes a concatenation into adjacent insertions.
 struct DecomposeConcat : OpConversionPattern<ConcatOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -152,7 +154,7 @@ struct DecomposeConcat : OpConversionPattern<ConcatOp> {
   matchAndRewrite(ConcatOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
-    // Nothing is computed, so that nothing is converted either.
+    // Nothing is computed, so no type is converted.
     auto type = cast<RankedTensorType>(op.getType());
     SmallVector<OpFoldResult> offsets(type.getRank(), rewriter.getIndexAttr(0));
     SmallVector<OpFoldResult> ones(type.getRank(), rewriter.getIndexAttr(1));

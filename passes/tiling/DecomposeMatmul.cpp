@@ -1,4 +1,4 @@
-//===- DecomposeMatmul.cpp - Matrix products ------------------------------===//
+//===- DecomposeMatmul.cpp - Decompose matmuls ----------------------------===//
 
 #include "passes/tiling/Decompose.h"
 
@@ -9,7 +9,8 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// How one side of a matmul is read in the space (batch..., m, n, k).
+/// Returns the map with which one operand of a matmul is read in the space
+/// (batch..., m, n, k).
 static AffineMap getOperandMap(MLIRContext *context, ArrayRef<int64_t> shape,
                                ArrayRef<int64_t> resultShape, AffineExpr row,
                                AffineExpr column) {

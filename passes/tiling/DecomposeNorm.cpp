@@ -1,4 +1,4 @@
-//===- DecomposeNorm.cpp - Softmax and normalisations ---------------------===//
+//===- DecomposeNorm.cpp - Decompose softmax and norms --------------------===//
 
 #include "passes/tiling/Decompose.h"
 
@@ -10,7 +10,8 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Elementwise over the shape of `x`, with maps of the inputs after `x`.
+/// Creates an elementwise op over the shape of `x`; `otherMaps` are the maps of
+/// the inputs after `x`.
 static Value mapLike(OpBuilder &builder, Location loc, Value x,
                      ArrayRef<Value> others, ArrayRef<AffineMap> otherMaps,
                      BodyFn body) {
@@ -63,7 +64,7 @@ struct DecomposeSoftmax : OpConversionPattern<SoftmaxOp> {
                             return math::ExpOp::create(
                                 b, l, arith::SubFOp::create(b, l, v[0], v[1]));
                           });
-    // One division for every row.
+    // One division per row.
     Value sum = sumOver(rewriter, loc, power, axis);
     Value inverse =
         mapLike(rewriter, loc, sum, {}, {},
@@ -84,7 +85,8 @@ struct DecomposeSoftmax : OpConversionPattern<SoftmaxOp> {
 // Normalisations
 //===----------------------------------------------------------------------===//
 
-/// What both normalisations share: the space and the parameters of a row.
+/// State that both norms share: the iteration space and the parameters of a
+/// row.
 struct NormBuilder {
   ConversionPatternRewriter &rewriter;
   Location loc;
@@ -101,13 +103,13 @@ struct NormBuilder {
     return AffineMap::get(getType().getRank(), 0,
                           rewriter.getAffineDimExpr(getAxis()));
   }
-  /// Mean of a sum over the row.
+  /// Emits the mean, given the sum over a row.
   Value emitMean(OpBuilder &b, Location l, Value sum) {
     Value count =
         createNumber(b, l, sum.getType(), getType().getShape().back());
     return arith::DivFOp::create(b, l, sum, count);
   }
-  /// 1 / sqrt(mean + eps) for every row.
+  /// Builds 1 / sqrt(mean + eps) for every row.
   Value buildScale(Value sumOfSquares) {
     return mapLike(rewriter, loc, sumOfSquares, {}, {},
                    [&](OpBuilder &b, Location l, ValueRange v) -> Value {
@@ -117,7 +119,8 @@ struct NormBuilder {
                          b, l, arith::AddFOp::create(b, l, mean, bound));
                    });
   }
-  /// `square` gives what is summed from an element and the inputs of its row.
+  /// Sums squares over every row. `centre` computes the squared number from an
+  /// element and the inputs of its row.
   Value sumOfSquares(ArrayRef<Value> others, BodyFn centre) {
     SmallVector<AffineMap> maps(others.size(), getRowMap());
     Value squares =

@@ -1,4 +1,4 @@
-//===- DecomposeReduce.cpp - Reductions -----------------------------------===//
+//===- DecomposeReduce.cpp - Decompose reductions -------------------------===//
 
 #include "passes/tiling/Decompose.h"
 
@@ -50,7 +50,8 @@ struct DecomposeReduce : OpConversionPattern<ReduceOp> {
     return success();
   }
 
-  /// Divides a mean by the count, and brings reduced dimensions back.
+  /// Divides the sum of a mean by the count, and restores reduced dimensions if
+  /// `keepdims` is set.
   Value finish(ConversionPatternRewriter &rewriter, ReduceOp op, Value reduced,
                int64_t count) const {
     if (!isMean && !op.getKeepdims())

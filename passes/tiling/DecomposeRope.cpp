@@ -1,4 +1,4 @@
-//===- DecomposeRope.cpp - Rotary position embedding ----------------------===//
+//===- DecomposeRope.cpp - Decompose rotary position embeddings -----------===//
 
 #include "passes/tiling/Decompose.h"
 
@@ -9,14 +9,14 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Whether the op's result is what its group makes.
+/// Returns true if only the group's yield uses the result of the op.
 static bool isReturned(Operation *op) {
   return llvm::all_of(op->getUsers(), llvm::IsaPred<YieldOp>);
 }
 
 namespace {
-/// The two parts of every pair are slices of the operand: a pair (a, b) turns
-/// into (a cos - b sin, b cos + a sin).
+/// Decomposes a rotation. The two elements of every pair are slices of the
+/// operand; a pair (a, b) becomes (a cos - b sin, b cos + a sin).
 struct DecomposeRope : OpConversionPattern<RopeOp> {
   using OpConversionPattern::OpConversionPattern;
 
@@ -24,8 +24,8 @@ struct DecomposeRope : OpConversionPattern<RopeOp> {
   matchAndRewrite(RopeOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
-    // Read from memory and written to memory as it is there; the body of the
-    // ops converts.
+    // An operand from memory is read in its own type, and a result for memory
+    // is written in its own type; the bodies of the ops convert.
     Value x = isa<BlockArgument>(op.getOperand()) ? op.getOperand()
                                                   : adaptor.getOperand();
     auto type = cast<RankedTensorType>(
@@ -38,8 +38,9 @@ struct DecomposeRope : OpConversionPattern<RopeOp> {
     SmallVector<OpFoldResult> firstOffsets(rank, rewriter.getIndexAttr(0));
     SmallVector<OpFoldResult> secondOffsets = firstOffsets;
     SmallVector<OpFoldResult> strides(rank, rewriter.getIndexAttr(1));
-    // Of a single pair both orders are one. A step beyond an extent of one has
-    // no meaning, and MLIR does not find dropped dimensions of such a subview.
+    // With a single pair, both layouts are equal. A stride of two along an
+    // extent of one has no meaning, and MLIR does not recognise the dropped
+    // dimensions of such a subview.
     bool alternates = op.getInterleaved() && half > 1;
     secondOffsets.back() = rewriter.getIndexAttr(alternates ? 1 : half);
     strides.back() = rewriter.getIndexAttr(alternates ? 2 : 1);
@@ -71,7 +72,7 @@ struct DecomposeRope : OpConversionPattern<RopeOp> {
             return convertScalar(b, l, sum, type.getElementType());
           });
     };
-    // Each half is computed in its place of the result.
+    // Each half is computed in its part of the result.
     Value result =
         createEmpty(rewriter, loc, type.getShape(), type.getElementType());
     auto insert = [&](Value a, Value b, ArrayRef<OpFoldResult> offsets,

@@ -1,4 +1,4 @@
-//===- DecomposeSampling.cpp - Random bits --------------------------------===//
+//===- DecomposeSampling.cpp - Emit random bits ---------------------------===//
 
 #include "passes/tiling/Decompose.h"
 
@@ -17,7 +17,7 @@ static Value emitXor(OpBuilder &b, Location loc, Value x, Value y, Value z) {
   return arith::XOrIOp::create(b, loc, arith::XOrIOp::create(b, loc, x, y), z);
 }
 
-/// Philox4x32-10 as Salmon, Moraes, Dror and Shaw give it (SC '11).
+/// Philox4x32-10 of Salmon, Moraes, Dror and Shaw (SC '11).
 Value ark::emitPhilox(OpBuilder &b, Location loc, Value index, Value counter,
                       Value seed) {
   auto number = [&](int64_t value) -> Value {

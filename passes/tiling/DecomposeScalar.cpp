@@ -1,6 +1,7 @@
-//===- DecomposeScalar.cpp - Elementwise ops on scalars -------------------===//
+//===- DecomposeScalar.cpp - Emit elementwise ops on scalars --------------===//
 //
-// Operands and results have compute types; signs come from the types of the op.
+// Operands and results have compute types. The types of the op determine
+// signedness.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,7 +15,7 @@ using namespace mlir;
 using namespace mlir::ark;
 
 namespace {
-/// Arithmetic on scalars of one type, written as formulas.
+/// Helpers that emit arithmetic on scalars of one type, written as formulas.
 struct Scalars {
   OpBuilder &builder;
   Location loc;
@@ -103,8 +104,9 @@ Value Scalars::compare(ComparePredicate predicate, Value a, Value b) {
                                getIntPredicate(predicate, isUnsigned), a, b);
 }
 
-/// Truncates toward zero. A machine traps on division by zero and on the
-/// quotient that overflows; here the one is zero and the other wraps.
+/// Emits a division that truncates toward zero. Hardware traps on division by
+/// zero and on an overflowing quotient; here the former is zero and the latter
+/// wraps.
 Value Scalars::divideIntegers(Value a, Value b) {
   Value zero = number(a.getType(), 0), one = number(a.getType(), 1);
   Value byZero = compare(ComparePredicate::EQ, b, zero);
@@ -129,7 +131,7 @@ Value Scalars::divide(Value a, Value b) {
 
 Value ark::emitExtremum(OpBuilder &builder, Location loc, Value lhs, Value rhs,
                         bool isMaximum, bool isUnsigned) {
-  // The float ops give NaN if either operand is.
+  // The float ops return NaN if either operand is NaN.
   if (isa<FloatType>(lhs.getType()))
     return isMaximum ? Value(arith::MaximumFOp::create(builder, loc, lhs, rhs))
                      : Value(arith::MinimumFOp::create(builder, loc, lhs, rhs));
@@ -150,8 +152,8 @@ static Value emitSigmoid(Scalars s, Value x) {
   return s.divide(one, s.add(one, power));
 }
 
-/// The factor x of a function whose other factor goes to zero faster. At minus
-/// infinity the limit is zero, but infinity times zero would be NaN.
+/// Clamps the factor x of a function whose other factor goes to zero faster. At
+/// minus infinity the limit is zero, but infinity times zero would be NaN.
 static Value boundFactor(Scalars s, Value x) {
   Value lowest = s.number(x.getType(), std::numeric_limits<float>::lowest());
   return s.select(s.compare(ComparePredicate::GT, x, lowest), x, lowest);
@@ -166,7 +168,7 @@ static Value emitGelu(Scalars s, GeluApproximation approximation, Value x) {
   Value one = s.number(x.getType(), 1);
   Value half = s.scale(0.5, boundFactor(s, x));
   if (approximation == GeluApproximation::None) {
-    // x * Phi(x), by the error function.
+    // x * Phi(x), with the error function.
     Value erf = s.call<math::ErfOp>(s.scale(0.70710678118654752440, x));
     return s.mul(half, s.add(one, erf));
   }
@@ -186,7 +188,8 @@ static Value emitNeg(Scalars s, Value x) {
 static Value emitAbs(Scalars s, Value x) {
   if (isa<FloatType>(x.getType()))
     return s.call<math::AbsFOp>(x);
-  // In arith and not in math, which GPUs' lowerings have for floats only.
+  // Integers use arith, because the lowerings for GPUs support math.absi for
+  // floats only.
   if (s.isUnsigned)
     return x;
   return arith::MaxSIOp::create(s.builder, s.loc, x, emitNeg(s, x));
@@ -196,12 +199,12 @@ static Value emitAbs(Scalars s, Value x) {
 // Casts
 //===----------------------------------------------------------------------===//
 
-/// Toward zero; what does not fit becomes the nearest value that does, and NaN
-/// becomes zero.
+/// Emits a conversion toward zero. Values out of range become the nearest value
+/// in range, and NaN becomes zero.
 static Value castFloatToInt(Scalars s, Value x, Type type, bool isUnsigned) {
   unsigned bits = type.getIntOrFloatBitWidth();
   double end = std::ldexp(1.0, isUnsigned ? bits : bits - 1);
-  // Both bounds are powers of two, or zero, so that f32 holds them.
+  // Both bounds are powers of two or zero, so f32 represents them exactly.
   Value low = s.number(x.getType(), isUnsigned ? 0 : -end);
   Value high = s.number(x.getType(), end);
   Value notBelow = s.compare(ComparePredicate::GE, x, low);
@@ -232,7 +235,8 @@ static Value castIntToInt(Scalars s, Value x, Type type, bool zeroExtends) {
                      : Value(arith::ExtSIOp::create(s.builder, s.loc, type, x));
 }
 
-/// `from` and `to` are the types of the tensors; `x` has the compute type.
+/// Emits a cast. `from` and `to` are element types of the tensors; `x` has the
+/// compute type.
 static Value emitCast(Scalars s, Value x, Type from, Type to) {
   Type type = getComputeType(to);
   bool toFloat = isa<FloatType>(to), fromFloat = isa<FloatType>(from);
@@ -246,8 +250,8 @@ static Value emitCast(Scalars s, Value x, Type from, Type to) {
   if (!fromFloat)
     x = zeroExtends ? Value(arith::UIToFPOp::create(s.builder, s.loc, type, x))
                     : Value(arith::SIToFPOp::create(s.builder, s.loc, type, x));
-  // The user asked for the precision of `to`, even where the body goes on in
-  // f32.
+  // The value is rounded to `to`, as the user requested, even if the body
+  // continues in f32.
   return convertScalar(s.builder, s.loc, convertScalar(s.builder, s.loc, x, to),
                        type);
 }
@@ -256,8 +260,8 @@ static Value emitCast(Scalars s, Value x, Type from, Type to) {
 // Powers
 //===----------------------------------------------------------------------===//
 
-/// By squaring, a step for every bit that an exponent may have. A negative
-/// power is zero, but of one and minus one.
+/// Emits a power by repeated squaring, with one step for every bit of the
+/// exponent. A negative power is zero, except for the bases one and minus one.
 static Value emitIntegerPower(Scalars s, Value base, Value exponent) {
   Type type = base.getType();
   Value zero = s.number(type, 0), one = s.number(type, 1);
@@ -291,7 +295,8 @@ static Value toBits(Scalars s, Value x) {
                                   s.builder.getIntegerType(width), x);
 }
 
-/// `x` has the compute type of `element`, the type of the tensor.
+/// Packs a packet. `x` has the compute type of `element`, which is the type of
+/// the tensor.
 static Value emitPackPacket(Scalars s, Value x, Type element) {
   Type word = s.builder.getI64Type();
   if (isa<FloatType>(element))
@@ -325,7 +330,7 @@ static Type getElement(Value value) {
 
 Value ark::emitScalar(OpBuilder &builder, Operation *op, ValueRange operands) {
   Type element = getElement(op->getOperands().back());
-  // false < true
+  // Booleans compare as unsigned: false < true.
   bool isUnsigned = element.isUnsignedInteger() || element.isInteger(1);
   Scalars s{builder, op->getLoc(), isUnsigned};
   Value a = operands.front(), b = operands.back();

@@ -1,4 +1,4 @@
-//===- DecomposeUtils.cpp - Scalars and structured ops --------------------===//
+//===- DecomposeUtils.cpp - Helpers to build scalars and structured ops ---===//
 
 #include "passes/tiling/Decompose.h"
 
@@ -24,7 +24,7 @@ Type ark::getComputeType(Type element) {
   return element;
 }
 
-/// Every element of a tensor as another type.
+/// Converts every element of a tensor to another type.
 static Value convertElements(OpBuilder &builder, RankedTensorType type,
                              ValueRange inputs, Location loc) {
   if (inputs.size() != 1 || !isa<RankedTensorType>(inputs.front().getType()))
@@ -61,8 +61,8 @@ Value ark::convertScalar(OpBuilder &builder, Location loc, Value value,
       return arith::ExtFOp::create(builder, loc, type, value);
     return arith::TruncFOp::create(builder, loc, type, value);
   }
-  // Signs of integers are gone when memory is: the LLVM conversion has the same
-  // type on both sides.
+  // The cast between integer types of different signedness disappears with
+  // memory types: the LLVM conversion gives both sides the same type.
   return UnrealizedConversionCastOp::create(builder, loc, type, value)
       .getResult(0);
 }

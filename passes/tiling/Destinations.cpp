@@ -1,4 +1,4 @@
-//===- Destinations.cpp - Where a body computes its values ----------------===//
+//===- Destinations.cpp - Choose the memory in which bodies compute -------===//
 
 #include "passes/tiling/TaskBody.h"
 
@@ -11,7 +11,7 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// The operand whose memory `value` gets, or null where it comes from none.
+/// Returns the operand whose memory `value` reuses, or null if there is none.
 static OpOperand *getDestination(Value value) {
   Operation *op = value.getDefiningOp();
   if (auto insertion = dyn_cast_or_null<tensor::InsertSliceOp>(op))
@@ -21,8 +21,8 @@ static OpOperand *getDestination(Value value) {
   return nullptr;
 }
 
-/// The use of `empty` by the slice that what `insertion` inserts into it is
-/// computed in; null without one.
+/// Returns the use of `empty` by the slice in which the source of `insertion`
+/// is computed, or null.
 static OpOperand *getSliceOfDestination(tensor::InsertSliceOp insertion,
                                         Value empty) {
   Value place = insertion.getSource();
@@ -37,8 +37,8 @@ static OpOperand *getSliceOfDestination(tensor::InsertSliceOp insertion,
              : nullptr;
 }
 
-/// The uses of an init that want memory of their own, each with those that want
-/// the same: a part that is computed in its place.
+/// Groups the uses of an init: each group needs memory of its own. A part that
+/// is computed in its place and its insertion form one group.
 static SmallVector<SmallVector<OpOperand *, 2>> getUsers(Operation *init) {
   llvm::SetVector<OpOperand *> uses;
   SmallVector<SmallVector<OpOperand *, 2>> users;
@@ -61,11 +61,13 @@ static SmallVector<SmallVector<OpOperand *, 2>> getUsers(Operation *init) {
   return users;
 }
 
-/// Accumulators that start equal share a fill, and tensors without values an
-/// op, after CSE. Each needs memory of its own, and comes right before its use:
-/// the memory that is found for it may be part of what is only there by then.
+/// After CSE, accumulators with equal start values share a fill, and
+/// uninitialised tensors share an op. Each needs memory of its own. Each also
+/// moves directly before its use: the memory found for it may be part of a
+/// value that only exists at that point.
 void ark::unshareInits(RewriterBase &rewriter, Block &body) {
-  // First all of them: two that move to one op would be met again and again.
+  // Collects all inits first: two inits that move before the same op would
+  // otherwise be visited again and again.
   SmallVector<Operation *> inits;
   for (Operation &op : body)
     if (isa<tensor::EmptyOp, linalg::FillOp>(op) && !op.use_empty())
@@ -83,7 +85,7 @@ void ark::unshareInits(RewriterBase &rewriter, Block &body) {
     for (ArrayRef<OpOperand *> uses : llvm::drop_begin(users)) {
       rewriter.setInsertionPoint(getFirst(uses));
       IRMapping mapping;
-      // Its uses have been split already.
+      // The uses of the empty tensor have been split already.
       if (auto fill = dyn_cast<linalg::FillOp>(op))
         if (auto empty =
                 fill.getOutputs().front().getDefiningOp<tensor::EmptyOp>())
@@ -97,16 +99,16 @@ void ark::unshareInits(RewriterBase &rewriter, Block &body) {
   }
 }
 
-/// Whether a slice or an insertion is of all elements, perhaps without unit
-/// dimensions.
+/// Returns true if a slice or an insertion covers all elements, maybe without
+/// unit dimensions.
 template <typename OpTy>
 static bool isWhole(OpTy op, RankedTensorType whole) {
   return whole.hasStaticShape() && op.hasUnitStride() && op.hasZeroOffset() &&
          op.getStaticSizes() == whole.getShape();
 }
 
-/// What is inserted only to get unit dimensions, and then inserted as a part,
-/// is inserted at once.
+/// Joins two nested insertions into one, if the inner one only adds unit
+/// dimensions.
 static void insertAtOnce(RewriterBase &rewriter, Block &body) {
   for (auto insertion : body.getOps<tensor::InsertSliceOp>()) {
     auto inner = insertion.getSource().getDefiningOp<tensor::InsertSliceOp>();
@@ -119,8 +121,8 @@ static void insertAtOnce(RewriterBase &rewriter, Block &body) {
   }
 }
 
-/// Parts of a tensor are computed in it, one after the other: what is inserted
-/// comes right before its insertion, when the parts before it are there.
+/// Moves the op that computes an inserted part directly before the insertion.
+/// The parts of a tensor are then computed in the tensor one after the other.
 static void sinkInsertedParts(RewriterBase &rewriter, Block &body) {
   for (auto insertion : body.getOps<tensor::InsertSliceOp>()) {
     Operation *source = insertion.getSource().getDefiningOp();
@@ -136,7 +138,7 @@ static void eraseDead(RewriterBase &rewriter, Block &body) {
       rewriter.eraseOp(&op);
 }
 
-/// Whether all other readers of `use`'s value come before `use`'s owner.
+/// Returns true if all other readers of the value precede the owner of `use`.
 static bool isLastUse(OpOperand &use) {
   Block *block = use.getOwner()->getBlock();
   return llvm::all_of(use.get().getUses(), [&](OpOperand &other) {
@@ -148,8 +150,8 @@ static bool isLastUse(OpOperand &use) {
   });
 }
 
-/// Lets an elementwise op overwrite an operand that nothing reads afterwards,
-/// as an epilogue does with its accumulator.
+/// Lets an elementwise op overwrite an operand that no later op reads, as an
+/// epilogue overwrites its accumulator.
 static void computeInPlace(RewriterBase &rewriter, linalg::GenericOp op) {
   if (op.getNumDpsInits() != 1 || op.getNumReductionLoops() != 0)
     return;
@@ -157,7 +159,7 @@ static void computeInPlace(RewriterBase &rewriter, linalg::GenericOp op) {
   if (!init->get().getDefiningOp<tensor::EmptyOp>())
     return;
   for (OpOperand *input : op.getDpsInputOperands()) {
-    // Memory of the body only: what comes from an operand is not ours.
+    // Only memory of the body may be overwritten, not memory of an operand.
     OpOperand *source = getDestination(input->get());
     if (!source || input->get().getType() != init->get().getType() ||
         op.getMatchingIndexingMap(input) != op.getMatchingIndexingMap(init) ||
@@ -180,7 +182,8 @@ static void computeInPlace(RewriterBase &rewriter, linalg::GenericOp op) {
   }
 }
 
-/// The copy that ends a body: what a task yields, or inserts into a state.
+/// Returns the copy that ends a body: its result is yielded, or inserted into a
+/// state.
 static linalg::CopyOp getFinalCopy(TaskOp task) {
   Value yielded = task.getBody().front().getTerminator()->getOperand(0);
   if (auto insertion = yielded.getDefiningOp<tensor::InsertSliceOp>())
@@ -190,15 +193,15 @@ static linalg::CopyOp getFinalCopy(TaskOp task) {
 }
 
 namespace {
-/// A value that goes to memory of its own, and the op whose result is that.
+/// A value, the memory for which it is destined, and the op that transfers it.
 struct Placement {
   Value source, destination;
   Operation *op;
 };
 } // namespace
 
-/// What the final copy does; on the way of the copy unit dimensions come and
-/// go, which is no more than a view.
+/// Returns the placement that the final copy performs. Around the copy, unit
+/// dimensions may be dropped and restored, which is only a view.
 static Placement getPlacement(linalg::CopyOp copy) {
   auto slice = copy.getInputs().front().getDefiningOp<tensor::ExtractSliceOp>();
   auto insertion = copy->hasOneUse()
@@ -220,8 +223,8 @@ void ark::computeInDestination(RewriterBase &rewriter, TaskOp task) {
   for (auto op : llvm::make_early_inc_range(body.getOps<linalg::GenericOp>()))
     computeInPlace(rewriter, op);
   Placement final = getPlacement(getFinalCopy(task));
-  // Follow the result to where its memory comes from. If that is no memory of
-  // the body, the result is a part of an operand and the copy stays.
+  // Follows the result to the origin of its memory. If the origin is not memory
+  // of the body, the result is a part of an operand and the copy stays.
   OpOperand *operand = getDestination(final.source);
   while (operand && getDestination(operand->get()))
     operand = getDestination(operand->get());

@@ -1,4 +1,4 @@
-//===- FuseElementwise.cpp - Joins elementwise structured ops -------------===//
+//===- FuseElementwise.cpp - Fuse elementwise structured ops --------------===//
 
 #include "lib/analysis/CostModel.h"
 #include "lib/support/BufferView.h"
@@ -18,7 +18,8 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// A body that only changes the type of its one input costs nothing to repeat.
+/// Returns true if a body only converts the type of its input, which is cheap
+/// to repeat.
 static bool onlyConverts(linalg::GenericOp op) {
   return llvm::all_of(op.getBody()->without_terminator(), [](Operation &inner) {
     return isa<arith::ExtFOp, arith::TruncFOp, UnrealizedConversionCastOp,
@@ -26,15 +27,16 @@ static bool onlyConverts(linalg::GenericOp op) {
   });
 }
 
-/// An op whose effect must happen once for every element of its own space.
+/// Returns true if an op has effects, which must happen once for every element
+/// of its own iteration space.
 static bool hasEffects(linalg::GenericOp op) {
   return llvm::any_of(op.getBody()->without_terminator(), [](Operation &inner) {
     return !isMemoryEffectFree(&inner);
   });
 }
 
-/// The bytes of a result that one vCTA needs at least: those that its readers
-/// reduce to one element.
+/// Returns the least number of bytes of a result that one vCTA needs: the
+/// elements that a reader reduces to one element.
 static int64_t countBytesAtOnce(linalg::GenericOp producer) {
   auto type = cast<RankedTensorType>(producer.getResult(0).getType());
   int64_t most = 1;
@@ -54,9 +56,9 @@ static int64_t countBytesAtOnce(linalg::GenericOp producer) {
   return most * getElementBytes(type.getElementType());
 }
 
-/// Whether a tile of the producer's result takes more than half of the memory
-/// of an SM of a GPU, so that two of them would not fit. What has the type of
-/// the group's result will live there.
+/// Returns true if a tile of the producer's result takes more than half of a
+/// GPU's shared memory, so that two such tiles would not fit. A value with the
+/// type of the group's result takes none: it is placed in the out.
 static bool isTooLongToKeep(linalg::GenericOp producer) {
   TargetAttr target = findTarget(producer);
   auto group = producer->getParentOfType<GroupOp>();
@@ -65,21 +67,22 @@ static bool isTooLongToKeep(linalg::GenericOp producer) {
          2 * countBytesAtOnce(producer) > target.getSharedMemory();
 }
 
-/// Whether the producer of `operand` may move into the operand's owner.
+/// Returns true if the producer of `operand` may be fused into the operand's
+/// owner.
 static bool shouldFuse(OpOperand *operand) {
   auto producer = operand->get().getDefiningOp<linalg::GenericOp>();
   auto consumer = dyn_cast<linalg::GenericOp>(operand->getOwner());
   if (!producer || !consumer || hasEffects(producer))
     return false;
-  // Backends recognise contractions; of what could join one, only conversions
-  // leave it one.
+  // Backends match contractions, and a contraction remains one only if nothing
+  // but conversions is fused into it.
   if (linalg::isaContractionOpInterface(
           cast<linalg::LinalgOp>(consumer.getOperation())))
     return onlyConverts(producer);
   if (onlyConverts(producer))
     return true;
-  // A value that the consumer reads for several elements would be computed for
-  // each of them.
+  // A value that the consumer reads for several elements would be recomputed
+  // for each of them.
   AffineMap map = consumer.getMatchingIndexingMap(operand);
   bool readOnce =
       map.isPermutation() && map.getNumDims() == map.getNumResults();

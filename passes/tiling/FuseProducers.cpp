@@ -1,4 +1,4 @@
-//===- FuseProducers.cpp - Tiles of everything that a tile needs ----------===//
+//===- FuseProducers.cpp - Fuse the producers of a tile into its task -----===//
 
 #include "passes/tiling/TaskBody.h"
 
@@ -22,7 +22,7 @@ static bool isInside(Operation *op, TaskOp task) {
   return task->isProperAncestor(op);
 }
 
-/// A slice of a value as one of another value of its type.
+/// Casts a slice of a value to the type of a slice of another value.
 static Value castTo(RewriterBase &rewriter, Location loc, Value value,
                     Type type) {
   if (value.getType() == type)
@@ -31,10 +31,10 @@ static Value castTo(RewriterBase &rewriter, Location loc, Value value,
 }
 
 //===----------------------------------------------------------------------===//
-// Slices of ops that have no TilingInterface
+// Slices of ops without TilingInterface
 //===----------------------------------------------------------------------===//
 
-/// A slice of a slice is one slice.
+/// Composes a slice of a slice into one slice.
 static Value sliceOfSlice(RewriterBase &rewriter, ExtractSliceOp slice,
                           ExtractSliceOp producer) {
   Location loc = slice.getLoc();
@@ -57,8 +57,8 @@ static Value sliceOfSlice(RewriterBase &rewriter, ExtractSliceOp slice,
                                 slice.getMixedSizes(), strides);
 }
 
-/// A tile of what an insertion makes: in every dimension the inserted part is
-/// all there is, or the tile is.
+/// Returns a tile of an insertion's result. In every dimension, the inserted
+/// part or the tile must cover the whole extent.
 static FailureOr<Value> sliceOfInsertion(RewriterBase &rewriter,
                                          ExtractSliceOp slice,
                                          InsertSliceOp producer) {
@@ -96,8 +96,9 @@ static FailureOr<Value> sliceOfInsertion(RewriterBase &rewriter,
                                      sourceSizes, producer.getMixedStrides()));
 }
 
-/// Structured ops compute dense tiles. What a reader skips in a dimension is
-/// computed too, so that readers of the other elements find it there.
+/// Replaces a strided slice by a slice of a dense one, since structured ops
+/// compute dense tiles. The skipped elements are computed as well, and other
+/// readers find them there.
 static void coverStrides(RewriterBase &rewriter, ExtractSliceOp slice) {
   if (slice.hasUnitStride())
     return;
@@ -124,8 +125,8 @@ static void coverStrides(RewriterBase &rewriter, ExtractSliceOp slice) {
 // Extents
 //===----------------------------------------------------------------------===//
 
-/// The extent of a tensor that structured ops made, from where its memory comes
-/// from.
+/// Returns an extent of a tensor that structured ops computed, derived from the
+/// origin of its memory.
 static OpFoldResult getExtent(OpBuilder &builder, Value tensor, int64_t dim) {
   auto type = cast<RankedTensorType>(tensor.getType());
   if (!type.isDynamicDim(dim))
@@ -143,8 +144,9 @@ static OpFoldResult getExtent(OpBuilder &builder, Value tensor, int64_t dim) {
   return {};
 }
 
-/// Tiling asks whole tensors for their extents. The answers are values that
-/// exist already; the tensors must not appear in the task for their sake.
+/// Replaces tensor.dim ops, with which tiling queries whole tensors, by the
+/// values that exist already. The whole tensors must not be pulled into the
+/// task for their extents.
 static void resolveExtents(RewriterBase &rewriter, TaskOp task) {
   for (auto dim :
        llvm::make_early_inc_range(task.getBody().getOps<tensor::DimOp>())) {
@@ -164,8 +166,8 @@ static void resolveExtents(RewriterBase &rewriter, TaskOp task) {
 // Fusion
 //===----------------------------------------------------------------------===//
 
-/// The value of `slice`, which is of a result of `producer`, computed on its
-/// own. Fails where that cannot be done.
+/// Computes the slice of a result of `producer` by itself. Fails if that is not
+/// possible.
 static FailureOr<Value> computeSlice(RewriterBase &rewriter,
                                      ExtractSliceOp slice,
                                      Operation *producer) {
@@ -192,7 +194,7 @@ LogicalResult ark::fuseProducersIntoTask(RewriterBase &rewriter, GroupOp group,
                                          TaskOp task) {
   for (Operation &producer :
        llvm::reverse(group.getBody().front().without_terminator())) {
-    // The slice may also be at an offset that the op computes.
+    // The slice may also lie at an offset that the op computes.
     auto getSlice = [&](Operation *user) {
       auto slice = dyn_cast<ExtractSliceOp>(user);
       return slice && isInside(slice, task) &&
@@ -206,8 +208,8 @@ LogicalResult ark::fuseProducersIntoTask(RewriterBase &rewriter, GroupOp group,
           rewriter.setInsertionPoint(slice);
           coverStrides(rewriter, slice);
         }
-    // Readers of one op often read the same slice of it. Only when all of
-    // them are there, equal slices can be seen, and the op is computed once.
+    // Readers of one op often read the same slice. CSE merges equal slices once
+    // all readers are present, and the op is then computed once.
     resolveExtents(rewriter, task);
     DominanceInfo dominance(task);
     eliminateCommonSubExpressions(rewriter, dominance, task);
@@ -224,7 +226,7 @@ LogicalResult ark::fuseProducersIntoTask(RewriterBase &rewriter, GroupOp group,
       rewriter.replaceOp(
           slice, castTo(rewriter, slice.getLoc(), *tile, slice.getType()));
     }
-    // Scalars, and tensors that are read as a whole.
+    // Remaining uses are scalars and tensors that are read as a whole.
     SmallVector<OpOperand *> uses;
     for (OpOperand &use : producer.getUses())
       if (isInside(use.getOwner(), task))

@@ -1,4 +1,4 @@
-//===- FuseTasks.cpp - Tasks whose vCTAs go together become one -----------===//
+//===- FuseTasks.cpp - Fuse tasks whose vCTAs correspond ------------------===//
 
 #include "lib/analysis/BodyCost.h"
 #include "lib/analysis/CostModel.h"
@@ -28,12 +28,13 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// The part of an SM's memory that results which stay inside may take; those
-/// that are repeated may take that of rows.
+/// Results that stay inside of a vCTA may take 1/kMemoryShare of an SM's
+/// memory; results that several vCTAs recompute may take 1/kRowsShare.
 static constexpr int64_t kMemoryShare = 8;
 
-/// Temporaries that take this part of an SM's memory are large. Of the same
-/// memory, what small ones and the kernel's tables may need.
+/// A temporary is large from 1/kLargeShare of an SM's memory on.
+/// 1/kReservedShare of the memory is reserved for small temporaries and the
+/// kernel's tables.
 static constexpr int64_t kLargeShare = 4, kReservedShare = 4;
 
 static Value getViewBase(Value value) {
@@ -46,8 +47,8 @@ static TaskOp getProducer(Value value) {
   return getViewBase(value).getDefiningOp<TaskOp>();
 }
 
-/// Whether a task reads a state that `writer` updates as it was before. A view
-/// counts as well: whoever reads it comes even later.
+/// Returns true if `reader` reads the old value of a state that `writer`
+/// updates. `reader` may also be a view, whose readers come even later.
 static bool readsWhatIsUpdatedBy(TaskOp writer, Operation *reader) {
   for (unsigned index = 0; index < writer.getOuts().size(); ++index) {
     Value base = getViewBase(writer.getOuts()[index]);
@@ -61,27 +62,27 @@ static bool readsWhatIsUpdatedBy(TaskOp writer, Operation *reader) {
 }
 
 //===----------------------------------------------------------------------===//
-// What one task needs of another
+// Conditions on a pair of tasks
 //===----------------------------------------------------------------------===//
 
-/// Whether every vCTA of `second` reads of `first` what its partner makes, or
-/// parts of it: the halves of a row, say.
+/// Returns true if every vCTA of `second` reads, of the results of `first`,
+/// only values of its partner, or parts of them such as halves of a row.
 static bool readsOwnParts(TaskOp first, TaskOp second, MergeKind kind) {
   for (auto [index, input] : llvm::enumerate(second.getInputs())) {
     if (getProducer(input) != first)
       continue;
-    // A view names the elements by other indices.
+    // A view renumbers the elements.
     auto result = dyn_cast<OpResult>(input);
     if (!result || result.getOwner() != first)
       return false;
     unsigned out = result.getResultNumber();
     unsigned operand = first.getInputs().size() + out;
-    // vCTAs that update one state may name the same part of it.
+    // vCTAs that update one state may write the same part of it.
     if (!getPlaceInPart(first, out, second, index, kind) ||
         !isDisjoint(first.getRegion(operand), first.getGrid()))
       return false;
   }
-  // An update of an update has two writers of one state.
+  // An update of an update would have two writers of one state.
   return llvm::none_of(second.getOuts(),
                        [&](Value out) { return getProducer(out) == first; });
 }
@@ -91,7 +92,7 @@ static bool readsResultOf(TaskOp second, TaskOp first) {
                       [&](Value input) { return getProducer(input) == first; });
 }
 
-/// Whether both read the same part of a tensor.
+/// Returns true if both tasks read the same part of a tensor.
 static bool shareInput(TaskOp first, TaskOp second) {
   for (auto [i, a] : llvm::enumerate(first.getInputs()))
     for (auto [j, b] : llvm::enumerate(second.getInputs()))
@@ -106,9 +107,10 @@ static bool isContraction(Operation *op) {
                         linalg::isaContractionOpInterface(structured));
 }
 
-/// Whether a contraction of `second` goes over what a contraction of `first`
-/// made. A program is a chain of these: to follow it would make one task of all
-/// layers, with a body that grows with their number.
+/// Returns true if `first` contains a contraction and a contraction of `second`
+/// depends on a result of `first`. Programs are chains of contractions; fusing
+/// along the chain would join all layers in one task whose body grows with
+/// their number.
 static bool chainContractions(TaskOp first, TaskOp second) {
   if (llvm::none_of(first.getBody().getOps(),
                     [](Operation &op) { return isContraction(&op); }))
@@ -129,9 +131,10 @@ static bool isOnlyReader(TaskOp second, TaskOp first) {
 // Order
 //===----------------------------------------------------------------------===//
 
-/// The ops between two tasks that need the first, in order; nothing where the
-/// second needs one of them, or where moving the first task down to the second,
-/// and these ops behind it, changes which version of a state somebody reads.
+/// Returns the ops between two tasks that depend on the first, in order.
+/// Returns nothing if the second task depends on one of them, or if moving the
+/// first task to the second, and these ops behind it, would change the version
+/// of a state that an op reads.
 static std::optional<SmallVector<Operation *>> getFollowers(TaskOp first,
                                                             TaskOp second) {
   SmallVector<Operation *> followers;
@@ -164,15 +167,15 @@ static std::optional<SmallVector<Operation *>> getFollowers(TaskOp first,
   return followers;
 }
 
-/// Whether one of two tasks updates what the other one reads as it was before:
-/// in one task, a vCTA could meet what another one has written.
+/// Returns true if one task updates a state whose old value the other one
+/// reads: in a fused task, a vCTA could read what another vCTA has written.
 static bool mixVersions(TaskOp first, TaskOp second) {
   return readsWhatIsUpdatedBy(first, second) ||
          readsWhatIsUpdatedBy(second, first);
 }
 
 //===----------------------------------------------------------------------===//
-// What it is worth
+// Profitability
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -182,7 +185,7 @@ public:
             int64_t maxOps)
       : program(program), rewriter(rewriter), target(target), maxOps(maxOps) {}
 
-  /// Returns the number of tasks that are no more.
+  /// Fuses tasks, and returns the number of tasks that this removes.
   int64_t run();
 
 private:
@@ -202,8 +205,9 @@ private:
 };
 } // namespace
 
-/// Of one vCTA, when `count` of them share the memory. A state that is updated
-/// costs what is written of it: no more than is read.
+/// Predicts the time of one vCTA if `count` vCTAs share the memory bandwidth.
+/// An updated state adds no bytes of its own, since no more of it is written
+/// than is read.
 double TaskFuser::getVCTANs(TaskOp task, int64_t count) {
   double bytes = 0;
   for (unsigned operand = 0; operand < task.getNumOperands(); ++operand) {
@@ -214,7 +218,8 @@ double TaskFuser::getVCTANs(TaskOp task, int64_t count) {
   return predictVCTANs(target, count, bytes, countBodyFlops(task));
 }
 
-/// What was handed over takes memory of the vCTA instead, but for states.
+/// Returns the bytes of results that become temporaries of the vCTA; states are
+/// not among them.
 static int64_t getTemporaryBytes(TaskOp first) {
   int64_t bytes = 0;
   for (unsigned out = 0; out < first.getOuts().size(); ++out)
@@ -223,8 +228,8 @@ static int64_t getTemporaryBytes(TaskOp first) {
   return bytes;
 }
 
-/// Whether `second` waits for other tasks than `first` does, which could be
-/// done at the same time as `first`.
+/// Returns true if `second` also waits for tasks for which `first` does not
+/// wait: these could run at the same time as `first`.
 bool TaskFuser::waitsForOthers(TaskOp first, TaskOp second) {
   return llvm::any_of(second.getInputs(), [&](Value input) {
     TaskOp producer = getProducer(input);
@@ -232,11 +237,13 @@ bool TaskFuser::waitsForOthers(TaskOp first, TaskOp second) {
   });
 }
 
-/// What it takes longer to have `count` vCTAs do the work of `first` each.
+/// Predicts the additional time if each of `count` vCTAs repeats the work of
+/// `first`.
 double TaskFuser::getRepeatingNs(TaskOp first, int64_t count) {
   int64_t sms = target.getSms(), before = first.getNumVCTAs();
-  // An only vCTA is repeated by SMs that would wait for it. On a GPU,
-  // ark-hoist-invariants has it done once for all vCTAs of a run.
+  // The work of a single vCTA is repeated by SMs that would otherwise wait for
+  // its result. On a GPU, ark-hoist-invariants runs it once for all vCTAs of a
+  // run.
   if (before == 1)
     return target.isGpu()
                ? 0
@@ -245,8 +252,8 @@ double TaskFuser::getRepeatingNs(TaskOp first, int64_t count) {
          llvm::divideCeil(before, sms) * getVCTANs(first, before);
 }
 
-/// Bytes of what a vCTA computes and keeps, as far as it is large: the scores
-/// of an attention, the sums of a tile of a product.
+/// Returns the bytes of the large temporaries of a vCTA, such as the scores of
+/// an attention or the accumulator of a matmul tile.
 static int64_t countLargeTemporaries(TaskOp task, int64_t memory) {
   int64_t sum = 0;
   task.getBody().walk([&](tensor::EmptyOp empty) {
@@ -256,7 +263,7 @@ static int64_t countLargeTemporaries(TaskOp task, int64_t memory) {
           ValueBoundsConstraintSet::computeConstantBound(
               presburger::BoundType::UB, {empty.getResult(), dim},
               /*stopCondition=*/nullptr, /*closedUB=*/true);
-      // What has no bound is refused when it is to have memory.
+      // A temporary without a bound is rejected when memory is assigned.
       bytes *= succeeded(extent) ? *extent : 1;
     }
     if (bytes * kLargeShare >= memory)
@@ -265,8 +272,8 @@ static int64_t countLargeTemporaries(TaskOp task, int64_t memory) {
   return sum;
 }
 
-/// Whether an SM has room for what both compute: nothing is known here of when
-/// one of them needs it no more.
+/// Returns true if an SM has room for the large temporaries of both tasks at
+/// once; their lifetimes are not known at this point.
 bool TaskFuser::fitTogether(TaskOp first, TaskOp second) {
   int64_t memory = target.getSharedMemory();
   return !target.isGpu() || countLargeTemporaries(first, memory) +
@@ -279,7 +286,7 @@ bool TaskFuser::isWorth(TaskOp first, TaskOp second, MergeKind kind) {
   double saved = predictHandoffNs(target, std::min(count, sms));
   double firstNs = getVCTANs(first, first.getNumVCTAs());
   if (!readsResultOf(second, first))
-    // Side by side, two small tasks take as long as the longer one.
+    // Run side by side, two small tasks take as long as the longer one.
     return 2 * count > sms ||
            std::min(firstNs, getVCTANs(second, count)) <= saved;
   int64_t share = kind == MergeKind::Repeated ? kRowsShare : kMemoryShare;
@@ -295,7 +302,8 @@ static int64_t countBodyOps(TaskOp task) {
 }
 
 bool TaskFuser::fuse(TaskOp first, TaskOp &second, MergeKind kind) {
-  // Another rank waits for packets: they leave as soon as they can, and alone.
+  // Another rank waits for packets, so they are sent as early as possible, by a
+  // task of their own.
   if (putsPackets(first) || putsPackets(second))
     return false;
   if (kind == MergeKind::Pairwise
@@ -322,7 +330,8 @@ bool TaskFuser::fuse(TaskOp first, TaskOp &second, MergeKind kind) {
   return true;
 }
 
-/// Earlier tasks that make what `second` reads, or read what it reads.
+/// Returns earlier tasks that produce an input of `second`, or that share an
+/// input with `second`.
 SmallVector<TaskOp> TaskFuser::getPartners(TaskOp second) {
   llvm::SmallSetVector<TaskOp, 8> partners;
   for (Value input : second.getInputs())
@@ -334,7 +343,8 @@ SmallVector<TaskOp> TaskFuser::getPartners(TaskOp second) {
           reader && reader != second && reader->isBeforeInBlock(second) &&
           shareInput(reader, second))
         partners.insert(reader);
-  // The nearest first, so that names and bodies keep the order of the program.
+  // Sorts the nearest task first, so that names and bodies keep the order of
+  // the program.
   SmallVector<TaskOp> sorted = partners.takeVector();
   llvm::sort(sorted, [](TaskOp a, TaskOp b) { return b->isBeforeInBlock(a); });
   return sorted;
@@ -352,11 +362,12 @@ bool TaskFuser::fuseIntoAny(TaskOp &second, MergeKind kind) {
 
 int64_t TaskFuser::run() {
   int64_t fused = 0;
-  // What is repeated comes last: then there are the fewest to repeat it.
+  // Repetition comes last, when the fewest tasks are left to repeat the work.
   for (MergeKind kind : {MergeKind::Pairwise, MergeKind::Repeated}) {
     for (int64_t before = -1; before != fused;) {
       before = fused;
-      // Later tasks first: those that they swallow lie before them.
+      // Visits later tasks first: the tasks that are fused into them precede
+      // them.
       Operation *op = &program.getBody().front().back();
       for (; op; op = op->getPrevNode()) {
         auto task = dyn_cast<TaskOp>(op);
@@ -372,7 +383,7 @@ int64_t TaskFuser::run() {
 }
 
 //===----------------------------------------------------------------------===//
-// The pass
+// Pass
 //===----------------------------------------------------------------------===//
 
 namespace {

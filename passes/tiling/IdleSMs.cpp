@@ -1,8 +1,8 @@
-//===- IdleSMs.cpp - Smaller tiles where SMs would have none --------------===//
+//===- IdleSMs.cpp - Cut tiles further if SMs would be idle ---------------===//
 //
-// The cost model works on bodies, which do not exist yet: what a tile moves and
-// computes is estimated from its shape here. Two tiles of one group are
-// compared, nothing else, so that what both leave out does not matter.
+// The cost model works on bodies, which do not exist yet, so bytes and
+// operations of a tile are estimated from its shape. Estimates are only
+// compared between two tiles of one group; costs that both omit do not matter.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,17 +14,17 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// A cut has to shorten the task by this part at least: what is estimated so
-/// coarsely should decide clear cases only.
+/// A cut must shorten the task by at least this fraction, since coarse
+/// estimates should decide clear cases only.
 static constexpr double kWorthCutting = 0.05;
-/// Operations that an exponential stands for.
+/// Number of operations that an exponential counts as.
 static constexpr double kFlopsOfFunction = 8;
-/// Rows and columns of a matmul tile, at least: what the innermost loops work
-/// on at once.
+/// Least rows and columns of a matmul tile, on which the innermost loops work
+/// at once.
 static constexpr int64_t kLeastRows = 8, kLeastColumns = 16;
 
 namespace {
-/// What one vCTA moves and computes.
+/// Memory traffic and operations of one vCTA.
 struct Work {
   double bytes = 0, flops = 0;
 };
@@ -45,8 +45,8 @@ static double count(ArrayRef<int64_t> extents) {
   return product;
 }
 
-/// The elements of an operand that a tile of the result needs in the leading
-/// dimensions, which are broadcast.
+/// Returns the number of elements of an operand that a tile needs in the
+/// leading dimensions, which are broadcast.
 static double countLeading(Value operand, ArrayRef<int64_t> tile) {
   ArrayRef<int64_t> shape = getTensorType(operand).getShape().drop_back(2);
   double product = 1;
@@ -90,11 +90,12 @@ static Work estimate(GroupOp group, Operation *anchor, ArrayRef<int64_t> domain,
     return estimateMatmul(matmul, tile);
   if (auto attention = dyn_cast_or_null<AttentionOp>(anchor))
     return estimateAttention(attention, domain, tile);
-  // Everything else streams.
+  // All other ops stream their operands.
   return {count(tile) * getBytesPerElement(group, anchor, domain), 0};
 }
 
-/// When a reader of all of the result could begin.
+/// Predicts the earliest time at which a reader of the whole result could
+/// begin.
 static double predictEnd(TargetAttr target, const Work &work, int64_t tiles) {
   int64_t lanes = std::min(tiles, target.getSms());
   int64_t rounds = llvm::divideCeil(tiles, target.getSms());

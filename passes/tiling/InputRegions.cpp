@@ -1,4 +1,4 @@
-//===- InputRegions.cpp - Slices of operands become regions ---------------===//
+//===- InputRegions.cpp - Turn slices of operands into regions ------------===//
 
 #include "passes/tiling/TaskBody.h"
 
@@ -17,8 +17,8 @@ using tensor::ExtractSliceOp;
 // Offsets
 //===----------------------------------------------------------------------===//
 
-/// Whether an expression of grid indices grows with each of them, as the
-/// verifier of tasks supposes.
+/// Returns true if an expression does not decrease in any grid index, which the
+/// verifier of tasks assumes.
 static bool isMonotone(AffineExpr expr) {
   if (isa<AffineConstantExpr, AffineDimExpr>(expr))
     return true;
@@ -33,7 +33,7 @@ static bool isMonotone(AffineExpr expr) {
           binary.getKind() == AffineExprKind::FloorDiv);
 }
 
-/// An offset as an expression of the task's grid indices, if it is one.
+/// Returns an offset as an expression of the task's grid indices, or null.
 static AffineExpr getGridExpr(TaskOp task, OpFoldResult offset) {
   MLIRContext *context = task.getContext();
   if (std::optional<int64_t> constant = getConstantIntValue(offset))
@@ -78,11 +78,12 @@ BlockArgument ark::addTile(Block &body, RankedTensorType type,
 }
 
 namespace {
-/// What a slice of an operand needs of it.
+/// The part of an operand that a slice needs.
 struct SliceRegion {
   SmallVector<AffineExpr> offsets;
   SmallVector<int64_t> sizes;
-  /// Dimensions whose slice the region cannot say; it holds all of them.
+  /// Dimensions in which no region can express the slice; the region then holds
+  /// the whole dimension.
   SmallVector<bool> isWhole;
 };
 
@@ -109,12 +110,12 @@ private:
 };
 } // namespace
 
-/// All of a tensor.
+/// Returns the region of a whole tensor.
 SliceRegion RegionBuilder::getRegion(RankedTensorType type) {
   SliceRegion region;
   for (int64_t extent : type.getShape()) {
     region.offsets.push_back(rewriter.getAffineConstantExpr(0));
-    // A region is not empty; a dimension without elements clips it.
+    // A region is never empty; a dimension without elements clips it.
     region.sizes.push_back(std::max<int64_t>(extent, 1));
     region.isWhole.push_back(true);
   }
@@ -135,8 +136,8 @@ SliceRegion RegionBuilder::getRegion(ExtractSliceOp slice) {
         continue;
       region.sizes[dim] = *extent;
     } else {
-      // The region clips at the end of the operand: that has to be where the
-      // domain ends.
+      // The region clips at the end of the operand, so the operand must end
+      // with the domain.
       std::optional<unsigned> clipped =
           grid.findClippedDim(cast<Value>(size), indices);
       if (!clipped || grid.getOffsetExpr(*clipped) != offset ||
@@ -150,7 +151,8 @@ SliceRegion RegionBuilder::getRegion(ExtractSliceOp slice) {
   return region;
 }
 
-/// The block argument for one region of an operand; equal regions share it.
+/// Returns the block argument for a region of an operand. Equal regions share
+/// an argument.
 BlockArgument RegionBuilder::getTile(Value operand, const SliceRegion &region) {
   MLIRContext *context = rewriter.getContext();
   int64_t rank = task.getGrid().size();
@@ -204,14 +206,15 @@ void RegionBuilder::addInput(Value whole, Value operand) {
     }
     auto type = cast<RankedTensorType>(operand.getType());
     Value tile = getTile(operand, getRegion(type));
-    // Only an extent of zero is clipped.
+    // Only an extent of zero is clipped here.
     if (tile.getType() != type) {
       rewriter.setInsertionPointToStart(&task.getBody().front());
       tile = tensor::CastOp::create(rewriter, task.getLoc(), type, tile);
     }
     rewriter.modifyOpInPlace(use->getOwner(), [&] { use->set(tile); });
   }
-  // What nothing reads is a control dependence: the task waits for all of it.
+  // An input without a reader is a control dependence: the task waits for all
+  // of it.
   if (uses.empty())
     getTile(operand, getRegion(cast<RankedTensorType>(operand.getType())));
 }
@@ -235,7 +238,7 @@ void ark::makeInputRegions(RewriterBase &rewriter, GroupOp group, TaskOp task,
   Block &body = group.getBody().front();
   for (auto [whole, operand] :
        llvm::zip(body.getArguments(), group.getInputs())) {
-    // The state of an update is an out, perhaps under another shape.
+    // The state of an update is an out, maybe under another shape.
     bool isOut = llvm::any_of(task.getOuts(), [state = operand](Value out) {
       auto reshape = out.getDefiningOp<ReshapeOp>();
       return out == state || (reshape && reshape.getSource() == state);

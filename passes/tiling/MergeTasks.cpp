@@ -1,4 +1,4 @@
-//===- MergeTasks.cpp - One task of two -----------------------------------===//
+//===- MergeTasks.cpp - Merge two tasks into one --------------------------===//
 
 #include "passes/tiling/MergeTasks.h"
 #include "passes/tiling/TaskBody.h"
@@ -16,7 +16,7 @@ using namespace mlir;
 using namespace mlir::ark;
 
 namespace {
-/// A tensor and the part of it that a vCTA gets.
+/// A tensor and the region of it that a vCTA accesses.
 using Part = std::pair<Value, RegionAttr>;
 
 class TaskMerger {
@@ -41,7 +41,8 @@ private:
 
   RewriterBase &rewriter;
   TaskOp first, second, merged;
-  /// Of the inputs of `second` that `first` makes, in what it makes.
+  /// For every input of `second` that `first` produces, its position in the
+  /// tile of `first`.
   llvm::SmallDenseMap<unsigned, SmallVector<int64_t>> places;
   MergeKind kind;
   llvm::SetVector<Part> inputs;
@@ -52,7 +53,7 @@ private:
 } // namespace
 
 //===----------------------------------------------------------------------===//
-// The task
+// Merged task
 //===----------------------------------------------------------------------===//
 
 static bool beginsWithGrid(TaskOp second, TaskOp first) {
@@ -69,7 +70,7 @@ RegionAttr ark::getMergedRegion(TaskOp first, unsigned operand, TaskOp second,
   RegionAttr region = first.getRegion(operand);
   if (kind == MergeKind::Pairwise)
     return region;
-  // An only vCTA has index zero in every dimension.
+  // A single vCTA has index zero in every dimension.
   MLIRContext *context = first.getContext();
   SmallVector<AffineExpr> indices;
   for (unsigned dim = 0; dim < first.getGrid().size(); ++dim)
@@ -99,7 +100,7 @@ ark::getPlaceInPart(TaskOp first, unsigned out, TaskOp second, unsigned input,
     auto begin = dyn_cast<AffineConstantExpr>(distance);
     if (!begin || begin.getValue() < 0)
       return std::nullopt;
-    // What is clipped is clipped alike.
+    // Clipped tiles must be clipped alike.
     int64_t end = begin.getValue() + region.getSizes()[dim];
     bool isWhole = begin.getValue() == 0 && end == part.getSizes()[dim];
     bool isStatic = !made.isDynamicDim(dim) && !read.isDynamicDim(dim);
@@ -111,14 +112,15 @@ ark::getPlaceInPart(TaskOp first, unsigned out, TaskOp second, unsigned input,
   return place;
 }
 
-/// A region in terms of the grid of the merged task, which is that of `second`.
+/// Returns a region in terms of the grid of the merged task, which is that of
+/// `second`.
 RegionAttr TaskMerger::getRegion(TaskOp task, unsigned operand) {
   return task == second ? task.getRegion(operand)
                         : getMergedRegion(task, operand, second, kind);
 }
 
-/// Whether an out of `first` is one of the merged task: a state, or what others
-/// read, too.
+/// Returns true if an out of `first` remains an out of the merged task: a
+/// state, or a result with other readers.
 bool TaskMerger::isKept(unsigned out) {
   return first.isUpdated(out) ||
          llvm::any_of(first->getResult(out).getUsers(),
@@ -149,7 +151,7 @@ void TaskMerger::collectOperands() {
   }
 }
 
-/// `a.b.gate` and `a.b.up` as `a.b.gate+up`.
+/// Joins `a.b.gate` and `a.b.up` to `a.b.gate+up`.
 static std::string joinNames(StringRef first, StringRef second) {
   size_t common = 0;
   for (size_t i = 0; i < std::min(first.size(), second.size()); ++i) {
@@ -182,7 +184,7 @@ TaskOp TaskMerger::createTask() {
     outRegions.push_back(region);
     results.push_back(value.getType());
   }
-  // The one that others are named after in errors comes first.
+  // The location of `second` comes first; errors report the first one.
   Location loc = rewriter.getFusedLoc({second.getLoc(), first.getLoc()});
   auto task = TaskOp::create(
       rewriter, loc, results,
@@ -207,11 +209,11 @@ TaskOp TaskMerger::createTask() {
 }
 
 //===----------------------------------------------------------------------===//
-// Its body
+// Merged body
 //===----------------------------------------------------------------------===//
 
-/// What takes the place of the tile of an out of `first` that is none any more:
-/// of its extents, also where a vCTA is clipped.
+/// Creates the temporary that replaces the tile of a removed out of `first`. It
+/// has the extents of the tile, which may be clipped.
 Value TaskMerger::createTemporary(unsigned out) {
   auto tile = cast<RankedTensorType>(first.getOutTiles()[out].getType());
   auto whole = cast<RankedTensorType>(first.getOuts()[out].getType());
@@ -233,7 +235,7 @@ Value TaskMerger::createTemporary(unsigned out) {
   return tensor::EmptyOp::create(rewriter, loc, tile, extents);
 }
 
-/// What `second` reads as an input, of what `first` made.
+/// Returns the part of a value of `first` that `second` reads as `input`.
 Value TaskMerger::getPart(Value made, unsigned input) {
   auto part = cast<RankedTensorType>(second.getInputTiles()[input].getType());
   if (made.getType() == part)
@@ -250,7 +252,7 @@ Value TaskMerger::getPart(Value made, unsigned input) {
       SmallVector<OpFoldResult>(part.getRank(), rewriter.getIndexAttr(1)));
 }
 
-/// Moves a body to the end of the merged one; returns what it yielded.
+/// Moves a body to the end of the merged one, and returns the yielded values.
 SmallVector<Value> TaskMerger::inlineBody(TaskOp from, ValueRange arguments) {
   Block &body = merged.getBody().front();
   Block &block = from.getBody().front();
@@ -341,11 +343,12 @@ TaskOp TaskMerger::run() {
 TaskOp ark::mergeTasks(RewriterBase &rewriter, TaskOp first, TaskOp second,
                        MergeKind kind) {
   TaskOp merged = TaskMerger(rewriter, first, second, kind).run();
-  // Both may have computed the same; each accumulator keeps memory of its own.
+  // CSE removes computations that both bodies contain. Each accumulator keeps
+  // memory of its own.
   DominanceInfo dominance(merged);
   eliminateCommonSubExpressions(rewriter, dominance, merged);
   Block &body = merged.getBody().front();
-  // A body that only hands on its input leaves its destination unused.
+  // A body that only forwards its input leaves its destination unused.
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
     if (isOpTriviallyDead(&op))
       rewriter.eraseOp(&op);

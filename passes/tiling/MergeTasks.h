@@ -1,4 +1,4 @@
-//===- MergeTasks.h - One task of two ---------------------------*- C++ -*-===//
+//===- MergeTasks.h - Merge two tasks into one ------------------*- C++ -*-===//
 
 #ifndef ARK_PASSES_TILING_MERGETASKS_H
 #define ARK_PASSES_TILING_MERGETASKS_H
@@ -11,32 +11,38 @@ class RewriterBase;
 
 namespace mlir::ark {
 
-/// How two tasks become one: vCTA `i` of the one does the work of vCTA `i` of
-/// both, or before its own the work of the first's only vCTA or, where the grid
-/// of the second begins with that of the first, of the one with its indices.
+/// Kinds of merging two tasks. Pairwise: vCTA `i` does the work of vCTA `i` of
+/// both tasks. Repeated: every vCTA of the second task first repeats the work
+/// of a vCTA of the first task. The latter is the only vCTA of the first task
+/// or, if the grid of the second task begins with that of the first, the vCTA
+/// with the same leading indices.
 enum class MergeKind { Pairwise, Repeated };
 
-/// Whether every vCTA of `second` has one of `first` whose work it can repeat.
+/// Returns true if every vCTA of `second` has a vCTA of `first` whose work it
+/// can repeat.
 bool isRepeatable(TaskOp first, TaskOp second);
 
-/// What a vCTA of the merged task has of an operand of `first`.
+/// Returns the region of an operand of `first` that a vCTA of the merged task
+/// accesses.
 RegionAttr getMergedRegion(TaskOp first, unsigned operand, TaskOp second,
                            MergeKind kind);
 
-/// Where a tile of `second` begins in what its partner among the vCTAs of
-/// `first` makes of `out`, one number for every dimension; nothing where that
-/// is not the same for all vCTAs, or the tile does not lie in it.
+/// Returns the position of a tile of `second` in the tile of `out` that its
+/// partner in `first` computes, one number per dimension. Returns nothing if
+/// the position varies between vCTAs, or if the tile does not lie in the
+/// partner's tile.
 std::optional<SmallVector<int64_t>> getPlaceInPart(TaskOp first, unsigned out,
                                                    TaskOp second,
                                                    unsigned input,
                                                    MergeKind kind);
 
 /// Replaces two tasks by one at the place of `second`, whose vCTAs do the work
-/// of `first` and then that of `second`. What `second` reads of `first` stays
-/// inside; results of `first` that others read remain results.
+/// of `first` and then that of `second`. Results of `first` that only `second`
+/// reads become temporaries; results with other readers remain results.
 ///
-/// The caller has seen to it that each vCTA of `second` reads of `first` just
-/// what its partner makes, and that nothing between the two needs `first`.
+/// The caller ensures that each vCTA of `second` reads, of the results of
+/// `first`, only those of its partner, and that no op between the two tasks
+/// depends on `first`.
 TaskOp mergeTasks(RewriterBase &rewriter, TaskOp first, TaskOp second,
                   MergeKind kind);
 

@@ -1,5 +1,4 @@
-//===- Passes.h - Passes of the tiling stage ---------------------*- C++
-//-*-===//
+//===- Passes.h - Passes of the tiling stage --------------------*- C++ -*-===//
 
 #ifndef ARK_PASSES_TILING_PASSES_H
 #define ARK_PASSES_TILING_PASSES_H
@@ -21,7 +20,8 @@ namespace mlir::ark {
 #define GEN_PASS_REGISTRATION
 #include "passes/tiling/Passes.h.inc"
 
-/// Groups become tasks on tiles. For a pass manager on modules.
+/// Adds the passes that turn groups into tasks on tiles, to a pass manager on
+/// modules.
 void buildTilingPipeline(OpPassManager &pm);
 
 } // namespace mlir::ark

@@ -6,36 +6,36 @@
 include "mlir/Pass/PassBase.td"
 
 def SelectTilesPass : Pass<"ark-select-tiles", "::mlir::ark::ProgramOp"> {
-  let summary = "Chooses the tile that one vCTA of a group computes";
+  let summary = "Select the tile that one vCTA of a group computes";
   let description = [{
-    Sets `tile` on every group that has none, from the module's `ark.target`. The
-    tile of the user's plan wins: `plan = {tile = [...]}`, for the last
-    dimensions of the result if it is shorter than the rank.
+    Sets `tile` on every group that has none, from the module's `ark.target`. The tile of the user's
+    plan takes precedence: `plan = {tile = [...]}`. If the list is shorter than the rank, it applies
+    to the last dimensions of the result.
 
-    A tile is a part of the result; what is reduced is never cut. It need not
-    divide the result, whose last tiles are smaller then.
+    A tile is a part of the result; reduced dimensions are never tiled. A tile need not divide the
+    result: the last tiles are then smaller.
 
-    - matmul: panels of both sides fit into the caches (cpu) or the tile is a
-      square of 64 or 128 (GPUs). Where the machine lists tiles that its matrix units want, for 16-bit floats it is
-      the one with which all SMs have ended first, of those that divide the result and give work to all SMs. With few rows, where the time goes into
-      reading weights, columns are cut so finely that the SMs get shares that
-      differ by no more than 2 %, as far as their number permits (GPUs); a
-      core gets one tile of them (cpu).
-    - attention: one head and up to 64 query rows; all heads of a key head
-      together, where these are few rows. On GPUs the scores fit into an
-      SM's memory, and those of several heads take no more than an eighth of it:
-      the heads of a long cache go to SMs of their own.
-    - attention in pieces: one piece, and all heads of a key head as long as the scores fit.
+    - matmul: on cpu, panels of both operands fit into the caches; on GPUs, a tile is a square of 64
+      or 128. If the target lists tiles for its matrix units, a matmul of 16-bit floats takes one of
+      them: the tile with the earliest predicted end, among those that divide the result and give
+      work to (nearly) all SMs. With few rows, reading weights dominates. On GPUs, columns are then
+      cut so finely that the shares of the SMs differ by at most 2 %, as far as their number
+      permits; on cpu, each core gets one tile of columns.
+    - attention: one head and up to 64 query rows, or all query heads of a key head if these are few
+      rows. On GPUs the scores fit into an SM's memory, and the scores of several heads take at most
+      an eighth of it: with a long cache, each head gets an SM of its own.
+    - partial (split-KV) attention: one partition, and all heads of a key head as long as the scores
+      fit.
     - row ops: whole rows, `row-bytes` of them.
-    - in any case `tiles-per-sm` tiles for every SM where the work permits; on GPUs, one.
-    - norms of no more rows than an SM has warps, which products alone read that need all
-      of them: all rows (GPUs), so that the products can repeat them.
-    - the rotation of queries and keys and the update of a cache, where attention
-      alone reads them: as attention is cut, so that vCTAs of the two go together. Where
-      attention has pieces of a cache, so does the update of one row: in the dimension of
-      the rows its tile is as long as a piece, `[1, 1, 64, 64]` for 64 rows of 1024.
-    - where that leaves fewer tiles than SMs, any dimension is cut further, leading
-      ones too, as long as the cost model expects the task to end earlier.
+    - in all cases `tiles-per-sm` tiles for every SM if the work permits; on GPUs, one.
+    - norms with at most as many rows as an SM has warps, if only matmuls that need all rows read
+      them: all rows (GPUs), so that the matmuls can repeat the norm.
+    - rotations of queries and keys and updates of a cache that only attention reads: tiled like
+      attention, so that their vCTAs correspond. With partitions of a cache, the tile of an update
+      of one row is as long as a partition in the dimension of the rows: `[1, 1, 64, 64]` for 64
+      rows of 1024.
+    - if fewer tiles than SMs result, any dimension is cut further, leading ones too, as long as the
+      cost model predicts an earlier end of the task.
 
     ```mlir
     %0 = ark.group "fc1" (...) : (...) -> tensor<64x1536xf32> { ... }
@@ -61,15 +61,14 @@ def SelectTilesPass : Pass<"ark-select-tiles", "::mlir::ark::ProgramOp"> {
 }
 
 def DecomposePass : Pass<"ark-decompose", "::mlir::ark::ProgramOp"> {
-  let summary = "Lowers the ark ops inside of groups to structured ops";
+  let summary = "Lower the ark ops inside of groups to structured ops";
   let description = [{
-    Bodies become `linalg`, `tensor`, `arith` and `math` on whole tensors, which
-    the next passes fuse and tile. `ark.top_threshold` stays: its loops are written for a row.
+    Bodies become `linalg`, `tensor`, `arith` and `math` ops on whole tensors, which the next passes
+    fuse and tile. `ark.top_threshold` stays, because its loops are written for a single row.
 
-    Inside of a body, 16-bit and 8-bit floats are f32 and unsigned integers are
-    signless: values are converted where they enter and where they leave, so
-    a chain of ops rounds once, at its end. A matmul reads 16-bit operands as
-    they are and accumulates in f32.
+    Inside of a body, 16-bit and 8-bit floats become f32, and unsigned integers become signless.
+    Values are converted on entry and on exit, so a chain of ops rounds once, at its end. A matmul
+    reads 16-bit operands as they are and accumulates in f32.
 
     ```mlir
     %0 = ark.group "act" (%a = %x) : (tensor<4x8xf16>) -> tensor<4x8xf16> {
@@ -95,13 +94,12 @@ def DecomposePass : Pass<"ark-decompose", "::mlir::ark::ProgramOp"> {
 }
 
 def FuseElementwisePass : Pass<"ark-fuse-elementwise", "::mlir::ark::ProgramOp"> {
-  let summary = "Joins elementwise structured ops inside of groups";
+  let summary = "Fuse elementwise structured ops inside of groups";
   let description = [{
-    So that a tile is traversed few times. A producer joins its consumer when
-    nothing is computed twice by that: it has one reader, or only converts
-    types. Contractions stay on their own; their operands only take
-    conversions in. On a GPU, each reader computes for itself what would take more
-    than half of an SM's memory, as rows of a softmax over a vocabulary do.
+    Fusion reduces the number of passes over a tile. A producer is fused into its consumer if
+    nothing is computed twice: it has one reader, or it only converts types. Into the operands of a
+    contraction, only conversions are fused. On a GPU, a value that would take more than half of an
+    SM's memory, such as a row of a softmax over a vocabulary, is recomputed by each reader instead.
 
     ```mlir
     %1 = linalg.generic ins(%acc, %bias) ... { arith.addf }
@@ -116,21 +114,20 @@ def FuseElementwisePass : Pass<"ark-fuse-elementwise", "::mlir::ark::ProgramOp">
 }
 
 def TileGroupsPass : Pass<"ark-tile-groups", "::mlir::ark::ProgramOp"> {
-  let summary = "Cuts groups into tasks: a grid of vCTAs and the body of one";
+  let summary = "Tile groups into tasks: a grid of vCTAs and the body of one vCTA";
   let description = [{
-    Tiles what the group yields and fuses all producers into the tile through
-    `TilingInterface`. Parts of the group's operands that a tile reads become
-    the task's regions; operands that are read elsewhere than by slices at
-    affine offsets have their whole range as region. What is written goes to
-    the tiles of `outs`: intermediates of the type of the result live in
-    there too, so that most bodies need no memory of their own.
+    Tiles the yielded value and fuses all producers into the tile through `TilingInterface`. The
+    parts of the group's operands that a tile reads become the task's regions. An operand that is
+    not only read by slices at affine offsets has its whole range as region. The result is written
+    to the tiles of `outs`; intermediates of the result's type live there too, so most bodies need
+    no memory of their own.
 
-    An update writes its state in place. Where its tile is longer than the row that it
-    writes, the state is cut into pieces of every `P`-th row: the task sees it with `P` as a
-    dimension, and a vCTA writes the row if its piece has it.
+    An update writes its state in place. If the tile is longer than the row that the update writes,
+    the state is split into `P` interleaved pieces of every `P`-th row: the task sees the state with
+    `P` as a dimension, and a vCTA writes the row if the row belongs to its piece.
 
-    `ark.top_threshold`, of which a tile is one row, becomes two loops around a reduction of the row:
-    bit by bit, they find the threshold.
+    `ark.top_threshold`, whose tile is one row, becomes two loops around a reduction of the row. The
+    loops determine the threshold bit by bit.
 
     ```mlir
     %0 = ark.group "act" (%a = %x) attributes {ops = ["relu"], tile = array<i64: 16>}
@@ -162,30 +159,28 @@ def TileGroupsPass : Pass<"ark-tile-groups", "::mlir::ark::ProgramOp"> {
 }
 
 def FuseTasksPass : Pass<"ark-fuse-tasks", "::mlir::ark::ProgramOp"> {
-  let summary = "Joins tasks whose vCTAs need nothing of each other but of their partner";
+  let summary = "Fuse tasks whose vCTAs depend on one partner each, or on none";
   let description = [{
-    A task less is a hand-off less: what a vCTA reads of its partner never leaves
-    it. Two tasks become one where
+    Each fused task saves a hand-off: values from the partner stay inside of the vCTA. Two tasks are
+    fused if one of these conditions holds:
 
-    - their grids are equal, and every vCTA of the second reads of the first no more than
-      what the vCTA of the same number makes: gate and up of a gated MLP, norms of heads and
-      their rotation, which reads halves of rows, updates of a cache and attention, which
-      reads them;
-    - their grids are equal, and they read the same part of a tensor but nothing of
-      each other, as the projections to queries, keys and values do;
-    - the first has one vCTA, whose result all vCTAs of the second read: each
-      computes it for itself. This is how a norm becomes a prologue;
-    - the grid of the second begins with that of the first, and every vCTA reads what the
-      one with its first indices makes: the rotation of queries, for all pieces of the keys.
+    - their grids are equal, and every vCTA of the second reads, of the first, at most the values of
+      the vCTA with the same number. Examples: gate and up of a gated MLP; norms of heads and their
+      rotation, which reads halves of rows; updates of a cache and the attention that reads them;
+    - their grids are equal, and they read the same part of a tensor but nothing of each other, as
+      the projections to queries, keys and values do;
+    - the first has one vCTA, whose result all vCTAs of the second read: each recomputes the result.
+      A norm becomes a prologue in this way;
+    - the grid of the second begins with that of the first, and every vCTA reads the values of the
+      vCTA with its leading indices: the rotation of queries, for all partitions of the keys.
 
-    The cost model has the last word. Work that is repeated takes no longer than the
-    hand-off that it saves, beyond the first time on every SM (on a GPU that of an only vCTA
-    is done once for all vCTAs of a run); tasks that could run side
-    by side stay apart, unless they fill all SMs or are small; results that now stay
-    inside take at most an eighth of an SM's memory. A task with another plan is
-    left alone, and so is everything where a state would be read in another version.
-    A contraction over what a contraction made begins a task of its own: else a chain of
-    layers would be one task, and code would grow with their number.
+    The cost model then decides. Repeated work takes no longer than the hand-off that it saves, not
+    counting the first execution on every SM (on a GPU, the work of a single vCTA is done once for
+    all vCTAs of a run). Tasks that could run side by side stay separate unless they fill all SMs or
+    are small. Results that stay inside take at most an eighth of an SM's memory. Tasks with
+    different plans are not fused, nor are tasks if a state would be read in another version. A
+    contraction that depends on a contraction begins a new task: otherwise a chain of layers would
+    be one task, and the code would grow with their number.
 
     ```mlir
     %0 = ark.task "gate" grid [2] ins(%x[whole], %wg[d0 * 64]) outs(%e0[d0 * 64]) ...
@@ -211,7 +206,7 @@ def FuseTasksPass : Pass<"ark-fuse-tasks", "::mlir::ark::ProgramOp"> {
 }
 
 def VerifyTilingPass : Pass<"ark-verify-tiling", "::mlir::ark::ProgramOp"> {
-  let summary = "Checks that a program is what the memory stage accepts";
+  let summary = "Check that a program is what the memory stage accepts";
   let description = [{
     - (tiling_c1) the program holds tasks, views, constants, `ark.noop`, `tensor.empty` and
       `ark.return` only.

@@ -1,4 +1,4 @@
-//===- Pipeline.cpp - The tiling stage ------------------------------------===//
+//===- Pipeline.cpp - Passes of the tiling stage --------------------------===//
 
 #include "passes/tiling/Passes.h"
 
@@ -10,15 +10,16 @@ using namespace mlir::ark;
 
 void ark::buildTilingPipeline(OpPassManager &pm) {
   OpPassManager &program = pm.nest<ProgramOp>();
-  // While the ark ops still say what a group costs.
+  // Runs while the ark ops still show the cost of a group.
   program.addPass(createSelectTilesPass());
   program.addPass(createDecomposePass());
-  // Equal conversions of one operand become one.
+  // Merges equal conversions of one operand.
   program.addPass(createCSEPass());
-  // On whole tensors, whose shapes are static; tiles of fused ops are fused.
+  // Works on whole tensors, whose shapes are static; the tiles of fused ops are
+  // fused as well.
   program.addPass(createFuseElementwisePass());
   program.addPass(createTileGroupsPass());
-  // On tiles, which say what a vCTA needs of another one.
+  // Works on tiles, which show the dependences between vCTAs.
   program.addPass(createFuseTasksPass());
   program.addPass(createVerifyTilingPass());
 }

@@ -1,4 +1,4 @@
-//===- SelectTiles.cpp - The tile of one vCTA -----------------------------===//
+//===- SelectTiles.cpp - Select the tile of one vCTA ----------------------===//
 
 #include "passes/tiling/Passes.h"
 #include "passes/tiling/TileShape.h"
@@ -21,42 +21,44 @@ static RankedTensorType getType(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
 
-/// Of so few rows a core computes dot products, one for every weight.
+/// With up to this many rows, a core computes a matmul as dot products.
 static constexpr int64_t kDotRows = 4;
-/// Fewer columns are not worth a vCTA there.
+/// Least columns of a vCTA that computes dot products.
 static constexpr int64_t kLeastDotColumns = 16;
-/// The part of an SM's memory that the scores of several heads may take: longer
-/// ones are worth an SM for each head.
+/// The scores of several heads may take this fraction (1/kHeadsShare) of an
+/// SM's memory. Longer scores are worth an SM for each head.
 static constexpr int64_t kHeadsShare = 8;
-/// Of the same memory, what other temporaries and the kernel's tables may need.
+/// Bytes of an SM's memory reserved for other temporaries and the kernel's
+/// tables.
 static constexpr int64_t kReservedBytes = 65536;
 /// Rows of queries for which matrix units read keys and values once.
 static constexpr int64_t kMatrixRows = 128;
 /// Scores are f32.
 static constexpr int64_t kScoreBytes = 4;
-/// Shares of a streaming task may differ by this part of their mean.
+/// The shares of SMs in a task that streams weights may exceed their mean by
+/// this fraction.
 static constexpr double kImbalance = 0.02;
-/// So many rows of 16-bit floats are multiplied by matrix units, which want
-/// large tiles of the other side.
+/// Least rows for which matrix units multiply narrow floats; matrix units need
+/// large tiles of the other operand.
 static constexpr int64_t kLeastMatrixRows = 2;
-/// Shares of such a task may differ by more; not by as much where tiles are as
-/// wide as the units all the same.
+/// The same limit on imbalance with matrix units: kWideImbalance if it permits
+/// at least kLeastWideColumns columns, else kMatrixImbalance.
 static constexpr double kMatrixImbalance = 0.06, kWideImbalance = 0.04;
 static constexpr int64_t kLeastWideColumns = 16;
-/// Matrix units make nothing of fewer columns, of which a vCTA starts as late
-/// as of so many more.
+/// Matrix units gain nothing from fewer than kLeastMatrixColumns columns. The
+/// start of a vCTA takes as long as kTileColumns more columns.
 static constexpr int64_t kLeastMatrixColumns = 8, kTileColumns = 4;
-/// Columns that a vCTA of a streaming task may have.
+/// Candidates for the columns of a vCTA that streams weights.
 static constexpr int64_t kStreamingColumns[] = {64, 48, 32, 24, 16, 12,
                                                 8,  6,  4,  3,  2,  1};
-/// One of so many SMs may have no tile of a product with more rows: tiles of
-/// half the size would read everything twice.
+/// One of so many SMs may have no tile of a matmul with more rows: tiles of
+/// half the size would read both operands twice.
 static constexpr int64_t kIdleShare = 16;
-/// What memory moves at once.
+/// Bytes of the smallest memory transaction.
 static constexpr int64_t kSectorBytes = 32;
 
 //===----------------------------------------------------------------------===//
-// The tile of the user's plan
+// Tile of the user's plan
 //===----------------------------------------------------------------------===//
 
 static FailureOr<Tile> parsePlannedTile(GroupOp group, Attribute attr) {
@@ -80,9 +82,8 @@ static FailureOr<Tile> parsePlannedTile(GroupOp group, Attribute attr) {
   return failure();
 }
 
-/// The tile that a plan wants, as far as the group can be cut like that:
-/// extents beyond the result's are clipped. Fails where an extent would have to
-/// change.
+/// Returns the planned tile, with extents beyond the result's clipped. Fails if
+/// the group cannot be tiled like that and an extent would have to change.
 static FailureOr<std::optional<Tile>> keepPlanned(GroupOp group, Tile planned,
                                                   size_t numGiven) {
   Tile legal = legalize(group, planned);
@@ -101,7 +102,8 @@ static FailureOr<std::optional<Tile>> keepPlanned(GroupOp group, Tile planned,
   return std::optional<Tile>(legal);
 }
 
-/// The planned tile for every dimension of the result; null without one.
+/// Returns the planned tile with an extent for every dimension of the result,
+/// or nothing without a plan.
 static FailureOr<std::optional<Tile>> getPlannedTile(GroupOp group) {
   DictionaryAttr plan = group.getPlanAttr();
   Attribute attr = plan ? plan.get("tile") : Attribute();
@@ -139,7 +141,8 @@ private:
   bool isCPU() const { return !target.isGpu(); }
   bool hasMatrixUnits(Type element, int64_t rows) const;
   int64_t getWantedTiles() const { return tilesPerSM * target.getSms(); }
-  /// Where a tile of twice the size is worth an SM without work.
+  /// Returns the number of tiles from which on larger tiles are preferred,
+  /// though some SMs have no work.
   int64_t getLeastTiles() const {
     return target.getSms() - target.getSms() / kIdleShare;
   }
@@ -160,9 +163,9 @@ private:
 };
 } // namespace
 
-/// The number of columns such that runs of tiles of equal length, one run for
-/// every SM, hold nearly equal numbers of columns. Few columns in a tile
-/// divide more evenly; more of them waste less on starting a vCTA.
+/// Returns the number of columns of a tile such that the SMs' shares of
+/// columns, in whole tiles, are nearly equal. Smaller tiles divide more evenly;
+/// larger ones waste less time on starting vCTAs.
 int64_t TileSelector::selectStreamingColumns(int64_t batches, int64_t columns,
                                              double imbalance) const {
   int64_t sms = target.getSms();
@@ -183,8 +186,8 @@ int64_t TileSelector::selectStreamingColumns(int64_t batches, int64_t columns,
   return best;
 }
 
-/// The number of columns with which all SMs have ended first, for matrix units,
-/// where no number makes equal runs.
+/// Returns, for matrix units, the number of columns with which all SMs end
+/// first, if no number yields equal shares.
 int64_t TileSelector::selectMatrixColumns(int64_t batches,
                                           int64_t columns) const {
   auto getTime = [&](int64_t size) {
@@ -196,30 +199,31 @@ int64_t TileSelector::selectMatrixColumns(int64_t batches,
   });
 }
 
-/// One tile for every core. It computes dot products of a long tile as fast as
-/// those of several short ones, and does once what every vCTA has to do before.
+/// Returns the columns of one tile per core. A core computes the dot products
+/// of a long tile as fast as those of several short ones, and pays the start of
+/// a vCTA once.
 int64_t TileSelector::selectDotColumns(int64_t batches, int64_t columns) const {
   columns = std::max<int64_t>(columns, 1);
   int64_t share = divideCeil(batches * columns, target.getSms());
   return std::clamp(share, std::min(kLeastDotColumns, columns), columns);
 }
 
-/// Whether every row of the left side meets the same right side, so that the
-/// leading dimensions are but further rows.
+/// Returns true if all rows of the left operand are multiplied by the same
+/// right operand, so that leading dimensions act as further rows.
 static bool sharesRightSide(MatmulOp op) {
   return llvm::all_of(getType(op.getRhs()).getShape().drop_back(2),
                       [](int64_t extent) { return extent == 1; });
 }
 
-/// Whether so many rows are multiplied by matrix units.
+/// Returns true if matrix units multiply this many rows.
 bool TileSelector::hasMatrixUnits(Type element, int64_t rows) const {
   bool isNarrow =
       isa<FloatType>(element) && element.getIntOrFloatBitWidth() <= 16;
   return !isCPU() && isNarrow && rows >= kLeastMatrixRows;
 }
 
-/// Whether matrix units can read both factors in stages of such a depth: rows
-/// lie in memory along it, and nothing is computed from them before.
+/// Returns true if matrix units can read both operands in stages of `depth`: K
+/// is contiguous in both, and both come directly from memory.
 bool TileSelector::hasWholeFactors(MatmulOp op, int64_t depth) const {
   RankedTensorType lhs = getType(op.getLhs());
   return hasMatrixUnits(lhs.getElementType(), kLeastMatrixRows) &&
@@ -230,8 +234,8 @@ bool TileSelector::hasWholeFactors(MatmulOp op, int64_t depth) const {
          lhs.getShape().back() % depth == 0;
 }
 
-/// The tile with which all SMs have ended first; nothing where none divides the
-/// result and gives work to all.
+/// Returns the listed tile with which all SMs end first, or nothing if none
+/// divides the result and gives work to all SMs.
 std::optional<Tile>
 TileSelector::findMatrixTile(MatmulOp op, ArrayRef<int64_t> domain) const {
   const MatrixTiles *wanted = findMatrixTiles(target);
@@ -265,7 +269,7 @@ Tile TileSelector::selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const {
       lhs.getDimSize(lhs.getRank() - (op.getTransposeInput() ? 2 : 1));
   Tile tile(rank, 1);
   int64_t &m = tile[rank - 2], &n = tile[rank - 1];
-  // Deep panels of 128 columns would leave the second-level cache.
+  // Deep panels of 128 columns would not fit the L2 cache.
   int64_t wantedN = isCPU() && depth > 1024 ? 64 : 128;
   int64_t wantedM = isCPU() || rows <= 64 ? 64 : 128;
   m = divideEvenly(rows, wantedM, 8);
@@ -290,9 +294,9 @@ Tile TileSelector::selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const {
     if (isMatrix && n < kLeastMatrixColumns)
       n = selectMatrixColumns(batches, columns);
   } else {
-    // A tile that is too small rereads its panels too often. On a GPU, whose
-    // SMs share the bandwidth, that costs more than SMs that end unevenly,
-    // though less than SMs without work.
+    // Tiles that are too small reread their panels too often. On a GPU, whose
+    // SMs share the bandwidth, rereading costs more than SMs that end unevenly,
+    // but less than SMs without work.
     int64_t leastM = 16, leastN = isCPU() ? 32 : 64;
     int64_t wantedTiles = isCPU() ? getWantedTiles() : target.getSms();
     if (hasMatrixUnits(lhs.getElementType(), rowsOfTile))
@@ -312,8 +316,8 @@ Tile TileSelector::selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const {
   return tile;
 }
 
-/// Whether as many scores take no more than `bytes`; a core has no memory of
-/// its own.
+/// Returns true if the scores take at most `bytes`; always true on cpu, where a
+/// core has no memory of its own.
 bool TileSelector::fitScores(int64_t scores, int64_t bytes) const {
   return isCPU() || scores * kScoreBytes <= bytes;
 }
@@ -328,7 +332,7 @@ Tile TileSelector::selectAttention(AttentionOp op,
   tile[rank - 1] = domain[rank - 1];
   int64_t &rows = tile[rank - 2], &heads = tile[rank - 3];
   rows = divideEvenly(queries, attentionRows, 8);
-  // Matrix units read all keys for as many rows at once as there are.
+  // Matrix units read all keys once for up to kMatrixRows rows.
   Tile wide = tile;
   wide[rank - 2] = divideEvenly(queries, kMatrixRows, 8);
   if (hasMatrixUnits(getType(op.getKey()).getElementType(), wide[rank - 2]) &&
@@ -346,7 +350,9 @@ Tile TileSelector::selectAttention(AttentionOp op,
   return tile;
 }
 
-/// All SMs have a piece: what heads share is worth more than their number.
+/// Selects whole groups of heads even if few tiles result: every SM gets a
+/// partition, and sharing keys between heads is worth more than additional
+/// tiles.
 Tile TileSelector::selectPartialAttention(PartialAttentionOp op,
                                           ArrayRef<int64_t> domain) const {
   int64_t rank = domain.size();
@@ -370,7 +376,8 @@ Tile TileSelector::selectRows(GroupOp group, Operation *anchor,
   SmallVector<int64_t> wholeDims = getWholeDims(anchor, rank);
   SmallVector<int64_t> serialDims = getSerialDims(anchor);
   wholeDims.append(serialDims);
-  // What is cut instead is rows, of which memory moves such parts at least.
+  // Rows are cut along their last dimension instead, down to one memory
+  // transaction.
   int64_t leastLast =
       serialDims.empty()
           ? 1
@@ -382,7 +389,7 @@ Tile TileSelector::selectRows(GroupOp group, Operation *anchor,
     tile[dim] = std::max<int64_t>(domain[dim], 1);
     bytes *= tile[dim];
   }
-  // Innermost dimensions first: these lie together in memory.
+  // Innermost dimensions come first, because they are contiguous in memory.
   for (int64_t dim = rank - 1; dim >= 0; --dim) {
     if (llvm::is_contained(wholeDims, dim))
       continue;
@@ -392,9 +399,9 @@ Tile TileSelector::selectRows(GroupOp group, Operation *anchor,
     if (tile[dim] < domain[dim])
       break;
   }
-  // Smaller tiles where SMs would idle, but none that is not worth starting.
-  // The threads of a GPU's CTA wait for a large tile as long as for a small
-  // one.
+  // Cuts smaller tiles if SMs would idle, down to the size that is worth
+  // starting. The threads of a GPU's CTA wait for a large tile as long as for a
+  // small one.
   int64_t wantedTiles = isCPU() ? getWantedTiles() : target.getSms();
   for (int64_t dim = 0; dim < rank; ++dim)
     while (countTiles(domain, tile) < wantedTiles &&
@@ -422,7 +429,7 @@ Tile TileSelector::select(GroupOp group) const {
 }
 
 //===----------------------------------------------------------------------===//
-// The pass
+// Pass
 //===----------------------------------------------------------------------===//
 
 namespace {

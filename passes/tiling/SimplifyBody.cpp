@@ -1,4 +1,4 @@
-//===- SimplifyBody.cpp - The body of one tile in plain terms -------------===//
+//===- SimplifyBody.cpp - Simplify the body of one tile -------------------===//
 
 #include "passes/tiling/TaskBody.h"
 
@@ -15,8 +15,8 @@ using namespace mlir::ark;
 // Indexing maps
 //===----------------------------------------------------------------------===//
 
-/// `d floordiv c` is zero in a tile that holds `c` or fewer of the dimension:
-/// query heads of one key head.
+/// Simplifies `d floordiv c` to zero if the tile has at most `c` elements in
+/// the dimension, as with the query heads of one key head.
 static void simplifyMaps(RewriterBase &rewriter, linalg::GenericOp op) {
   SmallVector<int64_t> ranges = op.getStaticLoopRanges();
   auto simplify = [&](AffineExpr expr) {
@@ -89,9 +89,9 @@ void ark::dropUnitDimsOfBody(RewriterBase &rewriter, TaskOp task) {
 // Contractions
 //===----------------------------------------------------------------------===//
 
-/// Returns whether `linalg.contract` can express an op. Its verifier demands
-/// that each summed dimension occurs in both inputs; `sum_n x[n, k] * w[k]` is
-/// a contraction in the sense of `isaContractionOpInterface` all the same.
+/// Returns true if `linalg.contract` can express an op. The verifier of
+/// `linalg.contract` requires that each summed dimension occurs in both inputs;
+/// `isaContractionOpInterface` also accepts `sum_n x[n, k] * w[k]`.
 static bool isNamedContraction(linalg::GenericOp op) {
   FailureOr<linalg::ContractionDimensions> dims =
       linalg::inferContractionDims(cast<linalg::LinalgOp>(*op));
@@ -102,11 +102,11 @@ static bool isNamedContraction(linalg::GenericOp op) {
          });
 }
 
-/// Contractions by name: what a backend looks for, in one line.
+/// Replaces contractions by the named op, which backends match.
 void ark::nameContractions(RewriterBase &rewriter, TaskOp task) {
   for (auto op :
        llvm::make_early_inc_range(task.getBody().getOps<linalg::GenericOp>())) {
-    // The named op sums in the type of its result, and adds.
+    // The named op accumulates by addition in the type of its result.
     bool adds = isa_and_nonnull<arith::AddFOp, arith::AddIOp>(
         op.getBody()->getTerminator()->getOperand(0).getDefiningOp());
     bool isSignless = llvm::none_of(op->getOperandTypes(), [](Type type) {

@@ -1,8 +1,8 @@
-//===- ThresholdSearch.cpp - What top-k and top-p leave of a row ----------===//
+//===- ThresholdSearch.cpp - Find the threshold of top-k and top-p --------===//
 //
-// Thresholds are found bit by bit, the highest first: the bits of floats from
-// zero on are ordered as the floats are. A search is one loop over a reduction,
-// whose bound is a scalar that all of a vCTA knows.
+// Thresholds are found bit by bit, from the highest bit: nonnegative floats
+// order like their bits. A search is a loop over a reduction; its bound is a
+// scalar that is uniform in the vCTA.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,11 +18,11 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// All but the sign, which is zero.
+/// All bits but the sign, which is zero.
 static constexpr int64_t kBits = 31;
 
 namespace {
-/// Searches one row, a tensor of one dimension.
+/// Searches one row, a tensor of rank one.
 class RowSearch {
 public:
   RowSearch(OpBuilder &builder, Location loc, Value row)
@@ -30,12 +30,12 @@ public:
         type(cast<RankedTensorType>(row.getType())),
         zero(createNumber(builder, loc, type.getElementType(), 0)) {}
 
-  /// The bits of the k-th largest number.
+  /// Returns the bits of the k-th largest number.
   Value findCount(Value k);
-  /// The largest bits such that the numbers from them on, and not below
-  /// `least`, have a sum of at least `target`.
+  /// Returns the largest bits such that the numbers from these bits on, and not
+  /// below `least`, have a sum of at least `target`.
   Value findSum(Value least, Value target);
-  /// The sum of the numbers from the bits `least` on.
+  /// Returns the sum of the numbers from the bits `least` on.
   Value sumFrom(Value least);
 
 private:
@@ -53,8 +53,8 @@ private:
 };
 } // namespace
 
-/// `combine` is given a number, whether it is from `least` on, and the
-/// accumulator.
+/// Reduces the row. `combine` takes a number, a flag that tells if its bits
+/// reach `least`, and the accumulator.
 Value RowSearch::reduceFrom(Value least, Value start, BodyFn combine) {
   AffineMap maps[] = {builder.getMultiDimIdentityMap(1),
                       AffineMap::get(1, 0, builder.getContext())};
@@ -73,7 +73,7 @@ Value RowSearch::reduceFrom(Value least, Value start, BodyFn combine) {
   return tensor::ExtractOp::create(builder, loc, result, ValueRange());
 }
 
-/// The largest bits for which `keeps` gives true.
+/// Returns the largest bits for which `keeps` emits true.
 Value RowSearch::search(function_ref<Value(Value trial)> keeps) {
   auto index = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(builder, loc, value);
@@ -124,14 +124,15 @@ Value RowSearch::findSum(Value least, Value target) {
     Value sum = sumFrom(arith::MaxSIOp::create(builder, loc, trial, least));
     Value enough = arith::CmpFOp::create(
         builder, loc, arith::CmpFPredicate::OGE, sum, target);
-    // One is kept, whatever the target.
+    // At least one number is kept, whatever the target.
     Value some = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT,
                                        sum, zero);
     return arith::AndIOp::create(builder, loc, enough, some);
   });
 }
 
-/// The row that a slice of the result is of, as a tensor of one dimension.
+/// Returns the row to which a slice of the result belongs, as a tensor of rank
+/// one.
 static Value extractRow(OpBuilder &builder, tensor::ExtractSliceOp slice,
                         Value operand) {
   Location loc = slice.getLoc();
@@ -143,7 +144,7 @@ static Value extractRow(OpBuilder &builder, tensor::ExtractSliceOp slice,
   sizes.back() = builder.getIndexAttr(length);
   SmallVector<OpFoldResult> ones(rank, builder.getIndexAttr(1));
   SmallVector<OpFoldResult> zeros(rank, builder.getIndexAttr(0));
-  // Two steps: the region of an operand keeps all dimensions.
+  // Two slices, since the region of an operand keeps all dimensions.
   Value whole = tensor::ExtractSliceOp::create(builder, loc, operand, offsets,
                                                sizes, ones);
   return tensor::ExtractSliceOp::create(builder, loc, type.clone({length}),
@@ -166,7 +167,7 @@ FailureOr<Value> ark::findThreshold(RewriterBase &rewriter,
   Value target =
       arith::MulFOp::create(rewriter, loc, search.sumFrom(byCount), p);
   Value bySum = search.findSum(byCount, target);
-  // Rounding must not drop anything where all is to be kept.
+  // With p = 1 all numbers are kept; rounding must not drop any.
   Value one = createNumber(rewriter, loc, element, 1);
   Value all =
       arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OGE, p, one);

@@ -1,4 +1,4 @@
-//===- TileGrid.cpp - How a task cuts its domain into tiles ---------------===//
+//===- TileGrid.cpp - Grid of tiles over a task's domain ------------------===//
 
 #include "passes/tiling/TileGrid.h"
 
@@ -32,7 +32,8 @@ bool TileGrid::isClipped(unsigned dim) const {
   return gridDims[dim] >= 0 && extents[dim] % tile[dim] != 0;
 }
 
-/// Of the one index that cuts the dimension.
+/// Returns the extent of a tile as a map of the one grid index that tiles the
+/// dimension.
 AffineMap TileGrid::getSizeMap(unsigned dim) const {
   AffineExpr index = getAffineDimExpr(0, context);
   AffineExpr sizes[] = {getAffineConstantExpr(tile[dim], context),

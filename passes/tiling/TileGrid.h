@@ -1,4 +1,4 @@
-//===- TileGrid.h - How a task cuts its domain into tiles -------*- C++ -*-===//
+//===- TileGrid.h - Grid of tiles over a task's domain ----------*- C++ -*-===//
 
 #ifndef ARK_PASSES_TILING_TILEGRID_H
 #define ARK_PASSES_TILING_TILEGRID_H
@@ -9,9 +9,9 @@
 
 namespace mlir::ark {
 
-/// A domain (the shape of a result) in tiles of one shape. The grid has a
-/// dimension for every one of the domain that is cut; the last tiles may be
-/// smaller.
+/// Divides a domain (the shape of a result) into tiles of one shape. The grid
+/// has one dimension for every tiled dimension of the domain. The last tiles
+/// may be smaller.
 class TileGrid {
 public:
   TileGrid(MLIRContext *context, ArrayRef<int64_t> extents,
@@ -21,7 +21,7 @@ public:
   ArrayRef<int64_t> getGrid() const { return grid; }
   ArrayRef<int64_t> getTile() const { return tile; }
 
-  /// Position and extent of a tile in dimension `dim`, in terms of the grid's
+  /// Position and extent of a tile in dimension `dim`, in terms of the grid
   /// indices.
   AffineExpr getOffsetExpr(unsigned dim) const;
   OpFoldResult getOffset(OpBuilder &builder, Location loc, unsigned dim,
@@ -29,8 +29,8 @@ public:
   OpFoldResult getSize(OpBuilder &builder, Location loc, unsigned dim,
                        ValueRange indices) const;
 
-  /// The dimension of the domain whose tile extent `size` is, for the clipped
-  /// ones that `getSize` makes.
+  /// Returns the dimension of the domain whose clipped tile extent is `size`,
+  /// as `getSize` creates it, or nothing.
   std::optional<unsigned> findClippedDim(Value size, ValueRange indices) const;
   int64_t getExtent(unsigned dim) const { return extents[dim]; }
 
@@ -40,7 +40,7 @@ private:
 
   MLIRContext *context;
   SmallVector<int64_t> extents, tile, grid;
-  /// The grid's dimension that cuts a dimension of the domain; -1 for none.
+  /// The grid dimension that tiles each dimension of the domain, or -1.
   SmallVector<int64_t> gridDims;
 };
 

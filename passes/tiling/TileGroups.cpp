@@ -1,4 +1,4 @@
-//===- TileGroups.cpp - Groups become tasks -------------------------------===//
+//===- TileGroups.cpp - Tile groups into tasks ----------------------------===//
 
 #include "passes/tiling/Passes.h"
 #include "passes/tiling/TaskBody.h"
@@ -29,20 +29,21 @@ using tensor::ExtractSliceOp;
 using tensor::InsertSliceOp;
 
 namespace {
-/// What a group that updates a state writes: all of `value`, at `offsets`.
+/// The write of a group that updates a state: all of `value`, at `offsets`.
 struct Update {
   Value value;
   BlockArgument state;
   SmallVector<OpFoldResult> offsets;
-  /// Where tiles are pieces of the state: the dimension of its rows, and the
-  /// number of pieces. The task sees the state with another dimension behind
-  /// that one, of the pieces.
+  /// If tiles are interleaved pieces of the state: the dimension of the state's
+  /// rows, and the number of pieces. The task sees the state with an additional
+  /// dimension, of the pieces, behind the rows.
   std::optional<int64_t> pieceDim = std::nullopt;
   int64_t pieces = 1;
 
   bool isRow(int64_t dim) const { return pieceDim && dim == *pieceDim; }
   bool isPiece(int64_t dim) const { return pieceDim && dim == *pieceDim + 1; }
-  /// The dimension of the value that one of the task's is.
+  /// Returns the dimension of the value that corresponds to a dimension of the
+  /// task.
   int64_t getValueDim(int64_t dim) const {
     return pieceDim && dim > *pieceDim ? dim - 1 : dim;
   }
@@ -57,13 +58,13 @@ static RankedTensorType getType(Value value) {
 // Plans
 //===----------------------------------------------------------------------===//
 
-/// Warps of a vCTA: the plan's, or all of the target. On a cpu a lane is one
-/// thread, however many warps it stands for.
+/// Returns the warps of a vCTA: those of the plan, or all warps of the target.
+/// On cpu a lane is one thread, however many warps it represents.
 static FailureOr<int64_t> getWarps(GroupOp group) {
   DictionaryAttr plan = group.getPlanAttr();
   if (Attribute attr = plan ? plan.get("warps") : Attribute()) {
-    // A range of warps pins the lane, which is the scheduler's matter; its
-    // length is the width of the vCTA.
+    // A range of warps pins the lane, which concerns the scheduler. The length
+    // of the range is the width of the vCTA.
     int64_t begin = 0, end = 0;
     if (auto integer = dyn_cast<IntegerAttr>(attr))
       end = integer.getValue().getSExtValue();
@@ -109,18 +110,18 @@ private:
   RewriterBase &rewriter;
   GroupOp group;
   Location loc;
-  /// What vCTAs compute tiles of: what the group yields or, of a group that
-  /// updates a state, what it inserts.
+  /// The value that vCTAs compute in tiles: the yielded value or, if the group
+  /// updates a state, the inserted value.
   Value root;
   std::optional<Update> update;
-  /// What the task makes.
+  /// Type of the task's result.
   RankedTensorType type;
   TileGrid grid;
 };
 } // namespace
 
-/// The insertion into an operand that a group yields, or its copy to all of an
-/// operand, if it yields one.
+/// Returns the update of a group that yields an insertion into an operand, or a
+/// copy to a whole operand; otherwise nothing.
 static std::optional<Update> findUpdate(GroupOp group) {
   Value result = group.getBody().front().getTerminator()->getOperand(0);
   if (auto insertion = result.getDefiningOp<InsertSliceOp>())
@@ -156,8 +157,9 @@ static std::optional<Update> getUpdate(GroupOp group) {
   return update;
 }
 
-/// Where a state is longer than the value that an update writes, a region would
-/// not be clipped where the value ends: tiles divide the value.
+/// Returns the largest divisor of `extent` that is at most `wanted`. Tiles of
+/// an update divide the value if the state is longer: the region would not be
+/// clipped at the end of the value.
 static int64_t getDivisor(int64_t extent, int64_t wanted) {
   for (int64_t size = std::min(extent, wanted); size > 1; --size)
     if (extent % size == 0)
@@ -171,7 +173,8 @@ static Value getRoot(GroupOp group, const std::optional<Update> &update) {
   return group.getBody().front().getTerminator()->getOperand(0);
 }
 
-/// The state with the pieces as a dimension of its own.
+/// Returns the type of the task's result: of a state in pieces, the pieces are
+/// a dimension.
 static RankedTensorType getTaskType(GroupOp group,
                                     const std::optional<Update> &update) {
   RankedTensorType type = getType(group.getResult(0));
@@ -216,8 +219,8 @@ Value GroupTiler::createOut() {
                                  type.getElementType());
 }
 
-/// The tile of the result. Of a state, all of a dimension whose offset is only
-/// known at run time.
+/// Returns the region of the out. In a state, it covers the whole dimension if
+/// the offset in this dimension is only known at run time.
 RegionAttr GroupTiler::getOutRegion() {
   SmallVector<AffineExpr> offsets;
   SmallVector<int64_t> sizes;
@@ -231,7 +234,7 @@ RegionAttr GroupTiler::getOutRegion() {
       size = start ? size : type.getDimSize(dim);
     }
     offsets.push_back(offset);
-    // A region is not empty; a dimension without elements clips it.
+    // A region is never empty; a dimension without elements clips it.
     sizes.push_back(std::max<int64_t>(size, 1));
   }
   MLIRContext *context = rewriter.getContext();
@@ -257,8 +260,8 @@ TaskOp GroupTiler::createTask(int64_t warps) {
   return task;
 }
 
-/// Where a tile of the value goes in the out's tile: to its start, except where
-/// the out's tile is all of a dimension.
+/// Returns the position of a tile of the value in the out's tile: its start,
+/// unless the out's tile covers a whole dimension.
 SmallVector<OpFoldResult> GroupTiler::getUpdateOffsets(ValueRange indices) {
   AffineExpr start = rewriter.getAffineSymbolExpr(0),
              tile = rewriter.getAffineSymbolExpr(1);
@@ -280,7 +283,8 @@ SmallVector<OpFoldResult> GroupTiler::getUpdateOffsets(ValueRange indices) {
   return offsets;
 }
 
-/// One where the row that is written belongs to the vCTA's piece, else none.
+/// Emits the number of rows that the vCTA writes: one if the written row
+/// belongs to its piece, else zero.
 Value GroupTiler::countRows(ValueRange indices) {
   int64_t dim = *update->pieceDim;
   AffineExpr row = rewriter.getAffineSymbolExpr(0);
@@ -306,8 +310,8 @@ static RankedTensorType dropDims(RankedTensorType tile) {
   return tile.clone(shape);
 }
 
-/// A tile of the root, copied to the out's tile. The copy keeps the place; it
-/// goes when the tile is computed there.
+/// Creates a body that copies a tile of the root to the out's tile. The copy
+/// marks the destination, and is removed when the tile is computed there.
 void GroupTiler::createBody(TaskOp task) {
   rewriter.setInsertionPointToStart(&task.getBody().front());
   ValueRange indices = task.getGridIndices();
@@ -330,7 +334,8 @@ void GroupTiler::createBody(TaskOp task) {
   Value outTile = task.getOutTiles().front();
 
   // The part of the out's tile that the copy fills, without unit dimensions. It
-  // comes first, so that whatever computes the tile can compute it there.
+  // is created first, so that ops that compute the tile can use it as
+  // destination.
   SmallVector<OpFoldResult> zeros(offsets.size(), rewriter.getIndexAttr(0));
   SmallVector<OpFoldResult> partOffsets =
       update ? getUpdateOffsets(indices) : zeros;
@@ -350,7 +355,7 @@ void GroupTiler::createBody(TaskOp task) {
   YieldOp::create(rewriter, loc, ValueRange{result});
 }
 
-/// What differs between tiles is known now.
+/// Replaces ark.tile_offset ops, since the grid is known now.
 void GroupTiler::resolveTileOffsets(TaskOp task) {
   for (auto op :
        llvm::make_early_inc_range(task.getBody().getOps<TileOffsetOp>())) {
@@ -362,8 +367,9 @@ void GroupTiler::resolveTileOffsets(TaskOp task) {
   }
 }
 
-/// Who sees the state in the task's way reads what the task makes; others have
-/// the pieces put together.
+/// Replaces the group's results. Readers that reshape the state to the task's
+/// type read the task's result; other readers get a reshape that joins the
+/// pieces.
 void GroupTiler::replaceGroup(TaskOp task) {
   Value result = task.getResult(0);
   if (type != group.getResult(0).getType()) {
@@ -381,7 +387,7 @@ void GroupTiler::replaceGroup(TaskOp task) {
   rewriter.replaceOp(group, result);
 }
 
-/// Dimensions without elements are the graph stage's matter.
+/// Rejects dimensions without elements, which the graph stage removes.
 static LogicalResult checkElements(GroupOp group) {
   for (Operation &op : group.getBody().front())
     for (Value operand : op.getOperands())
@@ -398,7 +404,7 @@ FailureOr<TaskOp> GroupTiler::run(int64_t warps,
                                   const FrozenRewritePatternSet &cleanup) {
   rewriter.setInsertionPoint(group);
   if (getType(group.getResult(0)).getNumElements() == 0) {
-    // One vCTA that has nothing to do.
+    // One vCTA without work.
     TaskOp task = createTask(warps);
     rewriter.setInsertionPointToEnd(&task.getBody().front());
     YieldOp::create(rewriter, loc, ValueRange(task.getOutTiles()));
@@ -426,7 +432,7 @@ FailureOr<TaskOp> GroupTiler::run(int64_t warps,
 }
 
 //===----------------------------------------------------------------------===//
-// The pass
+// Pass
 //===----------------------------------------------------------------------===//
 
 namespace {

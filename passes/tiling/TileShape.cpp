@@ -1,4 +1,4 @@
-//===- TileShape.cpp - Which tiles a group can be cut into ----------------===//
+//===- TileShape.cpp - Tile shapes that a group permits -------------------===//
 
 #include "passes/tiling/TileShape.h"
 
@@ -137,7 +137,7 @@ Tile ark::legalize(GroupOp group, Tile tile) {
   // A vCTA has the keys of one piece.
   if (isa_and_nonnull<PartialAttentionOp>(anchor))
     tile[rank - 2] = 1;
-  // Each row is searched by a loop of its own.
+  // Each row is searched by loops of its own.
   if (isa_and_nonnull<TopThresholdOp>(anchor))
     tile.assign(rank, 1);
   std::optional<HeadDims> headDims = getHeadDims(anchor);

@@ -1,4 +1,4 @@
-//===- TileShape.h - Which tiles a group can be cut into --------*- C++ -*-===//
+//===- TileShape.h - Tile shapes that a group permits -----------*- C++ -*-===//
 
 #ifndef ARK_PASSES_TILING_TILESHAPE_H
 #define ARK_PASSES_TILING_TILESHAPE_H
@@ -14,65 +14,68 @@ namespace mlir::ark {
 /// One extent for every dimension of the domain.
 using Tile = SmallVector<int64_t>;
 
-/// The op that decides the work of a group's tiles; null where all are
-/// elementwise.
+/// Returns the op that determines the work of a group's tiles, or null if all
+/// ops are elementwise.
 Operation *getTileAnchor(GroupOp group);
 
-/// The shape that tiles cut: the result's, or that of the slice an update
-/// writes.
+/// Returns the tiled shape: that of the result, or that of the slice that an
+/// update writes.
 ArrayRef<int64_t> getDomain(GroupOp group, Operation *anchor);
 
-/// Dimensions of the domain that a tile has to hold in full, because every
-/// element of the result needs all of them.
+/// Returns the dimensions that a tile must hold in full, because every element
+/// of the result depends on all of them.
 SmallVector<int64_t> getWholeDims(Operation *anchor, int64_t rank);
 
-/// Dimensions in which a tile of an update should hold all rows: where they go
-/// is known at run time only, so that tiles, none of which is known to be apart
-/// from the others, would have to follow each other.
+/// Returns the dimensions in which a tile of an update should hold all rows.
+/// The position of these rows is known at run time only, so no two tiles are
+/// provably disjoint, and they would have to run one after the other.
 SmallVector<int64_t> getSerialDims(Operation *anchor);
 
-/// Where attention has its query heads, and how many of them read one key head.
+/// The dimension of an attention's query heads, and the number of query heads
+/// per key head.
 struct HeadDims {
   int64_t dim, sharing;
 };
 std::optional<HeadDims> getHeadDims(Operation *anchor);
 
-/// A tile of an update may be longer than the only row that is written, where
-/// that is known at run time only: then it stands for a piece of the state. Of
-/// `P` pieces that have as many rows as the tile, vCTA `p` has those whose
-/// number is `p` modulo `P`, and writes the row if it is one of them.
+/// Returns true if a tile of an update stands for a piece of the state: the
+/// tile is longer than the single row that the update writes, at an offset
+/// known at run time only. With `P` pieces of as many rows as the tile, vCTA
+/// `p` owns the rows whose number is `p` modulo `P`, and writes the row if it
+/// owns it.
 bool isPiece(int64_t rows, int64_t rowsOfState, int64_t size);
 
-/// The dimension in which a tile of the group is such a piece.
+/// Returns the dimension in which a tile of the group is such a piece, or
+/// nothing.
 std::optional<int64_t> getPieceDim(GroupOp group, ArrayRef<int64_t> tile);
 
 int64_t countTiles(ArrayRef<int64_t> domain, ArrayRef<int64_t> tile);
 
-/// About `wanted`: a divisor of `extent`, because tiles of one static shape
-/// make the better code, or else such that all tiles are nearly equal and a
-/// multiple of `unit`.
+/// Returns an extent of about `wanted`: a divisor of `extent` if possible,
+/// because tiles of one static shape make better code; else a multiple of
+/// `unit` such that all tiles are nearly equal.
 int64_t divideEvenly(int64_t extent, int64_t wanted, int64_t unit);
 
-/// Bytes that one element of the domain stands for, in and out.
+/// Returns the bytes read and written per element of the domain.
 int64_t getBytesPerElement(GroupOp group, Operation *anchor,
                            ArrayRef<int64_t> domain);
 
-/// Any tile as one that can be cut: no longer than the domain, whole where
-/// elements of the result need all of a dimension, and with query heads that
-/// read the same key heads in every tile.
+/// Returns the nearest valid tile: no longer than the domain, whole in
+/// dimensions that every element of the result needs, and such that the query
+/// heads of a tile share key heads in the same way in every tile.
 Tile legalize(GroupOp group, Tile tile);
 
-/// Cuts a tile further, in any dimension, where there are fewer tiles than SMs
-/// and the cost model expects the task to end earlier.
+/// Cuts a tile further, in any dimension, if there are fewer tiles than SMs and
+/// the cost model predicts an earlier end of the task.
 Tile cutForIdleSMs(GroupOp group, Tile tile, TargetAttr target);
 
-/// The part of an SM's memory that rows may take which every vCTA of their
-/// reader makes by itself.
+/// Rows that every vCTA of their reader recomputes may take 1/kRowsShare of an
+/// SM's memory.
 constexpr int64_t kRowsShare = 3;
 
-/// Cuts those of `movable` groups that make what `group` alone reads such that
-/// every tile of theirs is read by one tile of `group`; norms of few rows such
-/// that they are one tile.
+/// Aligns the tiles of those `movable` groups that produce operands for `group`
+/// alone: every one of their tiles is then read by one tile of `group`. Norms
+/// of few rows become one tile.
 void alignTiles(GroupOp group,
                 const llvm::SmallPtrSetImpl<Operation *> &movable,
                 TargetAttr target);

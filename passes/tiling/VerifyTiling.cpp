@@ -1,4 +1,4 @@
-//===- VerifyTiling.cpp - What the memory stage accepts -------------------===//
+//===- VerifyTiling.cpp - Check the output of the tiling stage ------------===//
 //
 // Checks carry the labels of the pass description.
 //
@@ -28,7 +28,8 @@ static Value getViewBase(Value value) {
   return value;
 }
 
-/// An argument of kind state, or the result of a task that updates one.
+/// Returns true for an argument of kind state, or for the result of a task that
+/// updates a state.
 static bool isState(ProgramOp program, Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value))
     return program.getArgumentKind(argument.getArgNumber()) ==
@@ -38,7 +39,8 @@ static bool isState(ProgramOp program, Value value) {
   return task && task.isUpdated(result.getResultNumber());
 }
 
-/// A state may be updated under another shape: all of it is still there.
+/// Returns the source of a chain of reshapes: a reshape of a whole state may be
+/// updated.
 static Value skipReshapes(Value value) {
   while (auto reshape = value.getDefiningOp<ReshapeOp>())
     value = reshape.getSource();
@@ -86,7 +88,8 @@ static bool updates(TaskOp task, Value state) {
   return false;
 }
 
-/// Tasks that have a tensor as an operand, perhaps under another shape.
+/// Collects the tasks that have a tensor as an operand, maybe under another
+/// shape.
 static void collectTasks(Value tensor, SmallVectorImpl<TaskOp> &tasks) {
   for (Operation *user : tensor.getUsers())
     if (auto task = dyn_cast<TaskOp>(user))
