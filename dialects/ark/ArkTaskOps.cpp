@@ -58,7 +58,7 @@ bool ProgramOp::isBufferized() {
   return llvm::any_of(getArgumentTypes(), llvm::IsaPred<MemRefType>);
 }
 
-/// The state that ends a launch is one word, and there is one of it.
+/// Checks that at most one argument ends a launch, a state of one word.
 static LogicalResult verifyStop(ProgramOp program) {
   std::optional<unsigned> stop;
   for (unsigned i = 0, e = program.getNumArguments(); i < e; ++i) {
@@ -107,10 +107,10 @@ static LogicalResult verifyDimensions(ProgramOp program, StringRef what,
          << " are possible (program_c8)";
 }
 
-/// Arguments and results carry what the host needs to bind them.
+/// Checks that arguments and results carry what the host needs to bind them.
 static LogicalResult verifyInterface(ProgramOp program) {
   // A caller binds arguments by name, asks for outputs by name and never sees
-  // constants: an output may well be named as an input is.
+  // constants, so an output may have the name of an input.
   llvm::StringSet<> bound, outputs, constants;
   for (unsigned i = 0, e = program.getNumArguments(); i < e; ++i) {
     auto kind =
@@ -206,7 +206,7 @@ LogicalResult ReturnOp::verify() {
 // GroupOp
 //===----------------------------------------------------------------------===//
 
-/// `"name" (%a = %x, ...) : (types) -> types attributes {...} { body }`
+/// Parses `"name" (%a = %x, ...) attributes {...} : (types) -> types { body }`.
 ParseResult GroupOp::parse(OpAsmParser &parser, OperationState &result) {
   StringAttr name;
   SmallVector<OpAsmParser::Argument> arguments;
@@ -331,7 +331,7 @@ bool TaskOp::isUpdated(unsigned index) {
                              static_cast<int64_t>(index));
 }
 
-/// Reads inputs and writes outs, where these are buffers.
+/// A task on buffers reads its inputs and writes its outs.
 void TaskOp::getEffects(
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
         &effects) {
@@ -343,7 +343,7 @@ void TaskOp::getEffects(
       effects.emplace_back(MemoryEffects::Write::get(), &out);
 }
 
-/// Indices stay inside of the grid.
+/// Bounds grid indices by the extents of the grid.
 void TaskOp::populateBoundsForIndexValue(Value value,
                                          ValueBoundsConstraintSet &bounds) {
   auto index = cast<BlockArgument>(value);
@@ -351,8 +351,8 @@ void TaskOp::populateBoundsForIndexValue(Value value,
   bounds.bound(value) < getGrid()[index.getArgNumber()];
 }
 
-/// A tile is never larger than its region: that bounds the extents of ragged
-/// tiles, and with them those of every temporary of the body.
+/// Bounds the extents of a tile by the sizes of its region. The extents of
+/// ragged tiles, and thus of every temporary of the body, are then bounded.
 void TaskOp::populateBoundsForShapedValueDim(Value value, int64_t dim,
                                              ValueBoundsConstraintSet &bounds) {
   auto tile = dyn_cast<BlockArgument>(value);
@@ -363,8 +363,10 @@ void TaskOp::populateBoundsForShapedValueDim(Value value, int64_t dim,
   bounds.bound(value)[dim] <= getRegion(operand).getSizes()[dim];
 }
 
-/// The greatest value that an affine expression reaches over the grid, when it
-/// is monotone in every index; regions with other expressions are refused.
+/// Returns the greatest value of an affine expression over the grid, from its
+/// values at the first and the last index. Assumes that the expression is
+/// monotone in every index. Returns nothing if an end has no value or the first
+/// one is negative.
 static std::optional<int64_t> maximumOverGrid(AffineExpr expr,
                                               ArrayRef<int64_t> grid) {
   MLIRContext *context = expr.getContext();
@@ -399,7 +401,7 @@ static LogicalResult verifyRegion(TaskOp task, ShapedType type,
   return success();
 }
 
-/// True when some vCTA's region is clipped in a dimension.
+/// Returns true if the region of some vCTA is clipped in a dimension.
 static bool isClipped(int64_t lastOffset, int64_t size, int64_t extent) {
   return lastOffset + size > extent;
 }
@@ -481,7 +483,7 @@ LogicalResult TaskOp::verify() {
   return success();
 }
 
-/// task_c8: upstream infers no types for slices that stand still.
+/// task_c8: upstream infers no types for slices with a stride of zero.
 static LogicalResult verifySlices(TaskOp task) {
   WalkResult walk = task.getBody().walk([](OffsetSizeAndStrideOpInterface op) {
     // A cast to other strides may repeat elements.
