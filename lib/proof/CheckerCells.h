@@ -87,8 +87,7 @@ private:
 
   std::vector<Layout> layouts;
   std::vector<AccessBoxes> accessBoxes;
-  /// The cells of every box are `cellsOfBox[firstCell[box] .. firstCell[box +
-  /// 1])`.
+  /// Cells of every box: `cellsOfBox[firstCell[box] .. firstCell[box + 1])`.
   std::vector<uint32_t> firstCell, cellsOfBox;
   /// The pairs of box and cell from which `cellsOfBox` is made.
   std::vector<std::pair<uint32_t, uint32_t>> boxAndCell;
