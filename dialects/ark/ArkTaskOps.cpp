@@ -58,7 +58,8 @@ bool ProgramOp::isBufferized() {
   return llvm::any_of(getArgumentTypes(), llvm::IsaPred<MemRefType>);
 }
 
-/// Checks that at most one argument ends a launch, a state of one word.
+/// Checks that at most one argument ends a launch, and that it is a state of
+/// one word.
 static LogicalResult verifyStop(ProgramOp program) {
   std::optional<unsigned> stop;
   for (unsigned i = 0, e = program.getNumArguments(); i < e; ++i) {

@@ -28,8 +28,8 @@ static constexpr MatrixTiles kWarpgroupTiles = {
 
 // One representative device per architecture. `bandwidth` and `flops` are the
 // figures that a good kernel reaches, not those of the data sheet. The H200 was
-// measured. For the others, the data sheet is multiplied by the share of its
-// data sheet that the H200 reaches.
+// measured. The other devices have the figures of their data sheets, times the
+// share that the H200 reaches of its own.
 static const KnownGpu knownGpus[] = {
     // A100 80 GB
     {Backend::CUDA, "sm_80", 108, 16, 166912, 1850, 250000, 700, 1200, 250},
@@ -69,7 +69,7 @@ static std::string listArchs(Backend backend) {
 /// worker stands for a core even on a machine with fewer cores, so that a
 /// program compiled for cpu:N is the same on every machine.
 static TargetAttr getCpu(MLIRContext *context, int64_t workers) {
-  // A lane is a thread of any number of warps. An SM with several warps can
+  // A lane is one thread, whatever its number of warps. Several warps let an SM
   // have several lanes.
   return TargetAttr::get(context, Backend::CPU, "host", workers, /*warps=*/8,
                          /*sharedMemory=*/256 << 10, /*bandwidth=*/10 * workers,
