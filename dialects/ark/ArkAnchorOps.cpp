@@ -50,7 +50,7 @@ INFER_REDUCE(ReduceMaxOp)
 INFER_REDUCE(ReduceMinOp)
 #undef INFER_REDUCE
 
-/// The operand's shape without a dimension that is not empty.
+/// Returns the operand's shape without one dimension, which must not be empty.
 static FailureOr<SmallVector<int64_t>>
 dropDim(Loc loc, StringRef label, StringRef what, Value operand, int64_t axis) {
   RankedTensorType type = tensorType(operand);
@@ -201,7 +201,8 @@ LogicalResult MatmulOp::inferReturnTypes(MLIRContext *, Loc loc,
         loc, "leading dimensions of ", toString(lhs.getShape()), " and ",
         toString(rhs.getShape()), " do not broadcast (matmul_c3)");
   shape.append({m, n});
-  // 8-bit floats are storage only: a result has the other side's type, or f32.
+  // 8-bit floats are storage only: a result has the other operand's type, or
+  // f32.
   Type element = lhs.getElementType();
   if (isNarrowFloat(element))
     element = rhs.getElementType();
@@ -210,7 +211,8 @@ LogicalResult MatmulOp::inferReturnTypes(MLIRContext *, Loc loc,
   return infer(types, shape, element);
 }
 
-/// What is added to the scores, or keeps some of them.
+/// Checks that a mask broadcasts to the scores and has elements of bool or of
+/// the query's type.
 static LogicalResult checkMask(Loc loc, StringRef label, Value mask,
                                ArrayRef<int64_t> scores,
                                RankedTensorType query) {
@@ -406,10 +408,10 @@ LogicalResult UpdateOp::verify() {
     if (!argument)
       return false;
     auto program = dyn_cast<ProgramOp>(argument.getOwner()->getParentOp());
-    // Inside a group or task the outer op carries the state.
+    // Inside a group or task, the outer op carries the state.
     if (!program)
       return true;
-    // The program's own verifier, which asks for kinds, comes later.
+    // The program's own verifier, which requires kinds, runs later.
     auto kind = program.getArgAttrOfType<ArgumentKindAttr>(
         argument.getArgNumber(), ArkDialect::kKindAttr);
     return kind && kind.getValue() == ArgumentKind::State;
@@ -420,7 +422,7 @@ LogicalResult UpdateOp::verify() {
   ArrayRef<int64_t> offsets = getStaticOffsets();
   size_t dynamic = llvm::count(offsets, ShapedType::kDynamic);
   RankedTensorType state = tensorType(getState());
-  // Later checks index by dimension, so this one cannot wait for inference.
+  // Later checks index by dimension, so this check cannot wait for inference.
   if (failed(checkFits(getLoc(), state, tensorType(getValue()))))
     return failure();
   // update_c3

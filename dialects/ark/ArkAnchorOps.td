@@ -9,7 +9,7 @@
 
 include "dialects/ark/ArkGraphOps.td"
 
-/// What a group has one of at most.
+/// An op of which a group has at most one.
 class Ark_AnchorOp<string mnemonic, list<Trait> traits = []>
     : Ark_GraphOp<mnemonic, !listconcat(
         [DeclareOpInterfaceMethods<Ark_AnchorOpInterface>], traits)>;
@@ -51,19 +51,20 @@ def Ark_ArgmaxOp : Ark_AnchorOp<"argmax"> {
 }
 
 def Ark_PartialArgmaxOp : Ark_AnchorOp<"partial_argmax"> {
-  let summary = "The maximum of each of several pieces and where it is, as one i64";
+  let summary = "Maximum of each of several pieces and its index, as one i64";
   let description = [{
-    Dimension `axis` is reduced; the one before it has the pieces, each of neighbours: element `n`
-    of piece `p` of `N` elements each has the index `p * N + n`.
+    The op reduces dimension `axis`. The dimension before it counts the pieces, whose elements are
+    neighbours: element `n` of piece `p`, of `N` elements each, has the index `p * N + n`.
 
-    The result orders as `ark.argmax` chooses. Its upper half orders like the values do, a NaN above
-    all, and minus zero like zero; its lower half is the complement of the index, so that the
-    larger one of two results has the larger value, or of equal ones the lesser index.
-    `ark.combine_argmax` makes an index of the largest.
+    Results order as `ark.argmax` chooses. The upper half of a result orders like the values, with a
+    NaN above all, and minus zero like zero. The lower half is the complement of the index. The
+    larger of two results thus has the larger value, or, of equal values, the lesser index.
+    `ark.combine_argmax` makes an index of the largest result.
 
-    - (partial_argmax_c1) `axis` is a dimension of the operand but the first, of positive extent.
+    - (partial_argmax_c1) `axis` is a dimension of the operand other than the first, of positive
+      extent.
     - (partial_argmax_c2) elements have 32 bits or fewer.
-    - (partial_argmax_c3) there are indices of both dimensions together in i32.
+    - (partial_argmax_c3) the indices of both dimensions together fit i32.
   }];
   let arguments = (ins Ark_NumberTensor:$operand, I64Attr:$axis);
   let assemblyFormat = [{
@@ -72,9 +73,10 @@ def Ark_PartialArgmaxOp : Ark_AnchorOp<"partial_argmax"> {
 }
 
 def Ark_CombineArgmaxOp : Ark_AnchorOp<"combine_argmax"> {
-  let summary = "The index that pieces of an argmax give together, as i32";
+  let summary = "Index of the first maximum, from the pieces of an argmax, as i32";
   let description = [{
-    The operand is the result of `ark.partial_argmax`; dimension `axis`, that of the pieces, is dropped.
+    The operand is the result of `ark.partial_argmax`. The op drops dimension `axis`, which counts
+    the pieces.
 
     - (combine_argmax_c1) `axis` is a dimension of the operand, of positive extent.
 
@@ -131,12 +133,13 @@ def Ark_RmsnormOp : Ark_AnchorOp<"rmsnorm"> {
 }
 
 def Ark_TopThresholdOp : Ark_AnchorOp<"top_threshold"> {
-  let summary = "The least of the numbers that top-k and top-p keep";
+  let summary = "The least number that top-k and top-p keep";
   let description = [{
-    For every row along the last dimension, of numbers from zero on: first the `k` largest are
-    kept, or all where `k` is not positive; of those, the fewest largest ones whose sum is at
-    least `p` times that of the `k`, and one at least. The result is the least that is kept, and
-    the dimension stays with extent one. What is equal to it is kept, too.
+    The op works on every row along the last dimension, whose numbers are not negative. Top-k keeps
+    the `k` largest numbers, or all if `k` is not positive. Of these, top-p keeps the fewest largest
+    numbers whose sum is at least `p` times the sum of the `k`, and at least one. The result is the
+    least number that is kept; numbers equal to it are kept, too. The dimension stays with extent
+    one.
 
     - (top_threshold_c1) the operand has a last dimension of positive extent.
 
@@ -158,10 +161,10 @@ def Ark_TopThresholdOp : Ark_AnchorOp<"top_threshold"> {
 def Ark_MatmulOp : Ark_AnchorOp<"matmul"> {
   let summary = "Matrix product over the last two dimensions; leading ones broadcast";
   let description = [{
-    Floats accumulate in f32, integers wrap in their own type. An 8-bit float may meet a wider
-    one, whose type the result has; 8-bit floats among themselves give f32.
+    Floats accumulate in f32; integers wrap in their own type. With one operand of 8-bit floats and
+    one of wider floats, the result has the wider type. Two operands of 8-bit floats give f32.
 
-    - (matmul_c1) both operands have rank two or more and one element type, or are floats, at
+    - (matmul_c1) both operands have rank two or more. They have one element type, or are floats, at
       least one of which has 8 bits.
     - (matmul_c2) the contracted extents agree, after `transpose_input` and `transpose_other`.
     - (matmul_c3) the leading dimensions broadcast.
@@ -178,11 +181,10 @@ def Ark_MatmulOp : Ark_AnchorOp<"matmul"> {
 def Ark_AttentionOp : Ark_AnchorOp<"attention", [AttrSizedOperandSegments]> {
   let summary = "softmax(q k^T * scale + mask) v for every head";
   let description = [{
-    q is `[..., Hq, Tq, D]`, k and v are `[..., Hkv, Tk, D]`; query head `h`
-    reads key head `h / (Hq / Hkv)`. `kv_length` bounds `Tk` at run time.
-    `causal` aligns the last query with the last valid key. The mask is added
-    to the scores and broadcasts to `[..., Hq, Tq, Tk]`; a bool mask keeps where true.
-    A row with no valid key gives zeros.
+    q is `[..., Hq, Tq, D]`, k and v are `[..., Hkv, Tk, D]`; query head `h` reads key head
+    `h / (Hq / Hkv)`. `kv_length` bounds `Tk` at run time. `causal` aligns the last query with the
+    last valid key. The mask broadcasts to `[..., Hq, Tq, Tk]` and is added to the scores; a bool
+    mask keeps the scores where it is true. A row with no valid key gives zeros.
 
     - (attention_c1) ranks agree and are three or more; q, k and v have one element type.
     - (attention_c2) leading extents agree, Hq is a multiple of Hkv, D and Tk agree.
@@ -200,17 +202,20 @@ def Ark_AttentionOp : Ark_AnchorOp<"attention", [AttrSizedOperandSegments]> {
 def Ark_PartialAttentionOp : Ark_AnchorOp<"partial_attention", [AttrSizedOperandSegments]> {
   let summary = "Attention over every P-th key, for each of P pieces";
   let description = [{
-    q is `[..., Hq, Tq, D]`, k and v are `[..., Hkv, N, P, D]`: the key with number `n * P + p`
-    is row `n` of piece `p`. `kv_length`, `causal` and the mask are those of `ark.attention`.
+    q is `[..., Hq, Tq, D]`, k and v are `[..., Hkv, N, P, D]`: the key with number `n * P + p` is
+    row `n` of piece `p`. `kv_length`, `causal` and the mask are as in `ark.attention`.
 
-    The result is `[..., Hq, Tq, P, D + 2]`, in f32 (f64 of f64). For every piece it holds the sum
-    of the values times `exp(score - m)`, then `m`, the largest score, and then the sum of the
-    `exp(score - m)`. A piece without valid key gives zeros and a `m` of minus infinity.
-    `ark.combine_attention` makes one result of the pieces.
+    The result is `[..., Hq, Tq, P, D + 2]`, in f32. For every piece it holds the sum of the values
+    times `exp(score - m)`, then `m`, the largest score, and then the sum of all `exp(score - m)`. A
+    piece without a valid key gives zeros and an `m` of minus infinity. `ark.combine_attention`
+    combines the pieces to one result.
 
-    - (partial_attention_c1) k and v have one rank, one more than q, which has three or more; one element type.
-    - (partial_attention_c2) leading extents agree, Hq is a multiple of Hkv, D, N and P agree, P is positive.
-    - (partial_attention_c3) the mask broadcasts to `[..., Hq, Tq, N, P]` and is bool or of q's element type.
+    - (partial_attention_c1) k and v have one rank, one more than q, which has three or more; all
+      have one element type.
+    - (partial_attention_c2) leading extents agree, Hq is a multiple of Hkv, D, N and P agree, P is
+      positive.
+    - (partial_attention_c3) the mask broadcasts to `[..., Hq, Tq, N, P]` and is bool or of q's
+      element type.
   }];
   let arguments = (ins Ark_FloatTensor:$query, Ark_FloatTensor:$key, Ark_FloatTensor:$value,
                        Optional<Ark_Tensor>:$mask, Optional<Ark_ScalarTensor>:$kv_length,
@@ -222,10 +227,10 @@ def Ark_PartialAttentionOp : Ark_AnchorOp<"partial_attention", [AttrSizedOperand
 }
 
 def Ark_CombineAttentionOp : Ark_AnchorOp<"combine_attention"> {
-  let summary = "The attention that pieces of the keys give together";
+  let summary = "Attention, combined from the pieces of a partial attention";
   let description = [{
     The operand is the result of `ark.partial_attention`, `[..., P, D + 2]`; the result is
-    `[..., D]`, of the same element type. Rows without valid key are zero.
+    `[..., D]`, of the same element type. A row without a valid key gives zeros.
 
     - (combine_attention_c1) the operand has rank two or more and a last extent of two or more.
 
@@ -240,11 +245,12 @@ def Ark_CombineAttentionOp : Ark_AnchorOp<"combine_attention"> {
 def Ark_RopeOp : Ark_GraphOp<"rope", [DeclareOpInterfaceMethods<Ark_AnchorOpInterface>]> {
   let summary = "Rotary position embedding of the last dimension";
   let description = [{
-    Half-split pairs element `i` with `i + D/2`; `interleaved` pairs `2i` with `2i + 1`.
-    `cos` and `sin` hold one value for every pair.
+    The op rotates pairs of elements. By default it pairs element `i` with `i + D/2` (half-split);
+    with `interleaved` it pairs `2i` with `2i + 1`. `cos` and `sin` hold one value for every pair.
 
-    - (rope_c1) the last extent is even; all three have one element type.
-    - (rope_c2) `cos` and `sin` have one shape, which ends in `D/2` and broadcasts to the operand's pairs.
+    - (rope_c1) the last extent is even; all three operands have one element type.
+    - (rope_c2) `cos` and `sin` have one shape, which ends in `D/2` and broadcasts to the operand's
+      pairs.
   }];
   let arguments = (ins Ark_FloatTensor:$operand, Ark_FloatTensor:$cos, Ark_FloatTensor:$sin,
                        UnitAttr:$interleaved);
@@ -260,8 +266,8 @@ def Ark_RopeOp : Ark_GraphOp<"rope", [DeclareOpInterfaceMethods<Ark_AnchorOpInte
 def Ark_EmbeddingOp : Ark_GraphOp<"embedding", [DeclareOpInterfaceMethods<Ark_AnchorOpInterface>]> {
   let summary = "Rows of a table, by index";
   let description = [{
-    The result has the shape of `indices` followed by the row length. An index
-    outside of the table is an error that the run reports.
+    The result has the shape of `indices` followed by the row length. The run reports an error if an
+    index is outside of the table.
 
     - (embedding_c1) the table has rank two.
   }];
@@ -285,11 +291,10 @@ def Ark_GatherOp : Ark_GraphOp<"gather", [DeclareOpInterfaceMethods<Ark_AnchorOp
 def Ark_UpdateOp : Ark_Op<"update", [InferTypeOpAdaptor,
       DeclareOpInterfaceMethods<Ark_AnchorOpInterface>,
       MemoryEffects<[MemWrite]>]> {
-  let summary = "Writes a slice of a state in place and gives the updated tensor";
+  let summary = "Writes a slice of a state in place and returns the updated tensor";
   let description = [{
-    Offsets are static or, where `static_offsets` holds the smallest i64, taken
-    from `offsets` in order. A slice that does not fit is an error that the
-    run reports.
+    An offset is static, or, if `static_offsets` holds the smallest i64, the next one of `offsets`.
+    The run reports an error if a slice does not fit.
 
     - (update_c1) the state is an `ark.kind = #ark.kind<state>` argument or the result of an update.
     - (update_c2) state and value have one rank and element type; the value fits into the state.

@@ -1,12 +1,11 @@
-//===- ArkAssembly.cpp - Custom directives of assembly formats
-//--------------===//
+//===- ArkAssembly.cpp - Custom directives of assembly formats ------------===//
 
 #include "dialects/ark/ArkAssembly.h"
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
 
-/// `%x[#ark.region<...>] : type, ...`
+/// Parses `%x[#ark.region<...>] : type, ...`.
 ParseResult mlir::ark::parseRegionOperands(
     OpAsmParser &parser,
     SmallVectorImpl<OpAsmParser::UnresolvedOperand> &operands,
@@ -42,7 +41,7 @@ void mlir::ark::printRegionOperands(OpAsmPrinter &printer, Operation *,
                         });
 }
 
-/// `[0, 4]`, or affine in the SM: `[d0 * 4, d0 * 4 + 4]`
+/// Parses `[0, 4]`, or bounds affine in the SM: `[d0 * 4, d0 * 4 + 4]`.
 ParseResult mlir::ark::parseRunRange(OpAsmParser &parser,
                                      AffineMapAttr &range) {
   MLIRContext *context = parser.getContext();

@@ -11,7 +11,8 @@
 
 namespace mlir::ark {
 
-/// `%x[#ark.region<...>] : type, ...`: operands with their regions.
+/// Parses and prints operands with their regions:
+/// `%x[#ark.region<...>] : type, ...`
 ParseResult
 parseRegionOperands(OpAsmParser &parser,
                     SmallVectorImpl<OpAsmParser::UnresolvedOperand> &operands,
@@ -20,7 +21,8 @@ void printRegionOperands(OpAsmPrinter &printer, Operation *op,
                          OperandRange operands, TypeRange types,
                          ArrayAttr regions);
 
-/// `[0, 4]`, or affine in the SM: `[d0 * 4, d0 * 4 + 4]`.
+/// Parses and prints `[0, 4]`, or bounds affine in the SM:
+/// `[d0 * 4, d0 * 4 + 4]`
 ParseResult parseRunRange(OpAsmParser &parser, AffineMapAttr &range);
 void printRunRange(OpAsmPrinter &printer, Operation *op, AffineMapAttr range);
 

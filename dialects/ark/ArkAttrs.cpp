@@ -1,5 +1,4 @@
-//===- ArkAttrs.cpp - Enumerations and attributes of ark
-//--------------------===//
+//===- ArkAttrs.cpp - Enumerations and attributes of ark ------------------===//
 
 #include "dialects/ark/ArkAttrs.h"
 #include "dialects/ark/ArkDialect.h"
@@ -15,7 +14,7 @@ using namespace mlir::ark;
 // Custom directives
 //===----------------------------------------------------------------------===//
 
-/// `(d0, d1) -> (d0 * 32, 0)`
+/// Parses `(d0, d1) -> (d0 * 32, 0)`.
 static ParseResult parseRegionMap(AsmParser &parser, AffineMap &map) {
   return parser.parseAffineMap(map);
 }
@@ -63,7 +62,7 @@ LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     if (value <= 0)
       return emitError() << "target has " << name << " = " << value
                          << "; it must be positive";
-  // Schedules have a lane for each.
+  // A schedule has a lane for every SM.
   if (sms > kMaxSms)
     return emitError() << "target has sms = " << sms << "; at most " << kMaxSms
                        << " are supported";

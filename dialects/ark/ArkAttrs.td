@@ -14,16 +14,16 @@ class Ark_Attr<string name, string attrMnemonic, list<Trait> traits = []>
 def Ark_RegionAttr : Ark_Attr<"Region", "region"> {
   let summary = "The part of a buffer that one vCTA of a task may touch";
   let description = [{
-    `offsets` maps the vCTA's grid index to the first element in every
-    dimension; `sizes` gives the extents. A region is clipped to the shape of
-    the operand, so the last vCTA of a ragged grid touches less.
+    `offsets` maps the vCTA's grid index to the first element in every dimension; `sizes` gives the
+    extents. A region is clipped to the shape of the operand, so the last vCTA of a ragged grid
+    touches fewer elements.
 
     ```mlir
     // vCTA (i, j) touches rows [32 i, 32 i + 32) and columns [64 j, 64 j + 64).
     #ark.region<(d0, d1) -> (d0 * 32, d1 * 64), [32, 64]>
     ```
 
-    Constraints (checked where the attribute meets an operand, see `ark.task`):
+    Constraints (`ark.task` checks the region against its operand):
     - (region_c1) `offsets` has one result for every size.
     - (region_c2) every size is positive.
   }];
@@ -34,13 +34,13 @@ def Ark_RegionAttr : Ark_Attr<"Region", "region"> {
 }
 
 def Ark_TargetAttr : Ark_Attr<"Target", "target"> {
-  let summary = "What the compiler knows of the machine it compiles for";
+  let summary = "Facts about the machine that a program is compiled for";
   let description = [{
-    All figures are per device unless the name says otherwise. The cost model
-    reads nothing else, so a file or a measurement can replace any of them.
+    All figures are per device unless the name says otherwise. The cost model reads no other facts,
+    so a file or a measurement can replace any of them.
 
     - `sms`: streaming multiprocessors; worker threads on `cpu`. 1 to 65536.
-    - `warps`: warps of one persistent CTA (SIMD width of one on `cpu`).
+    - `warps`: warps of one persistent CTA; on `cpu` the most lanes of a worker.
     - `shared_memory`: bytes that the vCTAs of one SM may share.
     - `bandwidth`: streaming read, GB/s. `flops`: dense matrix rate, GFLOP/s.
     - `handoff`: one SM-to-SM signal, ns. `barrier`: one grid barrier, ns.
@@ -60,11 +60,11 @@ def Ark_TargetAttr : Ark_Attr<"Target", "target"> {
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// Whether many threads of an SM run one vCTA together.
+    /// Returns true if many threads of an SM run one vCTA together.
     bool isGpu() const { return getBackend() != Backend::CPU; }
-    /// Whether a run polls the packets that it reads: see ark-hand-over-packets.
+    /// Returns true if a run polls the packets that it reads: see ark-hand-over-packets.
     bool hasPolledPackets() const { return getBackend() == Backend::CUDA; }
-    /// Threads that run in step: 64 of the AMD GPUs that ark knows.
+    /// Returns the number of threads that run in step: 64 on the AMD GPUs that ark knows.
     int64_t getWarpSize() const {
       return getBackend() == Backend::HIP ? 64 : isGpu() ? 32 : 1;
     }

@@ -1,4 +1,4 @@
-//===- ArkBodyAttrs.cpp - Facts about bodies of a GPU ---------------------===//
+//===- ArkBodyAttrs.cpp - Attributes of bodies on GPUs --------------------===//
 
 #include "dialects/ark/ArkBodyAttrs.h"
 

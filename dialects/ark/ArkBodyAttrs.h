@@ -1,7 +1,8 @@
-//===- ArkBodyAttrs.h - Facts about bodies of a GPU -------------*- C++ -*-===//
+//===- ArkBodyAttrs.h - Attributes of bodies on GPUs ------------*- C++ -*-===//
 //
 // Discardable attributes between passes of the target stage. Code is wrong
-// without them, so that they are verified, and so is what depends on them.
+// without these attributes, so they are verified, as is the code that depends
+// on them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,12 +13,13 @@
 
 namespace mlir::ark {
 
-/// Of a call that all threads of a CTA make together: how many of its last
-/// operands it writes, an i64. It only reads the others.
+/// On a call that all threads of a CTA make together: the number of its last
+/// operands that the callee writes, an i64. The callee only reads the other
+/// operands.
 inline constexpr llvm::StringLiteral kCooperativeAttr = "ark.cooperative";
 
-/// Of a body: the tensor maps that it asks for by number, an array of operand,
-/// columns, rows, stride and rows of a box each.
+/// On a body: the tensor maps that it requests by number. Each is an array of
+/// operand, columns, rows, stride and rows of a box.
 inline constexpr llvm::StringLiteral kTensorMapsAttr = "ark.tensor_maps";
 inline constexpr int64_t kTensorMapFields = 5;
 
@@ -25,7 +27,7 @@ inline bool isBodyAttr(StringRef name) {
   return name == kCooperativeAttr || name == kTensorMapsAttr;
 }
 
-/// Checks one of these where it stands.
+/// Checks one of these attributes on its op.
 LogicalResult verifyBodyAttr(Operation *op, NamedAttribute attribute);
 
 } // namespace mlir::ark

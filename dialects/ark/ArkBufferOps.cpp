@@ -1,4 +1,4 @@
-//===- ArkBufferOps.cpp - What programs on buffers have -------------------===//
+//===- ArkBufferOps.cpp - Ops of programs on buffers ----------------------===//
 
 #include "dialects/ark/ArkLimits.h"
 #include "dialects/ark/ArkOps.h"

@@ -106,7 +106,7 @@ static LogicalResult checkPeer(Loc loc, int64_t peer) {
   return emitOptionalError(loc, "peer ", peer, " is negative (collective_c5)");
 }
 
-/// collective_c5 and collective_c6: negative tags are the expansion's own.
+/// collective_c5 and collective_c6: the expansion uses negative tags itself.
 static LogicalResult checkPeerAndTag(Loc loc, int64_t peer, int64_t tag) {
   if (failed(checkPeer(loc, peer)))
     return failure();

@@ -9,7 +9,7 @@ include "dialects/ark/ArkGraphOps.td"
 // Collectives on tensors
 //===----------------------------------------------------------------------===//
 
-/// Every rank executes the op; `world_size` is the program's.
+/// Every rank executes the op. `world_size` is that of the program.
 class Ark_CollectiveOp<string mnemonic, list<Trait> traits = []>
     : Ark_Op<mnemonic, !listconcat(
         [InferTypeOpAdaptor, DeclareOpInterfaceMethods<Ark_AnchorOpInterface>,
@@ -111,9 +111,8 @@ def Ark_RecvOp : Ark_Op<"recv", [DeclareOpInterfaceMethods<Ark_CollectiveOpInter
 // Primitives on channels
 //===----------------------------------------------------------------------===//
 //
-// They move values and not buffers: where a value lies at the peer, and who
-// waits for whom when its bytes are used again, is for the `memory` and
-// `synchronization` stages to decide and to prove.
+// The primitives move values, not buffers. The `memory` and `synchronization` stages decide where a
+// value lies at the peer and who waits before its bytes are used again, and prove it.
 
 class Ark_ChannelOp<string mnemonic, list<Trait> traits = []>
     : Ark_Op<"channel." # mnemonic,
@@ -122,8 +121,8 @@ class Ark_ChannelOp<string mnemonic, list<Trait> traits = []>
 def Ark_ChannelOpenOp : Ark_Op<"channel.open", [Pure]> {
   let summary = "The channel to a peer and from it";
   let description = [{
-    Both ends name the same tag. What one end puts, the other takes in the same
-    order.
+    Both ends name the same tag. One end takes tensors in the order in which the other end puts
+    them.
 
     - (collective_c5) the peer is not negative.
   }];
@@ -180,15 +179,15 @@ def Ark_ChannelReadPacketOp : Ark_ChannelTakeBaseOp<"read_packet"> {
 // Packets
 //===----------------------------------------------------------------------===//
 //
-// What the primitives become when the programs of all ranks are one. A packet
-// is a word of 64 bits that is written at once: who sees the epoch of this
-// iteration in it has the data as well, and no counter has to say so.
+// The form of the primitives once the programs of all ranks are one. A packet is a word of 64 bits
+// that is written at once: a reader that sees the epoch of this iteration in it has the data as
+// well, and needs no counter.
 
 def Ark_PackPacketOp
     : Ark_GraphOp<"pack_packet", [DeclareOpInterfaceMethods<Ark_ElementwiseOpInterface>]> {
-  let summary = "Every element as a packet: its bits below the epoch";
+  let summary = "Every element as a packet: the element's bits below the epoch";
   let description = [{
-    Bits 0 to 31 are those of the element, bits 32 to 63 the epoch of the iteration.
+    Bits 0 to 31 hold the element, and bits 32 to 63 the epoch of the iteration.
 
     - (packet_c1) elements have at most 32 bits.
 
@@ -204,7 +203,7 @@ def Ark_UnpackPacketOp
     : Ark_GraphOp<"unpack_packet", [DeclareOpInterfaceMethods<Ark_ElementwiseOpInterface>]> {
   let summary = "The elements in packets that have arrived";
   let description = [{
-    It looks at no epoch: the hand-off before it does.
+    The op ignores the epochs: the hand-off before it has checked them.
 
     - (packet_c1) elements have at most 32 bits.
     - (packet_c2) the operand holds words of 64 bits.

@@ -1,5 +1,4 @@
-//===- ArkDialect.cpp - The ark dialect
-//-------------------------------------===//
+//===- ArkDialect.cpp - The ark dialect -----------------------------------===//
 
 #include "dialects/ark/ArkDialect.h"
 #include "dialects/ark/ArkBodyAttrs.h"
@@ -29,8 +28,8 @@ Operation *ArkDialect::materializeConstant(OpBuilder &builder, Attribute value,
   return builder.create<ConstantOp>(loc, elements);
 }
 
-/// Discardable attributes are part of the language: a misspelt or misplaced one
-/// must not be dropped in silence.
+/// Discardable attributes are part of the language: a misspelt or misplaced
+/// attribute is an error and is not dropped in silence.
 LogicalResult ArkDialect::verifyOperationAttribute(Operation *op,
                                                    NamedAttribute attribute) {
   StringRef name = attribute.getName();

@@ -17,10 +17,10 @@ def Ark_Dialect : Dialect {
     | graph | `ark.program`, tensor ops (`ark.matmul`, `ark.softmax`, ...), collectives, `ark.group` |
     | tasks | `ark.task`: a grid of virtual CTAs with declared read and write regions |
     | schedule | `ark.schedule`, `ark.lane`, `ark.run`, `ark.wait`, `ark.signal`, `ark.barrier` |
-    | kernel | `ark.kernel`: the tables that the persistent kernel walks |
+    | kernel | `ark.kernel`: the tables that the persistent kernel executes |
 
-    Shapes are static. Extents that vary at run time are bounded by the shape
-    and carried as scalar arguments, so that one kernel serves every value.
+    Shapes are static. An extent that varies at run time is bounded by the shape and passed as a
+    scalar argument, so that one kernel serves every value.
   }];
   let dependentDialects = ["::mlir::affine::AffineDialect"];
   let useDefaultAttributePrinterParser = 1;
@@ -29,20 +29,20 @@ def Ark_Dialect : Dialect {
   let hasRegionArgAttrVerify = 1;
   let hasOperationAttrVerify = 1;
   let extraClassDeclaration = [{
-    /// Attribute names, stated once: passes and bindings read them from here.
+    /// Attribute names, stated once: passes and bindings read them here.
     static constexpr llvm::StringLiteral kKindAttr = "ark.kind";
     static constexpr llvm::StringLiteral kNameAttr = "ark.name";
     static constexpr llvm::StringLiteral kInitAttr = "ark.init";
     static constexpr llvm::StringLiteral kMaxAttr = "ark.max";
     static constexpr llvm::StringLiteral kStopAttr = "ark.stop";
-    /// On an argument of a body: its words are packets.
+    /// On an argument of a body: the words of the argument are packets.
     static constexpr llvm::StringLiteral kPacketsAttr = "ark.packets";
     static constexpr llvm::StringLiteral kValueAttr = "ark.value";
     static constexpr llvm::StringLiteral kTargetAttr = "ark.target";
     static constexpr llvm::StringLiteral kStageAttr = "ark.stage";
     static constexpr llvm::StringLiteral kPlanAttr = "ark.plan";
     static constexpr llvm::StringLiteral kLargestLiveSetAttr = "ark.largest_live_set";
-    /// Entry of a plan: which rank's SMs a group or task runs on.
+    /// Entry of a plan: the rank on whose SMs a group or task runs.
     static constexpr llvm::StringLiteral kRankKey = "rank";
 
   private:

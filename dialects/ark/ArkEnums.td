@@ -12,14 +12,14 @@ class Ark_I32Enum<string name, string summary, list<I32EnumAttrCase> cases>
   let genSpecializedAttr = 0;
 }
 
-/// How a program argument is bound.
+/// The binding of a program argument.
 def Ark_ArgumentKind : Ark_I32Enum<"ArgumentKind", "binding of a program argument", [
   I32EnumAttrCase<"Input", 0, "input">,         // bound at every run
   I32EnumAttrCase<"Parameter", 1, "parameter">, // bound once
   I32EnumAttrCase<"State", 2, "state">,         // lives on the device between runs
   I32EnumAttrCase<"Scalar", 3, "scalar">,       // a run-time integer, bounded by `ark.max`
-  I32EnumAttrCase<"Output", 4, "output">,       // a result, an argument only from `memory` on
-  I32EnumAttrCase<"Constant", 5, "constant">,   // known at compile time (`ark.value`), likewise
+  I32EnumAttrCase<"Output", 4, "output">,       // a result; an argument from `memory` on
+  I32EnumAttrCase<"Constant", 5, "constant">,   // known at compile time (`ark.value`); likewise
 ]>;
 def Ark_ArgumentKindAttr : EnumAttr<Ark_Dialect, Ark_ArgumentKind, "kind"> {
   let assemblyFormat = "`<` $value `>`";
@@ -45,7 +45,7 @@ def Ark_ReductionKind : Ark_I32Enum<"ReductionKind", "combiner of a collective",
 ]>;
 def Ark_ReductionKindAttr : EnumAttr<Ark_Dialect, Ark_ReductionKind, "reduction">;
 
-/// How a value crosses from the SM that made it to the SM that needs it.
+/// The way in which a value passes from the SM that made it to the SM that needs it.
 def Ark_HandoffKind : Ark_I32Enum<"HandoffKind", "kind of a hand-off", [
   I32EnumAttrCase<"Counter", 0, "counter">, // counter semaphore in global memory
   I32EnumAttrCase<"Barrier", 1, "barrier">, // grid barrier: every lane arrives and waits

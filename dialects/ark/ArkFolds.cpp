@@ -1,8 +1,7 @@
-//===- ArkFolds.cpp - Folders of the tensor ops
-//-----------------------------===//
+//===- ArkFolds.cpp - Folders of the tensor ops ---------------------------===//
 //
-// Folds are few on purpose: what changes the shape of the work belongs to the
-// passes of the `graph` stage.
+// Folds are few on purpose: rewrites that change the shape of the work belong
+// to the passes of the `graph` stage.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +20,7 @@ OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValue(); }
 // ReshapeOp
 //===----------------------------------------------------------------------===//
 
-/// Only the last of several reshapes counts.
+/// Folds a chain of reshapes to the last one.
 OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
   if (getSource().getType() == getType())
     return getSource();
@@ -38,7 +37,7 @@ OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
 // BitcastOp
 //===----------------------------------------------------------------------===//
 
-/// Only the last of several counts: all have the same bytes.
+/// Folds a chain of bitcasts to the last one: all have the same bytes.
 OpFoldResult BitcastOp::fold(FoldAdaptor) {
   if (getSource().getType() == getType())
     return getSource();

@@ -12,7 +12,7 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Elements of a shape; null where 64 bits cannot count them.
+/// Returns the elements of a shape, or nothing if 64 bits cannot count them.
 static std::optional<int64_t> countElements(ArrayRef<int64_t> shape) {
   int64_t count = 1;
   for (int64_t extent : shape)
@@ -70,7 +70,7 @@ LogicalResult ReshapeOp::inferReturnTypes(MLIRContext *, Loc loc,
   return infer(types, shape, source.getElementType());
 }
 
-/// Bytes of one element in memory.
+/// Returns the bytes of one element in memory.
 static int64_t getItemSize(Type type) {
   return llvm::divideCeil(type.getIntOrFloatBitWidth(), 8);
 }

@@ -1,8 +1,7 @@
 //===- ArkGraphOps.td - Creation, views and elementwise ops -----*- tablegen -*-===//
 //
-// Semantics are numpy's. Every op has one result, whose type is inferred;
-// constraints that ODS cannot state are numbered and checked in
-// the .cpp of the same name under its label.
+// Semantics are numpy's. Every op has one result, whose type is inferred. Constraints that ODS
+// cannot state are numbered; the .cpp of the same name checks them under their labels.
 //
 //===----------------------------------------------------------------------===//
 
@@ -114,11 +113,13 @@ def Ark_BroadcastToOp : Ark_ViewOp<"broadcast_to"> {
 def Ark_BitcastOp : Ark_ViewOp<"bitcast"> {
   let summary = "The same bytes as elements of another type (numpy's `view`)";
   let description = [{
-    Bytes are those of the elements in row-major order, the lowest first; a bool is a byte of 0 or
-    1. The last extent changes by the ratio of the item sizes.
+    The bytes are those of the elements in row-major order, the lowest first. A bool is a byte of 0
+    or 1. The last extent changes by the ratio of the item sizes.
 
-    - (bitcast_c1) the result is no tensor of bool, unless `source` is one: a byte may be neither.
-    - (bitcast_c2) item sizes agree, or the bytes of the last dimension are a multiple of the new size.
+    - (bitcast_c1) the result is a tensor of bool only if `source` is one: a byte may be neither 0
+      nor 1.
+    - (bitcast_c2) item sizes agree, or the bytes of the last dimension are a multiple of the new
+      size.
 
     ```mlir
     %1 = ark.bitcast %0 to f16 : (tensor<4x8xf32>) -> tensor<4x16xf16>
@@ -144,9 +145,9 @@ def Ark_IdentityOp : Ark_ViewOp<"identity"> {
 }
 
 def Ark_NoopOp : Ark_Op<"noop", [MemoryEffects<[MemWrite]>]> {
-  let summary = "Keeps a tensor: it is computed though nothing reads it";
+  let summary = "Keeps a tensor: it is computed although nothing reads it";
   let description = [{
-    It becomes no task and nothing waits for it; what makes the tensor runs in every iteration.
+    The op becomes no task, and nothing waits for it. The tensor is computed in every iteration.
 
     ```mlir
     ark.noop %0 : tensor<4x8xf32>
@@ -159,8 +160,8 @@ def Ark_NoopOp : Ark_Op<"noop", [MemoryEffects<[MemWrite]>]> {
 def Ark_ConcatOp : Ark_GraphOp<"concat"> {
   let summary = "Tensors joined along one dimension";
   let description = [{
-    - (concat_c1) at least one tensor; all of one rank and element type.
-    - (concat_c2) `axis` is a dimension of them.
+    - (concat_c1) there is at least one tensor; all have one rank and element type.
+    - (concat_c2) `axis` is a dimension of the tensors.
     - (concat_c3) extents agree in every other dimension.
   }];
   let arguments = (ins Variadic<Ark_Tensor>:$inputs, I64Attr:$axis);
@@ -212,8 +213,8 @@ def Ark_GeluOp : Ark_UnaryOp<"gelu"> {
 def Ark_CastOp : Ark_GraphOp<"cast", [DeclareOpInterfaceMethods<Ark_ElementwiseOpInterface>]> {
   let summary = "Values converted to another element type";
   let description = [{
-    Float to integer truncates toward zero and saturates; integer to narrower
-    integer wraps; anything to bool is `x != 0`.
+    A cast from float to integer truncates toward zero and saturates. A cast to a narrower integer
+    wraps. A cast to bool gives `x != 0`.
   }];
   let arguments = (ins Ark_Tensor:$operand, TypeAttr:$dtype);
   let assemblyFormat = [{
@@ -239,13 +240,13 @@ def Ark_SubOp : Ark_BinaryOp<"sub"> { let summary = "Difference"; }
 def Ark_MulOp : Ark_BinaryOp<"mul", Ark_NumberTensor, [Commutative]> { let summary = "Product"; }
 def Ark_DivOp : Ark_BinaryOp<"div"> { let summary = "Quotient; integers truncate toward zero"; }
 def Ark_MaximumOp : Ark_BinaryOp<"maximum", Ark_NumberTensor, [Commutative]> {
-  let summary = "The greater one; NaN if either is";
+  let summary = "The greater operand; NaN if either is NaN";
 }
 def Ark_MinimumOp : Ark_BinaryOp<"minimum", Ark_NumberTensor, [Commutative]> {
-  let summary = "The lesser one; NaN if either is";
+  let summary = "The lesser operand; NaN if either is NaN";
 }
 def Ark_PowOp : Ark_BinaryOp<"pow"> {
-  let summary = "Power; that of integers wraps, and is zero where it would be a fraction";
+  let summary = "Power; an integer power wraps, and is zero if it would be a fraction";
 }
 def Ark_LogicalAndOp : Ark_BinaryOp<"logical_and", Ark_BoolTensor, [Commutative]> {
   let summary = "Logical and";
@@ -282,10 +283,10 @@ def Ark_WhereOp
 
 def Ark_PhiloxOp
     : Ark_GraphOp<"philox", [DeclareOpInterfaceMethods<Ark_ElementwiseOpInterface>]> {
-  let summary = "Random bits by place, from the generator Philox4x32-10";
+  let summary = "Random bits by index, from the generator Philox4x32-10";
   let description = [{
-    Bits `i` of a stream are word `i mod 4` of the block that Philox4x32-10 makes of the
-    counter `(i / 4, counter)` under the key `seed`, low words first. There is no state: equal
+    The bits at index `i` of a stream are word `i mod 4` of the block that Philox4x32-10 makes of
+    the counter `(i / 4, counter)` under the key `seed`, low words first. The op has no state: equal
     operands give equal bits.
 
     - (binary_c2) the three shapes broadcast.

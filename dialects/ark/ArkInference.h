@@ -1,6 +1,6 @@
 //===- ArkInference.h - Checks shared by type inference ---------*- C++ -*-===//
 //
-// Private to this folder: checks that several families of ops share, each under
+// Private to this folder: checks that several families of ops share, each with
 // its constraint label.
 //
 //===----------------------------------------------------------------------===//
@@ -20,7 +20,7 @@ inline RankedTensorType tensorType(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
 
-/// Shapes in messages read as users write them: `[4, 64]`.
+/// Prints a shape as users write it in messages: `[4, 64]`.
 inline std::string toString(ArrayRef<int64_t> shape) {
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -44,7 +44,8 @@ inline LogicalResult checkAxis(Loc loc, StringRef label, int64_t axis,
                            toString(type.getShape()), " (", label, ")");
 }
 
-/// An 8-bit float: every wider one has all of its values.
+/// Returns true for an 8-bit float. Every wider float type has all of its
+/// values.
 inline bool isNarrowFloat(Type type) {
   auto floatType = dyn_cast<FloatType>(type);
   return floatType && floatType.getWidth() == 8;

@@ -1,5 +1,4 @@
-//===- ArkInterfaces.cpp - Op interfaces of ark
-//-----------------------------===//
+//===- ArkInterfaces.cpp - Op interfaces of ark ---------------------------===//
 
 #include "dialects/ark/ArkInterfaces.h"
 

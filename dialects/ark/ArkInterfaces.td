@@ -28,16 +28,15 @@ def Ark_ViewOpInterface : OpInterface<"ViewOpInterface"> {
 def Ark_AnchorOpInterface : OpInterface<"AnchorOpInterface"> {
   let cppNamespace = "::mlir::ark";
   let description = [{
-    The op decides the shape of the work of its group: matmul, attention,
-    reductions, normalisations, collectives. A group holds one anchor.
+    The op decides the shape of the work of its group: matmul, attention, reductions,
+    normalisations, collectives. A group holds at most one anchor.
   }];
 }
 
 def Ark_CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
   let cppNamespace = "::mlir::ark";
   let description = [{
-    The op is executed by every rank of the program and expands to the
-    primitives on channels.
+    Every rank of the program executes the op, which expands to the primitives on channels.
   }];
 }
 

@@ -1,8 +1,8 @@
 //===- ArkKernelOp.cpp - The tables of a kernel ---------------------------===//
 //
-// Checks carry the constraint labels of ArkScheduleOps.td. They cover what
-// makes a table safe to read; what the tables mean together is checked at the
-// end of the `kernel` stage.
+// Checks carry the constraint labels of ArkScheduleOps.td. The checks ensure
+// that a table is safe to read. The end of the `kernel` stage checks what the
+// tables mean together.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,7 +1,7 @@
-//===- ArkLimits.h - How large a program may be -----------------*- C++ -*-===//
+//===- ArkLimits.h - Limits on the size of a program ------------*- C++ -*-===//
 //
-// Sizes beyond these are mistakes. Bounding them where they enter keeps sums
-// and products of them within 64 bits everywhere else.
+// Sizes beyond these limits are mistakes. Checks where a size enters keep sums
+// and products of sizes within 64 bits everywhere else.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,27 +12,29 @@
 
 namespace mlir::ark {
 
-/// Streaming multiprocessors of a target, and of a schedule.
+/// The most SMs of a target and of a schedule.
 inline constexpr int64_t kMaxSms = int64_t(1) << 16;
-/// Ranks of a world: each has one SM at least.
+/// The most ranks of a world. Each rank has at least one SM.
 inline constexpr int64_t kMaxRanks = kMaxSms;
-/// Dimensions of a tensor: as many as an array of the oldest numpy that runs
-/// bundles can have. ArkTypes.td and frontend/shapes.py have the same number.
+/// The most dimensions of a tensor: as many as an array of the oldest numpy
+/// that runs bundles can have. ArkTypes.td and frontend/shapes.py have the same
+/// number.
 inline constexpr int64_t kMaxDimensions = 32;
-/// Bytes of a constant that is a splat, and is written out in a bundle.
+/// The most bytes of a splat constant, which a bundle writes out in full.
 inline constexpr int64_t kMaxSplatBytes = int64_t(1) << 31;
-/// vCTAs of one task.
+/// The most vCTAs of one task.
 inline constexpr int64_t kMaxVCTAs = int64_t(1) << 22;
-/// Bytes of one tensor or buffer: what a process can address.
+/// The most bytes of one tensor or buffer: as many as a process can address.
 inline constexpr int64_t kMaxBytes = int64_t(1) << 47;
 
-/// Whether the bytes up to the last element, gaps between strides included, are
-/// at most `kMaxBytes`. Dimensions without elements count once: their strides
-/// are products of the others. Dynamic ones count once, too.
+/// Returns true if the bytes up to the last element, gaps between strides
+/// included, are at most `kMaxBytes`. A dimension without elements counts as
+/// one of extent 1, since its strides are products of the other extents. A
+/// dynamic dimension counts as one of extent 1, too.
 bool isAddressable(ShapedType type);
 
-/// The number of vCTAs of a grid; null where an extent is not positive or there
-/// are more than `kMaxVCTAs`.
+/// Returns the number of vCTAs of a grid. Returns nothing if an extent is not
+/// positive or the number exceeds `kMaxVCTAs`.
 std::optional<int64_t> countVCTAs(ArrayRef<int64_t> grid);
 
 } // namespace mlir::ark

@@ -1,4 +1,4 @@
-//===- ArkMeasurements.cpp - What tasks were measured to take -------------===//
+//===- ArkMeasurements.cpp - Measured times of tasks ----------------------===//
 
 #include "dialects/ark/ArkMeasurements.h"
 

@@ -1,4 +1,4 @@
-//===- ArkMeasurements.h - What tasks were measured to take -----*- C++ -*-===//
+//===- ArkMeasurements.h - Measured times of tasks --------------*- C++ -*-===//
 
 #ifndef DIALECTS_ARK_ARKMEASUREMENTS_H
 #define DIALECTS_ARK_ARKMEASUREMENTS_H
@@ -7,13 +7,14 @@
 
 namespace mlir::ark {
 
-/// Discardable attribute of a task: what one of its vCTAs took, in ns, an f64.
+/// Discardable attribute of a task: the measured time of one of its vCTAs, in
+/// ns, an f64.
 inline constexpr llvm::StringLiteral kMeasuredNsAttr = "ark.measured_ns";
 
-/// What one vCTA of a task took, where it was measured.
+/// Returns the measured time of one vCTA of a task, or nothing.
 std::optional<double> getMeasuredNs(TaskOp task);
 
-/// Checks the attribute where it stands.
+/// Checks the attribute on its op.
 LogicalResult verifyMeasuredNs(Operation *op, NamedAttribute attribute);
 
 } // namespace mlir::ark

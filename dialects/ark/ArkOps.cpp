@@ -1,5 +1,4 @@
-//===- ArkOps.cpp - Definitions generated from ArkOps.td
-//--------------------===//
+//===- ArkOps.cpp - Definitions generated from ArkOps.td ------------------===//
 
 #include "dialects/ark/ArkOps.h"
 #include "dialects/ark/ArkAssembly.h"

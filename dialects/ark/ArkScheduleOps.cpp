@@ -1,5 +1,4 @@
-//===- ArkScheduleOps.cpp - Schedules and synchronisation
-//-------------------===//
+//===- ArkScheduleOps.cpp - Schedules and synchronisation -----------------===//
 
 #include "dialects/ark/ArkLimits.h"
 #include "dialects/ark/ArkOps.h"
@@ -75,11 +74,11 @@ LogicalResult SemaphoreOp::verify() {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A task and the ranges of it that run.
+/// A task and the ranges of its vCTAs that run.
 struct TaskRuns {
   struct Range {
     int64_t begin, end;
-    /// Position among the runs of the schedule.
+    /// Position of `run` among the runs of the schedule.
     size_t number;
     RunOp run;
   };
@@ -89,8 +88,8 @@ struct TaskRuns {
   std::vector<Range> ranges;
 };
 
-/// Checks a schedule in one walk: it may hold tens of thousands of items, so
-/// names are looked up in maps and never by symbol walks.
+/// Checks a schedule in one walk. A schedule may hold tens of thousands of
+/// items, so names are looked up in maps and never by symbol walks.
 class ScheduleVerifier {
 public:
   explicit ScheduleVerifier(ScheduleOp schedule) : schedule(schedule) {}
@@ -102,8 +101,8 @@ public:
       return schedule.emitOpError("has sms = ")
              << sms << "; expected 1 to " << kMaxSms << " (schedule_c6)";
     for (auto task : schedule->getParentOp()->getRegion(0).getOps<TaskOp>()) {
-      // Tasks are verified after their schedule; the grid's own error is
-      // task_c5.
+      // Tasks are verified after their schedule. task_c5 reports an invalid
+      // grid.
       std::optional<int64_t> count = countVCTAs(task.getGrid());
       if (!count)
         return success();
@@ -124,7 +123,7 @@ public:
   }
 
 private:
-  /// schedule_c2, then the items.
+  /// Checks schedule_c2, then the items.
   LogicalResult verifyLane(LaneOp lane) {
     if (lane.getSmEnd() > static_cast<int64_t>(schedule.getSms()))
       return lane.emitOpError("names SM ")
@@ -166,7 +165,7 @@ private:
     return item.emitOpError("does not belong into a lane");
   }
 
-  /// run_c1; notes which vCTAs run.
+  /// Checks run_c1, and records the vCTAs that run.
   LogicalResult verifyRun(LaneOp lane, RunOp run) {
     auto entry = tasks.find(run.getTask());
     if (entry == tasks.end())

@@ -11,11 +11,11 @@ include "dialects/ark/ArkTaskOps.td"
 
 def Ark_ScheduleOp : Ark_Op<"schedule", [HasParent<"ProgramOp">, SingleBlock, NoTerminator,
                                          RegionKindInterface]> {
-  let summary = "Where and in which order the vCTAs of a program run";
+  let summary = "The SM and the order in which each vCTA of a program runs";
   let description = [{
-    The schedule follows the tasks of its program. Every SM has one lane or
-    more; lanes run concurrently, the items of a lane in order. One iteration
-    of the program runs every lane once; `ark.barrier` at the end separates iterations.
+    The schedule follows the tasks of its program. Every SM has one lane or more. Lanes run
+    concurrently; the items of a lane run in order. One iteration of the program runs every lane
+    once. `ark.barrier` at the end separates iterations.
 
     - (schedule_c1) at most one schedule in a program.
     - (schedule_c2) lanes name SMs below `sms`; lanes of one SM share neither warps nor shared memory.
@@ -51,10 +51,10 @@ def Ark_ScheduleOp : Ark_Op<"schedule", [HasParent<"ProgramOp">, SingleBlock, No
 }
 
 def Ark_LaneOp : Ark_Op<"lane", [HasParent<"ScheduleOp">, SingleBlock, NoTerminator]> {
-  let summary = "The items that one range of warps of an SM works through";
+  let summary = "The items that one range of warps of an SM executes in order";
   let description = [{
-    A lane op stands for every SM in `sms`; their programs are equal but for
-    the ranges of their runs, which may depend on the SM.
+    A lane op stands for a lane on every SM in `sms`. These lanes differ only in the ranges of their
+    runs, which may depend on the SM.
 
     - (lane_c1) `sms`, `warps` and `shared_memory` are non-empty ranges `[begin, end)`.
   }];
@@ -78,8 +78,8 @@ class Ark_LaneItemOp<string mnemonic, list<Trait> traits = []>
 def Ark_RunOp : Ark_LaneItemOp<"run"> {
   let summary = "Runs vCTAs [begin, end) of a task, numbered row-major in its grid";
   let description = [{
-    Both bounds are affine in the SM, `d0`. The vCTAs of one run have no order: a target may
-    run them at once, and those that depend on each other need runs of their own.
+    Both bounds are affine in the SM, `d0`. The vCTAs of one run have no order: a target may run
+    them at once. vCTAs that depend on each other need runs of their own.
 
     - (run_c1) the task exists; the range lies within its grid for every SM of the lane.
 
@@ -94,13 +94,13 @@ def Ark_RunOp : Ark_LaneItemOp<"run"> {
     OpBuilder<(ins "::llvm::StringRef":$task, "int64_t":$begin, "int64_t":$end)>,
   ];
   let extraClassDeclaration = [{
-    /// The range of vCTAs on one SM.
+    /// Returns the range of vCTAs on one SM.
     std::pair<int64_t, int64_t> getRangeOn(int64_t sm);
   }];
 }
 
 def Ark_PrefetchOp : Ark_LaneItemOp<"prefetch"> {
-  let summary = "Starts to fetch what vCTAs [begin, end) of a task read of one parameter";
+  let summary = "Prefetches the part of a parameter that vCTAs [begin, end) of a task read";
   let description = [{
     - (run_c1) the task exists; the range lies within its grid for every SM of the lane.
     - (prefetch_c1) `operand` is an input of the task that is bound to a parameter.
@@ -117,9 +117,8 @@ def Ark_PrefetchOp : Ark_LaneItemOp<"prefetch"> {
 def Ark_SemaphoreOp : Ark_Op<"semaphore", [HasParent<"ScheduleOp">]> {
   let summary = "A monotonic counter that every producer raises once in each iteration";
   let description = [{
-    A waiter in iteration `e` (from 0) goes on when the counter reaches
-    `(e + 1) * arrivals`: it waits for every producer (all-join), and no
-    reset is ever needed.
+    A wait in iteration `e` (from 0) ends when the counter reaches `(e + 1) * arrivals`. The wait is
+    for every producer (all-join), and the counter needs no reset.
 
     - (semaphore_c1) `arrivals` is positive.
   }];
@@ -145,7 +144,7 @@ def Ark_WaitOp : Ark_LaneItemOp<"wait"> {
 }
 
 def Ark_BarrierOp : Ark_LaneItemOp<"barrier"> {
-  let summary = "Signals a semaphore and waits for it: no lane leaves before all have come";
+  let summary = "Signals a semaphore and waits for it: no lane goes on before all have arrived";
   let arguments = (ins FlatSymbolRefAttr:$semaphore);
   let assemblyFormat = "$semaphore attr-dict";
 }
@@ -155,7 +154,7 @@ def Ark_BarrierOp : Ark_LaneItemOp<"barrier"> {
 //===----------------------------------------------------------------------===//
 
 def Ark_KernelOp : Ark_Op<"kernel"> {
-  let summary = "The tables that the persistent kernel walks, and what the runtime binds";
+  let summary = "The tables that the persistent kernel executes, and what the runtime binds";
   let description = [{
     One entry function serves any number of layers, because everything that
     repeats is data. docs/bundle.md describes the tables.
@@ -169,7 +168,7 @@ def Ark_KernelOp : Ark_Op<"kernel"> {
     - `instructions`: `tensor<Ix4xi32>`: opcode and three fields.
     - `lanes`: SM, first and last instruction of every lane, `tensor<Lx3xi32>`.
     - `semaphores`: a dictionary each (`name`, `arrivals`, `handoff`).
-    - `ranks`: how many ranks share the SMs equally, where there are several.
+    - `ranks`: number of ranks that share the SMs equally, if there are several.
     - `packets`: bytes of packets, the slot after those of `buffers`, if the program has any.
     - `timeline`: predicted start and duration of every instruction in ns, `tensor<Ix2xi64>`.
 
@@ -179,8 +178,8 @@ def Ark_KernelOp : Ark_Op<"kernel"> {
     - (kernel_c4) a lane is a range of `instructions`.
     - (kernel_c5) an instruction with opcode 0 runs a range of vCTAs of a task.
   }];
-  // `program` and not `sym_name`: a kernel is named after its program, whose
-  // name may be that of a function beside it. Nothing refers to it by name.
+  // `program` instead of `sym_name`: a kernel has the name of its program, which may also be that
+  // of a function beside it. Nothing refers to a kernel by name.
   let arguments = (ins SymbolNameAttr:$program, FlatSymbolRefAttr:$entry, I64Attr:$sms,
                        I64Attr:$arena, ArrayAttr:$bodies, ArrayAttr:$buffers, ArrayAttr:$tasks,
                        ElementsAttr:$operands, ElementsAttr:$task_table,
@@ -191,7 +190,7 @@ def Ark_KernelOp : Ark_Op<"kernel"> {
   let assemblyFormat = "$program attr-dict";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// Of instructions that run vCTAs; docs/bundle.md has all opcodes.
+    /// The opcode of instructions that run vCTAs. docs/bundle.md lists all opcodes.
     static constexpr int32_t kRunOpcode = 0;
   }];
 }

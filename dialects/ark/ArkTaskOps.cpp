@@ -2,6 +2,7 @@
 
 #include "dialects/ark/ArkLimits.h"
 #include "dialects/ark/ArkOps.h"
+#include "dialects/ark/ArkRegions.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
@@ -58,7 +59,8 @@ bool ProgramOp::isBufferized() {
   return llvm::any_of(getArgumentTypes(), llvm::IsaPred<MemRefType>);
 }
 
-/// The state that ends a launch is one word, and there is one of it.
+/// Checks that at most one argument ends a launch, and that it is a state of
+/// one word.
 static LogicalResult verifyStop(ProgramOp program) {
   std::optional<unsigned> stop;
   for (unsigned i = 0, e = program.getNumArguments(); i < e; ++i) {
@@ -107,10 +109,10 @@ static LogicalResult verifyDimensions(ProgramOp program, StringRef what,
          << " are possible (program_c8)";
 }
 
-/// Arguments and results carry what the host needs to bind them.
+/// Checks that arguments and results carry what the host needs to bind them.
 static LogicalResult verifyInterface(ProgramOp program) {
   // A caller binds arguments by name, asks for outputs by name and never sees
-  // constants: an output may well be named as an input is.
+  // constants, so an output may have the name of an input.
   llvm::StringSet<> bound, outputs, constants;
   for (unsigned i = 0, e = program.getNumArguments(); i < e; ++i) {
     auto kind =
@@ -206,7 +208,7 @@ LogicalResult ReturnOp::verify() {
 // GroupOp
 //===----------------------------------------------------------------------===//
 
-/// `"name" (%a = %x, ...) : (types) -> types attributes {...} { body }`
+/// Parses `"name" (%a = %x, ...) attributes {...} : (types) -> types { body }`.
 ParseResult GroupOp::parse(OpAsmParser &parser, OperationState &result) {
   StringAttr name;
   SmallVector<OpAsmParser::Argument> arguments;
@@ -331,7 +333,7 @@ bool TaskOp::isUpdated(unsigned index) {
                              static_cast<int64_t>(index));
 }
 
-/// Reads inputs and writes outs, where these are buffers.
+/// A task on buffers reads its inputs and writes its outs.
 void TaskOp::getEffects(
     SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>>
         &effects) {
@@ -343,7 +345,7 @@ void TaskOp::getEffects(
       effects.emplace_back(MemoryEffects::Write::get(), &out);
 }
 
-/// Indices stay inside of the grid.
+/// Bounds grid indices by the extents of the grid.
 void TaskOp::populateBoundsForIndexValue(Value value,
                                          ValueBoundsConstraintSet &bounds) {
   auto index = cast<BlockArgument>(value);
@@ -351,8 +353,8 @@ void TaskOp::populateBoundsForIndexValue(Value value,
   bounds.bound(value) < getGrid()[index.getArgNumber()];
 }
 
-/// A tile is never larger than its region: that bounds the extents of ragged
-/// tiles, and with them those of every temporary of the body.
+/// Bounds the extents of a tile by the sizes of its region. The extents of
+/// ragged tiles, and thus of every temporary of the body, are then bounded.
 void TaskOp::populateBoundsForShapedValueDim(Value value, int64_t dim,
                                              ValueBoundsConstraintSet &bounds) {
   auto tile = dyn_cast<BlockArgument>(value);
@@ -361,23 +363,6 @@ void TaskOp::populateBoundsForShapedValueDim(Value value, int64_t dim,
   unsigned operand = tile.getArgNumber() - getGrid().size();
   bounds.bound(value)[dim] >= 0;
   bounds.bound(value)[dim] <= getRegion(operand).getSizes()[dim];
-}
-
-/// The greatest value that an affine expression reaches over the grid, when it
-/// is monotone in every index; regions with other expressions are refused.
-static std::optional<int64_t> maximumOverGrid(AffineExpr expr,
-                                              ArrayRef<int64_t> grid) {
-  MLIRContext *context = expr.getContext();
-  SmallVector<AffineExpr> last, zero;
-  for (int64_t extent : grid) {
-    last.push_back(getAffineConstantExpr(extent - 1, context));
-    zero.push_back(getAffineConstantExpr(0, context));
-  }
-  auto highest = dyn_cast<AffineConstantExpr>(expr.replaceDims(last));
-  auto lowest = dyn_cast<AffineConstantExpr>(expr.replaceDims(zero));
-  if (!highest || !lowest || lowest.getValue() < 0)
-    return std::nullopt;
-  return std::max(highest.getValue(), lowest.getValue());
 }
 
 /// task_c1 and task_c2 for one operand.
@@ -390,8 +375,9 @@ static LogicalResult verifyRegion(TaskOp task, ShapedType type,
            << region << " does not fit grid of rank " << task.getGrid().size()
            << " and operand " << type << " (task_c1)";
   for (auto [dim, expr] : llvm::enumerate(offsets.getResults())) {
-    std::optional<int64_t> last = maximumOverGrid(expr, task.getGrid());
-    if (!last || *last >= std::max<int64_t>(type.getDimSize(dim), 1))
+    std::optional<IndexRange> range = getRangeOverGrid(expr, task.getGrid());
+    if (!range || range->lowest < 0 ||
+        range->highest >= std::max<int64_t>(type.getDimSize(dim), 1))
       return task.emitOpError("region ")
              << region << " leaves operand " << type << " in dimension " << dim
              << " (task_c2)";
@@ -399,7 +385,7 @@ static LogicalResult verifyRegion(TaskOp task, ShapedType type,
   return success();
 }
 
-/// True when some vCTA's region is clipped in a dimension.
+/// Returns true if the region of some vCTA is clipped in a dimension.
 static bool isClipped(int64_t lastOffset, int64_t size, int64_t extent) {
   return lastOffset + size > extent;
 }
@@ -414,8 +400,8 @@ static LogicalResult verifyTile(TaskOp task, ShapedType type, RegionAttr region,
     return task.emitOpError("tile ")
            << tileType << " does not fit operand " << type << " (task_c3)";
   for (int64_t dim = 0; dim < type.getRank(); ++dim) {
-    int64_t last =
-        *maximumOverGrid(region.getOffsets().getResult(dim), task.getGrid());
+    AffineExpr offset = region.getOffsets().getResult(dim);
+    int64_t last = getRangeOverGrid(offset, task.getGrid())->highest;
     int64_t size = region.getSizes()[dim];
     bool clipped = isClipped(last, size, type.getDimSize(dim));
     if (tile.getDimSize(dim) != (clipped ? ShapedType::kDynamic : size))
@@ -481,7 +467,7 @@ LogicalResult TaskOp::verify() {
   return success();
 }
 
-/// task_c8: upstream infers no types for slices that stand still.
+/// task_c8: upstream infers no types for slices with a stride of zero.
 static LogicalResult verifySlices(TaskOp task) {
   WalkResult walk = task.getBody().walk([](OffsetSizeAndStrideOpInterface op) {
     // A cast to other strides may repeat elements.

@@ -21,15 +21,15 @@ include "mlir/Interfaces/ViewLikeInterface.td"
 //===----------------------------------------------------------------------===//
 
 def Ark_ProgramOp : Ark_Op<"program", [IsolatedFromAbove, FunctionOpInterface]> {
-  let summary = "A tensor program: what one launch computes";
+  let summary = "A tensor program, which becomes one kernel";
   let description = [{
-    Arguments carry `ark.kind` (input, parameter, state, scalar; from the
-    `memory` stage on also output) and `ark.name`; results carry `ark.name`.
-    Until `memory` the body computes on tensors and ends in `ark.return`; after
-    it the arguments are buffers and results are output arguments.
+    Arguments carry `ark.kind` (input, parameter, state or scalar; from the `memory` stage on also
+    output or constant) and `ark.name`; results carry `ark.name`. Before the `memory` stage the body
+    computes on tensors and ends in `ark.return`. After it the arguments are buffers, and results
+    are output arguments.
 
-    With `rank` and `world_size` it is the program of one rank of several; with
-    `world_size` alone it is that of all ranks, which the `graph` stage makes.
+    With `rank` and `world_size` the program is that of one rank of several. With `world_size` alone
+    it is the program of all ranks, which the `graph` stage makes.
 
     - (program_c1) every argument has `ark.kind` and a name. Names are distinct among
       outputs, among constants and among all other arguments.
@@ -38,8 +38,8 @@ def Ark_ProgramOp : Ark_Op<"program", [IsolatedFromAbove, FunctionOpInterface]> 
       result has.
     - (program_c4) tasks have distinct names.
     - (program_c5) an argument takes at most 2^47 bytes.
-    - (program_c6) at most one argument has `ark.stop`: a state of one i32. An iteration that
-      leaves it other than zero is the last one of its launch.
+    - (program_c6) at most one argument has `ark.stop`: a state of one i32. An iteration that leaves
+      this state other than zero is the last one of its launch.
     - (program_c7) `world_size` is from 1 to 65536, and `rank` is one of `world_size` ranks.
     - (program_c8) an argument or result has at most 32 dimensions.
 
@@ -71,10 +71,10 @@ def Ark_ProgramOp : Ark_Op<"program", [IsolatedFromAbove, FunctionOpInterface]> 
     ::mlir::ark::ArgumentKind getArgumentKind(unsigned index);
     ::llvm::StringRef getArgumentName(unsigned index);
     ::llvm::StringRef getResultName(unsigned index);
-    /// True from the `memory` stage on.
+    /// Returns true from the `memory` stage on.
     bool isBufferized();
-    /// How many ranks the program holds: all of its world's once they were
-    /// joined, which leaves it without a rank of its own.
+    /// Returns the number of ranks in the program: those of its world if their programs were
+    /// joined, which leaves the program without a rank of its own, and else one.
     int64_t getNumRanks();
   }];
 }
@@ -105,8 +105,8 @@ def Ark_YieldOp : Ark_Op<"yield", [Pure, Terminator, ReturnLike,
 def Ark_GroupOp : Ark_Op<"group", [IsolatedFromAbove, SingleBlock]> {
   let summary = "Ops that become one task";
   let description = [{
-    One anchor (matmul, attention, reduction, ...) at most, with cheap
-    producers and consumers. Block arguments stand for the operands.
+    A group has at most one anchor (matmul, attention, reduction, ...), with cheap producers and
+    consumers. Block arguments stand for the operands.
 
     - (group_c1) the block's arguments have the operands' types.
     - (group_c2) the terminator is `ark.yield` with the result types.
@@ -131,10 +131,10 @@ def Ark_GroupOp : Ark_Op<"group", [IsolatedFromAbove, SingleBlock]> {
 }
 
 def Ark_TileOffsetOp : Ark_Op<"tile_offset", [Pure, HasParent<"GroupOp">]> {
-  let summary = "Where the tile of a vCTA begins in a dimension of the group's result";
+  let summary = "First index of a vCTA's tile in a dimension of the group's result";
   let description = [{
-    For what differs between tiles of one group, such as the number of keys in a piece of a
-    cache. `ark-tile-groups` replaces it.
+    The op serves values that differ between the tiles of one group, such as the number of keys in a
+    piece of a cache. `ark-tile-groups` replaces the op.
 
     - (tile_offset_c1) `dim` is a dimension of the group's result.
 
@@ -160,32 +160,33 @@ def Ark_TaskOp : Ark_Op<"task", [AttrSizedOperandSegments, AutomaticAllocationSc
                                       "populateBoundsForShapedValueDim"]>]> {
   let summary = "A grid of virtual CTAs with declared read and write regions";
   let description = [{
-    The body is one vCTA. Its first arguments are the grid indices; then comes
-    one tile for every operand: the part of it that the operand's region names
-    for this vCTA. A vCTA cannot touch anything else, so the regions are exact
-    by construction, except that a data-dependent access declares the whole
-    range it may touch.
+    The body is one vCTA. Its first arguments are the grid indices. Then comes one tile for every
+    operand: the part of the operand that its region names for this vCTA. The body has no other
+    name for memory, and `ark-verify-memory` proves that every access stays inside of its tile. A
+    region covers the whole range that a data-dependent access may touch.
 
     On tensors, `outs` are destinations: `ark.yield` gives one tile for each,
     and the results are the updated tensors. On buffers there are no results;
     the body writes into the tiles of `outs`.
 
-    A tile has the static extents of its region where the region is never
-    clipped, and dynamic ones (`?`) where it is.
+    A tile has the static extent of its region in a dimension in which the region is never clipped,
+    and a dynamic extent (`?`) in the others.
 
     - (task_c1) one region for every operand, with as many results as the
       operand has dimensions and as many inputs as the grid has dimensions.
     - (task_c2) a region starts inside of its operand for every vCTA.
-    - (task_c3) block arguments: one `index` for every grid dimension, then one tile for every operand.
+    - (task_c3) block arguments: one `index` for every grid dimension, then one tile for every
+      operand.
     - (task_c4) on tensors one result for every out, of its type; on buffers none.
     - (task_c5) grid extents are positive, `warps` is positive, `shared_memory` is not negative;
       the grid has at most 2^22 vCTAs.
     - (task_c6) write regions of two vCTAs do not overlap, unless `outs` is updated in place.
-      `ark-verify-synchronization` checks it, byte by byte.
+      `ark-verify-synchronization` checks this rule, byte by byte.
     - (task_c7) an operand takes at most 2^47 bytes.
-    - (task_c8) slices in the body step forward: what is known of their strides is positive.
-    - (task_c9) `fresh_outs` are ascending positions of some, not all, outs of a task that is `in_place`:
-      those that it does not update but fills, as any task does that is not in place.
+    - (task_c8) static strides of slices in the body are positive.
+    - (task_c9) `fresh_outs` are ascending positions of some, not all, outs of a task that is
+      `in_place`. The task does not update these outs but fills them, as every task does that is not
+      in place.
 
     ```mlir
     %1 = ark.task "relu" grid [2] ins(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : tensor<32xf32>)
@@ -218,15 +219,16 @@ def Ark_TaskOp : Ark_Op<"task", [AttrSizedOperandSegments, AutomaticAllocationSc
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
-    /// Number of vCTAs.
+    /// Returns the number of vCTAs.
     int64_t getNumVCTAs();
-    /// Block arguments of the tiles of `inputs` and `outs`.
+    /// Return the block arguments of the grid indices, of the tiles of `inputs` and of the tiles of
+    /// `outs`.
     ::mlir::ValueRange getGridIndices();
     ::llvm::MutableArrayRef<::mlir::BlockArgument> getInputTiles();
     ::llvm::MutableArrayRef<::mlir::BlockArgument> getOutTiles();
-    /// The region of operand `index`, counting `inputs` first.
+    /// Returns the region of operand `index`, counting `inputs` first.
     ::mlir::ark::RegionAttr getRegion(unsigned index);
-    /// Whether out `index` keeps what the task does not overwrite of it.
+    /// Returns true if out `index` keeps the elements that the task does not overwrite.
     bool isUpdated(unsigned index);
   }];
 }
@@ -238,9 +240,9 @@ def Ark_TaskOp : Ark_Op<"task", [AttrSizedOperandSegments, AutomaticAllocationSc
 def Ark_ArenaOp : Ark_Op<"arena", [Pure, HasParent<"ProgramOp">]> {
   let summary = "The one buffer that holds every intermediate of a program";
   let description = [{
-    Intermediates are `memref.view`s of it at constant offsets.
+    Intermediates are `memref.view`s of the arena at constant offsets.
 
-    - (arena_c1) it takes at most 2^47 bytes.
+    - (arena_c1) the arena takes at most 2^47 bytes.
 
     ```mlir
     %arena = ark.arena : memref<4096xi8>
@@ -255,8 +257,8 @@ def Ark_BufferCastOp
     : Ark_Op<"buffer_cast", [Pure, DeclareOpInterfaceMethods<ViewLikeOpInterface>]> {
   let summary = "The bytes of a buffer as elements of another type";
   let description = [{
-    The result begins where the source does; its type has the offset and the strides, in elements
-    of the result.
+    The result begins where the source does. Its type has the offset and the strides, in elements of
+    the result.
 
     ```mlir
     %1 = ark.buffer_cast %0 : memref<4x8xf32> to memref<4x4xf16, strided<[16, 1], offset: 2>>
@@ -268,15 +270,16 @@ def Ark_BufferCastOp
 }
 
 def Ark_PacketsOp : Ark_Op<"packets", [Pure, HasParent<"ProgramOp">]> {
-  let summary = "The buffer of what is handed over as packets";
+  let summary = "The buffer of packets between tasks";
   let description = [{
-    A packet of this kind is a word with twice the bits of its value: below the value, of 16 bits or
-    f32, and in the upper 16 bits the lower half of the epoch in which it was written. Who wants the value polls the word until it has the epoch of
-    its own iteration, and needs no semaphore. In turn it learns nothing else of the sender.
-    (Packets between ranks, those of `ark.pack_packet`, lie in the arena, and a wait polls them.)
-    Packets are `memref.view`s of this buffer at constant offsets.
+    A packet between tasks is a word with twice the bits of its value. The value, of 16 bits or f32,
+    is the lower half. The upper 16 bits are the lower half of the epoch in which the word was
+    written. A reader polls the word until it has the epoch of the reader's own iteration, and needs
+    no semaphore. In turn the reader learns nothing else of the sender. (Packets between ranks,
+    those of `ark.pack_packet`, lie in the arena, and a wait polls them.) Packets are `memref.view`s
+    of this buffer at constant offsets.
 
-    - (packets_c1) it takes at most 2^47 bytes.
+    - (packets_c1) the buffer takes at most 2^47 bytes.
 
     ```mlir
     %packets = ark.packets : memref<8192xi8>
@@ -307,8 +310,8 @@ def Ark_ReceivePacketsOp : Ark_Op<"receive_packets", [
 def Ark_CheckIndexOp : Ark_Op<"check_index"> {
   let summary = "An index inside of [0, bound), or an error that the run reports";
   let description = [{
-    Gives the index when it is valid and 0 when it is not, so that no access
-    can stray; the first failure of a run is recorded and raised by the host.
+    Returns the index if it is valid and 0 otherwise, so that no access can stray. The first failure
+    of a run is recorded, and the host raises it.
   }];
   let arguments = (ins Index:$index, Index:$bound);
   let results = (outs Index:$result);
@@ -316,10 +319,10 @@ def Ark_CheckIndexOp : Ark_Op<"check_index"> {
 }
 
 def Ark_EpochOp : Ark_Op<"epoch", [Pure]> {
-  let summary = "The number of the iteration, which the packets put in it carry";
+  let summary = "The number of the iteration, which its packets carry";
   let description = [{
-    It counts from one, over all launches, and wraps around. No two iterations that follow each
-    other have the same, nor has memory that was never written.
+    The epoch counts from one, over all launches, and wraps around. Consecutive iterations have
+    different epochs, and memory that was never written has none.
   }];
   let results = (outs I32:$result);
   let assemblyFormat = "attr-dict `:` type($result)";

@@ -1,5 +1,4 @@
-//===- ArkTypes.cpp - Types of ark
-//------------------------------------------===//
+//===- ArkTypes.cpp - Types of ark ----------------------------------------===//
 
 #include "dialects/ark/ArkTypes.h"
 #include "dialects/ark/ArkDialect.h"

@@ -14,16 +14,14 @@ class Ark_Type<string name, string typeMnemonic, list<Trait> traits = []>
 def Ark_ChannelType : Ark_Type<"Channel", "channel"> {
   let summary = "A one-directional connection to a peer rank";
   let description = [{
-    The device handle has 48 bytes: inbound token, remote inbound token,
-    expected token, destination base, source base, packet buffer (8 bytes
-    each). The layout equals the memory channel of MSCCL++ 0.9 and later, so one
-    lowering serves both.
+    The device handle has 48 bytes, 8 for each of these: inbound token, remote inbound token,
+    expected token, destination base, source base, packet buffer. The layout equals the memory
+    channel of MSCCL++ 0.9 and later, so one lowering serves both.
   }];
 }
 
-// Element types. Signed integers are signless, as everywhere upstream;
-// unsigned ones carry their sign because division, comparison and
-// conversion differ.
+// Element types. Signed integers are signless, as everywhere upstream. Unsigned integers carry
+// their signedness, because division, comparison and conversion differ.
 def Ark_Float : AnyTypeOf<[F32, F16, BF16], "f32, f16 or bf16">;
 def Ark_Float8 : AnyTypeOf<[F8E4M3FN, F8E5M2], "8-bit float">;
 def Ark_Integer : AnyTypeOf<[I8, I32, I64, UI<8>, UI<32>], "integer">;
@@ -33,7 +31,8 @@ def Ark_Element
     : AnyTypeOf<[F32, F16, BF16, F8E4M3FN, F8E5M2, I8, I32, I64, UI<8>, UI<32>, I1],
                 "element">;
 
-// No array at run time has more dimensions: kMaxDimensions of ArkLimits.h.
+// A tensor has no more dimensions than an array at run time can have: kMaxDimensions of
+// ArkLimits.h.
 class Ark_TensorOf<list<Type> elements>
     : RankedTensorOf<elements,
                      [HasStaticShapePred,

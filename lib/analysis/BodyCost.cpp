@@ -14,14 +14,15 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Operations that a transcendental function stands for.
+/// Floating-point operations for which one op of the `math` dialect counts.
 static constexpr int64_t kFlopsOfFunction = 8;
 
 //===----------------------------------------------------------------------===//
 // Extents
 //===----------------------------------------------------------------------===//
 
-/// The extent of a buffer in the body, at most.
+/// Returns the extent of a buffer in the body or an upper bound of it, and
+/// nothing if neither is known.
 static std::optional<int64_t> getExtent(TaskOp task, Value buffer,
                                         unsigned dim) {
   auto type = cast<ShapedType>(buffer.getType());
@@ -40,8 +41,8 @@ static std::optional<int64_t> getExtent(TaskOp task, Value buffer,
   return std::nullopt;
 }
 
-/// Product of the loops of a structured op; a loop of unknown extent counts
-/// once.
+/// Returns the product of the loop extents of a structured op. A loop of
+/// unknown extent counts once.
 static int64_t countIterations(TaskOp task, linalg::LinalgOp op) {
   SmallVector<int64_t> extents(op.getNumLoops(), 1);
   for (OpOperand &operand : op->getOpOperands()) {
@@ -59,7 +60,8 @@ static int64_t countIterations(TaskOp task, linalg::LinalgOp op) {
   return count;
 }
 
-/// How often an op runs: the product of the loops around it.
+/// Returns the number of executions of an op: the product of the trip counts of
+/// the loops around it. A loop of unknown trip count counts once.
 static int64_t countExecutions(TaskOp task, Operation *op) {
   int64_t count = 1;
   for (Operation *parent = op->getParentOp(); parent && parent != task;
@@ -111,8 +113,8 @@ int64_t mlir::ark::countTouchedBytes(TaskOp task, unsigned operand) {
 
   BlockArgument tile =
       task.getBody().getArgument(task.getGrid().size() + operand);
-  // What only orders the task after another one is not read, unless the body
-  // was left out.
+  // An unused input only orders the task after its producer and is not read. If
+  // the body was left out, unused operands say nothing.
   bool isInput = operand < task.getInputs().size();
   bool isLeftOut = llvm::hasSingleElement(task.getBody().front());
   if (tile.use_empty())
@@ -121,7 +123,7 @@ int64_t mlir::ark::countTouchedBytes(TaskOp task, unsigned operand) {
   for (Operation *user : tile.getUsers()) {
     int64_t bytes = elementBytes;
     if (auto subview = dyn_cast<memref::SubViewOp>(user)) {
-      // A part at a fixed place is no choice made at run time.
+      // A subview at constant offsets is not picked at run time.
       if (llvm::all_of(subview.getMixedOffsets(), [](OpFoldResult offset) {
             return getConstantIntValue(offset).has_value();
           }))

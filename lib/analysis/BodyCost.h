@@ -7,12 +7,13 @@
 
 namespace mlir::ark {
 
-/// Floating-point operations of a body, with every tile at full extent.
+/// Returns the floating-point operations of a body whose tiles all have full
+/// extent.
 int64_t countBodyFlops(TaskOp task);
 
-/// Bytes of one operand's tile that the body touches: all of them, but where it
-/// picks parts at run time (rows of an embedding table) only as many as it
-/// picks.
+/// Returns the bytes of one operand's tile that the body touches. These are all
+/// bytes of the tile, unless the body picks parts of it at run time (rows of an
+/// embedding table); then only the bytes of the picked parts count.
 int64_t countTouchedBytes(TaskOp task, unsigned operand);
 
 } // namespace mlir::ark

@@ -1,4 +1,4 @@
-//===- CostModel.cpp - What vCTAs and hand-offs cost ----------------------===//
+//===- CostModel.cpp - Cost of vCTAs and hand-offs ------------------------===//
 
 #include "lib/analysis/CostModel.h"
 #include "dialects/ark/ArkMeasurements.h"
@@ -10,7 +10,7 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// How much more than its equal share of the bandwidth one SM can use.
+/// The most bandwidth that one SM can use, in multiples of its equal share.
 static constexpr double kMaxBandwidthShare = 2;
 
 TargetAttr mlir::ark::findTarget(Operation *op) {
@@ -55,8 +55,9 @@ void CostModel::VCTATimes::scale(double factor) {
     sum *= factor;
 }
 
-/// Scales the times of every task, so that clipped vCTAs keep their proportion
-/// to the first one, which is whole.
+/// Scales the times of every task to its measurement, or by the median factor
+/// if it has none. One factor a task keeps the proportion of clipped vCTAs to
+/// the first vCTA, which is whole.
 void CostModel::fitMeasurements(ArrayRef<TaskOp> tasks) {
   SmallVector<std::optional<double>> factors;
   SmallVector<double> known;
@@ -83,8 +84,8 @@ void CostModel::fitMeasurements(ArrayRef<TaskOp> tasks) {
 double mlir::ark::predictVCTANs(TargetAttr target, int64_t count, double bytes,
                                 double flops) {
   double sms = target.getSms();
-  // Where few SMs work, each gets more of the bandwidth; a single one cannot
-  // take it all.
+  // If few SMs work, each gets more of the bandwidth, but a single SM cannot
+  // use all of it.
   double sharers = std::max<double>(count, sms / kMaxBandwidthShare);
   double perSm = target.getBandwidth() / std::min(sms, sharers);
   // GB/s is bytes per ns, and GFLOP/s operations per ns.
@@ -92,7 +93,7 @@ double mlir::ark::predictVCTANs(TargetAttr target, int64_t count, double bytes,
          std::max(bytes / perSm, flops * sms / target.getFlops());
 }
 
-/// The part of its full region that every box of an operand holds.
+/// Returns the part of the full region that one box of an operand holds.
 static double getShare(const RegionBoxes &boxes, unsigned box,
                        RegionAttr region) {
   double share = 1;
@@ -118,7 +119,8 @@ void CostModel::addTask(TaskOp task) {
   VCTATimes &time = times.emplace_back();
   time.count = task.getNumVCTAs();
 
-  // Bytes of every vCTA; the work follows the part of the outs that it makes.
+  // Bytes of every vCTA, and its share of the work: the part of the outs that
+  // it writes.
   std::vector<double> bytes(time.count, 0), share(time.count, 1);
   bool clipped = false;
   size_t inputs = task.getInputs().size();
@@ -178,8 +180,8 @@ double CostModel::getTaskNs(unsigned task) const {
 //===----------------------------------------------------------------------===//
 
 double mlir::ark::predictHandoffNs(TargetAttr target, int64_t arrivals) {
-  // Arrivals at one counter follow each other. A barrier is a counter at which
-  // every SM arrives, which tells what one more arrival costs.
+  // Arrivals at one counter follow each other. Every SM arrives at the counter
+  // of a barrier, so the barrier shows the cost of one more arrival.
   double spread =
       std::max<double>(0, target.getBarrier() - target.getHandoff());
   return target.getHandoff() + spread * (arrivals - 1) / target.getSms();
@@ -189,11 +191,11 @@ double CostModel::getHandoffNs(int64_t arrivals) const {
   return predictHandoffNs(target, arrivals);
 }
 
-/// One store and one load, where a signal comes after what it tells of and
-/// before it is read.
+/// A packet takes one store and one load. A signal adds a store after that of
+/// the data, and a load before that of the data.
 double CostModel::getPacketNs() const { return target.getHandoff() / 2.0; }
 
 double CostModel::getSignalNs() const {
-  // The lane does not wait for its signal to be seen, only for it to leave.
+  // The lane waits until its signal is sent, not until it is seen.
   return target.getHandoff() / 4.0;
 }

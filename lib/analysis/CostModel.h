@@ -1,8 +1,8 @@
-//===- CostModel.h - What vCTAs and hand-offs cost --------------*- C++ -*-===//
+//===- CostModel.h - Cost of vCTAs and hand-offs ----------------*- C++ -*-===//
 //
-// Estimates in nanoseconds from `#ark.target`, and from what tasks were
-// measured to take where that is known. They decide between correct schedules
-// and are shown in reports; nothing relies on them.
+// Estimates in nanoseconds, from `#ark.target` and from the measured times of
+// tasks where these are known. The estimates choose between correct schedules
+// and appear in reports. Correctness does not rely on them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,52 +13,59 @@
 
 namespace mlir::ark {
 
-/// The machine that a program, or the one around an op, runs on: the target of
-/// its module, as many times as the program has ranks; null without a target.
+/// Returns the machine that runs a program, or that runs the program around an
+/// op: the target of the module, with SMs, bandwidth and flops multiplied by
+/// the number of ranks. Returns null if the module has no target.
 TargetAttr findTarget(Operation *op);
 
-/// One of `count` vCTAs of a task, which moves `bytes` and computes `flops`.
+/// Predicts the time of one vCTA that moves `bytes` and computes `flops`, in a
+/// task of `count` vCTAs.
 double predictVCTANs(TargetAttr target, int64_t count, double bytes,
                      double flops);
-/// From the last of `arrivals` signals until a waiter goes on.
+/// Predicts the time from the last of `arrivals` signals until the waiting lane
+/// goes on.
 double predictHandoffNs(TargetAttr target, int64_t arrivals);
 
 /// Totals over all vCTAs of a task.
 struct TaskCost {
   int64_t bytesRead = 0, bytesWritten = 0, flops = 0;
-  /// Bytes of parameters and constants among those read.
+  /// Bytes of parameters and constants, which `bytesRead` includes.
   int64_t weightBytes = 0;
 };
 
-/// Memory bandwidth and arithmetic overlap; the SMs share both.
+/// Predicts the times of the tasks of a program. Memory traffic and arithmetic
+/// overlap, and the SMs share the bandwidth and the flops of the machine.
 ///
-/// A measured task takes what it took. Tasks without a measurement are
-/// predicted to miss by as much as the median of those with one.
+/// A measured task costs its measured time. The prediction of a task without a
+/// measurement is scaled by the median ratio of measured to predicted times.
 class CostModel {
 public:
-  /// Without a target in the module: a machine with `sms` SMs on which nothing
-  /// but the proportions is realistic.
+  /// If the module has no target, assumes a machine with `sms` SMs of which
+  /// only the proportions are realistic.
   CostModel(ProgramOp program, int64_t sms);
 
   TargetAttr getTarget() const { return target; }
   const TaskCost &getTask(unsigned task) const { return costs[task]; }
-  /// Time of vCTAs [begin, end) of a task on one SM.
+  /// Returns the time of vCTAs [begin, end) of a task on one SM.
   double getRunNs(unsigned task, int64_t begin, int64_t end) const;
-  /// All vCTAs of a task one after the other.
+  /// Returns the time of all vCTAs of a task, one after the other.
   double getTaskNs(unsigned task) const;
 
-  /// From the last of `arrivals` signals until a waiter goes on.
+  /// Returns the time from the last of `arrivals` signals until the waiting
+  /// lane goes on.
   double getHandoffNs(int64_t arrivals) const;
-  /// From the end of a run to the beginning of one that receives its packets.
+  /// Returns the time from the end of a run to the start of a run that receives
+  /// its packets.
   double getPacketNs() const;
-  /// What one signal costs the lane that gives it.
+  /// Returns the cost of one signal for the lane that gives it.
   double getSignalNs() const;
   double getBarrierNs() const { return target.getBarrier(); }
 
 private:
   struct VCTATimes {
     int64_t count;
-    /// All the same, or sums over the first vCTAs where some are clipped.
+    /// The time of every vCTA, if none is clipped. Otherwise `sums` holds the
+    /// sums over the first vCTAs.
     double uniform = 0;
     std::vector<double> sums;
 

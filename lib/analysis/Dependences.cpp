@@ -1,4 +1,4 @@
-//===- Dependences.cpp - Which vCTA must precede which --------------------===//
+//===- Dependences.cpp - Dependences between vCTAs ------------------------===//
 
 #include "lib/analysis/Dependences.h"
 #include "lib/analysis/Relations.h"
@@ -9,8 +9,9 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// A footprint of more pieces than this is treated as its hull. That finds
-/// candidates in vain but loses none: relations are exact by themselves.
+/// A footprint of more pieces than this counts as its hull. The hull adds
+/// candidates in vain but loses none: the relation of each candidate is exact
+/// by itself.
 static constexpr size_t kMaxFootprintPieces = 256;
 
 StringRef mlir::ark::stringifyHazard(Hazard hazard) {
@@ -26,12 +27,12 @@ StringRef mlir::ark::stringifyHazard(Hazard hazard) {
 }
 
 //===----------------------------------------------------------------------===//
-// Who touched a byte last
+// Last accesses to a byte
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The accesses that later ones to the same bytes depend on: the last writes,
-/// several where each covers a part, and the reads since.
+/// For every byte, the accesses that later ones depend on: the last writes,
+/// several if each covers a part, and the reads since.
 class ByteHistory {
 public:
   struct Piece {
@@ -58,7 +59,7 @@ public:
   }
 
 private:
-  /// Makes a piece that holds a position begin there.
+  /// Splits the piece around a position, so that a piece begins there.
   void split(int64_t position) {
     auto after = pieces.lower_bound(position);
     if (after == pieces.begin())
@@ -112,7 +113,8 @@ private:
   }
 
   std::vector<Access> accesses;
-  /// Those of task t are `[firstAccess[t], firstAccess[t + 1])`, reads first.
+  /// The accesses of task t are `[firstAccess[t], firstAccess[t + 1])`, reads
+  /// first.
   SmallVector<unsigned> firstAccess = {0};
   llvm::DenseMap<Value, ByteHistory> histories;
   RelationCache cache;
@@ -148,8 +150,8 @@ void DependenceBuilder::add(unsigned producer, unsigned consumer, Hazard hazard,
                                 std::move(relation)});
 }
 
-/// Dependences between vCTAs of one task, which is rare: regions of a task that
-/// updates in place may overlap.
+/// Finds dependences between vCTAs of one task. These are rare: regions of a
+/// task that updates in place may overlap.
 void DependenceBuilder::findWithin(unsigned task) {
   auto share = [](const Access &a, const Access &b) {
     return a.view.root == b.view.root &&
@@ -169,7 +171,8 @@ void DependenceBuilder::findWithin(unsigned task) {
     }
 }
 
-/// The bytes of an access in its root.
+/// Returns the bytes of an access in its root. Sets `exact` to false if the
+/// result may hold more bytes.
 SmallVector<Interval> DependenceBuilder::getBytes(const Access &access,
                                                   bool &exact) {
   const Footprint &footprint = cache.getFootprint(access);
@@ -184,10 +187,9 @@ SmallVector<Interval> DependenceBuilder::getBytes(const Access &access,
   return bytes;
 }
 
-/// Dependences on earlier tasks.
+/// Finds dependences of a task on earlier tasks.
 void DependenceBuilder::findBefore(unsigned task) {
-  // In the order in which they were found: the output must not depend on
-  // addresses.
+  // Keeps the order of insertion: the output must not depend on addresses.
   llvm::SetVector<std::tuple<unsigned, unsigned, Hazard>> found;
   auto record = [&](ArrayRef<unsigned> producers, unsigned consumer,
                     Hazard hazard) {
@@ -206,8 +208,8 @@ void DependenceBuilder::findBefore(unsigned task) {
         piece.reads.push_back(i);
       });
   }
-  // Writes see what was there before the task: two outs of one task are a
-  // matter of findWithin.
+  // Writes depend on the accesses of earlier tasks. `findWithin` handles two
+  // outs of one task.
   for (unsigned i = firstAccess[task]; i < firstAccess[task + 1]; ++i) {
     if (!accesses[i].isWrite)
       continue;
@@ -224,8 +226,9 @@ void DependenceBuilder::findBefore(unsigned task) {
     ByteHistory &history = histories[accesses[i].view.root];
     for (Interval bytes : getBytes(accesses[i], exact))
       history.forEachPiece(bytes, [&](ByteHistory::Piece &piece) {
-        // Every byte of the piece is written: what older tasks did is implied.
-        // vCTAs of this task may read a byte after another one wrote it.
+        // The write covers every byte of the piece and so implies the
+        // dependences on older tasks. Accesses of this task stay: one vCTA may
+        // read a byte after another one wrote it.
         if (exact) {
           auto isOlder = [&](unsigned other) {
             return accesses[other].task != task;

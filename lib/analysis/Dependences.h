@@ -1,7 +1,7 @@
-//===- Dependences.h - Which vCTA must precede which ------------*- C++ -*-===//
+//===- Dependences.h - Dependences between vCTAs ----------------*- C++ -*-===//
 //
-// Exact dependences between the vCTAs of a program on buffers. The program
-// order, which they preserve, is that of the tasks in the block and of the
+// Computes exact dependences between the vCTAs of a program on buffers. The
+// dependences preserve the program order: tasks in the order of the block, and
 // vCTAs in the row-major order of their grid.
 //
 //===----------------------------------------------------------------------===//
@@ -18,50 +18,51 @@ namespace mlir::ark {
 enum class Hazard { RAW, WAR, WAW };
 StringRef stringifyHazard(Hazard hazard);
 
-/// For every vCTA of a consumer the vCTAs of a producer that must precede it.
-/// Most vCTAs need the same producers as others do, so sets are shared.
+/// For every vCTA of a consumer, the vCTAs of a producer that must precede it.
+/// Most vCTAs need the same producers as others, so sets are shared.
 struct Relation {
   /// Sorted, disjoint, not adjacent.
   using VCTAs = SmallVector<Interval, 1>;
 
-  /// For every vCTA of the consumer its entry in `sets`; entry 0 is empty.
+  /// For every vCTA of the consumer, its entry in `sets`; entry 0 is empty.
   std::vector<uint32_t> setOf;
   std::vector<VCTAs> sets;
-  /// False where the regions were too fragmented to compare byte by byte; the
-  /// relation then holds too many pairs.
+  /// False if the regions were too fragmented for a comparison byte by byte.
+  /// The relation then holds too many pairs.
   bool exact = true;
 
   const VCTAs &getProducersOf(int64_t vcta) const { return sets[setOf[vcta]]; }
   bool isEmpty() const { return sets.size() == 1; }
 };
 
-/// One pair of operands that touch the same bytes.
+/// A pair of operands that touch the same bytes.
 struct Dependence {
-  /// Positions in `Dependences::getTasks()`; equal where vCTAs of one task
-  /// depend on each other.
+  /// Positions in `Dependences::getTasks()`; equal if vCTAs of one task depend
+  /// on each other.
   unsigned producer, consumer;
   unsigned producerOperand, consumerOperand;
   Hazard hazard;
-  /// Whether what is read tells by itself that it is there.
+  /// True if packets carry the data, so that the reader itself sees its
+  /// arrival.
   bool byPackets;
   /// Shared by all pairs of operands with the same structure.
   std::shared_ptr<const Relation> relation;
 };
 
-/// The dependences of one program. Those that others imply byte by byte are
-/// left out: a read depends on the last write, a write on the last one and on
+/// The dependences of one program, without those that others imply byte by
+/// byte: a read depends on the last write, and a write on the last write and on
 /// the reads since.
 class Dependences {
 public:
-  /// Fails with an error where an operand cannot be resolved to bytes, and says
-  /// in a remark where a relation is not exact.
+  /// Fails with an error if an operand cannot be resolved to bytes. Emits a
+  /// remark for every relation that is not exact.
   static FailureOr<Dependences> compute(ProgramOp program);
 
   ArrayRef<TaskOp> getTasks() const { return tasks; }
   TaskOp getTask(unsigned position) const { return tasks[position]; }
-  /// In program order of consumers.
+  /// Returns all dependences, in program order of consumers.
   ArrayRef<Dependence> getAll() const { return dependences; }
-  /// Those whose consumer is the task.
+  /// Returns the dependences whose consumer is the task.
   ArrayRef<Dependence> getIncoming(unsigned task) const {
     return ArrayRef<Dependence>(dependences)
         .slice(firstIncoming[task],

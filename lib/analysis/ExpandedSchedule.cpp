@@ -145,7 +145,7 @@ void RunDependences::addNeeds(ItemRef run, const LaneItem &item,
       continue;
     std::vector<int64_t> &known =
         itemsOfSet[&dependence - dependences.getAll().data()];
-    // Neighbouring vCTAs mostly need the same producers.
+    // Neighbouring vCTAs mostly share a set.
     SmallVector<unsigned> sets;
     for (int64_t vcta = item.begin; vcta < item.end; ++vcta)
       if (unsigned set = dependence.relation->setOf[vcta];
@@ -160,7 +160,7 @@ void RunDependences::addNeeds(ItemRef run, const LaneItem &item,
       ofRun.push_back({dependence.producer, static_cast<unsigned>(known[set])});
     }
   }
-  // One need for every producer.
+  // Merges the needs of each producer into one.
   llvm::sort(ofRun, [](Need a, Need b) {
     return std::tie(a.producer, a.items) < std::tie(b.producer, b.items);
   });
@@ -178,7 +178,8 @@ void RunDependences::addNeeds(ItemRef run, const LaneItem &item,
     for (size_t k = first; k < i; ++k)
       llvm::append_range(all, items[ofRun[k].items]);
     keepLastOfLane(all);
-    // A run meets its own needs: its vCTAs run in order.
+    // A run cannot wait for itself. The proof rejects dependences between the
+    // vCTAs of one run.
     llvm::erase_if(all, [&](ItemRef other) { return other == run; });
     if (!all.empty())
       merged.push_back({ofRun[first].producer, intern(all)});

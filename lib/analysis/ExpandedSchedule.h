@@ -13,25 +13,25 @@ struct LaneItem {
 
   Kind kind;
   Operation *op;
-  /// Position of the task, or of the semaphore in its schedule.
+  /// Position of the task in the program, or of the semaphore in the schedule.
   unsigned index;
-  /// vCTAs of a run or a prefetch.
+  /// The vCTAs of a run or a prefetch.
   int64_t begin = 0, end = 0;
 
   bool isRun() const { return kind == Kind::Run; }
-  /// Whether the lane releases, or acquires, at this item.
+  /// Return true if the lane releases, or acquires, at this item.
   bool signals() const { return kind == Kind::Signal || kind == Kind::Barrier; }
   bool waits() const { return kind == Kind::Wait || kind == Kind::Barrier; }
 };
 
-/// What one range of warps of one SM does.
+/// A lane on one SM, with its items in order.
 struct ExpandedLane {
   LaneOp op;
   int64_t sm;
   std::vector<LaneItem> items;
 };
 
-/// An item of some lane.
+/// Names an item by its lane and its position.
 struct ItemRef {
   unsigned lane, item;
   bool operator==(ItemRef other) const {
@@ -42,13 +42,14 @@ struct ItemRef {
   }
 };
 
-/// Sorts and keeps the last item of every lane.
+/// Sorts `items` and keeps only the last item of every lane.
 void keepLastOfLane(SmallVectorImpl<ItemRef> &items);
 
-/// Lane ops stand for several SMs, with ranges that depend on the SM; here is
-/// one lane for every SM, in the order of the ops and then of the SMs.
+/// A schedule with one lane for every SM. A lane op stands for several SMs,
+/// with ranges that depend on the SM. Lanes come in the order of the lane ops,
+/// and for each op by ascending SM.
 struct ExpandedSchedule {
-  /// The schedule must verify.
+  /// Requires a schedule that passes verification.
   explicit ExpandedSchedule(ScheduleOp schedule);
 
   const LaneItem &getItem(ItemRef ref) const {
@@ -58,32 +59,35 @@ struct ExpandedSchedule {
   ScheduleOp op;
   std::vector<ExpandedLane> lanes;
   SmallVector<SemaphoreOp> semaphores;
-  /// Of every semaphore.
+  /// The number of arrivals of every semaphore.
   SmallVector<int64_t> arrivals;
 };
 
-/// The items that run what a run of the schedule depends on.
+/// For every run of a schedule, the items that execute the vCTAs which the run
+/// depends on.
 class RunDependences {
 public:
-  /// What a run needs of one producer: an entry of `getItems`.
+  /// The items of one producer that a run needs: `items` is an index for
+  /// `getItems`.
   struct Need {
     unsigned producer, items;
   };
 
-  /// All dependences, or those that packets carry, or the others.
+  /// Selects all dependences, those that packets carry, or the others.
   enum class Carrier { Any, Packets, Semaphores };
 
   RunDependences(const ExpandedSchedule &schedule,
                  const Dependences &dependences,
                  Carrier carrier = Carrier::Any);
 
-  /// Needs of a run, by ascending producer.
+  /// Returns the needs of a run, by ascending producer.
   ArrayRef<Need> getNeeds(ItemRef run) const {
     return needs[run.lane][run.item];
   }
-  /// One item a lane, the last one needed of it; by ascending lane.
+  /// Returns the items of a need by ascending lane. Each lane has one item: the
+  /// last one that the run needs.
   ArrayRef<ItemRef> getItems(unsigned index) const { return items[index]; }
-  /// The last run of a task in every lane that runs it.
+  /// Returns the last run of a task in every lane that runs the task.
   ArrayRef<ItemRef> getLastRuns(unsigned task) const { return lastRuns[task]; }
 
 private:
@@ -101,11 +105,11 @@ private:
   Carrier carrier;
   std::vector<std::vector<SmallVector<Need, 2>>> needs;
   std::vector<SmallVector<ItemRef, 0>> items;
-  /// By ascending vCTA.
+  /// The runs of every task, by ascending vCTA.
   std::vector<std::vector<Run>> runs;
   std::vector<SmallVector<ItemRef, 0>> lastRuns;
-  /// For every dependence and set of its relation its number in `items`, or -1
-  /// until it is asked for.
+  /// For every dependence and every set of its relation, the index in `items`,
+  /// or -1 before the first use.
   std::vector<std::vector<int64_t>> itemsOfSet;
   TupleNumbering numbering;
 };

@@ -1,7 +1,8 @@
-//===- Liveness.cpp - Which intermediates may share bytes -----------------===//
+//===- Liveness.cpp - Lifetimes of intermediates --------------------------===//
 
 #include "lib/analysis/Liveness.h"
 
+#include "dialects/ark/ArkRegions.h"
 #include "lib/analysis/Packets.h"
 #include "lib/support/BufferView.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -22,29 +23,20 @@ static bool conflict(const Access &a, const Access &b) {
   return (a.isWrite || b.isWrite) && a.begin < b.end && b.begin < a.end;
 }
 
-/// The bytes between the first and the last element that any vCTA touches.
-/// Offsets of regions are affine and reach their extremes at the ends of the
-/// grid (task_c2).
+/// Returns the bytes between the first and the last element that any vCTA
+/// touches.
 static Access getAccess(unsigned taskIndex, TaskOp task, unsigned operand,
                         const BufferView &view) {
-  MLIRContext *context = task.getContext();
   RegionAttr region = task.getRegion(operand);
-  SmallVector<AffineExpr> zero, last;
-  for (int64_t extent : task.getGrid()) {
-    zero.push_back(getAffineConstantExpr(0, context));
-    last.push_back(getAffineConstantExpr(extent - 1, context));
-  }
   int64_t begin = view.byteOffset, end = view.byteOffset;
   bool isEmpty = false;
   for (auto [dim, offset] : llvm::enumerate(region.getOffsets().getResults())) {
-    auto low = dyn_cast<AffineConstantExpr>(offset.replaceDims(zero));
-    auto high = dyn_cast<AffineConstantExpr>(offset.replaceDims(last));
     int64_t extent = view.shape[dim];
     int64_t lowest = 0, highest = extent;
-    if (low && high) {
-      lowest = std::min(low.getValue(), high.getValue());
-      highest = std::min(extent, std::max(low.getValue(), high.getValue()) +
-                                     region.getSizes()[dim]);
+    if (std::optional<IndexRange> range =
+            getRangeOverGrid(offset, task.getGrid())) {
+      lowest = range->lowest;
+      highest = std::min(extent, range->highest + region.getSizes()[dim]);
     }
     isEmpty |= highest <= lowest;
     begin += lowest * view.strides[dim] * view.elementBytes;
@@ -60,7 +52,7 @@ FailureOr<Liveness> Liveness::compute(ProgramOp program) {
   llvm::append_range(tasks, program.getBody().getOps<TaskOp>());
 
   llvm::MapVector<Value, SmallVector<Access>> accesses;
-  // Intermediates without a user need no bytes, but an offset.
+  // An intermediate without a user needs no bytes, but needs an offset.
   for (Operation &op : program.getBody().front())
     if (isa<memref::AllocOp>(op))
       accesses[op.getResult(0)] = {};
@@ -72,8 +64,9 @@ FailureOr<Liveness> Liveness::compute(ProgramOp program) {
       FailureOr<BufferView> view = resolveBufferView(operand);
       if (failed(view))
         return failure();
-      // Packets have bytes of their own, and who received one knows nothing
-      // of what else its sender did.
+      // Packets lie in a buffer of their own. The receipt of a packet says
+      // nothing about the other writes of its sender, so packets add no
+      // dependence.
       if (isPackets(view->root))
         continue;
       Access access = getAccess(index, task, position, *view);
@@ -83,7 +76,7 @@ FailureOr<Liveness> Liveness::compute(ProgramOp program) {
   liveness.predecessors.assign(tasks.size(), llvm::BitVector(tasks.size()));
   SmallVector<SmallVector<unsigned>> direct(tasks.size());
   for (auto &[buffer, list] : accesses) {
-    // Most arguments are only read.
+    // Buffers that are only read, as most arguments, add no dependence.
     if (llvm::none_of(list, [](const Access &a) { return a.isWrite; }))
       continue;
     for (size_t later = 0; later < list.size(); ++later)
@@ -136,7 +129,7 @@ bool Liveness::mayShare(unsigned first, unsigned second) const {
 }
 
 int64_t Liveness::getLargestLiveSet() const {
-  // Bytes that come into use before a task, and go out of use after it.
+  // Bytes that come into use before a task, and that go out of use after it.
   SmallVector<int64_t> begins(tasks.size() + 1), ends(tasks.size() + 1);
   for (const Intermediate &intermediate : intermediates) {
     if (intermediate.tasks.empty())

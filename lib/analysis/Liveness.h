@@ -1,4 +1,4 @@
-//===- Liveness.h - Which intermediates may share bytes ---------*- C++ -*-===//
+//===- Liveness.h - Lifetimes of intermediates ------------------*- C++ -*-===//
 
 #ifndef ARK_LIB_ANALYSIS_LIVENESS_H
 #define ARK_LIB_ANALYSIS_LIVENESS_H
@@ -10,52 +10,55 @@
 namespace mlir::ark {
 
 /// A buffer that a program makes: a `memref.alloc`, or the `memref.view` of the
-/// arena that it becomes.
+/// arena that replaces it.
 struct Intermediate {
   Value buffer;
   int64_t bytes = 0;
-  /// Indices of the tasks that touch it, ascending.
+  /// Indices of the tasks that touch the buffer, ascending.
   SmallVector<unsigned> tasks;
-  /// Where the first of them is in program order, it fills the buffer.
+  /// True if the first task that touches the buffer, in program order, has it
+  /// among its outs only.
   bool writtenFirst = false;
-  /// Packets: what the last iteration left in them must not be taken for those
-  /// of this one, so that nothing else may ever lie there.
+  /// True for packets. A reader must not mistake the words of the last
+  /// iteration for words of this one, so no other buffer may ever share these
+  /// bytes.
   bool isExclusive = false;
 };
 
-/// When the intermediates of a bufferised program are in use, under the partial
-/// order of the data dependences between its tasks.
+/// Computes the lifetimes of the intermediates of a bufferised program, under
+/// the partial order of the data dependences between its tasks.
 ///
-/// One task depends on an earlier one where both touch bytes of one buffer and
-/// one of them writes. That two intermediates already share bytes of an arena
-/// makes no dependence here: this analysis says whether they may.
+/// A task depends on an earlier task if both touch bytes of one buffer and one
+/// of them writes. Bytes of the arena that two intermediates already share make
+/// no dependence here: this analysis decides whether they may be shared.
 class Liveness {
 public:
-  /// Fails, with an error, where an operand of a task cannot be resolved.
+  /// Fails, with an error, if an operand of a task cannot be resolved.
   static FailureOr<Liveness> compute(ProgramOp program);
 
   ArrayRef<TaskOp> getTasks() const { return tasks; }
   ArrayRef<Intermediate> getIntermediates() const { return intermediates; }
 
-  /// Whether all of task `earlier` comes before task `later` by dependences.
+  /// Returns true if dependences order all of task `earlier` before task
+  /// `later`.
   bool precedes(unsigned earlier, unsigned later) const {
     return predecessors[later].test(earlier);
   }
 
-  /// Whether every task that touches the one intermediate precedes every task
-  /// that touches the other, and neither has its bytes for itself.
+  /// Returns true if every task that touches one intermediate precedes every
+  /// task that touches the other one, and neither intermediate is exclusive.
   bool mayShare(unsigned first, unsigned second) const;
 
-  /// The most bytes of intermediates that are in use at a time when tasks run
-  /// in program order.
+  /// Returns the most bytes of intermediates that are in use at a time when
+  /// tasks run in program order.
   int64_t getLargestLiveSet() const;
 
 private:
   SmallVector<TaskOp> tasks;
   SmallVector<Intermediate> intermediates;
-  /// For every task those that precede it.
+  /// For every task, the tasks that precede it.
   std::vector<llvm::BitVector> predecessors;
-  /// For every intermediate the tasks that precede all that touch it.
+  /// For every intermediate, the tasks that precede all tasks which touch it.
   std::vector<llvm::BitVector> precedesAll;
 };
 

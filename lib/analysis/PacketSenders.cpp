@@ -1,4 +1,4 @@
-//===- PacketSenders.cpp - Which runs a run receives packets of -----------===//
+//===- PacketSenders.cpp - Senders of the packets of a run ----------------===//
 
 #include "lib/analysis/PacketSenders.h"
 

@@ -1,4 +1,4 @@
-//===- PacketSenders.h - Which runs a run receives packets of ---*- C++ -*-===//
+//===- PacketSenders.h - Senders of the packets of a run --------*- C++ -*-===//
 
 #ifndef ARK_LIB_ANALYSIS_PACKETSENDERS_H
 #define ARK_LIB_ANALYSIS_PACKETSENDERS_H
@@ -7,21 +7,23 @@
 
 namespace mlir::ark {
 
-/// A run that receives packets ends only after the runs that send them, though
-/// no item of its lane waits for those.
+/// For every run, the runs that send its packets. A run that receives packets
+/// ends only after the runs that send them, although no item of its lane waits
+/// for these runs.
 class PacketSenders {
 public:
-  /// Fails with an error where an operand cannot be resolved to bytes.
+  /// Fails with an error if an operand cannot be resolved to bytes.
   static FailureOr<PacketSenders> compute(const ExpandedSchedule &schedule);
 
-  /// One item a lane for every task that sends, the last one needed of it.
+  /// Visits the senders of a run. Every task that sends has one item a lane:
+  /// the last one that the run needs.
   void forEach(ItemRef run, llvm::function_ref<void(ItemRef)> visit) const;
-  /// The first one that has not happened, as `hasHappened` says.
+  /// Returns the first sender that has not happened according to `hasHappened`.
   std::optional<ItemRef>
   findMissing(ItemRef run, llvm::function_ref<bool(ItemRef)> hasHappened) const;
 
 private:
-  /// Nothing where the program has no packets.
+  /// Empty if the program has no packets.
   std::optional<RunDependences> needs;
 };
 

@@ -1,4 +1,4 @@
-//===- Packets.cpp - Tasks that put packets -------------------------------===//
+//===- Packets.cpp - Tasks that write packets -----------------------------===//
 
 #include "lib/analysis/Packets.h"
 

@@ -1,4 +1,4 @@
-//===- Packets.h - Tasks that put packets -----------------------*- C++ -*-===//
+//===- Packets.h - Tasks that write packets ---------------------*- C++ -*-===//
 
 #ifndef ARK_LIB_ANALYSIS_PACKETS_H
 #define ARK_LIB_ANALYSIS_PACKETS_H
@@ -7,12 +7,13 @@
 
 namespace mlir::ark {
 
-/// Whether a task writes packets: words that carry the epoch.
+/// Returns true if a task writes packets: words that carry the epoch.
 bool putsPackets(TaskOp task);
 
-/// Why a wait cannot go by the packets of a task alone, or nothing: they are
-/// all that its one vCTA writes, and lie side by side in the arena. The program
-/// is on buffers.
+/// Returns the reason why a wait cannot rely on the packets of a task alone, or
+/// nothing if it can. A wait can if the task has one vCTA, if the vCTA writes
+/// nothing but the packets, and if the packets lie side by side in the arena.
+/// Requires a program on buffers.
 std::optional<StringRef> findPacketObstacle(TaskOp task);
 
 } // namespace mlir::ark

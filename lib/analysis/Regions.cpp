@@ -27,12 +27,13 @@ int64_t mlir::ark::evaluateAffine(AffineExpr expr, ArrayRef<int64_t> dims) {
   int64_t lhs = evaluateAffine(binary.getLHS(), dims);
   int64_t rhs = evaluateAffine(binary.getRHS(), dims);
   switch (binary.getKind()) {
-  // Wraps around: what overflows lies outside of every buffer and is clipped.
+  // Wraps around: a value that overflows lies outside of every buffer and is
+  // clipped.
   case AffineExprKind::Add:
     return static_cast<uint64_t>(lhs) + static_cast<uint64_t>(rhs);
   case AffineExprKind::Mul:
     return static_cast<uint64_t>(lhs) * static_cast<uint64_t>(rhs);
-  // Division by zero or less means nothing; MLIR leaves it to its users.
+  // MLIR gives division by zero or by a negative number no meaning.
   case AffineExprKind::Mod:
     return rhs > 0 ? llvm::mod(lhs, rhs) : 0;
   case AffineExprKind::FloorDiv:
@@ -100,8 +101,8 @@ bool RegionBoxes::getUnion(SmallVectorImpl<Interval> &box) const {
       tuple.append({begin, end});
     distinct.insert(tuple);
   }
-  // Where boxes are as many as there are ways to combine the ranges of every
-  // dimension, each combination is there.
+  // If there are as many boxes as combinations of one range of every dimension,
+  // each combination is a box.
   uint64_t combinations = 1;
   for (unsigned dim = 0; dim < rank; ++dim) {
     SmallVector<Interval> ranges;
@@ -127,7 +128,8 @@ namespace {
 /// A box as a contiguous piece that repeats along some dimensions.
 struct Pieces {
   int64_t begin = 0, bytes = 0;
-  /// Count and distance in bytes, outermost (largest) first.
+  /// Count and distance in bytes of every repetition, outermost (largest)
+  /// first.
   SmallVector<std::pair<int64_t, int64_t>, 4> repeats;
 };
 } // namespace
@@ -147,7 +149,7 @@ static Pieces decompose(ArrayRef<Interval> box, const BufferView &view) {
     pieces.repeats.clear();
   llvm::sort(pieces.repeats,
              [](auto a, auto b) { return a.second > b.second; });
-  // Innermost first: what follows without a gap is one piece.
+  // Innermost first: repetitions without a gap join into one piece.
   while (!pieces.repeats.empty() &&
          pieces.repeats.back().second <= pieces.bytes) {
     auto [count, distance] = pieces.repeats.pop_back_val();

@@ -11,13 +11,13 @@
 
 namespace mlir::ark {
 
-/// Half-open, `[first, second)`: of elements, bytes or vCTAs.
+/// A half-open interval `[first, second)` of elements, bytes or vCTAs.
 using Interval = std::pair<int64_t, int64_t>;
 
-/// Gives equal tuples of integers the same number, counting from 0.
+/// Numbers distinct tuples of integers, counting from 0.
 class TupleNumbering {
 public:
-  /// The tuple's number, and whether it is new.
+  /// Returns the tuple's number, and true if the tuple is new.
   std::pair<unsigned, bool> insert(ArrayRef<int64_t> tuple);
   unsigned size() const { return numbers.size(); }
 
@@ -26,14 +26,14 @@ private:
   llvm::DenseMap<ArrayRef<int64_t>, unsigned> numbers;
 };
 
-/// Whether no two vCTAs have an element of `region` in common: every index of
-/// the grid steps over whole tiles in a dimension of its own.
+/// Returns true if every index of the grid steps over whole tiles in a
+/// dimension of its own. No two vCTAs then share an element of `region`.
 bool isDisjoint(RegionAttr region, ArrayRef<int64_t> grid);
 
-/// The value of an expression without symbols.
+/// Evaluates an expression without symbols.
 int64_t evaluateAffine(AffineExpr expr, ArrayRef<int64_t> dims);
 
-/// The boxes of elements that the vCTAs of a task touch of one operand. Equal
+/// The boxes of elements of one operand that the vCTAs of a task touch. Equal
 /// boxes are stored once: every vCTA of a matmul's row reads the same rows.
 class RegionBoxes {
 public:
@@ -44,14 +44,14 @@ public:
   unsigned getNumBoxes() const { return rank ? bounds.size() / rank : 1; }
   int64_t getNumVCTAs() const { return boxOf.size(); }
   unsigned getBoxOf(int64_t vcta) const { return boxOf[vcta]; }
-  /// One range for every dimension, clipped to the shape.
+  /// Returns one range for every dimension, clipped to the shape.
   ArrayRef<Interval> getBox(unsigned box) const {
     return ArrayRef<Interval>(bounds).slice(box * rank, rank);
   }
-  /// The box that all of them make up together, if that is easy to see: they
-  /// are the tiles of a grid without gaps.
+  /// Computes the union of all boxes. Returns false unless the boxes are the
+  /// tiles of a grid without gaps.
   bool getUnion(SmallVectorImpl<Interval> &box) const;
-  /// The vCTAs that touch a box, in ascending order.
+  /// Returns the vCTAs that touch a box, in ascending order.
   ArrayRef<int64_t> getVCTAsOf(unsigned box) const {
     return ArrayRef<int64_t>(vctas).slice(firstVCTA[box],
                                           firstVCTA[box + 1] - firstVCTA[box]);
@@ -65,18 +65,19 @@ private:
   std::vector<uint32_t> firstVCTA;
 };
 
-/// How many byte intervals a box of a view breaks into, at most.
+/// Returns an upper bound of the byte intervals of a box in a view.
 int64_t countByteIntervals(ArrayRef<Interval> box, const BufferView &view);
 
-/// From the first to the last byte of a box; empty where the box is.
+/// Returns the range from the first to the last byte of a box. The range of an
+/// empty box is empty.
 Interval getByteHull(ArrayRef<Interval> box, const BufferView &view);
 
-/// Appends the bytes of a box, as intervals from `view.byteOffset` on. They are
-/// ascending and disjoint unless elements of the view overlap.
+/// Appends the bytes of a box, as intervals from `view.byteOffset` on. The
+/// intervals are ascending and disjoint unless elements of the view overlap.
 void appendByteIntervals(ArrayRef<Interval> box, const BufferView &view,
                          SmallVectorImpl<Interval> &intervals);
 
-/// Sorts ranges and joins those that touch.
+/// Sorts ranges and joins those that touch or overlap.
 void mergeRanges(SmallVectorImpl<Interval> &ranges);
 
 } // namespace mlir::ark

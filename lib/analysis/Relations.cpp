@@ -7,9 +7,9 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Beyond this many byte intervals for one operand the comparison byte by byte
-/// gives way to a conservative one. Row-major tiles of a 32768 x 32768 matrix
-/// stay below it; a transposed view of single elements may not.
+/// The most byte intervals of one operand for which the comparison is byte by
+/// byte; beyond, it is conservative. Row-major tiles of a 32768 x 32768 matrix
+/// stay below the limit. A transposed view of single elements may not.
 static constexpr int64_t kMaxIntervals = int64_t(1) << 23;
 
 //===----------------------------------------------------------------------===//
@@ -21,7 +21,8 @@ static void appendKey(std::vector<int64_t> &key, ArrayRef<int64_t> values) {
   key.insert(key.end(), values.begin(), values.end());
 }
 
-/// The boxes depend on these alone. Attributes are unique in their context.
+/// Returns a key of the boxes of an access. An attribute is unique in its
+/// context, so its address identifies it.
 static std::vector<int64_t> getBoxesKey(const Access &access) {
   std::vector<int64_t> key = {
       reinterpret_cast<intptr_t>(access.region.getAsOpaquePointer())};
@@ -37,7 +38,8 @@ static std::vector<int64_t> getBytesKey(const Access &access) {
   return key;
 }
 
-/// Only the distance between both views matters, not where they lie.
+/// Returns a key of two accesses. Only the distance between both views matters,
+/// not their place in the buffer.
 static std::vector<int64_t> getPairKey(const Access &a, const Access &b) {
   std::vector<int64_t> key = getBytesKey(a);
   std::vector<int64_t> other = getBytesKey(b);
@@ -51,13 +53,13 @@ static std::vector<int64_t> getPairKey(const Access &a, const Access &b) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// For every box of the consumer the boxes of the producer that overlap it.
+/// For every box of the consumer, the boxes of the producer that overlap it.
 struct BoxPairs {
   std::vector<SmallVector<uint32_t, 2>> producersOf;
   bool exact = true;
 };
 
-/// Ranges with their owners, ready for overlap queries.
+/// Ranges with their owners, sorted for overlap queries.
 class SortedRanges {
 public:
   using Entry = std::pair<Interval, uint32_t>;
@@ -96,14 +98,15 @@ void SortedRanges::forEachOverlapping(
     return entry.first.first < query.second;
   };
   size_t i = llvm::partition_point(entries, startsBefore) - entries.begin();
-  // All entries before i start early enough; stop where none reaches in.
+  // All entries before i start early enough. The loop stops when none of the
+  // rest reaches into the query.
   for (; i > 0 && highestEnd[i - 1] > query.first; --i)
     if (overlaps(entries[i - 1].first, query))
       visit(entries[i - 1].second);
 }
 
-/// True when equal coordinates name equal bytes, and different ones different
-/// bytes.
+/// Returns true if equal coordinates name equal bytes, and different ones
+/// different bytes.
 static bool shareCoordinates(const BufferView &a, const BufferView &b) {
   if (a.byteOffset != b.byteOffset || a.strides != b.strides ||
       a.elementBytes != b.elementBytes)
@@ -113,7 +116,7 @@ static bool shareCoordinates(const BufferView &a, const BufferView &b) {
     if (int64_t extent = std::max(a.shape[dim], b.shape[dim]); extent > 1)
       dims.push_back({a.strides[dim], extent});
   llvm::sort(dims);
-  // Each dimension must step over all that the smaller ones span.
+  // Each dimension must step over the whole span of the smaller ones.
   int64_t span = 1;
   for (auto [stride, extent] : dims) {
     if (stride < span)
@@ -123,7 +126,8 @@ static bool shareCoordinates(const BufferView &a, const BufferView &b) {
   return true;
 }
 
-/// Box arithmetic per dimension, in the coordinates that both views share.
+/// Finds overlapping boxes dimension by dimension, in the coordinates that both
+/// views share.
 static BoxPairs overlapInCoordinates(const RegionBoxes &producer,
                                      const RegionBoxes &consumer) {
   BoxPairs pairs;
@@ -133,7 +137,7 @@ static BoxPairs overlapInCoordinates(const RegionBoxes &producer,
     pairs.producersOf[0].push_back(0);
     return pairs;
   }
-  // Candidates come from the dimension that tells most boxes apart.
+  // Candidates come from the dimension with the most distinct ranges.
   std::optional<SortedRanges> candidates;
   unsigned chosen = 0, most = 0;
   for (unsigned dim = 0; dim < rank; ++dim) {
@@ -160,8 +164,8 @@ static BoxPairs overlapInCoordinates(const RegionBoxes &producer,
   return pairs;
 }
 
-/// The bytes of one box from the start of `origin`; the hull where they are too
-/// fragmented.
+/// Appends the bytes of one box, moved by `shift`; their hull if `exact` is
+/// false.
 static void appendBytes(ArrayRef<Interval> box, const BufferView &view,
                         int64_t shift, bool exact,
                         SmallVectorImpl<Interval> &bytes) {
@@ -179,14 +183,15 @@ static void appendBytes(ArrayRef<Interval> box, const BufferView &view,
 static int64_t countIntervals(const RegionBoxes &boxes,
                               const BufferView &view) {
   int64_t count = 0;
-  // Stops where the answer is clear: the sum may not fit 64 bits.
+  // Stops beyond the limit: the sum may not fit 64 bits.
   for (unsigned box = 0; box < boxes.getNumBoxes() && count <= kMaxIntervals;
        ++box)
     count += countByteIntervals(boxes.getBox(box), view);
   return count;
 }
 
-/// Byte by byte, for views that lay out the same bytes differently.
+/// Finds overlapping boxes byte by byte, for views that lay out the same bytes
+/// differently.
 static BoxPairs overlapInBytes(const RegionBoxes &producer,
                                const BufferView &producerView,
                                const RegionBoxes &consumer,
@@ -206,7 +211,8 @@ static BoxPairs overlapInBytes(const RegionBoxes &producer,
 
   int64_t shift = consumerView.byteOffset - producerView.byteOffset;
   pairs.producersOf.resize(consumer.getNumBoxes());
-  // The last box of the consumer for which a producer's box was found.
+  // For every box of the producer, the last box of the consumer that overlaps
+  // it.
   std::vector<unsigned> foundFor(producer.getNumBoxes(), ~0u);
   for (unsigned box = 0; box < consumer.getNumBoxes(); ++box) {
     bytes.clear();
@@ -227,7 +233,7 @@ static BoxPairs overlapInBytes(const RegionBoxes &producer,
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Builds a relation whose equal sets are stored once.
+/// Builds a relation that stores equal sets once.
 class RelationBuilder {
 public:
   explicit RelationBuilder(int64_t consumers)
@@ -272,7 +278,7 @@ buildRelation(const BoxPairs &pairs, const RegionBoxes &producer,
   return builder.relation;
 }
 
-/// Keeps of every set the vCTAs below the consumer's own index.
+/// Keeps in every set only the vCTAs below the consumer's own index.
 static std::shared_ptr<const Relation> keepLower(const Relation &overlap) {
   RelationBuilder builder(overlap.setOf.size());
   builder.relation->exact = overlap.exact;
@@ -330,8 +336,8 @@ const Footprint &RelationCache::getFootprint(const Access &access) {
   if (!isNew)
     return footprint;
   const RegionBoxes &accessBoxes = getBoxes(access);
-  // Most tasks touch a box as a whole, which is one interval where its tiles
-  // are one for every row.
+  // The boxes of most tasks form one larger box, which breaks into fewer
+  // intervals than its parts.
   SmallVector<Interval> whole;
   if (accessBoxes.getUnion(whole) &&
       countByteIntervals(whole, access.view) <= kMaxIntervals) {

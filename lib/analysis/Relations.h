@@ -9,7 +9,7 @@
 
 namespace mlir::ark {
 
-/// One operand of a task: what all of its vCTAs touch.
+/// The accesses of all vCTAs of a task through one operand.
 struct Access {
   unsigned task, operand;
   bool isWrite;
@@ -20,20 +20,21 @@ struct Access {
 
 /// All bytes that the vCTAs of a task touch through one operand.
 struct Footprint {
-  /// Sorted and disjoint, counted from the view's byte offset.
+  /// Sorted and disjoint ranges, counted from the view's byte offset.
   SmallVector<Interval> bytes;
-  /// False where `bytes` holds more than is touched.
+  /// False if `bytes` holds more than the vCTAs touch.
   bool exact = true;
 };
 
-/// Computes relations and footprints, once for every structure: two layers of a
+/// Computes relations and footprints once for every structure: two layers of a
 /// model compare the same shapes, and differ in the names of buffers alone.
 class RelationCache {
 public:
-  /// Pairs (producer vCTA, consumer vCTA) whose regions share a byte.
+  /// Returns the pairs (producer vCTA, consumer vCTA) whose regions share a
+  /// byte.
   std::shared_ptr<const Relation> getOverlap(const Access &producer,
                                              const Access &consumer);
-  /// The same within one task, in the order of its vCTAs: only pairs where the
+  /// Returns such pairs within one task, in the order of its vCTAs: the
   /// producer has the lower index.
   std::shared_ptr<const Relation> getOverlapWithin(const Access &producer,
                                                    const Access &consumer);

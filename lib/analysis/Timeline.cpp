@@ -1,4 +1,4 @@
-//===- Timeline.cpp - When every item of a schedule runs ------------------===//
+//===- Timeline.cpp - Predicted times of a schedule -----------------------===//
 
 #include "lib/analysis/Timeline.h"
 #include "lib/analysis/PacketSenders.h"
@@ -18,8 +18,8 @@ double Timeline::getMakespan() const {
   return end;
 }
 
-/// Items of a lane start in order, and dependences take time or come first in
-/// the order in which they were simulated: a stable sort keeps both.
+/// Sorts the runs by start. A run that starts at the same time as one that it
+/// depends on was simulated later, so a stable sort keeps the dependences.
 static void sortByStart(Timeline &timeline) {
   llvm::stable_sort(timeline.order, [&](ItemRef a, ItemRef b) {
     return timeline.at(a).start < timeline.at(b).start;
@@ -38,8 +38,8 @@ static Timeline makeTimeline(const ExpandedSchedule &schedule) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Runs every lane until it waits, and on when the semaphore is complete or the
-/// packets are there.
+/// Simulates every lane until it has to wait. The lane goes on when the
+/// semaphore is complete or the packets have arrived.
 class SemaphoreSimulation {
 public:
   SemaphoreSimulation(const ExpandedSchedule &schedule,
@@ -77,7 +77,7 @@ private:
   struct Lane {
     unsigned next = 0;
     double now = 0;
-    /// Whether `next` has begun: it has signalled, and waits.
+    /// True if the lane has begun item `next` and may still wait there.
     bool entered = false;
   };
 
@@ -91,14 +91,14 @@ private:
   Timeline timeline;
   std::vector<Semaphore> semaphores;
   std::vector<Lane> lanes;
-  /// Lanes that want packets which an item sends.
+  /// For an item, the lanes that wait for its packets.
   std::map<ItemRef, SmallVector<unsigned>> receivers;
   SmallVector<unsigned> ready;
 };
 } // namespace
 
-/// False when packets of a run are missing. When they are not, the lane is at
-/// the time at which they are there.
+/// Returns false if packets of a run are missing. Otherwise advances the lane
+/// to the time at which all of them have arrived.
 bool SemaphoreSimulation::receive(ItemRef run) {
   if (std::optional<ItemRef> missing =
           senders.findMissing(run, [&](ItemRef sender) {
@@ -135,7 +135,7 @@ void SemaphoreSimulation::enter(const LaneItem &item, ItemRef ref,
   }
 }
 
-/// False when the lane has to wait.
+/// Simulates the next item of a lane. Returns false if the lane has to wait.
 bool SemaphoreSimulation::step(unsigned lane, ArrayRef<LaneItem> items) {
   Lane &state = lanes[lane];
   const LaneItem &item = items[state.next];
@@ -176,7 +176,7 @@ FailureOr<Timeline> mlir::ark::computeTimeline(ScheduleOp schedule) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Runs every lane until it needs a run that has not happened.
+/// Simulates every lane until it needs a run that has not happened.
 class DependenceSimulation {
 public:
   DependenceSimulation(const ExpandedSchedule &schedule,
@@ -205,13 +205,13 @@ private:
   Timeline timeline;
   std::vector<unsigned> next;
   std::vector<double> now;
-  /// Lanes that wait for an item.
+  /// For every item, the lanes that wait for it.
   std::vector<std::vector<SmallVector<unsigned, 1>>> waiting;
   SmallVector<unsigned> ready;
 };
 } // namespace
 
-/// An item that a run needs and that has not happened.
+/// Returns an item that a run needs and that has not happened.
 std::optional<ItemRef> DependenceSimulation::findMissing(ItemRef run) const {
   for (RunDependences::Need need : runDependences.getNeeds(run))
     for (ItemRef item : runDependences.getItems(need.items))
@@ -220,7 +220,7 @@ std::optional<ItemRef> DependenceSimulation::findMissing(ItemRef run) const {
   return std::nullopt;
 }
 
-/// False when the lane has to wait.
+/// Simulates the next item of a lane. Returns false if the lane has to wait.
 bool DependenceSimulation::step(unsigned lane) {
   ItemRef ref = {lane, next[lane]};
   const LaneItem &item = schedule.getItem(ref);
@@ -264,7 +264,7 @@ FailureOr<Timeline> DependenceSimulation::run() {
   return std::move(timeline);
 }
 
-/// Follows what the lanes need until a lane comes up again.
+/// Reports a cycle: follows the needs of the lanes until a lane repeats.
 LogicalResult DependenceSimulation::reportCycle(unsigned lane) {
   SmallVector<unsigned> path;
   while (!llvm::is_contained(path, lane)) {

@@ -76,7 +76,7 @@ void arkGetHostCpu(MlirStringCallback callback, void *triple, void *name,
            features);
 }
 
-/// `file:line` of the place that a location names; the file alone for line 0.
+/// Returns `file:line` of a location, or the file alone for line 0.
 static std::string describe(Location loc) {
   auto file = loc->findInstanceOf<FileLineColLoc>();
   if (!file)
@@ -90,9 +90,10 @@ static std::string describe(Location loc) {
 MlirLogicalResult arkProveTables(const ArkBundleTables *tables,
                                  ArkTableProof *proof,
                                  ArkProblemCallback report, void *userData) {
-  // The process may be about to fork, and the program is used once.
+  // No threads: the process may be about to fork, and the context serves one
+  // program once.
   MLIRContext context(MLIRContext::Threading::DISABLED);
-  // An op of a schedule printed is the whole program printed.
+  // Printing an op of a schedule would print the whole program.
   context.printOpOnDiagnostic(false);
   auto deliver = [&](Diagnostic &diagnostic, bool isNote) {
     std::string place = describe(diagnostic.getLocation());

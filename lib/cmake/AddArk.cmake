@@ -1,16 +1,15 @@
 # Helpers for the CMakeLists.txt files of this project.
 #
-# All C++ goes into object libraries, one per folder, and every binary links all
-# of them: no folder has to name the folders that it uses, there is no link
-# order, and passes may call each other's helpers. A folder's sources are all
-# its *.cpp; adding a file needs no edit here.
+# All C++ goes into object libraries, one per folder, and every binary links all of them. A folder
+# does not name the folders that it uses, there is no link order, and passes may call each other's
+# helpers. The sources of a folder are all its *.cpp; adding a file needs no edit here.
 
-# Objects for ark-opt and the C API; and those of test-only passes, for ark-opt.
+# Objects for ark-opt and the C API, and objects of test-only passes for ark-opt.
 set_property(GLOBAL PROPERTY ARK_LIBRARIES "")
 set_property(GLOBAL PROPERTY ARK_TEST_LIBRARIES "")
 
-# Every generated header hangs off this target, so that any source file may
-# include any of them.
+# Every generated header is a dependency of this target, so that any source file may include any of
+# the headers.
 add_custom_target(ark-headers)
 
 # Generated documentation: `ark-docs` writes build/docs, `update-ark-docs` copies
@@ -22,7 +21,7 @@ add_custom_target(check-ark-docs)
 # Compile flags and dependencies common to all C++ of this project.
 function(ark_setup_target name)
   add_dependencies(${name} ark-headers)
-  # LLVM is built with RTTI and without exceptions; what links it must agree.
+  # LLVM is built with RTTI and without exceptions; code that links LLVM must agree.
   target_compile_options(${name} PRIVATE -fno-exceptions -frtti -Wno-unused-parameter)
 endfunction()
 
@@ -36,8 +35,8 @@ function(ark_use_pch name)
 endfunction()
 
 # add_ark_library(<name> [TEST_ONLY] [NO_PCH] [SOURCES ...])
-# A folder of C++. Without SOURCES: all *.cpp of the folder; a folder without
-# any is skipped.
+# Compiles a folder of C++. Without SOURCES, takes all *.cpp of the folder, and skips a folder
+# without any.
 function(add_ark_library name)
   cmake_parse_arguments(ARG "TEST_ONLY;NO_PCH" "" "SOURCES" ${ARGN})
   if(NOT ARG_SOURCES)
@@ -58,8 +57,8 @@ function(add_ark_library name)
   endif()
 endfunction()
 
-# Links all ark libraries into a binary, and with it MLIR and LLVM: the shared
-# ones, or what they are made of.
+# Links all ark libraries into a binary, with MLIR and LLVM: their shared libraries, or their
+# archives for ARK_STATIC_LLVM.
 function(ark_link target)
   get_property(libraries GLOBAL PROPERTY ARK_LIBRARIES)
   foreach(library ${libraries})

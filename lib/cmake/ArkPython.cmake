@@ -1,13 +1,13 @@
-# What upstream's AddMLIRPython lacks for an MLIR that comes from a distribution.
+# CMake functions that upstream's AddMLIRPython lacks for an MLIR from a distribution.
 
 # ark_python_capi_library(<name> COMPONENT <c> DESTINATION <d>
 #   OUTPUT_DIRECTORY <o> DECLARED_SOURCES <source groups>)
 #
-# The one shared library that holds all C++ behind the Python extensions, so that
-# every TypeID exists once. Upstream's add_mlir_python_common_capi_library
-# aggregates object files that distributions do not install. The archives of
-# MLIR's C API are installed, so these are linked whole instead, and everything
-# below them comes from libMLIR.so or from further archives, see ark_link.
+# Builds the one shared library that holds all C++ behind the Python extensions, so that every
+# TypeID exists once. Upstream's add_mlir_python_common_capi_library aggregates object files that
+# distributions do not install. The archives of MLIR's C API are installed, so this function links
+# them whole. Everything below the C API comes from libMLIR.so or from further archives, see
+# ark_link.
 function(ark_python_capi_library name)
   cmake_parse_arguments(ARG "" "COMPONENT;DESTINATION;OUTPUT_DIRECTORY"
                         "DECLARED_SOURCES" ${ARGN})
@@ -20,13 +20,13 @@ function(ark_python_capi_library name)
     endif()
   endforeach()
   list(REMOVE_DUPLICATES archives)
-  # Files, not targets: a target would bring its static dependencies along.
+  # Files instead of targets: a target would bring its static dependencies along.
   list(TRANSFORM archives REPLACE "(.+)" "$<TARGET_FILE:\\1>")
   list(JOIN archives "," archives)
 
   add_library(${name} SHARED)
-  # One expression with the whole list: CMake removes repeated linker flags, so
-  # that of several --whole-archive pairs only the first would survive.
+  # One generator expression holds the whole list: CMake removes repeated linker flags, so only the
+  # first of several --whole-archive pairs would survive.
   target_link_libraries(${name} PRIVATE "$<LINK_LIBRARY:WHOLE_ARCHIVE,${archives}>")
   set_target_properties(${name} PROPERTIES
     BUILD_RPATH "$ORIGIN" INSTALL_RPATH "$ORIGIN"
@@ -37,10 +37,10 @@ function(ark_python_capi_library name)
           LIBRARY DESTINATION ${ARG_DESTINATION})
 endfunction()
 
-# ark_python_link_llvm(<modules target>): the extensions ask for the static
-# LLVMSupport; a second copy of it beside libLLVM.so would have its own globals.
-# Where LLVM is inside of the library that shows its C API only, each extension has
-# the few functions of LLVMSupport that it needs, as upstream means it.
+# ark_python_link_llvm(<modules target>): replaces the static LLVMSupport for which the extensions
+# ask. A second copy of LLVMSupport beside libLLVM.so would have globals of its own. With
+# ARK_STATIC_LLVM, the library with LLVM inside exports the C API alone, so each extension links the
+# few functions of LLVMSupport that it needs, as upstream intends.
 function(ark_python_link_llvm modules)
   set(llvm LLVM)
   if(ARK_STATIC_LLVM)

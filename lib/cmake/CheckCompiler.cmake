@@ -1,6 +1,6 @@
-# MLIR knows a trait by the spelling of a type name in the compiler's messages, and
-# GCC and Clang spell those differently. An ark built with the other compiler than
-# MLIR would start, and then not see that builtin.module is a symbol table.
+# MLIR identifies a trait by the name of its type as the compiler spells it, and GCC and Clang spell
+# such names differently. An ark built with another compiler than MLIR would start, but would not
+# see that builtin.module is a symbol table.
 
 if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   get_target_property(ark_libmlir MLIR LOCATION)

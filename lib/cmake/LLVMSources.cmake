@@ -1,7 +1,7 @@
-# Parts of LLVM that distributions do not install in the form that is needed here.
+# Parts of LLVM that distributions do not install in the form that ark needs.
 
-# ark_llvm_sources(<variable> <part>): the folder of a part's sources, as if it
-# were LLVM's own tree; see lib/tools/fetch_llvm_sources.py.
+# ark_llvm_sources(<variable> <part>): sets <variable> to a folder with a part's sources, laid out
+# as in LLVM's own tree; see lib/tools/fetch_llvm_sources.py.
 function(ark_llvm_sources variable part)
   execute_process(
     COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/lib/tools/fetch_llvm_sources.py

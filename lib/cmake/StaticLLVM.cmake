@@ -1,19 +1,19 @@
-# ARK_STATIC_LLVM: libArkPythonCAPI.so holds LLVM and MLIR itself, so that a wheel
-# needs no LLVM where it is installed.
+# ARK_STATIC_LLVM: libArkPythonCAPI.so contains LLVM and MLIR, so that a wheel needs no LLVM on the
+# machine where it is installed.
 
 if(NOT ARK_ENABLE_BINDINGS_PYTHON)
   message(FATAL_ERROR "ark: ARK_STATIC_LLVM puts LLVM into the Python package: "
     "pass -DARK_ENABLE_BINDINGS_PYTHON=ON")
 endif()
 
-# What ark generates code for, by LLVM's names.
+# The back ends that ark generates code for, by LLVM's names.
 set(ARK_LLVM_TARGETS AMDGPU NVPTX X86)
 
-# Archives in any order, as only lld takes them, and of them no more than needed.
+# lld takes archives in any order, and --gc-sections drops sections without a reference.
 add_link_options(-fuse-ld=lld LINKER:--gc-sections)
 
-# All there are: the linker takes out of them what is referred to. The C API is
-# linked as a whole, see ark_python_capi_library.
+# All archives: the linker takes the members that something refers to. The C API is linked as a
+# whole, see ark_python_capi_library.
 file(GLOB ARK_LLVM_ARCHIVES ${LLVM_LIBRARY_DIR}/libMLIR*.a ${LLVM_LIBRARY_DIR}/libLLVM*.a)
 list(FILTER ARK_LLVM_ARCHIVES EXCLUDE REGEX "Test|MLIRCAPI")
 set(ARK_LLVM_SUPPORT_ARCHIVES
@@ -26,8 +26,8 @@ endforeach()
 
 # ark_write_unused_targets(<file>)
 #
-# MLIR initializes every target that its LLVM was built for, which would link them
-# all. Of those that nobody asks for here the initialization is empty.
+# MLIR initializes every target that its LLVM was built for, which would link them all. For the
+# targets that ark does not use, <file> defines empty initialization functions.
 function(ark_write_unused_targets file)
   set(text "// Generated: the targets of LLVM that ark leaves out.\n")
   foreach(kind Target/Target Target/TargetInfo Target/TargetMC AsmPrinter/AsmPrinter
@@ -46,7 +46,7 @@ function(ark_write_unused_targets file)
   file(CONFIGURE OUTPUT ${file} CONTENT "${text}" @ONLY)
 endfunction()
 
-# What is inside of the package asks for its terms to go along.
+# Installs the licences of the software inside the package, which ask to be distributed with it.
 function(ark_install_licenses destination)
   file(GLOB nanobind ${nanobind_DIR}/../../nanobind-*.dist-info/licenses/LICENSE)
   set(files nanobind=${nanobind})
@@ -61,8 +61,8 @@ function(ark_install_licenses destination)
   endforeach()
 endfunction()
 
-# ark_embed_llvm(<target>): links the archives into a shared library that exports
-# the C API alone.
+# ark_embed_llvm(<target>): links LLVM's archives into a shared library that exports the C API
+# alone.
 function(ark_embed_llvm target)
   set(unused ${PROJECT_BINARY_DIR}/UnusedTargets.cpp)
   ark_write_unused_targets(${unused})

@@ -1,7 +1,7 @@
-//===- Extensions.cpp - What link-time optimization could load ------------===//
+//===- Extensions.cpp - Stubs of LLVM's link-time extensions --------------===//
 //
 // LLVM's link-time optimizer calls every extension that its distribution was
-// built with. ark links no bitcode, so none is there to be called.
+// built with. ark links no bitcode, so these stubs are never called.
 //
 //===----------------------------------------------------------------------===//
 

@@ -13,6 +13,6 @@ int arkLinkerMain(int argc, char **argv) {
   bool done = lld::elf::link({argv, static_cast<size_t>(argc)}, llvm::outs(),
                              llvm::errs(), /*exitEarly=*/true,
                              /*disableOutput=*/false);
-  // Without freeing what the process takes along anyway.
+  // Ends the process without freeing its memory.
   lld::exitLld(done ? 0 : 1);
 }

@@ -1,1 +1,1 @@
-// Nothing but the carrier of the precompiled header.
+// Empty: this file only carries the precompiled header.

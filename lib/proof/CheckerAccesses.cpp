@@ -1,4 +1,4 @@
-//===- CheckerAccesses.cpp - What the vCTAs of a program touch ------------===//
+//===- CheckerAccesses.cpp - Accesses of the vCTAs of a program -----------===//
 
 #include "lib/proof/CheckerAccesses.h"
 
@@ -15,8 +15,8 @@ using namespace mlir::ark::checker;
 // Affine expressions
 //===----------------------------------------------------------------------===//
 
-/// The value of an expression, or nothing where 64 bits do not hold it or a
-/// divisor is not positive.
+/// Evaluates an expression. Returns nothing if 64 bits do not hold the value or
+/// a divisor is not positive.
 static std::optional<int64_t> evaluateChecked(AffineExpr expr,
                                               ArrayRef<int64_t> dims) {
   if (auto dim = dyn_cast<AffineDimExpr>(expr))
@@ -60,8 +60,8 @@ static std::string describeRange(int64_t begin, int64_t end) {
   return ("bytes [" + Twine(begin) + ", " + Twine(end) + ")").str();
 }
 
-/// The bytes of its root that a buffer has: an argument, the arena, packets, or
-/// what `memref.view` takes of the latter two.
+/// Returns the bytes of a buffer within its root. The buffer is an argument,
+/// the arena, packets, or a `memref.view` of the arena or of packets.
 static FailureOr<Bounds> getBufferBounds(TaskOp task, Value buffer) {
   FailureOr<BufferView> view = resolveBufferView(buffer);
   if (failed(view))
@@ -71,7 +71,8 @@ static FailureOr<Bounds> getBufferBounds(TaskOp task, Value buffer) {
   return Bounds(view->byteOffset, view->getByteEnd());
 }
 
-/// An operand lies within its buffer, and that within its root.
+/// Checks that an operand lies within its buffer, and the buffer within its
+/// root, and that the operand is aligned to its elements.
 static LogicalResult checkView(TaskOp task, unsigned operand,
                                const BufferView &view) {
   FailureOr<Bounds> buffer = getBufferBounds(task, view.buffer);
@@ -99,8 +100,8 @@ static LogicalResult checkView(TaskOp task, unsigned operand,
   return success();
 }
 
-/// One dimension of the region of one vCTA: it begins inside of the operand,
-/// and ends there unless the tile is cut short.
+/// Checks one dimension of the region of one vCTA: the region begins inside of
+/// the operand, and ends there unless the tile is clipped.
 static LogicalResult checkRange(TaskOp task, const OperandAccess &access,
                                 int64_t vcta, unsigned dim,
                                 std::optional<int64_t> begin, bool isClipped) {
@@ -121,7 +122,7 @@ static LogicalResult checkRange(TaskOp task, const OperandAccess &access,
   return diagnostic;
 }
 
-/// The regions of all vCTAs lie within the operand.
+/// Checks that the regions of all vCTAs lie within the operand.
 static LogicalResult checkRegions(TaskOp task, const OperandAccess &access) {
   auto tile =
       cast<ShapedType>(task.getBody()

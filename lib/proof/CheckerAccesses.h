@@ -1,4 +1,4 @@
-//===- CheckerAccesses.h - What the vCTAs of a program touch ----*- C++ -*-===//
+//===- CheckerAccesses.h - Accesses of the vCTAs of a program ---*- C++ -*-===//
 //
 // Part of the proof: see ScheduleChecker.h.
 //
@@ -14,10 +14,10 @@
 
 namespace mlir::ark::checker {
 
-/// Half-open, `[first, second)`: of elements or of bytes.
+/// A half-open range `[first, second)` of elements or of bytes.
 using Bounds = std::pair<int64_t, int64_t>;
 
-/// What the vCTAs of a task touch through one operand.
+/// The accesses of all vCTAs of a task through one operand.
 struct OperandAccess {
   unsigned task, operand;
   bool isWrite;
@@ -33,25 +33,25 @@ struct BufferAccesses {
   bool isWritten = false;
 };
 
-/// The tasks of a program on buffers, and all that their vCTAs touch. The vCTAs
-/// of all tasks are numbered in program order.
+/// The tasks of a program on buffers, and all accesses of their vCTAs. The
+/// vCTAs of all tasks are numbered in program order.
 class ProgramAccesses {
 public:
   explicit ProgramAccesses(ProgramOp program) : program(program) {}
   ProgramAccesses(const ProgramAccesses &) = delete;
 
-  /// Fails with an error where an operand cannot be resolved to bytes, lies
-  /// outside of its buffer or at an address that its elements may not have, or
-  /// where the region of a vCTA leaves its operand.
+  /// Collects all accesses. Fails with an error if an operand cannot be
+  /// resolved to bytes, lies outside of its buffer or is not aligned to its
+  /// elements, or if the region of a vCTA leaves its operand.
   LogicalResult collect();
 
   ArrayRef<TaskOp> getTasks() const { return tasks; }
   uint32_t getNumVCTAs() const { return firstVCTA.back(); }
-  /// The number of a task's first vCTA.
+  /// Returns the number of a task's first vCTA.
   uint32_t getFirstVCTA(unsigned task) const { return firstVCTA[task]; }
-  /// The task of a vCTA.
+  /// Returns the task of a vCTA.
   unsigned getTaskOf(uint32_t vcta) const;
-  /// In the order of their first access.
+  /// Returns the buffers in the order of their first access.
   auto getBuffers() const {
     return llvm::make_second_range(
         llvm::make_range(buffers.begin(), buffers.end()));
@@ -60,14 +60,14 @@ public:
 private:
   ProgramOp program;
   SmallVector<TaskOp> tasks;
-  /// Of every task, then the number of all vCTAs.
+  /// The first vCTA of every task, then the number of all vCTAs.
   std::vector<uint32_t> firstVCTA = {0};
   std::vector<OperandAccess> accesses;
   llvm::MapVector<Value, BufferAccesses> buffers;
 };
 
-/// The value of an affine expression without symbols. It must not overflow,
-/// which `ProgramAccesses::collect` has shown of all regions.
+/// Evaluates an affine expression without symbols. The value must not overflow;
+/// `ProgramAccesses::collect` has shown that for all regions.
 int64_t evaluate(AffineExpr expr, ArrayRef<int64_t> dims);
 
 /// Calls `visit(vcta, box)` with the region of every vCTA, clipped to the

@@ -14,9 +14,10 @@ using namespace mlir;
 using namespace mlir::ark;
 using namespace mlir::ark::checker;
 
-/// A grid whose boxes break into more pieces is listed box by box, and a box of
-/// more pieces counts with all bytes between its first and its last one. That
-/// rejects more than it must and accepts nothing wrong.
+/// A grid whose boxes break into more pieces than `kMaxPieces` is listed box by
+/// box. A box of more pieces than `kMaxPiecesOfBox` counts with all bytes
+/// between its first and its last one. Both limits make the proof reject more
+/// than it must, and accept nothing wrong.
 static constexpr int64_t kMaxPieces = int64_t(1) << 26;
 static constexpr int64_t kMaxPiecesOfBox = int64_t(1) << 16;
 
@@ -29,7 +30,8 @@ static bool isEmpty(ArrayRef<Bounds> box) {
 // Layouts
 //===----------------------------------------------------------------------===//
 
-/// Dimensions with several elements at different places, largest stride first.
+/// Returns the dimensions with several elements at different places, largest
+/// stride first.
 static SmallVector<unsigned> getDims(const BufferView &view) {
   SmallVector<unsigned> dims;
   for (unsigned dim = 0; dim < view.shape.size(); ++dim)
@@ -41,7 +43,7 @@ static SmallVector<unsigned> getDims(const BufferView &view) {
   return dims;
 }
 
-/// Whether different coordinates are different bytes.
+/// Returns true if different coordinates name different bytes.
 static bool isInjective(const BufferView &view, ArrayRef<unsigned> dims) {
   int64_t reach = 1;
   for (unsigned dim : llvm::reverse(dims)) {
@@ -52,8 +54,8 @@ static bool isInjective(const BufferView &view, ArrayRef<unsigned> dims) {
   return true;
 }
 
-/// How many of the outer dimensions are stepped through element by element: the
-/// cuts of the dimension after them give contiguous pieces.
+/// Returns the number of outer dimensions that are stepped through element by
+/// element. The cuts of the next dimension give contiguous pieces.
 static size_t getSteppedLevels(const BufferView &view, ArrayRef<unsigned> dims,
                                ArrayRef<std::vector<int64_t>> cuts) {
   int64_t contiguous = 1;
@@ -145,9 +147,9 @@ uint32_t CellPartition::countBoxes(const Layout &layout) const {
   return count;
 }
 
-/// Where no dimension tells places apart, all vCTAs that touch anything touch
-/// the same. A buffer without elements has such a layout, too: its strides are
-/// zero.
+/// Handles a layout in which no dimension tells places apart: all vCTAs that
+/// touch anything touch the same bytes. A buffer without elements has such a
+/// layout, too, since its strides are zero.
 void CellPartition::cutSinglePlace(Layout &layout, Accesses accesses) {
   bool isTouched = false;
   for (unsigned number : layout.accesses) {
@@ -161,7 +163,7 @@ void CellPartition::cutSinglePlace(Layout &layout, Accesses accesses) {
   layout.cuts.assign(1, std::vector<int64_t>(isTouched ? 2 : 1));
 }
 
-/// Finds the cuts of a layout, and every vCTA's boxes between them.
+/// Finds the cuts of a layout, and the boxes of every vCTA between the cuts.
 void CellPartition::cutGrid(Layout &layout, Accesses accesses) {
   if (layout.dims.empty())
     return cutSinglePlace(layout, accesses);
@@ -178,7 +180,7 @@ void CellPartition::cutGrid(Layout &layout, Accesses accesses) {
   for (std::vector<int64_t> &cuts : layout.cuts) {
     llvm::sort(cuts);
     cuts.erase(llvm::unique(cuts), cuts.end());
-    // No vCTA touches anything: no boxes.
+    // No vCTA touches anything: the layout has no boxes.
     if (cuts.empty())
       cuts.push_back(0);
   }
@@ -199,13 +201,14 @@ void CellPartition::cutGrid(Layout &layout, Accesses accesses) {
   }
 }
 
-/// The bytes of a box, sorted and disjoint.
+/// Returns the bytes of a box, sorted and disjoint. Sets `exact` to false if
+/// the result holds more bytes.
 static std::vector<Bounds> getPieces(const BufferView &view,
                                      ArrayRef<Bounds> box, bool &exact) {
   std::vector<Bounds> pieces = {{view.byteOffset, view.byteOffset}};
   pieces.front().second += view.elementBytes;
   SmallVector<unsigned> dims = getDims(view);
-  // Innermost first, so that elements melt into contiguous pieces early.
+  // Innermost first, so that elements join into contiguous pieces early.
   for (unsigned dim : llvm::reverse(dims)) {
     int64_t stride = view.strides[dim] * view.elementBytes;
     auto [begin, end] = box[dim];
@@ -264,7 +267,7 @@ void CellPartition::findCells(ArrayRef<unsigned> component) {
   const Layout &layout = layouts[component.front()];
   if (component.size() > 1 || !layout.listed.empty())
     return sweep(component);
-  // One layout: its boxes are the cells.
+  // The boxes of a single layout are the cells.
   for (uint32_t i = 0, e = countBoxes(layout); i < e; ++i) {
     boxAndCell.push_back({layout.firstBox + i, cells.size()});
     Bounds bytes = {layout.view.byteOffset, layout.view.byteOffset};
@@ -284,7 +287,7 @@ void CellPartition::findCells(ArrayRef<unsigned> component) {
 }
 
 namespace {
-/// Walks through a grid of boxes in the order of its bytes.
+/// Visits a grid of boxes in the order of its bytes.
 template <typename Visitor>
 struct PieceWalk {
   const BufferView &view;
@@ -297,7 +300,8 @@ struct PieceWalk {
     if (level == dims.size())
       return visit(byte, byte + view.elementBytes, box);
     int64_t stride = view.strides[dims[level]] * view.elementBytes;
-    // Once pieces are contiguous, deeper levels are whole: one box each.
+    // From level `stepped` on, pieces are contiguous, and deeper levels have
+    // one box each.
     for (uint32_t k = 0; k + 1 < cuts[level].size(); ++k) {
       uint32_t inner = box * (cuts[level].size() - 1) + k;
       int64_t begin = cuts[level][k], end = cuts[level][k + 1];
@@ -334,7 +338,7 @@ void CellPartition::addEvents(const Layout &layout,
       .walk(0, layout.view.byteOffset, 0);
 }
 
-/// Bytes that lie in the same boxes of all layouts are one cell.
+/// Puts bytes that lie in the same boxes of all layouts into one cell.
 void CellPartition::sweep(ArrayRef<unsigned> component) {
   std::vector<Event> events;
   for (unsigned layout : component)
@@ -343,7 +347,8 @@ void CellPartition::sweep(ArrayRef<unsigned> component) {
     return std::tie(a.byte, a.begins) < std::tie(b.byte, b.begins);
   });
 
-  // Boxes of one cell, sorted. Equal hashes are compared in full.
+  // The boxes of every cell, sorted. Cells with equal hashes are compared in
+  // full.
   std::unordered_map<size_t, SmallVector<uint32_t, 1>> byHash;
   llvm::DenseMap<uint32_t, std::vector<uint32_t>> boxesOfCell;
   SmallVector<uint32_t> active;

@@ -11,53 +11,54 @@
 
 namespace mlir::ark::checker {
 
-/// Splits the bytes of one buffer into cells so that every vCTA touches a cell
-/// as a whole or not at all: hazards between vCTAs are hazards on cells, and
-/// the other way round.
+/// Splits the bytes of one buffer into cells, so that every vCTA touches a cell
+/// as a whole or not at all. Hazards between vCTAs are then hazards on cells,
+/// and the other way round.
 ///
-/// Operands with one layout cut its dimensions where their regions begin and
-/// end, which gives a grid of boxes. Where layouts overlap, as with reuse of
-/// the arena, a sweep over the bytes tells apart those that lie in different
-/// boxes.
+/// Operands with one layout cut its dimensions at the bounds of their regions,
+/// which gives a grid of boxes. Where layouts overlap, as with reuse of the
+/// arena, a sweep over the bytes separates those that lie in different boxes.
 class CellPartition {
 public:
-  /// All accesses must have one root.
+  /// Requires accesses with one root.
   explicit CellPartition(ArrayRef<const OperandAccess *> accesses);
 
-  /// A range in every dimension of a layout.
+  /// A range of boxes in every dimension of a layout.
   using Boxes = ArrayRef<std::pair<uint32_t, uint32_t>>;
 
   unsigned getNumCells() const { return cells.size(); }
-  /// False where regions were too scattered: some cells are then too large, and
-  /// show hazards that there are not.
+  /// Returns false if regions were too scattered. Some cells are then too
+  /// large, and show hazards that do not exist.
   bool isExact() const { return exact; }
-  /// What a vCTA touches, to be compared with other vCTAs of the access.
+  /// Returns the boxes of a vCTA, for comparison with other vCTAs of the
+  /// access.
   Boxes getBoxes(unsigned access, int64_t vcta) const {
     const AccessBoxes &boxes = accessBoxes[access];
     return Boxes(boxes.ranges).slice(vcta * boxes.rank, boxes.rank);
   }
-  /// Calls `visit(cell)` for every cell that a vCTA touches. `access` counts
-  /// in the list given to the constructor.
+  /// Calls `visit(cell)` for every cell that a vCTA touches. `access` is a
+  /// position in the list given to the constructor.
   template <typename Visitor>
   void forEachCell(unsigned access, int64_t vcta, Visitor visit) const;
-  /// Some bytes of a cell, from the root's first byte.
+  /// Returns some bytes of a cell, counted from the root's first byte.
   Bounds getBytes(unsigned cell) const { return cells[cell]; }
 
 private:
-  /// Accesses whose coordinates mean the same bytes.
+  /// Accesses whose coordinates name the same bytes.
   struct Layout {
     BufferView view;
     /// Dimensions with more than one element, the largest stride first.
     SmallVector<unsigned> dims;
-    /// Of every such dimension: where regions begin and end.
+    /// For every such dimension, the bounds of all regions.
     SmallVector<std::vector<int64_t>> cuts;
     SmallVector<unsigned> accesses;
-    /// Boxes are numbered from here on, in row-major order of `dims`.
+    /// Number of the first box. Boxes are numbered in row-major order of
+    /// `dims`.
     uint32_t firstBox = 0;
-    /// Where elements overlap, or lie scattered, there is no grid: the bytes of
-    /// every box that some vCTA touches. They count as one dimension.
+    /// The bytes of every box that some vCTA touches, if elements overlap or
+    /// lie scattered. This list replaces the grid and counts as one dimension.
     std::vector<std::vector<Bounds>> listed;
-    /// From the first to the last byte.
+    /// The range from the first to the last byte.
     Bounds bytes;
   };
   /// The boxes of the vCTAs of one access: a range in every dimension of the
@@ -67,7 +68,7 @@ private:
     unsigned rank;
     std::vector<std::pair<uint32_t, uint32_t>> ranges;
   };
-  /// A box begins or ends at a byte.
+  /// The begin or the end of a box at a byte.
   struct Event {
     int64_t byte;
     uint32_t box;
@@ -88,7 +89,7 @@ private:
   std::vector<AccessBoxes> accessBoxes;
   /// Cells of every box: `cellsOfBox[firstCell[box] .. firstCell[box + 1])`.
   std::vector<uint32_t> firstCell, cellsOfBox;
-  /// The same before it is laid out like that.
+  /// The pairs of box and cell from which `cellsOfBox` is made.
   std::vector<std::pair<uint32_t, uint32_t>> boxAndCell;
   std::vector<Bounds> cells;
   bool exact = true;

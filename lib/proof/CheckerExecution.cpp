@@ -18,7 +18,7 @@ Execution::Execution(ScheduleOp schedule, const ProgramAccesses &program,
   }
   for (Semaphore &semaphore : semaphores)
     semaphore.clock.assign(lanes.size(), 0);
-  // Clock 0: nothing is known.
+  // Clock 0: no item is known to have happened.
   clocks.assign(lanes.size(), 0);
   epochs.assign(lanes.size(), {{0, 0}});
   next.assign(lanes.size(), 0);
@@ -39,7 +39,8 @@ uint32_t Execution::getClockNumber(unsigned lane, unsigned item) const {
 // Steps
 //===----------------------------------------------------------------------===//
 
-/// The semaphore of an item, or null.
+/// Returns the semaphore of an item, or null. Sets `signals` and `waits` by the
+/// kind of the item.
 Execution::Semaphore *Execution::getSemaphore(Operation *item, bool &signals,
                                               bool &waits) {
   StringRef name;
@@ -59,7 +60,8 @@ Execution::Semaphore *Execution::getSemaphore(Operation *item, bool &signals,
   return &semaphores[semaphoreNumbers.lookup(name)];
 }
 
-/// Releases all items before this one, and what the lane has acquired.
+/// Releases all items of the lane before this one, and all items that the lane
+/// has acquired.
 void Execution::signal(unsigned lane, Semaphore &semaphore) {
   const uint32_t *known = &clocks[epochs[lane].back().clock * lanes.size()];
   for (size_t other = 0; other < lanes.size(); ++other)
@@ -81,7 +83,8 @@ void Execution::acquire(unsigned lane, const Semaphore &semaphore) {
   epochs[lane].push_back({next[lane], number});
 }
 
-/// A run that has not happened and sends packets to the one at which a lane is.
+/// Returns a run that has not happened and sends packets to the run at which a
+/// lane stands.
 std::optional<Item> Execution::findMissingSender(unsigned lane) const {
   for (Item sender : senders.getSendersOf({lane, next[lane]}))
     if (!hasHappened(sender))
@@ -89,7 +92,7 @@ std::optional<Item> Execution::findMissingSender(unsigned lane) const {
   return std::nullopt;
 }
 
-/// Takes one item; false where the lane has to wait.
+/// Takes one item of a lane. Returns false if the lane has to wait.
 bool Execution::step(unsigned lane) {
   if (isa<RunOp>(lanes[lane].items[next[lane]])) {
     std::optional<Item> missing = findMissingSender(lane);
@@ -136,7 +139,7 @@ LogicalResult Execution::run() {
 // Deadlocks
 //===----------------------------------------------------------------------===//
 
-/// A signal that has not been given.
+/// Returns an item that gives a missing signal of a semaphore.
 std::optional<Item> Execution::findMissingSignal(StringRef semaphore) const {
   for (unsigned lane = 0; lane < lanes.size(); ++lane)
     for (unsigned item = next[lane]; item < lanes[lane].items.size(); ++item) {
@@ -162,7 +165,7 @@ static std::string describeVctas(RunOp run, int64_t sm) {
       .str();
 }
 
-/// The run of a lane next to an item, in text; before it or after it.
+/// Describes the next run of a lane after an item, or the last one before it.
 static std::string describeRun(const Lane &lane, unsigned item, bool after) {
   for (int64_t i = item; i >= 0 && i < int64_t(lane.items.size());
        i += after ? 1 : -1)
@@ -173,7 +176,7 @@ static std::string describeRun(const Lane &lane, unsigned item, bool after) {
   return after ? "at its end" : "at its start";
 }
 
-/// What a stuck lane waits for, in text.
+/// Describes the wait of a stuck lane.
 std::string Execution::describeWait(unsigned lane) const {
   Operation *item = lanes[lane].items[next[lane]];
   std::string what = isa<RunOp>(item)
@@ -184,7 +187,7 @@ std::string Execution::describeWait(unsigned lane) const {
       .str();
 }
 
-/// How a lane would end the wait of another one, in text.
+/// Describes how a lane would end the wait of another lane.
 static std::string describeRelease(const Lane &lane, unsigned item) {
   Operation *op = lane.items[item];
   std::string sm = ("SM " + Twine(lane.sm)).str();
@@ -195,7 +198,8 @@ static std::string describeRelease(const Lane &lane, unsigned item) {
       .str();
 }
 
-/// Follows what stuck lanes wait for until a lane comes up again.
+/// Reports a deadlock: follows the waits of stuck lanes until a lane repeats,
+/// or until no lane gives the arrival that is missing.
 LogicalResult Execution::reportDeadlock() {
   struct Wait {
     unsigned lane;

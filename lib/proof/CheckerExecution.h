@@ -13,24 +13,26 @@
 
 namespace mlir::ark::checker {
 
-/// One iteration of a schedule under all-join semantics: a wait goes on when
-/// all signals of its semaphore were given, and a run that receives packets
-/// when all runs that send them have happened. As no wait ever un-becomes
-/// ready, all interleavings get equally far and one of them tells of all; and
-/// what a lane knows at an item is the same in all of them.
+/// Executes one iteration of a schedule under all-join semantics. A wait goes
+/// on when all signals of its semaphore were given. A run that receives packets
+/// goes on when all runs that send them have happened. A wait that is ready
+/// stays ready, so all interleavings get equally far and one of them stands for
+/// all. A lane also knows the same at an item in all interleavings.
 class Execution {
 public:
-  /// `places` says which item runs a vCTA. All three must outlive this.
+  /// `places` gives the item that runs each vCTA. `program`, `lanes` and
+  /// `places` must outlive this object.
   Execution(ScheduleOp schedule, const ProgramAccesses &program,
             ArrayRef<Lane> lanes, ArrayRef<Item> places);
 
   /// Runs all lanes. Fails with an error that shows a cycle of waits.
   LogicalResult run();
 
-  /// The clock of a lane at an item: how many items of every lane have happened
-  /// for certain.
+  /// Returns the number of the clock of a lane at an item. A clock counts for
+  /// every lane the items that have happened for certain.
   uint32_t getClockNumber(unsigned lane, unsigned item) const;
-  /// Whether whatever a lane did at an item has happened.
+  /// Returns true if everything that a lane did at an item has happened,
+  /// according to a clock.
   bool knows(uint32_t clock, unsigned lane, unsigned item) const {
     return clocks[clock * lanes.size() + lane] > item;
   }
@@ -65,14 +67,14 @@ private:
   PacketSenders senders;
   std::vector<Semaphore> semaphores;
   llvm::StringMap<unsigned> semaphoreNumbers;
-  /// `lanes.size()` entries each.
+  /// All clocks, with `lanes.size()` entries each.
   std::vector<uint32_t> clocks;
   std::vector<std::vector<Epoch>> epochs;
   std::vector<unsigned> next;
-  /// Lanes that have signalled at the barrier at which they stand.
+  /// True for lanes that have signalled at the barrier at which they stand.
   std::vector<bool> arrived;
   SmallVector<unsigned> ready;
-  /// Lanes that want packets which an item sends.
+  /// For an item, the lanes that wait for its packets.
   std::map<Item, SmallVector<unsigned>> receivers;
 };
 

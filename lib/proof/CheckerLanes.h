@@ -13,7 +13,7 @@
 
 namespace mlir::ark::checker {
 
-/// One lane on one SM. Items are the ops of the lane op, by position.
+/// One lane on one SM. The items are the ops of the lane op, by position.
 struct Lane {
   LaneOp op;
   int64_t sm;
@@ -32,7 +32,7 @@ struct Item {
   }
 };
 
-/// The lanes of a schedule: a lane op stands for one on each of its SMs.
+/// The lanes of a schedule: one for every SM of every lane op.
 class Lanes {
 public:
   explicit Lanes(ScheduleOp schedule);
@@ -44,7 +44,7 @@ private:
   std::vector<Lane> lanes;
 };
 
-/// For every vCTA of a program the item that runs it.
+/// Returns the item that runs each vCTA of a program.
 std::vector<Item> placeVCTAs(const ProgramAccesses &program,
                              ArrayRef<Lane> lanes);
 

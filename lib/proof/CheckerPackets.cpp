@@ -30,9 +30,9 @@ private:
   ArrayRef<Lane> lanes;
   llvm::StringMap<TaskOp> taskOfName;
   llvm::DenseSet<StringAttr> packets;
-  /// What every task writes.
+  /// The write accesses of every task.
   llvm::DenseMap<Operation *, SmallVector<const OperandAccess *, 1>> writes;
-  /// Tasks whose packets somebody waits for.
+  /// Tasks on whose packets a wait relies.
   llvm::SetVector<Operation *> putters;
 };
 } // namespace
@@ -52,14 +52,14 @@ PacketChecker::PacketChecker(ScheduleOp schedule,
       packets.insert(semaphore.getSymNameAttr());
 }
 
-/// Whether a vCTA writes words that carry the epoch.
+/// Returns true if a vCTA writes words that carry the epoch.
 static bool carriesEpoch(TaskOp task) {
   WalkResult walk =
       task.getBody().walk([](EpochOp) { return WalkResult::interrupt(); });
   return walk.wasInterrupted();
 }
 
-/// Whether the one vCTA of a task touches every element of an operand.
+/// Returns true if the one vCTA of a task touches every element of an operand.
 static bool touchesAll(const OperandAccess &access) {
   bool isWhole = true;
   forEachRegion(access, [&](int64_t, ArrayRef<Bounds> box) {
@@ -69,13 +69,14 @@ static bool touchesAll(const OperandAccess &access) {
   return isWhole;
 }
 
-/// Whether no byte lies between the elements of a view, which are some.
+/// Returns true if a view has elements and no byte lies between them.
 static bool isContiguous(const BufferView &view) {
   int64_t bytes = view.getNumElements() * view.elementBytes;
   return bytes != 0 && view.getByteEnd() - view.byteOffset == bytes;
 }
 
-/// Why the packets of a task do not tell that it has ended, or nothing.
+/// Returns the reason why the packets of a task do not show its end, or
+/// nothing.
 std::optional<StringRef> PacketChecker::findObstacle(TaskOp task) const {
   if (!carriesEpoch(task))
     return "it puts no packets";
@@ -95,7 +96,7 @@ std::optional<StringRef> PacketChecker::findObstacle(TaskOp task) const {
   return std::nullopt;
 }
 
-/// The one vCTA of `run` puts packets, and no more.
+/// Checks that the one vCTA of `run` writes packets and nothing else.
 LogicalResult PacketChecker::checkSignal(SignalOp signal, RunOp run,
                                          int64_t sm) {
   if (!run || run.getRangeOn(sm).first == run.getRangeOn(sm).second)
@@ -126,15 +127,15 @@ LogicalResult PacketChecker::checkLane(const Lane &lane) {
     if (signal && isPacket(signal.getSemaphoreAttr()) &&
         failed(checkSignal(signal, run, lane.sm)))
       return failure();
-    // Other signals touch no packets.
+    // Several signals may follow one run: a signal writes no packets.
     if (!signal)
       run = dyn_cast<RunOp>(item);
   }
   return success();
 }
 
-/// Nobody else writes a byte of a task's packets: what is there is what the
-/// task put in this iteration or in the last one.
+/// Checks that no other task writes a byte of a task's packets. The bytes then
+/// hold what the task wrote in this iteration or in the last one.
 LogicalResult PacketChecker::checkExclusive(TaskOp putter) const {
   const BufferView &own = writes.lookup(putter).front()->view;
   for (TaskOp task : program.getTasks()) {

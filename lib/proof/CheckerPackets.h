@@ -11,10 +11,10 @@
 
 namespace mlir::ark::checker {
 
-/// A wait on a semaphore of kind `packet` looks at packets and not at a
-/// counter. It means what any wait means where each signal comes right after
-/// the run that puts the packets looked at, and nothing else ever writes where
-/// they lie.
+/// Checks the semaphores of kind `packet`. A wait on such a semaphore polls
+/// packets instead of a counter. The wait means the same as any other if each
+/// signal comes right after the run that writes the polled packets, and if
+/// nothing else ever writes their bytes.
 LogicalResult checkPackets(ScheduleOp schedule, const ProgramAccesses &program,
                            ArrayRef<Lane> lanes);
 

@@ -1,4 +1,4 @@
-//===- CheckerSenders.cpp - Which runs send packets to a run --------------===//
+//===- CheckerSenders.cpp - Runs that send packets to a run ---------------===//
 
 #include "lib/proof/CheckerSenders.h"
 
@@ -24,8 +24,8 @@ PacketSenders::PacketSenders(const ProgramAccesses &program,
   }
 }
 
-/// Calls `visit(vcta, cell)` for all cells that vCTAs read, or write. A run
-/// reads some boxes again and again: each is visited once in a row.
+/// Calls `visit(vcta, cell)` for all cells that vCTAs read, or write if
+/// `writes`. Skips boxes that the previous vCTA of the same run has visited.
 template <typename Visitor>
 static void forEachAccess(const ProgramAccesses &program,
                           const BufferAccesses &buffer,
@@ -66,7 +66,7 @@ void PacketSenders::add(const ProgramAccesses &program,
                   found[at.lane][at.item].insert(writersOf[cell].begin(),
                                                  writersOf[cell].end());
                 });
-  // Items of a lane happen in order: the last one tells of those before it.
+  // Items of a lane happen in order, so the last one stands for all before it.
   for (auto [sets, ofLane] : llvm::zip(found, senders))
     for (auto [set, last] : llvm::zip(sets, ofLane))
       for (Item item : set) {

@@ -1,4 +1,4 @@
-//===- CheckerSenders.h - Which runs send packets to a run ------*- C++ -*-===//
+//===- CheckerSenders.h - Runs that send packets to a run -------*- C++ -*-===//
 //
 // Part of the proof: see ScheduleChecker.h.
 //
@@ -11,16 +11,17 @@
 
 namespace mlir::ark::checker {
 
-/// The runs that send what a run receives as packets between tasks. They follow
-/// from the cells of the packets buffer: who writes a cell sends to whoever
-/// reads it.
+/// For every run, the runs that send it packets between tasks. The senders
+/// follow from the cells of the packets buffer: the writer of a cell sends to
+/// every reader of the cell.
 class PacketSenders {
 public:
   PacketSenders() = default;
   PacketSenders(const ProgramAccesses &program, ArrayRef<Lane> lanes,
                 ArrayRef<Item> places);
 
-  /// The runs that send to the run at an item: of every lane the last one.
+  /// Returns the runs that send to the run at an item: the last one of every
+  /// lane.
   ArrayRef<Item> getSendersOf(Item run) const;
 
 private:
@@ -29,7 +30,7 @@ private:
   void add(const ProgramAccesses &program, const BufferAccesses &buffer,
            ArrayRef<Item> places);
 
-  /// By lane and item. Empty where a program has no packets.
+  /// Senders by lane and item. Empty if a program has no packets.
   std::vector<std::vector<Senders>> senders;
 };
 

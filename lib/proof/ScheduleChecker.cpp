@@ -16,9 +16,9 @@ using namespace mlir::ark::checker;
 // End of an iteration
 //===----------------------------------------------------------------------===//
 
-/// Every lane ends in one barrier of all lanes. Nothing of the next iteration
-/// can then happen before all of this one has: signals are never counted for
-/// the wrong iteration, and buffers are free again.
+/// Checks that every lane ends in one barrier of all lanes. Nothing of the next
+/// iteration can then happen before all of this one has: signals are never
+/// counted for the wrong iteration, and buffers are free again.
 static LogicalResult checkFinalBarrier(ArrayRef<Lane> lanes) {
   BarrierOp first;
   for (const Lane &lane : lanes) {
@@ -48,9 +48,9 @@ static LogicalResult checkFinalBarrier(ArrayRef<Lane> lanes) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Visits all accesses in program order. Of every cell it keeps the last write
-/// and the reads since; if each access is ordered after those it follows, then,
-/// one by one, so are all pairs.
+/// Visits all accesses in program order. For every cell the class keeps the
+/// last write and the reads since. If each access is ordered after those kept,
+/// then, one by one, all pairs are ordered.
 class RaceChecker {
 public:
   RaceChecker(const ProgramAccesses &program, ArrayRef<Lane> lanes,
@@ -61,17 +61,18 @@ public:
 private:
   static constexpr uint32_t kNone = ~0u;
 
-  /// One access of a vCTA; vCTAs of all tasks are numbered in program order.
+  /// One access of a vCTA. The vCTAs of all tasks are numbered in program
+  /// order.
   struct Visit {
     uint32_t vcta = kNone, operand = 0;
   };
   struct Cell {
     Visit lastWrite;
-    /// Since then: at most two for every stretch of reads in one lane, the
-    /// first and the last vCTA of the last run.
+    /// The reads since the last write: at most two for every stretch of reads
+    /// in one lane, the first and the last vCTA of the last run.
     SmallVector<Visit, 1> reads;
   };
-  /// Where a vCTA runs, and the number of what its lane knows by then.
+  /// The item that runs a vCTA, and the number of the clock at that item.
   struct Place {
     uint32_t lane = 0, item = 0, clock = 0;
 
@@ -117,14 +118,15 @@ private:
   const ProgramAccesses &program;
   ArrayRef<Lane> lanes;
   const Execution &execution;
-  /// Of every vCTA.
+  /// The place of every vCTA.
   std::vector<Place> places;
   std::vector<Cell> cells;
   ScheduleProof proof;
 };
 } // namespace
 
-/// Arguments have a value when an iteration begins; the arena has none.
+/// Returns true for the arena, which has no value when an iteration begins.
+/// Arguments have one.
 static bool isArena(Value root) {
   return isa_and_nonnull<ArenaOp>(root.getDefiningOp());
 }
@@ -142,8 +144,8 @@ RaceChecker::RaceChecker(const ProgramAccesses &program, ArrayRef<Lane> lanes,
   }
 }
 
-/// Whether a vCTA has ended before another one begins. The vCTAs of one run
-/// have no order: a target may run them at once.
+/// Returns true if a vCTA has ended before another one begins. The vCTAs of one
+/// run have no order: a target may run them at once.
 bool RaceChecker::isOrdered(uint32_t before, uint32_t after) const {
   const Place &a = places[before], &b = places[after];
   if (a.lane != b.lane)
@@ -158,16 +160,16 @@ bool RaceChecker::isOrdered(uint32_t before, uint32_t after) const {
 FailureOr<ScheduleProof> RaceChecker::run() {
   proof.vctas = places.size();
   for (const Buffer &buffer : program.getBuffers())
-    // Nobody writes parameters: nothing to order.
+    // Buffers that no task writes, such as parameters, need no order.
     if ((buffer.isWritten || isArena(buffer.root) || isPackets(buffer.root)) &&
         failed(checkBuffer(buffer)))
       return failure();
   return proof;
 }
 
-/// The boxes that vCTAs of one run have read through one operand. For other
-/// lanes a run is a whole, and no vCTA of its task writes there: reading the
-/// same again shows nothing new.
+/// The boxes that vCTAs of one run have read through one operand. A repeated
+/// read shows nothing new: other lanes see a run as a whole, and no vCTA of its
+/// task writes these boxes.
 namespace {
 class SeenReads {
 public:
@@ -191,8 +193,8 @@ private:
 };
 } // namespace
 
-/// Whether a task writes, through any operand, between the first and the last
-/// byte that it reads through this one.
+/// Returns true if a task writes, through any operand, between the first and
+/// the last byte that it reads through `read`.
 static bool isWrittenByItsTask(const OperandAccess &read,
                                ArrayRef<const OperandAccess *> ofTask) {
   return llvm::any_of(ofTask, [&](const OperandAccess *other) {
@@ -206,7 +208,7 @@ LogicalResult RaceChecker::checkBuffer(const Buffer &buffer) {
   cells.assign(partition.getNumCells(), Cell());
   proof.cells += cells.size();
   for (size_t first = 0; first < buffer.accesses.size();) {
-    // Accesses of one task stand together, those to inputs first.
+    // Accesses of one task are adjacent, those to inputs first.
     uint32_t task = buffer.accesses[first]->task;
     size_t end = first;
     while (end < buffer.accesses.size() && buffer.accesses[end]->task == task)
@@ -218,7 +220,7 @@ LogicalResult RaceChecker::checkBuffer(const Buffer &buffer) {
   return success();
 }
 
-/// Visits what the vCTAs of one task touch: accesses `[first, end)`.
+/// Visits the accesses `[first, end)`, which belong to one task.
 LogicalResult RaceChecker::checkTask(const Buffer &buffer,
                                      const CellPartition &partition,
                                      size_t first, size_t end) {
@@ -257,7 +259,7 @@ LogicalResult RaceChecker::read(const Buffer &buffer,
                                 const CellPartition &partition, uint32_t number,
                                 Visit visit) {
   Cell &cell = cells[number];
-  // That packets are there when they are read is a matter of the execution.
+  // The execution has shown that packets have arrived when they are read.
   if (isPackets(buffer.root) && cell.lastWrite.vcta != kNone)
     return success();
   if (cell.lastWrite.vcta == kNone) {
@@ -271,9 +273,10 @@ LogicalResult RaceChecker::read(const Buffer &buffer,
   return success();
 }
 
-/// Of the runs of one lane that read a cell, the last one stands for all. Of
-/// its vCTAs the first and the last do: whoever writes in that run is another
-/// one than either of them, or the only one that reads.
+/// Adds a read to a cell. Of the runs of one lane that read the cell, the last
+/// one stands for all. Of its vCTAs, the first and the last stand for all: a
+/// vCTA that writes in that run differs from one of the two, or is the only
+/// reader.
 void RaceChecker::addRead(Cell &cell, Visit visit) const {
   if (cell.reads.empty()) {
     cell.reads.push_back(visit);
@@ -299,14 +302,15 @@ void RaceChecker::addRead(Cell &cell, Visit visit) const {
   }
 }
 
-/// Whether a write keeps what it does not overwrite, which is to read it.
+/// Returns true if a write keeps the elements that it does not overwrite. To
+/// keep an element is to read it.
 bool RaceChecker::isUpdate(Visit visit) const {
   TaskOp task = getTaskOp(visit.vcta);
   return task.isUpdated(visit.operand - task.getInputs().size());
 }
 
-/// task_c6: two vCTAs of a task write the same bytes, which it does not update
-/// in place.
+/// task_c6: returns true if two vCTAs of a task write the same bytes without
+/// updating them in place.
 bool RaceChecker::isOverlap(Visit before, Visit after) const {
   return before.vcta != after.vcta &&
          getTask(before.vcta) == getTask(after.vcta) &&
@@ -317,7 +321,8 @@ LogicalResult RaceChecker::write(const Buffer &buffer,
                                  const CellPartition &partition,
                                  uint32_t number, Visit visit) {
   Cell &cell = cells[number];
-  // Whoever polls cannot tell two of one iteration apart, in whatever order.
+  // A reader that polls cannot tell two packets of one iteration apart,
+  // whatever their order.
   if (isPackets(buffer.root) && cell.lastWrite.vcta != kNone)
     return reportSecondPacket(partition, number, cell.lastWrite, visit);
   if (cell.lastWrite.vcta != kNone && isOverlap(cell.lastWrite, visit))
@@ -341,7 +346,7 @@ LogicalResult RaceChecker::write(const Buffer &buffer,
 // Errors
 //===----------------------------------------------------------------------===//
 
-/// `vCTA 3 of 'relu' on SM 1`
+/// Returns text such as `vCTA 3 of 'relu' on SM 1`.
 std::string RaceChecker::describe(Visit visit) const {
   unsigned task = getTask(visit.vcta);
   return ("vCTA " + Twine(visit.vcta - program.getFirstVCTA(task)) + " of '" +
@@ -405,7 +410,7 @@ LogicalResult RaceChecker::reportHazard(StringRef hazard, const Buffer &buffer,
   return diagnostic;
 }
 
-/// Says that an error may come from the bounds of the checker alone.
+/// Notes that an error may come from the limits of the checker alone.
 void RaceChecker::attachInexact(InFlightDiagnostic &diagnostic,
                                 const Buffer &buffer,
                                 const CellPartition &partition) const {
@@ -467,7 +472,7 @@ FailureOr<ScheduleProof> mlir::ark::checkSchedule(ScheduleOp schedule) {
   Lanes lanes(schedule);
   std::vector<Item> items = placeVCTAs(program, lanes);
   Execution execution(schedule, program, lanes, items);
-  // Ends: otherwise there are no clocks to compare.
+  // All lanes must end first: otherwise there are no clocks to compare.
   if (failed(execution.run()) || failed(checkFinalBarrier(lanes)) ||
       failed(checkPackets(schedule, program, lanes)))
     return failure();

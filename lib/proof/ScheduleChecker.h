@@ -1,13 +1,13 @@
 //===- ScheduleChecker.h - The proof of a schedule --------------*- C++ -*-===//
 //
-// Shows that a synchronised schedule ends, computes what its program says, and
-// can be repeated without a reset. docs/schedule.md gives the argument.
+// Proves that a synchronised schedule ends, computes the result of its program,
+// and can be repeated without a reset. docs/schedule.md gives the argument.
 //
-// The checker is independent of what makes schedules: regions, dependences,
-// senders of packets and clocks are derived here a second time, in another way.
-// The files of this folder include the dialect (accessors of ops, limits) and
-// lib/support/BufferView (which bytes a memref names), and nothing else of ark;
-// tests/host/test_proof_layers.py holds them to that.
+// The checker is independent of the code that makes schedules: it derives
+// regions, dependences, senders of packets and clocks a second time, in another
+// way. The files of this folder include the dialect (accessors of ops, limits)
+// and lib/support/BufferView (the bytes that a memref names), and nothing else
+// of ark; tests/host/test_proof_layers.py checks that.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,14 +20,15 @@ namespace mlir::ark {
 
 struct ScheduleProof {
   int64_t vctas = 0;
-  /// Parts of buffers whose bytes all vCTAs treat alike, and visits to them.
+  /// Parts of buffers whose bytes every vCTA touches together, and visits to
+  /// these parts.
   int64_t cells = 0, accesses = 0;
 };
 
-/// Fails with an error at the first operand or region that leaves its buffer,
-/// item that cannot end, access that is not ordered, or lane that does not end
-/// in the barrier between iterations. The schedule and its program must verify;
-/// all tasks are on buffers.
+/// Proves a schedule. Fails with an error at the first operand or region that
+/// leaves its buffer, item that cannot end, access that is not ordered, or lane
+/// that does not end in the barrier between iterations. Requires that the
+/// schedule and its program verify, and that all tasks are on buffers.
 FailureOr<ScheduleProof> checkSchedule(ScheduleOp schedule);
 
 } // namespace mlir::ark

@@ -20,9 +20,9 @@ void appendTo(MlirStringRef text, void *out) {
   static_cast<std::string *>(out)->append(text.data, text.length);
 }
 
-/// The errors of a context while it exists. Unlike upstream's ErrorCapture it
-/// touches no Python object until it is asked, so that the interpreter need not
-/// be held meanwhile.
+/// Collects the errors of a context during its own lifetime. Unlike upstream's
+/// ErrorCapture, this class touches no Python object until `take`, so that the
+/// interpreter need not be held meanwhile.
 class ErrorCollector {
 public:
   explicit ErrorCollector(MlirContext context)
@@ -58,7 +58,7 @@ private:
   MlirDiagnosticHandlerID id;
 };
 
-/// Arguments of every kind of translation, in Python's order.
+/// Arguments common to all translations, in Python's order.
 struct Codegen {
   std::string triple, cpu, features;
   int optLevel;
@@ -99,7 +99,7 @@ std::string hostTriple() {
   return triple;
 }
 
-/// A line of an error: location, message, whether it is a note.
+/// A line of an error: location, message, and true if the line is a note.
 using Problem = std::tuple<std::string, std::string, bool>;
 
 void addProblem(MlirStringRef location, MlirStringRef message, bool isNote,
@@ -137,7 +137,7 @@ nb::tuple proveTables(const std::string &where, nb::bytes manifest,
 NB_MODULE(_ark, m) {
   m.doc() = "The ark dialect, its passes, and translation to machine code.";
 
-  // Importing the bindings is all it takes to use the passes by name.
+  // Importing the bindings suffices for using the passes by name.
   arkRegisterPasses();
   arkInstallFatalErrorHandler();
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes the tables of docs/support.md: what the test cases say of ops, element types and models.
+"""Writes the tables of docs/support.md: the ops, element types and models that test cases cover.
 
-Builds every case of tests/support/op_cases.py and notes which functions of the package it calls
-with which element types; and loads a small folder of every model type in every element type.
+Builds every case of tests/support/op_cases.py and records the element types with which the case
+calls functions of the package. Loads a small folder of every model type in every element type.
 
 A table lies between the comments `<!-- begin NAME -->` and `<!-- end NAME -->` of the page.
 
@@ -34,7 +34,7 @@ Seen = dict[str, set[DType]]
 FAMILIES = (
     "creation", "views", "elementwise", "reductions", "linear", "indexing", "windows", "sampling"
 )  # fmt: skip
-# Sizes of the small models, by the option that a model type has.
+# Sizes of the small models, by the options of each model type.
 SIZES: dict[str, dict[str, int]] = {"bert": {"length": 8}}
 DECODER_SIZES = {"max_length": 24}
 
@@ -49,14 +49,14 @@ def tensors(value: object) -> Iterator[ark.Tensor]:
 
 
 class Recorder:
-    """Notes the element types that public functions are called with, while a case is built."""
+    """Records the element types with which public functions are called while a case is built."""
 
     def __init__(self) -> None:
         self.seen: Seen = {}
         self.dtype: DType | None = None
 
     def install(self) -> None:
-        """Replaces the functions of the package; importers of a name have to come later."""
+        """Replaces the functions of the package. Modules that import a function come later."""
         for name in ops.__all__:
             setattr(ark, name, self.wrap(name, getattr(ark, name)))
 
@@ -65,7 +65,7 @@ class Recorder:
         def recorded(*arguments: Any, **named: Any) -> Any:
             result = function(*arguments, **named)
             touched = {tensor.dtype for tensor in tensors([*arguments, *named.values(), result])}
-            # Indices and conditions have types of their own, which are not the case's.
+            # Indices and conditions have element types of their own, which the case does not cover.
             if self.dtype in touched:
                 self.seen.setdefault(name, set()).add(self.dtype)
             return result
@@ -74,7 +74,7 @@ class Recorder:
 
 
 def record_cases() -> Seen:
-    """Returns by function the element types that the cases of single ops call it with."""
+    """Returns, for every function, the element types with which the cases of single ops call it."""
     recorder = Recorder()
     recorder.install()
     op_cases: Any = importlib.import_module("op_cases")
@@ -82,13 +82,13 @@ def record_cases() -> Seen:
         for dtype in case.dtypes:
             recorder.dtype = dtype
             op_cases.build(case, dtype)
-    # Its cases make operands of others; a test of its own takes all pairs.
+    # Cases use `cast` to make operands of other ops; a separate test covers all pairs of types.
     del recorder.seen["cast"]
     return recorder.seen
 
 
 def record_models() -> Seen:
-    """Returns by model type the element types in which a folder can be loaded."""
+    """Returns, for every model type, the element types in which a folder can be loaded."""
     tiny: Any = importlib.import_module("tiny_models")
     seen: Seen = {}
     for kind in tiny.CONFIGS:
@@ -107,7 +107,7 @@ def loads(folder: str, kind: str, dtype: DType) -> bool:
 
 
 def table(title: str, rows: Seen, columns: tuple[DType, ...] = ALL) -> str:
-    """A table with a mark where a row has the element type of the column."""
+    """Returns a table with a mark where a row has the element type of the column."""
     lines = [
         f"| {title} | " + " | ".join(dtype.name for dtype in columns) + " |",
         "|---|" + ":-:|" * len(columns),
@@ -119,7 +119,7 @@ def table(title: str, rows: Seen, columns: tuple[DType, ...] = ALL) -> str:
 
 
 def functions(family: str) -> list[str]:
-    """The public functions of a module of ops."""
+    """Returns the public functions of a module of ops."""
     return importlib.import_module(f"ark_mlir.frontend.ops.{family}").__all__
 
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Makes type stubs of the package's compiled and generated half for `make lint`.
+"""Writes type stubs of the package's compiled and generated half for `make lint`.
 
-In a working copy the package lies in two places: ark_mlir/ here, and what the
-build made elsewhere, joined by an import hook that type checkers cannot follow.
-A partial stub package joins the halves for them. The generated modules have no
-annotations on parameters; these become `Any`, so that strict code may call them.
+A working copy has the package in two places: ark_mlir/ here, and the output of the build elsewhere,
+joined by an import hook that type checkers cannot follow. A partial stub package joins the two
+halves for type checkers. Parameters of the generated modules have no annotations; they become
+`Any`, so that strict code may call the functions.
 
 Usage: make_typings.py <built package> <folder of stub packages>
 """
@@ -16,7 +16,7 @@ import shutil
 import sys
 from pathlib import Path
 
-# What the bindings add to modules only when they are imported.
+# Declarations that the bindings add to modules only at import.
 ADDITIONS = {
     "ir.py": """
 class MLIRError(Exception):
@@ -29,7 +29,7 @@ KEPT_DECORATORS = ("property", "setter", "deleter", "staticmethod", "classmethod
 
 
 class Stubber(ast.NodeTransformer):
-    """Drops bodies, untyped decorators and values; annotates what is bare."""
+    """Drops bodies, untyped decorators and values, and annotates bare parameters and results."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         arguments = node.args
@@ -71,7 +71,7 @@ def is_kept(decorator: ast.expr) -> bool:
 def stub_of(source: str, addition: str) -> str:
     tree = ast.parse(source)
     enums = {n.name for n in tree.body if isinstance(n, ast.ClassDef) and is_enum(n)}
-    # An enum's members are its values: such classes are kept as they are.
+    # An enum's members are its values, so enum classes are kept as they are.
     tree.body = [
         result
         for node in tree.body

@@ -1,4 +1,4 @@
-//===- RegisterAll.cpp - Everything ark adds to MLIR ----------------------===//
+//===- RegisterAll.cpp - Registration of dialects and passes --------------===//
 
 #include "lib/registration/RegisterAll.h"
 
@@ -20,7 +20,7 @@ using namespace mlir;
 
 void ark::registerAllArkDialects(DialectRegistry &registry) {
   registry.insert<ArkDialect>();
-  // From gpu.module to PTX.
+  // The translation from gpu.module to PTX needs these.
   registerAllToLLVMIRTranslations(registry);
   NVVM::registerNVVMTargetInterfaceExternalModels(registry);
 }

@@ -1,6 +1,6 @@
-//===- RegisterAll.h - Everything ark adds to MLIR --------------*- C++ -*-===//
+//===- RegisterAll.h - Registration of dialects and passes ------*- C++ -*-===//
 //
-// The one list of what ark registers, used by ark-opt and by the C API.
+// Registers everything that ark adds to MLIR, for ark-opt and for the C API.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,10 +13,11 @@ class DialectRegistry;
 
 namespace mlir::ark {
 
-/// The dialect, and the interfaces that its ops implement outside of it.
+/// Registers the dialect, and the interfaces that its lowering to LLVM IR and
+/// PTX needs.
 void registerAllArkDialects(DialectRegistry &registry);
 
-/// The passes of every stage, and the pipelines.
+/// Registers the passes of every stage, and the pipelines.
 void registerAllArkPasses();
 
 } // namespace mlir::ark

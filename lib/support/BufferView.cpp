@@ -1,4 +1,4 @@
-//===- BufferView.cpp - Which bytes of which buffer a memref names --------===//
+//===- BufferView.cpp - Bytes of a buffer that a memref names -------------===//
 
 #include "lib/support/BufferView.h"
 
@@ -23,8 +23,8 @@ int64_t mlir::ark::getElementBytes(Type elementType) {
     return vector.getNumElements() * getElementBytes(vector.getElementType());
   if (auto complex = dyn_cast<ComplexType>(elementType))
     return 2 * getElementBytes(complex.getElementType());
-  // Indices are as wide as pointers, which are 64 bits on every target, and
-  // whatever else a buffer may hold is a pointer.
+  // Indices are as wide as pointers, which take 64 bits on every target. All
+  // other element types are pointers.
   return 8;
 }
 
@@ -93,8 +93,8 @@ bool BufferView::operator==(const BufferView &other) const {
 // Resolution
 //===----------------------------------------------------------------------===//
 
-/// The memref that an op views, where its base pointer is the operand's; null
-/// for other ops.
+/// Returns the source of a view op that keeps the base pointer of its source,
+/// and null for other ops.
 static Value getViewedOperand(Operation *op) {
   return llvm::TypeSwitch<Operation *, Value>(op)
       .Case<BufferCastOp, memref::ReinterpretCastOp, memref::SubViewOp,
@@ -115,7 +115,7 @@ bool mlir::ark::isPackets(Value root) {
   return isa_and_nonnull<PacketsOp>(root.getDefiningOp());
 }
 
-/// What a `memref.view` adds to the address of its source, in bytes.
+/// Returns the bytes that a `memref.view` adds to the address of its source.
 static FailureOr<int64_t> getByteShift(memref::ViewOp view) {
   llvm::APInt shift;
   if (!matchPattern(view.getByteShift(), m_ConstantInt(&shift)))
@@ -152,7 +152,8 @@ FailureOr<BufferView> mlir::ark::resolveBufferView(Value memref) {
   view.elementBytes = getElementBytes(view.elementType);
 
   // The offset in a memref's type counts from its base pointer, which only
-  // memref.view moves: everything between is in the last type.
+  // memref.view moves. The last type thus includes the offsets of all other
+  // ops.
   view.byteOffset = offset * view.elementBytes;
   Value current = memref;
   while (!isRoot(current)) {

@@ -1,4 +1,4 @@
-//===- DimIndices.cpp - Dimensions that shaped values have ----------------===//
+//===- DimIndices.cpp - Verification of dimension indices -----------------===//
 
 #include "lib/support/DimIndices.h"
 

@@ -1,4 +1,4 @@
-//===- DimIndices.h - Dimensions that shaped values have --------*- C++ -*-===//
+//===- DimIndices.h - Verification of dimension indices ---------*- C++ -*-===//
 
 #ifndef ARK_LIB_SUPPORT_DIMINDICES_H
 #define ARK_LIB_SUPPORT_DIMINDICES_H
@@ -7,10 +7,10 @@
 
 namespace mlir::ark {
 
-/// Fails with an error where a `tensor.dim` or `memref.dim` inside of `root`
-/// asks for a constant dimension that its operand does not have. MLIR's
-/// verifiers allow that, and ValueBoundsConstraintSet reads beyond the shape
-/// for it: a pass that computes bounds calls this first.
+/// Fails with an error if a `tensor.dim` or `memref.dim` inside of `root` asks
+/// for a constant dimension that its operand does not have. MLIR's verifiers
+/// allow such an op, and ValueBoundsConstraintSet reads beyond the shape for
+/// it. A pass that computes bounds calls this function first.
 LogicalResult verifyDimIndices(Operation *root);
 
 } // namespace mlir::ark

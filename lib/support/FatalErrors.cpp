@@ -1,4 +1,4 @@
-//===- FatalErrors.cpp - Survive LLVM's fatal errors ----------------------===//
+//===- FatalErrors.cpp - Recovery from LLVM's fatal errors ----------------===//
 
 #include "lib/support/FatalErrors.h"
 
@@ -11,7 +11,8 @@
 using namespace mlir;
 
 namespace {
-/// Where a fatal error on this thread is to continue, and what it said.
+/// The place at which this thread goes on after a fatal error, and the message
+/// of the error.
 struct Recovery {
   std::jmp_buf target;
   std::string message;
@@ -19,9 +20,9 @@ struct Recovery {
 thread_local Recovery *currentRecovery = nullptr;
 } // namespace
 
-/// LLVM is compiled without exceptions, so that leaving by longjmp is the only
-/// way out; its own CrashRecoveryContext does the same, but also takes over the
-/// signal handlers of the host process, which are Python's to set.
+/// Leaves LLVM by longjmp, the only way out, since LLVM is compiled without
+/// exceptions. LLVM's CrashRecoveryContext does the same, but also takes over
+/// the signal handlers of the host process, which are Python's to set.
 static void handleFatalError(void *, const char *reason, bool) {
   if (Recovery *recovery = currentRecovery) {
     recovery->message = reason;
@@ -40,8 +41,9 @@ void ark::installFatalErrorHandler() {
 std::optional<std::string>
 ark::runRecoverably(llvm::function_ref<void()> body) {
   installFatalErrorHandler();
-  // Nothing that is read after the jump may live in a register: `recovery` is
-  // reached through its address and `outer` is not changed after setjmp.
+  // A variable that is read after the jump must not live in a register:
+  // `recovery` is reached through its address, and `outer` is not changed after
+  // setjmp.
   Recovery recovery;
   Recovery *const outer = currentRecovery;
   currentRecovery = &recovery;

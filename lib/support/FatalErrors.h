@@ -1,4 +1,4 @@
-//===- FatalErrors.h - Survive LLVM's fatal errors --------------*- C++ -*-===//
+//===- FatalErrors.h - Recovery from LLVM's fatal errors --------*- C++ -*-===//
 
 #ifndef ARK_LIB_SUPPORT_FATALERRORS_H
 #define ARK_LIB_SUPPORT_FATALERRORS_H
@@ -14,9 +14,9 @@ namespace mlir::ark {
 /// inside `runRecoverably`. Idempotent.
 void installFatalErrorHandler();
 
-/// Runs `body`; where LLVM calls `report_fatal_error` on this thread meanwhile,
-/// stops there and returns its message. LLVM has no way to unwind: what `body`
-/// held on to by then leaks.
+/// Runs `body`. If LLVM calls `report_fatal_error` on this thread meanwhile,
+/// stops there and returns the message. LLVM has no way to unwind: everything
+/// that `body` holds at that point leaks.
 std::optional<std::string> runRecoverably(llvm::function_ref<void()> body);
 
 } // namespace mlir::ark

@@ -1,4 +1,4 @@
-//===- PacketRows.cpp - How packets lie that are received -----------------===//
+//===- PacketRows.cpp - Layout of received packets ------------------------===//
 
 #include "lib/support/PacketRows.h"
 
@@ -12,7 +12,7 @@ Type mlir::ark::getPacketType(Type value) {
   return nullptr;
 }
 
-/// Of values or packets.
+/// Returns true for f32 values and for the packets that carry them.
 static bool isWide(Type element) {
   return element.isF32() || element.isInteger(64);
 }

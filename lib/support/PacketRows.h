@@ -1,4 +1,4 @@
-//===- PacketRows.h - How packets lie that are received ---------*- C++ -*-===//
+//===- PacketRows.h - Layout of received packets ----------------*- C++ -*-===//
 
 #ifndef ARK_LIB_SUPPORT_PACKETROWS_H
 #define ARK_LIB_SUPPORT_PACKETROWS_H
@@ -7,24 +7,24 @@
 
 namespace mlir::ark {
 
-/// Packets of values of 16 bits that a thread receives with one load.
+/// Packets of 16-bit values that a thread receives with one load.
 inline constexpr int64_t kPacketsPerLoad = 4;
-/// The same of f32.
+/// Packets of f32 values that a thread receives with one load.
 inline constexpr int64_t kWidePacketsPerLoad = 2;
 
-/// The integer type of a packet with a value of this type: twice as wide. Null
-/// where there is none.
+/// Returns the integer type of a packet with a value of this type, which is
+/// twice as wide. Returns null if no packet carries the type.
 Type getPacketType(Type value);
 
-/// Rows of consecutive elements, each of so many, so far apart; all are
-/// multiples of what a thread loads at once.
+/// `count` rows of `size` consecutive elements, `stride` elements apart. Size
+/// and stride are multiples of the elements that a thread loads at once.
 struct PacketRows {
   int64_t count = 0, size = 0, stride = 0;
   int64_t perLoad = kPacketsPerLoad;
 
-  /// Nothing where a buffer of values or packets is not like that.
+  /// Returns nothing if a buffer of values or packets has another layout.
   static std::optional<PacketRows> match(MemRefType type);
-  /// Elements from the first to the last one.
+  /// Returns the number of elements from the first to the last one.
   int64_t getSpan() const { return (count - 1) * stride + size; }
   int64_t getNumLoads() const { return count * size / perLoad; }
 };

@@ -1,4 +1,4 @@
-//===- Streaming.h - Products that read a side once -------------*- C++ -*-===//
+//===- Streaming.h - Matmuls that stream their weights ----------*- C++ -*-===//
 
 #ifndef ARK_LIB_SUPPORT_STREAMING_H
 #define ARK_LIB_SUPPORT_STREAMING_H
@@ -7,8 +7,8 @@
 
 namespace mlir::ark {
 
-/// A matmul with no more rows than this streams its weights: every element is
-/// used so few times that reading them is the work.
+/// The most rows of a matmul that streams its weights. Every weight is used so
+/// few times that reading the weights takes most of the time.
 inline constexpr int64_t kStreamingRows = 16;
 
 } // namespace mlir::ark

@@ -31,8 +31,8 @@ using namespace mlir::ark;
 
 namespace {
 
-/// Turns what LLVM reports while it works into MLIR diagnostics. The default
-/// handler exits the process on an error.
+/// Turns diagnostics of LLVM into MLIR diagnostics. LLVM's default handler
+/// exits the process on an error.
 struct DiagnosticForwarder final : llvm::DiagnosticHandler {
   DiagnosticForwarder(Location loc, bool &sawError)
       : loc(loc), sawError(sawError) {}
@@ -70,7 +70,8 @@ public:
 
 private:
   LogicalResult createMachine(const NativeObjectOptions &options);
-  // At the location, not the op: the whole module as a note helps nobody.
+  // Reports at the location, not at the op, which would add the whole module as
+  // a note.
   InFlightDiagnostic emitError() { return mlir::emitError(module.getLoc()); }
 
   ModuleOp module;
@@ -93,8 +94,9 @@ static void initializeTargets() {
   });
 }
 
-/// The entries of a feature string that the target does not know: LLVM only
-/// prints a warning on stderr and compiles for something else.
+/// Returns an entry of a feature string that the target does not know, or an
+/// empty string. LLVM only prints a warning for such an entry and compiles for
+/// something else.
 static std::string findUnknownFeature(const llvm::MCSubtargetInfo &subtarget,
                                       llvm::StringRef features) {
   llvm::ArrayRef<llvm::SubtargetFeatureKV> known =
@@ -210,14 +212,14 @@ LogicalResult Translation::emit(llvm::raw_pwrite_stream &os,
   return failure(sawError);
 }
 
-/// Runs `body` so that a fatal error of LLVM fails the translation instead of
-/// ending the process.
+/// Runs `body`. A fatal error of LLVM fails the translation instead of ending
+/// the process.
 static LogicalResult
 translate(ModuleOp module,
           llvm::function_ref<LogicalResult(Translation &)> body) {
   LogicalResult result = failure();
-  // On the heap: after a fatal error the LLVM module is in no state to be
-  // destroyed, so it is left behind.
+  // On the heap: after a fatal error the LLVM module cannot be destroyed and
+  // leaks.
   auto *translation = new Translation(module);
   std::optional<std::string> fatal =
       runRecoverably([&] { result = body(*translation); });
@@ -227,7 +229,7 @@ translate(ModuleOp module,
   return result;
 }
 
-/// Import, optimisation and emission of one kind of file.
+/// Imports and optimises a module, and emits one kind of file.
 static LogicalResult emitFile(ModuleOp module,
                               const NativeObjectOptions &options,
                               llvm::CodeGenFileType type,

@@ -1,11 +1,11 @@
 //===- NativeObject.h - LLVM dialect to machine code ------------*- C++ -*-===//
 //
-// The last step of the cpu target: a module in the LLVM dialect becomes the
-// bytes of a relocatable object file, without a system compiler.
+// Implements the last step of the cpu target: translates a module in the LLVM
+// dialect to a relocatable object file, without a system compiler.
 //
 // All functions may be called from several threads at once. Errors are
-// diagnostics at the module's location. LLVM's own fatal errors, which
-// otherwise end the process, become diagnostics too; what LLVM had allocated by
+// diagnostics at the module's location. LLVM's fatal errors, which otherwise
+// end the process, become diagnostics too; memory that LLVM had allocated by
 // then leaks.
 //
 //===----------------------------------------------------------------------===//
@@ -22,17 +22,19 @@
 namespace mlir::ark {
 
 struct NativeObjectOptions {
-  /// Empty: the module's `llvm.target_triple`, else that of this machine.
+  /// Empty selects the module's `llvm.target_triple`, or else this machine's
+  /// triple.
   std::string triple;
-  /// Empty: a baseline processor of the triple.
+  /// Empty selects a baseline processor of the triple.
   std::string cpu;
-  /// In LLVM's form: "+avx2,-avx512f".
+  /// Features in LLVM's form: "+avx2,-avx512f".
   std::string features;
-  /// 0 to 3, as in -O0 to -O3.
+  /// The optimisation level, 0 to 3, as in -O0 to -O3.
   unsigned optLevel = 3;
 };
 
-/// The processor of this machine as LLVM names it, and its feature string.
+/// The processor of this machine in LLVM's terms: triple, name and feature
+/// string.
 struct HostCpu {
   std::string triple;
   std::string name;
@@ -40,15 +42,16 @@ struct HostCpu {
 };
 HostCpu getHostCpu();
 
-/// Position-independent relocatable object in the triple's own format.
+/// Translates a module to a position-independent relocatable object in the
+/// triple's own format.
 FailureOr<llvm::SmallVector<char, 0>>
 translateToObject(ModuleOp module, const NativeObjectOptions &options);
 
-/// The same code as assembly text.
+/// Translates a module to the same code as assembly text.
 FailureOr<std::string> translateToAssembly(ModuleOp module,
                                            const NativeObjectOptions &options);
 
-/// The module as LLVM IR, optimised when `options` is given.
+/// Translates a module to LLVM IR, optimised if `options` is given.
 FailureOr<std::string>
 translateToLLVMIR(ModuleOp module,
                   const NativeObjectOptions *options = nullptr);

@@ -19,16 +19,17 @@ struct KnownGpu {
 };
 } // namespace
 
-// Of `wgmma`. Times are those of an H200: of 4096 cubed, tiles of 128 by 128
-// take 1.55 times as long as large ones.
+// Tiles of `wgmma`. The times are those of an H200. For a 4096 cubed matmul,
+// tiles of 128 by 128 take 1.55 times as long as large ones.
 static constexpr std::pair<int64_t, int64_t> kWarpgroupShapes[] = {
     {256, 128}, {128, 256}, {128, 192}, {128, 128}, {128, 96}};
 static constexpr MatrixTiles kWarpgroupTiles = {
     kWarpgroupShapes, /*depth=*/64, /*tileNs=*/3000, /*stageRowNs=*/2.3};
 
-// One representative device per architecture. `bandwidth` and `flops` are what
-// a good kernel reaches, not the data sheet. H200: measured; the others: data
-// sheet times the share that H200 reaches of its own.
+// One representative device per architecture. `bandwidth` and `flops` are the
+// figures that a good kernel reaches, not those of the data sheet. The H200 was
+// measured. The other devices have the figures of their data sheets, times the
+// share that the H200 reaches of its own.
 static const KnownGpu knownGpus[] = {
     // A100 80 GB
     {Backend::CUDA, "sm_80", 108, 16, 166912, 1850, 250000, 700, 1200, 250},
@@ -64,18 +65,19 @@ static std::string listArchs(Backend backend) {
   return llvm::join(archs, ", ");
 }
 
-/// Figures of one core with wide vectors, times the workers: a worker stands
-/// for a core even where there are fewer cores, so that what is compiled for
-/// cpu:N is the same on every machine.
+/// Returns the figures of one core with wide vectors, times the workers. A
+/// worker stands for a core even on a machine with fewer cores, so that a
+/// program compiled for cpu:N is the same on every machine.
 static TargetAttr getCpu(MLIRContext *context, int64_t workers) {
-  // A lane is a thread, whatever its width: warps are how an SM gets several.
+  // A lane is one thread, whatever its number of warps. Several warps let an SM
+  // have several lanes.
   return TargetAttr::get(context, Backend::CPU, "host", workers, /*warps=*/8,
                          /*sharedMemory=*/256 << 10, /*bandwidth=*/10 * workers,
                          /*flops=*/80 * workers, /*handoff=*/200,
                          /*barrier=*/400, /*overhead=*/50);
 }
 
-/// A worker for every core of this machine.
+/// Returns a target with one worker for every core of this machine.
 static TargetAttr getHost(Location loc) {
   return getCpu(loc.getContext(),
                 llvm::hardware_concurrency().compute_thread_count());
@@ -101,7 +103,7 @@ static FailureOr<TargetAttr> parseGpu(Backend backend, StringRef arch,
                         << listArchs(backend);
 }
 
-/// `#ark.target<...>` in full.
+/// Parses `#ark.target<...>` in full.
 static FailureOr<TargetAttr> parseInFull(StringRef text, Location loc) {
   // MLIR's parser crashes on some other attributes.
   if (text.starts_with("#ark.target<"))

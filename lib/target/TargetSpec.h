@@ -9,7 +9,7 @@
 
 namespace mlir::ark {
 
-/// The description that a target's short name stands for:
+/// Returns the description that a target's short name stands for:
 ///
 ///   cpu, cpu:<workers>     worker threads; one per core of this machine
 ///   cuda:<arch>            sm_80, sm_86, sm_89, sm_90a, sm_100a
@@ -19,20 +19,21 @@ namespace mlir::ark {
 /// Fails with a diagnostic at `loc`.
 FailureOr<TargetAttr> parseTargetSpec(StringRef spec, Location loc);
 
-/// Tiles of a product whose factors a machine's matrix units read from shared
-/// memory: those of 16 bits, whose rows lie along the depth.
+/// Tiles of a product whose operands A and B the matrix units of a machine read
+/// from shared memory. The operands have elements of 16 bits, and their rows
+/// lie along the depth (K).
 struct MatrixTiles {
-  /// Rows and columns of the result.
+  /// Rows and columns of the result's tile.
   ArrayRef<std::pair<int64_t, int64_t>> shapes;
-  /// Elements of the depth that they want at once, in a stage.
+  /// Depth of one stage, in elements.
   int64_t depth;
-  /// What a tile takes, in ns: its start and end, and for each stage what the
-  /// L2 needs for a row or column of its factors.
+  /// Time of a tile, in ns: `tileNs` for its start and end, and for each stage
+  /// `stageRowNs` of L2 time for every row or column of the operands.
   double tileNs, stageRowNs;
 };
 
-/// The tiles that a machine's matrix units want; null where they read factors
-/// in pieces, so that any tile will do.
+/// Returns the tiles for a machine's matrix units. Returns null if the units
+/// read operands in pieces, so that any tile will do.
 const MatrixTiles *findMatrixTiles(TargetAttr target);
 
 } // namespace mlir::ark

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the compiler and installs the package into an environment as an editable
-# one. Usage: build.sh <environment>
+# Builds the compiler and installs the package into an environment in editable mode.
+# Usage: build.sh <environment>
 set -euo pipefail
 
 venv=$1

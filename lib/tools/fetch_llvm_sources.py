@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Finds the sources of a part of LLVM and prints the folder they are in.
 
-Distributions install MLIR without its Python bindings, which are made to be
-compiled again by every project (part `bindings`, some 200 files), and LLVM's
-linker only as a program that needs their libLLVM.so (part `linker`, some 100
-files). The sources are taken from, in this order:
+Distributions install MLIR without its Python bindings, which every project compiles for itself
+(part `bindings`, some 200 files). They install LLVM's linker only as a program that needs their
+libLLVM.so (part `linker`, some 100 files). The sources come from the first of these origins that
+has them:
 
 1. $ARK_MLIR_PYTHON_SOURCES for the bindings, $ARK_LLD_SOURCES for the linker: a
    folder or a tar archive with `mlir/` or `lld/` in it;
@@ -12,8 +12,8 @@ files). The sources are taken from, in this order:
 3. the Debian source package of LLVM, from the archives that apt knows;
 4. LLVM's own release on GitHub.
 
-Whatever the origin, the files must have the pinned digest: they include headers
-of the installed MLIR and work with exactly that version.
+Files of any origin must have the pinned digest: they include headers of the installed MLIR and work
+with exactly that version.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from typing import NamedTuple
 
 class Part(NamedTuple):
     name: str
-    what: str  # in messages
-    folders: tuple[str, ...]  # of LLVM's tree, all below one
+    what: str  # its name in messages
+    folders: tuple[str, ...]  # folders of LLVM's tree, all below one
     suffixes: tuple[str, ...]
-    variable: str  # names a copy
-    cache: str  # name of its folder there, less the version
+    variable: str  # environment variable that names a copy
+    cache: str  # folder in the cache, less the version
 
 
 class Pin(NamedTuple):
-    trees: dict[str, str]  # per part the digest of its files, see `tree_digest`
+    trees: dict[str, str]  # digest of each part's files, see `tree_digest`
     orig: str  # sha256 of Debian's llvm-toolchain-22_<version>.orig.tar.xz
 
 
@@ -83,7 +83,7 @@ CHUNK = 1 << 20
 
 
 class FetchError(Exception):
-    """No sources from one origin; the text says why in one line."""
+    """Raised if one origin has no sources. The text says why in one line."""
 
 
 def say(text: str) -> None:
@@ -91,7 +91,7 @@ def say(text: str) -> None:
 
 
 class Progress:
-    """Bytes so far on stderr: a running line on a terminal, else one per 10 s."""
+    """Prints the bytes so far on stderr: a running line on a terminal, else a line every 10 s."""
 
     def __init__(self, what: str, total: int | None = None) -> None:
         self.what, self.total = what, total
@@ -114,12 +114,12 @@ class Progress:
 
 
 def is_needed(path: str, part: Part) -> bool:
-    """Whether a path inside the LLVM tree belongs to a part."""
+    """Returns true if a path inside the LLVM tree belongs to a part."""
     return path.startswith(part.folders) and path.endswith(part.suffixes)
 
 
 def tree_digest(root: Path, part: Part) -> str:
-    """sha256 over the names and contents of the needed files, sorted by name."""
+    """Returns the sha256 over the names and contents of the needed files, sorted by name."""
     digest = hashlib.sha256()
     for file in sorted(p for f in part.folders for p in (root / f).rglob("*") if p.is_file()):
         name = file.relative_to(root).as_posix()
@@ -136,14 +136,14 @@ def check_tree(root: Path, part: Part, version: str, origin: str) -> Path:
 
 
 def extract(archive: Path, part: Part, target: Path) -> None:
-    """Unpacks the files of a part, and no others, of an LLVM tree."""
+    """Unpacks the files of a part, and no others, from an archive of LLVM's tree."""
     top = part.folders[0].partition("/")[0]
     progress = Progress(f"reading {archive.name}", archive.stat().st_size)
     with archive.open("rb") as raw, tarfile.open(fileobj=raw, mode="r|*") as tar:
         for member in tar:
             progress.show(raw.tell())
             parts = Path(member.name).parts
-            # The tree may stand below a folder named after the release.
+            # The tree may lie below a folder named after the release.
             path = "/".join(parts[parts.index(top) :] if top in parts else parts)
             if not is_needed(path, part) or ".." in parts:
                 continue
@@ -160,7 +160,7 @@ def cache_folder(part: Part, version: str) -> Path:
 
 
 def unpack_to_cache(archive: Path, part: Part, version: str, origin: str) -> Path:
-    """Puts an archive's files into the cache in one step, once they are right."""
+    """Checks an archive's files and then moves them into the cache in one step."""
     cache = cache_folder(part, version)
     cache.parent.mkdir(parents=True, exist_ok=True)
     temporary = Path(tempfile.mkdtemp(dir=cache.parent))
@@ -168,7 +168,7 @@ def unpack_to_cache(archive: Path, part: Part, version: str, origin: str) -> Pat
         extract(archive, part, temporary)
         check_tree(temporary, part, version, origin)
         shutil.rmtree(cache, ignore_errors=True)
-        # Where another run was faster, its folder is as good as ours.
+        # If another run was faster, its folder is as good as this one.
         with contextlib.suppress(OSError):
             temporary.rename(cache)
     finally:
@@ -206,11 +206,10 @@ def output_of(*command: str) -> str:
 
 
 def debian_urls(version: str) -> Iterator[str]:
-    """Where the source package may be.
+    """Yields the addresses at which the source package may be.
 
-    A pool is shared by all suites of an archive, and security archives often
-    hold the binaries alone; so every archive that apt knows is asked, at the
-    place of the binary package and at the usual one.
+    All suites of an archive share one pool, and security archives often hold the binaries alone. So
+    every archive that apt knows is asked, at the place of the binary package and at the usual one.
     """
     major = version.split(".")[0]
     source = f"llvm-toolchain-{major}"
@@ -225,7 +224,7 @@ def debian_urls(version: str) -> Iterator[str]:
 
 
 def apt_download(url: str, target: Path, sha256: str) -> bool:
-    """Downloads as apt does, with its proxies and its checks."""
+    """Downloads a file as apt does, with apt's proxies and checks."""
     options = ("APT::Sandbox::User=root", "Acquire::Retries=2")
     command = ["/usr/lib/apt/apt-helper", *(word for o in options for word in ("-o", o))]
     command += ["download-file", url, str(target), f"SHA256:{sha256}"]

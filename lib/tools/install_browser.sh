@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs chromium with apt, for the test that draws the timeline's page in a browser. Where that is
-# impossible it says why and ends well: the test is skipped.
+# Installs chromium with apt, for the test that draws the timeline's page in a browser. If that is
+# impossible, prints the reason and succeeds: the test is skipped.
 set -euo pipefail
 
 skip() { echo "ark: no browser for the timeline's test: $*" >&2; exit 0; }
@@ -15,5 +15,5 @@ install() {
     -o Dpkg::Use-Pty=0 chromium >/dev/null
 }
 echo "ark: installing chromium, 124 MB" >&2
-# With the lists at hand, which may be old.
+# First with the package lists at hand, which may be old.
 install || { apt-get update -qq && install; } || skip "apt could not install chromium"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs pip, showing of its output the progress of the build only; all of it is in
-# build.log of the environment. Usage: pip_build.sh <environment> <arguments of pip>...
+# Runs pip and shows only the progress of the build. All output is in build.log of the environment.
+# Usage: pip_build.sh <environment> <arguments of pip>...
 set -euo pipefail
 
 venv=$1

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs what the build needs: system packages with apt, Python packages in a
+# Installs everything that the build needs: system packages with apt, and Python packages in a
 # virtual environment.
-# Usage: setup.sh <folder of the environment> <groups of requirements in
-# pyproject.toml: build, core, or an extra>...
+# Usage: setup.sh <folder of the environment> <groups of requirements in pyproject.toml: build,
+# core, or an extra>...
 set -euo pipefail
 
 venv=$1
@@ -12,8 +12,8 @@ mlir_version=22.1
 packages=(
   # the build
   build-essential ccache cmake git ninja-build python3-dev python3-venv
-  # LLVM and MLIR with what their CMake files look for, the compiler that they
-  # were built with (see lib/cmake/CheckCompiler.cmake), and the test tools
+  # LLVM and MLIR, the libraries that their CMake files look for, the compiler that built them (see
+  # lib/cmake/CheckCompiler.cmake), and the test tools
   clang-22 libmlir-22-dev lld-22 llvm-22-dev llvm-22-tools mlir-22-tools
   libxml2-dev libzstd-dev zlib1g-dev
   # `make lint`
@@ -56,7 +56,7 @@ check_mlir() {
   [[ $found == "$mlir_version".* ]] || die "MLIR $mlir_version is needed, found: $found"
 }
 
-# Requirements of some groups, one per line, so that pyproject.toml alone states them.
+# Prints the requirements of some groups, one per line, so that only pyproject.toml states them.
 requirements() {
   "$venv/bin/python" - "${groups[@]}" <<'PYTHON'
 import sys

@@ -9,7 +9,7 @@ tools=$(dirname "$0")
 
 say() { echo "ark: $*" >&2; }
 
-# An interpreter of a version that has its headers, in PATH or pyenv's.
+# Prints an interpreter of a version that has its headers, from PATH or from pyenv.
 find_python() {
   local candidate
   for candidate in "python$1" "${PYENV_ROOT:-$HOME/.pyenv}/versions/$1".*"/bin/python$1"; do
@@ -27,8 +27,8 @@ PYTHON
   return 1
 }
 
-# All versions of Python share one build tree: what knows nothing of Python, that is
-# most of it, is compiled once.
+# All versions of Python share one build tree, so code that does not depend on Python, which is most
+# of it, is compiled once.
 build_wheel() {
   local python venv=$folder/python-$1 tag=cp${1/./}
   python=$(find_python "$1")
@@ -44,7 +44,7 @@ build_wheel() {
     --config-settings=cmake.define.ARK_ENABLE_TESTS=OFF
 }
 
-# What is linked here asks for nothing newer than the C library that is here.
+# The wheel asks for no newer C library than that of this machine.
 libc=$(getconf GNU_LIBC_VERSION)
 libc=${libc#glibc }
 platform=manylinux_${libc/./_}_$(uname -m)

@@ -13,21 +13,21 @@ namespace mlir::ark::validation {
 
 enum class Access { Read, Write, Update };
 
-/// What vCTAs touch through one operand of a task.
+/// The accesses of all vCTAs of a task through one operand.
 struct OperandRecord {
   Access access = Access::Read;
   Type element;
   int64_t elementBytes = 1;
-  /// From the first byte of the value to element 0, and what the address of
-  /// element 0 is a multiple of.
+  /// Bytes from the first byte of the value to element 0, and the alignment of
+  /// element 0.
   int64_t begin = 0, alignment = 1;
   SmallVector<int64_t> shape, strides;
-  /// Of every dimension: the first element of a vCTA by its grid indices, and
-  /// how many there are.
+  /// For every dimension, the first element of a vCTA as a function of its grid
+  /// indices, and the number of elements.
   SmallVector<AffineExpr> offsets;
   SmallVector<int64_t> sizes;
 
-  /// Bytes from element 0 to the end of the last one.
+  /// Returns the bytes from element 0 to the end of the last element.
   int64_t getSpan() const;
 };
 
@@ -36,7 +36,7 @@ using FootprintRecord = std::vector<OperandRecord>;
 struct BodyRecord {
   std::string name;
   SmallVector<FootprintRecord> footprints;
-  /// Whether the body stamps words with the number of the iteration.
+  /// True if the body stamps words with the number of the iteration.
   bool stamps = false;
 };
 
@@ -44,7 +44,7 @@ struct TaskRecord {
   std::string name, location;
   int64_t body = 0, footprint = 0, vctas = 0;
   SmallVector<int64_t> grid;
-  /// Of every operand the number of its value.
+  /// For every operand, the index of its value in `Manifest::values`.
   SmallVector<int64_t> values;
 };
 
@@ -54,7 +54,7 @@ struct BufferRecord {
   Type element;
   SmallVector<int64_t> shape;
   int64_t bytes = 0;
-  /// Whether it ends the launch.
+  /// True for the state that ends the launch.
   bool stop = false;
 };
 
@@ -64,7 +64,7 @@ struct SemaphoreRecord {
   HandoffKind handoff = HandoffKind::Counter;
 };
 
-/// Bytes of a slot that hold one value.
+/// The bytes of a slot that hold one value.
 struct ValueRecord {
   int64_t slot = 0, offset = 0, bytes = 0;
 };
@@ -77,19 +77,20 @@ struct Manifest {
   std::vector<BodyRecord> bodies;
   std::vector<TaskRecord> tasks;
   std::vector<SemaphoreRecord> semaphores;
-  /// Buffers, then intermediates.
+  /// Values of buffers, then values of intermediates.
   std::vector<ValueRecord> values;
 
-  /// Bytes of every slot: arena, buffers, packets where there are any.
+  /// Returns the bytes of every slot: the arena, the buffers, and the packets
+  /// if there are any.
   SmallVector<int64_t> getSlotBytes() const;
-  /// The slot of packets between tasks; -1 without them.
+  /// Returns the slot of packets between tasks, or -1 without packets.
   int64_t getPacketSlot() const { return packets ? buffers.size() + 1 : -1; }
   const FootprintRecord &getFootprint(const TaskRecord &task) const {
     return bodies[task.body].footprints[task.footprint];
   }
 };
 
-/// docs/bundle.md numbers these.
+/// docs/bundle.md defines the numbers of the opcodes.
 enum class Opcode : int32_t { Run, Signal, Wait, Barrier, Prefetch, Stop };
 inline constexpr int32_t kLastOpcode = static_cast<int32_t>(Opcode::Stop);
 
@@ -109,7 +110,7 @@ struct OperandRow {
 struct Tables {
   std::vector<Instruction> instructions;
   std::vector<LaneRecord> lanes;
-  /// Of every task its body and its first row of operands.
+  /// For every task, its body and its first row of operands.
   std::vector<std::pair<int64_t, int64_t>> tasks;
   std::vector<OperandRow> operands;
 };

@@ -1,4 +1,4 @@
-//===- CheckTables.cpp - What rows of tables say together -----------------===//
+//===- CheckTables.cpp - Consistency of the tables of a bundle ------------===//
 
 #include "lib/validation/DecodeTables.h"
 
@@ -21,7 +21,7 @@ public:
   }
 
 private:
-  /// First and last word, by their offsets.
+  /// Offsets of the first and the last word.
   using Words = std::pair<int64_t, int64_t>;
 
   InFlightDiagnostic fail(StringRef table, size_t row) {
@@ -52,7 +52,7 @@ private:
 // Operands
 //===----------------------------------------------------------------------===//
 
-/// What is wrong with the place of an operand; empty if nothing is.
+/// Returns a problem with the place of an operand, or an empty string.
 StringRef TableChecker::findProblem(const OperandRecord &operand,
                                     OperandRow row,
                                     const ValueRecord &value) const {
@@ -92,7 +92,7 @@ LogicalResult TableChecker::checkOperands() {
   return success();
 }
 
-/// Lanes of one SM have warps of their own.
+/// Checks that every lane of an SM can have a warp of its own.
 LogicalResult TableChecker::checkLanes() {
   DenseMap<int64_t, int64_t> lanesOfSm;
   for (auto [row, lane] : llvm::enumerate(tables.lanes))
@@ -103,10 +103,10 @@ LogicalResult TableChecker::checkLanes() {
 }
 
 //===----------------------------------------------------------------------===//
-// Waits that look at packets of other ranks
+// Waits on packets of other ranks
 //===----------------------------------------------------------------------===//
 
-/// The words that a task stamps: its one write.
+/// Returns the words that a task stamps: those of its one write.
 std::optional<TableChecker::Words> TableChecker::getWords(int64_t task) const {
   const TaskRecord &record = manifest.tasks[task];
   if (!manifest.bodies[record.body].stamps)
@@ -124,8 +124,9 @@ std::optional<TableChecker::Words> TableChecker::getWords(int64_t task) const {
   return std::nullopt;
 }
 
-/// All signals and waits of a semaphore count, or all look at packets; then the
-/// waits look at just what was sent before the signals.
+/// Checks that all signals and waits of a semaphore use its counter, or that
+/// all use packets. With packets, every wait must poll exactly the words that
+/// are sent before the signals.
 LogicalResult TableChecker::checkHandoff(size_t semaphore,
                                          ArrayRef<size_t> items,
                                          ArrayRef<Words> sent) {
@@ -207,8 +208,8 @@ std::optional<int64_t> TableChecker::findLastWriter(int64_t slot) const {
   return writer;
 }
 
-/// A state that ends the launch is looked at once, by the lane that has just
-/// run the one vCTA that writes it last.
+/// Checks that a state which ends the launch is read once, by the lane that has
+/// just run the one vCTA that writes the state last.
 LogicalResult TableChecker::checkStop() {
   std::optional<size_t> found;
   for (const LaneRecord &lane : tables.lanes)
@@ -241,7 +242,7 @@ LogicalResult TableChecker::checkStop() {
 // Ranks
 //===----------------------------------------------------------------------===//
 
-/// The rank that a name says: `rank1/x`.
+/// Returns the rank in a name such as `rank1/x`.
 std::optional<int64_t> TableChecker::getRank(StringRef name) const {
   int64_t rank;
   auto [owner, rest] = name.split('/');
@@ -251,8 +252,8 @@ std::optional<int64_t> TableChecker::getRank(StringRef name) const {
   return rank;
 }
 
-/// A lane runs no task that is named after another rank, and none that binds
-/// buffers of another.
+/// Checks that a lane runs no task named after another rank, and no task that
+/// binds buffers of another rank.
 LogicalResult TableChecker::checkRun(size_t item, int64_t rank) {
   const TaskRecord &record = manifest.tasks[tables.instructions[item].a];
   if (getRank(record.name).value_or(rank) != rank)

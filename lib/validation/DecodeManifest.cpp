@@ -14,9 +14,11 @@ using namespace mlir::ark;
 using namespace mlir::ark::validation;
 namespace json = llvm::json;
 
-/// Nested deeper than any region that a compiler makes.
+/// The greatest depth of an expression, beyond any region that a compiler
+/// makes.
 static constexpr unsigned kMaxDepth = 32;
-/// Factors and divisors of regions; products with a grid index fit 64 bits.
+/// The largest factor or divisor of a region. Products with a grid index fit 64
+/// bits.
 static constexpr int64_t kMaxFactor = int64_t(1) << 40;
 
 int64_t OperandRecord::getSpan() const {
@@ -39,8 +41,8 @@ SmallVector<int64_t> Manifest::getSlotBytes() const {
 }
 
 namespace {
-/// Reads fields one by one. After the first error all reads give defaults, and
-/// `finish` fails.
+/// Reads fields one by one. After the first error all reads return defaults,
+/// and `decode` fails.
 class Decoder {
 public:
   explicit Decoder(Location loc) : loc(loc), builder(loc.getContext()) {}
@@ -187,7 +189,7 @@ Type Decoder::elementType(const Object &from, const Twine &path) {
 // Records
 //===----------------------------------------------------------------------===//
 
-/// The product of extents, or nothing beyond the largest buffer.
+/// Returns the product of extents, or nothing if it exceeds the largest buffer.
 static std::optional<int64_t> countElements(ArrayRef<int64_t> shape) {
   int64_t count = 1;
   for (int64_t extent : shape)
@@ -215,7 +217,7 @@ BufferRecord Decoder::buffer(const json::Value &value, const Twine &path) {
   return record;
 }
 
-/// An integer, `"d0"`, or an array of an operator and two expressions.
+/// Parses an integer, `"d0"`, or an array of an operator and two expressions.
 AffineExpr Decoder::expression(const json::Value &value, const Twine &path,
                                unsigned depth) {
   if (value.getAsInteger())
@@ -287,7 +289,7 @@ OperandRecord Decoder::operand(const json::Value &value, const Twine &path) {
     record.element = builder.getI8Type();
     return record;
   }
-  // Keeps the span within 64 bits.
+  // Checks that the span fits 64 bits.
   int64_t last = 0;
   for (auto [extent, stride] : llvm::zip_equal(record.shape, record.strides)) {
     int64_t reach;
@@ -377,7 +379,7 @@ void Decoder::target(const Object &from) {
 // The manifest
 //===----------------------------------------------------------------------===//
 
-/// What a task refers to is there, and fits its grid.
+/// Checks that the body, footprint and values of a task exist and fit the task.
 void Decoder::checkTask(const TaskRecord &record, const Twine &path) {
   if (record.body >= static_cast<int64_t>(manifest.bodies.size()))
     return fail(path + ".body", "there is no such body");

@@ -11,8 +11,8 @@
 
 namespace mlir::ark::validation {
 
-/// Reads what the proof needs of a manifest. Numbers are in range and indices
-/// name what there is; fails with an error at `loc` otherwise.
+/// Decodes the parts of a manifest that the proof needs. Fails with an error at
+/// `loc` if a number is out of range or an index names no record.
 FailureOr<Manifest> decodeManifest(StringRef json, Location loc);
 
 } // namespace mlir::ark::validation

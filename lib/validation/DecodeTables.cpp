@@ -55,7 +55,7 @@ private:
 };
 } // namespace
 
-/// What is wrong with an instruction by itself; empty if nothing is.
+/// Returns a problem with an instruction by itself, or an empty string.
 StringRef TableDecoder::findProblem(const Instruction &row) const {
   auto isSemaphore = [&] {
     return row.a >= 0 &&

@@ -12,14 +12,15 @@
 
 namespace mlir::ark::validation {
 
-/// Splits the sections into rows and checks each row alone: its indices name
-/// what there is, and lanes partition the instructions. Fails with an error at
-/// `loc` that names the row.
+/// Splits the sections into rows and checks each row alone: indices name
+/// existing records, and lanes partition the instructions. Fails with an error
+/// at `loc` that names the row.
 FailureOr<Tables> decodeTables(const RawTables &raw, const Manifest &manifest,
                                Location loc);
 
-/// Checks what rows say together and a schedule cannot express: where operands
-/// lie, what waits look at, when a launch ends, and who belongs to which rank.
+/// Checks the rules between rows that a schedule cannot express: the place of
+/// operands, the words that waits poll, the end of a launch, and the rank of
+/// tasks and buffers.
 LogicalResult checkTables(const Tables &tables, const Manifest &manifest,
                           Location loc);
 

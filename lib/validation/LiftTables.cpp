@@ -39,12 +39,12 @@ private:
   StringRef where;
   OpBuilder builder;
   Location loc;
-  /// By slot.
+  /// The buffer of every slot.
   SmallVector<Value> buffers;
 };
 } // namespace
 
-/// Locations of tasks are those of the source that made them.
+/// Returns the location of the source that made a task.
 Location Lifter::locateTask(const TaskRecord &record) {
   unsigned line;
   auto [file, number] = StringRef(record.location).rsplit(':');
@@ -86,8 +86,8 @@ void Lifter::addBuffers(ProgramOp program) {
         builder, loc, MemRefType::get({manifest.packets}, byte)));
 }
 
-/// The elements of an operand, which begin a multiple of their size behind the
-/// first byte of the slot.
+/// Returns a view of an operand. Element 0 lies a multiple of the element size
+/// behind the first byte of the slot.
 Value Lifter::viewOperand(const OperandRecord &operand, OperandRow row) {
   auto layout = StridedLayoutAttr::get(
       builder.getContext(), row.offset / operand.elementBytes, operand.strides);
@@ -100,8 +100,8 @@ Value Lifter::viewOperand(const OperandRecord &operand, OperandRow row) {
 // Tasks
 //===----------------------------------------------------------------------===//
 
-/// The first element of the last vCTA in a dimension; negative where the
-/// expression has no value, as the verifier will say.
+/// Returns the first element of the last vCTA in a dimension. Returns a
+/// negative number if the expression has no value, which the verifier reports.
 static int64_t getLastOffset(AffineExpr offset, ArrayRef<int64_t> grid) {
   SmallVector<AffineExpr> last;
   for (int64_t extent : grid)
@@ -110,7 +110,8 @@ static int64_t getLastOffset(AffineExpr offset, ArrayRef<int64_t> grid) {
   return value ? value.getValue() : -1;
 }
 
-/// Extents are dynamic where the last vCTA has less.
+/// Returns the type of a tile. An extent is dynamic if the last vCTA has fewer
+/// elements.
 Type Lifter::getTileType(const TaskRecord &record,
                          const OperandRecord &operand) {
   SmallVector<int64_t> extents;
@@ -122,7 +123,8 @@ Type Lifter::getTileType(const TaskRecord &record,
   return MemRefType::get(extents, operand.element);
 }
 
-/// Nothing but what the checker looks for: whether words are stamped.
+/// Adds a body with the one thing that the checker looks for: an `ark.epoch` if
+/// words are stamped.
 void Lifter::addBody(TaskOp task, const TaskRecord &record,
                      ArrayRef<const OperandRecord *> operands) {
   SmallVector<Type> types(record.grid.size(), builder.getIndexType());
@@ -194,7 +196,7 @@ void Lifter::addItem(const Instruction &row, int64_t number) {
     return;
   case Opcode::Prefetch:
   case Opcode::Stop:
-    // A hint, and a look at what the lane itself has written.
+    // A prefetch is a hint, and a stop reads what its own lane has written.
     return;
   }
 }

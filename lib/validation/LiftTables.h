@@ -14,8 +14,9 @@
 
 namespace mlir::ark::validation {
 
-/// A module with a program whose tasks have empty bodies, and a schedule with
-/// one lane op for every lane. `where` names the bundle in locations.
+/// Returns a module with a program whose bodies hold at most an `ark.epoch`,
+/// and a schedule with one lane op for every lane. `where` names the bundle in
+/// locations.
 OwningOpRef<ModuleOp> liftTables(const Tables &tables, const Manifest &manifest,
                                  StringRef where, MLIRContext &context);
 

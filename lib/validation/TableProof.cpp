@@ -12,7 +12,8 @@ using namespace mlir;
 using namespace mlir::ark;
 using namespace mlir::ark::validation;
 
-/// Whether there is nothing to do: one lane without instructions.
+/// Returns true if the tables have no instructions and the program has no
+/// tasks.
 static bool isEmpty(const Tables &tables, const Manifest &manifest) {
   return tables.instructions.empty() && manifest.tasks.empty();
 }

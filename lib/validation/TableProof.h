@@ -1,9 +1,10 @@
 //===- TableProof.h - The proof of a bundle's tables ------------*- C++ -*-===//
 //
-// Translation validation: what a kernel walks is decoded from the bytes of a
-// bundle, turned into a program and a schedule again, and proven as any other
-// schedule. Shares no code with the passes that make tables. docs/schedule.md
-// says what is shown, and docs/bundle.md what the bytes mean.
+// Translation validation: decodes the instructions of a kernel from the bytes
+// of a bundle, turns them into a program and a schedule again, and proves the
+// schedule as any other. The code is independent of the passes that make
+// tables. docs/schedule.md says what the proof shows, and docs/bundle.md what
+// the bytes mean.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,17 +17,17 @@ namespace mlir::ark {
 
 /// The bytes of a bundle that a proof needs.
 struct RawTables {
-  /// What messages call the bundle: a path.
+  /// The name of the bundle in messages: a path.
   StringRef where;
-  /// JSON.
+  /// The manifest, as JSON.
   StringRef manifest;
-  /// Sections, little endian.
+  /// The sections with the tables, little endian.
   StringRef instructions, lanes, tasks, operands;
 };
 
-/// Fails with an error at the first field that contradicts another one, and
-/// where the schedule that the tables say cannot be proven. The context needs
-/// the ark dialect.
+/// Proves the schedule that tables describe. Fails with an error at the first
+/// field that contradicts another one, or if the schedule cannot be proven.
+/// Loads the ark dialect into the context.
 FailureOr<ScheduleProof> proveTables(const RawTables &raw,
                                      MLIRContext &context);
 

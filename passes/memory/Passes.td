@@ -252,8 +252,17 @@ def VerifyMemoryPass : Pass<"ark-verify-memory", "::mlir::ark::ProgramOp"> {
     - every operand of a task resolves to a part of an argument or of an intermediate, and no task
       writes to inputs, parameters, scalars or constants;
     - intermediates and outputs are filled before they are read;
-    - bodies work on buffers; temporaries are static, in the entry block, and counted in
-      `shared_memory`.
+    - bodies work on buffers; temporaries are static, dense, in the entry block, and counted in
+      `shared_memory`;
+    - a body has ops of a closed list. The ops that may have buffers as operands are structured
+      ops, `memref.load` and `store`, `vector.load` and `store`, vector transfers,
+      `ark.receive_packets`, and the views `memref.subview`, `reinterpret_cast`, `cast`,
+      `expand_shape`, `collapse_shape` and `transpose`;
+    - every access is proven to lie inside of a tile or of a temporary, and every view to name
+      elements of its source. The proof is by linear inequalities over grid indices, induction
+      variables, extents of tiles, branches on comparisons of indices, and results of
+      `ark.check_index`;
+    - no body writes to a tile of an input.
   }];
 }
 

@@ -68,11 +68,13 @@ def compare(drawn: programs.Drawn, executable: ark.Executable, tally: Tally) -> 
 
 
 # What the compiler may refuse of what is drawn: an order of a lane that a dependence forbids, a run
-# of vCTAs that conflict with each other, and a tile that cuts an axis along which an op reduces.
+# of vCTAs that conflict with each other, a tile that cuts an axis along which an op reduces, and a
+# tile for a result without dimensions.
 REFUSALS = (
     "the order of the lanes contradicts the dependences",
     "in the same run as",
     "which cannot be cut like that",
+    "expected a positive extent for each of its last dimensions",
 )
 
 

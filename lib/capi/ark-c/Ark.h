@@ -14,10 +14,10 @@
 extern "C" {
 #endif
 
-/// Handle of the dialect: mlirGetDialectHandle__ark__().
+/// Declares the handle of the dialect: mlirGetDialectHandle__ark__().
 MLIR_DECLARE_CAPI_DIALECT_REGISTRATION(Ark, ark);
 
-/// Adds the dialect, and the interfaces that it attaches to other dialects.
+/// Adds the dialect, with the interfaces that it attaches to other dialects.
 MLIR_CAPI_EXPORTED void arkRegisterDialects(MlirDialectRegistry registry);
 
 /// Registers all passes and pipelines of ark by their command-line names.
@@ -28,8 +28,8 @@ MLIR_CAPI_EXPORTED void arkRegisterPasses(void);
 /// the process ends. Idempotent.
 MLIR_CAPI_EXPORTED void arkInstallFatalErrorHandler(void);
 
-/// How to generate code; an empty string means "by default": the module's own
-/// triple or this machine's, a baseline cpu, no further features.
+/// Options of code generation. An empty string selects the default: the
+/// module's own triple or this machine's, a baseline cpu, no further features.
 typedef struct {
   MlirStringRef triple;
   MlirStringRef cpu;
@@ -45,21 +45,23 @@ typedef enum {
 } ArkCodeKind;
 
 /// Translates a module in the LLVM dialect. Calls `callback` once with the
-/// bytes on success; on failure the module's context has the diagnostics.
+/// bytes on success. On failure, the module's context has the diagnostics.
 MLIR_CAPI_EXPORTED MlirLogicalResult arkTranslate(
     MlirModule module, ArkCodeKind kind, const ArkCodegenOptions *options,
     MlirStringCallback callback, void *userData);
 
-/// arkTranslate to an object file.
+/// Calls arkTranslate for an object file.
 MLIR_CAPI_EXPORTED MlirLogicalResult
 arkTranslateToObject(MlirModule module, const ArkCodegenOptions *options,
                      MlirStringCallback callback, void *userData);
 
-/// This machine's triple, cpu name and feature string, by one callback each.
+/// Delivers this machine's triple, cpu name and feature string, by one callback
+/// each. The last three arguments are the user data of these callbacks.
 MLIR_CAPI_EXPORTED void arkGetHostCpu(MlirStringCallback callback, void *triple,
                                       void *name, void *features);
 
-/// The bytes of a bundle that a proof needs; `where` is what messages call it.
+/// The sections of a bundle that a proof needs. Messages refer to the bundle by
+/// the name `where`.
 typedef struct {
   MlirStringRef where;
   MlirStringRef manifest;
@@ -69,21 +71,21 @@ typedef struct {
   MlirStringRef operands;
 } ArkBundleTables;
 
-/// What was proven: vCTAs, parts of buffers, and visits to these.
+/// The extent of a proof: vCTAs, parts of buffers, and visits to these parts.
 typedef struct {
   int64_t vctas;
   int64_t cells;
   int64_t accesses;
 } ArkTableProof;
 
-/// A line of an error: where it is, as `file:line` or a file, and what is
-/// wrong. Notes follow the message that they belong to.
+/// Receives a message of an error. `location` is `file:line` or a file, and
+/// `message` says what is wrong. Notes follow the message that they belong to.
 typedef void (*ArkProblemCallback)(MlirStringRef location,
                                    MlirStringRef message, bool isNote,
                                    void *userData);
 
-/// Proves the schedule that the tables of a bundle say. Calls `report` for
-/// every line of the error that says why they are refused.
+/// Proves the schedule that the tables of a bundle describe. If the proof
+/// fails, calls `report` for every message of the error.
 MLIR_CAPI_EXPORTED MlirLogicalResult
 arkProveTables(const ArkBundleTables *tables, ArkTableProof *proof,
                ArkProblemCallback report, void *userData);

@@ -1,8 +1,6 @@
 //===- ArkOps.td - Entry point of the Python op bindings ---*- tablegen -*-===//
-//
-// The bindings generator places its output by the path of its input; hence this
-// file, at the path of the Python module.
-//
+// The bindings generator places its output by the path of its input, so this file has the path of
+// the Python module.
 //===----------------------------------------------------------------------===//
 
 #ifndef ARK_LIB_PYTHON_DIALECTS_ARKOPS_TD
