@@ -25,7 +25,7 @@ Operation *ArkDialect::materializeConstant(OpBuilder &builder, Attribute value,
   auto elements = dyn_cast<ElementsAttr>(value);
   if (!elements || elements.getShapedType() != type)
     return nullptr;
-  return builder.create<ConstantOp>(loc, elements);
+  return ConstantOp::create(builder, loc, elements);
 }
 
 /// Discardable attributes are part of the language: a misspelt or misplaced

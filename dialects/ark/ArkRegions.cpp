@@ -2,8 +2,9 @@
 
 #include "dialects/ark/ArkRegions.h"
 
-#include "mlir/Support/MathExtras.h"
+#include "mlir/Support/LLVM.h"
 #include "llvm/Support/CheckedArithmetic.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::ark;

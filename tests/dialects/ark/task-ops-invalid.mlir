@@ -174,6 +174,30 @@ func.func @task_c2(%x: memref<32xf32>) {
 
 // -----
 
+// The greatest offset is not that of the last vCTA.
+func.func @task_c2_mod(%x: memref<2xf32>) {
+  // expected-error @below {{leaves operand 'memref<2xf32>' in dimension 0 (task_c2)}}
+  ark.task "t" grid [5] ins() outs(%x[#ark.region<(d0) -> (d0 mod 4), [1]>] : memref<2xf32>) {
+  ^bb0(%i: index, %b: memref<1xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  return
+}
+
+// -----
+
+// The least offset is not that of the first vCTA.
+func.func @task_c2_difference(%x: memref<4xf32>) {
+  // expected-error @below {{leaves operand 'memref<4xf32>' in dimension 0 (task_c2)}}
+  ark.task "t" grid [2, 3] ins() outs(%x[#ark.region<(d0, d1) -> (d1 - d0 * 2), [1]>] : memref<4xf32>) {
+  ^bb0(%i: index, %j: index, %b: memref<1xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  return
+}
+
+// -----
+
 func.func @task_c3(%x: memref<40xf32>) {
   // expected-error @below {{does not fit region #ark.region<(d0) -> (d0 * 16), [16]> of 'memref<40xf32>' in dimension 0 (task_c3)}}
   ark.task "t" grid [3] ins() outs(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<40xf32>) {
