@@ -181,7 +181,7 @@ static Value expand(BroadcastOp op, RankExchange &exchange,
 //===----------------------------------------------------------------------===//
 
 /// Returns the message size beyond which a counter for the whole message is
-/// faster than flags in its words; see docs/performance.md.
+/// faster than flags in its words; see benchmarks/log.md.
 static int64_t getPacketBytes(ProgramOp program) {
   auto module = program->getParentOfType<ModuleOp>();
   auto target = module

@@ -73,7 +73,7 @@ static int64_t getBesideBytes(const WarpgroupShape &shape) {
          kMostStages * kStageBarrierBytes;
 }
 
-/// Returns true if TMA copies are faster, as measured (docs/performance.md):
+/// Returns true if TMA copies are faster, as measured (benchmarks/log.md):
 /// where stages are as large as there is room for. Copies of smaller stages
 /// arrive too late, and those of products with a larger K are slower.
 static bool areMapsFast(const WarpgroupShape &shape,
