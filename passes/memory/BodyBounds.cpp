@@ -2,6 +2,8 @@
 
 #include "passes/memory/BodyBounds.h"
 
+#include "lib/support/BufferView.h"
+
 #include "mlir/Analysis/Presburger/Simplex.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -264,11 +266,26 @@ bool BodyBounds::fills(linalg::LinalgOp op, OpOperand &operand) {
   return true;
 }
 
+/// Returns true if a dense buffer gets another dense shape of as many elements.
+static bool givesDenseShape(memref::ReinterpretCastOp op) {
+  auto source = dyn_cast<MemRefType>(op.getSource().getType());
+  MemRefType type = op.getType();
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  return source && source.hasStaticShape() && type.hasStaticShape() &&
+         source.getLayout().isIdentity() &&
+         succeeded(getStridesAndOffset(type, strides, offset)) && offset == 0 &&
+         isDense(type.getShape(), strides) &&
+         type.getNumElements() == source.getNumElements();
+}
+
 /// Returns true if a view names every element of its source.
 bool BodyBounds::isWhole(Operation *view) {
   if (isa<memref::CastOp, memref::CollapseShapeOp, memref::ExpandShapeOp,
           memref::TransposeOp>(view))
     return true;
+  if (auto cast = dyn_cast<memref::ReinterpretCastOp>(view))
+    return givesDenseShape(cast);
   auto part = dyn_cast<memref::SubViewOp>(view);
   if (!part || !llvm::all_of(part.getMixedOffsets(), isZeroInteger) ||
       !llvm::all_of(part.getMixedStrides(), isOneInteger))

@@ -395,3 +395,22 @@ ark.program @offsetOfAnotherPart(%x: memref<16xf32> {ark.kind = #ark.kind<input>
   }
   ark.return
 }
+
+// -----
+
+// A part of the temporary is filled, and the other part is read.
+ark.program @otherPartOfATemporary(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) attributes {shared_memory = 128 : i64} {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %t = memref.alloca() : memref<2x8xindex>
+    %c0 = arith.constant 0 : index
+    %half = memref.subview %t[0, 0] [1, 8] [1, 1] : memref<2x8xindex> to memref<8xindex, strided<[1]>>
+    linalg.fill ins(%c0 : index) outs(%half : memref<8xindex, strided<[1]>>)
+    %other = memref.subview %t[1, 0] [1, 8] [1, 1] : memref<2x8xindex> to memref<8xindex, strided<[1], offset: 8>>
+    %0 = memref.load %other[%c0] : memref<8xindex, strided<[1], offset: 8>>
+    // expected-error @below {{may leave}}
+    %1 = memref.load %a[%0] : memref<16xf32, strided<[1], offset: ?>>
+    ark.yield
+  }
+  ark.return
+}

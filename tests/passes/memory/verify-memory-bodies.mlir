@@ -255,3 +255,23 @@ ark.program @everySecond(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.na
   }
   ark.return
 }
+
+// CHECK-LABEL: ark.program @indicesThroughViews
+ark.program @indicesThroughViews(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) attributes {shared_memory = 128 : i64} {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %t = memref.alloca() : memref<2x8xindex>
+    %c15 = arith.constant 15 : index
+    %all = memref.reinterpret_cast %t to offset: [0], sizes: [16], strides: [1] : memref<2x8xindex> to memref<16xindex, strided<[1]>>
+    linalg.fill ins(%c15 : index) outs(%all : memref<16xindex, strided<[1]>>)
+    %half = memref.subview %t[1, 0] [1, 8] [1, 1] : memref<2x8xindex> to memref<8xindex, strided<[1], offset: 8>>
+    %part = memref.subview %b[0] [8] [1] : memref<16xf32, strided<[1], offset: ?>> to memref<8xf32, strided<[1], offset: ?>>
+    linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%half : memref<8xindex, strided<[1], offset: 8>>) outs(%part : memref<8xf32, strided<[1], offset: ?>>) {
+    ^bb0(%in: index, %out: f32):
+      %0 = memref.load %a[%in] : memref<16xf32, strided<[1], offset: ?>>
+      linalg.yield %0 : f32
+    }
+    ark.yield
+  }
+  ark.return
+}
