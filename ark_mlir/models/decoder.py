@@ -135,7 +135,14 @@ def _refuse_windows(config: Config) -> None:
     off = config.entries.get("use_sliding_window") is False
     for key in ("sliding_window", "max_window_layers"):
         config.plain(key, *([config.entries.get(key)] if off else []))
-    config.plain("layer_types", ["full_attention"] * config.count("num_hidden_layers"))
+    layers = config.entries.get("layer_types")
+    # No list is made for the comparison: a damaged file may say that there are 2^31 layers.
+    full = (
+        isinstance(layers, list)
+        and len(layers) == config.count("num_hidden_layers")
+        and all(layer == "full_attention" for layer in layers)
+    )
+    config.plain("layer_types", *([layers] if full else []))
 
 
 def _read_theta(config: Config) -> float:
