@@ -1,4 +1,4 @@
-"""What the proof of a bundle's tables costs, as a share of compiling.
+"""Measures the proof of a bundle's tables as a share of the time that compiling takes.
 
     python benchmarks/table_proof.py [--samples 5]
 
@@ -84,7 +84,7 @@ def measure(program: ark.Program, target: str, samples: int) -> tuple[float, flo
 
 
 def cpu_seconds() -> float:
-    """Of this process and of those that it has waited for."""
+    """Returns the processor time of this process and of its ended children, in seconds."""
     return sum(os.times()[:4])
 
 

@@ -64,7 +64,7 @@ _OF_THE_PROCESS = {
     "cuDeviceGet", "cuDeviceGetAttribute", "cuDevicePrimaryCtxRelease",
     "cuDevicePrimaryCtxRetain", "cuInit",
 }  # fmt: skip
-# What works in a thread without a current context.
+# Driver functions that need no current context in the calling thread.
 _WITHOUT_CONTEXT = _OF_THE_PROCESS | {
     "cuCtxPopCurrent", "cuCtxPushCurrent", "cuCtxSetCurrent", "cuDriverGetVersion",
 }  # fmt: skip

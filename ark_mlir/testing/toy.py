@@ -40,7 +40,7 @@ BODIES: dict[str, tuple[tuple[str, str, int | None], ...]] = {
     "align": (("write", "int64", None), ("read", "uint8", None)),
     "nothing": (),
 }
-# What all vCTAs of `gather` read.
+# The input that every vCTA of `gather` reads.
 _GATHERED = 8 * 16
 _SPARE_OPERANDS = 4
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Flips bits of entries of the cache: none is used, each is said to be damaged, and made anew.
+"""Flips bits of cache entries; each must be refused with a warning and compiled again.
 
 tests/soak/flip_cache.py --count 1000 --seed 1
 tests/soak/flip_cache.py --seed 1 --only 12           # one case again

@@ -12,7 +12,9 @@ import pytest
 _ROOT = Path(__file__).parents[3]
 _SERVER = _ROOT / "build/bin/ark-opt-server"
 
-pytestmark = pytest.mark.skipif(not _SERVER.exists(), reason=f"{_SERVER.name} is not built")
+pytestmark = pytest.mark.skipif(
+    not (_ROOT / "build").is_dir(), reason="needs a build of the compiler, and this is a wheel"
+)
 
 
 def test_malformed_mlir_crashes_nothing(tmp_path: Path) -> None:
