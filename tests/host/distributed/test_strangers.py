@@ -1,7 +1,8 @@
-"""What else connects to rank 0 while it waits: it neither ends rank 0 nor keeps it."""
+"""Strangers that connect to rank 0 while it waits neither end rank 0 nor delay it."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import socket
@@ -45,7 +46,7 @@ def connect(come: Any) -> Iterator[Connect]:
 
 
 def is_refused(link: socket.socket) -> bool:
-    """Whether rank 0 closes the connection, without a word."""
+    """True if rank 0 closes the connection without sending anything."""
     link.settimeout(100)
     try:
         return link.recv(1000) == b""
@@ -141,7 +142,9 @@ def test_nothing_is_read_of_another_user(
     def disturb() -> None:
         foreign.set()
         link = connect()
-        link.send(greeting())
+        # Rank 0 reads nothing, so the connection may be closed before the greeting is sent.
+        with contextlib.suppress(BrokenPipeError):
+            link.send(greeting())
         assert is_refused(link)
         assert read == []
         foreign.clear()
