@@ -95,7 +95,7 @@ class _Cuda:
         target = Target.parse(str(module.attributes["ark.target"]))
         places: list[Place] | None = None
         if line_info:
-            _run(module, "gpu.module(ark-number-lines)")
+            _run(module, "gpu.module(ark-build-line-table)")
             places = take_places(_find(module, "gpu.module"))
         assembled = toolchain.make(module, target.arch, opt_level, places)
         if assembled.registers is None or assembled.spill_bytes is None:

@@ -1,6 +1,6 @@
 """Line information of PTX: which op every instruction is of, and on which line of Python.
 
-LLVM passes numbers of places on as lines of one file (`ark-number-lines`), since what it writes
+LLVM passes numbers of places on as lines of one file (`ark-build-line-table`), since what it writes
 into PTX has no room for names. Here they become what profilers read: an op is a function, of the
 line that made it, which was inlined into a function of the PTX.
 """
@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from .. import ir
 
-_ATTRIBUTE = "places"
+_ATTRIBUTE = "ark.line_table"
 # ptxas 13.0 dies of a file without a name.
 _NO_FILE = "unknown"
 _LOC = re.compile(r"\t\.loc\t\d+ (\d+) \d+$")
@@ -39,7 +39,7 @@ class Place:
 
 
 def take_places(module: ir.Operation) -> list[Place]:
-    """The table that `ark-number-lines` left in a ``gpu.module``, which loses it."""
+    """The table that `ark-build-line-table` left in a ``gpu.module``, which loses it."""
     rows = ir.ArrayAttr(module.attributes[_ATTRIBUTE])
     del module.attributes[_ATTRIBUTE]
     return [Place(*(cast("Any", field).value for field in ir.ArrayAttr(row))) for row in rows]

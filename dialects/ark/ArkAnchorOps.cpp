@@ -1,4 +1,4 @@
-//===- ArkAnchorOps.cpp - Reductions, products, attention, indexing ------===//
+//===- ArkAnchorOps.cpp - Reductions, products, attention, indexing -------===//
 //
 // Checks carry the constraint labels of ArkAnchorOps.td.
 //

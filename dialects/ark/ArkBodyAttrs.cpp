@@ -9,7 +9,7 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-static bool isCooperative(Operation *op, Attribute value) {
+static bool isCtaCollective(Operation *op, Attribute value) {
   auto call = dyn_cast<CallOpInterface>(op);
   auto written = dyn_cast<IntegerAttr>(value);
   return call && written && written.getType().isInteger(64) &&
@@ -28,13 +28,34 @@ static bool areTensorMaps(Operation *op, Attribute value) {
          });
 }
 
+static bool isHint(StringRef name) {
+  return name == kHighRegisterPressureAttr ||
+         name == kFullRegisterPressureAttr || name == kReadOnceAttr;
+}
+
+bool mlir::ark::isBodyAttr(StringRef name) {
+  return name == kCtaCollectiveAttr || name == kTensorMapsAttr ||
+         name == kLineTableAttr || isHint(name);
+}
+
 LogicalResult mlir::ark::verifyBodyAttr(Operation *op,
                                         NamedAttribute attribute) {
-  if (attribute.getName() == kCooperativeAttr) {
-    if (isCooperative(op, attribute.getValue()))
+  StringRef name = attribute.getName();
+  if (isHint(name)) {
+    if (isa<UnitAttr>(attribute.getValue()))
+      return success();
+    return op->emitOpError("attribute '") << name << "' must be a unit";
+  }
+  if (name == kLineTableAttr) {
+    if (isa<ArrayAttr>(attribute.getValue()))
+      return success();
+    return op->emitOpError("attribute '") << name << "' must be an array";
+  }
+  if (attribute.getName() == kCtaCollectiveAttr) {
+    if (isCtaCollective(op, attribute.getValue()))
       return success();
     return op->emitOpError("attribute '")
-           << kCooperativeAttr << "' must be an i64, on a call with as many "
+           << kCtaCollectiveAttr << "' must be an i64, on a call with as many "
            << "operands at least";
   }
   if (areTensorMaps(op, attribute.getValue()))

@@ -1,8 +1,8 @@
 //===- ArkBodyAttrs.h - Attributes of bodies on GPUs ------------*- C++ -*-===//
 //
 // Discardable attributes between passes of the target stage. Code is wrong
-// without these attributes, so they are verified, as is the code that depends
-// on them.
+// without the first two, so the code that depends on them is verified too.
+// Without the hints code is slower and still correct.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,16 +16,27 @@ namespace mlir::ark {
 /// On a call that all threads of a CTA make together: the number of its last
 /// operands that the callee writes, an i64. The callee only reads the other
 /// operands.
-inline constexpr llvm::StringLiteral kCooperativeAttr = "ark.cooperative";
+inline constexpr llvm::StringLiteral kCtaCollectiveAttr = "ark.cta_collective";
 
 /// On a body: the tensor maps that it requests by number. Each is an array of
 /// operand, columns, rows, stride and rows of a box.
 inline constexpr llvm::StringLiteral kTensorMapsAttr = "ark.tensor_maps";
 inline constexpr int64_t kTensorMapFields = 5;
 
-inline bool isBodyAttr(StringRef name) {
-  return name == kCooperativeAttr || name == kTensorMapsAttr;
-}
+/// On a `gpu.module`: the table of debug locations.
+inline constexpr llvm::StringLiteral kLineTableAttr = "ark.line_table";
+
+/// Hints, which are unit attributes. On a loop over threads: the loop needs
+/// most registers of a thread, or all of them.
+inline constexpr llvm::StringLiteral kHighRegisterPressureAttr =
+    "ark.high_register_pressure";
+inline constexpr llvm::StringLiteral kFullRegisterPressureAttr =
+    "ark.full_register_pressure";
+/// On a view: threads load each element once.
+inline constexpr llvm::StringLiteral kReadOnceAttr = "ark.read_once";
+
+/// Returns true for the name of one of these attributes.
+bool isBodyAttr(StringRef name);
 
 /// Checks one of these attributes on its op.
 LogicalResult verifyBodyAttr(Operation *op, NamedAttribute attribute);

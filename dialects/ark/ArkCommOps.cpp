@@ -1,4 +1,4 @@
-//===- ArkCommOps.cpp - Collectives and channel primitives ---------------===//
+//===- ArkCommOps.cpp - Collectives and channel primitives ----------------===//
 
 #include "dialects/ark/ArkLimits.h"
 #include "dialects/ark/ArkOps.h"

@@ -1,4 +1,4 @@
-//===- ArkGraphOps.cpp - Creation, views and elementwise ops -------------===//
+//===- ArkGraphOps.cpp - Creation, views and elementwise ops --------------===//
 //
 // Checks carry the constraint labels of ArkGraphOps.td.
 //

@@ -126,12 +126,18 @@ class Passes(_Text):
 
 
 def describe_stage(stage: str) -> str:
-    page = f"passes/{stage}/Passes.md"
-    document = (ROOT / page).read_text(encoding="utf-8")
-    found = re.findall(r"^### `-(\S+)`\n\n_(.+)_$", document, re.M)
-    rows = [f"| [`--{name}`](/{page}#{name}) | {cell(summary)} |" for name, summary in found]
+    """Returns a section with the passes of a stage, or of the rooms that a stage consists of."""
+    pages = sorted((ROOT / "passes" / stage).rglob("Passes.md"))
+    rows = [row for page in pages for row in describe_passes(page)]
     title = "Around the stages" if stage == "pipelines" else f"Stage {stage}"
     return "\n".join([f"### {title}\n", "| pass | what it does |", "|---|---|", *rows, ""])
+
+
+def describe_passes(page: Path) -> list[str]:
+    """Returns a row of a table for each pass that a generated page documents."""
+    path = page.relative_to(ROOT).as_posix()
+    found = re.findall(r"^### `-(\S+)`\n\n_(.+)_$", page.read_text(encoding="utf-8"), re.M)
+    return [f"| [`--{name}`](/{path}#{name}) | {cell(summary)} |" for name, summary in found]
 
 
 def setup(app: Sphinx) -> dict[str, Any]:

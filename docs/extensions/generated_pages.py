@@ -1,4 +1,4 @@
-"""Pages that mlir-tblgen wrote, as pages of the site: `dialects/*/*.md` and `passes/*/Passes.md`.
+"""Pages that mlir-tblgen wrote, as pages of the site: `dialects/*/*.md` and `passes/**/Passes.md`.
 
 They begin below the first level of headings, which Sphinx refuses, and name no stage.
 """
@@ -10,7 +10,7 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-_PASSES = re.compile(r"passes/(\w+)/Passes")
+_PASSES = re.compile(r"passes/([\w/]+)/Passes")
 
 
 def read_page(app: Sphinx, name: str, content: list[str]) -> None:

@@ -1,8 +1,9 @@
 # Helpers for the CMakeLists.txt files of this project.
 #
-# All C++ goes into object libraries, one per folder, and every binary links all of them. A folder
-# does not name the folders that it uses, there is no link order, and passes may call each other's
-# helpers. The sources of a folder are all its *.cpp; adding a file needs no edit here.
+# All C++ goes into object libraries, one per folder, and every binary links all of them. A library
+# names the folders that it uses (USES), and the build fails if one of its files includes a header
+# of another folder: see CheckIncludes.cmake. The sources of a folder are all its *.cpp; adding a
+# file needs no edit here.
 
 # Objects for ark-opt and the C API, and objects of test-only passes for ark-opt.
 set_property(GLOBAL PROPERTY ARK_LIBRARIES "")
@@ -25,6 +26,21 @@ function(ark_setup_target name)
   target_compile_options(${name} PRIVATE -fno-exceptions -frtti -Wno-unused-parameter)
 endfunction()
 
+# Fails the build of the library `name` if a file of this folder includes a header of a folder
+# that is neither this one nor in the list that follows.
+function(ark_check_includes name)
+  file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp ${CMAKE_CURRENT_SOURCE_DIR}/*.h)
+  set(stamp ${CMAKE_CURRENT_BINARY_DIR}/${name}.includes)
+  set(script ${PROJECT_SOURCE_DIR}/lib/cmake/CheckIncludes.cmake)
+  add_custom_command(OUTPUT ${stamp}
+    COMMAND ${CMAKE_COMMAND} "-Dfolder=${folder}" "-Duses=${ARGN}" "-Dfiles=${files}"
+            "-Dstamp=${stamp}" -P ${script}
+    DEPENDS ${files} ${script} VERBATIM)
+  add_custom_target(${name}-includes DEPENDS ${stamp})
+  add_dependencies(${name} ${name}-includes)
+endfunction()
+
 # The precompiled header is built once, in an otherwise empty library, and
 # shared by every folder.
 function(ark_use_pch name)
@@ -34,11 +50,12 @@ function(ark_use_pch name)
   target_precompile_headers(${name} REUSE_FROM ArkPCH)
 endfunction()
 
-# add_ark_library(<name> [TEST_ONLY] [NO_PCH] [SOURCES ...])
+# add_ark_library(<name> [TEST_ONLY] [NO_PCH] [SOURCES ...] [USES folder ...])
 # Compiles a folder of C++. Without SOURCES, takes all *.cpp of the folder, and skips a folder
-# without any.
+# without any. USES lists the other folders whose headers the sources may include; a folder allows
+# its subfolders' `.inc` files, but not their headers.
 function(add_ark_library name)
-  cmake_parse_arguments(ARG "TEST_ONLY;NO_PCH" "" "SOURCES" ${ARGN})
+  cmake_parse_arguments(ARG "TEST_ONLY;NO_PCH" "" "SOURCES;USES" ${ARGN})
   if(NOT ARG_SOURCES)
     file(GLOB ARG_SOURCES CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   endif()
@@ -47,6 +64,7 @@ function(add_ark_library name)
   endif()
   add_library(${name} OBJECT ${ARG_SOURCES})
   ark_setup_target(${name})
+  ark_check_includes(${name} ${ARG_USES})
   if(NOT ARG_NO_PCH)
     ark_use_pch(${name})
   endif()
@@ -74,7 +92,7 @@ function(ark_link target)
   set_property(TARGET ${target} APPEND PROPERTY INSTALL_RPATH ${LLVM_LIBRARY_DIR})
 endfunction()
 
-# add_ark_dialect(<Prefix> <name>): tablegens <Prefix>{Dialect,Enums,Attrs,Types,
+# add_ark_dialect(<Prefix> <name> [USES folder ...]): tablegens <Prefix>{Dialect,Enums,Attrs,Types,
 # Interfaces,Ops}.td of this folder into <Prefix>*.{h,cpp}.inc, compiles the
 # folder as library <Prefix>Dialect and documents it in <Prefix>Dialect.md.
 function(add_ark_dialect prefix dialect)
@@ -91,24 +109,41 @@ function(add_ark_dialect prefix dialect)
   ark_gen(${prefix}Ops.td ${prefix}Ops op)
   add_public_tablegen_target(${prefix}DialectIncGen)
   add_dependencies(ark-headers ${prefix}DialectIncGen)
-  add_ark_library(${prefix}Dialect)
+  add_ark_library(${prefix}Dialect ${ARGN})
   add_ark_doc(${prefix}Dialect ${prefix}Ops.td -gen-dialect-doc -dialect=${dialect})
 endfunction()
 
-# add_ark_passes(<stage>): tablegens Passes.td of this folder into Passes.h.inc
-# (registration function registerArk<Stage>Passes) and compiles the folder as
-# library Ark<Stage>Passes.
-function(add_ark_passes stage)
-  string(SUBSTRING ${stage} 0 1 initial)
-  string(TOUPPER ${initial} initial)
-  string(SUBSTRING ${stage} 1 -1 rest)
-  set(name Ark${initial}${rest})
+# add_ark_passes([USES folder ...]): tablegens Passes.td of this folder into Passes.h.inc and
+# compiles the folder as a library. Both are named after the path below passes: in
+# passes/target/simt the library is ArkTargetSimtPasses, and registerArkTargetSimtPasses registers
+# the passes.
+function(add_ark_passes)
+  file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR}/passes ${CMAKE_CURRENT_SOURCE_DIR})
+  string(REGEX MATCHALL "[^/_]+" words "${path}")
+  set(name Ark)
+  foreach(word ${words})
+    string(SUBSTRING ${word} 0 1 initial)
+    string(TOUPPER ${initial} initial)
+    string(SUBSTRING ${word} 1 -1 rest)
+    string(APPEND name ${initial}${rest})
+  endforeach()
   set(LLVM_TARGET_DEFINITIONS Passes.td)
   mlir_tablegen(Passes.h.inc -gen-pass-decls -name ${name})
   add_public_tablegen_target(${name}PassesIncGen)
   add_dependencies(ark-headers ${name}PassesIncGen)
-  add_ark_library(${name}Passes)
+  add_ark_library(${name}Passes ${ARGN})
   add_ark_doc(Passes Passes.td -gen-pass-doc)
+endfunction()
+
+# add_ark_kernel_texts(<name> ...): makes <name>.mlir.inc of <name>.mlir of this folder, a C++ string
+# literal that ark-build-kernel includes.
+function(add_ark_kernel_texts)
+  foreach(name ${ARGN})
+    set(kernel_text ${CMAKE_CURRENT_SOURCE_DIR}/${name}.mlir)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${kernel_text})
+    file(READ ${kernel_text} text)
+    file(CONFIGURE OUTPUT ${name}.mlir.inc CONTENT "R\"mlir(@text@)mlir\"\n" @ONLY)
+  endforeach()
 endfunction()
 
 # add_ark_doc(<name> <td file> <tblgen arguments>): <name>.md beside the td file.

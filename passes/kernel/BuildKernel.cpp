@@ -40,7 +40,7 @@ static constexpr KernelText kCpuKernel = {
 };
 static constexpr KernelText kCpuPackets = {
     "CpuPackets.mlir",
-#include "passes/kernel/CpuPackets.mlir.inc"
+#include "passes/target/packets/CpuPackets.mlir.inc"
 };
 static constexpr KernelText kCpuSemaphores = {
     "CpuSemaphores.mlir",
@@ -67,8 +67,8 @@ static constexpr KernelText kKernelTables = {
 #include "passes/kernel/KernelTables.mlir.inc"
 };
 static constexpr KernelText kCudaAsk = {
-    "CudaAsk.mlir",
-#include "passes/kernel/CudaAsk.mlir.inc"
+    "CudaPrefetch.mlir",
+#include "passes/target/prefetch/CudaPrefetch.mlir.inc"
 };
 static constexpr KernelText kCudaKernel = {
     "CudaKernel.mlir",
@@ -76,23 +76,23 @@ static constexpr KernelText kCudaKernel = {
 };
 static constexpr KernelText kCudaPackets = {
     "CudaPackets.mlir",
-#include "passes/kernel/CudaPackets.mlir.inc"
+#include "passes/target/packets/CudaPackets.mlir.inc"
 };
 static constexpr KernelText kCudaRing = {
     "CudaRing.mlir",
-#include "passes/kernel/CudaRing.mlir.inc"
+#include "passes/target/weight_streaming/CudaRing.mlir.inc"
 };
 static constexpr KernelText kCudaStream = {
     "CudaStream.mlir",
-#include "passes/kernel/CudaStream.mlir.inc"
+#include "passes/target/weight_streaming/CudaStream.mlir.inc"
 };
 static constexpr KernelText kCudaStreamLane = {
     "CudaStreamLane.mlir",
-#include "passes/kernel/CudaStreamLane.mlir.inc"
+#include "passes/target/weight_streaming/CudaStreamLane.mlir.inc"
 };
 static constexpr KernelText kCudaTensorMaps = {
     "CudaTensorMaps.mlir",
-#include "passes/kernel/CudaTensorMaps.mlir.inc"
+#include "passes/target/matmul/CudaTensorMaps.mlir.inc"
 };
 
 //===----------------------------------------------------------------------===//

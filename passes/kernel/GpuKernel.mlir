@@ -6,7 +6,7 @@
 // field offsets below count 64-bit words of a record.
 
 // Hooks for parameters that are streamed through shared memory. The hooks are empty unless
-// ark-stream-parameters fills them.
+// ark-stream-weights fills them.
 //
 // Called by all threads when a lane begins to execute `iterations` iterations.
 func.func private @ark_begin_stream(%context: !llvm.ptr, %lane: i64, %iterations: i64) {

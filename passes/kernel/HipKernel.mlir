@@ -108,8 +108,8 @@ func.func private @ark_back_off() {
   return
 }
 
-// Shared memory with one word per warp; see ark-place-votes.
-func.func private @ark_votes() -> !llvm.ptr<3>
+// Shared memory with one word per warp; see ark-allocate-vote-slots.
+func.func private @ark_vote_slots() -> !llvm.ptr<3>
 func.func private @ark_warps() -> i32
 
 // Block-wide vote: every warp stores whether the predicate holds in one of its threads, and reads
@@ -119,7 +119,7 @@ func.func private @ark_any(%predicate: i1) -> i1 {
   %nobody = arith.constant 0 : i32
   %one = arith.constant 1 : i32
   %size = arith.constant 64 : i32
-  %votes = func.call @ark_votes() : () -> !llvm.ptr<3>
+  %votes = func.call @ark_vote_slots() : () -> !llvm.ptr<3>
   %warps = func.call @ark_warps() : () -> i32
   %thread_index = gpu.thread_id x
   %thread = arith.index_cast %thread_index : index to i32

@@ -1,22 +1,14 @@
-//===- Passes.h - Passes of the target stage --------------------*- C++ -*-===//
+//===- Passes.h - The target stage ------------------------------*- C++ -*-===//
 
 #ifndef ARK_PASSES_TARGET_PASSES_H
 #define ARK_PASSES_TARGET_PASSES_H
 
-#include "mlir/Pass/Pass.h"
-#include "mlir/Pass/PassRegistry.h"
-
-namespace mlir::func {
-class FuncOp;
-} // namespace mlir::func
+#include "mlir/Pass/PassManager.h"
 
 namespace mlir::ark {
 
-#define GEN_PASS_DECL
-#include "passes/target/Passes.h.inc"
-
-#define GEN_PASS_REGISTRATION
-#include "passes/target/Passes.h.inc"
+/// Registers the passes of all rooms of the target stage.
+void registerArkTargetPasses();
 
 struct TargetPipelineOptions {
   /// f32 lanes of a vector register; 0 stands for those of this machine.

@@ -2,8 +2,8 @@
 
 func.func private @f(%x: memref<4xf32>)
 func.func @more(%x: memref<4xf32>) {
-  // expected-error @below {{attribute 'ark.cooperative' must be an i64, on a call with as many operands at least}}
-  func.call @f(%x) {ark.cooperative = 2 : i64} : (memref<4xf32>) -> ()
+  // expected-error @below {{attribute 'ark.cta_collective' must be an i64, on a call with as many operands at least}}
+  func.call @f(%x) {ark.cta_collective = 2 : i64} : (memref<4xf32>) -> ()
   return
 }
 
@@ -11,15 +11,15 @@ func.func @more(%x: memref<4xf32>) {
 
 func.func private @f(%x: memref<4xf32>)
 func.func @unit(%x: memref<4xf32>) {
-  // expected-error @below {{attribute 'ark.cooperative' must be an i64}}
-  func.call @f(%x) {ark.cooperative} : (memref<4xf32>) -> ()
+  // expected-error @below {{attribute 'ark.cta_collective' must be an i64}}
+  func.call @f(%x) {ark.cta_collective} : (memref<4xf32>) -> ()
   return
 }
 
 // -----
 
-// expected-error @below {{attribute 'ark.cooperative' must be an i64, on a call}}
-func.func @place() attributes {ark.cooperative = 0 : i64} {
+// expected-error @below {{attribute 'ark.cta_collective' must be an i64, on a call}}
+func.func @place() attributes {ark.cta_collective = 0 : i64} {
   return
 }
 
@@ -41,4 +41,27 @@ func.func @negative() attributes {ark.tensor_maps = [array<i64: 0, 192, 256, 192
 
 // expected-error @below {{attribute 'ark.tensor_maps' must be an array}}
 module attributes {ark.tensor_maps = []} {
+}
+
+// -----
+
+func.func @hint(%x: memref<8xf32>) {
+  // expected-error @below {{attribute 'ark.read_once' must be a unit}}
+  %0 = memref.subview %x[0] [4] [1] {ark.read_once = true} : memref<8xf32> to memref<4xf32, strided<[1]>>
+  return
+}
+
+// -----
+
+func.func @pressure(%n: index) {
+  // expected-error @below {{attribute 'ark.high_register_pressure' must be a unit}}
+  scf.forall (%thread) in (%n) {
+  } {ark.high_register_pressure = 1 : i64, mapping = [#gpu.thread<linear_dim_0>]}
+  return
+}
+
+// -----
+
+// expected-error @below {{attribute 'ark.line_table' must be an array}}
+gpu.module @lines attributes {ark.line_table = "mlp.py"} {
 }

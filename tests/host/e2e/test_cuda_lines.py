@@ -19,7 +19,7 @@ KERNEL = Place("ark_kernel", "Kernel.mlir", 1, 2)
 OP = Place('the "first" product', "model.py", 7, 5)
 PTX = """\
 .visible .entry ark_kernel(
-\t.file\t1 "ark-places"
+\t.file\t1 "ark-lines"
 begin:
 \t.loc\t1 2 0
 \tadd;

@@ -76,10 +76,10 @@
 // CHECK-LABEL: func.func private @ark_stream_proceed
 // CHECK: %[[TWO:.+]] = arith.constant 2 : i32
 // CHECK: call @ark_stream_leave
-// CHECK: %[[CAN:.+]] = call @ark_stream_can_ask
+// CHECK: %[[CAN:.+]] = call @ark_stream_can_request
 // CHECK: %[[FEW:.+]] = arith.cmpi slt, %{{.+}}, %[[TWO]]
 // CHECK: arith.andi %[[CAN]], %[[FEW]]
-// CHECK: call @ark_stream_ask
+// CHECK: call @ark_stream_request
 // CHECK-LABEL: func.func private @ark_stream_rest
 // CHECK: call @ark_stream_proceed
 // CHECK-LABEL: func.func private @ark_load_acquire

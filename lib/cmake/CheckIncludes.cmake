@@ -1,0 +1,24 @@
+# Fails if a file of a library includes a header of a folder that the library does not use.
+#
+#   cmake -Dfolder=<folder> -Duses=<folders> -Dfiles=<paths> -Dstamp=<path> -P CheckIncludes.cmake
+#
+# Folders are relative to the root of the project; `folder` is the one of the library. Writes
+# `stamp`. An `.inc` file that is made of another folder's kernel text is data and not checked.
+
+cmake_minimum_required(VERSION 3.24)
+
+set(found "")
+foreach(file ${files})
+  file(STRINGS ${file} lines REGEX "^#include \"(dialects|lib|passes|tests)/[^\"]+\\.h(\\.inc)?\"")
+  foreach(line ${lines})
+    string(REGEX REPLACE "^#include \"(.*)/[^/\"]+\".*$" "\\1" included "${line}")
+    if(NOT included STREQUAL folder AND NOT included IN_LIST uses)
+      string(APPEND found "\n  ${file}: ${line}\n    ${folder} does not use ${included}")
+    endif()
+  endforeach()
+endforeach()
+if(found)
+  message(FATAL_ERROR "Forbidden includes. The CMakeLists.txt of a folder lists the folders that it "
+                      "uses.${found}")
+endif()
+file(WRITE ${stamp} "")

@@ -1,0 +1,460 @@
+//===- AttentionBlocks.cpp - Attention loop for blocks of rows ------------===//
+
+#include "passes/target/attention/AttentionTiles.h"
+#include "passes/target/support/Alignment.h"
+#include "passes/target/support/Bodies.h"
+#include "passes/target/support/Warp.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// Rows of a block that a lane has: the row of its quad, and the row eight
+/// further on.
+static constexpr int64_t kOwnRows = 2;
+/// The largest depth at which registers hold the queries beside everything
+/// else.
+static constexpr int64_t kMostKeptDepth = 32;
+
+namespace {
+/// Online softmax of a warp for 16 rows. The first product multiplies queries
+/// by keys, the second one exponentials by values. A lane already has the
+/// exponentials in the registers in which the second instruction expects them.
+///
+/// Queries and keys use the same permuted order of the depth, in which lanes
+/// have loaded it. The columns of values are permuted as well: a quad loads
+/// neighbouring columns, each of which belongs to another instruction.
+class BlockBuilder : public AttentionTiles {
+public:
+  using AttentionTiles::AttentionTiles;
+  void build(Value thread);
+
+private:
+  /// The values that the loop carries: the maximum scores of the rows, the
+  /// lane's shares of the sums of exponentials, and the accumulators of the
+  /// weighted sums of values, by instruction.
+  struct State {
+    SmallVector<Value, kOwnRows> maxima, sums;
+    SmallVector<Value> products;
+
+    SmallVector<Value> flatten() const;
+    void assign(ValueRange all);
+  };
+  /// Neighbouring columns that each quad loads at once.
+  struct Chunk {
+    int64_t begin, columns;
+  };
+
+  int64_t getStepTiles() const { return shape.getStepKeys() / kTileKeys; }
+  int64_t getNumParts() const { return shape.parts; }
+  bool isWholeStep();
+  void findChunks();
+  void findRows(Value block);
+  Words loadQueries(Value row, int64_t number);
+  void findKeys(Value first);
+  SmallVector<Words> loadKeys(Value first, int64_t number);
+  Words loadValues(Value key, Value isThere, const Chunk &chunk);
+  SmallVector<SmallVector<Value>> getScores(Value first);
+  void addValues(State &state, ArrayRef<SmallVector<Value>> powers);
+  void step(State &state, Value first);
+  State stream();
+  void buildBlock(Value block);
+  void enterRow(int64_t own);
+  void store(const State &state);
+  void finish(const State &state);
+  void finishRow(const RowNumbers &numbers, int64_t own,
+                 ArrayRef<Value> products);
+  void finishColumns(RowNumbers numbers, int64_t own, Value first,
+                     ArrayRef<Value> products);
+  SmallVector<Value> getColumns(ArrayRef<Value> products, int64_t chunk,
+                                int64_t own, int64_t next);
+
+  SmallVector<Chunk> chunks;
+  Value part;
+  /// The numbers of the lane's rows, and the rows that it reads for them: the
+  /// last row again for numbers beyond the end.
+  SmallVector<Value, kOwnRows> numbers, rows;
+  SmallVector<SmallVector<Value>> places;
+  SmallVector<SmallVector<Words>> queries;
+  /// The keys of the lane's scores in this step, and an i1 for each of them:
+  /// true if the key exists, null if all keys of the step do.
+  SmallVector<Value> ownKeys, areThere;
+};
+} // namespace
+
+SmallVector<Value> BlockBuilder::State::flatten() const {
+  SmallVector<Value> all(maxima.begin(), maxima.end());
+  llvm::append_range(all, sums);
+  llvm::append_range(all, products);
+  return all;
+}
+
+void BlockBuilder::State::assign(ValueRange all) {
+  maxima = llvm::to_vector_of<Value>(all.take_front(kOwnRows));
+  sums = llvm::to_vector_of<Value>(all.slice(kOwnRows, kOwnRows));
+  products = llvm::to_vector_of<Value>(all.drop_front(2 * kOwnRows));
+}
+
+//===----------------------------------------------------------------------===//
+// Loads
+//===----------------------------------------------------------------------===//
+
+/// Returns true if no step goes beyond the last key.
+bool BlockBuilder::isWholeStep() {
+  std::optional<int64_t> keys = getConstantIntValue(length);
+  return keys && *keys % shape.getStepKeys() == 0;
+}
+
+void BlockBuilder::findChunks() {
+  int64_t begin = 0;
+  while (begin < attention.depth) {
+    int64_t columns = std::min<int64_t>(
+        shape.width,
+        llvm::bit_floor<uint64_t>((attention.depth - begin) / kTileKeys));
+    chunks.push_back({begin, columns});
+    begin += columns * kTileKeys;
+  }
+}
+
+/// Finds the lane's rows of a block; the last row again beyond the end.
+void BlockBuilder::findRows(Value block) {
+  numbers.clear();
+  rows.clear();
+  places.clear();
+  queries.clear();
+  for (int64_t own = 0; own < kOwnRows; ++own) {
+    numbers.push_back(add(add(mul(block, kBlockRows), quad), own * kTileKeys));
+    rows.push_back(shape.rows % kBlockRows == 0
+                       ? numbers.back()
+                       : arith::MinSIOp::create(builder, numbers.back(),
+                                                index(shape.rows - 1))
+                             .getResult());
+    places.push_back(getPlace(rows.back()));
+    if (attention.depth > kMostKeptDepth)
+      continue;
+    SmallVector<Words> &loaded = queries.emplace_back();
+    for (int64_t number = 0; number < getKeyLoads(); ++number)
+      loaded.push_back(loadQueries(rows.back(), number));
+  }
+}
+
+AttentionTiles::Words BlockBuilder::loadQueries(Value row, int64_t number) {
+  return load(attention.query, getPlace(row),
+              mul(add(inQuad, number * kQuad), shape.width), kQuad);
+}
+
+void BlockBuilder::findKeys(Value first) {
+  ownKeys.clear();
+  areThere.clear();
+  bool isWhole = isWholeStep();
+  Value last =
+      isWhole ? Value()
+              : arith::SubIOp::create(builder, length, index(1)).getResult();
+  for (int64_t tile = 0; tile < getStepTiles(); ++tile)
+    for (int64_t next = 0; next < 2; ++next) {
+      Value key = add(add(first, mul(inQuad, 2)), tile * kTileKeys + next);
+      areThere.push_back(isWhole ? Value() : isLess(key, length));
+      ownKeys.push_back(
+          isWhole ? key
+                  : arith::MinSIOp::create(builder, key, last).getResult());
+    }
+}
+
+/// Loads one part of a key for every quad, of each tile; the last key again
+/// beyond the end.
+SmallVector<AttentionTiles::Words> BlockBuilder::loadKeys(Value first,
+                                                          int64_t number) {
+  SmallVector<Words> keys;
+  for (int64_t tile = 0; tile < getStepTiles(); ++tile) {
+    Value key = add(add(first, quad), tile * kTileKeys);
+    if (!isWholeStep())
+      key = arith::MinSIOp::create(
+          builder, key, arith::SubIOp::create(builder, length, index(1)));
+    keys.push_back(load(attention.key, key,
+                        mul(add(inQuad, number * kQuad), shape.width), kQuad));
+  }
+  return keys;
+}
+
+/// Loads values of a key. Words of a key beyond the last one become zero, since
+/// zero times the loaded value may be NaN.
+AttentionTiles::Words BlockBuilder::loadValues(Value key, Value isThere,
+                                               const Chunk &chunk) {
+  Value column = add(mul(quad, chunk.columns), chunk.begin);
+  Value elements = vector::LoadOp::create(
+      builder, VectorType::get(chunk.columns, element), attention.value,
+      ValueRange{key, column}, /*nontemporal=*/false,
+      llvm::MaybeAlign(chunk.columns * 2));
+  int64_t count = chunk.columns / 2;
+  Value vector = vector::BitCastOp::create(
+      builder, VectorType::get(count, builder.getI32Type()), elements);
+  Words words;
+  for (int64_t number = 0; number < count; ++number) {
+    words.push_back(vector::ExtractOp::create(builder, vector, number));
+    if (isThere)
+      words.back() =
+          arith::SelectOp::create(builder, isThere, words.back(), word(0));
+  }
+  return words;
+}
+
+//===----------------------------------------------------------------------===//
+// A step
+//===----------------------------------------------------------------------===//
+
+/// Returns two scores of each tile, by row. The parts of the depth come one
+/// after the other, since there are no registers for more keys.
+SmallVector<SmallVector<Value>> BlockBuilder::getScores(Value first) {
+  SmallVector<SmallVector<Value>> sums(getStepTiles(),
+                                       SmallVector<Value>(kSums, number(0)));
+  SmallVector<Value, kOwnRows> pinned;
+  // Queries are read again for every step if registers are too few for them.
+  if (queries.empty())
+    for (Value row : rows)
+      pinned.push_back(pinToPlace(row));
+  for (int64_t part = 0; part < getKeyLoads(); ++part) {
+    SmallVector<Words> keys = loadKeys(first, part);
+    Words a = pinned.empty() ? queries[0][part] : loadQueries(pinned[0], part);
+    Words b = pinned.empty() ? queries[1][part] : loadQueries(pinned[1], part);
+    for (auto [key, own] : llvm::zip(keys, sums))
+      for (int64_t half = 0; half < kWords; half += 2)
+        llvm::copy(multiply({a[half], b[half], a[half + 1], b[half + 1]},
+                            {key[half], key[half + 1]}, own),
+                   own.begin());
+  }
+  SmallVector<SmallVector<Value>> scores(kOwnRows);
+  for (ArrayRef<Value> tile : sums)
+    for (int64_t own = 0; own < kOwnRows; ++own)
+      scores[own].append({tile[own * 2], tile[own * 2 + 1]});
+  for (int64_t own = 0; own < kOwnRows; ++own)
+    for (auto [score, key, isThere] : llvm::zip(scores[own], ownKeys, areThere))
+      score = finishScore(score, places[own], key, isThere);
+  return scores;
+}
+
+/// Computes products += powers * values.
+void BlockBuilder::addValues(State &state,
+                             ArrayRef<SmallVector<Value>> powers) {
+  for (size_t first = 0; first < ownKeys.size(); first += kOwnKeys) {
+    SmallVector<Words> terms[kOwnRows];
+    for (int64_t own = 0; own < kOwnRows; ++own)
+      terms[own] = split(ArrayRef(powers[own]).slice(first, kOwnKeys));
+    MutableArrayRef<Value> products = state.products;
+    for (const Chunk &chunk : chunks) {
+      SmallVector<Words> values;
+      for (int64_t number = 0; number < kOwnKeys; ++number)
+        values.push_back(loadValues(ownKeys[first + number],
+                                    areThere[first + number], chunk));
+      for (int64_t column = 0; column < chunk.columns; ++column) {
+        Words words;
+        for (int64_t pair = 0; pair < kOwnKeys; pair += 2) {
+          Value a = values[pair][column / 2], b = values[pair + 1][column / 2];
+          words.push_back(column % 2 ? joinHigh(a, b) : joinLow(a, b));
+        }
+        for (auto [a, b] : llvm::zip(terms[0], terms[1]))
+          llvm::copy(multiply({a[0], b[0], a[1], b[1]}, words,
+                              products.take_front(kSums)),
+                     products.begin());
+        products = products.drop_front(kSums);
+      }
+    }
+  }
+}
+
+void BlockBuilder::step(State &state, Value first) {
+  findKeys(first);
+  SmallVector<SmallVector<Value>> scores = getScores(first);
+  SmallVector<Value, kOwnRows> corrections;
+  for (int64_t own = 0; own < kOwnRows; ++own) {
+    Value largest = state.maxima[own];
+    for (Value score : scores[own])
+      largest = arith::MaximumFOp::create(builder, largest, score);
+    largest = combine<arith::MaximumFOp>(largest, {2, 1});
+    Value finite = getFinite(largest);
+    corrections.push_back(getPower(finite, state.maxima[own]));
+    state.maxima[own] = largest;
+    Value sum =
+        arith::MulFOp::create(builder, state.sums[own], corrections.back());
+    for (Value &score : scores[own]) {
+      score = getPower(finite, score);
+      sum = arith::AddFOp::create(builder, sum, score);
+    }
+    state.sums[own] = sum;
+  }
+  for (auto [number, product] : llvm::enumerate(state.products))
+    product = arith::MulFOp::create(builder, product,
+                                    corrections[number % kSums / 2]);
+  addValues(state, scores);
+}
+
+//===----------------------------------------------------------------------===//
+// A block
+//===----------------------------------------------------------------------===//
+
+BlockBuilder::State BlockBuilder::stream() {
+  State state;
+  state.maxima.assign(kOwnRows, getLeast());
+  state.sums.assign(kOwnRows, number(0));
+  state.products.assign(attention.depth / kTileKeys * kSums, number(0));
+  int64_t keys = shape.getStepKeys();
+  auto loop = scf::ForOp::create(builder, mul(part, keys), length,
+                                 index(getNumParts() * keys), state.flatten());
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(loop.getBody());
+    state.assign(loop.getRegionIterArgs());
+    step(state, loop.getInductionVar());
+    scf::YieldOp::create(builder, state.flatten());
+  }
+  state.assign(loop.getResults());
+  for (Value &sum : state.sums)
+    sum = combine<arith::AddFOp>(sum, {2, 1});
+  return state;
+}
+
+/// Returns the accumulators of a chunk's neighbouring columns. `next` and the
+/// lane's position in its quad give the first column.
+SmallVector<Value> BlockBuilder::getColumns(ArrayRef<Value> products,
+                                            int64_t chunk, int64_t own,
+                                            int64_t next) {
+  int64_t first = chunks[chunk].begin / kTileKeys;
+  SmallVector<Value> columns;
+  for (int64_t column = 0; column < chunks[chunk].columns; ++column)
+    columns.push_back(products[(first + column) * kSums + own * 2 + next]);
+  return columns;
+}
+
+/// Moves the builder into a branch for lanes that have such a row; the last
+/// block may have fewer.
+void BlockBuilder::enterRow(int64_t own) {
+  if (shape.rows % kBlockRows == 0)
+    return;
+  auto branch = scf::IfOp::create(
+      builder, isLess(numbers[own], index(shape.rows)), /*withElse=*/false);
+  builder.setInsertionPointToStart(branch.thenBlock());
+}
+
+/// Stores partial results for the loop that combines the parts of a row.
+void BlockBuilder::store(const State &state) {
+  for (int64_t own = 0; own < kOwnRows; ++own) {
+    OpBuilder::InsertionGuard guard(builder);
+    enterRow(own);
+    // All lanes of a quad store the same numbers.
+    memref::StoreOp::create(builder, state.maxima[own], buffers.maxima,
+                            ValueRange{part, numbers[own]});
+    memref::StoreOp::create(builder, state.sums[own], buffers.sums,
+                            ValueRange{part, numbers[own]});
+    for (auto [chunk, of] : llvm::enumerate(chunks))
+      for (int64_t next = 0; next < 2; ++next) {
+        Value column =
+            add(mul(add(mul(inQuad, 2), next), of.columns), of.begin);
+        SmallVector<Value> columns =
+            getColumns(state.products, chunk, own, next);
+        int64_t count = std::min(of.columns, kStoreElements);
+        for (int64_t begin = 0; begin < of.columns; begin += count) {
+          Value vector = vector::FromElementsOp::create(
+              builder, VectorType::get(count, builder.getF32Type()),
+              ArrayRef(columns).slice(begin, count));
+          vector::StoreOp::create(
+              builder, vector, buffers.products,
+              ValueRange{part, numbers[own], add(column, begin)},
+              /*nontemporal=*/false, llvm::MaybeAlign(count * kSumBytes));
+        }
+      }
+  }
+}
+
+/// Builds and stores the row ops for neighbouring columns of a row.
+void BlockBuilder::finishColumns(RowNumbers numbers, int64_t own, Value first,
+                                 ArrayRef<Value> products) {
+  SmallVector<SmallVector<Value>> results;
+  for (auto [number, product] : llvm::enumerate(products)) {
+    numbers[RowValue::Product] = product;
+    results.push_back(buildRowOps(numbers, places[own], add(first, number)));
+  }
+  int64_t count = products.size();
+  for (auto [number, rowOp] : llvm::enumerate(attention.rowOps)) {
+    if (!rowOp.isStored)
+      continue;
+    Value out = linalg::LinalgOp(rowOp.op).getDpsInits()[0];
+    Type type = getElementTypeOrSelf(out);
+    // A packet is sent by a store of its own.
+    bool isWide =
+        !arePackets(out) && getRowColumns(rowOp) == attention.depth &&
+        getRowAlignment(out, count) >= count * type.getIntOrFloatBitWidth() / 8;
+    if (!isWide) {
+      for (int64_t column = 0; column < count; ++column)
+        storeRowOp(rowOp, results[column][number], places[own],
+                   add(first, column));
+      continue;
+    }
+    SmallVector<Value> elements;
+    for (ArrayRef<Value> result : results)
+      elements.push_back(result[number]);
+    Value vector = vector::FromElementsOp::create(
+        builder, VectorType::get(count, type), elements);
+    SmallVector<Value> indices(places[own]);
+    indices.push_back(first);
+    vector::StoreOp::create(
+        builder, vector, out, indices, /*nontemporal=*/false,
+        llvm::MaybeAlign(count * type.getIntOrFloatBitWidth() / 8));
+  }
+}
+
+/// Finishes rows of which one warp has all keys.
+void BlockBuilder::finish(const State &state) {
+  for (int64_t own = 0; own < kOwnRows; ++own) {
+    OpBuilder::InsertionGuard guard(builder);
+    enterRow(own);
+    RowNumbers all;
+    all[RowValue::Maximum] = state.maxima[own];
+    all[RowValue::Finite] = getFinite(state.maxima[own]);
+    all[RowValue::Sum] = state.sums[own];
+    for (auto [chunk, of] : llvm::enumerate(chunks))
+      for (int64_t next = 0; next < 2; ++next)
+        finishColumns(all, own,
+                      add(mul(add(mul(inQuad, 2), next), of.columns), of.begin),
+                      getColumns(state.products, chunk, own, next));
+  }
+}
+
+void BlockBuilder::buildBlock(Value block) {
+  findRows(block);
+  State state = stream();
+  if (shape.hasParts())
+    store(state);
+  else
+    finish(state);
+}
+
+void BlockBuilder::build(Value thread) {
+  AttentionTiles::dealLanes(thread);
+  warp = rem(warp, shape.warps);
+  findLength();
+  findChunks();
+  part = rem(warp, getNumParts());
+  Value first = div(warp, getNumParts());
+  int64_t blocks = shape.getBlocks(), stride = shape.warps / getNumParts();
+  OpBuilder::InsertionGuard guard(builder);
+  if (blocks == stride)
+    return buildBlock(first);
+  auto loop = scf::ForOp::create(builder, first, index(blocks), index(stride));
+  builder.setInsertionPointToStart(loop.getBody());
+  buildBlock(loop.getInductionVar());
+}
+
+void ark::buildAttentionBlocks(ImplicitLocOpBuilder &builder,
+                               const AttentionOps &attention,
+                               const AttentionShape &shape,
+                               const AttentionBuffers &buffers, Value thread) {
+  BlockBuilder(builder, attention, shape, buffers).build(thread);
+}

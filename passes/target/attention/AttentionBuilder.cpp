@@ -1,0 +1,189 @@
+//===- AttentionBuilder.cpp - Base class of the attention loops -----------===//
+
+#include "passes/target/attention/AttentionBuilder.h"
+
+#include "passes/target/support/Warp.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+//===----------------------------------------------------------------------===//
+// Scalars
+//===----------------------------------------------------------------------===//
+
+Value AttentionBuilder::index(int64_t value) {
+  return arith::ConstantIndexOp::create(builder, value);
+}
+
+Value AttentionBuilder::add(Value a, Value b) {
+  return arith::AddIOp::create(builder, a, b);
+}
+
+Value AttentionBuilder::add(Value a, int64_t b) {
+  return b == 0 ? a : add(a, index(b));
+}
+
+Value AttentionBuilder::mul(Value a, int64_t b) {
+  return b == 1 ? a : arith::MulIOp::create(builder, a, index(b)).getResult();
+}
+
+Value AttentionBuilder::div(Value a, int64_t b) {
+  return b == 1 ? a : arith::DivUIOp::create(builder, a, index(b)).getResult();
+}
+
+Value AttentionBuilder::rem(Value a, int64_t b) {
+  return b == 1 ? index(0)
+                : arith::RemUIOp::create(builder, a, index(b)).getResult();
+}
+
+Value AttentionBuilder::isLess(Value a, Value b) {
+  return arith::CmpIOp::create(builder, arith::CmpIPredicate::slt, a, b);
+}
+
+//===----------------------------------------------------------------------===//
+// Lanes
+//===----------------------------------------------------------------------===//
+
+Value AttentionBuilder::exchange(Value value, int64_t distance) {
+  return gpu::ShuffleOp::create(builder, value, static_cast<int32_t>(distance),
+                                static_cast<int32_t>(kWarpSize),
+                                gpu::ShuffleMode::XOR)
+      .getShuffleResult();
+}
+
+Value AttentionBuilder::fetch(Value value, Value lane) {
+  Value number =
+      arith::IndexCastOp::create(builder, builder.getI32Type(), lane);
+  Value width = arith::ConstantIntOp::create(builder, kWarpSize, 32);
+  return gpu::ShuffleOp::create(builder, value, number, width,
+                                gpu::ShuffleMode::IDX)
+      .getShuffleResult();
+}
+
+//===----------------------------------------------------------------------===//
+// Ops
+//===----------------------------------------------------------------------===//
+
+SmallVector<Value> AttentionBuilder::getPlace(Value row) {
+  ArrayRef<int64_t> rowShape = attention.rowShape;
+  if (rowShape.size() == 1)
+    return {row};
+  SmallVector<OpFoldResult> extents =
+      getAsIndexOpFoldResult(builder.getContext(), rowShape);
+  auto split = affine::AffineDelinearizeIndexOp::create(builder, row, extents,
+                                                        /*hasOuterBound=*/true);
+  return llvm::to_vector_of<Value>(split.getResults());
+}
+
+Value AttentionBuilder::inlineBody(linalg::LinalgOp op, ValueRange values,
+                                   ValueRange indices) {
+  IRMapping mapping;
+  Block *block = op.getBlock();
+  mapping.map(block->getArguments(), values);
+  for (Operation &inner : block->without_terminator()) {
+    if (auto number = dyn_cast<linalg::IndexOp>(inner))
+      mapping.map(number.getResult(), indices[number.getDim()]);
+    else
+      builder.clone(inner, mapping);
+  }
+  return mapping.lookupOrDefault(block->getTerminator()->getOperand(0));
+}
+
+Value AttentionBuilder::load(linalg::LinalgOp op, OpOperand &operand,
+                             ValueRange indices) {
+  if (!isa<MemRefType>(operand.get().getType()))
+    return operand.get();
+  SmallVector<Value> place;
+  AffineMap map = op.getMatchingIndexingMap(&operand);
+  for (unsigned dim = 0; dim < map.getNumResults(); ++dim)
+    place.push_back(getValueOrCreateConstantIndexOp(
+        builder, builder.getLoc(),
+        affine::makeComposedFoldedAffineApply(builder, builder.getLoc(),
+                                              map.getSubMap({dim}),
+                                              getAsOpFoldResult(indices))));
+  return memref::LoadOp::create(builder, operand.get(), place);
+}
+
+Value AttentionBuilder::getFinite(Value maximum) {
+  linalg::LinalgOp op = attention.finiteOp;
+  SmallVector<Value> values(op->getNumOperands(), maximum);
+  return inlineBody(op, values, {});
+}
+
+Value AttentionBuilder::getPower(Value finite, Value score) {
+  return inlineBody(attention.powerOp, {finite, score}, {});
+}
+
+Value AttentionBuilder::pinToPlace(Value number) {
+  Type i32 = builder.getI32Type();
+  Value narrow = arith::IndexCastOp::create(builder, i32, number);
+  Value width = arith::ConstantIntOp::create(builder, kWarpSize, 32);
+  Value own = arith::IndexCastOp::create(builder, i32, lane);
+  auto shuffle = gpu::ShuffleOp::create(builder, narrow, own, width,
+                                        gpu::ShuffleMode::IDX);
+  return arith::IndexCastUIOp::create(builder, builder.getIndexType(),
+                                      shuffle.getShuffleResult());
+}
+
+//===----------------------------------------------------------------------===//
+// Row ops
+//===----------------------------------------------------------------------===//
+
+int64_t AttentionBuilder::getRowColumns(const RowOp &rowOp) {
+  linalg::LinalgOp op = rowOp.op;
+  return op.getNumLoops() > attention.rowShape.size()
+             ? op.getStaticLoopRanges().back()
+             : 1;
+}
+
+SmallVector<Value> AttentionBuilder::buildRowOps(const RowNumbers &numbers,
+                                                 ValueRange place,
+                                                 Value column) {
+  SmallVector<Value> made;
+  for (const RowOp &rowOp : attention.rowOps) {
+    linalg::LinalgOp op = rowOp.op;
+    SmallVector<Value> indices(place);
+    if (op.getNumLoops() > place.size())
+      indices.push_back(getRowColumns(rowOp) == 1 ? index(0) : column);
+    SmallVector<Value> elements;
+    for (auto [operand, from] :
+         llvm::zip(op->getOpOperands(), rowOp.operands)) {
+      BlockArgument argument = op.getMatchingBlockArgument(&operand);
+      if (from.source == RowOperand::Number)
+        elements.push_back(numbers.lookup(from.value));
+      else if (from.source == RowOperand::Earlier)
+        elements.push_back(made[from.earlier]);
+      else if (!argument.use_empty())
+        elements.push_back(load(op, operand, indices));
+      else
+        elements.push_back(arith::ConstantOp::create(
+            builder, builder.getZeroAttr(argument.getType())));
+    }
+    made.push_back(inlineBody(op, elements, indices));
+  }
+  return made;
+}
+
+void AttentionBuilder::storeRowOp(const RowOp &rowOp, Value result,
+                                  ValueRange place, Value column) {
+  linalg::LinalgOp op = rowOp.op;
+  Value end = index(getRowColumns(rowOp));
+  auto branch =
+      scf::IfOp::create(builder, isLess(column, end), /*withElse=*/false);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  SmallVector<Value> indices(place);
+  if (op.getNumLoops() > place.size())
+    indices.push_back(getRowColumns(rowOp) == 1 ? index(0) : column);
+  SmallVector<Value> to;
+  for (AffineExpr expr : op.getIndexingMapsArray().back().getResults())
+    to.push_back(indices[cast<AffineDimExpr>(expr).getPosition()]);
+  memref::StoreOp::create(builder, result, op.getDpsInits()[0], to);
+}

@@ -1,0 +1,101 @@
+//===- AttentionBuilder.h - Base class of the attention loops ---*- C++ -*-===//
+
+#ifndef ARK_PASSES_TARGET_ATTENTION_ATTENTIONBUILDER_H
+#define ARK_PASSES_TARGET_ATTENTION_ATTENTIONBUILDER_H
+
+#include "passes/target/attention/AttentionLoops.h"
+
+namespace mlir::ark {
+
+/// Partial results in shared memory, which the loop over the keys leaves for
+/// the loop that combines them: the maxima and the sums of exponentials by part
+/// of the keys and row, and the weighted sums of values by part, row and depth.
+struct AttentionBuffers {
+  Value maxima, sums, products;
+};
+
+/// The values of a row, and of one of its columns.
+using RowNumbers = llvm::SmallDenseMap<RowValue, Value, 4>;
+
+/// Builds scalars, bodies of ops and exchanges between lanes.
+class AttentionBuilder {
+public:
+  AttentionBuilder(ImplicitLocOpBuilder &builder, const AttentionOps &attention,
+                   const AttentionShape &shape, const AttentionBuffers &buffers)
+      : builder(builder), attention(attention), shape(shape), buffers(buffers) {
+  }
+
+protected:
+  Value index(int64_t value);
+  Value add(Value a, Value b);
+  Value add(Value a, int64_t b);
+  Value mul(Value a, int64_t b);
+  Value div(Value a, int64_t b);
+  Value rem(Value a, int64_t b);
+  Value isLess(Value a, Value b);
+
+  Value exchange(Value value, int64_t distance);
+  /// Returns `value` of the lane with the number `lane`.
+  Value fetch(Value value, Value lane);
+  /// Combines the values of the lanes at these XOR distances, in the same order
+  /// for every lane.
+  template <typename OpTy>
+  Value combine(Value value, ArrayRef<int64_t> distances);
+  /// Returns the indices of a row.
+  SmallVector<Value> getPlace(Value row);
+  /// Clones the body of an op, with its loops at `indices`, and returns its
+  /// result.
+  Value inlineBody(linalg::LinalgOp op, ValueRange values, ValueRange indices);
+  /// Loads an element of an operand.
+  Value load(linalg::LinalgOp op, OpOperand &operand, ValueRange indices);
+  Value getFinite(Value maximum);
+  /// Returns exp(score - finite).
+  Value getPower(Value finite, Value score);
+  /// Makes a number opaque to compilers: values that are computed from the
+  /// result are computed after this place.
+  Value pinToPlace(Value number);
+  /// Builds all row ops for a column of a row, and returns their results.
+  SmallVector<Value> buildRowOps(const RowNumbers &numbers, ValueRange place,
+                                 Value column);
+  /// Returns the number of columns of a row op.
+  int64_t getRowColumns(const RowOp &rowOp);
+  void storeRowOp(const RowOp &rowOp, Value result, ValueRange place,
+                  Value column);
+
+  ImplicitLocOpBuilder &builder;
+  const AttentionOps &attention;
+  const AttentionShape &shape;
+  AttentionBuffers buffers;
+  Value warp, lane;
+};
+
+/// Builds the loop over the keys for few rows.
+void buildAttentionStreams(ImplicitLocOpBuilder &builder,
+                           const AttentionOps &attention,
+                           const AttentionShape &shape,
+                           const AttentionBuffers &buffers, Value thread);
+
+/// Builds the loop over the keys for blocks of 16 rows. A warp that has all
+/// keys of a row computes the row ops, too.
+void buildAttentionBlocks(ImplicitLocOpBuilder &builder,
+                          const AttentionOps &attention,
+                          const AttentionShape &shape,
+                          const AttentionBuffers &buffers, Value thread);
+
+/// Builds the loop that combines the partial results of the warps and computes
+/// the row ops.
+void buildAttentionRows(ImplicitLocOpBuilder &builder,
+                        const AttentionOps &attention,
+                        const AttentionShape &shape,
+                        const AttentionBuffers &buffers, Value thread);
+
+template <typename OpTy>
+Value AttentionBuilder::combine(Value value, ArrayRef<int64_t> distances) {
+  for (int64_t distance : distances)
+    value = OpTy::create(builder, value, exchange(value, distance));
+  return value;
+}
+
+} // namespace mlir::ark
+
+#endif // ARK_PASSES_TARGET_ATTENTION_ATTENTIONBUILDER_H

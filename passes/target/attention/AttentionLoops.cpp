@@ -1,0 +1,156 @@
+//===- AttentionLoops.cpp - Attention by the warps of a CTA ---------------===//
+
+#include "passes/target/attention/AttentionLoops.h"
+
+#include "passes/target/attention/AttentionBuilder.h"
+#include "passes/target/support/Alignment.h"
+#include "passes/target/support/Bodies.h"
+#include "passes/target/support/MappedLoop.h"
+#include "passes/target/support/SharedMemory.h"
+#include "passes/target/support/Warp.h"
+#include "passes/target/support/WideLoad.h"
+
+#include "lib/support/BufferView.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// The largest depth for which a lane has registers for its part of several
+/// rows.
+static constexpr int64_t kMostDepth = 128;
+static constexpr int64_t kSumBytes = 4, kHalfBytes = 2;
+
+//===----------------------------------------------------------------------===//
+// Shares
+//===----------------------------------------------------------------------===//
+
+/// Returns true if rows can be loaded in pieces of `elements`.
+static bool isLoadable(Value buffer, int64_t elements) {
+  auto type = cast<MemRefType>(buffer.getType());
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  return succeeded(type.getStridesAndOffset(strides, offset)) &&
+         strides.back() == 1 && getRowAlignment(buffer, elements) >= kLoadBytes;
+}
+
+/// Returns true if query, key and value have rows of 16-bit floats that loads
+/// of `width` elements can read.
+static bool areLoadable(const AttentionOps &attention, int64_t width) {
+  Type element = attention.getElementType();
+  return (element.isBF16() || element.isF16()) &&
+         llvm::all_of(
+             ArrayRef<Value>{attention.query, attention.key, attention.value},
+             [&](Value buffer) {
+               return getElementTypeOrSelf(buffer) == element &&
+                      isLoadable(buffer, width);
+             });
+}
+
+/// Returns the number of parts of the keys: as many as there are warps for a
+/// block, if each part has a step and the partial results fit into `room`.
+static int64_t chooseParts(const AttentionOps &attention, AttentionShape shape,
+                           int64_t room) {
+  int64_t keys = cast<MemRefType>(attention.key.getType()).getDimSize(0);
+  shape.parts = llvm::bit_floor<uint64_t>(
+      std::max<int64_t>(shape.warps / shape.getBlocks(), 1));
+  auto fits = [&] {
+    bool haveKeys = ShapedType::isDynamic(keys) ||
+                    keys > shape.parts / 2 * shape.getStepKeys();
+    return haveKeys && shape.getBytes() <= room;
+  };
+  while (shape.parts > 1 && !fits())
+    shape.parts /= 2;
+  return shape.parts;
+}
+
+std::optional<AttentionShape>
+AttentionShape::choose(const AttentionOps &attention, int64_t threads,
+                       int64_t room, int64_t run) {
+  AttentionShape shape;
+  shape.warps = shape.parts = threads / kWarpSize;
+  shape.rows = attention.getNumRows();
+  shape.depth = attention.depth;
+  shape.width = kLoadBytes / kHalfBytes;
+  // In the second loop a lane has the numbers of one warp, so that there may be
+  // no more warps than lanes. A quad has pairs of columns of a block.
+  int64_t unit = shape.hasFewRows() ? shape.width : 2 * shape.width;
+  if (threads % kWarpSize != 0 || shape.warps > kWarpSize ||
+      !llvm::isPowerOf2_64(shape.warps) || shape.rows < 1 ||
+      shape.depth > kMostDepth || shape.depth % unit != 0 ||
+      !areLoadable(attention, shape.width))
+    return std::nullopt;
+  if (!shape.hasFewRows()) {
+    shape.parts = chooseParts(attention, shape, room);
+    // Teams are independent of each other, while parts have to be combined.
+    int64_t teams = llvm::bit_floor<uint64_t>(std::clamp<int64_t>(
+        shape.warps / shape.getBlocks(), 1, std::max<int64_t>(run, 1)));
+    if (teams > 1 && teams >= shape.parts) {
+      shape.teams = teams;
+      shape.warps /= teams;
+      shape.parts = 1;
+    }
+  }
+  return shape.getBytes() <= room ? std::optional(shape) : std::nullopt;
+}
+
+static SmallVector<MemRefType> getBufferTypes(MLIRContext *context,
+                                              const AttentionShape &shape) {
+  Type f32 = Float32Type::get(context);
+  return {MemRefType::get({shape.parts, shape.rows}, f32),
+          MemRefType::get({shape.parts, shape.rows}, f32),
+          MemRefType::get({shape.parts, shape.rows, shape.depth}, f32)};
+}
+
+int64_t AttentionShape::getBytes() const {
+  if (!hasParts())
+    return 0;
+  int64_t numbers = parts * rows * kSumBytes;
+  return 2 * llvm::alignTo(numbers, kSharedAlignment) +
+         llvm::alignTo(numbers * depth, kSharedAlignment);
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+/// Returns the thread's number, made opaque to compilers by a shuffle with
+/// itself, so that values which depend on the number are computed here.
+/// Otherwise a compiler would compute these values before the loop over vCTAs,
+/// and have no registers left for the code in between.
+static Value pin(ImplicitLocOpBuilder &builder, Value thread) {
+  Type i32 = builder.getI32Type();
+  Value number = arith::IndexCastOp::create(builder, i32, thread);
+  Value width = arith::ConstantIntOp::create(builder, kWarpSize, 32);
+  Value lane = arith::RemUIOp::create(builder, number, width);
+  auto shuffle = gpu::ShuffleOp::create(builder, number, lane, width,
+                                        gpu::ShuffleMode::IDX);
+  return arith::IndexCastUIOp::create(builder, builder.getIndexType(),
+                                      shuffle.getShuffleResult());
+}
+
+void ark::createAttentionLoops(ImplicitLocOpBuilder &builder,
+                               const AttentionOps &attention,
+                               const AttentionShape &shape) {
+  SmallVector<Value> memory(3);
+  if (shape.hasParts())
+    for (auto [buffer, type] :
+         llvm::zip(memory, getBufferTypes(builder.getContext(), shape)))
+      buffer = createTemporary(builder, type, kSharedAlignment);
+  AttentionBuffers buffers{memory[0], memory[1], memory[2]};
+  SmallVector<decltype(&buildAttentionRows), 2> loops = {
+      shape.hasFewRows() ? buildAttentionStreams : buildAttentionBlocks};
+  if (shape.hasParts())
+    loops.push_back(buildAttentionRows);
+  for (auto *build : loops) {
+    OpBuilder::InsertionGuard guard(builder);
+    Value thread =
+        createMappedLoop(builder, shape.teams * shape.warps * kWarpSize);
+    if (!shape.hasFewRows())
+      setFullRegisterPressure(thread.getParentBlock()->getParentOp());
+    build(builder, attention, shape, buffers, pin(builder, thread));
+  }
+}

@@ -1,0 +1,89 @@
+//===- AttentionRows.cpp - Attention loop that combines parts -------------===//
+
+#include "passes/target/attention/AttentionBuilder.h"
+#include "passes/target/support/Warp.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+namespace {
+/// Combines the partial results of the warps. A warp has a row, and as many
+/// columns as lanes. A lane computes the weight of one part of the keys. Then
+/// each lane adds up one column over all parts.
+class RowBuilder : public AttentionBuilder {
+public:
+  using AttentionBuilder::AttentionBuilder;
+  void build(Value thread);
+
+private:
+  void addWarps(Value row, Value column);
+
+  RowNumbers values;
+};
+} // namespace
+
+void RowBuilder::addWarps(Value row, Value column) {
+  SmallVector<int64_t> distances;
+  for (int64_t distance = shape.parts / 2; distance > 0; distance /= 2)
+    distances.push_back(distance);
+  Value other = rem(lane, shape.parts);
+  SmallVector<Value> products;
+  for (int64_t number = 0; number < shape.parts; ++number)
+    products.push_back(memref::LoadOp::create(
+        builder, buffers.products, ValueRange{index(number), row, column}));
+  Value own =
+      memref::LoadOp::create(builder, buffers.maxima, ValueRange{other, row});
+  Value sum =
+      memref::LoadOp::create(builder, buffers.sums, ValueRange{other, row});
+  Value maximum = combine<arith::MaximumFOp>(own, distances);
+  Value finite = getFinite(maximum);
+  Value weight = getPower(finite, own);
+  sum = arith::MulFOp::create(builder, sum, weight);
+  Value product;
+  for (auto [number, of] : llvm::enumerate(products)) {
+    Value factor = fetch(weight, index(number));
+    product =
+        product ? math::FmaOp::create(builder, of, factor, product).getResult()
+                : arith::MulFOp::create(builder, of, factor).getResult();
+  }
+  values[RowValue::Maximum] = maximum;
+  values[RowValue::Finite] = finite;
+  values[RowValue::Sum] = combine<arith::AddFOp>(sum, distances);
+  values[RowValue::Product] = product;
+}
+
+void RowBuilder::build(Value thread) {
+  warp = div(thread, kWarpSize);
+  lane = rem(thread, kWarpSize);
+  int64_t across = llvm::divideCeil(attention.depth, kWarpSize);
+  auto loop = scf::ForOp::create(builder, warp, index(shape.rows * across),
+                                 index(shape.warps));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  Value row = div(loop.getInductionVar(), across);
+  Value column = add(mul(rem(loop.getInductionVar(), across), kWarpSize), lane);
+  // Lanes beyond the last column compute the last one again, and store nothing.
+  Value clamped =
+      attention.depth % kWarpSize == 0
+          ? column
+          : arith::MinSIOp::create(builder, column, index(attention.depth - 1));
+  addWarps(row, clamped);
+  SmallVector<Value> place = getPlace(row);
+  SmallVector<Value> made = buildRowOps(values, place, column);
+  for (auto [rowOp, result] : llvm::zip(attention.rowOps, made))
+    if (rowOp.isStored)
+      storeRowOp(rowOp, result, place, column);
+}
+
+void ark::buildAttentionRows(ImplicitLocOpBuilder &builder,
+                             const AttentionOps &attention,
+                             const AttentionShape &shape,
+                             const AttentionBuffers &buffers, Value thread) {
+  RowBuilder(builder, attention, shape, buffers).build(thread);
+}

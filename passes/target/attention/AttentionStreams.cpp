@@ -1,0 +1,293 @@
+//===- AttentionStreams.cpp - Attention loop for few rows -----------------===//
+
+#include "passes/target/attention/AttentionTiles.h"
+#include "passes/target/support/Warp.h"
+#include "passes/target/support/WideLoad.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// The largest depth at which registers hold keys and values at once.
+static constexpr int64_t kMostDepthAtOnce = 64;
+
+namespace {
+/// Online softmax of a warp, with 16 keys a step. Every step updates the state
+/// of a row: the maximum score, and the sum of exponentials and the weighted
+/// sum of values relative to it.
+///
+/// Instructions multiply 16 rows by 8 columns. The scores are products of
+/// queries, whose upper 8 rows are zero, by keys. The weighted sums are
+/// products of values, with their columns as rows, by exponentials. So a lane
+/// has the scores of the keys whose exponentials it needs, and lanes exchange
+/// nothing between the two products. Queries and keys use the same permuted
+/// order of the depth, in which lanes have loaded it.
+class StreamBuilder : public AttentionTiles {
+public:
+  using AttentionTiles::AttentionTiles;
+  void build(Value thread);
+
+private:
+  /// The values that the loop carries: the maximum score of the quad's row, the
+  /// lane's share of the sum of exponentials, and the accumulators of the
+  /// weighted sums of values, by load, word and accumulator.
+  struct State {
+    Value maximum, sum;
+    SmallVector<Value> products;
+
+    SmallVector<Value> flatten() const;
+    void assign(ValueRange all);
+  };
+
+  void dealLanes(Value thread);
+  void loadQueries();
+  SmallVector<Words> loadKeys(Value first);
+  SmallVector<Words> loadValues();
+  SmallVector<Value> getScores(ArrayRef<Words> keys);
+  void addValues(State &state, ArrayRef<Words> values, ArrayRef<Words> powers);
+  void step(State &state, Value first);
+  void store(const State &state);
+  void storeProducts(const State &state);
+
+  /// Returns the number of 16-byte loads of a lane with which all quads
+  /// together read a value.
+  int64_t getValueLoads() {
+    return llvm::divideCeil(attention.depth, kTileKeys * shape.width);
+  }
+  /// The row of the quad; the last row again if there are fewer rows than
+  /// quads.
+  Value row;
+  SmallVector<Words> queries;
+  /// The keys of the lane's scores in this step, and an i1 for each of them:
+  /// true if the key exists.
+  SmallVector<Value> ownKeys, areThere;
+};
+} // namespace
+
+SmallVector<Value> StreamBuilder::State::flatten() const {
+  SmallVector<Value> all = {maximum, sum};
+  llvm::append_range(all, products);
+  return all;
+}
+
+void StreamBuilder::State::assign(ValueRange all) {
+  maximum = all[0];
+  sum = all[1];
+  products = llvm::to_vector_of<Value>(all.drop_front(2));
+}
+
+//===----------------------------------------------------------------------===//
+// Loads
+//===----------------------------------------------------------------------===//
+
+void StreamBuilder::dealLanes(Value thread) {
+  AttentionTiles::dealLanes(thread);
+  row = shape.rows == kTileKeys
+            ? quad
+            : arith::MinSIOp::create(builder, quad, index(shape.rows - 1))
+                  .getResult();
+}
+
+void StreamBuilder::loadQueries() {
+  SmallVector<Value> place = getPlace(row);
+  for (int64_t number = 0; number < getKeyLoads(); ++number)
+    queries.push_back(load(attention.query, place,
+                           mul(add(inQuad, number * kQuad), shape.width),
+                           kQuad));
+}
+
+/// Loads a key for every quad, of two tiles; the last key again beyond the end.
+SmallVector<AttentionTiles::Words> StreamBuilder::loadKeys(Value first) {
+  SmallVector<Words> keys;
+  Value last = arith::SubIOp::create(builder, length, index(1));
+  for (int64_t tile = 0; tile < 2; ++tile) {
+    Value key = arith::MinSIOp::create(
+        builder, add(add(first, quad), tile * kTileKeys), last);
+    for (int64_t number = 0; number < getKeyLoads(); ++number)
+      keys.push_back(load(attention.key, key,
+                          mul(add(inQuad, number * kQuad), shape.width),
+                          kQuad));
+  }
+  return keys;
+}
+
+/// Loads the values of the lane's keys, with columns of its own for every quad.
+/// Words of a key beyond the last one become zero, since zero times the loaded
+/// value may be NaN.
+SmallVector<AttentionTiles::Words> StreamBuilder::loadValues() {
+  SmallVector<Words> values;
+  for (int64_t number = 0; number < getValueLoads(); ++number)
+    for (auto [key, isThere] : llvm::zip(ownKeys, areThere)) {
+      values.push_back(load(attention.value, key,
+                            mul(add(quad, number * kTileKeys), shape.width),
+                            kTileKeys));
+      for (Value &value : values.back())
+        value = arith::SelectOp::create(builder, isThere, value, word(0));
+    }
+  return values;
+}
+
+//===----------------------------------------------------------------------===//
+// A step
+//===----------------------------------------------------------------------===//
+
+/// Returns two scores of each tile, for the row of the quad.
+SmallVector<Value> StreamBuilder::getScores(ArrayRef<Words> keys) {
+  SmallVector<Value> scores;
+  int64_t loads = getKeyLoads();
+  Value zero = number(0), none = word(0);
+  for (int64_t tile = 0; tile < 2; ++tile) {
+    SmallVector<Value, kSums> sums(kSums, zero);
+    for (int64_t load = 0; load < loads; ++load)
+      for (int64_t half = 0; half < kWords; half += 2) {
+        const Words &query = queries[load], &key = keys[tile * loads + load];
+        sums = multiply({query[half], none, query[half + 1], none},
+                        {key[half], key[half + 1]}, sums);
+      }
+    scores.append({sums[0], sums[1]});
+  }
+  SmallVector<Value> place = getPlace(row);
+  for (auto [score, key, isThere] : llvm::zip(scores, ownKeys, areThere))
+    score = finishScore(score, place, key, isThere);
+  return scores;
+}
+
+/// Computes products += values * powers.
+void StreamBuilder::addValues(State &state, ArrayRef<Words> values,
+                              ArrayRef<Words> powers) {
+  MutableArrayRef<Value> products = state.products;
+  for (; !values.empty(); values = values.drop_front(kOwnKeys))
+    for (int64_t column = 0; column < kWords; ++column) {
+      SmallVector<Value> words;
+      for (int64_t pair = 0; pair < kOwnKeys; pair += 2) {
+        Value a = values[pair][column], b = values[pair + 1][column];
+        words.append({joinLow(a, b), joinHigh(a, b)});
+      }
+      for (const Words &term : powers)
+        llvm::copy(multiply(words, term, products.take_front(kSums)),
+                   products.begin());
+      products = products.drop_front(kSums);
+    }
+}
+
+void StreamBuilder::step(State &state, Value first) {
+  Value last = arith::SubIOp::create(builder, length, index(1));
+  ownKeys.clear();
+  areThere.clear();
+  for (int64_t number = 0; number < kOwnKeys; ++number) {
+    int64_t distance = number / 2 * kTileKeys + number % 2;
+    Value key = add(add(first, mul(inQuad, 2)), distance);
+    areThere.push_back(isLess(key, length));
+    ownKeys.push_back(arith::MinSIOp::create(builder, key, last));
+  }
+  SmallVector<Words> keys = loadKeys(first), values;
+  if (attention.depth <= kMostDepthAtOnce)
+    values = loadValues();
+  SmallVector<Value> scores = getScores(keys);
+  if (values.empty())
+    values = loadValues();
+
+  Value largest = state.maximum;
+  for (Value score : scores)
+    largest = arith::MaximumFOp::create(builder, largest, score);
+  largest = combine<arith::MaximumFOp>(largest, {2, 1});
+  Value finite = getFinite(largest);
+  Value correction = getPower(finite, state.maximum);
+  state.maximum = largest;
+  state.sum = arith::MulFOp::create(builder, state.sum, correction);
+  for (Value &score : scores) {
+    score = getPower(finite, score);
+    state.sum = arith::AddFOp::create(builder, state.sum, score);
+  }
+  // The accumulators of weighted sums belong to the rows of two other quads.
+  SmallVector<Value> corrections;
+  for (int64_t next = 0; next < 2; ++next)
+    corrections.push_back(
+        fetch(correction, mul(add(mul(inQuad, 2), next), kQuad)));
+  for (auto [number, product] : llvm::enumerate(state.products))
+    product = arith::MulFOp::create(builder, product, corrections[number % 2]);
+  addValues(state, values, split(scores));
+}
+
+//===----------------------------------------------------------------------===//
+// The loop
+//===----------------------------------------------------------------------===//
+
+/// Stores the accumulators of two rows, with neighbouring columns for every
+/// load.
+void StreamBuilder::storeProducts(const State &state) {
+  auto type = VectorType::get(kStoreElements, builder.getF32Type());
+  for (int64_t load = 0; load < getValueLoads(); ++load)
+    for (int64_t next = 0; next < 2; ++next) {
+      OpBuilder::InsertionGuard guard(builder);
+      Value own = add(mul(inQuad, 2), next);
+      Value column = mul(add(quad, load * kTileKeys), shape.width);
+      Value isThere = arith::AndIOp::create(
+          builder, isLess(own, index(shape.rows)), isInside(column));
+      auto branch = scf::IfOp::create(builder, isThere, /*withElse=*/false);
+      builder.setInsertionPointToStart(branch.thenBlock());
+      // Every instruction makes two columns of two rows.
+      SmallVector<Value> elements;
+      for (int64_t number = 0; number < shape.width; ++number)
+        elements.push_back(
+            state.products[load * kWords * kSums + number * 2 + next]);
+      for (int64_t begin = 0; begin < shape.width; begin += kStoreElements) {
+        Value vector = vector::FromElementsOp::create(
+            builder, type, ArrayRef(elements).slice(begin, kStoreElements));
+        vector::StoreOp::create(builder, vector, buffers.products,
+                                ValueRange{warp, own, add(column, begin)},
+                                /*nontemporal=*/false,
+                                llvm::MaybeAlign(kStoreElements * kSumBytes));
+      }
+    }
+}
+
+void StreamBuilder::store(const State &state) {
+  Value sum = combine<arith::AddFOp>(state.sum, {2, 1});
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    auto branch = scf::IfOp::create(builder, isLess(quad, index(shape.rows)),
+                                    /*withElse=*/false);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    memref::StoreOp::create(builder, state.maximum, buffers.maxima,
+                            ValueRange{warp, quad});
+    memref::StoreOp::create(builder, sum, buffers.sums, ValueRange{warp, quad});
+  }
+  storeProducts(state);
+}
+
+void StreamBuilder::build(Value thread) {
+  dealLanes(thread);
+  findLength();
+  loadQueries();
+  State state{getLeast(), number(0), {}};
+  state.products.assign(getValueLoads() * kWords * kSums, number(0));
+  Value begin = mul(warp, 2 * kTileKeys);
+  Value stride = index(shape.warps * 2 * kTileKeys);
+  auto loop =
+      scf::ForOp::create(builder, begin, length, stride, state.flatten());
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(loop.getBody());
+    state.assign(loop.getRegionIterArgs());
+    step(state, loop.getInductionVar());
+    scf::YieldOp::create(builder, state.flatten());
+  }
+  state.assign(loop.getResults());
+  store(state);
+}
+
+void ark::buildAttentionStreams(ImplicitLocOpBuilder &builder,
+                                const AttentionOps &attention,
+                                const AttentionShape &shape,
+                                const AttentionBuffers &buffers, Value thread) {
+  StreamBuilder(builder, attention, shape, buffers).build(thread);
+}

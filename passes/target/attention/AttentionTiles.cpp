@@ -1,0 +1,181 @@
+//===- AttentionTiles.cpp - Attention with tensor cores -------------------===//
+
+#include "passes/target/attention/AttentionTiles.h"
+
+#include "passes/target/support/Warp.h"
+#include "passes/target/support/WideLoad.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+//===----------------------------------------------------------------------===//
+// Lanes and loads
+//===----------------------------------------------------------------------===//
+
+void AttentionTiles::dealLanes(Value thread) {
+  element = attention.getElementType();
+  warp = div(thread, kWarpSize);
+  lane = rem(thread, kWarpSize);
+  quad = div(lane, kQuad);
+  inQuad = rem(lane, kQuad);
+}
+
+void AttentionTiles::findLength() {
+  length = getValueOrCreateConstantIndexOp(
+      builder, builder.getLoc(),
+      memref::getMixedSize(builder, builder.getLoc(), attention.key, 0));
+}
+
+int64_t AttentionTiles::getKeyLoads() {
+  return llvm::divideCeil(attention.depth, kQuad * shape.width);
+}
+
+Value AttentionTiles::isInside(Value column) {
+  return isLess(column, index(attention.depth));
+}
+
+AttentionTiles::Words AttentionTiles::load(Value buffer, ArrayRef<Value> place,
+                                           Value column, int64_t lanes) {
+  bool isWhole = attention.depth % (lanes * shape.width) == 0;
+  Value last = index(attention.depth - shape.width);
+  SmallVector<Value> indices(place);
+  indices.push_back(
+      isWhole ? column
+              : arith::MinSIOp::create(builder, column, last).getResult());
+  Value elements = vector::LoadOp::create(
+      builder, VectorType::get(shape.width, element), buffer, indices,
+      /*nontemporal=*/false, llvm::MaybeAlign(kLoadBytes));
+  Value vector = vector::BitCastOp::create(
+      builder, VectorType::get(kWords, builder.getI32Type()), elements);
+  Words words;
+  for (int64_t number = 0; number < kWords; ++number) {
+    words.push_back(vector::ExtractOp::create(builder, vector, number));
+    if (!isWhole)
+      words.back() = arith::SelectOp::create(builder, isInside(column),
+                                             words.back(), word(0));
+  }
+  return words;
+}
+
+//===----------------------------------------------------------------------===//
+// Words
+//===----------------------------------------------------------------------===//
+
+Value AttentionTiles::word(uint32_t value) {
+  return arith::ConstantIntOp::create(builder, value, kWordBits);
+}
+
+Value AttentionTiles::number(float value) {
+  return arith::ConstantOp::create(builder, builder.getF32FloatAttr(value));
+}
+
+Value AttentionTiles::getLeast() {
+  return number(-std::numeric_limits<float>::infinity());
+}
+
+Value AttentionTiles::joinLow(Value a, Value b) {
+  Value low = arith::AndIOp::create(builder, a, word(0xffff));
+  Value high = arith::ShLIOp::create(builder, b, word(kHalfBits));
+  return arith::OrIOp::create(builder, low, high);
+}
+
+Value AttentionTiles::joinHigh(Value a, Value b) {
+  Value low = arith::ShRUIOp::create(builder, a, word(kHalfBits));
+  Value high = arith::AndIOp::create(builder, b, word(0xffff0000));
+  return arith::OrIOp::create(builder, low, high);
+}
+
+SmallVector<Value, kSums> AttentionTiles::multiply(ArrayRef<Value> a,
+                                                   ArrayRef<Value> b,
+                                                   ArrayRef<Value> sums) {
+  bool isHalf = element.isF16();
+  auto cast = [&](ArrayRef<Value> words) {
+    SmallVector<Value> operands(words);
+    for (Value &operand : operands)
+      if (isHalf)
+        operand = LLVM::BitcastOp::create(
+            builder, VectorType::get({2}, element), operand);
+    return operands;
+  };
+  auto type = isHalf ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
+  auto result = LLVM::LLVMStructType::getLiteral(
+      builder.getContext(), SmallVector<Type>(kSums, builder.getF32Type()));
+  auto mma = NVVM::MmaOp::create(
+      builder, result, cast(a), cast(b), sums, ArrayRef<int64_t>{16, 8, 16},
+      /*b1Op=*/std::nullopt, /*intOverflow=*/std::nullopt,
+      std::array{type, type},
+      std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
+  SmallVector<Value, kSums> made;
+  for (int64_t number = 0; number < kSums; ++number)
+    made.push_back(LLVM::ExtractValueOp::create(builder, mma.getRes(), number));
+  return made;
+}
+
+/// Rounds two exponentials to the values' type and returns them in one word.
+/// Subtracts the rounded numbers from `powers` unless this is the last term.
+Value AttentionTiles::round(MutableArrayRef<Value> powers, bool isLast) {
+  Type i32 = builder.getI32Type(), f32 = builder.getF32Type();
+  SmallVector<Value> parts, rounded;
+  for (Value power : powers) {
+    if (element.isF16()) {
+      parts.push_back(arith::TruncFOp::create(builder, element, power));
+      rounded.push_back(arith::ExtFOp::create(builder, f32, parts.back()));
+    } else {
+      parts.push_back(arith::BitcastOp::create(builder, i32, power));
+      Value high =
+          arith::AndIOp::create(builder, parts.back(), word(0xffff0000));
+      rounded.push_back(arith::BitcastOp::create(builder, f32, high));
+    }
+  }
+  for (auto [power, of] : llvm::zip(powers, rounded))
+    if (!isLast)
+      power = arith::SubFOp::create(builder, power, of);
+  if (!element.isF16())
+    return joinHigh(parts[0], parts[1]);
+  Value pair = vector::FromElementsOp::create(
+      builder, VectorType::get({2}, element), parts);
+  return LLVM::BitcastOp::create(builder, i32, pair);
+}
+
+SmallVector<AttentionTiles::Words>
+AttentionTiles::split(ArrayRef<Value> powers) {
+  // Three terms of bf16 hold 8 bits each of 24; two terms of f16 hold 11 each
+  // of 22.
+  int64_t terms = element.isF16() ? 2 : 3;
+  SmallVector<Words> all;
+  SmallVector<Value> rest(powers);
+  for (int64_t term = 0; term < terms; ++term) {
+    Words &own = all.emplace_back();
+    for (size_t pair = 0; pair < powers.size(); pair += 2)
+      own.push_back(round(MutableArrayRef<Value>(rest).slice(pair, 2),
+                          term + 1 == terms));
+  }
+  return all;
+}
+
+//===----------------------------------------------------------------------===//
+// Scores
+//===----------------------------------------------------------------------===//
+
+Value AttentionTiles::finishScore(Value score, ValueRange place, Value key,
+                                  Value isThere) {
+  SmallVector<Value> indices(place);
+  indices.push_back(key);
+  for (linalg::LinalgOp op : attention.scoreOps) {
+    SmallVector<Value> values;
+    for (OpOperand *operand : op.getDpsInputOperands())
+      values.push_back(AttentionBuilder::load(op, *operand, indices));
+    values.push_back(score);
+    score = inlineBody(op, values, indices);
+  }
+  return isThere ? arith::SelectOp::create(builder, isThere, score, getLeast())
+                       .getResult()
+                 : score;
+}

@@ -1,0 +1,56 @@
+//===- Contraction.h - C[m, n] += A[m, k] * B[n, k] on buffers --*- C++ -*-===//
+
+#ifndef ARK_PASSES_TARGET_CPU_CONTRACTION_H
+#define ARK_PASSES_TARGET_CPU_CONTRACTION_H
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace mlir::ark {
+
+/// One loop of a contraction; absent loops (a vector instead of a matrix) have
+/// extent one and no dimension.
+struct ContractionDim {
+  std::optional<unsigned> dim;
+  /// The extent, where it is static.
+  std::optional<int64_t> extent;
+};
+
+/// A linalg contraction seen as a matrix product over three of its loops; all
+/// others run around it.
+struct Contraction {
+  linalg::LinalgOp op;
+  ContractionDim m, n, k;
+  /// Operand numbers of A (indexed by m) and B (indexed by n).
+  unsigned lhs, rhs;
+  /// B is contiguous in k rather than in n.
+  bool rhsTransposed;
+  /// A is contiguous in k.
+  bool lhsContiguous;
+
+  /// Returns the contraction in `op`, or nothing if the vector forms do not
+  /// apply.
+  static std::optional<Contraction> match(linalg::LinalgOp op);
+
+  MemRefType getType(unsigned operand) const {
+    return cast<MemRefType>(op->getOperand(operand).getType());
+  }
+};
+
+/// Emits the register-blocked form; `ivs` are values of all loops but m, n and
+/// k.
+void emitBlocks(ImplicitLocOpBuilder &builder, const Contraction &contraction,
+                MutableArrayRef<Value> ivs, ArrayRef<Value> extents,
+                int64_t lanes);
+
+/// Emits the dot-product form for at most four rows.
+void emitDots(ImplicitLocOpBuilder &builder, const Contraction &contraction,
+              MutableArrayRef<Value> ivs, ArrayRef<Value> extents,
+              int64_t lanes);
+
+/// Returns true if the dot-product form applies.
+bool prefersDots(const Contraction &contraction);
+
+} // namespace mlir::ark
+
+#endif // ARK_PASSES_TARGET_CPU_CONTRACTION_H

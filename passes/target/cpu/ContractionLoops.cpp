@@ -1,0 +1,335 @@
+//===- ContractionLoops.cpp - Vector loops of matrix products -------------===//
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "passes/target/cpu/Contraction.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// Vectors of columns that one block keeps in registers for every row.
+static constexpr int64_t kColumnVectors = 2;
+
+namespace {
+/// Emits accesses to the operands of one contraction at given m, n and k.
+class Emitter {
+public:
+  Emitter(ImplicitLocOpBuilder &builder, const Contraction &contraction,
+          MutableArrayRef<Value> ivs, ArrayRef<Value> extents, int64_t lanes)
+      : builder(builder), contraction(contraction), ivs(ivs), extents(extents),
+        lanes(lanes), f32(builder.getF32Type()),
+        vector(VectorType::get({lanes}, f32)) {}
+
+  void emitBlocks();
+  void emitDots();
+
+private:
+  using Body = function_ref<void(Value)>;
+
+  Value index(int64_t value) {
+    return arith::ConstantIndexOp::create(builder, value);
+  }
+  Value add(Value a, int64_t b) {
+    return b == 0 ? a : arith::AddIOp::create(builder, a, index(b));
+  }
+  Value extentOf(const ContractionDim &dim) {
+    return dim.dim ? extents[*dim.dim] : index(1);
+  }
+
+  /// Builds `for iv in [begin, end) step`, and leaves the insertion point
+  /// behind it.
+  void loop(Value begin, Value end, int64_t step, Body body) {
+    auto forOp = scf::ForOp::create(builder, begin, end, index(step));
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(forOp.getBody());
+    body(forOp.getInductionVar());
+  }
+
+  /// Returns the largest multiple of `step` that is no larger than the extent
+  /// of `dim`.
+  Value floorTo(const ContractionDim &dim, int64_t step) {
+    if (dim.extent)
+      return index(*dim.extent / step * step);
+    Value remainder =
+        arith::RemUIOp::create(builder, extentOf(dim), index(step));
+    return arith::SubIOp::create(builder, extentOf(dim), remainder);
+  }
+
+  SmallVector<Value> subscript(unsigned operand, Value m, Value n, Value k) {
+    if (contraction.m.dim)
+      ivs[*contraction.m.dim] = m;
+    ivs[*contraction.n.dim] = n;
+    ivs[*contraction.k.dim] = k;
+    linalg::LinalgOp op = contraction.op;
+    AffineMap map = op.getIndexingMapsArray()[operand];
+    SmallVector<Value> subscript;
+    for (AffineExpr expr : map.getResults())
+      subscript.push_back(ivs[cast<AffineDimExpr>(expr).getPosition()]);
+    return subscript;
+  }
+
+  Value toF32(Value value) {
+    if (getElementTypeOrSelf(value).isF32())
+      return value;
+    Type type = f32;
+    if (auto vectorType = dyn_cast<VectorType>(value.getType()))
+      type = VectorType::get(vectorType.getShape(), f32);
+    return arith::ExtFOp::create(builder, type, value);
+  }
+
+  /// Loads `lanes` elements of an operand from a subscript on, as f32. Lanes
+  /// that are off in `mask` read as zero and touch no memory.
+  Value load(unsigned operand, Value m, Value n, Value k, Value mask) {
+    Value buffer = contraction.op->getOperand(operand);
+    auto type =
+        VectorType::get({lanes}, contraction.getType(operand).getElementType());
+    SmallVector<Value> at = subscript(operand, m, n, k);
+    if (!mask)
+      return toF32(vector::LoadOp::create(builder, type, buffer, at));
+    Value zero = arith::ConstantOp::create(builder, builder.getZeroAttr(type));
+    return toF32(
+        vector::MaskedLoadOp::create(builder, type, buffer, at, mask, zero));
+  }
+
+  Value loadScalar(unsigned operand, Value m, Value n, Value k) {
+    Value buffer = contraction.op->getOperand(operand);
+    return toF32(
+        memref::LoadOp::create(builder, buffer, subscript(operand, m, n, k)));
+  }
+
+  void store(Value value, Value m, Value n, Value mask) {
+    Value buffer = contraction.op->getOperand(2);
+    SmallVector<Value> at = subscript(2, m, n, Value());
+    if (mask)
+      vector::MaskedStoreOp::create(builder, buffer, at, mask, value);
+    else
+      vector::StoreOp::create(builder, value, buffer, at);
+  }
+
+  Value createPanel();
+  void fillPanel(Value panel, Value n, Value columns);
+  void emitColumns(Value panel, Value n, Value columns);
+  void emitRows(Value panel, Value m, Value n, int64_t rows,
+                ArrayRef<Value> masks);
+  void emitDotColumns(Value n, int64_t columns);
+
+  ImplicitLocOpBuilder &builder;
+  const Contraction &contraction;
+  MutableArrayRef<Value> ivs;
+  ArrayRef<Value> extents;
+  int64_t lanes;
+  Type f32;
+  VectorType vector;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Register blocks
+//===----------------------------------------------------------------------===//
+
+/// Creates memory for `k` rows of a block's columns, in the function's entry
+/// block so that loops do not grow the stack.
+Value Emitter::createPanel() {
+  OpBuilder::InsertionGuard guard(builder);
+  auto function = contraction.op->getParentOfType<func::FuncOp>();
+  builder.setInsertionPointToStart(&function.getBody().front());
+  auto type =
+      MemRefType::get({*contraction.k.extent, lanes * kColumnVectors}, f32);
+  return memref::AllocaOp::create(builder, type, builder.getI64IntegerAttr(64));
+}
+
+/// Fills panel[k, j] = B[n + j, k]. Blocks of `lanes` by `lanes` elements are
+/// transposed in registers. The remaining columns and values of k are copied
+/// element by element.
+void Emitter::fillPanel(Value panel, Value n, Value columns) {
+  Value zero = index(0);
+  Value wholeK = floorTo(contraction.k, lanes);
+  auto square = VectorType::get({lanes, lanes}, f32);
+  Value wholeColumns = arith::SubIOp::create(
+      builder, columns, arith::RemUIOp::create(builder, columns, index(lanes)));
+  auto copyElements = [&](Value j, Value fromK) {
+    loop(fromK, extentOf(contraction.k), 1, [&](Value k) {
+      Value column = arith::AddIOp::create(builder, n, j);
+      Value element = loadScalar(contraction.rhs, zero, column, k);
+      memref::StoreOp::create(builder, element, panel, ValueRange{k, j});
+    });
+  };
+  loop(zero, wholeColumns, lanes, [&](Value j) {
+    Value column = arith::AddIOp::create(builder, n, j);
+    loop(zero, wholeK, lanes, [&](Value k) {
+      Value block =
+          arith::ConstantOp::create(builder, builder.getZeroAttr(square));
+      for (int64_t lane = 0; lane < lanes; ++lane) {
+        Value row = load(contraction.rhs, zero, add(column, lane), k, Value());
+        block = vector::InsertOp::create(builder, row, block, lane);
+      }
+      block =
+          vector::TransposeOp::create(builder, block, ArrayRef<int64_t>{1, 0});
+      for (int64_t lane = 0; lane < lanes; ++lane) {
+        Value row = vector::ExtractOp::create(builder, block, lane);
+        vector::StoreOp::create(builder, row, panel,
+                                ValueRange{add(k, lane), j});
+      }
+    });
+    loop(zero, index(lanes), 1, [&](Value lane) {
+      copyElements(arith::AddIOp::create(builder, j, lane), wholeK);
+    });
+  });
+  loop(wholeColumns, columns, 1, [&](Value j) { copyElements(j, zero); });
+}
+
+/// Computes C[m.., n..] += A[m.., k] * B[k, n..] for all k, with `rows` by two
+/// vectors of accumulators. `masks` is empty if all columns exist.
+void Emitter::emitRows(Value panel, Value m, Value n, int64_t rows,
+                       ArrayRef<Value> masks) {
+  auto mask = [&](int64_t column) {
+    return masks.empty() ? Value() : masks[column];
+  };
+  SmallVector<Value> accumulators;
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t column = 0; column < kColumnVectors; ++column)
+      accumulators.push_back(
+          load(2, add(m, row), add(n, column * lanes), Value(), mask(column)));
+  auto forOp = scf::ForOp::create(builder, index(0), extentOf(contraction.k),
+                                  index(1), accumulators);
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(forOp.getBody());
+    Value k = forOp.getInductionVar();
+    SmallVector<Value> right, sums;
+    for (int64_t column = 0; column < kColumnVectors; ++column)
+      right.push_back(
+          panel ? vector::LoadOp::create(builder, vector, panel,
+                                         ValueRange{k, index(column * lanes)})
+                      .getResult()
+                : load(contraction.rhs, index(0), add(n, column * lanes), k,
+                       mask(column)));
+    for (int64_t row = 0; row < rows; ++row) {
+      Value left = vector::BroadcastOp::create(
+          builder, vector,
+          loadScalar(contraction.lhs, add(m, row), index(0), k));
+      for (int64_t column = 0; column < kColumnVectors; ++column)
+        sums.push_back(vector::FMAOp::create(
+            builder, left, right[column],
+            forOp.getRegionIterArg(row * kColumnVectors + column)));
+    }
+    scf::YieldOp::create(builder, sums);
+  }
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t column = 0; column < kColumnVectors; ++column)
+      store(forOp.getResult(row * kColumnVectors + column), add(m, row),
+            add(n, column * lanes), mask(column));
+}
+
+/// Computes all rows of one block of columns. `columns` is null for a whole
+/// block.
+void Emitter::emitColumns(Value panel, Value n, Value columns) {
+  int64_t width = lanes * kColumnVectors;
+  if (panel)
+    fillPanel(panel, n, columns ? columns : index(width));
+  SmallVector<Value> masks;
+  for (int64_t column = 0; columns && column < kColumnVectors; ++column) {
+    Value rest = arith::SubIOp::create(builder, columns, index(column * lanes));
+    Value positive = arith::MaxSIOp::create(builder, rest, index(0));
+    masks.push_back(vector::CreateMaskOp::create(
+        builder, VectorType::get({lanes}, builder.getI1Type()), positive));
+  }
+  // 16 of the 32 registers of AVX-512 hold accumulators; other instruction sets
+  // have 16 registers in all.
+  int64_t block = lanes == 16 ? 8 : 4;
+  Value wholeRows = floorTo(contraction.m, block);
+  loop(index(0), wholeRows, block,
+       [&](Value m) { emitRows(panel, m, n, block, masks); });
+  loop(wholeRows, extentOf(contraction.m), 1,
+       [&](Value m) { emitRows(panel, m, n, 1, masks); });
+}
+
+void Emitter::emitBlocks() {
+  int64_t width = lanes * kColumnVectors;
+  Value panel = contraction.rhsTransposed ? createPanel() : Value();
+  Value wholeColumns = floorTo(contraction.n, width);
+  loop(index(0), wholeColumns, width,
+       [&](Value n) { emitColumns(panel, n, Value()); });
+  if (contraction.n.extent && *contraction.n.extent % width == 0)
+    return;
+  // The loop has one iteration or none.
+  loop(wholeColumns, extentOf(contraction.n), width, [&](Value n) {
+    emitColumns(panel, n,
+                arith::SubIOp::create(builder, extentOf(contraction.n), n));
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Dot products
+//===----------------------------------------------------------------------===//
+
+/// Computes C[m, n..] += sum over k of A[m, k] * B[n.., k] for all rows at
+/// once, so that every element of B is read once.
+void Emitter::emitDotColumns(Value n, int64_t columns) {
+  int64_t rows = *contraction.m.extent;
+  Value zero = index(0);
+  auto step = [&](Value k, Value mask, ValueRange sums) {
+    SmallVector<Value> left, next;
+    for (int64_t row = 0; row < rows; ++row)
+      left.push_back(load(contraction.lhs, index(row), zero, k, mask));
+    for (int64_t column = 0; column < columns; ++column) {
+      Value right = load(contraction.rhs, zero, add(n, column), k, mask);
+      for (int64_t row = 0; row < rows; ++row)
+        next.push_back(vector::FMAOp::create(builder, left[row], right,
+                                             sums[column * rows + row]));
+    }
+    return next;
+  };
+  Value start = arith::ConstantOp::create(builder, builder.getZeroAttr(vector));
+  Value wholeK = floorTo(contraction.k, lanes);
+  auto forOp = scf::ForOp::create(builder, zero, wholeK, index(lanes),
+                                  SmallVector<Value>(rows * columns, start));
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(forOp.getBody());
+    scf::YieldOp::create(builder, step(forOp.getInductionVar(), Value(),
+                                       forOp.getRegionIterArgs()));
+  }
+  SmallVector<Value> sums = forOp.getResults();
+  if (int64_t rest = *contraction.k.extent % lanes) {
+    Value mask = vector::CreateMaskOp::create(
+        builder, VectorType::get({lanes}, builder.getI1Type()), index(rest));
+    sums = step(wholeK, mask, sums);
+  }
+  for (int64_t column = 0; column < columns; ++column)
+    for (int64_t row = 0; row < rows; ++row) {
+      // The order of the sum is free, so that LLVM may compute it as a tree.
+      Value sum = vector::ReductionOp::create(
+          builder, vector::CombiningKind::ADD, sums[column * rows + row],
+          arith::FastMathFlags::reassoc);
+      Value before = loadScalar(2, index(row), add(n, column), Value());
+      memref::StoreOp::create(
+          builder, arith::AddFOp::create(builder, before, sum),
+          contraction.op->getOperand(2),
+          subscript(2, index(row), add(n, column), Value()));
+    }
+}
+
+void Emitter::emitDots() {
+  constexpr int64_t kColumns = 4;
+  Value wholeColumns = floorTo(contraction.n, kColumns);
+  loop(index(0), wholeColumns, kColumns,
+       [&](Value n) { emitDotColumns(n, kColumns); });
+  loop(wholeColumns, extentOf(contraction.n), 1,
+       [&](Value n) { emitDotColumns(n, 1); });
+}
+
+void ark::emitBlocks(ImplicitLocOpBuilder &builder,
+                     const Contraction &contraction, MutableArrayRef<Value> ivs,
+                     ArrayRef<Value> extents, int64_t lanes) {
+  Emitter(builder, contraction, ivs, extents, lanes).emitBlocks();
+}
+
+void ark::emitDots(ImplicitLocOpBuilder &builder,
+                   const Contraction &contraction, MutableArrayRef<Value> ivs,
+                   ArrayRef<Value> extents, int64_t lanes) {
+  Emitter(builder, contraction, ivs, extents, lanes).emitDots();
+}

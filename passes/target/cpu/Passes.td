@@ -1,0 +1,117 @@
+//===- Passes.td - Passes of the lowering for cpu ----------*- tablegen -*-===//
+
+#ifndef ARK_PASSES_TARGET_CPU_PASSES_TD
+#define ARK_PASSES_TARGET_CPU_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def VectorizeContractionsPass
+    : Pass<"ark-vectorize-contractions", "::mlir::func::FuncOp"> {
+  let summary = "Rewrite contractions on buffers as register-blocked vector loops";
+  let description = [{
+    Rewrites `linalg` contractions with an f32 result (inputs f32, f16 or bf16)
+    whose result is contiguous in one of its parallel dimensions, `n`:
+
+    - many rows: a block of rows by two vectors of columns stays in registers
+      while `k` runs. Where the right operand is contiguous in `k` instead of
+      `n` (a weight stored `[out, in]`), a panel of it is transposed first, once
+      for all rows of the tile;
+    - few rows, both operands contiguous in `k`: dot products, which read the
+      right operand once and need no panel.
+
+    Other contractions stay as they are and become loops later.
+
+    ```mlir
+    linalg.matmul ins(%a, %b : memref<64x384xf32>, memref<384x128xf32>) outs(%c : memref<64x128xf32>)
+    // becomes loops over columns, rows and k around vector.fma
+    ```
+  }];
+  let options = [
+    Option<"vectorLanes", "vector-lanes", "int64_t", /*default=*/"16",
+           "f32 lanes of one vector register: 16 for AVX-512, 8 for AVX2, 4 for SSE and NEON">,
+  ];
+  let statistics = [
+    Statistic<"numBlocked", "blocked", "contractions lowered to register blocks">,
+    Statistic<"numDots", "dots", "contractions lowered to dot products">,
+    Statistic<"numLeft", "left", "contractions left to plain loops">,
+  ];
+  let dependentDialects = [
+    "::mlir::affine::AffineDialect",
+    "::mlir::arith::ArithDialect",
+    "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect",
+  ];
+}
+
+def BitcastNarrowFloatsPass : Pass<"ark-bitcast-narrow-floats", "::mlir::ModuleOp"> {
+  let summary = "Load and store 16-bit floats as integers";
+  let description = [{
+    If the processor has no instructions for bf16, LLVM moves a vector of bf16 by way of f32 and a
+    function of the compiler's runtime library, which a kernel cannot have. Integers move without a
+    conversion.
+
+    ```mlir
+    %1 = llvm.load %0 : !llvm.ptr -> bf16
+    // =>
+    %b = llvm.load %0 : !llvm.ptr -> i16
+    %1 = llvm.bitcast %b : i16 to bf16
+    ```
+  }];
+  let statistics = [
+    Statistic<"numMoved", "moved", "Loads and stores changed">,
+  ];
+}
+
+def WidenBooleansPass : Pass<"ark-widen-booleans", "::mlir::ModuleOp"> {
+  let summary = "Load and store booleans as bytes";
+  let description = [{
+    LLVM does not vectorise loops that load or store single bits.
+
+    ```mlir
+    %1 = llvm.load %0 : !llvm.ptr -> i1
+    // =>
+    %b = llvm.load %0 : !llvm.ptr -> i8
+    %1 = llvm.icmp "ne" %b, %c0 : i8
+    ```
+  }];
+  let statistics = [
+    Statistic<"numWidened", "widened", "Loads and stores changed">,
+  ];
+}
+
+def ReleasePacketsPass : Pass<"ark-release-packets", "::mlir::ModuleOp"> {
+  let summary = "Store LL packets by atomic stores with release";
+  let description = [{
+    A reader that sees the epoch in a packet must see the data of the packet, and everything that
+    the lane of the writer did before. So the store of the packet becomes atomic, with release. A
+    body has one such store, to the argument that carries `ark.packets`.
+
+    ```mlir
+    llvm.store %packet, %address : i64, !llvm.ptr
+    // =>
+    llvm.store %packet, %address atomic release {alignment = 8 : i64} : i64, !llvm.ptr
+    ```
+  }];
+  let statistics = [
+    Statistic<"numReleased", "released", "Stores changed">,
+  ];
+}
+
+def SetLinkagePass : Pass<"ark-set-linkage", "::mlir::ModuleOp"> {
+  let summary = "Give all functions of a kernel but its entry internal linkage";
+  let description = [{
+    Functions with a body get internal linkage. Bodies of tasks are not inlined into the dispatch
+    loop, so that each has a frame of its own and profiles name it. The entry and the bodies that
+    the kernel names must exist.
+
+    ```mlir
+    ark.kernel @mlp {bodies = [{function = @body_relu, ...}, ...], entry = @ark_kernel, ...}
+    llvm.func @body_relu(...) { ... }
+    // =>
+    llvm.func internal @body_relu(...) attributes {no_inline} { ... }
+    ```
+  }];
+}
+
+#endif // ARK_PASSES_TARGET_CPU_PASSES_TD

@@ -1,0 +1,55 @@
+//===- ReleasePackets.cpp - Stores LL packets with release ----------------===//
+
+#include "dialects/ark/ArkOps.h"
+#include "passes/target/cpu/Passes.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_RELEASEPACKETSPASS
+#include "passes/target/cpu/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+static Value getBase(Value pointer) {
+  while (auto element = pointer.getDefiningOp<LLVM::GEPOp>())
+    pointer = element.getBase();
+  return pointer;
+}
+
+namespace {
+struct ReleasePacketsPass
+    : ark::impl::ReleasePacketsPassBase<ReleasePacketsPass> {
+  using ReleasePacketsPassBase::ReleasePacketsPassBase;
+
+  void runOnOperation() override {
+    for (auto function : getOperation().getOps<LLVM::LLVMFuncOp>())
+      for (unsigned index = 0; index < function.getNumArguments(); ++index)
+        if (function.getArgAttr(index, ArkDialect::kPacketsAttr) &&
+            failed(release(function, function.getArgument(index))))
+          return signalPassFailure();
+  }
+
+  LogicalResult release(LLVM::LLVMFuncOp function, Value packets);
+};
+} // namespace
+
+/// Adds release to the one store of packets in a body. With several stores, a
+/// reader might see one of them and take it for the last.
+LogicalResult ReleasePacketsPass::release(LLVM::LLVMFuncOp function,
+                                          Value packets) {
+  SmallVector<LLVM::StoreOp> stores;
+  function.walk([&](LLVM::StoreOp store) {
+    if (getBase(store.getAddr()) == packets)
+      stores.push_back(store);
+  });
+  if (stores.size() != 1 || !stores.front().getValue().getType().isInteger(64))
+    return function.emitOpError("does not put its packets by one store of "
+                                "64 bits");
+  stores.front().setOrdering(LLVM::AtomicOrdering::release);
+  stores.front().setAlignment(8);
+  ++numReleased;
+  return success();
+}

@@ -1,0 +1,88 @@
+//===- Passes.td - Passes that expand maths functions and narrow floats --*- tablegen -*-===//
+
+#ifndef ARK_PASSES_TARGET_MATH_PASSES_TD
+#define ARK_PASSES_TARGET_MATH_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def RelaxReductionsPass : Pass<"ark-relax-reductions", "::mlir::func::FuncOp"> {
+  let summary = "Allow reductions to reassociate sums and products";
+  let description = [{
+    The implementation chooses the order of a reduction, and LLVM vectorises a loop that adds floats
+    only if their order is free. The pass assumes nothing about NaN, infinities or signs of zero.
+
+    ```mlir
+    %2 = arith.mulf %in, %in : f32
+    %3 = arith.addf %2, %out : f32
+    // =>
+    %2 = arith.mulf %in, %in fastmath<contract> : f32
+    %3 = arith.addf %2, %out fastmath<reassoc,contract> : f32
+    ```
+  }];
+  let statistics = [
+    Statistic<"numRelaxed", "relaxed", "Reductions that may be reordered">,
+  ];
+}
+
+def ExpandMathPass : Pass<"ark-expand-math", "::mlir::func::FuncOp"> {
+  let summary = "Expand math functions to arithmetic that vectorises";
+  let description = [{
+    `exp`, `tanh`, `erf` and `log` on f32 become polynomials, accurate to two units in the last
+    place. Other functions call the maths library later. Without a maths library, `sin`, `cos` and
+    `powf` are computed in f64. With an instruction for powers of two, `exp` is that instruction and
+    a few more steps.
+
+    ```mlir
+    %1 = math.exp %0 : f32
+    // =>
+    %t = math.fma %0, %log2e, %magic : f32
+    ...
+    %1 = arith.mulf %p, %scale : f32
+    ```
+  }];
+  let options = [
+    Option<"fma", "fma", "bool", /*default=*/"true",
+           "Use fused multiply-add instructions">,
+    Option<"library", "library", "bool", /*default=*/"true",
+           "Leave the other functions to a maths library">,
+    Option<"exp2", "exp2", "bool", /*default=*/"false",
+           "Use an instruction for powers of two">,
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+def ExpandFloatsPass : Pass<"ark-expand-floats", "::mlir::func::FuncOp"> {
+  let summary = "Expand conversions of narrow floats to integer arithmetic";
+  let description = [{
+    Expands conversions of bf16 and 8-bit floats, and with the option `expand-fp16` those of f16: from
+    and to each other, f32 and integers, by way of f32. Rounds to nearest even. Overflow becomes
+    infinity, or NaN in f8E4M3FN, which has no infinity. With the option `native-fp8`, instructions of
+    NVIDIA GPUs widen 8-bit floats, two neighbours of a vector at once. The instructions that narrow
+    round differently and are not used. A conversion of a single bit becomes a select between two
+    constants, for every type of float.
+
+    ```mlir
+    %1 = arith.extf %0 : bf16 to f32
+    // =>
+    %b = arith.bitcast %0 : bf16 to i16
+    %w = arith.extui %b : i16 to i32
+    %s = arith.shli %w, %c16 : i32
+    %1 = arith.bitcast %s : i32 to f32
+    ```
+  }];
+  let options = [
+    Option<"expandFp16", "expand-fp16", "bool", /*default=*/"false",
+           "Expand conversions of f16, for processors without instructions for them">,
+    Option<"expandBf16Rounding", "expand-bf16-rounding", "bool", /*default=*/"true",
+           "Expand roundings from f32 to bf16, for processors without an instruction for them">,
+    Option<"nativeFp8", "native-fp8", "bool", /*default=*/"false",
+           "Widen 8-bit floats by the instructions of NVIDIA GPUs from sm_89 on">,
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect",
+    "::mlir::LLVM::LLVMDialect",
+    "::mlir::vector::VectorDialect",
+  ];
+}
+
+#endif // ARK_PASSES_TARGET_MATH_PASSES_TD

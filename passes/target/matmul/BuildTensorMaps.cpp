@@ -1,0 +1,162 @@
+//===- BuildTensorMaps.cpp - Tables of tensor maps of all tasks -----------===//
+
+#include "passes/target/matmul/Passes.h"
+#include "passes/target/matmul/TensorMaps.h"
+#include "passes/target/support/Bodies.h"
+#include "passes/target/support/KernelTables.h"
+#include "passes/target/support/KernelTemplate.h"
+#include "passes/target/support/SharedMemory.h"
+#include "passes/target/support/Warp.h"
+
+#include "dialects/ark/ArkBodyAttrs.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_BUILDTENSORMAPSPASS
+#include "passes/target/matmul/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+static constexpr llvm::StringLiteral kMaps = "ark_tensor_maps_memory";
+static constexpr llvm::StringLiteral kRows = "ark_tensor_map_rows_table";
+static constexpr llvm::StringLiteral kRecords = "ark_tensor_map_records_table";
+static constexpr int64_t kMapBytes = 128;
+static constexpr int64_t kElementBytes = 2;
+static constexpr int64_t kTaskFields = 2;
+static constexpr int64_t kLaneFields = 3;
+static constexpr unsigned kGlobalSpace = 1, kConstantSpace = 4;
+
+namespace {
+/// The tables that CudaTensorMaps.mlir reads.
+struct MapTables {
+  /// The first map of every task.
+  SmallVector<int32_t> rows;
+  SmallVector<int64_t> records;
+  int64_t count = 0;
+  /// True if a map belongs to no row of the table of operands.
+  bool isOutside = false;
+
+  explicit MapTables(KernelOp kernel);
+
+private:
+  void add(const TensorMap &map, const OperandPlace &place);
+};
+} // namespace
+
+void MapTables::add(const TensorMap &map, const OperandPlace &place) {
+  isOutside |= place.slot < 0;
+  llvm::append_range(records,
+                     ArrayRef<int64_t>{place.slot, place.offset, map.columns,
+                                       map.rows, map.stride * kElementBytes,
+                                       map.boxRows});
+  ++count;
+}
+
+MapTables::MapTables(KernelOp kernel) {
+  SymbolTable symbols(kernel->getParentOfType<ModuleOp>());
+  SmallVector<SmallVector<TensorMap>> ofBodies;
+  for (auto entry : kernel.getBodies().getAsRange<DictionaryAttr>()) {
+    auto name = entry.getAs<FlatSymbolRefAttr>("function");
+    auto body = name ? symbols.lookup<func::FuncOp>(name.getAttr()) : nullptr;
+    ofBodies.push_back(body ? getTensorMaps(body) : SmallVector<TensorMap>());
+  }
+  auto tasks = llvm::to_vector(kernel.getTaskTable().getValues<int32_t>());
+  for (size_t task = 0; task < tasks.size(); task += kTaskFields) {
+    rows.push_back(count);
+    for (const TensorMap &map : ofBodies[tasks[task]])
+      add(map, getOperandPlace(kernel, tasks[task + 1] + map.operand));
+  }
+}
+
+template <typename T>
+static LLVM::GlobalOp createTable(ModuleOp module, StringRef name,
+                                  ArrayRef<T> values, unsigned space) {
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  int64_t size = values.size();
+  Type element = builder.getIntegerType(8 * sizeof(T));
+  return LLVM::GlobalOp::create(
+      builder, module.getLoc(), LLVM::LLVMArrayType::get(element, size),
+      /*isConstant=*/true, LLVM::Linkage::Internal, name,
+      DenseElementsAttr::get(RankedTensorType::get({size}, element), values),
+      /*alignment=*/sizeof(T), space);
+}
+
+/// Creates memory that takes no space in a file.
+static LLVM::GlobalOp createMemory(ModuleOp module, int64_t bytes) {
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  return LLVM::GlobalOp::create(
+      builder, module.getLoc(),
+      LLVM::LLVMArrayType::get(builder.getI8Type(), bytes),
+      /*isConstant=*/false, LLVM::Linkage::Internal, kMaps,
+      LLVM::ZeroAttr::get(builder.getContext()), kMapBytes, kGlobalSpace);
+}
+
+/// Fails if a body asks for a map that it does not describe.
+static LogicalResult verifyNumbers(func::FuncOp body) {
+  int64_t count = getTensorMaps(body).size();
+  WalkResult walk = body.walk([&](func::CallOp call) {
+    if (call.getCallee() != kTensorMapFunction)
+      return WalkResult::advance();
+    std::optional<int64_t> number = getConstantIntValue(call.getOperand(1));
+    if (number && *number < count)
+      return WalkResult::advance();
+    call.emitOpError("asks for a tensor map that '")
+        << kTensorMapsAttr << "' of its body does not describe";
+    return WalkResult::interrupt();
+  });
+  return failure(walk.wasInterrupted());
+}
+
+namespace {
+struct BuildTensorMapsPass
+    : ark::impl::BuildTensorMapsPassBase<BuildTensorMapsPass> {
+  using BuildTensorMapsPassBase::BuildTensorMapsPassBase;
+
+  void runOnOperation() override {
+    for (func::FuncOp body : getBodies(getOperation()))
+      if (failed(verifyNumbers(body)))
+        return signalPassFailure();
+    for (auto kernel : getOperation().getOps<KernelOp>()) {
+      MapTables tables(kernel);
+      if (tables.isOutside) {
+        kernel.emitOpError("has fewer operands for a body than its function "
+                           "takes");
+        return signalPassFailure();
+      }
+      if (tables.count > 0 && failed(complete(kernel, tables)))
+        return signalPassFailure();
+      numMaps += tables.count;
+    }
+  }
+
+private:
+  LogicalResult complete(KernelOp kernel, const MapTables &tables);
+};
+} // namespace
+
+LogicalResult BuildTensorMapsPass::complete(KernelOp kernel,
+                                            const MapTables &tables) {
+  ModuleOp module = getOperation();
+  int64_t lanes = kernel.getLanes().size() / kLaneFields;
+  auto memory = createMemory(module, lanes * tables.count * kMapBytes);
+  auto rows = createTable<int32_t>(module, kRows, tables.rows, kConstantSpace);
+  auto records =
+      createTable<int64_t>(module, kRecords, tables.records, kGlobalSpace);
+  // The scratch memory lies where temporaries will be placed. The temporaries
+  // of any body that has maps are larger.
+  int64_t scratch = llvm::alignTo(getSharedBytes(kernel), kMapBytes);
+  KernelTemplate completer(module);
+  completer.defineAddress("ark_tensor_maps", memory, 0);
+  completer.defineAddress("ark_tensor_map_rows", rows, 0);
+  completer.defineAddress("ark_tensor_map_records", records, 0);
+  completer.defineAddress("ark_tensor_map_scratch", getSharedMemory(module),
+                          scratch);
+  completer.defineConstant("ark_tensor_map_count", tables.count);
+  completer.defineConstant("ark_tensor_map_warps", threads / kWarpSize);
+  completer.addCallback("ark_begin_stream", "ark_make_tensor_maps");
+  return failure(completer.failed());
+}

@@ -1,0 +1,131 @@
+//===- CpAsyncBuilder.cpp - Matmul stages copied by cp.async --------------===//
+
+#include "passes/target/matmul/CpAsyncBuilder.h"
+
+#include "passes/target/support/SpacePointer.h"
+#include "passes/target/support/WideLoad.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+static constexpr int64_t kElementBytes = 2;
+/// 16-byte parts of a row in a stage.
+static constexpr int64_t kPartsPerRow = kStageRowBytes / kLoadBytes;
+
+CpAsyncBuilder::CpAsyncBuilder(ImplicitLocOpBuilder &builder,
+                               ArrayRef<MatmulTile> products,
+                               const WarpgroupShape &shape, Value memory,
+                               Value thread, int64_t threads)
+    : WarpgroupBuilder(builder, products, shape, memory, thread),
+      threads(threads), copiedRow(divide(thread, kPartsPerRow)),
+      copiedPart(remainder(thread, kPartsPerRow)) {
+  for (auto [factor, rows] : getFactors())
+    addSource(factor, rows);
+}
+
+void CpAsyncBuilder::addSource(Value buffer, int64_t rows) {
+  auto metadata = memref::ExtractStridedMetadataOp::create(builder, buffer);
+  Value rowBytes = multiply(metadata.getStrides().front(), kElementBytes);
+  Value begin = add(arith::MulIOp::create(builder, copiedRow, rowBytes),
+                    multiply(copiedPart, kLoadBytes));
+  Value pointer = createSpacePointer(builder, buffer, kGlobalSpace);
+  sources.push_back({createOffset(builder, pointer, begin),
+                     multiply(rowBytes, threads / kPartsPerRow), rows});
+}
+
+/// Issues copies of the elements from `k` on.
+void CpAsyncBuilder::copy(Value k, Value stage) {
+  Value part = arith::XOrIOp::create(builder, copiedPart,
+                                     remainder(copiedRow, kBlockRows));
+  Value target = add(stage, add(multiply(copiedRow, kStageRowBytes),
+                                multiply(part, kLoadBytes)));
+  Value begin = multiply(k, kElementBytes);
+  int64_t rowsAtOnce = threads / kPartsPerRow, rows = 0;
+  for (const Source &source : sources) {
+    for (int64_t own = 0; own < source.rows; own += rowsAtOnce) {
+      OpBuilder::InsertionGuard guard(builder);
+      if (source.rows - own < rowsAtOnce) {
+        Value isThere =
+            arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, copiedRow,
+                                  constant(source.rows - own));
+        auto branch =
+            scf::IfOp::create(builder, isThere, /*withElseRegion=*/false);
+        builder.setInsertionPoint(branch.thenBlock()->getTerminator());
+      }
+      Value from = add(begin, multiply(source.stride, own / rowsAtOnce));
+      Value to = add(target, constant((rows + own) * kStageRowBytes));
+      NVVM::CpAsyncOp::create(builder, createOffset(builder, shared, to),
+                              createOffset(builder, source.pointer, from),
+                              kLoadBytes, NVVM::LoadCacheModifierKind::CG,
+                              /*cpSize=*/Value());
+    }
+    rows += source.rows;
+  }
+}
+
+/// Waits until no more than `count` of the last copies are in flight, for all
+/// threads. `wgmma` reads shared memory by another way, the async proxy, which
+/// needs a fence after the copies.
+void CpAsyncBuilder::wait(int64_t count) {
+  NVVM::CpAsyncWaitGroupOp::create(builder, count);
+  NVVM::FenceProxyOp::create(
+      builder,
+      NVVM::ProxyKindAttr::get(builder.getContext(),
+                               NVVM::ProxyKind::async_shared),
+      NVVM::SharedSpaceAttr::get(builder.getContext(),
+                                 NVVM::SharedSpace::shared_cta));
+  gpu::BarrierOp::create(builder);
+}
+
+/// Multiplies the warpgroup's share. While the instructions for a stage run,
+/// the instructions for the stage before may still run. So the next copy goes
+/// to the stage that was read before both, for whose instructions all
+/// warpgroups have waited.
+SmallVector<Value> CpAsyncBuilder::addUp() {
+  int64_t bytes = shape.getStageBytes(), ahead = shape.stages - 2;
+  for (int64_t i = 0; i < ahead; ++i) {
+    copy(constant(i * kStageDepth), constant(i * bytes));
+    NVVM::CpAsyncCommitGroupOp::create(builder);
+  }
+  SmallVector<Value> inits = createSums();
+  inits.push_back(constant(0));
+  inits.push_back(constant(ahead * bytes));
+  Value end = constant(getDepth());
+  auto loop = scf::ForOp::create(builder, constant(0), end,
+                                 constant(kStageDepth), inits);
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToEnd(loop.getBody());
+    SmallVector<Value> carried(loop.getRegionIterArgs());
+    Value &free = carried[shape.numProducts + 1],
+          &stage = carried[shape.numProducts];
+    wait(ahead - 1);
+    Value place = arith::IndexCastOp::create(builder, builder.getI64Type(),
+                                             divide(stage, kDescriptorUnit));
+    startStage(place, MutableArrayRef(carried).take_front(shape.numProducts));
+    Value next = add(loop.getInductionVar(), constant(ahead * kStageDepth));
+    Value isThere =
+        arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, next, end);
+    auto branch = scf::IfOp::create(builder, isThere, /*withElseRegion=*/false);
+    {
+      OpBuilder::InsertionGuard inside(builder);
+      builder.setInsertionPoint(branch.thenBlock()->getTerminator());
+      copy(next, free);
+    }
+    NVVM::CpAsyncCommitGroupOp::create(builder);
+    NVVM::WgmmaWaitGroupSyncOp::create(builder, 1);
+    for (Value *place : {&stage, &free})
+      *place = wrap(add(*place, constant(bytes)), shape.stages * bytes);
+    scf::YieldOp::create(builder, carried);
+  }
+  NVVM::WgmmaWaitGroupSyncOp::create(builder, 0);
+  // The accumulators go to memory that other warpgroups may still read.
+  gpu::BarrierOp::create(builder);
+  return SmallVector<Value>(loop.getResults().take_front(shape.numProducts));
+}

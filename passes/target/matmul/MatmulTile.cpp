@@ -1,0 +1,130 @@
+//===- MatmulTile.cpp - Matrix products for tensor cores ------------------===//
+
+#include "passes/target/matmul/MatmulTile.h"
+
+#include "passes/target/support/Alignment.h"
+#include "passes/target/support/WideLoad.h"
+
+#include "lib/support/BufferView.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Interfaces/ValueBoundsOpInterface.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// A product of a single row is as fast without tensor cores.
+static constexpr int64_t kLeastRows = 2;
+/// Shorter sums are not worth the exchange between warps.
+static constexpr int64_t kLeastDepth = 64;
+
+/// Returns true for sum + extf(a) * extf(b), with each operand exactly once.
+static bool isSumOfProducts(linalg::LinalgOp op) {
+  Block *block = op.getBlock();
+  auto sum =
+      block->getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
+  if (!sum || !sum.getType().isF32())
+    return false;
+  BlockArgument accumulator = block->getArgument(2);
+  Value term = sum.getLhs() == accumulator ? sum.getRhs() : sum.getLhs();
+  auto product = term.getDefiningOp<arith::MulFOp>();
+  bool adds = sum.getLhs() == accumulator || sum.getRhs() == accumulator;
+  if (!product || !adds)
+    return false;
+  auto isFactor = [](Value value, BlockArgument argument) {
+    auto wide = value.getDefiningOp<arith::ExtFOp>();
+    return wide && wide.getIn() == argument;
+  };
+  BlockArgument left = block->getArgument(0), right = block->getArgument(1);
+  return (isFactor(product.getLhs(), left) &&
+          isFactor(product.getRhs(), right)) ||
+         (isFactor(product.getLhs(), right) &&
+          isFactor(product.getRhs(), left));
+}
+
+/// Returns true for the maps of out[m, n] += left[m, k] * right[n, k], in any
+/// order of the loops.
+static bool hasMaps(linalg::LinalgOp op) {
+  FailureOr<linalg::ContractionDimensions> dims =
+      linalg::inferContractionDims(op);
+  if (failed(dims) || op.getNumLoops() != 3 || dims->m.size() != 1 ||
+      dims->n.size() != 1 || dims->k.size() != 1)
+    return false;
+  AffineMap identity = AffineMap::getMultiDimIdentityMap(3, op.getContext());
+  auto select = [&](unsigned a, unsigned b) {
+    return identity.getSubMap({a, b});
+  };
+  unsigned m = dims->m.front(), n = dims->n.front(), k = dims->k.front();
+  return op.getIndexingMapsArray() ==
+         SmallVector<AffineMap>{select(m, k), select(n, k), select(m, n)};
+}
+
+static bool isLoadable(Value buffer) {
+  auto type = cast<MemRefType>(buffer.getType());
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  int64_t bytes = kElementsPerLoad * getElementBytes(type.getElementType());
+  return succeeded(type.getStridesAndOffset(strides, offset)) &&
+         strides.back() == 1 &&
+         getRowAlignment(buffer, kElementsPerLoad) >= bytes;
+}
+
+/// Returns true for 8-bit floats, which are exact in both types that tensor
+/// cores multiply.
+static bool isNarrow(Type type) {
+  return isa<Float8E4M3FNType, Float8E5M2Type>(type);
+}
+
+static bool canMultiply(Type left, Type right) {
+  auto isFactor = [](Type type) {
+    return type.isBF16() || type.isF16() || isNarrow(type);
+  };
+  return isFactor(left) && isFactor(right) &&
+         (left == right || isNarrow(left) || isNarrow(right));
+}
+
+/// Returns the largest extent that a dimension can have, if it is known.
+static std::optional<int64_t> getBound(Value buffer, int64_t dim) {
+  FailureOr<int64_t> bound = ValueBoundsConstraintSet::computeConstantBound(
+      presburger::BoundType::UB, {buffer, dim}, /*stopCondition=*/nullptr,
+      /*closedUB=*/true);
+  return succeeded(bound) ? std::optional<int64_t>(*bound) : std::nullopt;
+}
+
+std::optional<MatmulTile> MatmulTile::match(linalg::LinalgOp op) {
+  if (!op.hasPureBufferSemantics() || !linalg::isaContractionOpInterface(op) ||
+      !hasMaps(op) || !isSumOfProducts(op))
+    return std::nullopt;
+  MatmulTile product{
+      op, op->getOperand(0), op->getOperand(1), op->getOperand(2), 0, 0, 0};
+  if (!canMultiply(getElementTypeOrSelf(product.left),
+                   getElementTypeOrSelf(product.right)))
+    return std::nullopt;
+  auto rows = getBound(product.out, 0), columns = getBound(product.out, 1);
+  product.depth = cast<MemRefType>(product.right.getType()).getDimSize(1);
+  if (!rows || !columns || ShapedType::isDynamic(product.depth))
+    return std::nullopt;
+  product.rows = *rows;
+  product.columns = *columns;
+  bool fits = product.rows >= kLeastRows && product.depth >= kLeastDepth &&
+              product.depth % kElementsPerLoad == 0;
+  if (!fits || !isLoadable(product.left) || !isLoadable(product.right))
+    return std::nullopt;
+  return product;
+}
+
+Type MatmulTile::getElementType() const {
+  for (Value factor : {left, right})
+    if (Type type = getElementTypeOrSelf(factor); !isNarrow(type))
+      return type;
+  return Float16Type::get(left.getContext());
+}
+
+bool MatmulTile::isPlain() const {
+  return !isNarrow(getElementTypeOrSelf(left)) &&
+         !isNarrow(getElementTypeOrSelf(right));
+}
+
+bool MatmulTile::hasNearRows() const {
+  return isSkinny() && left.getDefiningOp<memref::AllocaOp>();
+}

@@ -1,0 +1,88 @@
+//===- MmaBuilder.h - One thread's share of mma products --------*- C++ -*-===//
+
+#ifndef ARK_PASSES_TARGET_MATMUL_MMABUILDER_H
+#define ARK_PASSES_TARGET_MATMUL_MMABUILDER_H
+
+#include "passes/target/matmul/MmaLoops.h"
+
+namespace mlir::ark {
+
+class MmaStages;
+
+/// Builds the loops of one thread. Four threads share a row of an operand, and
+/// each of them loads 8 elements of a piece of K. An `mma` instruction assigns
+/// other elements to each thread. A and B use the same permuted K order, so
+/// that the sum is unchanged.
+class MmaBuilder {
+public:
+  MmaBuilder(ImplicitLocOpBuilder &builder, ArrayRef<MatmulTile> products,
+             const MmaShape &shape, ValueRange buffers)
+      : builder(builder), products(products), shape(shape), buffers(buffers) {}
+
+  void build(Value thread, int64_t threads);
+  /// Builds the loops with `count` stages in `memory`, which also takes the
+  /// accumulators in the end.
+  void buildStaged(Value thread, int64_t threads, Value memory, int64_t count);
+
+private:
+  /// The loads of a thread for one piece: of every product's columns, then of
+  /// every block of rows, unless the rows are near (`hasNearRows`).
+  using Piece = SmallVector<Value>;
+
+  /// A row of a right operand, which is a column of the result.
+  struct Column {
+    Value buffer, row;
+    /// The address of this thread's first element, if the row is read once.
+    Value pointer;
+  };
+
+  Value constant(int64_t number);
+  Value add(Value a, int64_t b);
+  void findPlace(Value thread);
+  Value getFirstColumn(Value turn);
+  SmallVector<Column> findColumns(Value turn);
+  void findRows();
+  Value clampRow(Value row, Value buffer, int64_t count);
+  Value findFirst(Value buffer, Value row);
+  Value load(Value buffer, Value row, Value k);
+  Value getPlace(Value distance, int64_t more);
+  Value load(const Column &column, Value distance, int64_t more);
+  SmallVector<Value> loadRows(Value k);
+  Piece loadPiece(ArrayRef<Column> columns, Value distance, int64_t more);
+  Value widen(Value loaded, int64_t step, Type element);
+  SmallVector<Value> getWords(Value loaded, int64_t step, Value factor);
+  void createMma(ArrayRef<Value> columns, ArrayRef<Value> rows,
+                 MutableArrayRef<Value> sums);
+  void store(Value sum, const MatmulTile &product, Value buffer, Value m,
+             Value n);
+  void multiply(ArrayRef<Value> columns, ArrayRef<Value> rows,
+                SmallVectorImpl<Value> &sums);
+  void multiplyPiece(const Piece &piece, Value k, SmallVectorImpl<Value> &sums);
+  SmallVector<Value> addUp();
+  void addUpInTurns();
+  Piece loadStaged(MmaStages &stages, ArrayRef<Column> columns, Value stage,
+                   int64_t piece);
+  SmallVector<Value> addUpStaged(MmaStages &stages, int64_t count);
+  void store(ArrayRef<Value> sums, Value turn = Value());
+
+  /// Returns the number of accumulators that are added up for one element.
+  int64_t getChains() const;
+  SmallVector<Value> createSums();
+
+  ImplicitLocOpBuilder &builder;
+  ArrayRef<MatmulTile> products;
+  const MmaShape &shape;
+  ValueRange buffers;
+  /// The split-K part, the first column and row of the tile, the thread's row
+  /// of an operand, and the thread's number among those that share the row.
+  Value part, firstColumn, firstRow, row, number;
+  /// The begin of this thread's elements along K, and the end of those of its
+  /// part.
+  Value begin, end;
+  /// The rows of the blocks.
+  SmallVector<Value> rowsOf;
+};
+
+} // namespace mlir::ark
+
+#endif // ARK_PASSES_TARGET_MATMUL_MMABUILDER_H

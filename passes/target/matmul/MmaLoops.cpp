@@ -1,0 +1,217 @@
+//===- MmaLoops.cpp - mma products by the warps of a CTA ------------------===//
+
+#include "passes/target/matmul/MmaLoops.h"
+
+#include "passes/target/matmul/MmaBuilder.h"
+#include "passes/target/matmul/MmaStages.h"
+#include "passes/target/support/Bodies.h"
+#include "passes/target/support/MappedLoop.h"
+#include "passes/target/support/SharedMemory.h"
+#include "passes/target/support/Warp.h"
+#include "passes/target/support/WideLoad.h"
+
+#include "lib/support/BufferView.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// 32-bit registers of a thread for loads in flight.
+static constexpr int64_t kRegistersInFlight = 64;
+/// The same for products of many rows, beside their accumulators.
+static constexpr int64_t kRegistersBesideSums = 32;
+static constexpr int64_t kMaxInFlight = 8;
+/// The warps have no registers for accumulators of larger tiles.
+static constexpr int64_t kMostRows = 128;
+static constexpr int64_t kMostColumns = 128;
+/// Elements by which rows of accumulators in shared memory are padded, so that
+/// a warp stores to different banks at once.
+static constexpr int64_t kPadding = 4;
+static constexpr int64_t kSumBytes = 4;
+/// Bytes of an SM's memory that the parts of one product may take.
+static constexpr int64_t kMostPartsBytes = 80 * 1024;
+
+//===----------------------------------------------------------------------===//
+// Shares
+//===----------------------------------------------------------------------===//
+
+/// Returns the largest divisor of `count` up to `most`, or `most` if that
+/// divisor is no more than half of it.
+static int64_t chooseDivisor(int64_t count, int64_t most) {
+  for (int64_t divisor = most; divisor > most / 2; --divisor)
+    if (count % divisor == 0)
+      return divisor;
+  return most;
+}
+
+bool MmaShape::fits() const {
+  return getNumTiles() <= warps && getRows() <= kMostRows &&
+         getColumns() <= kMostColumns;
+}
+
+/// Sets the tile of a warp. Returns true if the warps can do all such tiles at
+/// once, and have memory for their parts.
+bool MmaShape::setTile(const MatmulTile &product, int64_t units,
+                       int64_t blocks) {
+  this->units = units;
+  this->blocks = blocks;
+  acrossTiles = llvm::divideCeil(product.columns, units * kMmaColumns);
+  downTiles = llvm::divideCeil(product.rows, blocks * kMmaRows);
+  int64_t all = llvm::divideCeil(product.depth, kPieceElements);
+  int64_t tiles = acrossTiles * downTiles;
+  parts = chooseDivisor(
+      all, std::clamp<int64_t>(std::min(warps / tiles, mostParts), 1, all));
+  return fits() &&
+         parts * getRows() * getColumns() * kSumBytes <= kMostPartsBytes;
+}
+
+/// Chooses the tile of a warp. Few rows stay in the registers of every warp. Of
+/// more rows, a warp has so many that loads serve several instructions; of two
+/// products, it has as many columns of both.
+void MmaShape::chooseTile(ArrayRef<MatmulTile> products) {
+  const MatmulTile &product = products.front();
+  if (product.isSkinny()) {
+    setTile(product, 1, llvm::divideCeil(product.rows, kMmaRows));
+    return;
+  }
+  int64_t mostUnits = 2 / products.size();
+  for (auto [units, blocks] :
+       {std::pair<int64_t, int64_t>{2, 4}, {1, 4}, {1, 2}})
+    if (units <= mostUnits && setTile(product, units, blocks))
+      return;
+  setTile(product, mostUnits, 4);
+}
+
+/// Returns the 32-bit registers of a thread that the loads of one row of
+/// `factor` fill.
+static int64_t getRegistersPerLoad(Value factor) {
+  auto type = cast<MemRefType>(factor.getType());
+  return kElementsPerLoad * type.getElementTypeBitWidth() / 32;
+}
+
+static MemRefType getPartsType(const MatmulTile &product,
+                               const MmaShape &shape) {
+  return MemRefType::get(
+      {shape.parts, shape.getRows(), shape.getColumns() + kPadding},
+      Float32Type::get(product.out.getContext()));
+}
+
+static int64_t getPartsBytes(const MatmulTile &product, const MmaShape &shape) {
+  return llvm::alignTo(getBufferBytes(getPartsType(product, shape)),
+                       kSharedAlignment);
+}
+
+/// Chooses so many parts that a thread has `fitting` pieces, and issues the
+/// loads of all of them at once. An SM has whole rows in flight then. Memory
+/// delivers less if an SM reads all rows, a bit of each at a time.
+void MmaShape::takeTurns(ArrayRef<MatmulTile> products, int64_t fitting) {
+  const MatmulTile &first = products.front();
+  int64_t all = llvm::divideCeil(first.depth, kPieceElements);
+  int64_t wanted = all / fitting, bytes = 0;
+  if (!first.isSkinny() || all % fitting != 0 || wanted <= parts ||
+      wanted > std::min(warps, mostParts) ||
+      acrossTiles % (warps / wanted) != 0)
+    return;
+  MmaShape other(*this);
+  other.parts = wanted;
+  other.acrossTiles = warps / wanted;
+  other.turns = acrossTiles / other.acrossTiles;
+  for (const MatmulTile &product : products)
+    bytes += getPartsBytes(product, other);
+  if (bytes <= kMostPartsBytes)
+    *this = other;
+}
+
+MmaShape::MmaShape(ArrayRef<MatmulTile> products, int64_t threads,
+                   int64_t mostParts)
+    : warps(threads / kWarpSize), mostParts(mostParts) {
+  chooseTile(products);
+  int64_t depth = products.front().depth;
+  const MatmulTile &first = products.front();
+  int64_t loaded =
+      first.hasNearRows() ? 0 : blocks * getRegistersPerLoad(first.left);
+  for (const MatmulTile &product : products)
+    loaded += units * product.getLoads() * getRegistersPerLoad(product.right);
+  int64_t registers =
+      products.front().isSkinny() ? kRegistersInFlight : kRegistersBesideSums;
+  int64_t fitting = std::clamp<int64_t>(registers / loaded, 1, kMaxInFlight);
+  takeTurns(products, fitting);
+  pieces = llvm::divideCeil(depth, parts * kPieceElements);
+  inFlight = pieces <= fitting ? pieces : chooseDivisor(pieces, fitting);
+  pieces = llvm::alignTo(pieces, inFlight);
+  isRagged = parts * pieces * kPieceElements != depth;
+}
+
+int64_t ark::getMmaBytes(ArrayRef<MatmulTile> products, int64_t threads,
+                         int64_t room) {
+  MmaShape shape(products, threads);
+  int64_t bytes = 0;
+  for (const MatmulTile &product : products)
+    bytes += getPartsBytes(product, shape);
+  int64_t stages = MmaStages::choose(products, shape, threads, room);
+  return std::max(bytes, MmaStages::getBytes(products, shape, stages));
+}
+
+//===----------------------------------------------------------------------===//
+// All threads
+//===----------------------------------------------------------------------===//
+
+/// Creates the buffers of parts, one after the other in the memory of the
+/// temporary.
+static SmallVector<Value> createParts(ImplicitLocOpBuilder &builder,
+                                      ArrayRef<MatmulTile> products,
+                                      const MmaShape &shape, Value memory) {
+  SmallVector<Value> buffers;
+  int64_t offset = 0;
+  for (const MatmulTile &product : products) {
+    MemRefType type = getPartsType(product, shape);
+    auto [strides, none] = type.getStridesAndOffset();
+    auto view =
+        MemRefType::get(type.getShape(), type.getElementType(),
+                        StridedLayoutAttr::get(builder.getContext(),
+                                               offset / kSumBytes, strides));
+    buffers.push_back(memref::ReinterpretCastOp::create(
+        builder, view, memory, offset / kSumBytes, type.getShape(), strides));
+    offset += getPartsBytes(product, shape);
+  }
+  return buffers;
+}
+
+SmallVector<Value> ark::createMmaLoops(ImplicitLocOpBuilder &builder,
+                                       ArrayRef<MatmulTile> products,
+                                       int64_t threads, int64_t room) {
+  MmaShape shape(products, threads);
+  int64_t stages = MmaStages::choose(products, shape, threads, room);
+  SmallVector<Value> buffers;
+  Value memory;
+  if (stages == 0) {
+    for (const MatmulTile &product : products)
+      buffers.push_back(createTemporary(builder, getPartsType(product, shape),
+                                        kSharedAlignment));
+  } else {
+    int64_t bytes = getMmaBytes(products, threads, room);
+    memory = createTemporary(
+        builder, MemRefType::get({bytes / kSumBytes}, builder.getF32Type()),
+        kSharedAlignment);
+    buffers = createParts(builder, products, shape, memory);
+  }
+  OpBuilder::InsertionGuard guard(builder);
+  Value thread = createMappedLoop(builder, threads);
+  if (!products.front().isSkinny())
+    setFullRegisterPressure(thread.getParentBlock()->getParentOp());
+  MmaBuilder mma(builder, products, shape, buffers);
+  if (stages == 0)
+    mma.build(thread, threads);
+  else
+    mma.buildStaged(thread, threads, memory, stages);
+  return buffers;
+}
+
+void ark::createDirectMmaLoops(ImplicitLocOpBuilder &builder,
+                               const MatmulTile &product, int64_t threads) {
+  MmaShape shape(product, threads, /*mostParts=*/1);
+  OpBuilder::InsertionGuard guard(builder);
+  Value thread = createMappedLoop(builder, threads);
+  MmaBuilder(builder, product, shape, product.out).build(thread, threads);
+}

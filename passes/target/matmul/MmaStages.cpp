@@ -1,0 +1,167 @@
+//===- MmaStages.cpp - Operands staged in shared memory -------------------===//
+
+#include "passes/target/matmul/MmaStages.h"
+
+#include "passes/target/support/Aliasing.h"
+#include "passes/target/support/SpacePointer.h"
+#include "passes/target/support/Warp.h"
+#include "passes/target/support/WideLoad.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+static constexpr int64_t kElementBytes = 2;
+/// Bytes of a row in one piece. Two such rows fill all banks.
+static constexpr int64_t kRowBytes = kPieceElements * kElementBytes;
+/// Threads that copy a row's part of a stage.
+static constexpr int64_t kThreadsPerRow =
+    MmaStages::kPieces * kRowBytes / kLoadBytes;
+static constexpr int64_t kMostStages = 3;
+
+//===----------------------------------------------------------------------===//
+// Sizes
+//===----------------------------------------------------------------------===//
+
+static int64_t getNumRows(ArrayRef<MatmulTile> products,
+                          const MmaShape &shape) {
+  return shape.getRows() + products.size() * shape.getColumns();
+}
+
+/// Returns the bytes of a piece with padding, so that the second piece begins
+/// beside the banks of the first one.
+static int64_t getPieceBytes(ArrayRef<MatmulTile> products,
+                             const MmaShape &shape) {
+  return getNumRows(products, shape) * kRowBytes + kRowBytes;
+}
+
+int64_t MmaStages::getBytes(ArrayRef<MatmulTile> products,
+                            const MmaShape &shape, int64_t count) {
+  return count * shape.parts * kPieces * getPieceBytes(products, shape);
+}
+
+/// Returns true if all threads copy equally many rows of a buffer, and all rows
+/// exist.
+static bool isEven(Value buffer, int64_t rows, int64_t threads) {
+  bool isGlobal = !getRoot(buffer).getDefiningOp<memref::AllocaOp>();
+  return isGlobal && cast<MemRefType>(buffer.getType()).getDimSize(0) == rows &&
+         rows * kThreadsPerRow % threads == 0;
+}
+
+int64_t MmaStages::choose(ArrayRef<MatmulTile> products, const MmaShape &shape,
+                          int64_t threads, int64_t bytes) {
+  const MatmulTile &first = products.front();
+  bool fits = !first.isSkinny() && !shape.isRagged &&
+              llvm::all_of(products,
+                           [](const MatmulTile &product) {
+                             return product.isPlain();
+                           }) &&
+              shape.pieces % kPieces == 0 &&
+              shape.getBusyWarps() * kWarpSize == threads &&
+              isEven(first.left, shape.getRows(), threads) &&
+              llvm::all_of(products, [&](const MatmulTile &product) {
+                return isEven(product.right, shape.getColumns(), threads);
+              });
+  int64_t count = kMostStages;
+  while (count > 1 && getBytes(products, shape, count) > bytes)
+    --count;
+  return fits && count > 1 && shape.pieces / kPieces >= count ? count : 0;
+}
+
+//===----------------------------------------------------------------------===//
+// Code
+//===----------------------------------------------------------------------===//
+
+MmaStages::MmaStages(ImplicitLocOpBuilder &builder,
+                     ArrayRef<MatmulTile> products, const MmaShape &shape,
+                     Value memory, Value thread, int64_t threads)
+    : builder(builder), products(products), shape(shape), threads(threads),
+      thread(thread) {
+  shared = createSpacePointer(builder, memory, kSharedSpace);
+  addSource(products.front().left, shape.getRows());
+  for (const MatmulTile &product : products)
+    addSource(product.right, shape.getColumns());
+}
+
+Value MmaStages::constant(int64_t number) {
+  return arith::ConstantIndexOp::create(builder, number);
+}
+
+Value MmaStages::add(Value a, Value b) {
+  return arith::AddIOp::create(builder, a, b);
+}
+
+Value MmaStages::multiply(Value a, int64_t b) {
+  return arith::MulIOp::create(builder, a, constant(b));
+}
+
+void MmaStages::addSource(Value buffer, int64_t rows) {
+  auto metadata = memref::ExtractStridedMetadataOp::create(builder, buffer);
+  sources.push_back({createSpacePointer(builder, buffer, kGlobalSpace),
+                     multiply(metadata.getStrides().front(), kElementBytes),
+                     rows});
+}
+
+int64_t MmaStages::getStageBytes() const {
+  return getBytes(products, shape, /*count=*/1);
+}
+
+int64_t MmaStages::getFirstRow(unsigned product) const {
+  return shape.getRows() + product * shape.getColumns();
+}
+
+/// Copies a stage: eight threads copy 128 bytes of a row.
+void MmaStages::copy(Value k, Value stage) {
+  int64_t pieceBytes = getPieceBytes(products, shape);
+  Value ownRow =
+      arith::DivUIOp::create(builder, thread, constant(kThreadsPerRow));
+  Value place =
+      arith::RemUIOp::create(builder, thread, constant(kThreadsPerRow));
+  Value from = add(multiply(k, kElementBytes), multiply(place, kLoadBytes));
+  Value half = constant(kThreadsPerRow / kPieces);
+  Value piece = arith::DivUIOp::create(builder, place, half);
+  Value number = arith::RemUIOp::create(builder, place, half);
+  Value to = add(stage, multiply(ownRow, kRowBytes));
+  to = add(to, add(multiply(piece, pieceBytes), multiply(number, kLoadBytes)));
+  int64_t step = threads / kThreadsPerRow;
+  int64_t length = shape.pieces * kPieceElements * kElementBytes;
+  for (int64_t part = 0; part < shape.parts; ++part) {
+    int64_t row = 0;
+    for (const Source &source : sources)
+      for (int64_t own = 0; own < source.rows; own += step, row += step) {
+        Value sourceRow = add(ownRow, constant(own));
+        Value distance =
+            arith::MulIOp::create(builder, sourceRow, source.stride);
+        distance = add(distance, add(from, constant(part * length)));
+        Value target =
+            add(to, constant(part * kPieces * pieceBytes + row * kRowBytes));
+        NVVM::CpAsyncOp::create(builder, createOffset(builder, shared, target),
+                                createOffset(builder, source.pointer, distance),
+                                kLoadBytes, NVVM::LoadCacheModifierKind::CG,
+                                /*cpSize=*/Value());
+      }
+  }
+}
+
+void MmaStages::commit() { NVVM::CpAsyncCommitGroupOp::create(builder); }
+
+void MmaStages::wait(int64_t count) {
+  NVVM::CpAsyncWaitGroupOp::create(builder, count);
+  gpu::BarrierOp::create(builder);
+}
+
+Value MmaStages::load(Value stage, Value part, int64_t piece, Value row,
+                      Value number) {
+  int64_t pieceBytes = getPieceBytes(products, shape);
+  Value bytes = add(stage, multiply(part, kPieces * pieceBytes));
+  bytes =
+      add(bytes, add(multiply(row, kRowBytes), multiply(number, kLoadBytes)));
+  bytes = add(bytes, constant(piece * pieceBytes));
+  auto words = VectorType::get({kLoadBytes / 4}, builder.getI32Type());
+  return LLVM::LoadOp::create(builder, words,
+                              createOffset(builder, shared, bytes), kLoadBytes);
+}

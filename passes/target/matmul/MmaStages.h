@@ -1,0 +1,64 @@
+//===- MmaStages.h - Operands staged in shared memory -----------*- C++ -*-===//
+
+#ifndef ARK_PASSES_TARGET_MATMUL_MMASTAGES_H
+#define ARK_PASSES_TARGET_MATMUL_MMASTAGES_H
+
+#include "passes/target/matmul/MmaLoops.h"
+
+namespace mlir::ark {
+
+/// Stages of the operands of large tiles in shared memory. The threads of a CTA
+/// copy several pieces for all warps with `cp.async`, while the warps multiply
+/// the pieces that were copied before. Each split-K part has memory of its own.
+class MmaStages {
+public:
+  /// Pieces of every part in a stage.
+  static constexpr int64_t kPieces = 2;
+
+  /// Returns the number of stages that fit into `bytes`; 0 if copies cannot be
+  /// divided evenly, or there is no room for two stages.
+  static int64_t choose(ArrayRef<MatmulTile> products, const MmaShape &shape,
+                        int64_t threads, int64_t bytes);
+  static int64_t getBytes(ArrayRef<MatmulTile> products, const MmaShape &shape,
+                          int64_t count);
+
+  MmaStages(ImplicitLocOpBuilder &builder, ArrayRef<MatmulTile> products,
+            const MmaShape &shape, Value memory, Value thread, int64_t threads);
+
+  /// Issues copies of the elements from `k` on, of all parts.
+  void copy(Value k, Value stage);
+  void commit();
+  /// Waits until no more than `count` of the last commits are in flight, for
+  /// all threads.
+  void wait(int64_t count);
+
+  /// Loads four words of a row. Rows of the left operand come first, then those
+  /// of each product's right operand.
+  Value load(Value stage, Value part, int64_t piece, Value row, Value number);
+  /// Returns the first row of a product's right operand.
+  int64_t getFirstRow(unsigned product) const;
+  /// Returns the bytes from one stage to the next.
+  int64_t getStageBytes() const;
+
+private:
+  struct Source {
+    Value pointer, stride;
+    int64_t rows;
+  };
+
+  Value constant(int64_t number);
+  Value add(Value a, Value b);
+  Value multiply(Value a, int64_t b);
+  void addSource(Value buffer, int64_t rows);
+
+  ImplicitLocOpBuilder &builder;
+  ArrayRef<MatmulTile> products;
+  const MmaShape &shape;
+  int64_t threads;
+  Value thread, shared;
+  SmallVector<Source> sources;
+};
+
+} // namespace mlir::ark
+
+#endif // ARK_PASSES_TARGET_MATMUL_MMASTAGES_H

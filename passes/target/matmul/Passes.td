@@ -1,0 +1,108 @@
+//===- Passes.td - Passes for tensor-core matmuls ----------*- tablegen -*-===//
+
+#ifndef ARK_PASSES_TARGET_MATMUL_PASSES_TD
+#define ARK_PASSES_TARGET_MATMUL_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def UseTensorCoresPass : Pass<"ark-use-tensor-cores", "::mlir::ModuleOp"> {
+  let summary = "Multiply matrices with tensor cores";
+  let description = [{
+    Rewrites products of a tile of activations, 2 to 128 rows, with up to 128 rows of a weight. Both
+    operands are bf16 or f16 and contiguous along K; accumulators are f32. A thread loads 16 bytes
+    of a row at once, which serve two `mma` instructions. A and B use the same permuted K order, so
+    that the sum is unchanged. As soon as a load has been used, the thread issues the load of a
+    later step. Either operand may be an 8-bit float. Of such an operand a thread loads 8 bytes, and
+    widens them when it multiplies: to the type of the other operand, or to f16 if both operands are
+    8-bit floats.
+
+    Up to 16 rows of activations: a warp has all of them, with 16 rows of weights and a part of K
+    (split-K). Products of the same activations in one vCTA share a loop. The loads of weights fetch
+    whole lines, which are cached in the L2 only. If shared memory allows it, K is split into so
+    many parts that a warp issues all loads of its part at once. The warps then need several
+    iterations over the rows of weights, whole rows are in flight at a time, and while the warps
+    multiply the rows of one iteration, the loads of the next one are in flight.
+
+    More rows of activations: a warp has 32 of them, with 32 rows of one weight or 16 rows of each
+    of two weights, or fewer rows if only that fits the warps and the memory. Whole tiles go through
+    shared memory: the threads copy the next stages with `cp.async` while the warps multiply. If K
+    is split among warps, a reduction adds up the parts, always in the same order. Without memory
+    for the parts, K is not split, and the product is added to the result directly.
+
+    On sm_90a, warpgroups (four warps) multiply whole tiles of 64 rows and more straight from shared
+    memory with `wgmma`. A tile has up to 128 by 256 or 256 by 128 elements, or half of it for two
+    products. K must be a multiple of 64. Operands go through shared memory in stages of 64 elements
+    a row, in the swizzled layout that `wgmma` reads. All threads copy with `cp.async`, two stages
+    ahead. For tiles of 256 by 128 with K of at most 2048, where TMA copies are faster, one thread
+    for each operand issues `cp.async.bulk.tensor` instead. TMA copies need operands that are rows
+    of one matrix, with a pitch that is a multiple of 16 bytes. In the end the accumulators are
+    stored to the memory of the stages, which replaces the temporary of the product.
+
+    Loads of rows beyond the end read the last row again; elements beyond the end of K are zero. The
+    pass leaves products with unaligned rows and products of other types.
+
+    ```mlir
+    linalg.generic ... ins(%x, %w : memref<8x2048xbf16>, memref<16x2048xbf16, strided<...>>) outs(%t : memref<8x16xf32>)
+    // =>
+    %parts = memref.alloca() : memref<16x8x20xf32>
+    scf.forall (%thread) in (512) {
+      ... llvm.inline_asm "ld.global.L1::no_allocate.L2::128B.v4.b32 ..." %w ... vector.load %x ...
+      nvvm.mma.sync A[...] B[...] C[...] ...
+      memref.store %sum, %parts[%part, %m, %n]
+    } {mapping = [#gpu.thread<linear_dim_0>]}
+    linalg.generic ... ins(%parts_view : memref<16x8x16xf32, strided<...>>) outs(%t : memref<8x16xf32>)
+    ```
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", /*default=*/"512",
+           "Threads of a CTA">,
+    Option<"allTensorMaps", "all-tensor-maps", "bool", /*default=*/"false",
+           "Copy by tensor maps wherever that is possible, not only where it is faster">,
+  ];
+  let statistics = [
+    Statistic<"numProducts", "products", "Products done by tensor cores">,
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect",
+    "::mlir::func::FuncDialect",
+    "::mlir::gpu::GPUDialect",
+    "::mlir::LLVM::LLVMDialect",
+    "::mlir::NVVM::NVVMDialect",
+    "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect",
+  ];
+}
+
+def BuildTensorMapsPass : Pass<"ark-build-tensor-maps", "::mlir::ModuleOp"> {
+  let summary = "Build the tensor maps of a lane's tasks inside of the kernel";
+  let description = [{
+    `ark-use-tensor-cores` records in the bodies which operands are copied by TMA. This pass writes
+    two tables. The first one has the number of the first tensor map of every task. The second one
+    has, for every map, the buffer and offset of its operand, its extents and its stride. Each lane
+    makes its own maps from the tables when it begins (`CudaTensorMaps.mlir`), with the addresses of
+    this launch, so that nothing outside of the kernel knows of them.
+
+    ```mlir
+    ark.kernel @k { ..., operands = dense<[[1, 0], [2, 0], [3, 0]]> : tensor<3x2xi64>, task_table = dense<0> : tensor<1x2xi32> }
+    func.func private @body(...) attributes {ark.tensor_maps = [array<i64: 0, 4096, 4096, 4096, 256>, ...]}
+    // =>
+    llvm.mlir.global internal constant @ark_tensor_map_rows_table(dense<0> : tensor<1xi32>) {addr_space = 4}
+    llvm.mlir.global internal constant @ark_tensor_map_records_table(dense<[1, 0, 4096, 4096, 8192, 256, ...]> : tensor<12xi64>) {addr_space = 1}
+    llvm.mlir.global internal @ark_tensor_maps_memory(#llvm.zero) {addr_space = 1, alignment = 128} : !llvm.array<33792 x i8>
+    ```
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", /*default=*/"512",
+           "Threads of a CTA">,
+  ];
+  let statistics = [
+    Statistic<"numMaps", "maps", "Tensor maps of a lane">,
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
+    "::mlir::LLVM::LLVMDialect"
+  ];
+}
+
+#endif // ARK_PASSES_TARGET_MATMUL_PASSES_TD

@@ -1,0 +1,301 @@
+//===- TmaCopyBuilder.cpp - Matmul stages copied by TMA -------------------===//
+
+#include "passes/target/matmul/TmaCopyBuilder.h"
+
+#include "passes/kernel/KernelAbi.h"
+#include "passes/target/matmul/TensorMaps.h"
+#include "passes/target/support/SpacePointer.h"
+#include "passes/target/support/Warp.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// The time hint of `mbarrier.try_wait`, in nanoseconds.
+static constexpr int64_t kPatience = 1000000;
+/// The address space of a cluster's shared memory, to which TMA copies write.
+static constexpr unsigned kClusterSpace = 7;
+
+static Value isLess(ImplicitLocOpBuilder &builder, Value a, Value b) {
+  return arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, a, b);
+}
+
+static Value isEqual(ImplicitLocOpBuilder &builder, Value a, Value b) {
+  return arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, a, b);
+}
+
+static Value toI32(ImplicitLocOpBuilder &builder, Value index) {
+  return arith::IndexCastOp::create(builder, builder.getI32Type(), index);
+}
+
+static Value toIndex(ImplicitLocOpBuilder &builder, Value number) {
+  return arith::IndexCastUIOp::create(builder, builder.getIndexType(), number);
+}
+
+TmaCopyBuilder::TmaCopyBuilder(ImplicitLocOpBuilder &builder,
+                               ArrayRef<MatmulTile> products,
+                               const WarpgroupShape &shape, Value memory,
+                               Value thread, int64_t threads)
+    : WarpgroupBuilder(builder, products, shape, memory, thread),
+      threads(threads), group(divide(thread, kWarpgroupThreads)) {
+  Value isFirst =
+      isEqual(builder, remainder(thread, kWarpgroupThreads), constant(0));
+  Value hasFactor = isLess(builder, group, constant(1 + shape.numProducts));
+  asks = arith::AndIOp::create(builder, isFirst, hasFactor);
+}
+
+Value TmaCopyBuilder::small(int64_t number) {
+  return arith::ConstantIntOp::create(builder, number, 32);
+}
+
+//===----------------------------------------------------------------------===//
+// Operands
+//===----------------------------------------------------------------------===//
+
+/// Returns the address of an operand's record: the address of its tensor map,
+/// the column and the row at which its tile begins, its offset in a stage, and
+/// its bytes there. Records lie in shared memory, since accumulators take most
+/// registers.
+Value TmaCopyBuilder::getRecord(Value factor) {
+  return createOffset(builder, shared,
+                      add(multiply(factor, kFactorRecordBytes),
+                          constant(shape.getRecordsBegin())));
+}
+
+/// Stores the record of an operand; one thread does it. A body has the address
+/// of an operand, and the offset of a tile from there in elements.
+void TmaCopyBuilder::describe(Value tile, int64_t rows, int64_t number,
+                              int64_t firstRow) {
+  auto body = builder.getInsertionBlock()
+                  ->getParentOp()
+                  ->getParentOfType<func::FuncOp>();
+  std::optional<TensorMap> map = TensorMap::match(tile, rows);
+  Type i64 = builder.getI64Type();
+  Value index = constant(addTensorMap(body, *map));
+  Value address =
+      func::CallOp::create(builder, kTensorMapFunction, TypeRange{i64},
+                           ValueRange{body.getArgument(abi::kBodyTask), index})
+          .getResult(0);
+  auto metadata = memref::ExtractStridedMetadataOp::create(builder, tile);
+  Value column = remainder(metadata.getOffset(), map->stride),
+        row = divide(metadata.getOffset(), map->stride);
+  Value pointer = getRecord(constant(number));
+  LLVM::StoreOp::create(builder, address, pointer, /*alignment=*/8);
+  int64_t offset = sizeof(int64_t);
+  for (Value value :
+       {toI32(builder, column), toI32(builder, row),
+        small(firstRow * kStageRowBytes), small(rows * kStageRowBytes)}) {
+    Value place = createOffset(builder, pointer, constant(offset));
+    LLVM::StoreOp::create(builder, value, place, /*alignment=*/4);
+    offset += sizeof(int32_t);
+  }
+}
+
+/// Loads the record of this warpgroup's operand. The loads are volatile, so
+/// that compilers repeat them for every copy.
+TmaCopyBuilder::Factor TmaCopyBuilder::load() {
+  Type i32 = builder.getI32Type(), i64 = builder.getI64Type();
+  Value pointer = getRecord(group);
+  auto read = [&](Type type, int64_t offset) -> Value {
+    Value place = createOffset(builder, pointer, constant(offset));
+    return LLVM::LoadOp::create(builder, type, place, /*alignment=*/8,
+                                /*isVolatile=*/true);
+  };
+  auto pair = VectorType::get({2}, i32);
+  Value map = LLVM::IntToPtrOp::create(
+      builder, LLVM::LLVMPointerType::get(builder.getContext()), read(i64, 0));
+  Value place = read(pair, 8), extent = read(pair, 16);
+  auto at = [&](Value both, int64_t index) -> Value {
+    return vector::ExtractOp::create(builder, both, index);
+  };
+  return {map, at(place, 0), at(place, 1), at(extent, 0), at(extent, 1)};
+}
+
+//===----------------------------------------------------------------------===//
+// Stages
+//===----------------------------------------------------------------------===//
+
+Value TmaCopyBuilder::getBarrier(Value stage, Barrier which) {
+  int64_t begin = shape.getBarriersBegin() +
+                  (which == Barrier::Empty ? kStageBarrierBytes / 2 : 0);
+  Value before =
+      toIndex(builder,
+              arith::MulIOp::create(builder, stage, small(kStageBarrierBytes)));
+  return createOffset(builder, shared, add(before, constant(begin)));
+}
+
+void TmaCopyBuilder::wait(const Place &place, Barrier which) {
+  NVVM::MBarrierTryWaitParityOp::create(builder, getBarrier(place.stage, which),
+                                        place.parity, small(kPatience));
+}
+
+/// Returns the stage after `place`. Barriers begin another phase with the first
+/// stage.
+TmaCopyBuilder::Place TmaCopyBuilder::getNext(const Place &place) {
+  Value after = arith::AddIOp::create(builder, place.stage, small(1));
+  Value isLast = isEqual(builder, after, small(shape.stages));
+  Value other = arith::XOrIOp::create(builder, place.parity, small(1));
+  return {arith::SelectOp::create(builder, isLast, small(0), after),
+          arith::SelectOp::create(builder, isLast, other, place.parity)};
+}
+
+/// Arrives at the `Empty` barrier of a stage that this warp has read. Arrivals
+/// and copies have predicates instead of branches: ptxas would wait for `wgmma`
+/// instructions one by one otherwise.
+void TmaCopyBuilder::arrive(Value stage, Value arrives) {
+  NVVM::InlinePtxOp::create(builder, /*writeOnlyArgs=*/TypeRange(),
+                            ValueRange{getBarrier(stage, Barrier::Empty)},
+                            /*readWriteArgs=*/ValueRange(),
+                            "mbarrier.arrive.shared::cta.b64 _, [$0];",
+                            arrives);
+}
+
+/// Issues the TMA copy of this thread's operand from `k` on.
+void TmaCopyBuilder::copy(Value k, Value stage, Value asks) {
+  Factor factor = load();
+  Value barrier = getBarrier(stage, Barrier::Full);
+  NVVM::MBarrierArriveExpectTxOp::create(builder, /*res=*/Type(), barrier,
+                                         factor.bytes, NVVM::MemScopeKind::CTA,
+                                         /*relaxed=*/false, asks);
+  Value before =
+      arith::MulIOp::create(builder, stage, small(shape.getStageBytes()));
+  Value begin = arith::AddIOp::create(builder, before, factor.begin);
+  Value to = LLVM::AddrSpaceCastOp::create(
+      builder, LLVM::LLVMPointerType::get(builder.getContext(), kClusterSpace),
+      createOffset(builder, shared, toIndex(builder, begin)));
+  SmallVector<Value> place = {
+      arith::AddIOp::create(builder, factor.column, toI32(builder, k)),
+      factor.row};
+  NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
+      builder, to, factor.map, place, barrier, /*im2colOffsets=*/ValueRange(),
+      /*multicastMask=*/Value(), /*l2CacheHint=*/Value(),
+      NVVM::TMALoadMode::TILE, /*isCTAOnly=*/false,
+      /*group=*/NVVM::CTAGroupKindAttr(), asks);
+}
+
+/// Orders accesses by threads before TMA copies, which use another way to
+/// memory, the async proxy. Copies read data that other SMs have stored by
+/// threads, and that this CTA's leader has acquired. Copies write to memory
+/// that threads of this CTA have read and written before the last barrier. In
+/// both cases a fence of the thread that issues copies lies between those
+/// accesses and the copies, after the synchronisation of the threads, as the
+/// memory model requires. The mbarriers at which copies arrive are written
+/// before the fence, too. One fence for all memory would wait for all stores of
+/// the tile before; two fences do not.
+static void fenceAsyncProxy(ImplicitLocOpBuilder &builder) {
+  auto context = builder.getContext();
+  auto fence = [&](NVVM::ProxyKind kind, NVVM::SharedSpaceAttr space) {
+    NVVM::FenceProxyOp::create(builder, NVVM::ProxyKindAttr::get(context, kind),
+                               space);
+  };
+  fence(NVVM::ProxyKind::async_shared,
+        NVVM::SharedSpaceAttr::get(context, NVVM::SharedSpace::shared_cta));
+  fence(NVVM::ProxyKind::async_global, NVVM::SharedSpaceAttr());
+}
+
+void TmaCopyBuilder::createBarriers() {
+  auto create = [&](int64_t stage, Barrier which, int64_t arrivals) {
+    NVVM::MBarrierInitOp::create(builder, getBarrier(small(stage), which),
+                                 small(arrivals), /*predicate=*/Value());
+  };
+  for (int64_t i = 0; i < shape.stages; ++i) {
+    create(i, Barrier::Full, 1 + shape.numProducts);
+    create(i, Barrier::Empty, threads / kWarpSize);
+  }
+}
+
+/// Creates barriers and records, and issues the copies of the first stages.
+void TmaCopyBuilder::begin() {
+  Value leads = isEqual(builder, thread, constant(0));
+  auto branch = scf::IfOp::create(builder, leads, /*withElseRegion=*/false);
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(branch.thenBlock()->getTerminator());
+    createBarriers();
+    int64_t rows = 0;
+    for (auto [number, factor] : llvm::enumerate(getFactors())) {
+      describe(factor.first, factor.second, number, rows);
+      rows += factor.second;
+    }
+  }
+  gpu::BarrierOp::create(builder);
+  fenceAsyncProxy(builder);
+  for (int64_t i = 0; i < shape.stages - 2; ++i)
+    copy(constant(i * kStageDepth), small(i), asks);
+}
+
+/// Ends the pipeline. The accumulators go to memory that other threads may
+/// still read, and the next tile creates its barriers in the same place.
+void TmaCopyBuilder::end() {
+  gpu::BarrierOp::create(builder);
+  Value leads = isEqual(builder, thread, constant(0));
+  auto branch = scf::IfOp::create(builder, leads, /*withElseRegion=*/false);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(branch.thenBlock()->getTerminator());
+  for (int64_t i = 0; i < shape.stages; ++i)
+    for (Barrier which : {Barrier::Full, Barrier::Empty})
+      NVVM::MBarrierInvalOp::create(builder, getBarrier(small(i), which));
+}
+
+/// Adds in 32 bits, since the upper half of a descriptor is known and needs no
+/// instructions.
+Value TmaCopyBuilder::move(Value descriptor, Value place) {
+  Type i32 = builder.getI32Type();
+  Value low = arith::AddIOp::create(
+      builder, arith::TruncIOp::create(builder, i32, descriptor),
+      arith::TruncIOp::create(builder, i32, place));
+  Value wide = arith::ExtUIOp::create(builder, builder.getI64Type(), low);
+  return arith::OrIOp::create(builder, wide, number(kDescriptorLayout));
+}
+
+/// While the instructions for a stage run, the instructions for the stage
+/// before may still run. So the next copy goes to the stage that was read
+/// before both. Warps have arrived at its `Empty` barrier before they come
+/// here, so that they hardly wait for each other.
+SmallVector<Value> TmaCopyBuilder::addUp() {
+  begin();
+  int64_t ahead = shape.stages - 2, numSums = shape.numProducts;
+  Value zero = small(0), depth = constant(getDepth());
+  SmallVector<Value> inits = createSums();
+  // The loop carries the stage that is multiplied, the stage that is copied to,
+  // and the stage that was multiplied last. A stage that was never filled
+  // counts as read.
+  inits.append({zero, zero, small(ahead), small(1), zero});
+  auto loop = scf::ForOp::create(builder, constant(0), depth,
+                                 constant(kStageDepth), inits);
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToEnd(loop.getBody());
+    Value k = loop.getInductionVar();
+    SmallVector<Value> sums(loop.getRegionIterArgs().take_front(numSums));
+    ValueRange rest = loop.getRegionIterArgs().drop_front(numSums);
+    Place own{rest[0], rest[1]}, free{rest[2], rest[3]};
+    wait(own, Barrier::Full);
+    int64_t units = shape.getStageBytes() / kDescriptorUnit;
+    Value place = arith::MulIOp::create(builder, own.stage, small(units));
+    startStage(arith::ExtUIOp::create(builder, builder.getI64Type(), place),
+               sums);
+    wait(free, Barrier::Empty);
+    Value next = add(k, constant(ahead * kStageDepth));
+    copy(next, free.stage,
+         arith::AndIOp::create(builder, asks, isLess(builder, next, depth)));
+    NVVM::WgmmaWaitGroupSyncOp::create(builder, 1);
+    Value isFirst = isEqual(builder, remainder(thread, kWarpSize), constant(0));
+    Value hasRead = isLess(builder, constant(0), k);
+    arrive(rest[4], arith::AndIOp::create(builder, isFirst, hasRead));
+    Place nextOwn = getNext(own), nextFree = getNext(free);
+    sums.append({nextOwn.stage, nextOwn.parity, nextFree.stage, nextFree.parity,
+                 own.stage});
+    scf::YieldOp::create(builder, sums);
+  }
+  NVVM::WgmmaWaitGroupSyncOp::create(builder, 0);
+  end();
+  return SmallVector<Value>(loop.getResults().take_front(numSums));
+}

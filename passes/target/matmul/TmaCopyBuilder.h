@@ -1,0 +1,55 @@
+//===- TmaCopyBuilder.h - Matmul stages copied by TMA -----------*- C++ -*-===//
+
+#ifndef ARK_PASSES_TARGET_MATMUL_TMACOPYBUILDER_H
+#define ARK_PASSES_TARGET_MATMUL_TMACOPYBUILDER_H
+
+#include "passes/target/matmul/WarpgroupBuilder.h"
+
+namespace mlir::ark {
+
+/// Copies stages by TMA (`cp.async.bulk.tensor`), one box for each operand, by
+/// its tensor map. The first thread of a warpgroup issues the copies of one
+/// operand. A stage has two mbarriers: `Full` completes when the stage has
+/// arrived, `Empty` when all warps have read it.
+class TmaCopyBuilder : public WarpgroupBuilder {
+public:
+  TmaCopyBuilder(ImplicitLocOpBuilder &builder, ArrayRef<MatmulTile> products,
+                 const WarpgroupShape &shape, Value memory, Value thread,
+                 int64_t threads);
+
+private:
+  enum class Barrier { Full, Empty };
+  /// The number of a stage, and the parity of the phase of one of its
+  /// mbarriers. Stage and parity have 32 bits, as registers do.
+  struct Place {
+    Value stage, parity;
+  };
+  /// The operand that a thread copies.
+  struct Factor {
+    Value map, column, row, begin, bytes;
+  };
+
+  SmallVector<Value> addUp() override;
+  Value move(Value descriptor, Value place) override;
+  Value small(int64_t number);
+  Value getRecord(Value factor);
+  void describe(Value tile, int64_t rows, int64_t number, int64_t firstRow);
+  Factor load();
+  Value getBarrier(Value stage, Barrier which);
+  void wait(const Place &place, Barrier which);
+  void arrive(Value stage, Value arrives);
+  void copy(Value k, Value stage, Value asks);
+  void createBarriers();
+  void begin();
+  void end();
+  Place getNext(const Place &place);
+
+  int64_t threads;
+  /// The number of the thread's warpgroup, and an i1 that is true if the thread
+  /// issues copies of an operand.
+  Value group, asks;
+};
+
+} // namespace mlir::ark
+
+#endif // ARK_PASSES_TARGET_MATMUL_TMACOPYBUILDER_H

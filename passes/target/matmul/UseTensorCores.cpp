@@ -1,0 +1,408 @@
+//===- UseTensorCores.cpp - Matrix products with tensor cores -------------===//
+
+#include "lib/support/DimIndices.h"
+#include "passes/target/matmul/MmaLoops.h"
+#include "passes/target/matmul/Passes.h"
+#include "passes/target/matmul/TensorMaps.h"
+#include "passes/target/matmul/WarpgroupLoops.h"
+#include "passes/target/support/Aliasing.h"
+#include "passes/target/support/Bodies.h"
+#include "passes/target/support/CachedTables.h"
+#include "passes/target/support/IterationSpace.h"
+#include "passes/target/support/SharedMemory.h"
+#include "passes/target/support/Warp.h"
+
+#include "dialects/ark/ArkOps.h"
+#include "lib/support/BufferView.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_USETENSORCORESPASS
+#include "passes/target/matmul/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// Bytes of an SM's memory that the kernel's tables get at most.
+static constexpr int64_t kMostTableBytes = 65536;
+/// Tasks whose numbers of tensor maps fit into a half of the constant memory.
+static constexpr size_t kMostTasksWithMaps = 8192;
+
+//===----------------------------------------------------------------------===//
+// Grouping of products
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The units of a CTA that multiply.
+struct Units {
+  int64_t threads;
+  /// True if warpgroups have instructions of their own (`wgmma`).
+  bool haveWarpgroups;
+  /// The products whose operands are copied by TMA.
+  TensorMapUse maps;
+  /// Bytes of shared memory of an SM.
+  int64_t memory;
+
+  /// Returns true if warps or warpgroups can do the products together,
+  /// regardless of other temporaries.
+  bool canMultiply(ArrayRef<MatmulTile> products) const {
+    return MmaShape(products, threads).fits() || choose(products, memory);
+  }
+  std::optional<WarpgroupShape> choose(ArrayRef<MatmulTile> products,
+                                       int64_t room) const {
+    if (!haveWarpgroups)
+      return std::nullopt;
+    return WarpgroupShape::choose(products, threads, room, maps);
+  }
+};
+
+/// Products with one left operand, which the threads compute together.
+struct ProductGroup {
+  SmallVector<MatmulTile> products;
+  /// The op after which all operands have their values; null for the begin of
+  /// the block.
+  Operation *after;
+};
+} // namespace
+
+/// Returns the last op before a product that makes or writes one of its
+/// operands.
+static Operation *getLastSource(const MatmulTile &product) {
+  Operation *op = product.op;
+  auto isSource = [&](Operation &other) {
+    return llvm::any_of(
+        ArrayRef<Value>{product.left, product.right}, [&](Value factor) {
+          return factor.getDefiningOp() == &other ||
+                 llvm::any_of(getAccesses(&other), [&](const Access &access) {
+                   return conflict({factor, /*writes=*/false}, access);
+                 });
+        });
+  };
+  while ((op = op->getPrevNode()))
+    if (isSource(*op))
+      return op;
+  return nullptr;
+}
+
+/// Returns true if `product` can be done together with the products of a group,
+/// before any of them is needed. For large products, warps have registers for
+/// the accumulators of two.
+static bool fits(const MatmulTile &product, Operation *source,
+                 const ProductGroup &group, const Units &units) {
+  const MatmulTile &first = group.products.front();
+  bool isAlike =
+      product.left == first.left && product.depth == first.depth &&
+      product.rows == first.rows &&
+      llvm::divideCeil(product.columns, kMmaColumns) ==
+          llvm::divideCeil(first.columns, kMmaColumns) &&
+      product.getElementType() == first.getElementType() &&
+      getElementTypeOrSelf(product.right) == getElementTypeOrSelf(first.right);
+  if (!isAlike || (source && !source->isBeforeInBlock(first.op)))
+    return false;
+  return product.isSkinny() ||
+         (group.products.size() == 1 && units.canMultiply({first, product}));
+}
+
+static SmallVector<ProductGroup> findGroups(Block &block, const Units &units) {
+  SmallVector<ProductGroup> groups;
+  for (auto op : block.getOps<linalg::LinalgOp>()) {
+    std::optional<MatmulTile> product = MatmulTile::match(op);
+    if (!product || !units.canMultiply(*product))
+      continue;
+    Operation *source = getLastSource(*product);
+    auto *group = llvm::find_if(groups, [&](const ProductGroup &group) {
+      return fits(*product, source, group, units);
+    });
+    if (group == groups.end()) {
+      groups.push_back({{*product}, source});
+      continue;
+    }
+    group->products.push_back(*product);
+    if (source && (!group->after || group->after->isBeforeInBlock(source)))
+      group->after = source;
+  }
+  return groups;
+}
+
+//===----------------------------------------------------------------------===//
+// Replacement of products
+//===----------------------------------------------------------------------===//
+
+/// Returns the part of a buffer with the extents of a product, without the
+/// first dimension if its extent is one.
+static Value getView(ImplicitLocOpBuilder &builder, const MatmulTile &product,
+                     Value parts) {
+  auto type = cast<MemRefType>(parts.getType());
+  SmallVector<OpFoldResult> sizes = {builder.getIndexAttr(type.getDimSize(0))};
+  for (int64_t dim : {0, 1})
+    sizes.push_back(
+        memref::getMixedSize(builder, builder.getLoc(), product.out, dim));
+  SmallVector<OpFoldResult> zeros(3, builder.getIndexAttr(0)),
+      ones(3, builder.getIndexAttr(1));
+  if (type.getDimSize(0) != 1)
+    return memref::SubViewOp::create(builder, parts, zeros, sizes, ones);
+  auto outType = cast<MemRefType>(product.out.getType());
+  MemRefType reduced = memref::SubViewOp::inferRankReducedResultType(
+      outType.getShape(), type, zeros, sizes, ones);
+  return memref::SubViewOp::create(builder, reduced, parts, zeros, sizes, ones);
+}
+
+/// Adds to out[m, n] the sum of parts[p, m, n] over p, or parts[m, n].
+static void addParts(const MatmulTile &product, Value parts) {
+  linalg::LinalgOp op = product.op;
+  ImplicitLocOpBuilder builder(op.getLoc(), op);
+  Value view = parts;
+  if (cast<MemRefType>(parts.getType()).getRank() == 3)
+    view = getView(builder, product, parts);
+  MLIRContext *context = builder.getContext();
+  SmallVector<utils::IteratorType> loops(2, utils::IteratorType::parallel);
+  SmallVector<AffineMap> maps(2, AffineMap::getMultiDimIdentityMap(2, context));
+  if (cast<MemRefType>(view.getType()).getRank() == 3) {
+    AffineMap all = AffineMap::getMultiDimIdentityMap(3, context);
+    loops.push_back(utils::IteratorType::reduction);
+    maps = {all.getSubMap({2, 0, 1}), all.getSubMap({0, 1})};
+  }
+  linalg::GenericOp::create(
+      builder, view, product.out, maps, loops,
+      [](OpBuilder &builder, Location loc, ValueRange arguments) {
+        auto sum = arith::AddFOp::create(
+            builder, loc, arguments[0], arguments[1],
+            arith::FastMathFlags::reassoc | arith::FastMathFlags::contract);
+        linalg::YieldOp::create(builder, loc, sum.getResult());
+      });
+  op->erase();
+}
+
+/// Returns a builder at the first place where all operands of a group have
+/// their values.
+static ImplicitLocOpBuilder getBuilder(const ProductGroup &group,
+                                       Block &block) {
+  SmallVector<Location> locations;
+  for (const MatmulTile &product : group.products)
+    locations.push_back(product.op->getLoc());
+  ImplicitLocOpBuilder builder(
+      FusedLoc::get(block.getParentOp()->getContext(), locations), &block,
+      block.begin());
+  if (group.after)
+    builder.setInsertionPointAfter(group.after);
+  return builder;
+}
+
+static void replace(const ProductGroup &group, Block &block, int64_t threads,
+                    int64_t room) {
+  ImplicitLocOpBuilder builder = getBuilder(group, block);
+  SmallVector<Value> parts =
+      createMmaLoops(builder, group.products, threads, room);
+  for (auto [product, buffer] : llvm::zip(group.products, parts))
+    addParts(product, buffer);
+}
+
+/// Adds products to their results, if there is no memory for parts.
+static void replaceDirectly(const ProductGroup &group, int64_t threads) {
+  for (const MatmulTile &product : group.products) {
+    linalg::LinalgOp op = product.op;
+    ImplicitLocOpBuilder builder(op.getLoc(), op);
+    createDirectMmaLoops(builder, product, threads);
+    op->erase();
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Warpgroups
+//===----------------------------------------------------------------------===//
+
+static bool isZeroFill(linalg::LinalgOp op) {
+  auto generic = dyn_cast<linalg::GenericOp>(op.getOperation());
+  std::optional<Value> value =
+      generic ? linalg::isaFillOpInterface(generic) : std::nullopt;
+  return value && matchPattern(*value, m_AnyZeroFloat());
+}
+
+namespace {
+/// The uses of a temporary while it holds one product.
+struct Lifetime {
+  memref::AllocaOp temporary;
+  /// The op that clears the temporary.
+  linalg::LinalgOp fill;
+  /// The ops that use the temporary after the product, until it is cleared
+  /// again.
+  SmallVector<Operation *> users;
+};
+} // namespace
+
+/// Returns nothing unless `product` is added to zeros in a temporary. In that
+/// case the accumulators can take the place of the temporary.
+static std::optional<Lifetime> findLifetime(const MatmulTile &product) {
+  auto temporary = product.out.getDefiningOp<memref::AllocaOp>();
+  if (!temporary)
+    return std::nullopt;
+  SmallVector<Operation *> users(temporary->user_begin(),
+                                 temporary->user_end());
+  if (!llvm::all_of(users, [&](Operation *user) {
+        return isa<linalg::LinalgOp>(user) &&
+               user->getBlock() == product.op->getBlock();
+      }))
+    return std::nullopt;
+  llvm::sort(users, [](Operation *a, Operation *b) {
+    return a != b && a->isBeforeInBlock(b);
+  });
+  users.erase(llvm::unique(users), users.end());
+  auto clears = [](Operation *user) {
+    return isZeroFill(cast<linalg::LinalgOp>(user));
+  };
+  linalg::LinalgOp op = product.op;
+  auto *place = llvm::find(users, op.getOperation());
+  if (!clears(users.front()) || !clears(*std::prev(place)))
+    return std::nullopt;
+  Lifetime lifetime{temporary, cast<linalg::LinalgOp>(*std::prev(place)), {}};
+  auto *end = std::find_if(place, users.end(), clears);
+  lifetime.users.assign(std::next(place), end);
+  return lifetime;
+}
+
+static int64_t getSharedBytes(memref::AllocaOp temporary) {
+  return llvm::alignTo(getBufferBytes(temporary.getType()),
+                       getSharedAlignment(temporary));
+}
+
+/// Returns the bytes of temporaries that hold products of a group and nothing
+/// else.
+static int64_t getReplacedBytes(const ProductGroup &group) {
+  llvm::SmallDenseMap<Operation *, llvm::SmallPtrSet<Operation *, 8>> users;
+  for (const MatmulTile &product : group.products)
+    if (std::optional<Lifetime> lifetime = findLifetime(product)) {
+      auto &known = users[lifetime->temporary];
+      known.insert_range(lifetime->users);
+      known.insert(lifetime->fill);
+      known.insert(linalg::LinalgOp(product.op));
+    }
+  int64_t bytes = 0;
+  for (auto &[temporary, known] : users)
+    if (llvm::all_of(temporary->getUsers(),
+                     [&](Operation *user) { return known.contains(user); }))
+      bytes += getSharedBytes(cast<memref::AllocaOp>(temporary));
+  return bytes;
+}
+
+/// Makes ops that read a product read its accumulators.
+static void replace(const MatmulTile &product, const Lifetime &lifetime,
+                    Value sums) {
+  memref::AllocaOp temporary = lifetime.temporary;
+  for (Operation *user : lifetime.users)
+    user->replaceUsesOfWith(temporary, sums);
+  linalg::LinalgOp(lifetime.fill).erase();
+  linalg::LinalgOp(product.op).erase();
+  if (temporary->use_empty())
+    temporary->erase();
+}
+
+static void replace(const ProductGroup &group, Block &block, int64_t threads,
+                    const WarpgroupShape &shape) {
+  ImplicitLocOpBuilder builder = getBuilder(group, block);
+  SmallVector<Value> sums =
+      createWarpgroupLoops(builder, group.products, shape, threads);
+  for (auto [product, buffer] : llvm::zip(group.products, sums)) {
+    if (std::optional<Lifetime> lifetime = findLifetime(product))
+      replace(product, *lifetime, buffer);
+    else
+      addParts(product, buffer);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct UseTensorCoresPass
+    : ark::impl::UseTensorCoresPassBase<UseTensorCoresPass> {
+  using UseTensorCoresPassBase::UseTensorCoresPassBase;
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    UseTensorCoresPassBase::getDependentDialects(registry);
+    registerBoundModels(registry);
+  }
+
+  void runOnOperation() override {
+    if (failed(verifyDimIndices(getOperation())))
+      return signalPassFailure();
+    for (func::FuncOp body : getBodies(getOperation()))
+      if (scf::ForOp vctas = getVctaLoop(body))
+        run(body, *vctas.getBody());
+  }
+
+private:
+  void run(func::FuncOp body, Block &block);
+  int64_t getRoom(func::FuncOp body, int64_t memory);
+  int64_t getSpareBytes();
+};
+} // namespace
+
+/// Returns the bytes of shared memory that the largest tables and the
+/// temporaries of a body leave.
+int64_t UseTensorCoresPass::getRoom(func::FuncOp body, int64_t memory) {
+  int64_t room = memory - kMostTableBytes;
+  body.walk(
+      [&](memref::AllocaOp temporary) { room -= ::getSharedBytes(temporary); });
+  return room;
+}
+
+/// Returns the bytes that tables could have and do not need.
+int64_t UseTensorCoresPass::getSpareBytes() {
+  int64_t spare = kMostTableBytes;
+  for (auto kernel : getOperation().getOps<KernelOp>())
+    spare -= getTableBytes(kernel);
+  return std::max<int64_t>(spare, 0);
+}
+
+/// Returns true if the kernel makes tensor maps. A task looks up its maps in
+/// constant memory, which limits the number of tasks.
+static bool haveTensorMaps(ModuleOp module) {
+  auto kernels = module.getOps<KernelOp>();
+  return SymbolTable(module).lookup(kTensorMapFunction) && !kernels.empty() &&
+         (*kernels.begin()).getTasks().size() <= kMostTasksWithMaps;
+}
+
+/// Returns true if four warps can multiply together, straight from shared
+/// memory (`wgmma`).
+static bool hasWarpgroups(TargetAttr target) {
+  return target && target.getBackend() == Backend::CUDA &&
+         target.getArch() == "sm_90a";
+}
+
+void UseTensorCoresPass::run(func::FuncOp body, Block &block) {
+  auto target =
+      getOperation()->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
+  TensorMapUse whereMaps =
+      allTensorMaps ? TensorMapUse::Always : TensorMapUse::WhereFaster;
+  Units units{threads, hasWarpgroups(target),
+              haveTensorMaps(getOperation()) ? whereMaps : TensorMapUse::Never,
+              target ? target.getSharedMemory() : 0};
+  int64_t room = getRoom(body, units.memory), spare = getSpareBytes();
+  for (const ProductGroup &group : findGroups(block, units)) {
+    int64_t replaced = getReplacedBytes(group);
+    if (auto shape = units.choose(group.products, room + replaced + spare)) {
+      replace(group, block, threads, *shape);
+      room += replaced - shape->getBytes();
+      numProducts += group.products.size();
+      continue;
+    }
+    if (!MmaShape(group.products, threads).fits())
+      continue;
+    numProducts += group.products.size();
+    int64_t bytes = getMmaBytes(group.products, threads, room);
+    if (bytes <= room) {
+      replace(group, block, threads, room);
+      room -= bytes;
+    } else {
+      replaceDirectly(group, threads);
+    }
+  }
+}

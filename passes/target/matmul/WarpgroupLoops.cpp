@@ -1,0 +1,171 @@
+//===- WarpgroupLoops.cpp - wgmma products of a CTA -----------------------===//
+
+#include "passes/target/matmul/WarpgroupLoops.h"
+
+#include "passes/target/matmul/CpAsyncBuilder.h"
+#include "passes/target/matmul/TensorMaps.h"
+#include "passes/target/matmul/TmaCopyBuilder.h"
+#include "passes/target/support/Aliasing.h"
+#include "passes/target/support/Bodies.h"
+#include "passes/target/support/MappedLoop.h"
+#include "passes/target/support/Warp.h"
+#include "passes/target/support/WideLoad.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// The most stages: as many of the largest tiles as there is memory for.
+static constexpr int64_t kMostStages = 4;
+/// The fewest stages: one that is multiplied, one whose last readers may still
+/// be busy, and one that is in flight.
+static constexpr int64_t kLeastStages = 3;
+/// 32-bit registers of a thread for accumulators: half of its registers.
+static constexpr int64_t kMostSums = 64;
+/// The columns of an instruction are a multiple of this.
+static constexpr int64_t kColumnUnit = 8;
+static constexpr int64_t kSumBytes = 4;
+/// Elements of the smallest tile, and the largest K, of products that are
+/// faster with TMA copies.
+static constexpr int64_t kLeastMapTile = 256 * 128;
+static constexpr int64_t kMostMapDepth = 2048;
+/// Elements by which rows of accumulators are padded, so that a half of a warp
+/// stores to different banks at once.
+static constexpr int64_t kPadding = 8;
+
+//===----------------------------------------------------------------------===//
+// Shares
+//===----------------------------------------------------------------------===//
+
+int64_t WarpgroupShape::getStageBytes() const {
+  return (rows + numProducts * columns) * kStageRowBytes;
+}
+
+static int64_t getSumsBytes(const WarpgroupShape &shape) {
+  return shape.rows * (shape.columns + kPadding) * kSumBytes;
+}
+
+int64_t WarpgroupShape::getRecordsBegin() const {
+  return std::max(stages * getStageBytes(), numProducts * getSumsBytes(*this));
+}
+
+int64_t WarpgroupShape::getBarriersBegin() const {
+  return getRecordsBegin() + (1 + numProducts) * kFactorRecordBytes;
+}
+
+int64_t WarpgroupShape::getBytes() const {
+  return hasMaps ? getBarriersBegin() + stages * kStageBarrierBytes
+                 : getRecordsBegin();
+}
+
+/// Returns true if all rows of an operand exist in global memory, and whole
+/// warps copy them.
+static bool isEven(Value buffer, int64_t rows) {
+  bool isGlobal = !getRoot(buffer).getDefiningOp<memref::AllocaOp>();
+  return isGlobal && cast<MemRefType>(buffer.getType()).getDimSize(0) == rows &&
+         rows * (kStageRowBytes / kLoadBytes) % kWarpSize == 0;
+}
+
+/// Returns the bytes beside stages and accumulators, at most.
+static int64_t getBesideBytes(const WarpgroupShape &shape) {
+  return (1 + shape.numProducts) * kFactorRecordBytes +
+         kMostStages * kStageBarrierBytes;
+}
+
+/// Returns true if TMA copies are faster, as measured (benchmarks/log.md):
+/// where stages are as large as there is room for. Copies of smaller stages
+/// arrive too late, and those of products with a larger K are slower.
+static bool areMapsFast(const WarpgroupShape &shape,
+                        const MatmulTile &product) {
+  return shape.numProducts == 1 &&
+         shape.rows * shape.columns >= kLeastMapTile &&
+         product.depth <= kMostMapDepth;
+}
+
+static bool haveMaps(ArrayRef<MatmulTile> products) {
+  const MatmulTile &first = products.front();
+  return TensorMap::match(first.left, first.rows) &&
+         llvm::all_of(products, [](const MatmulTile &product) {
+           return TensorMap::match(product.right, product.columns).has_value();
+         });
+}
+
+std::optional<WarpgroupShape>
+WarpgroupShape::choose(ArrayRef<MatmulTile> products, int64_t threads,
+                       int64_t room, TensorMapUse maps) {
+  const MatmulTile &first = products.front();
+  // Warps beyond the last whole warpgroup would have no share.
+  if (threads % kWarpgroupThreads != 0)
+    return std::nullopt;
+  int64_t groups = threads / kWarpgroupThreads;
+  WarpgroupShape shape{};
+  shape.rows = first.rows;
+  shape.columns = first.columns;
+  shape.numProducts = products.size();
+  shape.down = shape.rows / kWarpgroupRows;
+  if (shape.rows % kWarpgroupRows != 0 || groups % shape.down != 0)
+    return std::nullopt;
+  shape.across = groups / shape.down;
+  bool isWhole =
+      first.isPlain() && shape.columns % (shape.across * kColumnUnit) == 0 &&
+      first.depth % kStageDepth == 0 && isEven(first.left, shape.rows) &&
+      llvm::all_of(products, [&](const MatmulTile &product) {
+        return product.isPlain() && product.columns == shape.columns &&
+               isEven(product.right, shape.columns);
+      });
+  int64_t sums = shape.numProducts * shape.getOwnColumns() * kWarpgroupRows /
+                 kWarpgroupThreads;
+  if (!isWhole || sums > kMostSums)
+    return std::nullopt;
+  shape.hasMaps = maps != TensorMapUse::Never && shape.numProducts < groups &&
+                  haveMaps(products) &&
+                  (maps == TensorMapUse::Always || areMapsFast(shape, first));
+  int64_t stageRoom = room - (shape.hasMaps ? getBesideBytes(shape) : 0);
+  shape.stages = std::min({kMostStages, stageRoom / shape.getStageBytes(),
+                           first.depth / kStageDepth});
+  if (shape.stages < kLeastStages || shape.getBytes() > room)
+    return std::nullopt;
+  return shape;
+}
+
+//===----------------------------------------------------------------------===//
+// Code
+//===----------------------------------------------------------------------===//
+
+/// Returns the buffer of a product's accumulators, which is used once no warp
+/// needs the stages.
+static Value createSums(ImplicitLocOpBuilder &builder,
+                        const WarpgroupShape &shape, Value memory,
+                        int64_t number) {
+  int64_t offset = number * getSumsBytes(shape) / kSumBytes;
+  SmallVector<int64_t> sizes = {shape.rows, shape.columns},
+                       strides = {shape.columns + kPadding, 1};
+  auto type = MemRefType::get(
+      sizes, builder.getF32Type(),
+      StridedLayoutAttr::get(builder.getContext(), offset, strides));
+  return memref::ReinterpretCastOp::create(builder, type, memory, offset, sizes,
+                                           strides);
+}
+
+SmallVector<Value> ark::createWarpgroupLoops(ImplicitLocOpBuilder &builder,
+                                             ArrayRef<MatmulTile> products,
+                                             const WarpgroupShape &shape,
+                                             int64_t threads) {
+  auto type =
+      MemRefType::get({shape.getBytes() / kSumBytes}, builder.getF32Type());
+  Value memory = createTemporary(builder, type, kStageAlignment);
+  SmallVector<Value> sums;
+  for (int64_t number = 0; number < shape.numProducts; ++number)
+    sums.push_back(createSums(builder, shape, memory, number));
+  OpBuilder::InsertionGuard guard(builder);
+  Value thread = createMappedLoop(builder, threads);
+  setHighRegisterPressure(thread.getParentBlock()->getParentOp());
+  if (shape.hasMaps)
+    TmaCopyBuilder(builder, products, shape, memory, thread, threads)
+        .build(sums);
+  else
+    CpAsyncBuilder(builder, products, shape, memory, thread, threads)
+        .build(sums);
+  return sums;
+}

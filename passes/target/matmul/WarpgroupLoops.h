@@ -1,0 +1,60 @@
+//===- WarpgroupLoops.h - wgmma products of a CTA ---------------*- C++ -*-===//
+
+#ifndef ARK_PASSES_TARGET_MATMUL_WARPGROUPLOOPS_H
+#define ARK_PASSES_TARGET_MATMUL_WARPGROUPLOOPS_H
+
+#include "passes/target/matmul/MatmulTile.h"
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace mlir::ark {
+
+/// Bytes of the two mbarriers of a stage that is copied by TMA.
+inline constexpr int64_t kStageBarrierBytes = 16;
+/// Bytes of the record of an operand that is copied by TMA.
+inline constexpr int64_t kFactorRecordBytes = 32;
+
+/// Selects the products whose stages are copied by TMA.
+enum class TensorMapUse { Never, WhereFaster, Always };
+
+/// The division of products with the same left operand among warpgroups of four
+/// warps. Both operands are copied to shared memory, in stages of 64 elements
+/// of K. A warpgroup multiplies 64 rows of the left operand with its share of
+/// the columns of every product.
+struct WarpgroupShape {
+  /// Returns nothing if tiles are not whole or cannot be divided evenly, or if
+  /// `room` bytes of shared memory are too few.
+  static std::optional<WarpgroupShape> choose(ArrayRef<MatmulTile> products,
+                                              int64_t threads, int64_t room,
+                                              TensorMapUse maps);
+
+  /// Rows of the left operand, and columns of every product.
+  int64_t rows, columns;
+  int64_t numProducts;
+  /// Warpgroups down and across the result.
+  int64_t down, across;
+  int64_t stages;
+  /// True if one thread for each operand issues TMA copies; else all threads
+  /// copy.
+  bool hasMaps;
+
+  int64_t getOwnColumns() const { return columns / across; }
+  int64_t getStageBytes() const;
+  /// Returns the begin of the operands' records. The records follow the memory
+  /// of the stages, which the accumulators reuse.
+  int64_t getRecordsBegin() const;
+  int64_t getBarriersBegin() const;
+  int64_t getBytes() const;
+};
+
+/// Builds the loops of all threads at the builder's place. Returns, for every
+/// product, a buffer of its extents, which the loops fill with accumulators.
+/// The buffers are views of one temporary.
+SmallVector<Value> createWarpgroupLoops(ImplicitLocOpBuilder &builder,
+                                        ArrayRef<MatmulTile> products,
+                                        const WarpgroupShape &shape,
+                                        int64_t threads);
+
+} // namespace mlir::ark
+
+#endif // ARK_PASSES_TARGET_MATMUL_WARPGROUPLOOPS_H

@@ -1,0 +1,238 @@
+//===- BuildGpuModule.cpp - Builds the gpu.module of a kernel -------------===//
+
+#include "passes/target/module/Passes.h"
+
+#include "dialects/ark/ArkOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
+#include "passes/kernel/KernelAbi.h"
+#include "passes/target/support/Bodies.h"
+#include "passes/target/support/SharedMemory.h"
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_BUILDGPUMODULEPASS
+#include "passes/target/module/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+static constexpr llvm::StringLiteral kGpuModule = "ark_gpu";
+/// The dispatch loop, once its name belongs to the kernel that is launched.
+static constexpr llvm::StringLiteral kWalk = "ark_dispatch_loop";
+/// The function that reads the number of the lane again.
+static constexpr llvm::StringLiteral kLane = "ark_lane";
+/// The function that every lane runs, if there is one: it runs the dispatch
+/// loop once, or for every ring of a doorbell.
+static constexpr llvm::StringLiteral kStay = "ark_stay";
+
+/// Returns the PTX version that has all instructions of an architecture.
+static StringRef getPtxFeature(StringRef arch) {
+  if (arch.starts_with("sm_10") || arch.starts_with("sm_12"))
+    return "+ptx87";
+  if (arch.starts_with("sm_9"))
+    return "+ptx86";
+  return arch == "sm_89" ? "+ptx81" : "+ptx80";
+}
+
+/// The data layout of 64-bit code for NVIDIA GPUs. Without it, numbers of 64
+/// bits count as aligned to 32 bits and take two loads each.
+static constexpr llvm::StringLiteral kCudaDataLayout =
+    "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64";
+
+/// The version of AMD's code objects that drivers from ROCm 5 on load.
+static constexpr int32_t kCodeObjectVersion = 500;
+
+static void describeCuda(gpu::GPUModuleOp gpuModule, TargetAttr target) {
+  Builder builder(gpuModule.getContext());
+  auto nvvm = NVVM::NVVMTargetAttr::get(gpuModule.getContext(), /*optLevel=*/3,
+                                        "nvptx64-nvidia-cuda", target.getArch(),
+                                        getPtxFeature(target.getArch()));
+  gpuModule.setTargetsAttr(builder.getArrayAttr({nvvm}));
+  gpuModule->setAttr(LLVM::LLVMDialect::getDataLayoutAttrName(),
+                     builder.getStringAttr(kCudaDataLayout));
+}
+
+/// Sets the target of AMD GPUs. The conversion to ROCDL adds the data layout.
+static void describeHip(gpu::GPUModuleOp gpuModule, TargetAttr target) {
+  OpBuilder builder = OpBuilder::atBlockBegin(gpuModule.getBody());
+  auto rocdl = ROCDL::ROCDLTargetAttr::get(
+      gpuModule.getContext(), /*optLevel=*/3, "amdgcn-amd-amdhsa",
+      target.getArch(), /*features=*/"", std::to_string(kCodeObjectVersion));
+  gpuModule.setTargetsAttr(builder.getArrayAttr({rocdl}));
+  auto version = LLVM::ModuleFlagAttr::get(
+      gpuModule.getContext(), LLVM::ModFlagBehavior::Error,
+      builder.getStringAttr("amdhsa_code_object_version"),
+      builder.getI32IntegerAttr(kCodeObjectVersion));
+  LLVM::ModuleFlagsOp::create(builder, gpuModule.getLoc(),
+                              builder.getArrayAttr({version}));
+}
+
+static gpu::GPUModuleOp createGpuModule(ModuleOp module, TargetAttr target) {
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  auto gpuModule =
+      gpu::GPUModuleOp::create(builder, module.getLoc(), kGpuModule);
+  if (target.getBackend() == Backend::HIP)
+    describeHip(gpuModule, target);
+  else
+    describeCuda(gpuModule, target);
+  module->setAttr(gpu::GPUDialect::getContainerModuleAttrName(),
+                  builder.getUnitAttr());
+  return gpuModule;
+}
+
+/// Gives shared memory its size, which is a field of the code object on AMD
+/// GPUs.
+static void fixSharedMemory(ModuleOp module, KernelOp kernel) {
+  LLVM::GlobalOp memory = getSharedMemory(module);
+  Builder builder(module.getContext());
+  memory.setGlobalType(LLVM::LLVMArrayType::get(
+      builder.getI8Type(), std::max<int64_t>(getSharedBytes(kernel), 1)));
+  memory.setLinkage(LLVM::Linkage::Internal);
+}
+
+/// Marks functions as convergent, since code with barriers must not be moved
+/// into a branch. LLVM recognises convergent instructions, but functions need
+/// the attribute.
+static void setConvergent(gpu::GPUModuleOp gpuModule) {
+  auto unit = UnitAttr::get(gpuModule.getContext());
+  for (auto function : gpuModule.getOps<func::FuncOp>())
+    function->setAttr("convergent", unit);
+}
+
+/// Returns true if a body has `wgmma` instructions.
+static bool hasWarpgroups(func::FuncOp body) {
+  return body
+      .walk([](NVVM::WgmmaMmaAsyncOp) { return WalkResult::interrupt(); })
+      .wasInterrupted();
+}
+
+/// Keeps bodies without `wgmma` instructions from being inlined if other bodies
+/// have some. Bodies with `wgmma` have to become part of the kernel, since
+/// ptxas waits for each `wgmma` in a function that is called. Bodies without it
+/// then are functions with registers of their own. If no body has `wgmma`, all
+/// bodies become one function, whose calls take less time.
+static void keepBodies(ModuleOp module) {
+  Builder builder(module.getContext());
+  SmallVector<func::FuncOp> bodies = getBodies(module);
+  if (llvm::none_of(bodies, hasWarpgroups))
+    return;
+  for (func::FuncOp body : bodies)
+    if (!hasWarpgroups(body))
+      body->setAttr("passthrough", builder.getStrArrayAttr({"noinline"}));
+}
+
+/// Moves functions and globals to the GPU module; the tables of `ark.kernel`
+/// stay. Functions become internal, so that no code remains of functions that
+/// are inlined everywhere.
+static void moveSymbols(ModuleOp module, gpu::GPUModuleOp gpuModule) {
+  auto internal =
+      LLVM::LinkageAttr::get(module.getContext(), LLVM::Linkage::Internal);
+  for (Operation &op : llvm::make_early_inc_range(module.getOps())) {
+    if (!isa<func::FuncOp, LLVM::GlobalOp>(op))
+      continue;
+    op.moveBefore(gpuModule.getBody(), gpuModule.getBody()->end());
+    if (auto function = dyn_cast<func::FuncOp>(op);
+        function && !function.isExternal())
+      function->setAttr("llvm.linkage", internal);
+  }
+}
+
+namespace {
+struct BuildGpuModulePass
+    : ark::impl::BuildGpuModulePassBase<BuildGpuModulePass> {
+  using BuildGpuModulePassBase::BuildGpuModulePassBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto kernels = module.getOps<KernelOp>();
+    if (kernels.empty())
+      return;
+    KernelOp kernel = *kernels.begin();
+    auto target = module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
+    auto walk = SymbolTable(module).lookup<func::FuncOp>(kernel.getEntry());
+    if (!target || !walk) {
+      kernel.emitOpError("has no target, or no function '@")
+          << kernel.getEntry() << "'";
+      return signalPassFailure();
+    }
+    bool isHip = target.getBackend() == Backend::HIP;
+    if (isHip)
+      fixSharedMemory(module, kernel);
+    else
+      keepBodies(module);
+    gpu::GPUModuleOp gpuModule = createGpuModule(module, target);
+    moveSymbols(module, gpuModule);
+    if (isHip)
+      setConvergent(gpuModule);
+    auto stay = SymbolTable(gpuModule).lookup<func::FuncOp>(kStay);
+    if (failed(SymbolTable::replaceAllSymbolUses(
+            walk, StringAttr::get(&getContext(), kWalk), gpuModule)))
+      return signalPassFailure();
+    walk.setSymName(kWalk);
+    walk.setPrivate();
+    gpu::GPUFuncOp entry =
+        createEntry(gpuModule, kernel.getEntry(), stay ? stay : walk);
+    // One CTA has all of an SM's registers; ptxas would leave room for two
+    // CTAs.
+    if (!isHip)
+      entry->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                     IntegerAttr::get(IntegerType::get(&getContext(), 32), 1));
+  }
+
+private:
+  gpu::GPUFuncOp createEntry(gpu::GPUModuleOp gpuModule, StringRef name,
+                             func::FuncOp work);
+};
+} // namespace
+
+/// Creates the kernel that is launched: CTA `i` runs lane `i`, and its leader
+/// stores the return code for the host.
+gpu::GPUFuncOp BuildGpuModulePass::createEntry(gpu::GPUModuleOp gpuModule,
+                                               StringRef name,
+                                               func::FuncOp work) {
+  Location loc = work.getLoc();
+  OpBuilder builder = OpBuilder::atBlockEnd(gpuModule.getBody());
+  auto pointer = LLVM::LLVMPointerType::get(builder.getContext());
+  auto entry = gpu::GPUFuncOp::create(builder, loc, name,
+                                      builder.getFunctionType({pointer}, {}));
+  entry->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
+                 builder.getUnitAttr());
+  entry.setKnownBlockSize(
+      ArrayRef<int32_t>{static_cast<int32_t>(threads), 1, 1});
+
+  builder.setInsertionPointToEnd(&entry.getBody().front());
+  Value context = entry.getArgument(0);
+  Value block = gpu::BlockIdOp::create(builder, loc, gpu::Dimension::x);
+  Type i64 = builder.getI64Type();
+  Value lane = arith::IndexCastOp::create(builder, loc, i64, block);
+  Value code =
+      func::CallOp::create(builder, loc, work, ValueRange{context, lane})
+          .getResult(0);
+  Value thread = gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x);
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  Value leads = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                      thread, zero);
+  Block *report = builder.createBlock(&entry.getBody());
+  Block *end = builder.createBlock(&entry.getBody());
+  gpu::ReturnOp::create(builder, loc);
+  builder.setInsertionPointToEnd(&entry.getBody().front());
+  cf::CondBranchOp::create(builder, loc, leads, report, end);
+
+  builder.setInsertionPointToEnd(report);
+  Value field = LLVM::GEPOp::create(builder, loc, pointer, i64, context,
+                                    ArrayRef<LLVM::GEPArg>{abi::kCodes});
+  Value codes = LLVM::LoadOp::create(builder, loc, pointer, field);
+  if (auto again = SymbolTable(gpuModule).lookup<func::FuncOp>(kLane))
+    lane = func::CallOp::create(builder, loc, again, ValueRange()).getResult(0);
+  Value place = LLVM::GEPOp::create(builder, loc, pointer, builder.getI32Type(),
+                                    codes, ArrayRef<LLVM::GEPArg>{lane});
+  LLVM::StoreOp::create(builder, loc, code, place);
+  cf::BranchOp::create(builder, loc, end);
+  return entry;
+}

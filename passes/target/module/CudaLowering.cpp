@@ -1,0 +1,65 @@
+//===- CudaLowering.cpp - Lowering for NVIDIA GPUs ------------------------===//
+
+#include "passes/target/attention/Passes.h"
+#include "passes/target/matmul/Passes.h"
+#include "passes/target/module/GpuLowering.h"
+#include "passes/target/module/Lowerings.h"
+#include "passes/target/module/Passes.h"
+#include "passes/target/packets/Passes.h"
+#include "passes/target/prefetch/Passes.h"
+#include "passes/target/rowwise/Passes.h"
+#include "passes/target/support/Warp.h"
+#include "passes/target/weight_streaming/Passes.h"
+
+#include "mlir/Conversion/GPUToNVVM/GPUToNVVM.h"
+#include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+void ark::registerCudaLowering(DialectRegistry &registry) {
+  registerConvertNVVMToLLVMInterface(registry);
+}
+
+/// Returns true if the architecture has instructions for 8-bit floats, which
+/// begin with sm_89.
+static bool hasFp8Conversions(StringRef arch) {
+  int64_t number = 0;
+  return arch.consume_front("sm_") && !arch.consumeInteger(10, number) &&
+         number >= 89;
+}
+
+void ark::buildCudaLowering(OpPassManager &pm, StringRef arch,
+                            int64_t threads) {
+  auto addProducts = [threads](OpPassManager &pm) {
+    pm.addPass(createPrefetchKVCachePass({threads}));
+    // This pass comes before FlashAttention, which unwraps loops over single
+    // vCTAs only if no reduction is left beside the attention.
+    pm.addPass(createFuseRowOpsPass({threads}));
+    pm.addPass(createFlashAttentionPass({threads}));
+    pm.addPass(createUseTensorCoresPass({threads}));
+    pm.addPass(createPrefetchWeightsPass({threads}));
+    // This pass comes before ReceivePackets, since it makes threads poll for
+    // the LL packets of their rows.
+    pm.addPass(createFuseRowProloguesPass({threads}));
+    pm.addPass(createReceivePacketsPass({threads}));
+    pm.addPass(createStreamWeightsPass());
+    pm.addPass(createBuildTensorMapsPass({threads}));
+  };
+  addGpuLowering(pm,
+                 {threads, kWarpSize, /*library=*/true,
+                  /*roundsToBF16=*/true, hasFp8Conversions(arch), addProducts});
+  OpPassManager &gpuModule = pm.nest<gpu::GPUModuleOp>();
+  // Operands have static layouts, so that a body takes bare pointers.
+  ConvertGpuOpsToNVVMOpsOptions options;
+  options.useBarePtrCallConv = true;
+  gpuModule.addPass(createConvertGpuOpsToNVVMOps(options));
+  // Lowers `wgmma`, which has no intrinsics.
+  gpuModule.addPass(createConvertNVVMToLLVMPass());
+  gpuModule.addPass(createReconcileUnrealizedCastsPass());
+  gpuModule.addPass(createCanonicalizerPass());
+  gpuModule.addPass(createCSEPass());
+  gpuModule.addPass(createReloadOperandsPass());
+}

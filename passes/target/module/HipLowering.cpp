@@ -1,0 +1,30 @@
+//===- HipLowering.cpp - Lowering for AMD GPUs ----------------------------===//
+
+#include "passes/target/module/GpuLowering.h"
+#include "passes/target/module/Lowerings.h"
+#include "passes/target/simt/Passes.h"
+
+#include "mlir/Conversion/GPUToROCDL/GPUToROCDLPass.h"
+#include "mlir/Conversion/Passes.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Transforms/Passes.h"
+
+using namespace mlir;
+
+void ark::buildHipLowering(OpPassManager &pm, StringRef arch, int64_t threads,
+                           int64_t warpSize) {
+  pm.addPass(createAllocateVoteSlotsPass());
+  addGpuLowering(pm, {threads, warpSize, /*library=*/false});
+  OpPassManager &gpuModule = pm.nest<gpu::GPUModuleOp>();
+  // Functions with an instruction come first: GPUToROCDL replaces those that it
+  // finds by calls of AMD's device library.
+  gpuModule.addPass(createConvertMathToLLVMPass());
+  ConvertGpuOpsToROCDLOpsOptions options;
+  options.chipset = arch.str();
+  // Operands have static layouts, so that a body takes bare pointers.
+  options.useBarePtrCallConv = true;
+  gpuModule.addPass(createConvertGpuOpsToROCDLOps(options));
+  gpuModule.addPass(createReconcileUnrealizedCastsPass());
+  gpuModule.addPass(createCanonicalizerPass());
+  gpuModule.addPass(createCSEPass());
+}

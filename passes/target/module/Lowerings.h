@@ -1,0 +1,30 @@
+//===- Lowerings.h - Lowerings of the backends ------------------*- C++ -*-===//
+
+#ifndef ARK_PASSES_TARGET_MODULE_LOWERINGS_H
+#define ARK_PASSES_TARGET_MODULE_LOWERINGS_H
+
+#include "mlir/Pass/PassManager.h"
+
+namespace mlir::ark {
+
+/// Adds the passes that lower kernel and bodies to functions in the LLVM
+/// dialect, for vector registers of `vectorLanes` f32 lanes; 0 stands for the
+/// registers of this machine.
+void buildCpuLowering(OpPassManager &pm, int64_t vectorLanes);
+
+/// Adds the passes that lower kernel and bodies to a `gpu.module` in the LLVM
+/// and NVVM dialects, for CTAs of `threads` threads on GPUs of an architecture.
+void buildCudaLowering(OpPassManager &pm, StringRef arch, int64_t threads);
+
+/// Registers the interfaces that `buildCudaLowering` needs beside those of all
+/// GPUs.
+void registerCudaLowering(DialectRegistry &registry);
+
+/// Adds the passes that lower kernel and bodies to a `gpu.module` in the LLVM
+/// and ROCDL dialects, for CTAs of `threads` threads in warps of `warpSize`.
+void buildHipLowering(OpPassManager &pm, StringRef arch, int64_t threads,
+                      int64_t warpSize);
+
+} // namespace mlir::ark
+
+#endif // ARK_PASSES_TARGET_MODULE_LOWERINGS_H

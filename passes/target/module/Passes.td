@@ -1,0 +1,184 @@
+//===- Passes.td - Passes that build the module of the target --*- tablegen -*-===//
+
+#ifndef ARK_PASSES_TARGET_MODULE_PASSES_TD
+#define ARK_PASSES_TARGET_MODULE_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def LowerToTargetPass : Pass<"ark-lower-to-target", "::mlir::ModuleOp"> {
+  let summary = "Run the lowering of the module's target";
+  let description = [{
+    Produces functions in the LLVM dialect for `cpu`, a `gpu.module` in the LLVM and NVVM dialects
+    for `cuda`, and a `gpu.module` in the LLVM and ROCDL dialects for `hip`. The attribute
+    `ark.target` of the module selects the lowering, so that the compilation of a file of an earlier
+    stage goes on without a flag.
+
+    ```mlir
+    module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", ...>} {
+      func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 { ... }
+    }
+    // =>
+    gpu.module @ark_gpu [#nvvm.target<O = 3, chip = "sm_90a", ...>] {
+      llvm.func @ark_kernel(%context: !llvm.ptr) attributes {gpu.kernel, nvvm.kernel} { ... }
+    }
+    ```
+  }];
+  let options = [
+    Option<"vectorLanes", "vector-lanes", "int64_t", /*default=*/"0",
+           "f32 lanes of a vector register on cpu; 0: of this machine">,
+  ];
+}
+
+def VerifyTargetPass : Pass<"ark-verify-target", "::mlir::ModuleOp"> {
+  let summary = "Check that the output of the target stage can become code";
+  let description = [{
+    Changes nothing. Checks a module with an `ark.kernel`:
+
+    - (target_c1) all other ops are of the LLVM dialect, and for cuda of NVVM, for hip of ROCDL.
+    - (target_c2) for a GPU these ops are in one `gpu.module`, which names its target.
+    - (target_c3) the entry has code, the type of docs/bundle.md, and is visible.
+    - (target_c4) every body has code.
+    - (target_c5) for hip every function that is called has code.
+    - (target_c6) arguments of bodies carry `ark.packets` where the tables say that they are
+      packets, and only packet instructions use values that are computed from their addresses: for
+      cuda the relaxed stores and loads of CudaPackets.mlir, for cpu stores of 64 bits with release.
+    - (target_c7) assembly and intrinsics are those of the backend: no PTX for hip, none at all for
+      cpu.
+    - (target_c8) the shared memory of a CTA is no more than an SM has.
+  }];
+}
+
+def ReloadOperandsPass : Pass<"ark-reload-operands", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Rematerialise the addresses of operands in the vCTAs that use them";
+  let description = [{
+    An address takes two registers of every thread from the first vCTA of a run to the last one.
+    Values that are computed from it, and are the same for all vCTAs, take registers as well. Bodies
+    with many operands have no registers for that. In these bodies each vCTA looks up the addresses
+    in the table of operands, which is in shared memory, when it begins. Addresses that are only
+    stored to are looked up before the first store. In a body without a loop over vCTAs, the pass
+    moves only the addresses that are stored to.
+
+    ```mlir
+    llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr, %x: !llvm.ptr, %y: !llvm.ptr) {
+      ...
+      %0 = llvm.getelementptr %y[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+      llvm.store %sum, %0 : f32, !llvm.ptr
+    // =>
+    llvm.func internal @body(..., %context: !llvm.ptr, %first: i64) {
+      ...
+      %number = llvm.add %first, %one : i64
+      %address = llvm.call @ark_operand(%context, %number) : (!llvm.ptr, i64) -> !llvm.ptr
+      %0 = llvm.getelementptr %address[%i] : (!llvm.ptr, i64) -> !llvm.ptr, f32
+      llvm.store %sum, %0 : f32, !llvm.ptr
+    ```
+  }];
+  let options = [
+    Option<"minOperands", "min-operands", "int64_t", /*default=*/"7",
+           "Bodies with fewer keep their addresses">,
+  ];
+  let statistics = [
+    Statistic<"numReloaded", "reloaded", "Addresses looked up later">,
+  ];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+def CacheTablesPass : Pass<"ark-cache-tables", "::mlir::ModuleOp"> {
+  let summary = "Cache the kernel's tables in shared memory";
+  let description = [{
+    When a CTA starts, its threads copy the context to shared memory, and as many of the tables that
+    it points to as fit. From then on the kernel reads the copies. Without them, a lane would read
+    tables from the L2 between two tasks, one load after the other, since an acquire invalidates the
+    L1. The table of operands becomes a table of addresses. Functions of the kernel that read rows
+    of tables get bodies that read the copies.
+
+    ```mlir
+    func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
+      ... %context ...
+    }
+    func.func private @ark_operand(%context: !llvm.ptr, %operand: i64) -> !llvm.ptr {
+      ...
+    // =>
+    func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
+      %0 = llvm.mlir.addressof @ark_shared_memory : !llvm.ptr<3>
+      ...
+      gpu.barrier
+      ... %cached ...
+    }
+    func.func private @ark_operand(%context: !llvm.ptr, %operand: i64) -> !llvm.ptr {
+      ...
+      %place = llvm.getelementptr %addresses[%operand] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.ptr
+      %address = llvm.load %place : !llvm.ptr -> !llvm.ptr
+      return %address : !llvm.ptr
+    }
+    ```
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", /*default=*/"512",
+           "Threads of a CTA">,
+    Option<"maxBytes", "max-bytes", "int64_t", /*default=*/"49152",
+           "Shared memory that context and tables may take">,
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect",
+    "::mlir::gpu::GPUDialect",
+    "::mlir::LLVM::LLVMDialect",
+    "::mlir::scf::SCFDialect",
+  ];
+}
+
+def BuildGpuModulePass : Pass<"ark-build-gpu-module", "::mlir::ModuleOp"> {
+  let summary = "Build the gpu.module with the kernel that a GPU launches";
+  let description = [{
+    Moves functions to a `gpu.module` for the target's architecture. CTA `i` of the kernel runs lane
+    `i`. Thread 0 of the CTA writes the return value of the lane to the context's `codes`. For hip
+    the pass also fixes the size of shared memory, which is part of the code object. If some bodies
+    have `wgmma` instructions, these bodies are inlined into the kernel, and the others are not:
+    ptxas waits for each `wgmma` in a function that is called.
+
+    ```mlir
+    func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 { ... }
+    // =>
+    gpu.module @ark_gpu [#nvvm.target<O = 3, chip = "sm_90a", features = "+ptx86">] {
+      func.func private @ark_dispatch_loop(%context: !llvm.ptr, %lane: i64) -> i32 { ... }
+      gpu.func @ark_kernel(%context: !llvm.ptr) kernel { ... }
+    }
+    ```
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", /*default=*/"512",
+           "Threads of a CTA">,
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect",
+    "::mlir::cf::ControlFlowDialect",
+    "::mlir::gpu::GPUDialect",
+    "::mlir::LLVM::LLVMDialect",
+    "::mlir::NVVM::NVVMDialect",
+    "::mlir::ROCDL::ROCDLDialect",
+  ];
+}
+
+def BuildLineTablePass : Pass<"ark-build-line-table", "::mlir::gpu::GPUModuleOp"> {
+  let summary = "Number debug locations and write a table of the ops that they name";
+  let description = [{
+    Line information of PTX has room for a file, a line and a column, but one line of Python may
+    make many ops. So every location gets a number, which LLVM takes for a line, and the module gets
+    a table of the locations: the name of an op, or else of a function, with file, line and column.
+    The backend writes the table into the PTX. Code of functions that bodies call counts as code of
+    the op that calls.
+
+    ```mlir
+    llvm.func @body_matmul_add(...) { ... loc("fc1"("mlp.py":7:9)) ... }
+    // =>
+    gpu.module @ark_gpu attributes {
+        ark.line_table = [["body_matmul_add", "mlp.py", 7, 9], ["fc1", "mlp.py", 7, 9], ...]} ...
+    llvm.func @body_matmul_add(...) { ... loc("ark-lines":2:0) ... }
+    ```
+
+    Scopes are of the kind `DebugDirectivesOnly`, which does not change the code.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+  let statistics = [Statistic<"numRows", "rows", "Rows of the table">];
+}
+
+#endif // ARK_PASSES_TARGET_MODULE_PASSES_TD

@@ -1,0 +1,37 @@
+//===- TargetPipeline.cpp - The passes of the target stage ----------------===//
+
+#include "passes/target/Passes.h"
+
+#include "passes/target/attention/Passes.h"
+#include "passes/target/cpu/Passes.h"
+#include "passes/target/math/Passes.h"
+#include "passes/target/matmul/Passes.h"
+#include "passes/target/module/Passes.h"
+#include "passes/target/packets/Passes.h"
+#include "passes/target/prefetch/Passes.h"
+#include "passes/target/rowwise/Passes.h"
+#include "passes/target/simt/Passes.h"
+#include "passes/target/weight_streaming/Passes.h"
+
+#include "mlir/Pass/PassManager.h"
+
+using namespace mlir;
+
+void ark::buildTargetPipeline(OpPassManager &pm,
+                              const TargetPipelineOptions &options) {
+  pm.addPass(createLowerToTargetPass({options.vectorLanes}));
+  pm.addPass(createVerifyTargetPass());
+}
+
+void ark::registerArkTargetPasses() {
+  registerArkTargetCpuPasses();
+  registerArkTargetMathPasses();
+  registerArkTargetSimtPasses();
+  registerArkTargetPacketsPasses();
+  registerArkTargetRowwisePasses();
+  registerArkTargetWeightStreamingPasses();
+  registerArkTargetPrefetchPasses();
+  registerArkTargetAttentionPasses();
+  registerArkTargetMatmulPasses();
+  registerArkTargetModulePasses();
+}

@@ -1,0 +1,144 @@
+//===- VerifyTarget.cpp - Checks the code of the target stage -------------===//
+
+#include "passes/target/module/ForeignCode.h"
+#include "passes/target/module/Passes.h"
+#include "passes/target/packets/PacketAccesses.h"
+#include "passes/target/support/SharedMemory.h"
+
+#include "dialects/ark/ArkOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_VERIFYTARGETPASS
+#include "passes/target/module/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// Returns true if the backend can make code of an op as it is.
+static bool isCode(Operation *op, Backend backend) {
+  Dialect *dialect = op->getDialect();
+  return isa_and_present<LLVM::LLVMDialect>(dialect) ||
+         (backend == Backend::CUDA &&
+          isa_and_present<NVVM::NVVMDialect>(dialect)) ||
+         (backend == Backend::HIP &&
+          isa_and_present<ROCDL::ROCDLDialect>(dialect));
+}
+
+/// Checks that all ops are code, apart from the tables and the gpu.module.
+static LogicalResult verifyOps(Operation *container, Backend backend) {
+  WalkResult walk = container->walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (isForeign(op, backend)) {
+      op->emitOpError("is code for another machine than ")
+          << stringifyBackend(backend) << " (target_c7)";
+      return WalkResult::interrupt();
+    }
+    if (op == container || isCode(op, backend) || isa<gpu::GPUModuleOp>(op))
+      return WalkResult::advance();
+    if (isa<KernelOp>(op))
+      return WalkResult::skip();
+    op->emitOpError("is left over: no code is made of it (target_c1)");
+    return WalkResult::interrupt();
+  });
+  return failure(walk.wasInterrupted());
+}
+
+/// Returns the op that holds the functions: the module, or the gpu.module in
+/// it.
+static FailureOr<Operation *> getContainer(ModuleOp module, bool isGpu) {
+  if (!isGpu)
+    return module.getOperation();
+  auto gpuModules = module.getOps<gpu::GPUModuleOp>();
+  if (!llvm::hasSingleElement(gpuModules))
+    return module.emitError("has not one gpu.module (target_c2)");
+  gpu::GPUModuleOp gpuModule = *gpuModules.begin();
+  if (!gpuModule.getTargetsAttr())
+    return gpuModule.emitOpError("names no target (target_c2)");
+  return gpuModule.getOperation();
+}
+
+/// Checks that the entry is visible from outside and has the type `int32_t
+/// (const ArkContext *, int64_t)`, or for a GPU `void (const ArkContext *)`.
+static LogicalResult verifyEntry(KernelOp kernel, Operation *container,
+                                 bool isGpu) {
+  auto entry = dyn_cast_or_null<LLVM::LLVMFuncOp>(
+      SymbolTable::lookupSymbolIn(container, kernel.getEntryAttr().getAttr()));
+  if (!entry || entry.isExternal())
+    return kernel.emitOpError("has no code of its entry '@")
+           << kernel.getEntry() << "' (target_c3)";
+  MLIRContext *context = kernel.getContext();
+  Type pointer = LLVM::LLVMPointerType::get(context);
+  Type i32 = IntegerType::get(context, 32), i64 = IntegerType::get(context, 64);
+  auto expected = isGpu ? LLVM::LLVMFunctionType::get(
+                              LLVM::LLVMVoidType::get(context), {pointer})
+                        : LLVM::LLVMFunctionType::get(i32, {pointer, i64});
+  if (entry.getFunctionType() != expected)
+    return entry.emitOpError("has type ")
+           << entry.getFunctionType() << ", and an entry has " << expected
+           << " (target_c3)";
+  if (entry.getLinkage() != LLVM::Linkage::External)
+    return entry.emitOpError("is the entry, and is not visible (target_c3)");
+  return success();
+}
+
+static LogicalResult verifyBodies(KernelOp kernel, Operation *container) {
+  for (auto entry : kernel.getBodies().getAsRange<DictionaryAttr>()) {
+    auto name = entry.getAs<FlatSymbolRefAttr>("function");
+    auto body = dyn_cast_or_null<LLVM::LLVMFuncOp>(
+        name ? SymbolTable::lookupSymbolIn(container, name.getAttr())
+             : nullptr);
+    if (!body || body.isExternal())
+      return kernel.emitOpError("has no code of body ")
+             << entry << " (target_c4)";
+  }
+  return success();
+}
+
+/// Checks that every function has code, since no library comes with a kernel
+/// for hip.
+static LogicalResult verifyCalls(Operation *container) {
+  for (auto function : container->getRegion(0).getOps<LLVM::LLVMFuncOp>())
+    if (function.isExternal())
+      return function.emitOpError(
+          "is called, and hip has no library that it could be in (target_c5)");
+  return success();
+}
+
+static LogicalResult verifySharedMemory(KernelOp kernel, TargetAttr target) {
+  if (!target || !target.isGpu() ||
+      getSharedBytes(kernel) <= target.getSharedMemory())
+    return success();
+  return kernel.emitOpError("takes ")
+         << getSharedBytes(kernel) << " bytes of shared memory, and an SM has "
+         << target.getSharedMemory() << " (target_c8)";
+}
+
+namespace {
+struct VerifyTargetPass : ark::impl::VerifyTargetPassBase<VerifyTargetPass> {
+  using VerifyTargetPassBase::VerifyTargetPassBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto target = module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
+    Backend backend = target ? target.getBackend() : Backend::CPU;
+    bool isGpu = backend != Backend::CPU;
+    if (module.getOps<KernelOp>().empty())
+      return;
+    FailureOr<Operation *> container = getContainer(module, isGpu);
+    if (failed(container) || failed(verifyOps(module, backend)))
+      return signalPassFailure();
+    for (auto kernel : module.getOps<KernelOp>())
+      if (failed(verifyEntry(kernel, *container, isGpu)) ||
+          failed(verifyBodies(kernel, *container)) ||
+          failed(verifyPacketAccesses(kernel, *container, backend)) ||
+          failed(verifySharedMemory(kernel, target)))
+        return signalPassFailure();
+    if (backend == Backend::HIP && failed(verifyCalls(*container)))
+      signalPassFailure();
+  }
+};
+} // namespace

@@ -1,0 +1,222 @@
+//===- PacketAccesses.cpp - Checks accesses to LL packets -----------------===//
+
+#include "passes/target/packets/PacketAccesses.h"
+
+#include "passes/kernel/KernelAbi.h"
+#include "passes/kernel/PacketOperands.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+namespace {
+/// Follows the addresses of packets from the operands of bodies to their uses,
+/// through functions and branches.
+class PacketTracker {
+public:
+  PacketTracker(KernelOp kernel, Operation *container, Backend backend)
+      : kernel(kernel), container(container), backend(backend) {}
+
+  LogicalResult run();
+
+private:
+  LogicalResult markArguments();
+  void markLookups();
+  void markLookup(LLVM::CallOp lookup);
+  void mark(Value address);
+  LogicalResult visit(OpOperand &use);
+  LogicalResult visitCall(LLVM::CallOp call, OpOperand &use);
+  void visitReturn(LLVM::ReturnOp op, OpOperand &use);
+  bool isPacketAccess(OpOperand &use) const;
+  LogicalResult fail(OpOperand &use) const;
+
+  KernelOp kernel;
+  Operation *container;
+  Backend backend;
+  /// The packets among the operands of every body.
+  llvm::DenseMap<StringAttr, llvm::BitVector> packets;
+  llvm::DenseMap<StringRef, SmallVector<LLVM::CallOp>> calls;
+  llvm::DenseSet<Value> addresses;
+  SmallVector<Value> open;
+};
+} // namespace
+
+void PacketTracker::mark(Value address) {
+  if (addresses.insert(address).second)
+    open.push_back(address);
+}
+
+//===----------------------------------------------------------------------===//
+// Sources of packet addresses
+//===----------------------------------------------------------------------===//
+
+LogicalResult PacketTracker::markArguments() {
+  FailureOr<SmallVector<llvm::BitVector>> found = findPacketOperands(kernel);
+  if (failed(found))
+    return failure();
+  SmallVector<FunctionOpInterface> bodies;
+  for (auto entry : kernel.getBodies().getAsRange<DictionaryAttr>()) {
+    auto name = entry.getAs<FlatSymbolRefAttr>("function");
+    packets[name.getAttr()] = (*found)[bodies.size()];
+    bodies.push_back(cast<FunctionOpInterface>(
+        SymbolTable::lookupSymbolIn(container, name.getAttr())));
+  }
+  if (failed(verifyPacketArguments(kernel, *found, bodies)))
+    return failure();
+  for (FunctionOpInterface body : bodies)
+    for (BlockArgument argument : body.getArguments())
+      if (body.getArgAttr(argument.getArgNumber(), ArkDialect::kPacketsAttr))
+        mark(argument);
+  return success();
+}
+
+/// Returns the distance of an operand from the first one of its task, if it is
+/// known.
+static std::optional<int64_t> getOperand(Value row) {
+  if (isa<BlockArgument>(row))
+    return 0;
+  APInt behind;
+  if (auto sum = row.getDefiningOp<LLVM::AddOp>();
+      sum && isa<BlockArgument>(sum.getLhs()) &&
+      matchPattern(sum.getRhs(), m_ConstantInt(&behind)))
+    return behind.getSExtValue();
+  return std::nullopt;
+}
+
+/// Marks what is looked up in the table of operands, if it is the address of a
+/// packet. A body looks up its own operands. The dispatch loop hands addresses
+/// to bodies, whose arguments are marked. An address that is looked up for any
+/// other use counts as the address of a packet.
+void PacketTracker::markLookup(LLVM::CallOp lookup) {
+  auto parent = lookup->getParentOfType<LLVM::LLVMFuncOp>();
+  if (auto body = packets.find(parent.getSymNameAttr());
+      body != packets.end()) {
+    const llvm::BitVector &own = body->second;
+    std::optional<int64_t> operand = getOperand(lookup.getArgOperands().back());
+    bool isKnown =
+        operand && *operand >= 0 && *operand < static_cast<int64_t>(own.size());
+    if (isKnown ? own[*operand] : own.any())
+      mark(lookup.getResult());
+    return;
+  }
+  bool isForBodies = llvm::all_of(lookup->getUsers(), [&](Operation *user) {
+    auto call = dyn_cast<LLVM::CallOp>(user);
+    return call && call.getCallee() &&
+           packets.contains(call.getCalleeAttr().getAttr());
+  });
+  if (!isForBodies)
+    mark(lookup.getResult());
+}
+
+void PacketTracker::markLookups() {
+  for (LLVM::CallOp lookup : calls.lookup(abi::kOperandFunction))
+    markLookup(lookup);
+}
+
+//===----------------------------------------------------------------------===//
+// Uses of packet addresses
+//===----------------------------------------------------------------------===//
+
+LogicalResult PacketTracker::fail(OpOperand &use) const {
+  return use.getOwner()->emitOpError(
+             "uses the address of a packet, and is no packet instruction ")
+         << "(target_c6)";
+}
+
+/// Returns true if the text is one instruction of this name.
+static bool isInstruction(StringRef text, StringRef name) {
+  return text.consume_front(name) && text.starts_with(" ") &&
+         text.count(';') == 1 && text.ends_with(";");
+}
+
+/// Returns true if an op is a packet instruction, or a prefetch, which touches
+/// no packets.
+bool PacketTracker::isPacketAccess(OpOperand &use) const {
+  if (auto store = dyn_cast<LLVM::StoreOp>(use.getOwner()))
+    return backend == Backend::CPU && use.get() == store.getAddr() &&
+           use.get() != store.getValue() &&
+           store.getValue().getType().isInteger(64) &&
+           store.getOrdering() == LLVM::AtomicOrdering::release;
+  auto assembly = dyn_cast<LLVM::InlineAsmOp>(use.getOwner());
+  return backend == Backend::CUDA && assembly && use.getOperandNumber() == 0 &&
+         llvm::any_of(ArrayRef<StringRef>{"st.relaxed.gpu.global.u32",
+                                          "st.relaxed.gpu.global.u64",
+                                          "ld.relaxed.gpu.global.v4.u32",
+                                          "ld.relaxed.gpu.global.v2.u64",
+                                          "prefetch.global.L2"},
+                      [&](StringRef name) {
+                        return isInstruction(assembly.getAsmString(), name);
+                      });
+}
+
+LogicalResult PacketTracker::visitCall(LLVM::CallOp call, OpOperand &use) {
+  auto callee =
+      call.getCallee()
+          ? dyn_cast_or_null<LLVM::LLVMFuncOp>(SymbolTable::lookupSymbolIn(
+                container, call.getCalleeAttr().getAttr()))
+          : nullptr;
+  if (!callee || callee.isExternal())
+    return fail(use);
+  mark(callee.getArgument(use.getOperandNumber()));
+  return success();
+}
+
+/// Marks the results of calls of a function that returns an address.
+void PacketTracker::visitReturn(LLVM::ReturnOp op, OpOperand &use) {
+  auto function = op->getParentOfType<LLVM::LLVMFuncOp>();
+  for (LLVM::CallOp call : calls.lookup(function.getSymName()))
+    mark(call.getResult());
+}
+
+LogicalResult PacketTracker::visit(OpOperand &use) {
+  Operation *op = use.getOwner();
+  if (auto branch = dyn_cast<BranchOpInterface>(op)) {
+    if (auto argument =
+            branch.getSuccessorBlockArgument(use.getOperandNumber()))
+      mark(*argument);
+    return success();
+  }
+  if (auto call = dyn_cast<LLVM::CallOp>(op))
+    return visitCall(call, use);
+  if (auto end = dyn_cast<LLVM::ReturnOp>(op)) {
+    visitReturn(end, use);
+    return success();
+  }
+  // The result of a comparison is no address.
+  if (isPacketAccess(use) || isa<LLVM::ICmpOp>(op))
+    return success();
+  if (!isMemoryEffectFree(op))
+    return fail(use);
+  for (Value result : op->getResults())
+    mark(result);
+  return success();
+}
+
+LogicalResult PacketTracker::run() {
+  container->walk([&](LLVM::CallOp call) {
+    if (std::optional<StringRef> callee = call.getCallee())
+      calls[*callee].push_back(call);
+  });
+  if (failed(markArguments()))
+    return failure();
+  if (kernel.getPackets())
+    markLookups();
+  while (!open.empty()) {
+    Value address = open.pop_back_val();
+    for (OpOperand &use : address.getUses())
+      if (failed(visit(use)))
+        return failure();
+  }
+  return success();
+}
+
+LogicalResult mlir::ark::verifyPacketAccesses(KernelOp kernel,
+                                              Operation *container,
+                                              Backend backend) {
+  return PacketTracker(kernel, container, backend).run();
+}

@@ -1,0 +1,177 @@
+//===- PacketPolling.cpp - Loops that poll for LL packets -----------------===//
+
+#include "passes/target/packets/PacketPolling.h"
+#include "passes/target/support/WideLoad.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// The most loads of which a thread repeats single ones. More loads are
+/// repeated all together.
+static constexpr size_t kMostBranches = 7;
+
+static Value constant(ImplicitLocOpBuilder &builder, int64_t value,
+                      unsigned width) {
+  return arith::ConstantIntOp::create(builder, value, width);
+}
+
+Value ark::getPacketPlace(ImplicitLocOpBuilder &builder, Value packets,
+                          Value number) {
+  auto pointer = LLVM::LLVMPointerType::get(builder.getContext());
+  auto metadata = memref::ExtractStridedMetadataOp::create(builder, packets);
+  auto times = [&](Value value, int64_t factor) -> Value {
+    return arith::MulIOp::create(
+        builder, value, arith::ConstantIndexOp::create(builder, factor));
+  };
+  Value address = memref::ExtractAlignedPointerAsIndexOp::create(
+      builder, metadata.getBaseBuffer());
+  int64_t bytes =
+      cast<MemRefType>(packets.getType()).getElementTypeBitWidth() / 8;
+  address = arith::AddIOp::create(builder, address,
+                                  times(metadata.getOffset(), bytes));
+  address = arith::AddIOp::create(builder, address, times(number, kLoadBytes));
+  Value word =
+      arith::IndexCastOp::create(builder, builder.getI64Type(), address);
+  return LLVM::IntToPtrOp::create(builder, pointer, word);
+}
+
+/// Returns the types of the words that a load gives.
+static SmallVector<Type> getWordTypes(OpBuilder &builder,
+                                      const PacketLoad &load) {
+  if (load.isWide)
+    return SmallVector<Type>(kWidePacketsPerLoad, builder.getI64Type());
+  return SmallVector<Type>(kPacketsPerLoad, builder.getI32Type());
+}
+
+/// Returns 32 bits, the upper half of which has the epoch of a packet.
+static Value getUpper(ImplicitLocOpBuilder &builder, Value word) {
+  if (word.getType().isInteger(32))
+    return word;
+  Value upper =
+      arith::ShRUIOp::create(builder, word, constant(builder, 32, 64));
+  return arith::TruncIOp::create(builder, builder.getI32Type(), upper);
+}
+
+static SmallVector<Value> loadPackets(ImplicitLocOpBuilder &builder,
+                                      const PacketLoad &load) {
+  return func::CallOp::create(
+             builder,
+             load.isWide ? "ark_load_wide_packets" : "ark_load_packets",
+             getWordTypes(builder, load), ValueRange{load.place})
+      .getResults();
+}
+
+/// Repeats the load of some packets if they are missing.
+static SmallVector<Value> loadAgain(ImplicitLocOpBuilder &builder,
+                                    const PacketLoad &load, Value isMissing,
+                                    ValueRange words) {
+  auto branch = scf::IfOp::create(builder, words.getTypes(), isMissing,
+                                  /*withElseRegion=*/true);
+  OpBuilder::InsertionGuard restore(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(builder, loadPackets(builder, load));
+  builder.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(builder, words);
+  return branch.getResults();
+}
+
+/// Builds a try to receive the packets of a thread. Loads are repeated until
+/// all packets are those of this iteration. Loads that are repeated in vain
+/// delay the packets that others poll for. But many loads with a branch each
+/// take longer than all loads at once.
+static void buildTry(ImplicitLocOpBuilder &builder, scf::WhileOp loop,
+                     ArrayRef<PacketLoad> loads, Value tag, Value begin) {
+  Type i1 = builder.getI1Type();
+  OpBuilder::InsertionGuard restore(builder);
+  SmallVector<Location> locations(loop->getNumResults(), builder.getLoc());
+  Block *before = builder.createBlock(&loop.getBefore(), {},
+                                      loop.getResultTypes(), locations);
+  Value tries = before->getArgument(0);
+  ValueRange flags = before->getArguments().slice(1, loads.size());
+  ValueRange words = before->getArguments().drop_front(1 + loads.size());
+  SmallVector<SmallVector<Value>> loaded;
+  for (auto [load, isMissing] : llvm::zip(loads, flags)) {
+    size_t count = getWordTypes(builder, load).size();
+    loaded.push_back(
+        loads.size() > kMostBranches
+            ? loadPackets(builder, load)
+            : loadAgain(builder, load, isMissing, words.take_front(count)));
+    words = words.drop_front(count);
+  }
+  func::CallOp::create(builder, "ark_packets_poll", TypeRange());
+  Value missing = constant(builder, 0, 1);
+  SmallVector<Value> state = {tries};
+  for (auto [load, own] : llvm::zip(loads, loaded)) {
+    SmallVector<Value> operands(own);
+    operands.push_back(tag);
+    state.push_back(func::CallOp::create(builder,
+                                         load.isWide ? "ark_miss_wide_packets"
+                                                     : "ark_miss_packets",
+                                         i1, operands)
+                        .getResult(0));
+    missing = arith::OrIOp::create(builder, missing, state.back());
+  }
+  for (ArrayRef<Value> own : loaded)
+    llvm::append_range(state, own);
+  Value seen = getUpper(builder, loaded.front().front());
+  Value again = func::CallOp::create(builder, "ark_packets_wait", i1,
+                                     ValueRange{missing, tries, begin, seen})
+                    .getResult(0);
+  scf::ConditionOp::create(builder, again, state);
+  Block *after = builder.createBlock(&loop.getAfter(), {},
+                                     loop.getResultTypes(), locations);
+  SmallVector<Value> next(after->getArguments());
+  next.front() =
+      arith::AddIOp::create(builder, next.front(), constant(builder, 1, 32));
+  scf::YieldOp::create(builder, next);
+}
+
+/// Packs the values of one load side by side.
+static Value pack(ImplicitLocOpBuilder &builder, ValueRange words) {
+  Type i64 = builder.getI64Type();
+  Value all = constant(builder, 0, 64);
+  unsigned width = words.front().getType().getIntOrFloatBitWidth();
+  int64_t mask = (int64_t(1) << width / 2) - 1;
+  for (auto [number, word] : llvm::enumerate(words)) {
+    Value value =
+        arith::AndIOp::create(builder, word, constant(builder, mask, width));
+    if (width < 64)
+      value = arith::ExtUIOp::create(builder, i64, value);
+    Value shifted = arith::ShLIOp::create(
+        builder, value, constant(builder, width / 2 * number, 64));
+    all = arith::OrIOp::create(builder, all, shifted);
+  }
+  return all;
+}
+
+SmallVector<Value> ark::pollPackets(ImplicitLocOpBuilder &builder,
+                                    ArrayRef<PacketLoad> loads) {
+  Type i32 = builder.getI32Type();
+  Value tag = func::CallOp::create(builder, "ark_packet_tag", i32, ValueRange())
+                  .getResult(0);
+  Value begin = func::CallOp::create(builder, "ark_now", builder.getI64Type(),
+                                     ValueRange())
+                    .getResult(0);
+  SmallVector<Value> state = {constant(builder, 0, 32)};
+  state.append(loads.size(), constant(builder, 1, 1));
+  for (const PacketLoad &load : loads)
+    for (Type type : getWordTypes(builder, load))
+      state.push_back(constant(builder, 0, type.getIntOrFloatBitWidth()));
+  auto loop =
+      scf::WhileOp::create(builder, ValueRange(state).getTypes(), state);
+  buildTry(builder, loop, loads, tag, begin);
+  SmallVector<Value> values;
+  ValueRange words = loop.getResults().drop_front(1 + loads.size());
+  for (const PacketLoad &load : loads) {
+    size_t count = getWordTypes(builder, load).size();
+    values.push_back(pack(builder, words.take_front(count)));
+    words = words.drop_front(count);
+  }
+  return values;
+}

@@ -1,0 +1,29 @@
+//===- PacketPolling.h - Loops that poll for LL packets ---------*- C++ -*-===//
+
+#ifndef ARK_PASSES_TARGET_PACKETS_PACKETPOLLING_H
+#define ARK_PASSES_TARGET_PACKETS_PACKETPOLLING_H
+
+#include "lib/support/PacketRows.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace mlir::ark {
+
+/// Returns the address of load `number` of a dense buffer of packets.
+Value getPacketPlace(ImplicitLocOpBuilder &builder, Value packets,
+                     Value number);
+
+/// A load of 16 bytes of packets: four of 32 bits, or two wide ones of 64 bits.
+struct PacketLoad {
+  Value place;
+  bool isWide = false;
+};
+
+/// Polls until all packets that the thread loads carry the epoch of this
+/// iteration. Returns an i64 for each load, with its values side by side. All
+/// threads of a warp must execute the loop.
+SmallVector<Value> pollPackets(ImplicitLocOpBuilder &builder,
+                               ArrayRef<PacketLoad> loads);
+
+} // namespace mlir::ark
+
+#endif // ARK_PASSES_TARGET_PACKETS_PACKETPOLLING_H

@@ -1,0 +1,121 @@
+//===- SendPackets.cpp - Stores of LL packets -----------------------------===//
+
+#include "passes/target/packets/Passes.h"
+#include "passes/target/support/Aliasing.h"
+#include "passes/target/support/Bodies.h"
+#include "passes/target/support/KernelTemplate.h"
+#include "passes/target/support/SharedMemory.h"
+
+#include "dialects/ark/ArkOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_SENDPACKETSPASS
+#include "passes/target/packets/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// Bytes of the state that the dispatch loop shares with bodies; see
+/// CudaPackets.mlir.
+static constexpr int64_t kStateBytes = 24;
+
+/// Replaces a store, which could become visible late and in two parts.
+static void send(memref::StoreOp store) {
+  OpBuilder outer(store);
+  ImplicitLocOpBuilder builder(store.getLoc(), outer);
+  auto metadata =
+      memref::ExtractStridedMetadataOp::create(builder, store.getMemRef());
+  Value element = metadata.getOffset();
+  for (auto [place, stride] :
+       llvm::zip(store.getIndices(), metadata.getStrides()))
+    element = arith::AddIOp::create(
+        builder, element, arith::MulIOp::create(builder, place, stride));
+  unsigned width = store.getMemRefType().getElementTypeBitWidth();
+  Value bytes = arith::MulIOp::create(
+      builder, element, arith::ConstantIndexOp::create(builder, width / 8));
+  Value base = memref::ExtractAlignedPointerAsIndexOp::create(
+      builder, metadata.getBaseBuffer());
+  Value address =
+      arith::IndexCastOp::create(builder, builder.getI64Type(),
+                                 arith::AddIOp::create(builder, base, bytes));
+  Value place = LLVM::IntToPtrOp::create(
+      builder, LLVM::LLVMPointerType::get(builder.getContext()), address);
+  func::CallOp::create(builder,
+                       width == 64 ? "ark_send_wide_packet" : "ark_send_packet",
+                       TypeRange(), ValueRange{place, store.getValueToStore()});
+  store.erase();
+}
+
+/// Fails if any other op touches packets: a wider store does not store single
+/// words, and a plain load may see half of a word. `ark-receive-packets` has
+/// lowered all receives before.
+static LogicalResult verifyRest(func::FuncOp body) {
+  WalkResult walk = body.walk([](Operation *op) {
+    if (op->getNumRegions() != 0)
+      return WalkResult::advance();
+    for (const Access &access : getAccesses(op))
+      if (access.buffer && arePackets(access.buffer)) {
+        op->emitOpError("touches packets, which only single stores put and "
+                        "'ark.receive_packets' reads");
+        return WalkResult::interrupt();
+      }
+    return WalkResult::advance();
+  });
+  return failure(walk.wasInterrupted());
+}
+
+namespace {
+struct SendPacketsPass : ark::impl::SendPacketsPassBase<SendPacketsPass> {
+  using SendPacketsPassBase::SendPacketsPassBase;
+
+  void runOnOperation() override {
+    bool any = false;
+    for (func::FuncOp body : getBodies(getOperation())) {
+      body.walk([&](EpochOp epoch) {
+        OpBuilder builder(epoch);
+        epoch.replaceAllUsesWith(func::CallOp::create(builder, epoch.getLoc(),
+                                                      "ark_packet_epoch",
+                                                      epoch->getResultTypes())
+                                     .getResult(0));
+        epoch.erase();
+        any = true;
+      });
+      body.walk([&](memref::StoreOp store) {
+        if (!arePackets(store.getMemRef()))
+          return;
+        send(store);
+        ++numStores;
+      });
+      if (failed(verifyRest(body)))
+        return signalPassFailure();
+    }
+    if (any)
+      complete();
+  }
+
+private:
+  void complete();
+};
+} // namespace
+
+/// Connects bodies to the dispatch loop, and places the state that they share
+/// behind the shared memory in use so far.
+void SendPacketsPass::complete() {
+  ModuleOp module = getOperation();
+  KernelTemplate completer(module);
+  completer.addCallback("ark_begin_stream", "ark_packets_begin");
+  completer.addCallback("ark_begin_iteration", "ark_packets_iteration");
+  completer.addCallback("ark_begin_run", "ark_packets_run");
+  for (auto kernel : module.getOps<KernelOp>()) {
+    int64_t begin = llvm::alignTo(getSharedBytes(kernel), kSharedAlignment);
+    completer.defineAddress("ark_packet_state", getSharedMemory(module), begin);
+    setSharedBytes(kernel, begin + kStateBytes);
+  }
+  if (completer.failed())
+    signalPassFailure();
+}

@@ -1,0 +1,138 @@
+//===- PrefetchKVCache.cpp - L2 prefetch of keys and values ---------------===//
+
+#include "passes/target/prefetch/Passes.h"
+#include "passes/target/prefetch/PrefetchLine.h"
+#include "passes/target/support/Aliasing.h"
+#include "passes/target/support/Bodies.h"
+#include "passes/target/support/MappedLoop.h"
+
+#include "dialects/ark/ArkOps.h"
+#include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_PREFETCHKVCACHEPASS
+#include "passes/target/prefetch/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// Lines of one operand that a thread prefetches, at most.
+static constexpr int64_t kMostLines = 2;
+
+/// Returns true for rows of an argument whose number is known at run time only.
+/// Operands with a constant number of rows come through rings, or directly.
+static bool areRows(Value view) {
+  auto type = dyn_cast<MemRefType>(view.getType());
+  if (!type || type.getRank() != 2 || !type.isDynamicDim(0) ||
+      type.isDynamicDim(1) || !isa<BlockArgument>(getRoot(view)))
+    return false;
+  auto [strides, offset] = type.getStridesAndOffset();
+  return strides[1] == 1 && !ShapedType::isDynamic(strides[0]);
+}
+
+/// Moves the ops that compute a value before `place`. Returns false if one of
+/// them touches memory or has regions.
+static bool moveBefore(Value value, Operation *place) {
+  SetVector<Operation *> slice;
+  BackwardSliceOptions options;
+  options.inclusive = true;
+  options.filter = [&](Operation *op) {
+    return op->getBlock() == place->getBlock() && place->isBeforeInBlock(op);
+  };
+  if (failed(getBackwardSlice(value, &slice, options)) ||
+      !llvm::all_of(slice, [](Operation *op) {
+        return isMemoryEffectFree(op) && op->getNumRegions() == 0;
+      }))
+    return false;
+  for (Operation *op : slice)
+    op->moveBefore(place);
+  return true;
+}
+
+/// Returns the rows that linalg ops after `receive` read, in their order.
+static SmallVector<Value> findRows(ReceivePacketsOp receive) {
+  llvm::SmallSetVector<Value, 4> rows;
+  for (Operation *op = receive->getNextNode(); op; op = op->getNextNode())
+    if (auto structured = dyn_cast<linalg::LinalgOp>(op))
+      for (Value input : structured.getDpsInputs())
+        if (areRows(input))
+          rows.insert(input);
+  return rows.takeVector();
+}
+
+/// Prefetches lines of rows, with neighbouring threads on neighbouring lines.
+static void prefetchRows(ImplicitLocOpBuilder &builder, Value rows,
+                         Value thread, int64_t threads) {
+  auto index = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(builder, value);
+  };
+  auto type = cast<MemRefType>(rows.getType());
+  int64_t bytes = type.getElementTypeBitWidth() / 8;
+  int64_t lines = llvm::divideCeil(type.getDimSize(1) * bytes, kLineBytes);
+  int64_t stride = type.getStridesAndOffset().first[0];
+  auto metadata = memref::ExtractStridedMetadataOp::create(builder, rows);
+  Value begin = arith::AddIOp::create(
+      builder,
+      memref::ExtractAlignedPointerAsIndexOp::create(builder,
+                                                     metadata.getBaseBuffer()),
+      arith::MulIOp::create(builder, metadata.getOffset(), index(bytes)));
+  Value all =
+      arith::MulIOp::create(builder, metadata.getSizes()[0], index(lines));
+  for (int64_t number = 0; number < kMostLines; ++number) {
+    Value own = arith::AddIOp::create(builder, thread, index(number * threads));
+    Value isThere =
+        arith::CmpIOp::create(builder, arith::CmpIPredicate::slt, own, all);
+    auto branch = scf::IfOp::create(builder, isThere, /*withElseRegion=*/false);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(branch.thenBlock()->getTerminator());
+    Value row = arith::DivUIOp::create(builder, own, index(lines));
+    Value line = arith::RemUIOp::create(builder, own, index(lines));
+    Value address = arith::AddIOp::create(
+        builder, begin,
+        arith::AddIOp::create(
+            builder, arith::MulIOp::create(builder, row, index(stride * bytes)),
+            arith::MulIOp::create(builder, line, index(kLineBytes))));
+    prefetchLine(builder, address);
+  }
+}
+
+namespace {
+struct PrefetchKVCachePass
+    : ark::impl::PrefetchKVCachePassBase<PrefetchKVCachePass> {
+  using PrefetchKVCachePassBase::PrefetchKVCachePassBase;
+
+  void runOnOperation() override {
+    for (func::FuncOp body : getBodies(getOperation()))
+      if (scf::ForOp vctas = getVctaLoop(body))
+        run(*vctas.getBody());
+  }
+
+private:
+  void run(Block &block);
+};
+} // namespace
+
+void PrefetchKVCachePass::run(Block &block) {
+  auto receives = block.getOps<ReceivePacketsOp>();
+  if (receives.empty())
+    return;
+  ReceivePacketsOp first = *receives.begin();
+  SmallVector<Value> rows = llvm::filter_to_vector(
+      findRows(first), [&](Value view) { return moveBefore(view, first); });
+  if (rows.empty())
+    return;
+  ImplicitLocOpBuilder builder(first.getLoc(), first);
+  Value thread = createMappedLoop(builder, threads);
+  for (Value view : rows)
+    prefetchRows(builder, view, thread, threads);
+  numPrefetched += rows.size();
+}

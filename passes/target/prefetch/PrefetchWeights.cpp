@@ -1,0 +1,177 @@
+//===- PrefetchWeights.cpp - L2 prefetch of weight tiles ------------------===//
+
+#include "passes/target/prefetch/Passes.h"
+#include "passes/target/prefetch/PrefetchLine.h"
+#include "passes/target/prefetch/TileOfRows.h"
+#include "passes/target/support/Bodies.h"
+#include "passes/target/support/KernelTemplate.h"
+#include "passes/target/support/MappedLoop.h"
+#include "passes/target/support/Warp.h"
+
+#include "dialects/ark/ArkOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringSet.h"
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_PREFETCHWEIGHTSPASS
+#include "passes/target/prefetch/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// Smaller tiles arrive soon enough without a prefetch.
+static constexpr int64_t kLeastBytes = 64 * 1024;
+/// Lines of one tile that are prefetched. Activations would queue behind more.
+static constexpr int64_t kMostLines = 256;
+
+/// Prefetches lines of the tile at `address` to the L2, spread over its rows,
+/// where warps begin to read.
+static void prefetchTile(ImplicitLocOpBuilder &builder, TileOfRows tile,
+                         Value address, Value thread, int64_t threads) {
+  auto constant = [&](int64_t number) -> Value {
+    return arith::ConstantIndexOp::create(builder, number);
+  };
+  auto plus = [&](Value a, Value b, int64_t factor) -> Value {
+    return arith::AddIOp::create(
+        builder, a, arith::MulIOp::create(builder, b, constant(factor)));
+  };
+  int64_t places = std::min(kMostLines / tile.rows, tile.rowBytes / kLineBytes);
+  int64_t lines = tile.rows * places;
+  for (int64_t first = 0; first < lines; first += threads) {
+    OpBuilder::InsertionGuard guard(builder);
+    Value own = arith::AddIOp::create(builder, thread, constant(first));
+    if (first + threads > lines) {
+      Value isThere = arith::CmpIOp::create(builder, arith::CmpIPredicate::ult,
+                                            own, constant(lines));
+      auto branch =
+          scf::IfOp::create(builder, isThere, /*withElseRegion=*/false);
+      builder.setInsertionPoint(branch.thenBlock()->getTerminator());
+    }
+    Value row = arith::DivUIOp::create(builder, own, constant(places));
+    Value place = arith::RemUIOp::create(builder, own, constant(places));
+    Value line = plus(address, row, tile.rowBytes);
+    prefetchLine(builder, plus(line, place, tile.rowBytes / places));
+  }
+}
+
+/// Returns the tiles that threads load directly: no other code prefetches them.
+static SmallVector<TileOfRows> findTiles(scf::ForOp vctas) {
+  SmallVector<TileOfRows> tiles;
+  for (auto view : vctas.getBody()->getOps<memref::SubViewOp>()) {
+    std::optional<TileOfRows> tile = TileOfRows::match(view);
+    if (tile && isReadOnce(view) && tile->rows <= kMostLines &&
+        tile->rows * tile->rowBytes >= kLeastBytes)
+      tiles.push_back(*tile);
+  }
+  return tiles;
+}
+
+static void prefetchTiles(ImplicitLocOpBuilder &builder,
+                          ArrayRef<TileOfRows> tiles, scf::ForOp vctas,
+                          Value thread, int64_t threads) {
+  for (const TileOfRows &tile : tiles)
+    prefetchTile(builder, tile,
+                 tile.getAddress(builder, vctas, vctas.getLowerBound()), thread,
+                 threads);
+}
+
+/// Returns true for a body whose runs poll for packets. Such a run begins
+/// before its activations arrive, and prefetches by itself.
+static bool receivesPackets(func::FuncOp body) {
+  return body.walk([](ReceivePacketsOp) { return WalkResult::interrupt(); })
+      .wasInterrupted();
+}
+
+/// Creates a function that only prefetches, for a body whose runs begin once
+/// their activations have arrived.
+static func::FuncOp createPrefetch(func::FuncOp body, int64_t threads) {
+  func::FuncOp function = body.clone();
+  function.setSymName(("prefetch_" + body.getSymName()).str());
+  Block &block = function.getBody().front();
+  scf::ForOp vctas = getVctaLoop(function);
+  ImplicitLocOpBuilder builder(vctas.getLoc(), block.getTerminator());
+  SmallVector<Operation *> others;
+  for (Operation &op : block.without_terminator())
+    others.push_back(&op);
+  Value thread =
+      gpu::ThreadIdOp::create(builder, gpu::Dimension::x).getResult();
+  prefetchTiles(builder, findTiles(vctas), vctas, thread, threads);
+  for (Operation *op : llvm::reverse(others))
+    if (op->use_empty())
+      op->erase();
+  return function;
+}
+
+/// The functions that prefetch, by the names of bodies.
+using PrefetchFunctions = llvm::MapVector<StringRef, func::FuncOp>;
+
+namespace {
+struct PrefetchWeightsPass
+    : ark::impl::PrefetchWeightsPassBase<PrefetchWeightsPass> {
+  using PrefetchWeightsPassBase::PrefetchWeightsPassBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto run = SymbolTable(module).lookup<func::FuncOp>("ark_run");
+    PrefetchFunctions asking;
+    for (func::FuncOp body : getBodies(module)) {
+      scf::ForOp vctas = getVctaLoop(body);
+      SmallVector<TileOfRows> tiles =
+          vctas ? findTiles(vctas) : SmallVector<TileOfRows>();
+      if (tiles.empty())
+        continue;
+      numPrefetched += tiles.size();
+      if (run && !receivesPackets(body)) {
+        asking[body.getSymName()] = createPrefetch(body, threads);
+        continue;
+      }
+      // The prefetch comes before all other ops of a run: it depends only on
+      // the number of the first vCTA.
+      auto builder =
+          ImplicitLocOpBuilder::atBlockBegin(vctas.getLoc(), vctas->getBlock());
+      Value thread = createMappedLoop(builder, threads);
+      prefetchTiles(builder, tiles, vctas, thread, threads);
+    }
+    if (!asking.empty())
+      prefetchDuringWaits(run, asking);
+  }
+
+private:
+  void prefetchDuringWaits(func::FuncOp run, const PrefetchFunctions &asking);
+};
+} // namespace
+
+/// Makes `ark_prefetch_run` of the function that runs tasks: a copy that calls
+/// the functions that prefetch.
+void PrefetchWeightsPass::prefetchDuringWaits(func::FuncOp run,
+                                              const PrefetchFunctions &asking) {
+  ModuleOp module = getOperation();
+  SymbolTable symbols(module);
+  func::FuncOp ask = run.clone();
+  ask.setSymName("ark_prefetch_run");
+  if (Operation *declared = symbols.lookup("ark_prefetch_run"))
+    symbols.erase(declared);
+  symbols.insert(ask);
+  llvm::StringSet<> bodies;
+  for (func::FuncOp body : getBodies(module))
+    bodies.insert(body.getSymName());
+  ask.walk([&](func::CallOp call) {
+    if (!bodies.contains(call.getCallee()))
+      return;
+    if (func::FuncOp function = asking.lookup(call.getCallee()))
+      call.setCallee(function.getSymName());
+    else
+      call.erase();
+  });
+  for (const auto &entry : asking)
+    symbols.insert(entry.second);
+  KernelTemplate completer(module);
+  completer.addCallback("ark_look_ahead", "ark_prefetch_next_run");
+  if (completer.failed())
+    signalPassFailure();
+}

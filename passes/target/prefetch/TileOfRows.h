@@ -1,0 +1,26 @@
+//===- TileOfRows.h - Tiles of rows of an argument --------------*- C++ -*-===//
+
+#ifndef ARK_PASSES_TARGET_PREFETCH_TILEOFROWS_H
+#define ARK_PASSES_TARGET_PREFETCH_TILEOFROWS_H
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace mlir::ark {
+
+/// Consecutive rows of an argument. The number of the vCTA gives the first one.
+struct TileOfRows {
+  memref::SubViewOp view;
+  int64_t rows, rowBytes;
+
+  static std::optional<TileOfRows> match(memref::SubViewOp view);
+  /// Returns the address of the tile that vCTA `number` of the loop `vctas`
+  /// has.
+  Value getAddress(ImplicitLocOpBuilder &builder, scf::ForOp vctas,
+                   Value number) const;
+};
+
+} // namespace mlir::ark
+
+#endif // ARK_PASSES_TARGET_PREFETCH_TILEOFROWS_H

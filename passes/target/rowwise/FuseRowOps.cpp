@@ -1,0 +1,58 @@
+//===- FuseRowOps.cpp - Row-wise fusion of ops, by warps ------------------===//
+
+#include "passes/target/rowwise/Passes.h"
+#include "passes/target/rowwise/RowChainLoops.h"
+#include "passes/target/support/Bodies.h"
+#include "passes/target/support/Warp.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_FUSEROWOPSPASS
+#include "passes/target/rowwise/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// Columns of the longest row for which a warp has registers.
+static constexpr int64_t kMostColumns = 8 * kWarpSize;
+
+namespace {
+struct FuseRowOpsPass : ark::impl::FuseRowOpsPassBase<FuseRowOpsPass> {
+  using FuseRowOpsPassBase::FuseRowOpsPassBase;
+
+  void runOnOperation() override {
+    for (func::FuncOp body : getBodies(getOperation()))
+      if (scf::ForOp vctas = getVctaLoop(body))
+        run(*vctas.getBody());
+  }
+
+private:
+  void run(Block &block);
+};
+} // namespace
+
+/// Replaces the chains of a block. The last warps have rows, since short loops
+/// that do not depend on the chain begin with the first threads.
+void FuseRowOpsPass::run(Block &block) {
+  int64_t warps = threads / kWarpSize, left = warps;
+  for (const RowChain &chain : findRowChains(block)) {
+    int64_t rows = chain.getNumRows();
+    if (rows == 0 || rows > warps || chain.getNumColumns() > kMostColumns)
+      continue;
+    left = rows <= left ? left - rows : warps - rows;
+    linalg::GenericOp last = chain.getOps().back().op;
+    ImplicitLocOpBuilder builder(last.getLoc(), last);
+    createRowChainLoop(builder, chain, threads, left);
+    for (const ChainOp &op : llvm::reverse(chain.getOps()))
+      linalg::GenericOp(op.op).erase();
+    for (linalg::LinalgOp fill : chain.getFills())
+      fill.erase();
+    numRows += rows;
+  }
+}

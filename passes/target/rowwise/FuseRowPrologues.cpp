@@ -1,0 +1,178 @@
+//===- FuseRowPrologues.cpp - Rows of a run, made by warps ----------------===//
+
+#include "passes/target/rowwise/Passes.h"
+#include "passes/target/rowwise/RowPrologue.h"
+#include "passes/target/support/Bodies.h"
+#include "passes/target/support/MappedLoop.h"
+#include "passes/target/support/Warp.h"
+#include "passes/target/support/WideLoad.h"
+
+#include "lib/support/BufferView.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/bit.h"
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_FUSEROWPROLOGUESPASS
+#include "passes/target/rowwise/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// Loads of one row for which a thread has registers.
+static constexpr int64_t kMostLoads = 16;
+/// Bytes after which the banks of shared memory repeat.
+static constexpr int64_t kBankBytes = 128;
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+/// Returns the division of a buffer's rows among `warps` warps, if there is
+/// one.
+static std::optional<RowShares> getShares(MemRefType type, int64_t warps) {
+  int64_t count = type.getDimSize(0), size = type.getDimSize(1);
+  int64_t most = kLoadBytes / getElementBytes(type.getElementType());
+  if (count == 0 || count > warps)
+    return std::nullopt;
+  RowShares shares;
+  for (shares.parts = llvm::bit_floor(static_cast<uint64_t>(warps / count));
+       shares.parts > 0; shares.parts /= 2)
+    for (shares.width = most; shares.width >= most / 2; shares.width /= 2) {
+      int64_t round = shares.parts * shares.getStep();
+      shares.loads = size / round;
+      if (size % round == 0 && shares.loads > 0 && shares.loads <= kMostLoads)
+        return shares;
+    }
+  return std::nullopt;
+}
+
+/// Returns the temporaries of rows that ops before the loop over vCTAs write.
+static SmallVector<Value> findRows(scf::ForOp vctas) {
+  llvm::SetVector<Value> rows;
+  for (auto op : vctas->getBlock()->getOps<linalg::GenericOp>()) {
+    if (!op->isBeforeInBlock(vctas) || op.getNumDpsInits() != 1)
+      continue;
+    Value out = op.getDpsInits()[0];
+    auto type = dyn_cast<MemRefType>(out.getType());
+    if (type && type.getRank() == 2 && type.hasStaticShape() &&
+        type.getLayout().isIdentity() && type.getElementType().isIntOrFloat() &&
+        out.getDefiningOp<memref::AllocaOp>())
+      rows.insert(out);
+  }
+  return rows.takeVector();
+}
+
+/// Returns the users of rows inside of the loop over vCTAs.
+static SmallVector<Operation *> getReaders(Value rows, scf::ForOp vctas) {
+  SmallVector<Operation *> readers;
+  for (Operation *user : rows.getUsers())
+    if (vctas->isProperAncestor(user))
+      readers.push_back(user);
+  return readers;
+}
+
+/// Builds the work of a thread. Warps without a row make the last part once
+/// more, so that all warps meet at the barriers, and do not store it.
+static void buildThread(ImplicitLocOpBuilder &builder, Value thread,
+                        int64_t warps, Value rows, const RowPrologue &prologue,
+                        const RowShares &shares) {
+  auto constant = [&](int64_t number) -> Value {
+    return arith::ConstantIndexOp::create(builder, number);
+  };
+  int64_t busy = cast<MemRefType>(rows.getType()).getDimSize(0) * shares.parts;
+  RowPlace place;
+  place.warp = arith::DivUIOp::create(builder, thread, constant(kWarpSize));
+  place.lane = arith::RemUIOp::create(builder, thread, constant(kWarpSize));
+  Value owner = place.warp;
+  if (busy < warps)
+    owner = arith::MinUIOp::create(builder, owner, constant(busy - 1));
+  Value parts = constant(shares.parts);
+  place.row = arith::DivUIOp::create(builder, owner, parts);
+  place.part = arith::RemUIOp::create(builder, owner, parts);
+  SmallVector<Value> vectors = prologue.build(builder, place, shares, warps);
+  if (busy < warps) {
+    Value isThere = arith::CmpIOp::create(builder, arith::CmpIPredicate::ult,
+                                          place.warp, constant(busy));
+    auto branch = scf::IfOp::create(builder, isThere, /*withElseRegion=*/false);
+    builder.setInsertionPoint(branch.thenBlock()->getTerminator());
+  }
+  Value first = shares.getFirst(builder, place.part, place.lane);
+  int64_t bytes = shares.width *
+                  cast<MemRefType>(rows.getType()).getElementTypeBitWidth() / 8;
+  for (auto [load, vector] : llvm::enumerate(vectors)) {
+    Value element = arith::AddIOp::create(
+        builder, first,
+        constant(static_cast<int64_t>(load) * shares.getStep()));
+    vector::StoreOp::create(builder, vector, rows,
+                            ValueRange{place.row, element},
+                            /*nontemporal=*/false, llvm::MaybeAlign(bytes));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Padding of rows
+//===----------------------------------------------------------------------===//
+
+/// Pads the row pitch by half a bank cycle: neighbouring rows begin in
+/// different halves of the banks, for loads of 64 bytes of each of eight rows
+/// at once. The rows stay as they are if other ops than such loads read them.
+static void padRows(Value rows, ArrayRef<Operation *> readers) {
+  auto type = cast<MemRefType>(rows.getType());
+  int64_t bytes = getElementBytes(type.getElementType());
+  auto isLoad = [](Operation *reader) {
+    auto dim = dyn_cast<memref::DimOp>(reader);
+    return isa<vector::LoadOp>(reader) || (dim && dim.getConstantIndex() == 0);
+  };
+  if (type.getDimSize(1) * bytes % kBankBytes != 0 ||
+      !llvm::all_of(readers, isLoad))
+    return;
+  auto old = rows.getDefiningOp<memref::AllocaOp>();
+  OpBuilder builder(old);
+  SmallVector<int64_t> shape(type.getShape());
+  shape[1] += kBankBytes / 2 / bytes;
+  auto padded = memref::AllocaOp::create(
+      builder, old.getLoc(), MemRefType::get(shape, type.getElementType()),
+      old.getAlignmentAttr());
+  old.replaceAllUsesWith(padded.getResult());
+  old.erase();
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+/// Makes rows by warps. Returns the number of rows; 0 if they stay as they are.
+static int64_t makeByWarps(Value rows, scf::ForOp vctas, int64_t threads) {
+  int64_t warps = threads / kWarpSize;
+  auto type = cast<MemRefType>(rows.getType());
+  std::optional<RowShares> shares = getShares(type, warps);
+  RowPrologue prologue(rows, getReaders(rows, vctas), vctas);
+  if (!shares || !prologue.isComputed())
+    return 0;
+  ImplicitLocOpBuilder builder(vctas.getLoc(), vctas);
+  Value thread = createMappedLoop(builder, threads);
+  buildThread(builder, thread, warps, rows, prologue, *shares);
+  prologue.erase();
+  padRows(rows, getReaders(rows, vctas));
+  return type.getDimSize(0);
+}
+
+namespace {
+struct FuseRowProloguesPass
+    : ark::impl::FuseRowProloguesPassBase<FuseRowProloguesPass> {
+  using FuseRowProloguesPassBase::FuseRowProloguesPassBase;
+
+  void runOnOperation() override {
+    for (func::FuncOp body : getBodies(getOperation()))
+      if (scf::ForOp vctas = getVctaLoop(body))
+        for (Value rows : findRows(vctas))
+          numRows += makeByWarps(rows, vctas, threads);
+  }
+};
+} // namespace

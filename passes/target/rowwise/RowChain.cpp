@@ -1,0 +1,455 @@
+//===- RowChain.cpp - Chains of ops on rows -------------------------------===//
+
+#include "passes/target/rowwise/RowChain.h"
+
+#include "passes/target/support/Aliasing.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
+#include "llvm/ADT/EquivalenceClasses.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+//===----------------------------------------------------------------------===//
+// Places in temporaries
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The elements of a temporary that a buffer names.
+struct Place {
+  Value root;
+  int64_t offset = 0;
+  SmallVector<int64_t> strides, shape;
+
+  static std::optional<Place> get(Value buffer);
+
+  /// Returns true if rows of both lie at the same distances.
+  bool hasSameRows(const Place &other, unsigned rows) const;
+  /// Returns the first element, and the one behind the last element.
+  std::pair<int64_t, int64_t> getHull() const;
+};
+} // namespace
+
+/// Returns nothing unless everything is known at compile time.
+std::optional<Place> Place::get(Value buffer) {
+  Place place;
+  place.root = getRoot(buffer);
+  if (!place.root.getDefiningOp<memref::AllocaOp>())
+    return std::nullopt;
+  for (Value value = buffer; value != place.root;) {
+    Operation *view = value.getDefiningOp();
+    if (!isa<memref::SubViewOp, memref::ReinterpretCastOp>(view))
+      return std::nullopt;
+    value = cast<ViewLikeOpInterface>(view).getViewSource();
+  }
+  auto type = cast<MemRefType>(buffer.getType());
+  if (!type.hasStaticShape() ||
+      failed(type.getStridesAndOffset(place.strides, place.offset)) ||
+      ShapedType::isDynamic(place.offset) ||
+      ShapedType::isDynamicShape(place.strides))
+    return std::nullopt;
+  llvm::append_range(place.shape, type.getShape());
+  return place;
+}
+
+bool Place::hasSameRows(const Place &other, unsigned rows) const {
+  for (unsigned dim = 0; dim < rows; ++dim)
+    if (shape[dim] != other.shape[dim] ||
+        (shape[dim] > 1 && strides[dim] != other.strides[dim]))
+      return false;
+  return true;
+}
+
+std::pair<int64_t, int64_t> Place::getHull() const {
+  int64_t end = offset + 1;
+  for (auto [stride, extent] : llvm::zip(strides, shape))
+    end += stride * (extent - 1);
+  return {offset, end};
+}
+
+//===----------------------------------------------------------------------===//
+// Matching
+//===----------------------------------------------------------------------===//
+
+namespace mlir::ark {
+/// Goes through consecutive ops, and tells which of them belong together.
+class RowChainFinder {
+public:
+  /// Returns true if `op` was added.
+  bool add(linalg::GenericOp op);
+  bool empty() const { return ops.empty(); }
+  std::vector<RowChain> getChains() const;
+
+private:
+  /// The content of a temporary: the result of an op, or one number everywhere.
+  struct Content {
+    Place place;
+    /// The number of the op, or of the fill.
+    unsigned number;
+    bool isFill;
+  };
+  struct Fill {
+    linalg::LinalgOp op;
+    Value value;
+    SmallVector<unsigned> readers;
+    bool isStored = true;
+  };
+
+  bool addFill(linalg::GenericOp op);
+  bool setSpace(ChainOp &op);
+  bool resolve(ChainOp &op, OpOperand &operand);
+  bool resolveContent(const ChainOp &op, const Content &content,
+                      const Place &place, ChainOperand &operand);
+  bool write(linalg::GenericOp op, bool isFill);
+  bool isApart(const Place &place, const Content &content) const;
+  const Content *findContent(const Place &place, bool &overlaps) const;
+  RowChain getChain(ArrayRef<unsigned> members) const;
+
+  std::vector<ChainOp> ops;
+  std::vector<Fill> fills;
+  SmallVector<Content> contents;
+  /// Buffers that are read and that no op here makes, and buffers that are
+  /// written and are no temporaries.
+  SmallVector<Value> readBuffers, writtenBuffers;
+  /// The fills that the current op reads.
+  SmallVector<unsigned> readFills;
+  llvm::EquivalenceClasses<unsigned> classes;
+};
+} // namespace mlir::ark
+
+/// Returns true if an op computes each element from its operands only.
+static bool isPlain(linalg::GenericOp op) {
+  return op.hasPureBufferSemantics() && op.getNumDpsInits() == 1 &&
+         !ShapedType::isDynamicShape(op.getStaticLoopRanges()) &&
+         llvm::all_of(op.getBlock()->without_terminator(),
+                      [](Operation &inner) {
+                        return isMemoryEffectFree(&inner) &&
+                               inner.getNumRegions() == 0 &&
+                               !isa<linalg::IndexOp>(inner);
+                      });
+}
+
+static Value getOut(linalg::GenericOp op) { return op.getDpsInits()[0]; }
+
+/// Returns true if a map gives the first `count` loops as they are.
+static bool isFirstDims(AffineMap map, unsigned count) {
+  return map ==
+         AffineMap::getMultiDimIdentityMap(map.getNumDims(), map.getContext())
+             .getMajorSubMap(count);
+}
+
+/// Returns true if each result of a map is a loop or a constant.
+static bool isSimple(AffineMap map) {
+  return llvm::all_of(map.getResults(), [](AffineExpr expr) {
+    return isa<AffineDimExpr, AffineConstantExpr>(expr);
+  });
+}
+
+/// Adds an op that writes one number to all elements of a temporary.
+bool RowChainFinder::addFill(linalg::GenericOp op) {
+  Value yielded = op.getBlock()->getTerminator()->getOperand(0);
+  auto argument = dyn_cast<BlockArgument>(yielded);
+  Value out = getOut(op);
+  if (op.getNumDpsInputs() != 1 || op.getNumReductionLoops() != 0 ||
+      !argument || argument.getArgNumber() != 0 ||
+      isa<MemRefType>(op.getInputs()[0].getType()) ||
+      !out.getDefiningOp<memref::AllocaOp>() || !write(op, /*isFill=*/true))
+    return false;
+  fills.push_back({op, op.getInputs()[0], {}, true});
+  return true;
+}
+
+/// Finds rows and columns of an op. All loops but a reducing one are rows.
+/// Without a reduction, the operands tell whether the last loop has columns.
+bool RowChainFinder::setSpace(ChainOp &chainOp) {
+  linalg::GenericOp op = chainOp.op;
+  SmallVector<int64_t> extents = op.getStaticLoopRanges();
+  unsigned loops = op.getNumLoops();
+  AffineMap outMap = op.getIndexingMapsArray().back();
+  if (op.getNumReductionLoops() != 0) {
+    chainOp.reduction = Reduction::match(op);
+    if (!chainOp.reduction || op.getNumReductionLoops() != 1 ||
+        op.getIteratorTypesArray().back() != utils::IteratorType::reduction ||
+        !isFirstDims(outMap, loops - 1) ||
+        !getElementTypeOrSelf(getOut(op)).isF32())
+      return false;
+  } else if (!outMap.isIdentity()) {
+    return false;
+  }
+  // Numbers of rows are computed from other numbers of rows.
+  bool readsNumber = llvm::any_of(op->getOpOperands(), [&](OpOperand &operand) {
+    std::optional<Place> place;
+    if (!op.getMatchingBlockArgument(&operand).use_empty() &&
+        isa<MemRefType>(operand.get().getType()))
+      place = Place::get(operand.get());
+    bool overlaps = false;
+    const Content *content = place ? findContent(*place, overlaps) : nullptr;
+    return content && !content->isFill && ops[content->number].makesNumber() &&
+           op.getMatchingIndexingMap(&operand).isIdentity();
+  });
+  if (loops == 0)
+    return false;
+  if (!readsNumber || chainOp.reduction) {
+    chainOp.columns = extents.back();
+    extents.pop_back();
+  }
+  chainOp.rowShape = extents;
+  return true;
+}
+
+/// Returns true if `place` and `content` are disjoint: other columns of the
+/// same rows, for example.
+bool RowChainFinder::isApart(const Place &place, const Content &content) const {
+  const Place &other = content.place;
+  auto [first, last] = place.getHull();
+  auto [firstOther, lastOther] = other.getHull();
+  unsigned dims = place.shape.size();
+  if (place.root != other.root || first >= lastOther || firstOther >= last)
+    return true;
+  if (dims == 0 || dims != other.shape.size() ||
+      !place.hasSameRows(other, dims - 1) || place.strides.back() != 1 ||
+      other.strides.back() != 1)
+    return false;
+  int64_t begin = place.offset - other.offset;
+  return begin >= other.shape.back() || -begin >= place.shape.back();
+}
+
+/// Returns the content that was written last to `place`, if it covers all of
+/// it.
+const RowChainFinder::Content *
+RowChainFinder::findContent(const Place &place, bool &overlaps) const {
+  for (const Content &content : llvm::reverse(contents)) {
+    if (isApart(place, content))
+      continue;
+    overlaps = true;
+    const Place &made = content.place;
+    unsigned dims = place.shape.size();
+    if (content.isFill)
+      return &content;
+    bool isNumber = ops[content.number].makesNumber();
+    unsigned rows = isNumber ? dims : dims - 1;
+    int64_t begin = place.offset - made.offset;
+    if (dims != made.shape.size() || dims < rows ||
+        !place.hasSameRows(made, rows) ||
+        (isNumber
+             ? begin != 0
+             : place.strides.back() != 1 || made.strides.back() != 1 ||
+                   begin < 0 || begin + place.shape.back() > made.shape.back()))
+      return nullptr;
+    return &content;
+  }
+  return nullptr;
+}
+
+bool RowChainFinder::resolveContent(const ChainOp &op, const Content &content,
+                                    const Place &place, ChainOperand &operand) {
+  if (content.isFill) {
+    operand.source = ChainOperand::Scalar;
+    operand.value = fills[content.number].value;
+    readFills.push_back(content.number);
+    return true;
+  }
+  const ChainOp &made = ops[content.number];
+  bool isOwn = made.makesNumber() ? isFirstDims(operand.map, op.rowShape.size())
+                                  : op.columns && operand.map.isIdentity();
+  if (made.rowShape != op.rowShape || !isOwn)
+    return false;
+  operand.source = ChainOperand::Earlier;
+  operand.earlier = content.number;
+  operand.shift = made.makesNumber() ? 0 : place.offset - content.place.offset;
+  return true;
+}
+
+bool RowChainFinder::resolve(ChainOp &op, OpOperand &opOperand) {
+  op.operands.emplace_back();
+  if (op.op.getMatchingBlockArgument(&opOperand).use_empty())
+    return true;
+  ChainOperand operand;
+  operand.value = opOperand.get();
+  operand.map = op.op.getMatchingIndexingMap(&opOperand);
+  if (isa<MemRefType>(operand.value.getType())) {
+    operand.source = ChainOperand::Memory;
+    std::optional<Place> place = Place::get(operand.value);
+    bool overlaps = false;
+    const Content *content = place ? findContent(*place, overlaps) : nullptr;
+    if (content) {
+      if (!resolveContent(op, *content, *place, operand))
+        return false;
+    } else {
+      auto isMade = [&](Value made) { return mayAlias(made, operand.value); };
+      bool isOfContent =
+          !place && llvm::any_of(contents, [&](const Content &other) {
+            return isMade(other.place.root);
+          });
+      if (overlaps || isOfContent || llvm::any_of(writtenBuffers, isMade) ||
+          !isSimple(operand.map))
+        return false;
+      readBuffers.push_back(operand.value);
+    }
+  }
+  op.operands.back() = operand;
+  return true;
+}
+
+/// Records the result of an op. Returns false unless the result is disjoint
+/// from all memory that was read, and disjoint from or equal to each result
+/// that was written.
+bool RowChainFinder::write(linalg::GenericOp op, bool isFill) {
+  Value out = getOut(op);
+  auto mayTouch = [&](Value other) { return mayAlias(other, out); };
+  if (llvm::any_of(readBuffers, mayTouch) ||
+      llvm::any_of(writtenBuffers, mayTouch))
+    return false;
+  std::optional<Place> place = Place::get(out);
+  if (!place) {
+    if (getRoot(out).getDefiningOp<memref::AllocaOp>())
+      return false;
+    writtenBuffers.push_back(out);
+    return true;
+  }
+  SmallVector<const Content *> covered;
+  for (const Content &content : contents) {
+    if (isApart(*place, content))
+      continue;
+    const Place &other = content.place;
+    if (isFill ||
+        (place->offset == other.offset && place->shape == other.shape &&
+         place->strides == other.strides))
+      covered.push_back(&content);
+    else if (!content.isFill)
+      return false;
+  }
+  for (const Content *content : covered)
+    (content->isFill ? fills[content->number].isStored
+                     : ops[content->number].isStored) = false;
+  unsigned number = isFill ? fills.size() : ops.size();
+  contents.push_back({*place, number, isFill});
+  return true;
+}
+
+bool RowChainFinder::add(linalg::GenericOp op) {
+  if (!isPlain(op))
+    return false;
+  if (addFill(op))
+    return true;
+  ChainOp chainOp{op, std::nullopt, {}, std::nullopt, {}, true};
+  readFills.clear();
+  if (!setSpace(chainOp) ||
+      !llvm::all_of(
+          op->getOpOperands(),
+          [&](OpOperand &operand) { return resolve(chainOp, operand); }) ||
+      !write(op, /*isFill=*/false))
+    return false;
+  unsigned number = ops.size();
+  classes.insert(number);
+  for (const std::optional<ChainOperand> &operand : chainOp.operands)
+    if (operand && operand->source == ChainOperand::Earlier)
+      classes.unionSets(number, operand->earlier);
+  for (unsigned fill : readFills)
+    fills[fill].readers.push_back(number);
+  ops.push_back(std::move(chainOp));
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Chains
+//===----------------------------------------------------------------------===//
+
+/// Returns true if an op after `first` that is none of `members` touches a
+/// buffer, through views too.
+static bool isUsedLater(Value buffer, Operation *first,
+                        const llvm::SmallPtrSetImpl<Operation *> &members) {
+  return llvm::any_of(buffer.getUsers(), [&](Operation *user) {
+    if (isa<ViewLikeOpInterface>(user))
+      return isUsedLater(user->getResult(0), first, members);
+    Operation *inBlock = first->getBlock()->findAncestorOpInBlock(*user);
+    return !members.contains(user) &&
+           (!inBlock || !inBlock->isBeforeInBlock(first));
+  });
+}
+
+RowChain RowChainFinder::getChain(ArrayRef<unsigned> members) const {
+  RowChain chain;
+  llvm::SmallPtrSet<Operation *, 16> inside;
+  llvm::DenseMap<unsigned, unsigned> renumbered;
+  for (unsigned number : members) {
+    renumbered[number] = chain.ops.size();
+    ChainOp op = ops[number];
+    for (std::optional<ChainOperand> &operand : op.operands)
+      if (operand && operand->source == ChainOperand::Earlier)
+        operand->earlier = renumbered.lookup(operand->earlier);
+    inside.insert(op.op);
+    chain.ops.push_back(std::move(op));
+  }
+  auto isMember = [&](unsigned reader) { return renumbered.contains(reader); };
+  for (const Fill &fill : fills)
+    if (!fill.readers.empty() && llvm::all_of(fill.readers, isMember))
+      inside.insert(fill.op);
+  auto isNeeded = [&](linalg::LinalgOp op) {
+    Value root = getRoot(op.getDpsInits()[0]);
+    return !root.getDefiningOp<memref::AllocaOp>() ||
+           isUsedLater(root, op, inside);
+  };
+  for (ChainOp &op : chain.ops)
+    op.isStored = op.isStored && isNeeded(op.op);
+  for (const Fill &fill : fills)
+    if (inside.contains(fill.op) && !(fill.isStored && isNeeded(fill.op)))
+      chain.fills.push_back(fill.op);
+  return chain;
+}
+
+std::vector<RowChain> RowChainFinder::getChains() const {
+  std::vector<RowChain> chains;
+  for (unsigned leader = 0; leader < ops.size(); ++leader) {
+    SmallVector<unsigned> members;
+    for (unsigned number = 0; number < ops.size(); ++number)
+      if (classes.isEquivalent(leader, number))
+        members.push_back(number);
+    // A sum that no op on its row uses makes no chain.
+    auto usesNumber = [&](unsigned number) {
+      return !ops[number].makesNumber() &&
+             llvm::any_of(ops[number].operands, [&](const auto &operand) {
+               return operand && operand->source == ChainOperand::Earlier &&
+                      ops[operand->earlier].makesNumber();
+             });
+    };
+    if (members.front() == leader && llvm::any_of(members, usesNumber))
+      chains.push_back(getChain(members));
+  }
+  return chains;
+}
+
+int64_t RowChain::getNumColumns() const {
+  int64_t columns = 1;
+  for (const ChainOp &op : ops)
+    columns = std::max(columns, op.columns.value_or(1));
+  return columns;
+}
+
+std::vector<RowChain> ark::findRowChains(Block &block) {
+  std::vector<RowChain> chains;
+  RowChainFinder finder;
+  auto finish = [&] {
+    llvm::append_range(chains, finder.getChains());
+    finder = {};
+  };
+  int64_t numOps = 0;
+  for (Operation &op : block) {
+    auto structured = dyn_cast<linalg::GenericOp>(op);
+    if (!structured && isMemoryEffectFree(&op))
+      continue;
+    numOps += structured != nullptr;
+    if (structured && finder.add(structured))
+      continue;
+    finish();
+    // A chain may begin with the op that did not fit the last chain.
+    if (structured)
+      (void)finder.add(structured);
+  }
+  finish();
+  for (const RowChain &chain : chains)
+    numOps -= chain.getOps().size() + chain.getFills().size();
+  return numOps > 0 ? chains : std::vector<RowChain>();
+}

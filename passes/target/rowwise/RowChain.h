@@ -1,0 +1,72 @@
+//===- RowChain.h - Chains of ops on rows -----------------------*- C++ -*-===//
+
+#ifndef ARK_PASSES_TARGET_ROWWISE_ROWCHAIN_H
+#define ARK_PASSES_TARGET_ROWWISE_ROWCHAIN_H
+
+#include "passes/target/support/LoopChain.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace mlir::ark {
+
+/// The source of an operand of an op in a chain: a scalar, memory that no op of
+/// the chain writes, or an earlier op of the chain.
+struct ChainOperand {
+  enum { Scalar, Memory, Earlier } source = Scalar;
+  /// The scalar or the buffer.
+  Value value;
+  AffineMap map;
+  /// The earlier op, and the distance from the reader's column to the column
+  /// that it reads.
+  unsigned earlier = 0;
+  int64_t shift = 0;
+};
+
+/// An op of a chain.
+struct ChainOp {
+  linalg::GenericOp op;
+  /// The reduction of a row to a number, if the op is one.
+  std::optional<Reduction> reduction;
+  SmallVector<int64_t> rowShape;
+  /// Columns that the op computes or reduces; none if the op computes numbers
+  /// of rows from numbers of rows alone.
+  std::optional<int64_t> columns;
+  /// One for every block argument that is used.
+  SmallVector<std::optional<ChainOperand>> operands;
+  /// True if ops outside of the chain read the output.
+  bool isStored = true;
+
+  bool makesNumber() const { return reduction || !columns; }
+};
+
+/// Ops on rows that read nothing of other rows: for example, the ops of a norm
+/// and the ops that use the norm. The ops follow each other in a block;
+/// independent ops may lie between them.
+class RowChain {
+public:
+  ArrayRef<int64_t> getRowShape() const { return ops.back().rowShape; }
+  int64_t getNumRows() const {
+    return ShapedType::getNumElements(getRowShape());
+  }
+  /// Returns the number of columns of the longest row.
+  int64_t getNumColumns() const;
+  ArrayRef<ChainOp> getOps() const { return ops; }
+  /// Returns the fills of temporaries that only the chain reads. The chain uses
+  /// the number that a fill writes instead of the temporary.
+  ArrayRef<linalg::LinalgOp> getFills() const { return fills; }
+
+private:
+  friend class RowChainFinder;
+
+  std::vector<ChainOp> ops;
+  SmallVector<linalg::LinalgOp> fills;
+};
+
+/// Returns the chains of a block in which an op uses a number that is reduced
+/// from its row. Returns none if the chains are all ops of the block.
+std::vector<RowChain> findRowChains(Block &block);
+
+} // namespace mlir::ark
+
+#endif // ARK_PASSES_TARGET_ROWWISE_ROWCHAIN_H

@@ -1,0 +1,256 @@
+//===- RowChainLoops.cpp - A warp for each row of a chain -----------------===//
+
+#include "passes/target/rowwise/RowChainLoops.h"
+
+#include "passes/target/support/MappedLoop.h"
+#include "passes/target/support/Warp.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+namespace {
+/// Builds the work of a warp's lanes for a row. Lane `i` has the columns `i`,
+/// `i + 32`, ..., so that an element that it loads for a sum also serves later
+/// ops. All loads come first, so that they are in flight at once.
+class RowWarpBuilder {
+public:
+  RowWarpBuilder(ImplicitLocOpBuilder &builder, const RowChain &chain,
+                 Value row, Value lane);
+
+  void build();
+
+private:
+  /// An op, and the first of the columns that the lanes compute; 0 for a
+  /// number.
+  using Part = std::pair<unsigned, int64_t>;
+
+  Value index(int64_t value) {
+    return arith::ConstantIndexOp::create(builder, value);
+  }
+  Value getColumn(int64_t begin, int64_t columns);
+  Value load(const ChainOperand &operand, const ChainOp &op, int64_t begin);
+  Value getOperand(const ChainOperand &operand, const ChainOp &op,
+                   int64_t begin);
+  IRMapping mapOperands(const ChainOp &op, int64_t begin, bool withOut);
+  void cloneBody(const ChainOp &op, Operation *except, IRMapping &mapping);
+  Value evaluate(unsigned number, int64_t begin);
+  Value reduce(const ChainOp &op);
+  Value isThere(int64_t begin, int64_t columns);
+  Value combine(Operation *combiner, Value a, Value b);
+  void store(unsigned number);
+
+  ImplicitLocOpBuilder &builder;
+  const RowChain &chain;
+  Value lane;
+  SmallVector<Value> row;
+  /// Loads come before this op, everything else behind it.
+  Operation *endOfLoads;
+  llvm::DenseMap<Part, Value> values;
+  llvm::DenseMap<std::pair<int64_t, int64_t>, Value> columns;
+  /// By buffer, map and the columns of the lanes.
+  llvm::DenseMap<std::tuple<Value, Attribute, int64_t, int64_t>, Value> loaded;
+};
+} // namespace
+
+RowWarpBuilder::RowWarpBuilder(ImplicitLocOpBuilder &builder,
+                               const RowChain &chain, Value row, Value lane)
+    : builder(builder), chain(chain), lane(lane) {
+  if (chain.getRowShape().size() == 1)
+    this->row = {row};
+  else if (!chain.getRowShape().empty())
+    llvm::append_range(this->row, affine::AffineDelinearizeIndexOp::create(
+                                      builder, row, chain.getRowShape())
+                                      .getResults());
+  endOfLoads = index(0).getDefiningOp();
+}
+
+/// Returns the last column of a row if some lanes have no column from `begin`
+/// on; else -1.
+static int64_t getLast(int64_t begin, int64_t count) {
+  return begin + kWarpSize > count ? count - 1 : -1;
+}
+
+/// Returns column `begin` + `lane`, or the last column of the row if there is
+/// no such column.
+Value RowWarpBuilder::getColumn(int64_t begin, int64_t count) {
+  int64_t last = getLast(begin, count);
+  Value &column = columns[{begin, last}];
+  if (!column) {
+    column = arith::AddIOp::create(builder, lane, index(begin));
+    if (last >= 0)
+      column = arith::MinUIOp::create(builder, column, index(last));
+  }
+  return column;
+}
+
+/// Loads an element of memory once for all ops that read it.
+Value RowWarpBuilder::load(const ChainOperand &operand, const ChainOp &op,
+                           int64_t begin) {
+  int64_t last = op.columns ? getLast(begin, *op.columns) : -1;
+  Value &value = loaded[std::make_tuple(
+      operand.value, Attribute(AffineMapAttr::get(operand.map)), begin, last)];
+  if (value)
+    return value;
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(endOfLoads);
+  SmallVector<Value> place;
+  for (AffineExpr expr : operand.map.getResults()) {
+    auto dim = dyn_cast<AffineDimExpr>(expr);
+    if (!dim)
+      place.push_back(index(cast<AffineConstantExpr>(expr).getValue()));
+    else if (dim.getPosition() < row.size())
+      place.push_back(row[dim.getPosition()]);
+    else
+      place.push_back(getColumn(begin, *op.columns));
+  }
+  value = memref::LoadOp::create(builder, operand.value, place);
+  return value;
+}
+
+Value RowWarpBuilder::getOperand(const ChainOperand &operand, const ChainOp &op,
+                                 int64_t begin) {
+  switch (operand.source) {
+  case ChainOperand::Scalar:
+    return operand.value;
+  case ChainOperand::Memory:
+    return load(operand, op, begin);
+  case ChainOperand::Earlier:
+    break;
+  }
+  bool isNumber = chain.getOps()[operand.earlier].makesNumber();
+  return evaluate(operand.earlier, isNumber ? 0 : begin + operand.shift);
+}
+
+IRMapping RowWarpBuilder::mapOperands(const ChainOp &op, int64_t begin,
+                                      bool withOut) {
+  IRMapping mapping;
+  unsigned count = op.operands.size() - (withOut ? 0 : 1);
+  for (unsigned number = 0; number < count; ++number)
+    if (op.operands[number])
+      mapping.map(linalg::GenericOp(op.op).getBlock()->getArgument(number),
+                  getOperand(*op.operands[number], op, begin));
+  return mapping;
+}
+
+void RowWarpBuilder::cloneBody(const ChainOp &op, Operation *except,
+                               IRMapping &mapping) {
+  for (Operation &inner :
+       linalg::GenericOp(op.op).getBlock()->without_terminator())
+    if (&inner != except)
+      builder.clone(inner, mapping);
+}
+
+Value RowWarpBuilder::combine(Operation *combiner, Value a, Value b) {
+  Operation *clone = builder.clone(*combiner);
+  clone->setOperands({a, b});
+  return clone->getResult(0);
+}
+
+/// Returns an i1: true if there is a column `begin` + `lane`.
+Value RowWarpBuilder::isThere(int64_t begin, int64_t count) {
+  return arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, lane,
+                               index(count - begin));
+}
+
+/// Reduces in a butterfly: all lanes have the same result, always in the same
+/// order.
+Value RowWarpBuilder::reduce(const ChainOp &op) {
+  Operation *combiner = op.reduction->combiner;
+  Value neutral, sum;
+  for (int64_t begin = 0; begin < *op.columns; begin += kWarpSize) {
+    IRMapping mapping = mapOperands(op, begin, /*withOut=*/false);
+    cloneBody(op, combiner, mapping);
+    Value value = mapping.lookupOrDefault(op.reduction->value);
+    if (begin + kWarpSize > *op.columns) {
+      neutral = arith::ConstantOp::create(builder, op.reduction->neutral);
+      value = arith::SelectOp::create(builder, isThere(begin, *op.columns),
+                                      value, neutral);
+    }
+    sum = sum ? combine(combiner, sum, value) : value;
+  }
+  for (int32_t distance = kWarpSize / 2; distance > 0; distance /= 2)
+    sum = combine(combiner, sum,
+                  gpu::ShuffleOp::create(builder, sum, distance, kWarpSize,
+                                         gpu::ShuffleMode::XOR)
+                      .getShuffleResult());
+  Value before = getOperand(*op.operands.back(), op, 0);
+  return combine(combiner, before, sum);
+}
+
+Value RowWarpBuilder::evaluate(unsigned number, int64_t begin) {
+  if (Value known = values.lookup({number, begin}))
+    return known;
+  const ChainOp &op = chain.getOps()[number];
+  Value value;
+  if (op.reduction) {
+    value = reduce(op);
+  } else {
+    IRMapping mapping = mapOperands(op, begin, /*withOut=*/true);
+    cloneBody(op, /*except=*/nullptr, mapping);
+    value = mapping.lookupOrDefault(
+        linalg::GenericOp(op.op).getBlock()->getTerminator()->getOperand(0));
+  }
+  values[{number, begin}] = value;
+  return value;
+}
+
+void RowWarpBuilder::store(unsigned number) {
+  const ChainOp &op = chain.getOps()[number];
+  Value out = linalg::GenericOp(op.op).getDpsInits()[0];
+  int64_t count = op.makesNumber() ? 1 : *op.columns;
+  for (int64_t begin = 0; begin < count; begin += kWarpSize) {
+    Value value = evaluate(number, begin);
+    OpBuilder::InsertionGuard guard(builder);
+    if (begin + kWarpSize > count) {
+      auto branch = scf::IfOp::create(builder, isThere(begin, count),
+                                      /*withElseRegion=*/false);
+      builder.setInsertionPoint(branch.thenBlock()->getTerminator());
+    }
+    SmallVector<Value> place = row;
+    if (!op.makesNumber())
+      place.push_back(arith::AddIOp::create(builder, lane, index(begin)));
+    memref::StoreOp::create(builder, value, out, place);
+  }
+}
+
+void RowWarpBuilder::build() {
+  ArrayRef<ChainOp> ops = chain.getOps();
+  auto forAll = [&](function_ref<void(unsigned)> visit) {
+    for (unsigned number = 0; number < ops.size(); ++number)
+      if (ops[number].isStored)
+        visit(number);
+  };
+  // All values are computed before any of them is stored.
+  forAll([&](unsigned number) {
+    int64_t count = ops[number].makesNumber() ? 1 : *ops[number].columns;
+    for (int64_t begin = 0; begin < count; begin += kWarpSize)
+      evaluate(number, begin);
+  });
+  forAll([&](unsigned number) { store(number); });
+  endOfLoads->erase();
+}
+
+void ark::createRowChainLoop(ImplicitLocOpBuilder &builder,
+                             const RowChain &chain, int64_t threads,
+                             int64_t firstWarp) {
+  OpBuilder::InsertionGuard guard(builder);
+  auto constant = [&](int64_t number) -> Value {
+    return arith::ConstantIndexOp::create(builder, number);
+  };
+  Value thread = createMappedLoop(builder, threads);
+  Value warp = arith::DivUIOp::create(builder, thread, constant(kWarpSize));
+  Value lane = arith::RemUIOp::create(builder, thread, constant(kWarpSize));
+  Value row = arith::SubIOp::create(builder, warp, constant(firstWarp));
+  Value hasRow = arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, row,
+                                       constant(chain.getNumRows()));
+  auto branch = scf::IfOp::create(builder, hasRow, /*withElseRegion=*/false);
+  builder.setInsertionPoint(branch.thenBlock()->getTerminator());
+  RowWarpBuilder(builder, chain, row, lane).build();
+}

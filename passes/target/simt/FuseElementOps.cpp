@@ -1,0 +1,502 @@
+//===- FuseElementOps.cpp - Fuses ops by element of the result ------------===//
+
+#include "passes/target/simt/Passes.h"
+#include "passes/target/support/Aliasing.h"
+#include "passes/target/support/Bodies.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
+
+#include <map>
+#include <set>
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_FUSEELEMENTOPSPASS
+#include "passes/target/simt/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// Terms of a reduction, at most: it is unrolled, and its values are in
+/// registers.
+static constexpr int64_t kMostTerms = 64;
+/// Evaluations of op bodies for an element, at most: they cost code and time of
+/// a thread.
+static constexpr int64_t kMostBodies = 256;
+
+using linalg::GenericOp;
+
+//===----------------------------------------------------------------------===//
+// Layouts of views
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The elements of a temporary that a view names. Dimensions with one entry are
+/// left out.
+struct Layout {
+  Value root;
+  int64_t offset = 0;
+  /// The view's dimensions with several entries, their strides and extents.
+  SmallVector<unsigned> dims;
+  SmallVector<std::pair<int64_t, int64_t>> steps;
+
+  static std::optional<Layout> get(Value view);
+  bool isSame(const Layout &other) const {
+    return root == other.root && offset == other.offset && steps == other.steps;
+  }
+};
+} // namespace
+
+std::optional<Layout> Layout::get(Value view) {
+  auto type = dyn_cast<MemRefType>(view.getType());
+  Layout layout;
+  SmallVector<int64_t> strides;
+  if (!type || !type.hasStaticShape() ||
+      failed(type.getStridesAndOffset(strides, layout.offset)) ||
+      ShapedType::isDynamic(layout.offset))
+    return std::nullopt;
+  layout.root = getRoot(view);
+  for (auto [dim, stride, extent] : llvm::enumerate(strides, type.getShape())) {
+    if (extent == 1)
+      continue;
+    layout.dims.push_back(dim);
+    layout.steps.emplace_back(stride, extent);
+  }
+  return layout;
+}
+
+static Value getOut(GenericOp op) { return op.getDpsInits()[0]; }
+
+/// Returns true if an op computes each element from elements of its operands,
+/// whose positions are known at compile time.
+static bool isPlain(GenericOp op) {
+  return op.hasPureBufferSemantics() && op.getNumDpsInits() == 1 &&
+         !ShapedType::isDynamicShape(op.getStaticLoopRanges()) &&
+         llvm::all_of(
+             op.getBlock()->without_terminator(), [](Operation &inner) {
+               return isMemoryEffectFree(&inner) && inner.getNumRegions() == 0;
+             });
+}
+
+/// Returns the number of terms that an element of the result is reduced from.
+static int64_t countTerms(GenericOp op) {
+  int64_t terms = 1;
+  for (auto [extent, kind] :
+       llvm::zip(op.getStaticLoopRanges(), op.getIteratorTypesArray()))
+    if (kind == utils::IteratorType::reduction)
+      terms *= extent;
+  return terms;
+}
+
+static bool readsOut(GenericOp op) {
+  return !op.getMatchingBlockArgument(op.getDpsInitOperand(0)).use_empty();
+}
+
+/// Returns true if all ops that touch a buffer, through views too, are among
+/// `ops`.
+static bool isPrivate(Value buffer, ArrayRef<GenericOp> ops) {
+  return llvm::all_of(buffer.getUsers(), [&](Operation *user) {
+    if (isa<ViewLikeOpInterface>(user))
+      return isPrivate(user->getResult(0), ops);
+    auto op = dyn_cast<GenericOp>(user);
+    return op && llvm::is_contained(ops, op);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Chains
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Consecutive ops, such that every element of the results can be computed
+/// independently of the other elements.
+class ElementChain {
+public:
+  static std::optional<ElementChain> match(ArrayRef<GenericOp> ops);
+
+  ArrayRef<GenericOp> getOps() const { return ops; }
+  ArrayRef<unsigned> getResults() const { return results; }
+  GenericOp getOp(unsigned number) const { return ops[number]; }
+  /// Returns the op of the chain that made what `reader` reads of a buffer, if
+  /// there is one.
+  std::optional<unsigned> getMaker(unsigned reader, Value buffer) const;
+  /// Returns the parallel loops of `maker`, each with the dimension of a view
+  /// of its output along which it runs. A loop of one iteration has no such
+  /// dimension.
+  SmallVector<std::pair<unsigned, std::optional<unsigned>>>
+  getLoopsOf(unsigned maker, Value view) const;
+
+private:
+  bool areResultsAlike();
+  bool hasKnownPlaces();
+  bool isIndependent();
+
+  SmallVector<GenericOp> ops;
+  /// The ops whose outputs other ops read, by number.
+  SmallVector<unsigned> results;
+};
+} // namespace
+
+std::optional<unsigned> ElementChain::getMaker(unsigned reader,
+                                               Value buffer) const {
+  Value root = getRoot(buffer);
+  for (unsigned number = reader; number-- > 0;)
+    if (getRoot(getOut(ops[number])) == root)
+      return number;
+  return std::nullopt;
+}
+
+SmallVector<std::pair<unsigned, std::optional<unsigned>>>
+ElementChain::getLoopsOf(unsigned maker, Value view) const {
+  GenericOp op = ops[maker];
+  AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+  Layout own = *Layout::get(view), made = *Layout::get(getOut(op));
+  SmallVector<std::pair<unsigned, std::optional<unsigned>>> loops;
+  for (auto [dim, result] : llvm::enumerate(map.getResults())) {
+    auto *place = llvm::find(made.dims, dim);
+    loops.emplace_back(
+        cast<AffineDimExpr>(result).getPosition(),
+        place == made.dims.end()
+            ? std::nullopt
+            : std::optional(own.dims[place - made.dims.begin()]));
+  }
+  return loops;
+}
+
+/// Returns true if the results are elementwise over equal extents, which become
+/// those of the loop.
+bool ElementChain::areResultsAlike() {
+  for (unsigned number : results) {
+    GenericOp op = ops[number];
+    if (op.getNumReductionLoops() != 0 ||
+        op.getStaticLoopRanges() != ops[results[0]].getStaticLoopRanges() ||
+        !op.getMatchingIndexingMap(op.getDpsInitOperand(0)).isIdentity())
+      return false;
+  }
+  return !results.empty();
+}
+
+/// Returns true if ops read outputs of other ops in the layout in which these
+/// write them.
+bool ElementChain::hasKnownPlaces() {
+  for (auto [number, op] : llvm::enumerate(ops)) {
+    AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
+    if (!map.isProjectedPermutation())
+      return false;
+    for (OpOperand &operand : op->getOpOperands()) {
+      bool isRead = !op.getMatchingBlockArgument(&operand).use_empty();
+      if (!isRead || !isa<MemRefType>(operand.get().getType()))
+        continue;
+      std::optional<unsigned> maker = getMaker(number, operand.get());
+      if (!maker)
+        continue;
+      std::optional<Layout> own = Layout::get(operand.get()),
+                            made = Layout::get(getOut(ops[*maker]));
+      if (!own || !made || !own->isSame(*made))
+        return false;
+    }
+  }
+  return true;
+}
+
+/// Returns true if no element depends on memory that the loop writes.
+bool ElementChain::isIndependent() {
+  for (auto [number, op] : llvm::enumerate(ops))
+    for (OpOperand &operand : op->getOpOperands()) {
+      bool isRead = !op.getMatchingBlockArgument(&operand).use_empty();
+      if (!isRead || !isa<MemRefType>(operand.get().getType()) ||
+          getMaker(number, operand.get()))
+        continue;
+      if (llvm::any_of(results, [&](unsigned result) {
+            return mayAlias(operand.get(), getOut(ops[result]));
+          }))
+        return false;
+    }
+  return true;
+}
+
+std::optional<ElementChain> ElementChain::match(ArrayRef<GenericOp> ops) {
+  ElementChain chain;
+  chain.ops.assign(ops.begin(), ops.end());
+  int64_t terms = 0;
+  for (auto [number, op] : llvm::enumerate(ops)) {
+    int64_t own = countTerms(op);
+    if (own > kMostTerms)
+      return std::nullopt;
+    terms = std::max(terms, own);
+    Value root = getRoot(getOut(op));
+    if (!root.getDefiningOp<memref::AllocaOp>() || !isPrivate(root, ops))
+      chain.results.push_back(number);
+  }
+  bool isChain = terms > 1 && chain.areResultsAlike() &&
+                 chain.hasKnownPlaces() && chain.isIndependent();
+  return isChain ? std::optional(chain) : std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Cost of an element
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Counts the evaluations of op bodies for the first element.
+class BodyCounter {
+public:
+  explicit BodyCounter(const ElementChain &chain) : chain(chain) {}
+
+  bool areFew();
+
+private:
+  void visit(unsigned number, SmallVector<int64_t> loops);
+  void visitOperands(unsigned number, ArrayRef<int64_t> loops);
+  bool isOver() const { return bodies > kMostBodies; }
+
+  const ElementChain &chain;
+  std::set<std::pair<unsigned, SmallVector<int64_t>>> known;
+  int64_t bodies = 0;
+};
+} // namespace
+
+void BodyCounter::visitOperands(unsigned number, ArrayRef<int64_t> loops) {
+  GenericOp op = chain.getOp(number);
+  for (OpOperand &operand : op->getOpOperands()) {
+    bool isRead = !op.getMatchingBlockArgument(&operand).use_empty();
+    std::optional<unsigned> maker = chain.getMaker(number, operand.get());
+    if (!isRead || !maker || !isa<MemRefType>(operand.get().getType()))
+      continue;
+    SmallVector<int64_t> place =
+        op.getMatchingIndexingMap(&operand).compose(loops);
+    SmallVector<int64_t> of(chain.getOp(*maker).getNumLoops());
+    for (auto [loop, dim] : chain.getLoopsOf(*maker, operand.get()))
+      of[loop] = dim ? place[*dim] : 0;
+    visit(*maker, std::move(of));
+  }
+}
+
+void BodyCounter::visit(unsigned number, SmallVector<int64_t> loops) {
+  if (isOver() || !known.insert({number, loops}).second)
+    return;
+  GenericOp op = chain.getOp(number);
+  SmallVector<unsigned> reduced;
+  op.getReductionDims(reduced);
+  SmallVector<int64_t> extents = op.getStaticLoopRanges();
+  for (int64_t term = 0; term < countTerms(op); ++term) {
+    ++bodies;
+    int64_t rest = term;
+    for (unsigned dim : llvm::reverse(reduced)) {
+      loops[dim] = rest % extents[dim];
+      rest /= extents[dim];
+    }
+    visitOperands(number, loops);
+  }
+}
+
+bool BodyCounter::areFew() {
+  for (unsigned number : chain.getResults())
+    visit(number, SmallVector<int64_t>(chain.getOp(number).getNumLoops()));
+  return !isOver();
+}
+
+//===----------------------------------------------------------------------===//
+// Loops
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Builds elements of a chain, each of them once.
+class ElementBuilder {
+public:
+  ElementBuilder(ImplicitLocOpBuilder &builder, const ElementChain &chain)
+      : builder(builder), chain(chain) {}
+
+  void build();
+
+private:
+  using Indices = SmallVector<OpFoldResult>;
+
+  Value evaluate(unsigned number, Indices parallel);
+  Value read(unsigned number, OpOperand &operand, ArrayRef<OpFoldResult> loops);
+  Value inlineBody(unsigned number, ArrayRef<OpFoldResult> loops,
+                   Value accumulator);
+  Indices getLoopsOf(unsigned maker, Value view, ArrayRef<OpFoldResult> place);
+
+  ImplicitLocOpBuilder &builder;
+  const ElementChain &chain;
+  /// Values, by op and element.
+  std::map<std::pair<unsigned, SmallVector<void *>>, Value> known;
+};
+} // namespace
+
+/// Returns the loops of `maker` in the iteration that makes an element of a
+/// view of its output.
+ElementBuilder::Indices
+ElementBuilder::getLoopsOf(unsigned maker, Value view,
+                           ArrayRef<OpFoldResult> place) {
+  Indices loops(chain.getOp(maker).getNumLoops());
+  for (auto [loop, dim] : chain.getLoopsOf(maker, view))
+    loops[loop] = dim ? place[*dim] : builder.getIndexAttr(0);
+  return loops;
+}
+
+Value ElementBuilder::read(unsigned number, OpOperand &operand,
+                           ArrayRef<OpFoldResult> loops) {
+  if (!isa<MemRefType>(operand.get().getType()))
+    return operand.get();
+  AffineMap map = chain.getOp(number).getMatchingIndexingMap(&operand);
+  Indices place;
+  for (unsigned dim = 0; dim < map.getNumResults(); ++dim)
+    place.push_back(affine::makeComposedFoldedAffineApply(
+        builder, builder.getLoc(), map.getSubMap({dim}), loops));
+  if (std::optional<unsigned> maker = chain.getMaker(number, operand.get()))
+    return evaluate(*maker, getLoopsOf(*maker, operand.get(), place));
+  return memref::LoadOp::create(
+      builder, operand.get(),
+      getValueOrCreateConstantIndexOp(builder, builder.getLoc(), place));
+}
+
+/// Builds an iteration of the op's loops, and returns its result.
+Value ElementBuilder::inlineBody(unsigned number, ArrayRef<OpFoldResult> loops,
+                                 Value accumulator) {
+  GenericOp op = chain.getOp(number);
+  IRMapping mapping;
+  for (OpOperand *operand : op.getDpsInputOperands())
+    if (BlockArgument element = op.getMatchingBlockArgument(operand);
+        !element.use_empty())
+      mapping.map(element, read(number, *operand, loops));
+  if (accumulator)
+    mapping.map(op.getBlock()->getArguments().back(), accumulator);
+  for (Operation &inner : op.getBlock()->without_terminator()) {
+    if (auto index = dyn_cast<linalg::IndexOp>(inner))
+      mapping.map(index.getResult(),
+                  getValueOrCreateConstantIndexOp(builder, builder.getLoc(),
+                                                  loops[index.getDim()]));
+    else
+      builder.clone(inner, mapping);
+  }
+  return mapping.lookupOrDefault(op.getBlock()->getTerminator()->getOperand(0));
+}
+
+/// Builds the element that an op makes in the iteration `loops` of its parallel
+/// loops.
+Value ElementBuilder::evaluate(unsigned number, Indices loops) {
+  GenericOp op = chain.getOp(number);
+  std::pair<unsigned, SmallVector<void *>> key{number, {}};
+  for (OpFoldResult index : loops)
+    key.second.push_back(index.getOpaqueValue());
+  if (auto found = known.find(key); found != known.end())
+    return found->second;
+  SmallVector<unsigned> reduced;
+  op.getReductionDims(reduced);
+  SmallVector<int64_t> extents = op.getStaticLoopRanges();
+  Indices first = loops;
+  for (unsigned dim : reduced)
+    first[dim] = builder.getIndexAttr(0);
+  Value value;
+  if (readsOut(op))
+    value = read(number, *op.getDpsInitOperand(0), first);
+  for (int64_t term = 0; term < countTerms(op); ++term) {
+    int64_t rest = term;
+    for (unsigned dim : llvm::reverse(reduced)) {
+      loops[dim] = builder.getIndexAttr(rest % extents[dim]);
+      rest /= extents[dim];
+    }
+    value = inlineBody(number, loops, value);
+  }
+  known[key] = value;
+  return value;
+}
+
+void ElementBuilder::build() {
+  auto index = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(builder, value);
+  };
+  GenericOp space = chain.getOp(chain.getResults().front());
+  SmallVector<int64_t> extents = space.getStaticLoopRanges();
+  // A scalar has a loop of one iteration, since only loops are divided among
+  // threads.
+  if (extents.empty())
+    extents.push_back(1);
+  SmallVector<Value> begins, ends, steps;
+  for (int64_t extent : extents) {
+    begins.push_back(index(0));
+    ends.push_back(index(extent));
+    steps.push_back(index(1));
+  }
+  auto loop = scf::ParallelOp::create(builder, begins, ends, steps);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  ValueRange variables =
+      loop.getBody()->getArguments().take_front(space.getNumLoops());
+  Indices place = getAsOpFoldResult(variables);
+  SmallVector<Value> values;
+  for (unsigned number : chain.getResults())
+    values.push_back(evaluate(number, place));
+  for (auto [number, value] : llvm::zip(chain.getResults(), values))
+    memref::StoreOp::create(builder, value, getOut(chain.getOp(number)),
+                            variables);
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct FuseElementOpsPass
+    : ark::impl::FuseElementOpsPassBase<FuseElementOpsPass> {
+  using FuseElementOpsPassBase::FuseElementOpsPassBase;
+
+  void runOnOperation() override {
+    for (func::FuncOp body : getBodies(getOperation())) {
+      SmallVector<Block *> blocks;
+      body.walk([&](Block *block) { blocks.push_back(block); });
+      for (Block *block : blocks)
+        run(*block);
+    }
+  }
+
+private:
+  void run(Block &block);
+  void replace(ArrayRef<GenericOp> ops);
+};
+} // namespace
+
+void FuseElementOpsPass::replace(ArrayRef<GenericOp> ops) {
+  std::optional<ElementChain> chain = ElementChain::match(ops);
+  if (!chain)
+    return;
+  GenericOp space = chain->getOp(chain->getResults().front());
+  int64_t elements = 1;
+  for (int64_t extent : space.getStaticLoopRanges())
+    elements *= extent;
+  // With more elements than threads, a thread would recompute shared values
+  // once for each of its elements.
+  if (elements > threads || !BodyCounter(*chain).areFew())
+    return;
+  ImplicitLocOpBuilder builder(space.getLoc(), ops.back());
+  ElementBuilder(builder, *chain).build();
+  for (GenericOp op : ops)
+    op.erase();
+  ++numChains;
+}
+
+/// Fuses sequences of ops, between which nothing touches memory.
+void FuseElementOpsPass::run(Block &block) {
+  SmallVector<SmallVector<GenericOp>> sequences(1);
+  for (Operation &op : block) {
+    auto generic = dyn_cast<GenericOp>(op);
+    if (generic && isPlain(generic))
+      sequences.back().push_back(generic);
+    else if (!isMemoryEffectFree(&op) && !isa<memref::AllocaOp>(op))
+      sequences.emplace_back();
+  }
+  for (ArrayRef<GenericOp> ops : sequences)
+    if (ops.size() > 1)
+      replace(ops);
+}

@@ -1,0 +1,180 @@
+//===- GroupReduction.cpp - Reductions by groups of threads ---------------===//
+
+#include "passes/target/simt/GroupReduction.h"
+
+#include "passes/target/support/IterationSpace.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/bit.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// Threads of a group if the number of values is known at run time only.
+static constexpr int64_t kDefaultLanes = 8;
+
+std::optional<GroupReduction>
+GroupReduction::match(scf::ParallelOp loop, int64_t threads, int64_t warpSize) {
+  SmallVector<LaneReduction> reductions;
+  bool writes = false;
+  for (Operation &op : loop.getBody()->without_terminator()) {
+    auto inner = dyn_cast<scf::ParallelOp>(op);
+    if (!inner) {
+      writes |= !isMemoryEffectFree(&op) && !isa<memref::LoadOp>(op);
+      continue;
+    }
+    std::optional<LaneReduction> reduction = LaneReduction::match(inner);
+    if (!reduction || writes)
+      return std::nullopt;
+    reductions.push_back(std::move(*reduction));
+  }
+  return GroupReduction(loop, std::move(reductions), threads, warpSize);
+}
+
+GroupReduction::GroupReduction(scf::ParallelOp loop,
+                               SmallVector<LaneReduction> reductions,
+                               int64_t threads, int64_t warpSize)
+    : loop(loop), reductions(std::move(reductions)), threads(threads),
+      warpSize(warpSize) {
+  lanes = chooseLanes();
+}
+
+/// Returns the threads of a group: as many as there are for each result, and no
+/// more than there are pieces for.
+int64_t GroupReduction::chooseLanes() const {
+  std::optional<int64_t> results = getSizeBound(loop);
+  int64_t most = results ? threads / std::max<int64_t>(*results, 1) : warpSize;
+  int64_t pieces = 1;
+  for (const LaneReduction &reduction : reductions)
+    pieces = std::max(pieces, reduction.getNumPieces().value_or(
+                                  results ? most : kDefaultLanes));
+  // Several warps meet at a barrier, so that all of them must take part.
+  if (most < 2 * warpSize)
+    most = std::min(most, warpSize);
+  int64_t wanted = std::clamp<int64_t>(std::min(most, pieces), 1, threads);
+  return llvm::bit_floor(static_cast<uint64_t>(wanted));
+}
+
+/// Combines the values of a warp in a butterfly, so that the order is the same
+/// in every run.
+void GroupReduction::exchange(OpBuilder &builder,
+                              const LaneReduction &reduction,
+                              MutableArrayRef<Value> values) {
+  Location loc = loop.getLoc();
+  for (int64_t distance = std::min(lanes, warpSize) / 2; distance > 0;
+       distance /= 2)
+    for (auto [result, value] : llvm::enumerate(values)) {
+      Value other = gpu::ShuffleOp::create(builder, loc, value, distance,
+                                           warpSize, gpu::ShuffleMode::XOR)
+                        .getShuffleResult();
+      value = reduction.combine(builder, result, value, other);
+    }
+  if (lanes > warpSize)
+    exchangeWarps(builder, reduction, values);
+}
+
+/// Creates memory of the CTA with a word for each of its warps and each of the
+/// values.
+static Value createWords(OpBuilder &builder, scf::ParallelOp loop,
+                         int64_t warps, Type type, int64_t values) {
+  OpBuilder::InsertionGuard guard(builder);
+  auto function = loop->getParentOfType<func::FuncOp>();
+  builder.setInsertionPointToStart(&function.getBody().front());
+  return memref::AllocaOp::create(builder, loop.getLoc(),
+                                  MemRefType::get({values, warps}, type));
+}
+
+/// Combines the values of several warps through shared memory.
+void GroupReduction::exchangeWarps(OpBuilder &builder,
+                                   const LaneReduction &reduction,
+                                   MutableArrayRef<Value> values) {
+  Location loc = loop.getLoc();
+  auto constant = [&](int64_t number) -> Value {
+    return arith::ConstantIndexOp::create(builder, loc, number);
+  };
+  Value words = createWords(builder, loop, threads / warpSize,
+                            values.front().getType(), values.size());
+  Value size = constant(warpSize);
+  Value warp = arith::DivUIOp::create(builder, loc, thread, size);
+  Value lane = arith::RemUIOp::create(builder, loc, thread, size);
+  Value leads = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                      lane, constant(0));
+  auto branch = scf::IfOp::create(builder, loc, leads, /*hasElse=*/false);
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(branch.thenBlock()->getTerminator());
+    for (auto [result, value] : llvm::enumerate(values))
+      memref::StoreOp::create(builder, loc, value, words,
+                              ValueRange{constant(result), warp});
+  }
+  gpu::BarrierOp::create(builder, loc);
+  int64_t warps = lanes / warpSize;
+  Value group = arith::DivUIOp::create(builder, loc, thread, constant(lanes));
+  Value first = arith::MulIOp::create(builder, loc, group, constant(warps));
+  for (auto [result, value] : llvm::enumerate(values)) {
+    Value row = constant(result);
+    value = memref::LoadOp::create(builder, loc, words, ValueRange{row, first});
+    for (int64_t i = 1; i < warps; ++i) {
+      Value place = arith::AddIOp::create(builder, loc, first, constant(i));
+      Value other =
+          memref::LoadOp::create(builder, loc, words, ValueRange{row, place});
+      value = reduction.combine(builder, result, value, other);
+    }
+  }
+}
+
+void GroupReduction::mapReductions(OpBuilder &builder, Value lane) {
+  for (LaneReduction &reduction : reductions) {
+    scf::ParallelOp inner = reduction.getLoop();
+    builder.setInsertionPoint(inner);
+    SmallVector<Value> values = reduction.build(builder, lane, lanes);
+    exchange(builder, reduction, values);
+    inner.replaceAllUsesWith(values);
+  }
+}
+
+void GroupReduction::map(OpBuilder &builder, Value thread) {
+  this->thread = thread;
+  Location loc = loop.getLoc();
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  };
+  IterationSpace space(builder, loop);
+  Value groupSize = constant(lanes), one = constant(1), zero = constant(0);
+  // All threads of a warp take part in an exchange, and all warps if groups
+  // have several. Threads beyond the last result compute it once more, and do
+  // not store it.
+  Value wanted = arith::MulIOp::create(builder, loc, space.size, groupSize);
+  Value together = constant(lanes > warpSize ? threads : warpSize);
+  Value rounds = arith::CeilDivUIOp::create(builder, loc, wanted, together);
+  Value end = arith::MulIOp::create(builder, loc, rounds, together);
+  Value last = arith::SubIOp::create(builder, loc, space.size, one);
+  auto share = scf::ForOp::create(builder, loc, thread, end, constant(threads));
+
+  builder.setInsertionPointToStart(share.getBody());
+  Value number = share.getInductionVar();
+  Value group = arith::DivUIOp::create(builder, loc, number, groupSize);
+  Value lane = arith::RemUIOp::create(builder, loc, number, groupSize);
+  Value result = arith::MinUIOp::create(builder, loc, group, last);
+  Value isFirst =
+      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, lane, zero);
+  Value isThere = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
+                                        group, space.size);
+  Value stores = arith::AndIOp::create(builder, loc, isFirst, isThere);
+  inlineBody(builder, loop, share.getBody()->getTerminator(),
+             space.getVariables(builder, result));
+
+  mapReductions(builder, lane);
+  scf::ParallelOp lastReduction = reductions.back().getLoop();
+  builder.setInsertionPoint(lastReduction);
+  auto branch = scf::IfOp::create(builder, loc, stores, /*hasElse=*/false);
+  for (Operation &op : llvm::make_early_inc_range(
+           llvm::make_range(std::next(lastReduction->getIterator()),
+                            share.getBody()->getTerminator()->getIterator())))
+    op.moveBefore(branch.thenBlock()->getTerminator());
+  for (LaneReduction &reduction : reductions)
+    reduction.getLoop().erase();
+}

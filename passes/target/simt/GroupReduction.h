@@ -1,0 +1,48 @@
+//===- GroupReduction.h - Reductions by groups of threads -------*- C++ -*-===//
+
+#ifndef ARK_PASSES_TARGET_SIMT_GROUPREDUCTION_H
+#define ARK_PASSES_TARGET_SIMT_GROUPREDUCTION_H
+
+#include "passes/target/simt/LaneReduction.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace mlir::ark {
+
+/// A parallel loop with reducing loops inside, each iteration of which is done
+/// by a group of threads. Every thread reduces a share. Then the threads of a
+/// warp combine their values, and then the warps, if a group has several.
+class GroupReduction {
+public:
+  /// Returns nothing if a reduction does not begin with its neutral element, or
+  /// an op writes before the last reduction.
+  static std::optional<GroupReduction> match(scf::ParallelOp loop,
+                                             int64_t threads, int64_t warpSize);
+
+  /// Builds the loop of one thread before the parallel loop, and moves the body
+  /// of the parallel loop there.
+  void map(OpBuilder &builder, Value thread);
+
+private:
+  GroupReduction(scf::ParallelOp loop, SmallVector<LaneReduction> reductions,
+                 int64_t threads, int64_t warpSize);
+
+  int64_t chooseLanes() const;
+  void exchange(OpBuilder &builder, const LaneReduction &reduction,
+                MutableArrayRef<Value> values);
+  void exchangeWarps(OpBuilder &builder, const LaneReduction &reduction,
+                     MutableArrayRef<Value> values);
+  void mapReductions(OpBuilder &builder, Value lane);
+
+  scf::ParallelOp loop;
+  SmallVector<LaneReduction> reductions;
+  int64_t threads, warpSize;
+  /// Threads of a group, a power of two.
+  int64_t lanes;
+  /// The number of the current thread.
+  Value thread;
+};
+
+} // namespace mlir::ark
+
+#endif // ARK_PASSES_TARGET_SIMT_GROUPREDUCTION_H

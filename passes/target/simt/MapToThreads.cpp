@@ -1,0 +1,452 @@
+//===- MapToThreads.cpp - Parallel loops over the threads of a CTA --------===//
+
+#include "lib/support/DimIndices.h"
+#include "passes/target/simt/GroupReduction.h"
+#include "passes/target/simt/OpaqueNumber.h"
+#include "passes/target/simt/Passes.h"
+#include "passes/target/support/Aliasing.h"
+#include "passes/target/support/Bodies.h"
+#include "passes/target/support/IterationSpace.h"
+
+#include "dialects/ark/ArkBodyAttrs.h"
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_MAPTOTHREADSPASS
+#include "passes/target/simt/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+static bool mayWrite(Operation &op) {
+  return llvm::any_of(getAccesses(&op),
+                      [](const Access &access) { return access.writes; });
+}
+
+/// Returns true if a parallel loop holds a loop that reduces.
+static bool hasReduction(scf::ParallelOp loop) {
+  return llvm::any_of(
+      loop.getBody()->getOps<scf::ParallelOp>(),
+      [](scf::ParallelOp inner) { return inner.getNumReductions() != 0; });
+}
+
+/// Returns true if no register is left for values that the vCTAs of a run
+/// share.
+static bool sharesNothing(scf::ForOp vctas) {
+  return vctas
+      ->walk([](scf::ForallOp loop) {
+        return hasFullRegisterPressure(loop) ? WalkResult::interrupt()
+                                             : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+/// Returns true if the iterations of an op are already divided among threads.
+static bool isMapped(Operation *op) { return isa<scf::ForallOp>(op); }
+
+static bool isParallelLoop(Operation *op) {
+  return isa<scf::ParallelOp>(op) || isMapped(op);
+}
+
+static bool hasParallelLoop(Operation &op) {
+  return op
+      .walk([](Operation *inner) {
+        return isParallelLoop(inner) ? WalkResult::interrupt()
+                                     : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+//===----------------------------------------------------------------------===//
+// One body
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Divides the work of a function among the threads of a CTA. All threads
+/// follow its control flow and compute its scalars. Iterations of parallel
+/// loops are divided, and one thread does other writes. A barrier separates two
+/// ops if one of them writes memory that the other one touches.
+class ThreadMapper {
+public:
+  ThreadMapper(func::FuncOp function, int64_t threads, int64_t warpSize)
+      : function(function), builder(function.getContext()), threads(threads),
+        warpSize(warpSize) {}
+
+  LogicalResult run();
+
+private:
+  void arrange(Block &block);
+  LogicalResult mapBlock(Block &block);
+  LogicalResult mapControlFlow(Operation &op);
+  LogicalResult divide(scf::ParallelOp loop);
+  void rematerializeIds(scf::ForOp vctas);
+  LogicalResult inlineMapped(scf::ForallOp loop);
+  LogicalResult divideAmongGroups(scf::ParallelOp loop);
+  LogicalResult leaveToOne(Operation &op);
+  void separate(Operation &op, ArrayRef<Access> accesses, bool byOne = false);
+  void finish(Operation *op);
+  Value getFirstThread(Location loc, int64_t size);
+
+  func::FuncOp function;
+  OpBuilder builder;
+  int64_t threads, warpSize;
+  Value thread;
+  /// Accesses since the last barrier: by all threads, and by the one thread
+  /// that does other writes.
+  SmallVector<Access> pending, pendingOfOne;
+  /// Threads that have work of their own since the last barrier: from 0 up to
+  /// this one.
+  int64_t busy = 0;
+};
+} // namespace
+
+/// Creates a barrier before `op` if there were accesses since the last barrier.
+void ThreadMapper::finish(Operation *op) {
+  if (pending.empty() && pendingOfOne.empty())
+    return;
+  builder.setInsertionPoint(op);
+  gpu::BarrierOp::create(builder, op->getLoc());
+  pending.clear();
+  pendingOfOne.clear();
+  busy = 0;
+}
+
+static bool anyConflict(ArrayRef<Access> earlier, ArrayRef<Access> later) {
+  return llvm::any_of(later, [&](const Access &a) {
+    return llvm::any_of(earlier,
+                        [&](const Access &b) { return conflict(a, b); });
+  });
+}
+
+/// Creates a barrier before `op` if it conflicts with an access since the last
+/// barrier. Accesses of one thread need no barrier between them.
+void ThreadMapper::separate(Operation &op, ArrayRef<Access> accesses,
+                            bool byOne) {
+  if (anyConflict(pending, accesses) ||
+      (!byOne && anyConflict(pendingOfOne, accesses)))
+    finish(&op);
+  builder.setInsertionPoint(&op);
+  llvm::append_range(byOne ? pendingOfOne : pending, accesses);
+}
+
+/// Returns the number of this thread for a loop of `size` iterations. Loops
+/// between two barriers are independent of each other. Short ones have threads
+/// of their own, so that they wait for memory at the same time.
+Value ThreadMapper::getFirstThread(Location loc, int64_t size) {
+  int64_t begin = busy;
+  busy = llvm::alignTo(busy + size, warpSize);
+  if (begin == 0)
+    return thread;
+  if (busy > threads) {
+    busy = 0;
+    return thread;
+  }
+  Value distance =
+      arith::ConstantIndexOp::create(builder, loc, threads - begin);
+  Value count = arith::ConstantIndexOp::create(builder, loc, threads);
+  return arith::RemUIOp::create(
+      builder, loc, arith::AddIOp::create(builder, loc, thread, distance),
+      count);
+}
+
+/// Divides a parallel loop. Consecutive threads take consecutive iterations,
+/// the last dimension fastest, and so touch neighbours in a row-major buffer.
+LogicalResult ThreadMapper::divide(scf::ParallelOp loop) {
+  if (loop.getNumReductions() != 0)
+    return loop.emitOpError("with a reduction cannot be divided among threads");
+  separate(*loop, getAccesses(loop));
+  if (hasReduction(loop))
+    return divideAmongGroups(loop);
+  Location loc = loop.getLoc();
+  std::optional<int64_t> size = getSizeBound(loop);
+  Value first = getFirstThread(loc, size.value_or(threads));
+  IterationSpace space(builder, loop);
+  Value stride = arith::ConstantIndexOp::create(builder, loc, threads);
+  auto share = scf::ForOp::create(builder, loc, first, space.size, stride);
+  builder.setInsertionPointToStart(share.getBody());
+  SmallVector<Value> variables =
+      space.getVariables(builder, share.getInductionVar());
+  inlineBody(builder, loop, share.getBody()->getTerminator(), variables);
+  loop.erase();
+  return success();
+}
+
+/// Divides a parallel loop with reductions. If it has fewer iterations than
+/// threads, a group of threads shares the reductions of an iteration.
+LogicalResult ThreadMapper::divideAmongGroups(scf::ParallelOp loop) {
+  std::optional<GroupReduction> group =
+      GroupReduction::match(loop, threads, warpSize);
+  if (!group)
+    return loop.emitOpError(
+        "cannot be divided among threads: a reduction in it does not begin "
+        "with its neutral element, or comes after a write");
+  group->map(builder, thread);
+  loop.erase();
+  return success();
+}
+
+/// Rematerialises the ids in every vCTA: moves the read of the thread's number
+/// into the loop, and makes the number of the vCTA opaque to compilers.
+void ThreadMapper::rematerializeIds(scf::ForOp vctas) {
+  Operation *cast = thread.getDefiningOp();
+  Operation *read = cast->getOperand(0).getDefiningOp();
+  cast->moveBefore(&vctas.getBody()->front());
+  read->moveBefore(cast);
+  builder.setInsertionPoint(read);
+  Value number = vctas.getInductionVar();
+  SmallVector<OpOperand *> uses;
+  for (OpOperand &use : number.getUses())
+    uses.push_back(&use);
+  Value opaque = createOpaqueIndex(builder, vctas.getLoc(), number);
+  for (OpOperand *use : uses)
+    use->set(opaque);
+}
+
+/// Inlines a loop with an iteration for every thread. If the loop needs most
+/// registers, the number of the thread is read again before and after it, so
+/// that values derived from the number take no registers in the loop.
+LogicalResult ThreadMapper::inlineMapped(scf::ForallOp loop) {
+  std::optional<int64_t> size;
+  if (loop.getRank() == 1 && loop.isNormalized() && loop.getOutputs().empty())
+    size = getConstantIntValue(loop.getMixedUpperBound().front());
+  if (size != threads)
+    return loop.emitOpError("has not one iteration for each of the ")
+           << threads << " threads";
+  separate(*loop, getAccesses(loop));
+  loop.getBody()->getTerminator()->erase();
+  bool needsRegisters = hasHighRegisterPressure(loop);
+  if (needsRegisters)
+    thread = createOpaqueThread(builder, loop.getLoc());
+  IRRewriter(builder).inlineBlockBefore(loop.getBody(), loop, thread);
+  builder.setInsertionPoint(loop);
+  if (needsRegisters)
+    thread = createOpaqueThread(builder, loop.getLoc());
+  loop.erase();
+  return success();
+}
+
+/// Returns true if a function, or one that it calls, tells threads apart or has
+/// them meet. Such a function is right only if all threads call it.
+static bool isForAllThreads(func::FuncOp function,
+                            llvm::SmallPtrSetImpl<Operation *> &seen) {
+  if (!seen.insert(function).second)
+    return false;
+  return function
+      .walk([&](Operation *op) {
+        bool isFound = isa<gpu::ThreadIdOp, gpu::BarrierOp, gpu::ShuffleOp>(op);
+        if (auto call = dyn_cast<func::CallOp>(op))
+          if (auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+                  call, call.getCalleeAttr()))
+            isFound |= isForAllThreads(callee, seen);
+        return isFound ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+static bool isForAllThreads(func::CallOp call) {
+  llvm::SmallPtrSet<Operation *, 8> seen;
+  auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+      call, call.getCalleeAttr());
+  return callee && isForAllThreads(callee, seen);
+}
+
+LogicalResult ThreadMapper::leaveToOne(Operation &op) {
+  if (auto call = dyn_cast<func::CallOp>(op); call && isForAllThreads(call))
+    return call.emitOpError("is of code for all threads of a CTA, and does not "
+                            "say by '")
+           << kCtaCollectiveAttr << "' that they make it together";
+  if (!op.use_empty())
+    return op.emitOpError("writes and has results: it can neither be left to "
+                          "one thread nor be done by all");
+  separate(op, getAccesses(&op), /*byOne=*/true);
+  Location loc = op.getLoc();
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  Value leads = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                      thread, zero);
+  auto branch = scf::IfOp::create(builder, loc, leads, /*hasElse=*/false);
+  op.moveBefore(branch.thenBlock()->getTerminator());
+  return success();
+}
+
+/// Makes the load of a scalar volatile, which keeps it where it is. Compilers
+/// would move the load out of the loop over vCTAs, together with everything
+/// that is computed from it, and the run would wait for it before it issues
+/// other loads. Loads of temporaries stay put anyway, and their shared memory
+/// cannot be reached by such a pointer.
+static void pinNumber(OpBuilder &builder, memref::LoadOp load) {
+  if (!load.getIndices().empty() ||
+      load.getMemRef().getDefiningOp<memref::AllocaOp>() ||
+      !load.getMemRefType().getLayout().isIdentity() ||
+      !(load.getType().isSignlessInteger(32) ||
+        load.getType().isSignlessInteger(64)))
+    return;
+  Location loc = load.getLoc();
+  builder.setInsertionPoint(load);
+  Value address = memref::ExtractAlignedPointerAsIndexOp::create(
+      builder, loc, load.getMemRef());
+  Value number =
+      arith::IndexCastOp::create(builder, loc, builder.getI64Type(), address);
+  Value pointer = LLVM::IntToPtrOp::create(
+      builder, loc, LLVM::LLVMPointerType::get(builder.getContext()), number);
+  Value value = LLVM::LoadOp::create(builder, loc, load.getType(), pointer,
+                                     /*alignment=*/0, /*isVolatile=*/true);
+  load.replaceAllUsesWith(value);
+  load.erase();
+}
+
+/// Maps loops and branches that hold parallel loops: all threads go the same
+/// way.
+LogicalResult ThreadMapper::mapControlFlow(Operation &op) {
+  if (!isa<scf::ForOp, scf::IfOp, scf::WhileOp>(op))
+    return op.emitOpError("holds a parallel loop, and may not be what all "
+                          "threads do alike");
+  separate(op, getAccesses(&op));
+  SmallVector<Access> before = std::move(pending);
+  SmallVector<Access> beforeOfOne = std::move(pendingOfOne);
+  pending.clear();
+  pendingOfOne.clear();
+  scf::ForOp vctas = getVctaLoop(function);
+  bool isAnew = &op == vctas && sharesNothing(vctas);
+  Value outer = thread;
+  if (isAnew)
+    thread = createOpaqueThread(builder, op.getLoc());
+  for (Region &region : op.getRegions())
+    for (Block &block : region) {
+      if (failed(mapBlock(block)))
+        return failure();
+      // The next iteration may touch the same memory.
+      finish(block.getTerminator());
+      for (auto load :
+           llvm::make_early_inc_range(block.getOps<memref::LoadOp>()))
+        pinNumber(builder, load);
+    }
+  busy = 0;
+  if (isAnew)
+    rematerializeIds(vctas);
+  thread = outer;
+  // A run has one vCTA at least, so that all threads meet the barriers of its
+  // loop. Barriers in other control flow may not be met: earlier accesses stay
+  // pending.
+  if (&op == vctas)
+    return success();
+  pending = std::move(before);
+  pendingOfOne = std::move(beforeOfOne);
+  return success();
+}
+
+/// Moves ops up to the ops that they depend on. Independent work then lies
+/// between the same two barriers, so that its loads are in flight at the same
+/// time.
+void ThreadMapper::arrange(Block &block) {
+  // The least number of barriers that come before an op.
+  llvm::DenseMap<Operation *, unsigned> levels;
+  SmallVector<std::pair<Operation *, SmallVector<Access>>> earlier;
+  SmallVector<Operation *> ops;
+  unsigned least = 0, last = 0;
+  for (Operation &op : block.without_terminator()) {
+    unsigned level = least;
+    op.walk([&](Operation *inner) {
+      for (Value operand : inner->getOperands())
+        if (Operation *source = operand.getDefiningOp())
+          level = std::max(level, levels.lookup(source));
+    });
+    SmallVector<Access> accesses = getAccesses(&op);
+    for (auto &[other, touched] : earlier)
+      if (anyConflict(touched, accesses))
+        level = std::max(level, levels.lookup(other) + 1);
+    // An op with barriers inside stays between the ops before and after it.
+    bool isFence = !isParallelLoop(&op) && hasParallelLoop(op);
+    if (isFence)
+      least = level = std::max(level, last + 1);
+    last = std::max(last, level);
+    levels[&op] = level;
+    if (!accesses.empty())
+      earlier.push_back({&op, std::move(accesses)});
+    ops.push_back(&op);
+  }
+  // Loads for all threads come first, so that other ops need not wait for them.
+  llvm::SmallPtrSet<Operation *, 16> numbers;
+  for (Operation *op : llvm::reverse(ops)) {
+    bool isWanted = isa<memref::LoadOp>(op) ||
+                    llvm::any_of(op->getUsers(), [&](Operation *user) {
+                      return numbers.contains(user);
+                    });
+    if (isWanted && (isa<memref::LoadOp>(op) || isMemoryEffectFree(op)))
+      numbers.insert(op);
+  }
+  for (unsigned level = 0; level <= last; ++level)
+    for (bool isNumber : {true, false})
+      for (Operation *op : ops)
+        if (levels.lookup(op) == level && numbers.contains(op) == isNumber)
+          op->moveBefore(block.getTerminator());
+}
+
+LogicalResult ThreadMapper::mapBlock(Block &block) {
+  arrange(block);
+  // A thread number that is read inside of the block cannot be used after it.
+  Value outer = thread;
+  auto restore = llvm::make_scope_exit([&] { thread = outer; });
+  for (Operation &op : llvm::make_early_inc_range(block.without_terminator())) {
+    LogicalResult result = success();
+    if (auto loop = dyn_cast<scf::ParallelOp>(op))
+      result = divide(loop);
+    else if (auto loop = dyn_cast<scf::ForallOp>(op))
+      result = inlineMapped(loop);
+    else if (hasParallelLoop(op))
+      result = mapControlFlow(op);
+    else if (mayWrite(op) && !isCtaCollective(&op))
+      result = leaveToOne(op);
+    else
+      separate(op, getAccesses(&op));
+    if (failed(result))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult ThreadMapper::run() {
+  Block &block = function.getBody().front();
+  builder.setInsertionPointToStart(&block);
+  thread =
+      gpu::ThreadIdOp::create(builder, function.getLoc(), gpu::Dimension::x);
+  if (failed(mapBlock(block)))
+    return failure();
+  // The next body reuses the memory of this one.
+  finish(block.getTerminator());
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct MapToThreadsPass : ark::impl::MapToThreadsPassBase<MapToThreadsPass> {
+  using MapToThreadsPassBase::MapToThreadsPassBase;
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    MapToThreadsPassBase::getDependentDialects(registry);
+    registerBoundModels(registry);
+  }
+
+  void runOnOperation() override {
+    if (failed(verifyDimIndices(getOperation())))
+      return signalPassFailure();
+    for (func::FuncOp body : getBodies(getOperation()))
+      if (failed(ThreadMapper(body, threads, warpSize).run()))
+        return signalPassFailure();
+  }
+};
+} // namespace

@@ -1,0 +1,93 @@
+//===- PlaceInSharedMemory.cpp - Places temporaries in shared memory ------===//
+
+#include "passes/target/simt/Passes.h"
+#include "passes/target/support/Bodies.h"
+#include "passes/target/support/SharedMemory.h"
+
+#include "dialects/ark/ArkOps.h"
+#include "lib/support/BufferView.h"
+#include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_PLACEINSHAREDMEMORYPASS
+#include "passes/target/simt/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// Creates a memref on shared memory at `offset`. Its descriptor disappears
+/// when memrefs become pointers.
+static Value createBuffer(OpBuilder &builder, Location loc,
+                          LLVM::GlobalOp memory, int64_t offset,
+                          MemRefType type) {
+  LLVMTypeConverter converter(builder.getContext());
+  Value address = getSharedPointer(builder, loc, memory, offset);
+  Value descriptor =
+      MemRefDescriptor::fromStaticShape(builder, loc, converter, type, address);
+  return UnrealizedConversionCastOp::create(builder, loc, type, descriptor)
+      .getResult(0);
+}
+
+namespace {
+struct PlaceInSharedMemoryPass
+    : ark::impl::PlaceInSharedMemoryPassBase<PlaceInSharedMemoryPass> {
+  using PlaceInSharedMemoryPassBase::PlaceInSharedMemoryPassBase;
+
+  void runOnOperation() override {
+    // Memory that other passes have placed already stays in place.
+    for (auto kernel : getOperation().getOps<KernelOp>())
+      begin = most = std::max<int64_t>(
+          most, llvm::alignTo(getSharedBytes(kernel), kSharedAlignment));
+    for (func::FuncOp body : getBodies(getOperation())) {
+      SmallVector<memref::AllocaOp> temporaries;
+      body.walk([&](memref::AllocaOp op) { temporaries.push_back(op); });
+      if (!temporaries.empty() && failed(place(temporaries)))
+        return signalPassFailure();
+    }
+    for (auto kernel : getOperation().getOps<KernelOp>())
+      setSharedBytes(kernel, most);
+    begin = most = 0;
+  }
+
+private:
+  LogicalResult place(ArrayRef<memref::AllocaOp> temporaries);
+
+  /// The begin of temporaries, and the largest end of any body's temporaries so
+  /// far.
+  int64_t begin = 0, most = 0;
+};
+} // namespace
+
+/// Places the temporaries of a body. Bodies run one after the other, so that
+/// each has all of the memory.
+LogicalResult
+PlaceInSharedMemoryPass::place(ArrayRef<memref::AllocaOp> temporaries) {
+  LLVM::GlobalOp memory = getSharedMemory(getOperation());
+  int64_t offset = begin;
+  for (memref::AllocaOp temporary : temporaries) {
+    if (!temporary.getType().hasStaticShape() ||
+        !isa<func::FuncOp>(temporary->getParentOp()))
+      return temporary.emitOpError("is not a temporary of static size at the "
+                                   "head of a body");
+    OpBuilder builder(temporary);
+    offset = llvm::alignTo(offset, getSharedAlignment(temporary));
+    temporary.replaceAllUsesWith(createBuffer(
+        builder, temporary.getLoc(), memory, offset, temporary.getType()));
+    offset = llvm::alignTo(offset + getBufferBytes(temporary.getType()),
+                           kSharedAlignment);
+    temporary.erase();
+  }
+  auto target =
+      getOperation()->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
+  if (target && offset > target.getSharedMemory())
+    return emitError(memory.getLoc())
+           << "a body has " << offset << " bytes of temporaries; an SM has "
+           << target.getSharedMemory();
+  most = std::max(most, offset);
+  return success();
+}

@@ -1,0 +1,234 @@
+//===- SplitReductions.cpp - Splits reductions among warps ----------------===//
+
+#include "lib/support/DimIndices.h"
+#include "passes/target/simt/Passes.h"
+#include "passes/target/support/Bodies.h"
+#include "passes/target/support/IterationSpace.h"
+#include "passes/target/support/WideLoad.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_SPLITREDUCTIONSPASS
+#include "passes/target/simt/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// Shorter reductions have too little work for every warp.
+static constexpr int64_t kLeastLength = 128;
+/// The alignment that vectors need.
+static constexpr int64_t kAlignment = 64;
+
+/// Returns true if a loop runs from zero in steps of one.
+static bool isPlain(scf::ParallelOp loop) {
+  return llvm::all_of(loop.getLowerBound(),
+                      [](Value v) { return isConstantIntValue(v, 0); }) &&
+         llvm::all_of(loop.getStep(),
+                      [](Value v) { return isConstantIntValue(v, 1); });
+}
+
+/// Returns the one reduction of a loop, if no op writes before it.
+static scf::ParallelOp getReduction(scf::ParallelOp loop) {
+  scf::ParallelOp found;
+  for (Operation &op : loop.getBody()->without_terminator()) {
+    auto reduction = dyn_cast<scf::ParallelOp>(op);
+    if (reduction && found)
+      return {};
+    if (reduction)
+      found = reduction;
+    else if (!found && !isMemoryEffectFree(&op) && !isa<memref::LoadOp>(op))
+      return {};
+  }
+  return found;
+}
+
+/// Returns the extents of a loop that has at least a warp's results, and no
+/// more results than there are threads.
+static std::optional<SmallVector<int64_t>>
+getExtents(scf::ParallelOp loop, int64_t threads, int64_t warpSize) {
+  SmallVector<int64_t> extents;
+  int64_t results = 1;
+  for (Value end : loop.getUpperBound()) {
+    std::optional<int64_t> extent = getConstantIntValue(end);
+    if (!extent)
+      return std::nullopt;
+    extents.push_back(*extent);
+    results *= *extent;
+  }
+  if (!isPlain(loop) || results < warpSize || results > threads)
+    return std::nullopt;
+  return extents;
+}
+
+/// Returns true for a single reduction, whose length is known at run time only
+/// and may be large, over elements that are contiguous across results.
+static bool isLongAndApart(scf::ParallelOp loop, scf::ParallelOp reduction) {
+  if (reduction.getNumLoops() != 1 || reduction.getNumReductions() != 1 ||
+      !isPlain(reduction) ||
+      getConstantIntValue(reduction.getUpperBound().front()))
+    return false;
+  std::optional<int64_t> length = getSizeBound(reduction);
+  if (length && *length < kLeastLength)
+    return false;
+  Value neighbour = loop.getInductionVars().back();
+  return llvm::any_of(
+      reduction.getBody()->getOps<memref::LoadOp>(), [&](memref::LoadOp load) {
+        return loadsNeighbours(load, neighbour,
+                               [&](Value value) { return value != neighbour; });
+      });
+}
+
+namespace {
+/// Builds the loop over the parts, and the loop that combines them.
+class Splitter {
+public:
+  Splitter(scf::ParallelOp loop, scf::ParallelOp reduction,
+           ArrayRef<int64_t> extents, int64_t parts)
+      : loop(loop), reduction(reduction), builder(loop), loc(loop.getLoc()),
+        parts(parts) {
+    createBuffer(extents);
+  }
+
+  void run() {
+    reduceParts();
+    combineParts();
+  }
+
+private:
+  Value constant(int64_t number) {
+    return arith::ConstantIndexOp::create(builder, loc, number);
+  }
+  void createBuffer(ArrayRef<int64_t> extents);
+  scf::ParallelOp createReduction(Value begin, Value end, Value step);
+  void reduceParts();
+  void combineParts();
+
+  scf::ParallelOp loop, reduction;
+  OpBuilder builder;
+  Location loc;
+  int64_t parts;
+  Value buffer;
+};
+} // namespace
+
+/// Creates a buffer with a value for every part and result.
+void Splitter::createBuffer(ArrayRef<int64_t> extents) {
+  OpBuilder::InsertionGuard guard(builder);
+  auto function = loop->getParentOfType<func::FuncOp>();
+  builder.setInsertionPointToStart(&function.getBody().front());
+  SmallVector<int64_t> shape = {parts};
+  llvm::append_range(shape, extents);
+  buffer = memref::AllocaOp::create(
+      builder, loc, MemRefType::get(shape, reduction.getResult(0).getType()),
+      builder.getI64IntegerAttr(kAlignment));
+}
+
+/// Creates a loop that combines as the old one does. Its body is still empty.
+scf::ParallelOp Splitter::createReduction(Value begin, Value end, Value step) {
+  auto loop =
+      scf::ParallelOp::create(builder, loc, ValueRange{begin}, ValueRange{end},
+                              ValueRange{step}, reduction.getInitVals());
+  if (!loop.getBody()->empty())
+    loop.getBody()->getTerminator()->erase();
+  return loop;
+}
+
+/// Ends the body of a reduction with `value`.
+static void finishReduction(OpBuilder &builder, scf::ParallelOp source,
+                            Value value) {
+  auto terminator = cast<scf::ReduceOp>(source.getBody()->getTerminator());
+  auto reduce = scf::ReduceOp::create(builder, source.getLoc(), value);
+  IRMapping mapping;
+  Block &from = terminator.getReductions().front().front(),
+        &to = reduce.getReductions().front().front();
+  mapping.map(from.getArguments(), to.getArguments());
+  OpBuilder inside = OpBuilder::atBlockEnd(&to);
+  for (Operation &op : from)
+    inside.clone(op, mapping);
+}
+
+void Splitter::reduceParts() {
+  OpBuilder::InsertionGuard guard(builder);
+  SmallVector<Value> begins(loop.getLowerBound()), ends(loop.getUpperBound()),
+      steps(loop.getStep());
+  begins.insert(begins.begin(), constant(0));
+  ends.insert(ends.begin(), constant(parts));
+  steps.insert(steps.begin(), constant(1));
+  auto outer = scf::ParallelOp::create(builder, loc, begins, ends, steps);
+  builder.setInsertionPointToStart(outer.getBody());
+  IRMapping mapping;
+  mapping.map(loop.getInductionVars(),
+              ValueRange(outer.getInductionVars()).drop_front());
+  for (Operation &op :
+       llvm::make_range(loop.getBody()->begin(), reduction->getIterator()))
+    builder.clone(op, mapping);
+  scf::ParallelOp inner = createReduction(
+      outer.getInductionVars().front(),
+      mapping.lookupOrDefault(reduction.getUpperBound().front()),
+      constant(parts));
+  memref::StoreOp::create(builder, loc, inner.getResult(0), buffer,
+                          outer.getInductionVars());
+  builder.setInsertionPointToStart(inner.getBody());
+  mapping.map(reduction.getInductionVars(), inner.getInductionVars());
+  for (Operation &op : reduction.getBody()->without_terminator())
+    builder.clone(op, mapping);
+  auto terminator = cast<scf::ReduceOp>(reduction.getBody()->getTerminator());
+  finishReduction(builder, reduction,
+                  mapping.lookupOrDefault(terminator.getOperands().front()));
+}
+
+void Splitter::combineParts() {
+  builder.setInsertionPoint(reduction);
+  scf::ParallelOp sum =
+      createReduction(constant(0), constant(parts), constant(1));
+  builder.setInsertionPointToStart(sum.getBody());
+  SmallVector<Value> place(sum.getInductionVars());
+  llvm::append_range(place, loop.getInductionVars());
+  Value part = memref::LoadOp::create(builder, loc, buffer, place);
+  finishReduction(builder, reduction, part);
+  reduction.replaceAllUsesWith(sum);
+  reduction.erase();
+}
+
+namespace {
+struct SplitReductionsPass
+    : ark::impl::SplitReductionsPassBase<SplitReductionsPass> {
+  using SplitReductionsPassBase::SplitReductionsPassBase;
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    SplitReductionsPassBase::getDependentDialects(registry);
+    registerBoundModels(registry);
+  }
+
+  void runOnOperation() override {
+    if (failed(verifyDimIndices(getOperation())))
+      return signalPassFailure();
+    for (func::FuncOp body : getBodies(getOperation())) {
+      SmallVector<scf::ParallelOp> loops;
+      body.walk([&](scf::ParallelOp loop) {
+        if (loop.getNumReductions() == 0)
+          loops.push_back(loop);
+      });
+      for (scf::ParallelOp loop : loops)
+        split(loop);
+    }
+  }
+
+private:
+  void split(scf::ParallelOp loop) {
+    scf::ParallelOp reduction = getReduction(loop);
+    auto extents = getExtents(loop, threads, warpSize);
+    if (!reduction || !extents || !isLongAndApart(loop, reduction))
+      return;
+    Splitter(loop, reduction, *extents, threads / warpSize).run();
+    ++numSplit;
+  }
+};
+} // namespace

@@ -1,0 +1,238 @@
+//===- WidenElements.cpp - Vectorises loops over elements -----------------===//
+
+#include "lib/support/DimIndices.h"
+#include "passes/target/simt/Passes.h"
+#include "passes/target/support/Aliasing.h"
+#include "passes/target/support/Alignment.h"
+#include "passes/target/support/Bodies.h"
+#include "passes/target/support/IterationSpace.h"
+#include "passes/target/support/WideLoad.h"
+
+#include "dialects/ark/ArkOps.h"
+#include "lib/support/BufferView.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_WIDENELEMENTSPASS
+#include "passes/target/simt/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// Numbers of neighbours that a thread may have at once.
+static constexpr int64_t kCounts[] = {8, 4, 2};
+/// The cost of an iteration beside its elements, in elements: computing
+/// addresses, loads and stores.
+static constexpr int64_t kOverhead = 3;
+
+namespace {
+/// A loop over elements, and its values that depend on the last variable.
+class WideLoop {
+public:
+  WideLoop(scf::ParallelOp loop, int64_t threads)
+      : loop(loop), threads(threads), builder(loop),
+        variable(loop.getInductionVars().back()) {}
+
+  /// Returns true if the loop was replaced.
+  bool run();
+
+private:
+  bool isPlain();
+  bool isDependent(Value value) const { return dependent.contains(value); }
+  bool isContiguous(Value buffer, ValueRange indices, int64_t count) const;
+  bool fits(int64_t count);
+  int64_t choose();
+  void widen(int64_t count);
+  void widenOp(Operation &op, MutableArrayRef<IRMapping> mappings);
+
+  scf::ParallelOp loop;
+  int64_t threads;
+  OpBuilder builder;
+  Value variable;
+  int64_t extent = 0;
+  llvm::DenseSet<Value> dependent;
+};
+} // namespace
+
+/// Returns true if a loop has nothing but loads, stores and ops without
+/// effects, over a constant extent. Finds the values that depend on the last
+/// variable.
+bool WideLoop::isPlain() {
+  unsigned dim = loop.getNumLoops() - 1;
+  std::optional<int64_t> end = getConstantIntValue(loop.getUpperBound()[dim]);
+  if (!end || !isConstantIntValue(loop.getLowerBound()[dim], 0) ||
+      !isConstantIntValue(loop.getStep()[dim], 1))
+    return false;
+  extent = *end;
+  dependent.insert(variable);
+  bool anyStore = false;
+  for (Operation &op : loop.getBody()->without_terminator()) {
+    bool isMemory = isa<memref::LoadOp, memref::StoreOp>(op);
+    if (op.getNumRegions() != 0 || (!isMemory && !isMemoryEffectFree(&op)))
+      return false;
+    anyStore |= isa<memref::StoreOp>(op);
+    if (llvm::any_of(op.getOperands(),
+                     [&](Value operand) { return isDependent(operand); }))
+      dependent.insert(op.result_begin(), op.result_end());
+  }
+  return anyStore;
+}
+
+/// Returns true if `count` neighbours along the variable are contiguous in
+/// memory, and aligned for one access.
+bool WideLoop::isContiguous(Value buffer, ValueRange indices,
+                            int64_t count) const {
+  auto type = cast<MemRefType>(buffer.getType());
+  Type element = type.getElementType();
+  bool isWord = element.isBF16() || element.isF16() || element.isF32() ||
+                element.isInteger(8) || element.isInteger(32);
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (!isWord || indices.empty() || indices.back() != variable ||
+      isDependent(buffer) ||
+      llvm::any_of(indices.drop_back(),
+                   [&](Value index) { return isDependent(index); }) ||
+      failed(type.getStridesAndOffset(strides, offset)) || strides.back() != 1)
+    return false;
+  int64_t bytes = std::min(kLoadBytes, count * getElementBytes(element));
+  return getAlignment(buffer, indices, count) >= bytes;
+}
+
+bool WideLoop::fits(int64_t count) {
+  if (extent % count != 0)
+    return false;
+  return llvm::all_of(loop.getBody()->without_terminator(), [&](Operation &op) {
+    if (auto load = dyn_cast<memref::LoadOp>(op))
+      return !isDependent(load) ||
+             isContiguous(load.getMemRef(), load.getIndices(), count);
+    auto store = dyn_cast<memref::StoreOp>(op);
+    return !store ||
+           (!arePackets(store.getMemRef()) &&
+            isContiguous(store.getMemRef(), store.getIndices(), count));
+  });
+}
+
+/// Chooses a number of neighbours: rounds of all threads should be few, and
+/// full.
+int64_t WideLoop::choose() {
+  std::optional<int64_t> size = getSizeBound(loop);
+  if (!size)
+    return 1;
+  auto getCost = [&](int64_t count) {
+    return llvm::divideCeil(*size / count, threads) * (count + kOverhead);
+  };
+  int64_t best = 1;
+  for (int64_t count : kCounts)
+    if (getCost(count) < getCost(best) && fits(count))
+      best = count;
+  return best;
+}
+
+void WideLoop::widenOp(Operation &op, MutableArrayRef<IRMapping> mappings) {
+  IRMapping &first = mappings.front();
+  auto map = [&](Value value) { return first.lookupOrDefault(value); };
+  int64_t count = mappings.size();
+  if (auto store = dyn_cast<memref::StoreOp>(op)) {
+    SmallVector<Value> elements;
+    for (IRMapping &mapping : mappings)
+      elements.push_back(mapping.lookupOrDefault(store.getValueToStore()));
+    Type element = store.getMemRefType().getElementType();
+    Value vector = vector::FromElementsOp::create(
+        builder, op.getLoc(), VectorType::get({count}, element), elements);
+    SmallVector<Value> indices = llvm::map_to_vector(store.getIndices(), map);
+    int64_t bytes = std::min(kLoadBytes, count * getElementBytes(element));
+    vector::StoreOp::create(builder, op.getLoc(), vector,
+                            map(store.getMemRef()), indices,
+                            /*nontemporal=*/false, llvm::MaybeAlign(bytes));
+    return;
+  }
+  bool isShared = llvm::none_of(
+      op.getOperands(), [&](Value operand) { return isDependent(operand); });
+  if (isShared) {
+    Operation *clone = builder.clone(op, first);
+    for (IRMapping &mapping : mappings.drop_front())
+      mapping.map(op.getResults(), clone->getResults());
+    return;
+  }
+  auto load = dyn_cast<memref::LoadOp>(op);
+  if (!load) {
+    for (IRMapping &mapping : mappings)
+      builder.clone(op, mapping);
+    return;
+  }
+  SmallVector<Value> indices = llvm::map_to_vector(load.getIndices(), map);
+  Value vector =
+      createWideLoad(builder, load, map(load.getMemRef()), indices, count);
+  for (auto [number, mapping] : llvm::enumerate(mappings))
+    mapping.map(load.getResult(), vector::ExtractOp::create(
+                                      builder, load.getLoc(), vector, number));
+}
+
+void WideLoop::widen(int64_t count) {
+  Location loc = loop.getLoc();
+  SmallVector<Value> ends(loop.getUpperBound());
+  ends.back() = arith::ConstantIndexOp::create(builder, loc, extent / count);
+  auto wide = scf::ParallelOp::create(builder, loc, loop.getLowerBound(), ends,
+                                      loop.getStep());
+  builder.setInsertionPointToStart(wide.getBody());
+  SmallVector<Value> variables = wide.getInductionVars();
+  Value first = arith::MulIOp::create(
+      builder, loc, variables.back(),
+      arith::ConstantIndexOp::create(builder, loc, count));
+  SmallVector<IRMapping> mappings(count);
+  for (auto [number, mapping] : llvm::enumerate(mappings)) {
+    variables.back() = first;
+    if (number > 0)
+      variables.back() = arith::AddIOp::create(
+          builder, loc, first,
+          arith::ConstantIndexOp::create(builder, loc, number));
+    mapping.map(loop.getInductionVars(), variables);
+  }
+  for (Operation &op : loop.getBody()->without_terminator())
+    widenOp(op, mappings);
+  loop.erase();
+}
+
+bool WideLoop::run() {
+  if (loop.getNumReductions() != 0 || !isPlain())
+    return false;
+  int64_t count = choose();
+  if (count > 1)
+    widen(count);
+  return count > 1;
+}
+
+namespace {
+struct WidenElementsPass : ark::impl::WidenElementsPassBase<WidenElementsPass> {
+  using WidenElementsPassBase::WidenElementsPassBase;
+
+  void getDependentDialects(DialectRegistry &registry) const override {
+    WidenElementsPassBase::getDependentDialects(registry);
+    registerBoundModels(registry);
+  }
+
+  void runOnOperation() override {
+    if (failed(verifyDimIndices(getOperation())))
+      return signalPassFailure();
+    for (func::FuncOp body : getBodies(getOperation())) {
+      SmallVector<scf::ParallelOp> loops;
+      body.walk([&](scf::ParallelOp loop) {
+        if (!loop->getParentOfType<scf::ParallelOp>() &&
+            !loop->getParentOfType<scf::ForallOp>())
+          loops.push_back(loop);
+      });
+      for (scf::ParallelOp loop : loops)
+        numLoops += WideLoop(loop, threads).run();
+    }
+  }
+};
+} // namespace

@@ -1,0 +1,37 @@
+//===- CachedTables.h - Kernel tables in shared memory ----------*- C++ -*-===//
+
+#ifndef ARK_PASSES_TARGET_SUPPORT_CACHEDTABLES_H
+#define ARK_PASSES_TARGET_SUPPORT_CACHEDTABLES_H
+
+#include "dialects/ark/ArkOps.h"
+#include "passes/kernel/KernelAbi.h"
+
+namespace mlir::ark {
+
+inline constexpr int64_t kWordBytes = 8;
+/// Words of an instruction, and of an operand: its buffer and offset.
+inline constexpr int64_t kInstructionWords = 2;
+inline constexpr int64_t kOperandWords = 2;
+/// Bytes of the state of the dispatch loop.
+inline constexpr int64_t kDispatchStateBytes = 8;
+
+/// A table that the context points to, and the 64-bit words that a lane needs
+/// of it: the whole table of tasks, the instructions of the longest lane, or
+/// the addresses of the operands.
+struct KernelTable {
+  abi::ContextField field;
+  /// The function of the kernel that returns a row.
+  StringRef reader;
+  int64_t words;
+};
+
+/// Returns the tables, those first that are read most for their size.
+SmallVector<KernelTable> getTables(KernelOp kernel);
+
+/// Returns the bytes of shared memory for context and tables, each at a
+/// multiple of `kSharedAlignment`, and for the state of the dispatch loop.
+int64_t getTableBytes(KernelOp kernel);
+
+} // namespace mlir::ark
+
+#endif // ARK_PASSES_TARGET_SUPPORT_CACHEDTABLES_H

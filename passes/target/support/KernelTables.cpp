@@ -1,0 +1,87 @@
+//===- KernelTables.cpp - Readers of the kernel's tables ------------------===//
+
+#include "passes/target/support/KernelTables.h"
+
+#include "passes/kernel/KernelAbi.h"
+#include "passes/target/support/Alignment.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+static constexpr int64_t kTaskFields = 2;
+static constexpr int64_t kOperandFields = 2;
+static constexpr int64_t kInstructionFields = 4;
+static constexpr int64_t kLaneFields = 3;
+
+SmallVector<SmallVector<LaneRun>> ark::getLaneRuns(KernelOp kernel) {
+  auto tasks = llvm::to_vector(kernel.getTaskTable().getValues<int32_t>());
+  auto rows = llvm::to_vector(kernel.getInstructions().getValues<int32_t>());
+  auto lanes = llvm::to_vector(kernel.getLanes().getValues<int32_t>());
+  SmallVector<SmallVector<LaneRun>> all;
+  for (size_t lane = 0; lane < lanes.size(); lane += kLaneFields) {
+    SmallVector<LaneRun> runs;
+    for (int64_t index = lanes[lane + 1]; index < lanes[lane + 2]; ++index) {
+      const int32_t *row = &rows[index * kInstructionFields];
+      if (row[0] != KernelOp::kRunOpcode)
+        continue;
+      const int32_t *task = &tasks[row[1] * kTaskFields];
+      runs.push_back({task[0], task[1], row[2], row[3]});
+    }
+    all.push_back(std::move(runs));
+  }
+  return all;
+}
+
+int64_t ark::getLongestRun(KernelOp kernel, func::FuncOp body) {
+  int64_t longest = 0;
+  for (ArrayRef<LaneRun> lane : getLaneRuns(kernel))
+    for (const LaneRun &run : lane) {
+      auto entry = cast<DictionaryAttr>(kernel.getBodies()[run.body]);
+      auto name = entry.getAs<FlatSymbolRefAttr>("function");
+      if (name && name.getValue() == StringRef(body.getSymName()))
+        longest = std::max(longest, run.end - run.begin);
+    }
+  return longest;
+}
+
+OperandPlace ark::getOperandPlace(KernelOp kernel, int64_t row) {
+  auto values = kernel.getOperandsAttr().getValues<int64_t>();
+  // A body may have more arguments than the kernel has operands for it.
+  if ((row + 1) * kOperandFields > static_cast<int64_t>(values.size()))
+    return {/*slot=*/-1, /*offset=*/0};
+  return {values[row * kOperandFields], values[row * kOperandFields + 1]};
+}
+
+/// Returns true if nobody writes the buffer of a slot while the kernel runs.
+static bool isConstantSlot(KernelOp kernel, int64_t slot) {
+  if (slot < 1 || slot > static_cast<int64_t>(kernel.getBuffers().size()))
+    return false;
+  auto buffer = cast<DictionaryAttr>(kernel.getBuffers()[slot - 1]);
+  auto kind = buffer.getAs<StringAttr>("kind");
+  return kind && (kind == stringifyArgumentKind(ArgumentKind::Parameter) ||
+                  kind == stringifyArgumentKind(ArgumentKind::Constant));
+}
+
+static std::optional<int32_t> getBodyIndex(KernelOp kernel, func::FuncOp body) {
+  for (auto [index, entry] : llvm::enumerate(kernel.getBodies()))
+    if (cast<DictionaryAttr>(entry).getAs<FlatSymbolRefAttr>("function") ==
+        FlatSymbolRefAttr::get(body.getSymNameAttr()))
+      return index;
+  return std::nullopt;
+}
+
+bool ark::isParameter(KernelOp kernel, func::FuncOp body,
+                      BlockArgument argument) {
+  auto tasks = llvm::to_vector(kernel.getTaskTable().getValues<int32_t>());
+  std::optional<int32_t> index = getBodyIndex(kernel, body);
+  int64_t operand = argument.getArgNumber() - abi::kBodyOperands;
+  for (size_t task = 0; task < tasks.size(); task += kTaskFields) {
+    if (index != tasks[task])
+      continue;
+    OperandPlace place = getOperandPlace(kernel, tasks[task + 1] + operand);
+    if (!isConstantSlot(kernel, place.slot) ||
+        place.offset % abi::kGpuBufferAlignment != 0)
+      return false;
+  }
+  return isAlignedArgument(argument);
+}

@@ -1,0 +1,58 @@
+//===- KernelTemplate.cpp - Completes the text of a kernel ----------------===//
+
+#include "passes/target/support/KernelTemplate.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+void KernelTemplate::report(StringRef name, StringRef what) {
+  hasFailed = true;
+  module.emitError("the kernel ") << what << " '@" << name << "'";
+}
+
+func::FuncOp KernelTemplate::begin(StringRef name) {
+  func::FuncOp function = lookUp(name);
+  if (!function || !function.isExternal() || function.getNumArguments() != 0 ||
+      function.getNumResults() != 1) {
+    report(name, "declares no function without arguments and with one result");
+    return {};
+  }
+  builder.setInsertionPointToStart(function.addEntryBlock());
+  return function;
+}
+
+void KernelTemplate::defineConstant(StringRef name, int64_t value) {
+  func::FuncOp function = begin(name);
+  if (!function)
+    return;
+  Type type = function.getResultTypes()[0];
+  if (!type.isSignlessIntOrIndex())
+    return report(name, "returns no integer from");
+  Value result =
+      arith::ConstantOp::create(builder, builder.getIntegerAttr(type, value));
+  func::ReturnOp::create(builder, result);
+}
+
+void KernelTemplate::defineAddress(StringRef name, LLVM::GlobalOp global,
+                                   int64_t offset) {
+  func::FuncOp function = begin(name);
+  if (!function)
+    return;
+  Value base = LLVM::AddressOfOp::create(builder, global);
+  Value place =
+      LLVM::GEPOp::create(builder, base.getType(), builder.getI8Type(), base,
+                          ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
+  func::ReturnOp::create(builder, place);
+}
+
+void KernelTemplate::addCallback(StringRef hook, StringRef callee) {
+  func::FuncOp function = lookUp(hook);
+  if (!function || function.isExternal())
+    return report(hook, "has no function");
+  if (!lookUp(callee))
+    return report(callee, "has no function");
+  builder.setInsertionPointToStart(&function.getBody().front());
+  func::CallOp::create(builder, callee, TypeRange(), function.getArguments());
+}

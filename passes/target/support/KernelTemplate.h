@@ -1,0 +1,50 @@
+//===- KernelTemplate.h - Completes the text of a kernel --------*- C++ -*-===//
+
+#ifndef ARK_PASSES_TARGET_SUPPORT_KERNELTEMPLATE_H
+#define ARK_PASSES_TARGET_SUPPORT_KERNELTEMPLATE_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace mlir::ark {
+
+/// Gives bodies to functions that the text of a kernel only declares, and
+/// inserts calls into its callbacks. If a function is missing, or has another
+/// form than the text gives it, the completer reports an error and `failed`
+/// returns true.
+class KernelTemplate {
+public:
+  explicit KernelTemplate(ModuleOp module)
+      : module(module), symbols(module),
+        builder(module.getLoc(), module.getContext()) {}
+
+  bool has(StringRef name) { return static_cast<bool>(lookUp(name)); }
+  /// Makes the function `name` return `value`.
+  void defineConstant(StringRef name, int64_t value);
+  /// Makes the function `name` return the address of the byte `offset` of a
+  /// global.
+  void defineAddress(StringRef name, LLVM::GlobalOp global, int64_t offset);
+  /// Makes the function `hook` call `callee` with its own arguments.
+  void addCallback(StringRef hook, StringRef callee);
+  bool failed() const { return hasFailed; }
+
+private:
+  /// Starts the body of a function that is only declared. Reports an error and
+  /// returns null unless the function has no arguments and one result.
+  func::FuncOp begin(StringRef name);
+  void report(StringRef name, StringRef what);
+
+  func::FuncOp lookUp(StringRef name) {
+    return symbols.lookup<func::FuncOp>(name);
+  }
+
+  ModuleOp module;
+  bool hasFailed = false;
+  SymbolTable symbols;
+  ImplicitLocOpBuilder builder;
+};
+
+} // namespace mlir::ark
+
+#endif // ARK_PASSES_TARGET_SUPPORT_KERNELTEMPLATE_H

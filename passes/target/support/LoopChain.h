@@ -1,0 +1,56 @@
+//===- LoopChain.h - Structured ops fused into one loop ---------*- C++ -*-===//
+
+#ifndef ARK_PASSES_TARGET_SUPPORT_LOOPCHAIN_H
+#define ARK_PASSES_TARGET_SUPPORT_LOOPCHAIN_H
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+
+namespace mlir::ark {
+
+/// The op by which a linalg op with one result combines values.
+struct Reduction {
+  Operation *combiner;
+  /// The value that is combined with the accumulator.
+  Value value;
+  TypedAttr neutral;
+
+  /// Returns nothing if threads cannot share the reduction of `op`.
+  static std::optional<Reduction> match(linalg::LinalgOp op);
+};
+
+/// A dimension of a buffer.
+struct BufferExtent {
+  Value buffer;
+  int64_t dim;
+};
+
+/// Returns the dimensions of operands that give the extent of a loop of `op`.
+/// The dimensions are equal, but the bound of one may be known better than that
+/// of another.
+SmallVector<BufferExtent> getExtents(linalg::LinalgOp op, unsigned loop);
+
+/// Consecutive ops on buffers, over equal parallel dimensions: an op reads what
+/// an earlier op writes in the same iteration. One parallel loop can do all of
+/// them, and pass values on in registers.
+class LoopChain {
+public:
+  /// Adds `op` at the end if the same loop can do it. Returns true if `op` was
+  /// added.
+  bool add(linalg::LinalgOp op);
+
+  bool empty() const { return ops.empty(); }
+  ArrayRef<linalg::LinalgOp> getOps() const { return ops; }
+
+  /// Returns true if no other op reads what the chain writes to `buffer`.
+  bool isPrivate(Value buffer) const;
+
+private:
+  bool hasSameSpace(linalg::LinalgOp op) const;
+  bool isIndependentOrOwn(linalg::LinalgOp op) const;
+
+  SmallVector<linalg::LinalgOp> ops;
+};
+
+} // namespace mlir::ark
+
+#endif // ARK_PASSES_TARGET_SUPPORT_LOOPCHAIN_H

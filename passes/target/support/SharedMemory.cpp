@@ -1,0 +1,48 @@
+//===- SharedMemory.cpp - The shared memory of a launch -------------------===//
+
+#include "passes/target/support/SharedMemory.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+static constexpr llvm::StringLiteral kSharedMemory = "ark_shared_memory";
+static constexpr unsigned kSharedAddressSpace = 3;
+static constexpr llvm::StringLiteral kSharedBytesAttr = "shared_memory";
+/// Alignment of the begin of shared memory; no temporary asks for more.
+static constexpr int64_t kBeginAlignment = 1024;
+
+int64_t ark::getSharedAlignment(memref::AllocaOp temporary) {
+  return std::max<int64_t>(kSharedAlignment,
+                           temporary.getAlignment().value_or(1));
+}
+
+LLVM::GlobalOp ark::getSharedMemory(ModuleOp module) {
+  if (auto memory = SymbolTable(module).lookup<LLVM::GlobalOp>(kSharedMemory))
+    return memory;
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), 0);
+  return LLVM::GlobalOp::create(builder, module.getLoc(), type,
+                                /*isConstant=*/false, LLVM::Linkage::External,
+                                kSharedMemory, Attribute(), kBeginAlignment,
+                                kSharedAddressSpace);
+}
+
+Value ark::getSharedPointer(OpBuilder &builder, Location loc,
+                            LLVM::GlobalOp memory, int64_t offset) {
+  Value base = LLVM::AddressOfOp::create(builder, loc, memory);
+  Value place = LLVM::GEPOp::create(
+      builder, loc, base.getType(), builder.getI8Type(), base,
+      ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
+  auto pointer = LLVM::LLVMPointerType::get(builder.getContext());
+  return LLVM::AddrSpaceCastOp::create(builder, loc, pointer, place);
+}
+
+int64_t ark::getSharedBytes(KernelOp kernel) {
+  auto bytes = kernel->getAttrOfType<IntegerAttr>(kSharedBytesAttr);
+  return bytes ? bytes.getInt() : 0;
+}
+
+void ark::setSharedBytes(KernelOp kernel, int64_t bytes) {
+  Builder builder(kernel.getContext());
+  kernel->setAttr(kSharedBytesAttr, builder.getI64IntegerAttr(bytes));
+}

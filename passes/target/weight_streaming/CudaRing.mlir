@@ -1,0 +1,391 @@
+// Weight streaming through rings of shared-memory slots, from sm_90 on.
+//
+// Every warp has a ring of slots. The warp copies pieces of parameters to its ring in the order in
+// which it will read them, across tasks: the schedule fixes at compile time what a lane reads.
+// After a slot has been read, the warp requests the next piece for it at once, so memory stays busy
+// while lanes wait for each other. ark-stream-weights builds the functions that are only
+// declared here and the loops that read the rings; CudaStream.mlir has the functions that those
+// loops call.
+//
+// A piece is the data of one bulk copy; to request a piece is to issue its copy. A segment is the
+// data that one matmul of one run reads: consecutive pieces of equal size, dealt to the warps in
+// turn. The segments of a lane lie in shared memory. Each has two 64-bit words: its address, and a
+// packed word with the number of its pieces (from bit 0), the bytes of a piece (from bit 32) and
+// the warp of its first piece (from bit 48).
+//
+// The state of a warp has 16 32-bit words, which its first thread writes. The request cursor (words
+// 2 to 7) points at the next piece to request.
+//
+//   0  pieces read
+//   1  pieces requested
+//   2  row of the segment at the request cursor; -1 after the last segment
+//   3  pieces of that segment not yet requested; 0 from its last request until its run ends
+//   4  segments before that one since the kernel began
+//   5  bytes of the next piece; 6 and 7, its address
+//   8  row of the segment to read next
+//   9  segments before that one since the kernel began
+//  10  segments since the kernel began, up to the end of the run that has begun last
+//  11  waits of the lane that have begun
+//  12  iterations whose pieces are still to be requested, beyond the one at the cursor
+//  13  pieces requested or prefetched to the L2; a value below word 1 means that none is prefetched
+//  14  clock of the last request made while polling for packets
+
+// Parts of the rings in shared memory: states of the warps, one mbarrier per slot, segments of the
+// lane, slots.
+func.func private @ark_stream_warps() -> !llvm.ptr<3>
+func.func private @ark_stream_barriers() -> !llvm.ptr<3>
+func.func private @ark_stream_table() -> !llvm.ptr<3>
+func.func private @ark_stream_slots() -> !llvm.ptr<3>
+// Slots per warp, and bytes of a slot.
+func.func private @ark_stream_depth() -> i32
+func.func private @ark_stream_slot_bytes() -> i32
+// Returns 1 if lanes poll for packets, 0 if they only wait for semaphores.
+func.func private @ark_stream_polls() -> i32
+// Clocks between two requests of an SM for pieces of later runs.
+func.func private @ark_stream_pace() -> i32
+// Pieces beyond its ring that a warp prefetches to the L2.
+func.func private @ark_stream_beyond() -> i32
+// Segments of all lanes, in global memory. The table begins with the number of the first segment of
+// every lane, and the number after the last segment. Three words per segment follow: buffer,
+// offset, and the packed word.
+func.func private @ark_stream_segments() -> !llvm.ptr<1>
+// Index of the first word of those triples.
+func.func private @ark_stream_first_segment() -> i64
+// Counters in shared memory: waits of the lane that have ended, and segments of the lane.
+func.func private @ark_stream_lane() -> !llvm.ptr<3>
+
+//===----------------------------------------------------------------------===//
+// Threads
+//===----------------------------------------------------------------------===//
+
+func.func private @ark_stream_warp() -> i32 {
+  %size = arith.constant 32 : index
+  %thread = gpu.thread_id x
+  %warp = arith.divui %thread, %size : index
+  %number = arith.index_cast %warp : index to i32
+  return %number : i32
+}
+
+// Returns true for the first thread of each warp.
+func.func private @ark_stream_leads() -> i1 {
+  %size = arith.constant 32 : index
+  %zero = arith.constant 0 : index
+  %thread = gpu.thread_id x
+  %rank = arith.remui %thread, %size : index
+  %leads = arith.cmpi eq, %rank, %zero : index
+  return %leads : i1
+}
+
+func.func private @ark_stream_field(%field: i32) -> !llvm.ptr<3> {
+  %words = arith.constant 16 : i32
+  %warps = func.call @ark_stream_warps() : () -> !llvm.ptr<3>
+  %warp = func.call @ark_stream_warp() : () -> i32
+  %first = arith.muli %warp, %words : i32
+  %word = arith.addi %first, %field : i32
+  %place = llvm.getelementptr %warps[%word] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i32
+  return %place : !llvm.ptr<3>
+}
+
+func.func private @ark_stream_get(%field: i32) -> i32 {
+  %place = func.call @ark_stream_field(%field) : (i32) -> !llvm.ptr<3>
+  %value = llvm.load %place : !llvm.ptr<3> -> i32
+  return %value : i32
+}
+
+func.func private @ark_stream_set(%field: i32, %value: i32) {
+  %place = func.call @ark_stream_field(%field) : (i32) -> !llvm.ptr<3>
+  llvm.store %value, %place : i32, !llvm.ptr<3>
+  return
+}
+
+//===----------------------------------------------------------------------===//
+// Segments
+//===----------------------------------------------------------------------===//
+
+func.func private @ark_stream_count() -> i32 {
+  %lane = func.call @ark_stream_lane() : () -> !llvm.ptr<3>
+  %place = llvm.getelementptr %lane[1] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i32
+  %count = llvm.load %place : !llvm.ptr<3> -> i32
+  return %count : i32
+}
+
+// Returns the number of pieces of a segment, the first piece of this warp, and the bytes of a
+// piece.
+func.func private @ark_stream_row(%row: i32) -> (i32, i32, i32) {
+  %last_warp = arith.constant 15 : i32
+  %half = arith.constant 32 : i64
+  %more = arith.constant 48 : i64
+  %mask = arith.constant 65535 : i32
+  %two = arith.constant 2 : i32
+  %one = arith.constant 1 : i32
+  %table = func.call @ark_stream_table() : () -> !llvm.ptr<3>
+  %double = arith.muli %row, %two : i32
+  %word = arith.addi %double, %one : i32
+  %place = llvm.getelementptr %table[%word] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i64
+  %packed = llvm.load %place : !llvm.ptr<3> -> i64
+  %count = arith.trunci %packed : i64 to i32
+  %high = arith.shrui %packed, %half : i64
+  %high_i32 = arith.trunci %high : i64 to i32
+  %bytes = arith.andi %high_i32, %mask : i32
+  %top = arith.shrui %packed, %more : i64
+  %start = arith.trunci %top : i64 to i32
+  %warp = func.call @ark_stream_warp() : () -> i32
+  %distance = arith.subi %warp, %start : i32
+  %first = arith.andi %distance, %last_warp : i32
+  return %count, %first, %bytes : i32, i32, i32
+}
+
+// Returns this warp's number of pieces in a segment, the bytes of a piece, and the address of this
+// warp's first piece.
+func.func private @ark_stream_share(%row: i32) -> (i32, i32, i64) {
+  %zero = arith.constant 0 : i32
+  %last_warp = arith.constant 15 : i32
+  %shift = arith.constant 4 : i32
+  %two = arith.constant 2 : i32
+  %count, %first, %bytes = func.call @ark_stream_row(%row) : (i32) -> (i32, i32, i32)
+  %others = arith.subi %count, %first : i32
+  %rounded = arith.addi %others, %last_warp : i32
+  %shares = arith.shrsi %rounded, %shift : i32
+  %pieces = arith.maxsi %shares, %zero : i32
+  %table = func.call @ark_stream_table() : () -> !llvm.ptr<3>
+  %word = arith.muli %row, %two : i32
+  %place = llvm.getelementptr %table[%word] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i64
+  %base = llvm.load %place : !llvm.ptr<3> -> i64
+  %skipped = arith.muli %first, %bytes : i32
+  %skipped_i64 = arith.extui %skipped : i32 to i64
+  %address = arith.addi %base, %skipped_i64 : i64
+  return %pieces, %bytes, %address : i32, i32, i64
+}
+
+// Returns the slot of piece `number` of the ring, its mbarrier, and the parity of the phase that
+// ends when the piece arrives.
+func.func private @ark_stream_slot(%number: i32) -> (i32, !llvm.ptr<3>, i32) {
+  %one = arith.constant 1 : i32
+  %depth = func.call @ark_stream_depth() : () -> i32
+  %slot = arith.remui %number, %depth : i32
+  %round = arith.divui %number, %depth : i32
+  %parity = arith.andi %round, %one : i32
+  %warp = func.call @ark_stream_warp() : () -> i32
+  %first = arith.muli %warp, %depth : i32
+  %index = arith.addi %first, %slot : i32
+  %barriers = func.call @ark_stream_barriers() : () -> !llvm.ptr<3>
+  %barrier = llvm.getelementptr %barriers[%index] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i64
+  return %index, %barrier, %parity : i32, !llvm.ptr<3>, i32
+}
+
+func.func private @ark_stream_place(%index: i32) -> !llvm.ptr<3> {
+  %bytes = func.call @ark_stream_slot_bytes() : () -> i32
+  %offset = arith.muli %index, %bytes : i32
+  %slots = func.call @ark_stream_slots() : () -> !llvm.ptr<3>
+  %place = llvm.getelementptr %slots[%offset] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i8
+  return %place : !llvm.ptr<3>
+}
+
+//===----------------------------------------------------------------------===//
+// Requests
+//===----------------------------------------------------------------------===//
+
+// Called by the first thread of a warp. Moves the request cursor to the first segment, from `row`
+// on, that has a piece for this warp. Sets the cursor to "none" (-1) if no iteration is left, or if
+// one whole round over the segments has no piece for this warp.
+func.func private @ark_stream_seek(%row: i32) {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %none = arith.constant -1 : i32
+  %row_field = arith.constant 2 : i32
+  %left_field = arith.constant 3 : i32
+  %ahead_field = arith.constant 4 : i32
+  %laps_field = arith.constant 12 : i32
+  %bytes_field = arith.constant 5 : i32
+  %address_field = arith.constant 6 : i32
+  %rows = func.call @ark_stream_count() : () -> i32
+  %ahead = func.call @ark_stream_get(%ahead_field) : (i32) -> i32
+  %laps = func.call @ark_stream_get(%laps_field) : (i32) -> i32
+  %inside = arith.cmpi slt, %row, %rows : i32
+  cf.cond_br %inside, ^look(%row, %ahead, %laps, %zero : i32, i32, i32, i32),
+      ^wrap(%ahead, %laps, %zero : i32, i32, i32)
+
+^look(%at: i32, %passed: i32, %left_laps: i32, %tries: i32):
+  %pieces, %bytes, %address = func.call @ark_stream_share(%at) : (i32) -> (i32, i32, i64)
+  %has = arith.cmpi sgt, %pieces, %zero : i32
+  cf.cond_br %has, ^store, ^next
+
+^next:
+  %tired = arith.cmpi ugt, %tries, %rows : i32
+  cf.cond_br %tired, ^end, ^advance
+
+^advance:
+  %following = arith.addi %at, %one : i32
+  %next_passed = arith.addi %passed, %one : i32
+  %next_tries = arith.addi %tries, %one : i32
+  %stays = arith.cmpi slt, %following, %rows : i32
+  cf.cond_br %stays, ^look(%following, %next_passed, %left_laps, %next_tries : i32, i32, i32, i32),
+      ^wrap(%next_passed, %left_laps, %next_tries : i32, i32, i32)
+
+^wrap(%wrap_passed: i32, %wrap_laps: i32, %wrap_tries: i32):
+  %fewer = arith.subi %wrap_laps, %one : i32
+  %over = arith.cmpi slt, %fewer, %zero : i32
+  %empty = arith.cmpi eq, %rows, %zero : i32
+  %ends = arith.ori %over, %empty : i1
+  cf.cond_br %ends, ^end, ^look(%zero, %wrap_passed, %fewer, %wrap_tries : i32, i32, i32, i32)
+
+^store:
+  func.call @ark_stream_set(%row_field, %at) : (i32, i32) -> ()
+  func.call @ark_stream_set(%left_field, %pieces) : (i32, i32) -> ()
+  func.call @ark_stream_set(%ahead_field, %passed) : (i32, i32) -> ()
+  func.call @ark_stream_set(%laps_field, %left_laps) : (i32, i32) -> ()
+  func.call @ark_stream_set(%bytes_field, %bytes) : (i32, i32) -> ()
+  %place = func.call @ark_stream_field(%address_field) : (i32) -> !llvm.ptr<3>
+  llvm.store %address, %place : i64, !llvm.ptr<3>
+  return
+
+^end:
+  func.call @ark_stream_set(%row_field, %none) : (i32, i32) -> ()
+  func.call @ark_stream_set(%left_field, %zero) : (i32, i32) -> ()
+  return
+}
+
+// Called by one thread. Issues the bulk copy of piece `number` of the ring.
+func.func private @ark_stream_copy(%number: i32, %address: i64, %bytes: i32) {
+  %index, %barrier, %parity = func.call @ark_stream_slot(%number)
+      : (i32) -> (i32, !llvm.ptr<3>, i32)
+  %from = llvm.inttoptr %address : i64 to !llvm.ptr<1>
+  %to = func.call @ark_stream_place(%index) : (i32) -> !llvm.ptr<3>
+  nvvm.mbarrier.arrive.expect_tx %barrier, %bytes : !llvm.ptr<3>, i32
+  nvvm.cp.async.bulk.shared.cluster.global %to, %from, %barrier, %bytes
+      : !llvm.ptr<3>, !llvm.ptr<1>
+  return
+}
+
+// Called by the first thread of a warp that has a free slot. Requests the piece at the cursor.
+func.func private @ark_stream_request() {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %warps = arith.constant 16 : i32
+  %asked_field = arith.constant 1 : i32
+  %row_field = arith.constant 2 : i32
+  %left_field = arith.constant 3 : i32
+  %ahead_field = arith.constant 4 : i32
+  %bytes_field = arith.constant 5 : i32
+  %address_field = arith.constant 6 : i32
+  %asked = func.call @ark_stream_get(%asked_field) : (i32) -> i32
+  %left = func.call @ark_stream_get(%left_field) : (i32) -> i32
+  %bytes = func.call @ark_stream_get(%bytes_field) : (i32) -> i32
+  %place = func.call @ark_stream_field(%address_field) : (i32) -> !llvm.ptr<3>
+  %address = llvm.load %place : !llvm.ptr<3> -> i64
+  func.call @ark_stream_copy(%asked, %address, %bytes) : (i32, i64, i32) -> ()
+  %more = arith.addi %asked, %one : i32
+  func.call @ark_stream_set(%asked_field, %more) : (i32, i32) -> ()
+  %fewer = arith.subi %left, %one : i32
+  %is_last = arith.cmpi eq, %fewer, %zero : i32
+  cf.cond_br %is_last, ^seek, ^step
+
+^step:
+  %distance = arith.muli %bytes, %warps : i32
+  %distance_i64 = arith.extui %distance : i32 to i64
+  %next = arith.addi %address, %distance_i64 : i64
+  llvm.store %next, %place : i64, !llvm.ptr<3>
+  func.call @ark_stream_set(%left_field, %fewer) : (i32, i32) -> ()
+  return
+
+^seek:
+  func.call @ark_stream_leave() : () -> ()
+  return
+}
+
+// Called by the first thread of a warp that has requested all its pieces of a segment. Moves the
+// cursor to the next segment.
+func.func private @ark_stream_leave() {
+  %one = arith.constant 1 : i32
+  %row_field = arith.constant 2 : i32
+  %ahead_field = arith.constant 4 : i32
+  %row = func.call @ark_stream_get(%row_field) : (i32) -> i32
+  %next_row = arith.addi %row, %one : i32
+  %ahead = func.call @ark_stream_get(%ahead_field) : (i32) -> i32
+  %next_ahead = arith.addi %ahead, %one : i32
+  func.call @ark_stream_set(%ahead_field, %next_ahead) : (i32, i32) -> ()
+  func.call @ark_stream_seek(%next_row) : (i32) -> ()
+  return
+}
+
+// Returns true if the warp has a free slot and a piece to request.
+func.func private @ark_stream_can_request() -> i1 {
+  %zero = arith.constant 0 : i32
+  %read_field = arith.constant 0 : i32
+  %asked_field = arith.constant 1 : i32
+  %left_field = arith.constant 3 : i32
+  %depth = func.call @ark_stream_depth() : () -> i32
+  %read = func.call @ark_stream_get(%read_field) : (i32) -> i32
+  %asked = func.call @ark_stream_get(%asked_field) : (i32) -> i32
+  %left = func.call @ark_stream_get(%left_field) : (i32) -> i32
+  %used = arith.subi %asked, %read : i32
+  %is_free = arith.cmpi slt, %used, %depth : i32
+  %is_left = arith.cmpi sgt, %left, %zero : i32
+  %can = arith.andi %is_free, %is_left : i1
+  return %can : i1
+}
+
+// Called by the first thread of a warp. Requests pieces of the run that has begun.
+func.func private @ark_stream_request_begun() {
+  %zero = arith.constant 0 : i32
+  %ahead_field = arith.constant 4 : i32
+  %begun_field = arith.constant 10 : i32
+  cf.br ^look
+
+^look:
+  %can = func.call @ark_stream_can_request() : () -> i1
+  %ahead = func.call @ark_stream_get(%ahead_field) : (i32) -> i32
+  %begun = func.call @ark_stream_get(%begun_field) : (i32) -> i32
+  %distance = arith.subi %begun, %ahead : i32
+  %is_begun = arith.cmpi sgt, %distance, %zero : i32
+  %asks = arith.andi %can, %is_begun : i1
+  cf.cond_br %asks, ^ask, ^finish
+
+^ask:
+  func.call @ark_stream_request() : () -> ()
+  cf.br ^look
+
+^finish:
+  return
+}
+
+// Called by the first thread of a warp without a free slot. Prefetches to the L2 the next piece of
+// the segment that is neither requested nor prefetched; returns true if there is one. Memory stays
+// busy meanwhile, and the ring later finds the piece in the L2.
+func.func private @ark_stream_prefetch_beyond() -> i1 {
+  %zero = arith.constant 0 : i32
+  %one = arith.constant 1 : i32
+  %warps = arith.constant 16 : i32
+  %asked_field = arith.constant 1 : i32
+  %left_field = arith.constant 3 : i32
+  %bytes_field = arith.constant 5 : i32
+  %address_field = arith.constant 6 : i32
+  %fetched_field = arith.constant 13 : i32
+  %most = func.call @ark_stream_beyond() : () -> i32
+  %asked = func.call @ark_stream_get(%asked_field) : (i32) -> i32
+  %left = func.call @ark_stream_get(%left_field) : (i32) -> i32
+  %fetched = func.call @ark_stream_get(%fetched_field) : (i32) -> i32
+  %difference = arith.subi %fetched, %asked : i32
+  %ahead = arith.maxsi %difference, %zero : i32
+  %limit = arith.minsi %most, %left : i32
+  %asks = arith.cmpi slt, %ahead, %limit : i32
+  cf.cond_br %asks, ^ask, ^finish
+
+^ask:
+  %bytes = func.call @ark_stream_get(%bytes_field) : (i32) -> i32
+  %place = func.call @ark_stream_field(%address_field) : (i32) -> !llvm.ptr<3>
+  %next = llvm.load %place : !llvm.ptr<3> -> i64
+  %step = arith.muli %bytes, %warps : i32
+  %distance = arith.muli %step, %ahead : i32
+  %distance_i64 = arith.extui %distance : i32 to i64
+  %address = arith.addi %next, %distance_i64 : i64
+  %from = llvm.inttoptr %address : i64 to !llvm.ptr<1>
+  nvvm.cp.async.bulk.prefetch %from, %bytes : !llvm.ptr<1>
+  %following = arith.addi %ahead, %one : i32
+  %all = arith.addi %asked, %following : i32
+  func.call @ark_stream_set(%fetched_field, %all) : (i32, i32) -> ()
+  cf.br ^finish
+
+^finish:
+  return %asks : i1
+}

@@ -1,0 +1,348 @@
+//===- StreamReader.cpp - Loops that read streamed weights ----------------===//
+
+#include "passes/target/weight_streaming/StreamReader.h"
+
+#include "passes/kernel/KernelAbi.h"
+#include "passes/target/support/Warp.h"
+#include "passes/target/support/WideLoad.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+static constexpr int64_t kLoadWords = kLoadBytes / 4;
+static constexpr unsigned kSharedAddressSpace = 3;
+
+std::optional<EarlyRead> ark::matchEarlyRead(memref::SubViewOp tile,
+                                             scf::ForOp vctas) {
+  auto source = dyn_cast<BlockArgument>(tile.getSource());
+  if (!source || !isa<func::FuncOp>(source.getOwner()->getParentOp()))
+    return std::nullopt;
+  auto type = cast<MemRefType>(source.getType());
+  if (type.getRank() != 2 || type.getDimSize(0) != 1 ||
+      tile.getType().getRank() != 2 || !type.getLayout().isIdentity() ||
+      !tile.hasUnitStride() ||
+      !isConstantIntValue(tile.getMixedOffsets()[0], 0))
+    return std::nullopt;
+  std::optional<int64_t> elements =
+      getVctaStride(tile.getMixedOffsets()[1], vctas);
+  // No op may write the source, since the copy would be out of date.
+  bool isRead = llvm::all_of(source.getUsers(), [](Operation *user) {
+    return isa<memref::SubViewOp>(user) &&
+           llvm::all_of(user->getUses(), [](OpOperand &use) {
+             auto op = dyn_cast<linalg::GenericOp>(use.getOwner());
+             return op && op.isDpsInput(&use);
+           });
+  });
+  if (!elements || !isRead)
+    return std::nullopt;
+  return EarlyRead{source, *elements, Value()};
+}
+
+StreamReader::StreamReader(func::FuncOp body, ArrayRef<WeightStream> streams,
+                           ArrayRef<EarlyRead> reads, ArrayRef<Value> sums)
+    : body(body), streams(streams), reads(reads), sums(sums),
+      builder(body.getLoc(), body.getContext()) {}
+
+Value StreamReader::index(int64_t value) {
+  return arith::ConstantIndexOp::create(builder, value);
+}
+
+Type StreamReader::getWeightType() const {
+  return streams.front().getType().getElementType();
+}
+
+VectorType StreamReader::getVectorType(Type element) const {
+  int64_t bits = getWeightType().getIntOrFloatBitWidth();
+  return VectorType::get(kLoadBytes * 8 / bits, element);
+}
+
+SmallVector<Value> StreamReader::loadPiece(const WeightStream &stream,
+                                           Value place) {
+  Type i64 = builder.getI64Type();
+  Value bytes = arith::IndexCastOp::create(
+      builder, i64, arith::MulIOp::create(builder, lane, index(kLoadBytes)));
+  Value mine =
+      LLVM::GEPOp::create(builder, place.getType(), builder.getI8Type(), place,
+                          ArrayRef<LLVM::GEPArg>{bytes});
+  SmallVector<Value> values;
+  for (int64_t offset = 0; offset < stream.pieceBytes;
+       offset += kWarpSize * kLoadBytes) {
+    Value at = LLVM::GEPOp::create(
+        builder, place.getType(), builder.getI8Type(), mine,
+        ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
+    // LLVM has no 8-bit floats.
+    bool isNarrow = getWeightType().getIntOrFloatBitWidth() == 8;
+    Type element = isNarrow ? builder.getI8Type() : getWeightType();
+    Value loaded = LLVM::LoadOp::create(builder, getVectorType(element), at,
+                                        /*alignment=*/kLoadBytes);
+    if (isNarrow)
+      loaded = arith::BitcastOp::create(builder, getVectorType(getWeightType()),
+                                        loaded);
+    values.push_back(loaded);
+  }
+  return values;
+}
+
+/// Loads the elements with which a thread multiplies all pieces of its part.
+SmallVector<Value> StreamReader::loadRow(Value row, Value part,
+                                         const RowShares &shares) {
+  Value first = shares.getFirst(builder, part, lane);
+  SmallVector<Value> values;
+  for (int64_t load = 0; load < shares.loads; ++load) {
+    Value place =
+        arith::AddIOp::create(builder, first, index(load * shares.getStep()));
+    Type element = cast<MemRefType>(row.getType()).getElementType();
+    values.push_back(vector::LoadOp::create(
+        builder, getVectorType(element), row, ValueRange{index(0), place},
+        /*nontemporal=*/false, llvm::MaybeAlign(kLoadBytes)));
+  }
+  return values;
+}
+
+/// Multiplies by fma, with one accumulator for each load, so that additions do
+/// not wait for each other.
+Value StreamReader::multiplyScalars(ArrayRef<Value> row,
+                                    ArrayRef<Value> piece) {
+  Type f32 = builder.getF32Type();
+  auto extend = [&](Value vector, int64_t element) -> Value {
+    Value value = vector::ExtractOp::create(builder, vector, element);
+    return value.getType() == f32
+               ? value
+               : arith::ExtFOp::create(builder, f32, value).getResult();
+  };
+  SmallVector<Value> sums;
+  for (auto [a, b] : llvm::zip(row, piece)) {
+    Value sum = arith::ConstantOp::create(builder, builder.getF32FloatAttr(0));
+    int64_t size = cast<VectorType>(a.getType()).getNumElements();
+    for (int64_t at = 0; at < size; ++at)
+      sum = math::FmaOp::create(builder, extend(a, at), extend(b, at), sum);
+    sums.push_back(sum);
+  }
+  while (sums.size() > 1) {
+    SmallVector<Value> pairs;
+    for (size_t at = 0; at + 1 < sums.size(); at += 2)
+      pairs.push_back(arith::AddFOp::create(builder, sums[at], sums[at + 1]));
+    if (sums.size() % 2)
+      pairs.push_back(sums.back());
+    sums = std::move(pairs);
+  }
+  return addLanes(sums.front(), {16, 8, 4, 2, 1});
+}
+
+/// Returns the words of a load as operands of an `mma` instruction.
+SmallVector<Value> StreamReader::getWords(Value vector) {
+  Type word = builder.getI32Type();
+  Value words = vector::BitCastOp::create(
+      builder, VectorType::get(kLoadWords, word), vector);
+  SmallVector<Value> all;
+  for (int64_t number = 0; number < kLoadWords; ++number) {
+    Value one = vector::ExtractOp::create(builder, words, number);
+    if (getWeightType().isF16())
+      one = LLVM::BitcastOp::create(
+          builder, VectorType::get(2, builder.getF16Type()), one);
+    all.push_back(one);
+  }
+  return all;
+}
+
+/// Multiplies by tensor cores. An `mma` instruction multiplies 16 rows by 8
+/// columns. The words that a lane has loaded of a piece belong alternately to
+/// rows g and g + 8, where g is the number of its quad, and the words of the
+/// row belong to column g. So the wanted sums are the diagonals of the
+/// fragment, and all other results are unused. Lanes exchange nothing before
+/// the products: a load is an operand as it is.
+Value StreamReader::multiplyMatrices(ArrayRef<Value> row,
+                                     ArrayRef<Value> piece) {
+  Type f32 = builder.getF32Type();
+  bool isHalf = getWeightType().isF16();
+  auto type = isHalf ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
+  auto made = LLVM::LLVMStructType::getLiteral(builder.getContext(),
+                                               SmallVector<Type>(4, f32));
+  Value zero = arith::ConstantOp::create(builder, builder.getF32FloatAttr(0));
+  // The first accumulators are used for rows g, the second ones for rows g + 8.
+  SmallVector<Value> sums[2] = {SmallVector<Value>(4, zero),
+                                SmallVector<Value>(4, zero)};
+  for (auto [a, b] : llvm::zip(row, piece)) {
+    SmallVector<Value> own = getWords(a), weights = getWords(b);
+    for (int64_t half = 0; half < 2; ++half) {
+      auto mma = NVVM::MmaOp::create(
+          builder, made, weights, ValueRange{own[half], own[half + 2]},
+          sums[half], ArrayRef<int64_t>{16, 8, 16}, /*b1Op=*/std::nullopt,
+          /*intOverflow=*/std::nullopt, std::array{type, type},
+          std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
+      for (int64_t at = 0; at < 4; ++at)
+        sums[half][at] =
+            LLVM::ExtractValueOp::create(builder, mma.getRes(), at);
+    }
+  }
+  // Lane g / 2 of quad g has column g, as the first or the second of two
+  // columns.
+  Value even = arith::AddFOp::create(builder, sums[0][0], sums[1][2]);
+  Value odd = arith::AddFOp::create(builder, sums[0][1], sums[1][3]);
+  Value isOdd = arith::CmpIOp::create(
+      builder, arith::CmpIPredicate::ne,
+      arith::AndIOp::create(builder, lane, index(4)), index(0));
+  Value own = arith::SelectOp::create(builder, isOdd, odd, even);
+  // The lanes of two diagonal elements, 4 * g + g / 2, differ by these numbers.
+  return addLanes(own, {4, 8 + 1, 16 + 2});
+}
+
+/// Returns, in the first lane, the sum over all lanes whose numbers differ by
+/// these.
+Value StreamReader::addLanes(Value sum, ArrayRef<int32_t> distances) {
+  for (int32_t distance : distances) {
+    Value other = gpu::ShuffleOp::create(builder, sum, distance, kWarpSize,
+                                         gpu::ShuffleMode::XOR)
+                      .getShuffleResult();
+    sum = arith::AddFOp::create(builder, sum, other);
+  }
+  return sum;
+}
+
+/// Loads one element for each thread, and returns it with an i1: true if the
+/// thread has an element.
+SmallVector<std::pair<Value, Value>>
+StreamReader::requestEarly(ValueRange sources) {
+  SmallVector<std::pair<Value, Value>> elements;
+  Value begin = function.getArgument(0), end = function.getArgument(1);
+  for (auto [read, value] : llvm::zip(reads, sources)) {
+    Value source = value;
+    auto type = cast<MemRefType>(source.getType());
+    Value size = index(read.elementsPerVcta);
+    Value first = arith::MulIOp::create(builder, begin, size);
+    Value last = arith::MinSIOp::create(
+        builder, arith::MulIOp::create(builder, end, size),
+        index(type.getDimSize(1)));
+    Value place = arith::AddIOp::create(builder, first, thread);
+    Value isThere =
+        arith::CmpIOp::create(builder, arith::CmpIPredicate::slt, place, last);
+    auto load = scf::IfOp::create(
+        builder, isThere,
+        [&](OpBuilder &nested, Location loc) {
+          Value zero = arith::ConstantIndexOp::create(nested, loc, 0);
+          Value element = memref::LoadOp::create(nested, loc, source,
+                                                 ValueRange{zero, place});
+          scf::YieldOp::create(nested, loc, element);
+        },
+        [&](OpBuilder &nested, Location loc) {
+          Value none = arith::ConstantOp::create(
+              nested, loc, nested.getZeroAttr(type.getElementType()));
+          scf::YieldOp::create(nested, loc, none);
+        });
+    elements.push_back({isThere, load.getResult(0)});
+  }
+  return elements;
+}
+
+void StreamReader::keepEarly(ArrayRef<std::pair<Value, Value>> elements,
+                             ValueRange copies) {
+  for (auto [element, copy] : llvm::zip(elements, copies)) {
+    auto [isThere, value] = element;
+    OpBuilder::InsertionGuard restore(builder);
+    auto guard = scf::IfOp::create(builder, isThere, /*withElseRegion=*/false);
+    builder.setInsertionPointToStart(guard.thenBlock());
+    memref::StoreOp::create(builder, value, copy, ValueRange{index(0), thread});
+  }
+}
+
+/// Builds the loop over pieces. A warp takes every sixteenth piece, which is
+/// always of the same part of a row.
+void StreamReader::buildLoop(const WeightStream &stream, ArrayRef<Value> row,
+                             Value part, Value sums) {
+  Type indexType = builder.getIndexType(), i32 = builder.getI32Type();
+  // The state of the copies that the warp issues next: see CudaStream.mlir.
+  SmallVector<Type> cursor = {i32, i32, i32, i32, i32, builder.getI64Type()};
+  SmallVector<Type> state = {indexType, indexType, i32};
+  llvm::append_range(state, cursor);
+  auto open =
+      func::CallOp::create(builder, "ark_stream_open", state, ValueRange());
+  auto loop =
+      scf::ForOp::create(builder, open.getResult(0), open.getResult(1),
+                         index(kStreamWarps), open.getResults().drop_front(2));
+  builder.setInsertionPointToStart(loop.getBody());
+  ValueRange before = loop.getRegionIterArgs();
+  auto pointer =
+      LLVM::LLVMPointerType::get(builder.getContext(), kSharedAddressSpace);
+  Value place = func::CallOp::create(builder, "ark_stream_take",
+                                     TypeRange{pointer}, before.front())
+                    .getResult(0);
+  SmallVector<Value> piece = loadPiece(stream, place);
+  auto next = func::CallOp::create(builder, "ark_stream_free", cursor,
+                                   before.drop_front());
+  // Tensor cores multiply operands of one type of 16 bits.
+  Type rowType = cast<VectorType>(row.front().getType()).getElementType();
+  Value sum =
+      getWeightType() == rowType && rowType.getIntOrFloatBitWidth() == 16
+          ? multiplyMatrices(row, piece)
+          : multiplyScalars(row, piece);
+  Value leads =
+      arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, lane, index(0));
+  auto guard = scf::IfOp::create(builder, leads, /*withElseRegion=*/false);
+  Value one = arith::ConstantIntOp::create(builder, 1, 32);
+  SmallVector<Value> after = {
+      arith::AddIOp::create(builder, before.front(), one)};
+  llvm::append_range(after, next.getResults());
+  scf::YieldOp::create(builder, after);
+  builder.setInsertionPointToStart(guard.thenBlock());
+  Value number = arith::DivUIOp::create(builder, loop.getInductionVar(),
+                                        index(stream.piecesPerRow));
+  memref::StoreOp::create(builder, sum, sums, ValueRange{part, number});
+  builder.setInsertionPointAfter(loop);
+  func::CallOp::create(builder, "ark_stream_close", TypeRange(),
+                       loop.getResults());
+}
+
+SmallVector<Value> StreamReader::getOperands() {
+  SmallVector<Value> operands = {body.getArgument(abi::kBodyBegin),
+                                 body.getArgument(abi::kBodyEnd)};
+  operands.push_back(streams.front().row);
+  for (const EarlyRead &read : reads)
+    operands.push_back(read.source);
+  for (const EarlyRead &read : reads)
+    operands.push_back(read.copy);
+  llvm::append_range(operands, sums);
+  return operands;
+}
+
+func::FuncOp StreamReader::createFunction() {
+  builder.setInsertionPointAfter(body);
+  SmallVector<Value> operands = getOperands();
+  function = func::FuncOp::create(
+      builder, (body.getSymName() + "_stream").str(),
+      builder.getFunctionType(ValueRange(operands).getTypes(), TypeRange()));
+  function.setPrivate();
+  Block *entry = function.addEntryBlock();
+  builder.setInsertionPointToStart(entry);
+  ValueRange arguments = entry->getArguments().drop_front(2);
+  Value rows = arguments.front();
+  ValueRange sources = arguments.slice(1, reads.size());
+  ValueRange copies = arguments.slice(1 + reads.size(), reads.size());
+  ValueRange results = arguments.take_back(sums.size());
+
+  thread = gpu::ThreadIdOp::create(builder, gpu::Dimension::x);
+  lane = arith::RemUIOp::create(builder, thread, index(kWarpSize));
+  const WeightStream &stream = streams.front();
+  RowShares shares = {stream.piecesPerRow,
+                      stream.pieceBytes / (kWarpSize * kLoadBytes),
+                      getVectorType(getWeightType()).getNumElements()};
+  // Segments have whole rows, so that a warp has the same part of the row in
+  // all of them.
+  Value warp = arith::DivUIOp::create(builder, thread, index(kWarpSize));
+  Value part = arith::RemUIOp::create(builder, warp, index(shares.parts));
+  auto elements = requestEarly(sources);
+  SmallVector<Value> row = loadRow(rows, part, shares);
+  keepEarly(elements, copies);
+  for (auto [stream, result] : llvm::zip(streams, results))
+    buildLoop(stream, row, part, result);
+  func::ReturnOp::create(builder);
+  return function;
+}

@@ -1,0 +1,71 @@
+//===- StreamReader.h - Loops that read streamed weights --------*- C++ -*-===//
+
+#ifndef ARK_PASSES_TARGET_WEIGHT_STREAMING_STREAMREADER_H
+#define ARK_PASSES_TARGET_WEIGHT_STREAMING_STREAMREADER_H
+
+#include "passes/target/rowwise/RowPrologue.h"
+#include "passes/target/weight_streaming/WeightStreams.h"
+
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace mlir::ark {
+
+/// Warps of a CTA that has rings. CudaRing.mlir, CudaStream.mlir and
+/// CudaStreamLane.mlir contain this number as a literal.
+inline constexpr int64_t kStreamWarps = 16;
+
+/// A read of an argument after the products: consecutive elements of a
+/// `memref<1xN>`, of which each vCTA has some. `copy` has the elements of the
+/// run, from its first one on.
+struct EarlyRead {
+  BlockArgument source;
+  int64_t elementsPerVcta = 0;
+  Value copy;
+};
+
+/// Matches a tile that is only read. The result has no copy yet.
+std::optional<EarlyRead> matchEarlyRead(memref::SubViewOp tile,
+                                        scf::ForOp vctas);
+
+/// Builds the function of a body that computes its products for all vCTAs of a
+/// run.
+class StreamReader {
+public:
+  StreamReader(func::FuncOp body, ArrayRef<WeightStream> streams,
+               ArrayRef<EarlyRead> reads, ArrayRef<Value> sums);
+
+  func::FuncOp createFunction();
+  /// Returns the operands of the call: the run, the row and the sources of
+  /// early reads, then the buffers that the function writes: copies of these
+  /// sources, and sums.
+  SmallVector<Value> getOperands();
+
+private:
+  Value index(int64_t value);
+  /// Returns a vector of as many elements as a load of a parameter fetches.
+  VectorType getVectorType(Type element) const;
+  Type getWeightType() const;
+  SmallVector<std::pair<Value, Value>> requestEarly(ValueRange sources);
+  void keepEarly(ArrayRef<std::pair<Value, Value>> elements, ValueRange copies);
+  SmallVector<Value> loadRow(Value row, Value part, const RowShares &shares);
+  void buildLoop(const WeightStream &stream, ArrayRef<Value> row, Value part,
+                 Value sums);
+  SmallVector<Value> loadPiece(const WeightStream &stream, Value place);
+  Value multiplyScalars(ArrayRef<Value> row, ArrayRef<Value> piece);
+  SmallVector<Value> getWords(Value vector);
+  Value multiplyMatrices(ArrayRef<Value> row, ArrayRef<Value> piece);
+  Value addLanes(Value sum, ArrayRef<int32_t> distances);
+
+  func::FuncOp body;
+  ArrayRef<WeightStream> streams;
+  ArrayRef<EarlyRead> reads;
+  ArrayRef<Value> sums;
+  func::FuncOp function;
+  ImplicitLocOpBuilder builder;
+  Value thread, lane;
+};
+
+} // namespace mlir::ark
+
+#endif // ARK_PASSES_TARGET_WEIGHT_STREAMING_STREAMREADER_H

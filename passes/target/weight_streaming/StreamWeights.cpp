@@ -1,0 +1,419 @@
+//===- StreamWeights.cpp - Streams weights through shared memory ----------===//
+
+#include "passes/target/support/Bodies.h"
+#include "passes/target/support/KernelTables.h"
+#include "passes/target/support/KernelTemplate.h"
+#include "passes/target/support/SharedMemory.h"
+#include "passes/target/weight_streaming/Passes.h"
+#include "passes/target/weight_streaming/StreamReader.h"
+#include "passes/target/weight_streaming/WeightStreams.h"
+
+#include "lib/support/BufferView.h"
+#include "passes/kernel/KernelAbi.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_STREAMWEIGHTSPASS
+#include "passes/target/weight_streaming/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// Elements of an early read, at most: each thread reads one of them.
+static constexpr int64_t kMaxEarlyElements = 512;
+static constexpr int64_t kWarpStateBytes = 64;
+static constexpr int64_t kLaneStateBytes = 64;
+static constexpr int64_t kBarrierBytes = 8;
+static constexpr int64_t kSegmentBytes = 16;
+static constexpr int64_t kSegmentWords = 3;
+/// A ring needs at least as many slots.
+static constexpr int64_t kMinDepth = 2;
+
+static constexpr llvm::StringLiteral kSegments = "ark_stream_rows";
+
+namespace {
+/// The products of a body that are streamed.
+struct StreamedBody {
+  func::FuncOp body;
+  SmallVector<WeightStream> streams;
+};
+
+/// Offsets of the parts of the rings in shared memory, in bytes.
+struct RingLayout {
+  int64_t lane = 0, warps = 0, barriers = 0, table = 0, slots = 0, end = 0;
+  int64_t depth = 0, slotBytes = 0;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Bodies
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Takes the products of a body out of its loop over vCTAs: a function computes
+/// the products of all vCTAs of a run, and the loop reads the results.
+class StreamRewriter {
+public:
+  StreamRewriter(const StreamedBody &streamed, int64_t longestRun)
+      : body(streamed.body), streams(streamed.streams), longestRun(longestRun),
+        builder(body.getLoc(), body.getContext()) {}
+
+  void rewrite();
+
+private:
+  Value createBuffer(MemRefType type);
+  Value getFirstRow(int64_t rowsPerVcta);
+  void readSums(const WeightStream &stream, Value sums);
+  SmallVector<EarlyRead> readEarly();
+
+  func::FuncOp body;
+  ArrayRef<WeightStream> streams;
+  int64_t longestRun;
+  ImplicitLocOpBuilder builder;
+};
+} // namespace
+
+Value StreamRewriter::createBuffer(MemRefType type) {
+  builder.setInsertionPointToStart(&body.getBody().front());
+  return memref::AllocaOp::create(
+      builder, type, builder.getI64IntegerAttr(abi::kGpuBufferAlignment));
+}
+
+/// Returns the first row of the current vCTA, relative to that of the run.
+Value StreamRewriter::getFirstRow(int64_t rowsPerVcta) {
+  Value vcta = getVctaLoop(body).getInductionVar();
+  Value before =
+      arith::SubIOp::create(builder, vcta, body.getArgument(abi::kBodyBegin));
+  return arith::MulIOp::create(
+      builder, before, arith::ConstantIndexOp::create(builder, rowsPerVcta));
+}
+
+/// Replaces a product by `out[0, n] += sums[0, n] + ...` over the parts.
+void StreamRewriter::readSums(const WeightStream &stream, Value sums) {
+  linalg::GenericOp product = stream.product;
+  builder.setInsertionPoint(product);
+  Value first = getFirstRow(stream.rowsPerVcta);
+  auto tile = product.getInputs()[1].getDefiningOp<memref::SubViewOp>();
+  OpFoldResult rows = tile.getMixedSizes()[0];
+  OpFoldResult one = builder.getIndexAttr(1);
+  SmallVector<Value> parts;
+  for (int64_t part = 0; part < stream.piecesPerRow; ++part)
+    parts.push_back(memref::SubViewOp::create(
+        builder, sums,
+        SmallVector<OpFoldResult>{builder.getIndexAttr(part), first},
+        SmallVector<OpFoldResult>{one, rows},
+        SmallVector<OpFoldResult>{one, one}));
+  SmallVector<AffineMap> maps(parts.size() + 1,
+                              builder.getMultiDimIdentityMap(2));
+  SmallVector<utils::IteratorType> loops(2, utils::IteratorType::parallel);
+  linalg::GenericOp::create(
+      builder, parts, product.getDpsInits(), maps, loops,
+      [](OpBuilder &nested, Location loc, ValueRange values) {
+        Value sum = values.front();
+        for (Value value : values.drop_front())
+          sum = arith::AddFOp::create(nested, loc, sum, value);
+        linalg::YieldOp::create(nested, loc, sum);
+      });
+  product.erase();
+}
+
+/// Lets ops after the products, such as the sum with a residual, read copies of
+/// arguments, which are loaded before the products.
+SmallVector<EarlyRead> StreamRewriter::readEarly() {
+  SmallVector<EarlyRead> reads;
+  scf::ForOp vctas = getVctaLoop(body);
+  for (auto op : vctas.getBody()->getOps<linalg::GenericOp>())
+    for (OpOperand *operand : op.getDpsInputOperands()) {
+      auto tile = operand->get().getDefiningOp<memref::SubViewOp>();
+      std::optional<EarlyRead> read =
+          tile ? matchEarlyRead(tile, vctas) : std::nullopt;
+      if (!read || longestRun * read->elementsPerVcta > kMaxEarlyElements)
+        continue;
+      auto source = cast<MemRefType>(read->source.getType());
+      int64_t size =
+          std::min(longestRun * read->elementsPerVcta, source.getDimSize(1));
+      read->copy =
+          createBuffer(MemRefType::get({1, size}, source.getElementType()));
+      builder.setInsertionPoint(op);
+      OpFoldResult zero = builder.getIndexAttr(0),
+                   one = builder.getIndexAttr(1);
+      operand->set(memref::SubViewOp::create(
+          builder, read->copy,
+          SmallVector<OpFoldResult>{zero, getFirstRow(read->elementsPerVcta)},
+          tile.getMixedSizes(), SmallVector<OpFoldResult>{one, one}));
+      reads.push_back(*read);
+    }
+  return reads;
+}
+
+void StreamRewriter::rewrite() {
+  SmallVector<Value> sums;
+  for (const WeightStream &stream : streams) {
+    int64_t rows =
+        std::min(longestRun * stream.rowsPerVcta, stream.getNumRows());
+    sums.push_back(createBuffer(
+        MemRefType::get({stream.piecesPerRow, rows}, builder.getF32Type())));
+  }
+  scf::ForOp vctas = getVctaLoop(body);
+  for (auto [stream, buffer] : llvm::zip(streams, sums))
+    readSums(stream, buffer);
+  SmallVector<EarlyRead> reads = readEarly();
+  StreamReader reader(body, streams, reads, sums);
+  func::FuncOp function = reader.createFunction();
+  builder.setInsertionPoint(vctas);
+  auto call = func::CallOp::create(builder, function, reader.getOperands());
+  setCtaCollective(call, reads.size() + sums.size());
+
+  builder.setInsertionPointToStart(&body.getBody().front());
+  Value count = arith::ConstantIntOp::create(builder, streams.size(), 32);
+  func::CallOp::create(builder, "ark_stream_run", TypeRange(),
+                       ValueRange{count});
+}
+
+//===----------------------------------------------------------------------===//
+// Segments
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The segments (work items) of all lanes, in the order in which lanes read
+/// them: for every product of every run, the begin of its rows and the number
+/// of their pieces.
+class SegmentTable {
+public:
+  SegmentTable(KernelOp kernel, ArrayRef<StreamedBody> bodies);
+
+  int64_t getLongestLane() const { return longest; }
+  /// Returns the average number of pieces of a run.
+  int64_t getPiecesOfRun() const { return runs ? allPieces / runs : 0; }
+  /// Returns the number of words before the first segment.
+  int64_t getFirst() const { return first; }
+  /// Creates the table that CudaRing.mlir describes.
+  LLVM::GlobalOp create(ModuleOp module) const;
+
+private:
+  void add(KernelOp kernel, const LaneRun &run, ArrayRef<WeightStream> streams);
+
+  SmallVector<int64_t> begins, words;
+  int64_t longest = 0, first = 0, allPieces = 0, runs = 0;
+};
+} // namespace
+
+void SegmentTable::add(KernelOp kernel, const LaneRun &run,
+                       ArrayRef<WeightStream> streams) {
+  int64_t dealt = 0;
+  for (const WeightStream &stream : streams) {
+    int64_t operand = stream.parameter.getArgNumber() - abi::kBodyOperands;
+    OperandPlace place = getOperandPlace(kernel, run.firstOperand + operand);
+    int64_t rowBytes = stream.piecesPerRow * stream.pieceBytes;
+    int64_t pieces = stream.getNumPieces(run.begin, run.end);
+    words.push_back(place.slot);
+    words.push_back(place.offset + run.begin * stream.rowsPerVcta * rowBytes);
+    words.push_back(pieces | stream.pieceBytes << 32 |
+                    (dealt % kStreamWarps) << 48);
+    dealt += pieces;
+  }
+  allPieces += dealt;
+  ++runs;
+}
+
+SegmentTable::SegmentTable(KernelOp kernel, ArrayRef<StreamedBody> bodies) {
+  llvm::DenseMap<int32_t, ArrayRef<WeightStream>> streams;
+  for (auto [index, entry] : llvm::enumerate(kernel.getBodies())) {
+    auto name =
+        cast<DictionaryAttr>(entry).getAs<FlatSymbolRefAttr>("function");
+    for (const StreamedBody &streamed : bodies)
+      if (func::FuncOp body = streamed.body;
+          name && name.getValue() == body.getSymName())
+        streams[index] = streamed.streams;
+  }
+  for (ArrayRef<LaneRun> lane : getLaneRuns(kernel)) {
+    int64_t begin = words.size() / kSegmentWords;
+    begins.push_back(begin);
+    for (const LaneRun &run : lane)
+      if (auto found = streams.find(run.body); found != streams.end())
+        add(kernel, run, found->second);
+    longest = std::max<int64_t>(longest, words.size() / kSegmentWords - begin);
+  }
+  begins.push_back(words.size() / kSegmentWords);
+  first = begins.size();
+}
+
+LLVM::GlobalOp SegmentTable::create(ModuleOp module) const {
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  SmallVector<int64_t> all(begins);
+  llvm::append_range(all, words);
+  int64_t size = all.size();
+  Type i64 = builder.getI64Type();
+  auto value = DenseElementsAttr::get(RankedTensorType::get({size}, i64),
+                                      ArrayRef<int64_t>(all));
+  return LLVM::GlobalOp::create(
+      builder, module.getLoc(), LLVM::LLVMArrayType::get(i64, size),
+      /*isConstant=*/true, LLVM::Linkage::Internal, kSegments, value,
+      /*alignment=*/8, /*addrSpace=*/1);
+}
+
+//===----------------------------------------------------------------------===//
+// The kernel
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct StreamWeightsPass : ark::impl::StreamWeightsPassBase<StreamWeightsPass> {
+  using StreamWeightsPassBase::StreamWeightsPassBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    auto target = module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
+    if (!target || !canCopy(target) || maxDepth < kMinDepth)
+      return;
+    for (auto kernel : module.getOps<KernelOp>())
+      stream(kernel, target.getSharedMemory());
+  }
+
+private:
+  static bool canCopy(TargetAttr target);
+  SmallVector<StreamedBody> findBodies(KernelOp kernel);
+  int64_t getTemporaryBytes(ArrayRef<StreamedBody> bodies,
+                            ArrayRef<int64_t> longestRuns);
+  RingLayout layOut(ArrayRef<StreamedBody> bodies, int64_t segments,
+                    int64_t bytes);
+  void complete(const RingLayout &layout, const SegmentTable &table);
+  void stream(KernelOp kernel, int64_t sharedMemory);
+};
+} // namespace
+
+/// Returns true if the target can stream parameters. Bulk copies to shared
+/// memory begin with sm_90. The texts of the rings are written for CTAs of
+/// `kStreamWarps` warps; others load parameters without rings.
+bool StreamWeightsPass::canCopy(TargetAttr target) {
+  StringRef arch = target.getArch();
+  int64_t number = 0;
+  return target.getBackend() == Backend::CUDA &&
+         target.getWarps() == kStreamWarps && arch.consume_front("sm_") &&
+         !arch.consumeInteger(10, number) && number >= 90;
+}
+
+SmallVector<StreamedBody> StreamWeightsPass::findBodies(KernelOp kernel) {
+  SmallVector<StreamedBody> bodies;
+  for (func::FuncOp body : getBodies(getOperation()))
+    if (SmallVector<WeightStream> streams = findWeightStreams(kernel, body);
+        !streams.empty())
+      bodies.push_back({body, std::move(streams)});
+  return bodies;
+}
+
+/// Returns the most bytes of temporaries of any body, with the sums of streamed
+/// bodies.
+int64_t StreamWeightsPass::getTemporaryBytes(ArrayRef<StreamedBody> bodies,
+                                             ArrayRef<int64_t> longestRuns) {
+  int64_t most = 0;
+  for (func::FuncOp body : getBodies(getOperation())) {
+    int64_t bytes = 0;
+    auto add = [&](int64_t more) {
+      bytes = llvm::alignTo(bytes + more, kSharedAlignment);
+    };
+    // Rings may end anywhere: padding of a temporary may be as large as its
+    // alignment.
+    body.walk([&](memref::AllocaOp op) {
+      add(getBufferBytes(op.getType()) + getSharedAlignment(op) -
+          kSharedAlignment);
+    });
+    for (auto [streamed, run] : llvm::zip(bodies, longestRuns))
+      if (streamed.body == body)
+        for (const WeightStream &stream : streamed.streams)
+          add(std::min(run * stream.rowsPerVcta, stream.getNumRows()) *
+              (stream.piecesPerRow + 1) * sizeof(float));
+    most = std::max(most, bytes);
+  }
+  return most;
+}
+
+/// Returns true if threads of this kernel poll for LL packets.
+static bool polls(ModuleOp module) {
+  auto poll = module.lookupSymbol<func::FuncOp>("ark_packets_poll");
+  return poll && !SymbolTable::symbolKnownUseEmpty(poll, module);
+}
+
+/// Lays out the rings, with as many slots for the largest piece as there is
+/// room for.
+RingLayout StreamWeightsPass::layOut(ArrayRef<StreamedBody> bodies,
+                                     int64_t segments, int64_t bytes) {
+  RingLayout layout;
+  for (const StreamedBody &streamed : bodies)
+    for (const WeightStream &stream : streamed.streams)
+      layout.slotBytes = std::max(layout.slotBytes, stream.pieceBytes);
+  layout.warps = kLaneStateBytes;
+  layout.barriers = layout.warps + kStreamWarps * kWarpStateBytes;
+  int64_t most = polls(getOperation()) ? pollingDepth : maxDepth;
+  layout.table = layout.barriers + kStreamWarps * most * kBarrierBytes;
+  layout.slots =
+      llvm::alignTo(layout.table + segments * kSegmentBytes, kSharedAlignment);
+  int64_t round = kStreamWarps * layout.slotBytes;
+  layout.depth = std::min<int64_t>((bytes - layout.slots) / round, most);
+  layout.end = layout.slots + std::max<int64_t>(layout.depth, 0) * round;
+  return layout;
+}
+
+void StreamWeightsPass::complete(const RingLayout &layout,
+                                 const SegmentTable &table) {
+  ModuleOp module = getOperation();
+  LLVM::GlobalOp memory = getSharedMemory(module);
+  LLVM::GlobalOp segments = table.create(module);
+  KernelTemplate completer(module);
+  completer.defineAddress("ark_stream_lane", memory, layout.lane);
+  completer.defineAddress("ark_stream_warps", memory, layout.warps);
+  completer.defineAddress("ark_stream_barriers", memory, layout.barriers);
+  completer.defineAddress("ark_stream_table", memory, layout.table);
+  completer.defineAddress("ark_stream_slots", memory, layout.slots);
+  completer.defineAddress("ark_stream_segments", segments, 0);
+  completer.defineConstant("ark_stream_first_segment", table.getFirst());
+  completer.defineConstant("ark_stream_depth", layout.depth);
+  completer.defineConstant("ark_stream_slot_bytes", layout.slotBytes);
+  bool areShort = table.getPiecesOfRun() <= kStreamWarps * layout.depth;
+  completer.defineConstant("ark_stream_pace", areShort ? shortPace : pace);
+  completer.defineConstant("ark_stream_beyond", areShort ? 0 : layout.depth);
+  completer.defineConstant("ark_stream_polls", polls(module));
+  if (polls(module))
+    completer.addCallback("ark_end_run", "ark_stream_rest");
+  completer.addCallback("ark_begin_stream", "ark_stream_begin");
+  completer.addCallback("ark_end_stream", "ark_stream_end");
+  completer.addCallback("ark_begin_wait", "ark_stream_hurry");
+  completer.addCallback("ark_end_wait", "ark_stream_wake");
+  completer.addCallback("ark_idle", "ark_stream_idle");
+  completer.addCallback("ark_poll", "ark_stream_poll");
+  if (completer.failed())
+    signalPassFailure();
+}
+
+void StreamWeightsPass::stream(KernelOp kernel, int64_t sharedMemory) {
+  SmallVector<StreamedBody> bodies = findBodies(kernel);
+  if (bodies.empty() || !KernelTemplate(getOperation()).has("ark_stream_begin"))
+    return;
+  auto longestRuns =
+      llvm::map_to_vector(bodies, [&](const StreamedBody &streamed) {
+        return getLongestRun(kernel, streamed.body);
+      });
+  SegmentTable table(kernel, bodies);
+  int64_t others = getTemporaryBytes(bodies, longestRuns) + tableBytes;
+  RingLayout layout =
+      layOut(bodies, table.getLongestLane(), sharedMemory - others);
+  if (layout.depth < kMinDepth)
+    return;
+  for (auto [streamed, run] : llvm::zip(bodies, longestRuns)) {
+    StreamRewriter(streamed, run).rewrite();
+    numProducts += streamed.streams.size();
+  }
+  complete(layout, table);
+  setSharedBytes(kernel, layout.end);
+}

@@ -1,0 +1,180 @@
+//===- WeightStreams.cpp - Products with streamed weights -----------------===//
+
+#include "passes/target/weight_streaming/WeightStreams.h"
+
+#include "lib/support/BufferView.h"
+#include "passes/target/support/Alignment.h"
+#include "passes/target/support/Bodies.h"
+#include "passes/target/support/KernelTables.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// Bytes that the threads of a warp load at once, 16 for each thread.
+static constexpr int64_t kWarpBytes = 512;
+/// Bytes of the largest piece: four loads of a thread. With eight loads, the
+/// elements of the row with which they are multiplied do not fit into registers
+/// beside them.
+static constexpr int64_t kMaxPieceBytes = 2048;
+/// Bytes of the largest piece of 8-bit weights, which are multiplied with as
+/// many elements of a row of 16 bits.
+static constexpr int64_t kMaxNarrowPieceBytes = 1024;
+/// If pieces of a row are dealt to warps, each warp keeps to one part of the
+/// row.
+static constexpr int64_t kMaxPiecesPerRow = 16;
+
+MemRefType WeightStream::getType() const {
+  return cast<MemRefType>(parameter.getType());
+}
+
+int64_t WeightStream::getNumRows() const { return getType().getDimSize(0); }
+
+int64_t WeightStream::getNumPieces(int64_t begin, int64_t end) const {
+  int64_t last = std::min(end * rowsPerVcta, getNumRows());
+  return std::max<int64_t>(last - begin * rowsPerVcta, 0) * piecesPerRow;
+}
+
+//===----------------------------------------------------------------------===//
+// Products
+//===----------------------------------------------------------------------===//
+
+/// Returns true if an op computes `out[0, n] += a[0, k] * b[n, k]` in f32.
+static bool isRowProduct(linalg::GenericOp op) {
+  if (!op.hasPureBufferSemantics() || op.getNumDpsInputs() != 2 ||
+      op.getNumDpsInits() != 1 || op.getNumLoops() != 3 ||
+      !linalg::isaContractionOpInterface(op))
+    return false;
+  MLIRContext *context = op.getContext();
+  AffineExpr m, n, k;
+  bindDims(context, m, n, k);
+  auto map = [&](AffineExpr first, AffineExpr second) {
+    return AffineMap::get(3, 0, {first, second}, context);
+  };
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  auto out = cast<MemRefType>(op.getDpsInits()[0].getType());
+  return maps[0] == map(m, k) && maps[1] == map(n, k) && maps[2] == map(m, n) &&
+         out.getDimSize(0) == 1 && out.getElementType().isF32();
+}
+
+std::optional<int64_t> ark::getVctaStride(OpFoldResult offset,
+                                          scf::ForOp vctas) {
+  auto first = dyn_cast<Value>(offset);
+  if (!first)
+    return std::nullopt;
+  if (first == vctas.getInductionVar())
+    return 1;
+  auto apply = first.getDefiningOp<affine::AffineApplyOp>();
+  if (!apply || apply.getMapOperands().size() != 1 ||
+      apply.getMapOperands().front() != vctas.getInductionVar())
+    return std::nullopt;
+  auto product =
+      dyn_cast<AffineBinaryOpExpr>(apply.getAffineMap().getResult(0));
+  if (!product || product.getKind() != AffineExprKind::Mul)
+    return std::nullopt;
+  auto rows = dyn_cast<AffineConstantExpr>(product.getRHS());
+  return rows && rows.getValue() > 0 ? std::optional(rows.getValue())
+                                     : std::nullopt;
+}
+
+/// Returns the number of rows of each vCTA, if tiles have all columns of their
+/// rows.
+static std::optional<int64_t> getRowsPerVcta(memref::SubViewOp tile,
+                                             scf::ForOp vctas) {
+  auto type = cast<MemRefType>(tile.getSource().getType());
+  if (type.getRank() != 2 || tile.getType().getRank() != 2 ||
+      !tile.hasUnitStride() ||
+      !isConstantIntValue(tile.getMixedOffsets()[1], 0) ||
+      !isConstantIntValue(tile.getMixedSizes()[1], type.getDimSize(1)))
+    return std::nullopt;
+  return getVctaStride(tile.getMixedOffsets()[0], vctas);
+}
+
+static bool isNarrow(Type type) {
+  return isa<Float8E4M3FNType, Float8E5M2Type>(type);
+}
+
+/// Cuts a row into few pieces of full width. Returns false if that fails.
+static bool cutRow(WeightStream &stream) {
+  MemRefType type = stream.getType();
+  int64_t bytes = type.getDimSize(1) * type.getElementTypeBitWidth() / 8;
+  int64_t most =
+      isNarrow(type.getElementType()) ? kMaxNarrowPieceBytes : kMaxPieceBytes;
+  for (int64_t pieces = 1; pieces <= kMaxPiecesPerRow; pieces *= 2)
+    if (bytes % (pieces * kWarpBytes) == 0 && bytes / pieces <= most) {
+      stream.piecesPerRow = pieces;
+      stream.pieceBytes = bytes / pieces;
+      return true;
+    }
+  return false;
+}
+
+/// Returns true if the loop over vCTAs only reads a row. All products are
+/// computed before the loop, where results of its iterations do not exist yet.
+static bool isOnlyRead(Value row, scf::ForOp vctas) {
+  return llvm::all_of(row.getUses(), [&](OpOperand &use) {
+    Operation *user = use.getOwner();
+    auto op = dyn_cast<linalg::LinalgOp>(user);
+    return !vctas->isProperAncestor(user) || (op && op.isDpsInput(&use));
+  });
+}
+
+/// Returns true for floats of one type, and for 8-bit weights, which threads
+/// widen.
+static bool canMultiply(Type row, Type weight) {
+  bool isFloat = row.isBF16() || row.isF16() || row.isF32() || isNarrow(row);
+  return isFloat && (row == weight || isNarrow(weight));
+}
+
+static std::optional<WeightStream> match(linalg::GenericOp op,
+                                         scf::ForOp vctas) {
+  if (!isRowProduct(op))
+    return std::nullopt;
+  WeightStream stream;
+  stream.product = op;
+  stream.row = op.getInputs()[0];
+  auto row = cast<MemRefType>(stream.row.getType());
+  auto tile = op.getInputs()[1].getDefiningOp<memref::SubViewOp>();
+  if (!tile || !vctas.isDefinedOutsideOfLoop(stream.row) ||
+      !isOnlyRead(stream.row, vctas) || !row.getLayout().isIdentity() ||
+      !row.hasStaticShape() ||
+      !(stream.row.getDefiningOp<memref::AllocaOp>() ||
+        isAlignedArgument(stream.row)))
+    return std::nullopt;
+  stream.parameter = dyn_cast<BlockArgument>(tile.getSource());
+  std::optional<int64_t> rows = getRowsPerVcta(tile, vctas);
+  if (!stream.parameter || !rows ||
+      !isa<func::FuncOp>(stream.parameter.getOwner()->getParentOp()))
+    return std::nullopt;
+  MemRefType type = stream.getType();
+  if (!type.hasStaticShape() || !type.getLayout().isIdentity() ||
+      !canMultiply(row.getElementType(), type.getElementType()))
+    return std::nullopt;
+  stream.rowsPerVcta = *rows;
+  if (!cutRow(stream))
+    return std::nullopt;
+  return stream;
+}
+
+/// Returns true if a thread multiplies pieces of both with the same elements.
+static bool haveOneRow(const WeightStream &a, const WeightStream &b) {
+  return a.row == b.row && a.piecesPerRow == b.piecesPerRow &&
+         a.getType().getElementType() == b.getType().getElementType();
+}
+
+SmallVector<WeightStream> ark::findWeightStreams(KernelOp kernel,
+                                                 func::FuncOp body) {
+  SmallVector<WeightStream> streams;
+  scf::ForOp vctas = getVctaLoop(body);
+  if (!vctas)
+    return streams;
+  for (auto op : vctas.getBody()->getOps<linalg::GenericOp>())
+    if (std::optional<WeightStream> stream = match(op, vctas);
+        stream && isParameter(kernel, body, stream->parameter) &&
+        (streams.empty() || haveOneRow(streams.front(), *stream)))
+      streams.push_back(*stream);
+  return streams;
+}

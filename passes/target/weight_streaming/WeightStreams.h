@@ -1,0 +1,42 @@
+//===- WeightStreams.h - Products with streamed weights ---------*- C++ -*-===//
+
+#ifndef ARK_PASSES_TARGET_WEIGHT_STREAMING_WEIGHTSTREAMS_H
+#define ARK_PASSES_TARGET_WEIGHT_STREAMING_WEIGHTSTREAMS_H
+
+#include "dialects/ark/ArkOps.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace mlir::ark {
+
+/// A product of one row with rows of a parameter. Each vCTA has rows of its
+/// own, so that a run reads consecutive bytes of the parameter, each of them
+/// once.
+struct WeightStream {
+  linalg::GenericOp product;
+  /// The row, `memref<1xK>`, is the same for all vCTAs of a run. The parameter
+  /// is `memref<NxK>`.
+  Value row;
+  BlockArgument parameter;
+  int64_t rowsPerVcta = 0;
+  /// Pieces of a row, and bytes of a piece.
+  int64_t piecesPerRow = 0, pieceBytes = 0;
+
+  int64_t getNumRows() const;
+  /// Returns the number of pieces in the rows of vCTAs [begin, end).
+  int64_t getNumPieces(int64_t begin, int64_t end) const;
+  MemRefType getType() const;
+};
+
+/// Returns the distance between the tiles of neighbouring vCTAs, if tiles begin
+/// at a multiple of the vCTA's number.
+std::optional<int64_t> getVctaStride(OpFoldResult offset, scf::ForOp vctas);
+
+/// Returns the products of a body whose parameters can be streamed, in their
+/// order.
+SmallVector<WeightStream> findWeightStreams(KernelOp kernel, func::FuncOp body);
+
+} // namespace mlir::ark
+
+#endif // ARK_PASSES_TARGET_WEIGHT_STREAMING_WEIGHTSTREAMS_H

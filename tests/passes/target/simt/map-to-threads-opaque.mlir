@@ -1,0 +1,55 @@
+// Opaque numbers of an AMD GPU: an empty text, which needs no instruction, and no PTX.
+// RUN: ark-opt %s --ark-map-to-threads='threads=512 warp-size=64' | FileCheck %s --implicit-check-not=mov --implicit-check-not=tid
+
+module attributes {ark.target = #ark.target<backend = hip, arch = "gfx942", sms = 304, warps = 8,
+    shared_memory = 65536, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @anew, operands = 0 : i64}, {function = @crowded, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// Each vCTA begins with its number and the thread's.
+// CHECK-LABEL: func.func private @anew(
+// CHECK: gpu.thread_id x
+// CHECK: %[[ID:.+]] = gpu.thread_id x
+// CHECK-NEXT: %[[SHORT:.+]] = arith.index_cast %[[ID]] : index to i32
+// CHECK: scf.for %[[VCTA:.+]] = %
+// CHECK-NEXT: %[[NARROW:.+]] = arith.index_cast %[[VCTA]] : index to i32
+// CHECK-NEXT: %[[MOVED:.+]] = llvm.inline_asm has_side_effects "", "=v,0" %[[NARROW]] : (i32) -> i32
+// CHECK-NEXT: %[[ANEW:.+]] = arith.index_castui %[[MOVED]] : i32 to index
+// CHECK-NEXT: %[[READ:.+]] = llvm.inline_asm has_side_effects "", "=v,0" %[[SHORT]] : (i32) -> i32
+// CHECK-NEXT: %[[THREAD:.+]] = arith.index_castui %[[READ]] : i32 to index
+// CHECK: scf.for %{{.+}} = %[[THREAD]] to
+// CHECK: memref.store %{{.+}}, %{{.+}}[%[[ANEW]], %[[THREAD]]]
+func.func private @anew(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<512xf32>, %y: memref<8x512xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c512 = arith.constant 512 : index
+  %s = memref.alloca() : memref<512xf32>
+  scf.for %v = %begin to %end step %c1 {
+    scf.parallel (%i) = (%c0) to (%c512) step (%c1) {
+      %a = memref.load %x[%i] : memref<512xf32>
+      memref.store %a, %s[%i] : memref<512xf32>
+      scf.reduce
+    }
+    scf.forall (%i) in (512) {
+      %a = memref.load %s[%i] : memref<512xf32>
+      memref.store %a, %y[%v, %i] : memref<8x512xf32>
+    } {ark.full_register_pressure, mapping = [#gpu.thread<linear_dim_0>]}
+  }
+  return
+}
+// A loop that needs most registers reads the thread's number, and so does what comes after it.
+// CHECK-LABEL: func.func private @crowded(
+// CHECK: %[[INSIDE:.+]] = llvm.inline_asm has_side_effects "", "=v,0"
+// CHECK: %[[IN:.+]] = arith.index_castui %[[INSIDE]] : i32 to index
+// CHECK: memref.store %{{.+}}, %{{.+}}[%[[IN]]]
+// CHECK: llvm.inline_asm has_side_effects "", "=v,0"
+func.func private @crowded(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<512xf32>, %y: memref<512xf32>) {
+  scf.forall (%i) in (512) {
+    %a = memref.load %x[%i] : memref<512xf32>
+    memref.store %a, %y[%i] : memref<512xf32>
+  } {ark.high_register_pressure, mapping = [#gpu.thread<linear_dim_0>]}
+  return
+}
+}

@@ -1,0 +1,41 @@
+// Where lanes poll for packets, rings have fewer slots, and a run sends before more is asked for. Of runs longer than
+// rings the L2 is asked for as many pieces more.
+// RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-packets --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-fuse-row-prologues,ark-receive-packets,ark-stream-weights)' | FileCheck %s --check-prefixes=CHECK,FOUR
+// RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-packets --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-fuse-row-prologues,ark-receive-packets,ark-stream-weights{polling-depth=3})' | FileCheck %s --check-prefixes=CHECK,THREE
+
+// CHECK-LABEL: ark.kernel @chain
+// CHECK: func.func private @ark_end_run()
+// CHECK-NEXT: call @ark_stream_rest
+// CHECK: func.func private @ark_stream_polls() -> i32
+// CHECK-NEXT: arith.constant 1 : i32
+// CHECK: func.func private @ark_stream_depth() -> i32
+// FOUR-NEXT: arith.constant 4 : i32
+// THREE-NEXT: arith.constant 3 : i32
+// Runs are short: nothing is left for the L2.
+// CHECK: func.func private @ark_stream_beyond() -> i32
+// CHECK-NEXT: arith.constant 0 : i32
+ark.program @chain(%x: tensor<1x2048xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %v: tensor<2048x2048xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "v"},
+    %w: tensor<2048x2048xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x2048xbf16> {ark.name = "y"}) {
+  %0 = ark.matmul %x, %v {transpose_other} : (tensor<1x2048xbf16>, tensor<2048x2048xbf16>) -> tensor<1x2048xbf16>
+  %1 = ark.matmul %0, %w {transpose_other} : (tensor<1x2048xbf16>, tensor<2048x2048xbf16>) -> tensor<1x2048xbf16>
+  ark.return %1 : tensor<1x2048xbf16>
+}
+
+// -----
+
+// CHECK-LABEL: ark.kernel @long
+// CHECK: func.func private @ark_stream_poll()
+// CHECK: call @ark_stream_prefetch_beyond()
+// CHECK: func.func private @ark_stream_beyond() -> i32
+// FOUR-NEXT: arith.constant 4 : i32
+// THREE-NEXT: arith.constant 3 : i32
+// CHECK: func.func private @ark_stream_prefetch_beyond() -> i1
+// CHECK: nvvm.cp.async.bulk.prefetch
+ark.program @long(%x: tensor<1x8192xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %v: tensor<8192x8192xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "v"},
+    %w: tensor<8192x8192xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x8192xbf16> {ark.name = "y"}) {
+  %0 = ark.matmul %x, %v {transpose_other} : (tensor<1x8192xbf16>, tensor<8192x8192xbf16>) -> tensor<1x8192xbf16>
+  %1 = ark.matmul %0, %w {transpose_other} : (tensor<1x8192xbf16>, tensor<8192x8192xbf16>) -> tensor<1x8192xbf16>
+  ark.return %1 : tensor<1x8192xbf16>
+}

@@ -1,0 +1,226 @@
+// RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-stream-weights)' | FileCheck %s
+// RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_86 --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-stream-weights)' | FileCheck %s --check-prefix=OLD
+// RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-stream-weights{max-depth=0})' | FileCheck %s --check-prefix=OLD
+
+// RUN: ark-opt %s --split-input-file '--ark-target=#ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 8, shared_memory = 232448, bandwidth = 4680, flops = 790000, handoff = 600, barrier = 950, overhead = 200>' --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-stream-weights)' | FileCheck %s --check-prefix=OLD
+// RUN: ark-opt %s --split-input-file '--ark-target=#ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 32, shared_memory = 232448, bandwidth = 4680, flops = 790000, handoff = 600, barrier = 950, overhead = 200>' --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-stream-weights)' | FileCheck %s --check-prefix=OLD
+
+// Before sm_90 no copy runs by itself, rings may be switched off, and their texts are for 16 warps: fewer would read
+// some of the pieces, and more would read pieces that nobody copies.
+// OLD-NOT: ark_stream_rows
+// OLD-NOT: ark.cta_collective
+
+// What lanes read, in pieces of 1024 bytes: 64 rows on 16 lanes or more.
+// CHECK: llvm.mlir.global internal constant @ark_stream_rows(dense<{{.*}}> : tensor<{{.*}}xi64>)
+// CHECK-SAME: addr_space = 1
+// CHECK-LABEL: ark.kernel @plain
+// CHECK-SAME: shared_memory =
+
+// The row is the argument; sums lie in a temporary, which the loop over vCTAs reads.
+// CHECK-LABEL: func.func private @body_matmul(
+// CHECK-SAME: %[[BEGIN:[^:]+]]: index, %[[END:[^:]+]]: index
+// CHECK: %[[ONE:.+]] = arith.constant 1 : i32
+// CHECK: call @ark_stream_run(%[[ONE]])
+// CHECK: %[[SUMS:.+]] = memref.alloca() {{.*}} : memref<1x{{[0-9]+}}xf32>
+// CHECK: call @body_matmul_stream(%[[BEGIN]], %[[END]], %{{.+}}, %[[SUMS]]) {ark.cta_collective = 1 : i64}
+// CHECK: scf.for %[[VCTA:.+]] = %[[BEGIN]] to %[[END]]
+// CHECK: arith.subi %[[VCTA]], %[[BEGIN]]
+// CHECK: memref.subview %[[SUMS]][0, %{{.+}}]
+// CHECK-NOT: "reduction"
+// CHECK: return
+
+// All loads of the row come before the first piece is waited for.
+// CHECK-LABEL: func.func private @body_matmul_stream(
+// CHECK-COUNT-2: vector.load %{{.+}} : memref<1x512xbf16>, vector<8xbf16>
+// CHECK: %[[OPEN:.+]]:9 = call @ark_stream_open()
+// CHECK: scf.for %[[PIECE:.+]] = %[[OPEN]]#0 to %[[OPEN]]#1 step %{{.+}} iter_args(%[[READ:.+]] = %[[OPEN]]#2
+// CHECK: %[[PLACE:.+]] = func.call @ark_stream_take(%[[READ]])
+// CHECK-COUNT-2: llvm.load %{{.+}} : !llvm.ptr<3> -> vector<8xbf16>
+// CHECK: func.call @ark_stream_free
+// An instruction for matrices takes a load as it is, and every second word of the row; two of them
+// leave what they are after on their diagonals.
+// CHECK-NOT: math.fma
+// CHECK-COUNT-4: nvvm.mma.sync A[%{{[0-9]+}}, %{{[0-9]+}}, %{{[0-9]+}}, %{{[0-9]+}}] B[%{{[0-9]+}}, %{{[0-9]+}}] C[{{.*}}multiplicandAPtxType = #nvvm.mma_type<bf16>
+// CHECK: %[[OWN:.+]] = arith.select
+// CHECK: gpu.shuffle xor %[[OWN]], %c4_i32
+// CHECK: gpu.shuffle xor %{{.+}}, %c9_i32
+// CHECK: gpu.shuffle xor %{{.+}}, %c18_i32
+// CHECK: scf.if
+// CHECK: arith.divui %[[PIECE]]
+// CHECK-NEXT: memref.store
+// CHECK: call @ark_stream_close
+
+// The kernel calls what the text has.
+// CHECK: func.func private @ark_begin_stream(
+// CHECK-NEXT: call @ark_stream_begin
+// CHECK: func.func private @ark_idle()
+// CHECK-NEXT: call @ark_stream_idle
+// Nobody polls here.
+// CHECK: func.func private @ark_end_run()
+// CHECK-NEXT: return
+// CHECK: func.func private @ark_stream_polls() -> i32
+// CHECK-NEXT: arith.constant 0 : i32
+// CHECK: func.func private @ark_stream_depth() -> i32
+// CHECK-NEXT: arith.constant 5 : i32
+// Rings hold all that a run reads, so that they are filled between runs.
+// CHECK: func.func private @ark_stream_pace() -> i32
+// CHECK-NEXT: arith.constant 65 : i32
+ark.program @plain(%x: tensor<1x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<64x512xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x64xbf16> {ark.name = "y"}) {
+  %0 = ark.matmul %x, %w {transpose_other} : (tensor<1x512xbf16>, tensor<64x512xbf16>) -> tensor<1x64xbf16>
+  ark.return %0 : tensor<1x64xbf16>
+}
+
+// -----
+
+// The row is what ops before the loop have made; the residual is read before the
+// products.
+// CHECK-LABEL: ark.kernel @normed
+// CHECK-LABEL: func.func private @body_rmsnorm_matmul_add(
+// CHECK: %[[COPY:.+]] = memref.alloca() {{.*}} : memref<1x{{[0-9]+}}xbf16>
+// CHECK: %[[ROW:.+]] = memref.alloca() {{.*}} : memref<1x512xbf16>
+// CHECK: math.rsqrt
+// CHECK: linalg.generic {{.*}} outs(%[[ROW]] : memref<1x512xbf16>)
+// CHECK: call @body_rmsnorm_matmul_add_stream(%{{[^,]+}}, %{{[^,]+}}, %[[ROW]], {{.*}}) {ark.cta_collective = 2 : i64}
+// CHECK: scf.for
+// CHECK: memref.subview %[[COPY]]
+// CHECK-LABEL: func.func private @body_rmsnorm_matmul_add_stream(
+// CHECK: memref.load %{{.+}} : memref<1x64xbf16>
+// CHECK: vector.load %{{.+}} : memref<1x512xbf16>
+// CHECK: memref.store %{{.+}} : memref<1x{{[0-9]+}}xbf16>
+// CHECK: call @ark_stream_open
+ark.program @normed(%x: tensor<1x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<64x512xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"},
+    %r: tensor<1x64xbf16> {ark.kind = #ark.kind<input>, ark.name = "r"},
+    %g: tensor<512xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "g"}) -> (tensor<1x64xbf16> {ark.name = "y"}) {
+  %0 = ark.rmsnorm %x weight %g eps = 1.0e-5 : (tensor<1x512xbf16>, tensor<512xbf16>) -> tensor<1x512xbf16>
+  %1 = ark.matmul %0, %w {transpose_other} : (tensor<1x512xbf16>, tensor<64x512xbf16>) -> tensor<1x64xbf16>
+  %2 = ark.add %1, %r : (tensor<1x64xbf16>, tensor<1x64xbf16>) -> tensor<1x64xbf16>
+  ark.return %2 : tensor<1x64xbf16>
+}
+
+// -----
+
+// Not what a run may find written since, ...
+// CHECK-LABEL: ark.kernel @input
+// CHECK-NOT: call @ark_stream_run
+ark.program @input(%x: tensor<1x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<64x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "w"}) -> (tensor<1x64xbf16> {ark.name = "y"}) {
+  %0 = ark.matmul %x, %w {transpose_other} : (tensor<1x512xbf16>, tensor<64x512xbf16>) -> tensor<1x64xbf16>
+  ark.return %0 : tensor<1x64xbf16>
+}
+
+// -----
+
+// ... not rows that a warp cannot read with full width, ...
+// CHECK-LABEL: ark.kernel @ragged
+// CHECK-NOT: call @ark_stream_run
+ark.program @ragged(%x: tensor<1x520xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<64x520xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x64xbf16> {ark.name = "y"}) {
+  %0 = ark.matmul %x, %w {transpose_other} : (tensor<1x520xbf16>, tensor<64x520xbf16>) -> tensor<1x64xbf16>
+  ark.return %0 : tensor<1x64xbf16>
+}
+
+// -----
+
+// ... not 8-bit rows with wider weights, ...
+// CHECK-LABEL: ark.kernel @narrowRow
+// CHECK-NOT: call @ark_stream_run
+ark.program @narrowRow(%x: tensor<1x512xf8E5M2> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<64x512xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x64xbf16> {ark.name = "y"}) {
+  %0 = ark.matmul %x, %w {transpose_other} : (tensor<1x512xf8E5M2>, tensor<64x512xbf16>) -> tensor<1x64xbf16>
+  ark.return %0 : tensor<1x64xbf16>
+}
+
+// -----
+
+// ... and not what several rows are multiplied with.
+// CHECK-LABEL: ark.kernel @batch
+// CHECK-NOT: call @ark_stream_run
+ark.program @batch(%x: tensor<3x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<64x512xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<3x64xbf16> {ark.name = "y"}) {
+  %0 = ark.matmul %x, %w {transpose_other} : (tensor<3x512xbf16>, tensor<64x512xbf16>) -> tensor<3x64xbf16>
+  ark.return %0 : tensor<3x64xbf16>
+}
+
+// -----
+
+// An index that is checked is read in the loop, and so the row is made there:
+// products before the loop would read what is no row yet.
+// CHECK-LABEL: ark.kernel @picked
+// CHECK-NOT: ark_stream_run
+// CHECK-LABEL: func.func private @body_gather_rmsnorm_matmul(
+// CHECK: scf.for
+// CHECK: call @ark_report_index
+// CHECK: math.rsqrt
+// CHECK: "reduction"
+ark.program @picked(%x: tensor<1x16x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %i: tensor<i32> {ark.kind = #ark.kind<input>, ark.name = "i"},
+    %g: tensor<512xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "g"},
+    %w: tensor<64x512xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x64xbf16> {ark.name = "y"}) {
+  %0 = ark.gather %x, %i axis = 1 : (tensor<1x16x512xbf16>, tensor<i32>) -> tensor<1x512xbf16>
+  %1 = ark.rmsnorm %0 weight %g eps = 1.0e-5 : (tensor<1x512xbf16>, tensor<512xbf16>) -> tensor<1x512xbf16>
+  %2 = ark.matmul %1, %w {transpose_other} : (tensor<1x512xbf16>, tensor<64x512xbf16>) -> tensor<1x64xbf16>
+  ark.return %2 : tensor<1x64xbf16>
+}
+
+// -----
+
+// A run reads more than rings hold: memory is busy with that, and what comes ahead of it takes its time.
+// CHECK-LABEL: ark.kernel @long
+// CHECK: func.func private @ark_stream_pace() -> i32
+// CHECK-NEXT: arith.constant 130 : i32
+ark.program @long(%x: tensor<1x8192xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<8192x8192xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x8192xbf16> {ark.name = "y"}) {
+  %0 = ark.matmul %x, %w {transpose_other} : (tensor<1x8192xbf16>, tensor<8192x8192xbf16>) -> tensor<1x8192xbf16>
+  ark.return %0 : tensor<1x8192xbf16>
+}
+
+// -----
+
+// Halves, and what has no such instruction.
+// CHECK-LABEL: ark.kernel @halves
+// CHECK-LABEL: func.func private @body_matmul_stream(
+// CHECK-NOT: math.fma
+// CHECK-COUNT-4: nvvm.mma.sync {{.*}} -> !llvm.struct<(f32, f32, f32, f32)>
+// CHECK-NOT: nvvm.mma.sync
+// CHECK: return
+ark.program @halves(%x: tensor<1x512xf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<64x512xf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x64xf16> {ark.name = "y"}) {
+  %0 = ark.matmul %x, %w {transpose_other} : (tensor<1x512xf16>, tensor<64x512xf16>) -> tensor<1x64xf16>
+  ark.return %0 : tensor<1x64xf16>
+}
+
+// -----
+
+// CHECK-LABEL: ark.kernel @singles
+// CHECK-LABEL: func.func private @body_matmul_stream(
+// CHECK-NOT: nvvm.mma.sync
+// CHECK-COUNT-16: math.fma
+// CHECK-COUNT-5: gpu.shuffle xor
+// CHECK-NOT: gpu.shuffle xor
+// CHECK: return
+ark.program @singles(%x: tensor<1x512xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<64x512xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x64xf32> {ark.name = "y"}) {
+  %0 = ark.matmul %x, %w {transpose_other} : (tensor<1x512xf32>, tensor<64x512xf32>) -> tensor<1x64xf32>
+  ark.return %0 : tensor<1x64xf32>
+}
+
+// -----
+
+// Weights of 8 bits: a load brings 16 of them, as many as are loaded of the row, and threads widen them.
+// CHECK-LABEL: ark.kernel @eights
+// CHECK-LABEL: func.func private @body_matmul_stream(
+// CHECK: vector.load %{{.+}} : memref<1x512xbf16>, vector<16xbf16>
+// CHECK-NOT: vector.load
+// CHECK: %[[PLACE:.+]] = func.call @ark_stream_take
+// CHECK: %[[BYTES:.+]] = llvm.load %{{.+}} : !llvm.ptr<3> -> vector<16xi8>
+// CHECK: arith.bitcast %[[BYTES]] : vector<16xi8> to vector<16xf8E4M3FN>
+// CHECK-COUNT-16: math.fma
+// CHECK-NOT: math.fma
+// CHECK: call @ark_stream_close
+ark.program @eights(%x: tensor<1x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<64x512xf8E4M3FN> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x64xbf16> {ark.name = "y"}) {
+  %0 = ark.matmul %x, %w {transpose_other} : (tensor<1x512xbf16>, tensor<64x512xf8E4M3FN>) -> tensor<1x64xbf16>
+  ark.return %0 : tensor<1x64xbf16>
+}
