@@ -21,9 +21,9 @@ import numpy as np
 from table import print_table
 
 from ark_mlir.runtime import Executable
-from ark_mlir.runtime.cuda import CudaDriver
-from ark_mlir.runtime.cuda_api import CudaApi
-from ark_mlir.runtime.dlpack import Exporter
+from ark_mlir.runtime.arrays.dlpack import Exporter
+from ark_mlir.runtime.cuda.api import CudaApi
+from ark_mlir.runtime.cuda.driver import CudaDriver
 from ark_mlir.testing.fake_cuda import FakeCuda
 from ark_mlir.testing.toy import ToyProgram, run
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from ark_mlir.runtime.cuda_api import CudaApi
+from ark_mlir.runtime.cuda.api import CudaApi
 
 LOADS = 8
 WORDS = 1 << 30  # of 4 bytes

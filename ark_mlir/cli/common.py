@@ -262,7 +262,7 @@ def read_array(path: str, buffer: Buffer | None) -> NDArray[Any]:
         raise InvalidUsageError("holds several arrays; pass a .npy file", location=path)
     # numpy writes bfloat16 and the 8-bit floats as bytes without a type.
     if buffer is not None and array.dtype.kind == "V" and array.itemsize == buffer.dtype.itemsize:
-        from ..runtime.dlpack import reinterpret
+        from ..runtime.arrays.dlpack import reinterpret
 
         return reinterpret(array, buffer.dtype.numpy)
     return array
@@ -270,7 +270,7 @@ def read_array(path: str, buffer: Buffer | None) -> NDArray[Any]:
 
 def bind_parameters(executable: Executable, options: argparse.Namespace) -> None:
     """Binds what `add_binding_options` parsed; raises InvalidUsageError if an array is missing."""
-    from ..runtime.binding import read_sources
+    from ..runtime.arrays.binding import read_sources
 
     buffers = {buffer.name: buffer for buffer in executable.bundle.manifest.buffers}
     arrays = {

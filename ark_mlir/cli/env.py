@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
 def collect() -> dict[str, dict[str, Any]]:
     """All that the command prints, by section."""
     from .. import __version__
-    from ..runtime import host
+    from ..runtime.cpu import host
 
     vectors = [name for name in _VECTORS if not host.missing_features((name,))]
     return {

@@ -13,7 +13,7 @@ from .run import add_input_option
 
 if TYPE_CHECKING:
     from ..runtime import Executable
-    from ..runtime.costs import Costs
+    from ..tuning.costs import Costs
 
 
 def add(commands: Commands) -> None:
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
 
 def measure(executable: Executable, inputs: dict[str, Any], runs: int) -> Costs:
     """The median over some runs, after one to warm up."""
-    from ..runtime.costs import Costs
+    from ..tuning.costs import Costs
 
     executable.run(inputs)
     with tempfile.TemporaryDirectory(prefix="ark-") as folder:

@@ -26,7 +26,7 @@ from .run import add_input_option
 
 if TYPE_CHECKING:
     from ..runtime import Executable
-    from ..runtime.costs import Costs
+    from ..tuning.costs import Costs
 
 # A schedule has to be better by this part to be taken instead of the usual one: less is noise.
 _NOTICEABLE = 0.005

@@ -8,8 +8,8 @@ import warnings
 
 from .. import ir
 from ..bundle import Bundle
-from ..diagnostics import to_error
 from ..errors import CompileError, UnprovenWarning, UnsupportedError
+from ..mlir.diagnostics import to_error
 from ..targets import Backend, Code, Target, backend_of
 from .cache import find_slot
 from .lowering import choose_target, lower

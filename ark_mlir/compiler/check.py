@@ -11,7 +11,7 @@ import numpy as np
 from .. import ir
 from ..bundle import Bundle, Opcode, read_bundle
 from ..errors import InvalidUsageError
-from ..places import describe
+from ..mlir.locations import describe
 from ..runtime.report import counted
 from ..targets import Target, backend_of
 from .lowering import choose_target, lower

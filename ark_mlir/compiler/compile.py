@@ -61,8 +61,8 @@ def compile(
         >>> exe.bind({"w": w}).run(x=x)["y"].shape
         (4, 256)
     """
-    from ..runtime.membership import current
-    from ..runtime.world import World, make_executable
+    from ..runtime.ranks.membership import current
+    from ..runtime.ranks.world import World, make_executable
 
     options = CompileOptions.make(options, overrides)
     if current() is not None and (part := load_part(source)) is not None:

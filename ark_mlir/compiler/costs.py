@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from .. import ir
 from ..errors import InvalidUsageError
-from ..places import describe
-from ..runtime.costs import Costs
+from ..mlir.locations import describe
+from ..tuning.costs import Costs
 from .tasks import tasks_of, vctas_of
 
 # What one vCTA of a task took, in ns; the cost model of all stages goes by it.

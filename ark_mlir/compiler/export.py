@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import ir
-from ..places import describe
+from ..mlir.locations import describe
 from ..runtime.report import duration
 from ..targets import Target, backend_of
 from .lowering import choose_target, lower

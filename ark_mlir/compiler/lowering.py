@@ -8,7 +8,7 @@ import time
 
 from .. import ir, knobs
 from ..errors import InvalidUsageError
-from ..places import describe
+from ..mlir.locations import describe
 from ..targets import Backend, Target, resolve
 from . import cp_sat
 from .costs import apply_costs

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, cast
 
 from ..errors import InvalidUsageError
-from ..runtime.costs import Costs
+from ..tuning.costs import Costs
 
 _COLLECTIVES = (None, "auto", "one-shot", "two-shot", "ring")
 

@@ -13,7 +13,7 @@ from ..bundle.footprints import dense_strides
 from ..bundle.format import VERSION
 from ..dtypes import from_mlir
 from ..errors import CompileError
-from ..places import describe
+from ..mlir.locations import describe
 from ..targets import Code, Target
 from .options import CompileOptions
 

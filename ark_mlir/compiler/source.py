@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 from .. import ir
-from ..diagnostics import to_error
 from ..errors import CompileError, InvalidUsageError, a_type
-from ..parsing import parse_file, parse_text
+from ..mlir.diagnostics import to_error
+from ..mlir.parsing import parse_file, parse_text
 from ..passmanager import PassManager
 
 Source = object  # ark.Program | ir.Module | str | os.PathLike[str], or a list of them by rank

@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from .. import ir
-from ..diagnostics import to_error
 from ..errors import ArkError, CompileError, InvalidUsageError, VerificationError
+from ..mlir.diagnostics import to_error
 from ..passmanager import PassManager
 
 _BEGIN = re.compile(r"ark-begin-stage\{stage=(\w+)\}")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from .. import ir
 from ..errors import InvalidUsageError
-from ..places import describe
+from ..mlir.locations import describe
 from .tasks import programs_of
 
 _RANK = re.compile(r"^rank\d+/")

@@ -16,7 +16,7 @@ import sys
 
 from .. import knobs
 from ..errors import InvalidUsageError, UnsupportedError
-from ..runtime.membership import set_current
+from ..runtime.ranks.membership import set_current
 from .executable import RankExecutable
 from .launcher import read_identity
 from .member import Member, current

@@ -11,12 +11,12 @@ import numpy as np
 from ..bundle import Bundle, Opcode
 from ..errors import DeviceError, InvalidUsageError, RankFailedError
 from ..runtime.abi import Abort
-from ..runtime.cpu import GRACE_SECONDS, CpuDriver, Kernel, Run
+from ..runtime.cpu.driver import GRACE_SECONDS, CpuDriver, Kernel, Run
 from ..runtime.driver import Launch
-from ..runtime.world import qualified
+from ..runtime.ranks.world import qualified
 
 if TYPE_CHECKING:
-    from ..runtime.lanes import Lanes
+    from ..runtime.cpu.lanes import Lanes
     from .circle import Turn, Words
     from .shared import Segment, SharedMemory
 
@@ -71,7 +71,7 @@ def _check_slots(part: Bundle, rank: int) -> None:
 
 
 class RankDriver(CpuDriver):
-    """Runs one rank's lanes; see :class:`ark_mlir.runtime.cpu.CpuDriver`.
+    """Runs one rank's lanes; see :class:`ark_mlir.runtime.cpu.driver.CpuDriver`.
 
     Attributes:
         turn: the turn that the next launch belongs to.

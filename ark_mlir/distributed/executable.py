@@ -12,8 +12,8 @@ from ..runtime.running import Inputs, Path, Runner
 from .driver import RankDriver, part_of
 
 if TYPE_CHECKING:
+    from ..runtime.arrays.exchange import Exchange
     from ..runtime.driver import Driver, Outcome
-    from ..runtime.exchange import Exchange
     from .circle import Circle
     from .shared import Segment
 

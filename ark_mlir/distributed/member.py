@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from ..bundle import Bundle
 from ..errors import InvalidUsageError, RankFailedError, UnsupportedError
-from ..runtime import membership
+from ..runtime.ranks import membership
 from .circle import Circle, Turn
 from .executable import RankExecutable
 from .rendezvous import meet

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..bundle.format import ALIGNMENT
 from ..errors import DeviceError
-from ..runtime.cpu import HostMemory, shared_sizes
+from ..runtime.cpu.driver import HostMemory, shared_sizes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,7 +21,7 @@ __all__ = ["Segment", "SharedMemory", "create_segment"]
 
 
 class SharedMemory(HostMemory):
-    """A part of a segment; see :class:`ark_mlir.runtime.cpu.HostMemory`."""
+    """A part of a segment; see :class:`ark_mlir.runtime.cpu.driver.HostMemory`."""
 
     def __init__(self, part: NDArray[np.uint8]) -> None:
         self.bytes = part

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import ir
-from ..diagnostics import to_error
 from ..errors import InvalidUsageError
+from ..mlir.diagnostics import to_error
 from .locations import to_location, user_frames
 from .planner import plan_attribute
 from .program import Program, current

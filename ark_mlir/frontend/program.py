@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 from typing_extensions import Self
 
 from .. import ir
-from ..diagnostics import to_error
 from ..dialects import ark as dialect
 from ..dtypes import DType, from_mlir
 from ..errors import InvalidUsageError
+from ..mlir.diagnostics import to_error
 from .locations import to_location, user_frames
 from .shapes import as_int, as_name, invalid
 

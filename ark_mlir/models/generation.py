@@ -17,7 +17,7 @@ from typing_extensions import Self
 from ..dtypes import DType
 from ..errors import InvalidUsageError
 from ..frontend import Program
-from ..runtime.membership import current
+from ..runtime.ranks.membership import current
 from .config import Config, as_count, as_float_dtype, read_config
 from .decoder import DecoderConfig, build_decode, build_prefill, divide
 from .model import Model, as_tokens

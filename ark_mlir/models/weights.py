@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..dtypes import DType, from_numpy
 from ..errors import InvalidUsageError
 from ..frontend import Argument
-from ..runtime.safetensors import read_safetensors
+from ..runtime.arrays.safetensors import read_safetensors
 from .config import Config
 
 __all__ = ["Arrays", "assign", "check_layers", "check_shapes", "read_weights"]

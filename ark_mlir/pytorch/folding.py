@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.fx.node import map_arg
 
-from ..runtime.arrays import to_numpy
+from ..runtime.arrays.frameworks import to_numpy
 from .translate import Node
 
 if TYPE_CHECKING:

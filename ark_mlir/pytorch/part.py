@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from .. import frontend as ark
-from ..runtime.dlpack import Exporter
+from ..runtime.arrays.dlpack import Exporter
 from .library import folder
 from .translate import Node, Translation, out_of, refusal
 

@@ -18,7 +18,7 @@ import numpy as np
 from .. import ir
 from ..errors import InvalidUsageError, RankFailedError, a_type
 from ..frontend import Program
-from ..parsing import parse_file, parse_text
+from ..mlir.parsing import parse_file, parse_text
 from ..paths import as_path
 from . import collectives as collectives
 from . import elementwise as elementwise

@@ -16,7 +16,7 @@ from .. import ir
 from ..dialects import ark as dialect  # makes the bindings hand out ops as their own classes
 from ..dtypes import DType, from_mlir
 from ..errors import InvalidUsageError, UnsupportedError
-from ..places import describe
+from ..mlir.locations import describe
 from .bounded import Array, Bounded
 from .values import Value, result_type
 from .world import Rank

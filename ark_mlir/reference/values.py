@@ -15,7 +15,7 @@ import numpy as np
 from .. import ir
 from ..dtypes import DType, from_mlir
 from ..errors import InvalidUsageError
-from ..places import describe
+from ..mlir.locations import describe
 from .bounded import Array, Bounded
 
 __all__ = ["Value", "fail", "result_type", "uncertain"]

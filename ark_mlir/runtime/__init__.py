@@ -17,10 +17,10 @@ from ..errors import UnprovenWarning, UnsupportedError
 from .driver import Driver, Fault, Launch, Memory, Outcome, Stop
 from .drivers import DRIVERS, DriverTable
 from .executable import Executable, Resident
-from .meeting import Rank
-from .membership import current
+from .ranks.meeting import Rank
+from .ranks.membership import current
+from .ranks.world import ResidentWorld, World, make_executable
 from .report import Report
-from .world import ResidentWorld, World, make_executable
 
 __all__ = [
     "Driver",

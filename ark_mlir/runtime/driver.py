@@ -1,6 +1,6 @@
 """The interface between an executable and a device, and the records that pass through it.
 
-A driver serves one executable. :class:`ark_mlir.runtime.cpu.CpuDriver` is one; tests inject
+A driver serves one executable. :class:`ark_mlir.runtime.cpu.driver.CpuDriver` is one; tests inject
 others, so that each failure on the launch path can be made to happen.
 """
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from .abi import Abort, DataError
-from .streams import Place
+from .arrays.streams import Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..bundle import Bundle
-    from .exchange import Exchange
+    from .arrays.exchange import Exchange
 
 
 class Launch(NamedTuple):

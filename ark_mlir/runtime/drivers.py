@@ -15,13 +15,13 @@ DriverTable = Mapping[str, "Callable[[], Driver]"]
 
 
 def _cpu() -> Driver:
-    from .cpu import CpuDriver
+    from .cpu.driver import CpuDriver
 
     return CpuDriver()
 
 
 def _cuda() -> Driver:
-    from .cuda import CudaDriver
+    from .cuda.driver import CudaDriver
 
     return CudaDriver()
 

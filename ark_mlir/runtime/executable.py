@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..bundle import Buffer, Bundle, Manifest
 from ..errors import DeviceError, InvalidUsageError
-from .binding import Sources, read_sources, refuse
+from .arrays.binding import Sources, read_sources, refuse
 from .drivers import DRIVERS, DriverTable
 from .report import Report, make_report
 from .running import Inputs, Path, Runner

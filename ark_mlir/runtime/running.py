@@ -17,10 +17,10 @@ import numpy as np
 from .. import knobs
 from ..bundle import Buffer, Bundle
 from ..errors import ArkError, InvalidUsageError
-from . import host
-from .arrays import framework
-from .binding import Array, check_arrays, name_problems, refuse
-from .device_arrays import DeviceArray, Results
+from .arrays.binding import Array, check_arrays, name_problems, refuse
+from .arrays.device import DeviceArray, Results
+from .arrays.frameworks import framework
+from .cpu import host
 from .driver import Launch
 from .drivers import DriverTable, make_driver
 from .hang import failure
@@ -31,9 +31,9 @@ from .trace import write_trace
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from .arrays.exchange import Exchange, Slots
+    from .arrays.streams import Place
     from .driver import Driver, Outcome
-    from .exchange import Exchange, Slots
-    from .streams import Place
 
 _log = logging.getLogger("ark")
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from ..bundle.format import ALIGNMENT
 from ..errors import ArkError
-from .arrays import fetch, store
-from .binding import Array, Bound, check_arrays, name_problems, place, refuse
-from .device_arrays import DeviceArray
+from .arrays.binding import Array, Bound, check_arrays, name_problems, place, refuse
+from .arrays.device import DeviceArray
+from .arrays.frameworks import fetch, store
 from .states import SharedStates
 
 if TYPE_CHECKING:

@@ -21,10 +21,10 @@ import numpy as np
 
 from ..runtime import Executable
 from ..runtime.abi import ArkContext
-from ..runtime.cuda import CudaDriver
-from ..runtime.cuda_api import CudaApi
-from ..runtime.dlpack import Exporter
-from ..runtime.image import Image
+from ..runtime.arrays.dlpack import Exporter
+from ..runtime.cpu.image import Image
+from ..runtime.cuda.api import CudaApi
+from ..runtime.cuda.driver import CudaDriver
 from .toy import ToyProgram
 
 if TYPE_CHECKING:

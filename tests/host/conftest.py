@@ -65,7 +65,7 @@ def pick_target(request: pytest.FixtureRequest) -> Callable[[str], str]:
 def keep_context() -> None:
     """Without it the first program of every test has to make the GPU's context, which takes
     longer than most tests."""
-    from ark_mlir.runtime.cuda_api import CudaApi
+    from ark_mlir.runtime.cuda.api import CudaApi
 
     api = CudaApi()
     api.call("cuDevicePrimaryCtxRetain", api.device)

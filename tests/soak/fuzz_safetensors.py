@@ -21,7 +21,7 @@ from alterations import alter_bytes, alter_json
 from fuzzing import check_message, main
 
 from ark_mlir.errors import InvalidUsageError
-from ark_mlir.runtime.safetensors import read_safetensors
+from ark_mlir.runtime.arrays.safetensors import read_safetensors
 
 FULL_COUNT = 100_000
 

@@ -11,7 +11,7 @@ import pytest
 from ark_mlir import knobs
 from ark_mlir.bundle import Bundle, Opcode
 from ark_mlir.errors import BundleError, HangError
-from ark_mlir.runtime.world import make_executable
+from ark_mlir.runtime.ranks.world import make_executable
 from ark_mlir.testing.toy import ToyProgram, add_program, compile_kernel, run
 
 COLUMNS = {"instructions": 4, "lanes": 3, "tasks": 2, "operands": 2, "timeline": 2}

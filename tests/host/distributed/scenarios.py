@@ -27,8 +27,8 @@ from ark_mlir import knobs
 from ark_mlir.compiler import ranks
 from ark_mlir.distributed import driver as rank_driver
 from ark_mlir.distributed.links import Links
-from ark_mlir.runtime.costs import Costs, TaskCost
 from ark_mlir.testing.bounds import assert_within
+from ark_mlir.tuning.costs import Costs, TaskCost
 
 
 def product(name: str = "product", rows: int = 4) -> ark.Program:

@@ -19,8 +19,8 @@ from ark_mlir.compiler.lowering import choose_target, lower
 from ark_mlir.compiler.progress import Progress
 from ark_mlir.compiler.source import load_module
 from ark_mlir.compiler.stages import predict_with
-from ark_mlir.runtime.costs import Costs, TaskCost
 from ark_mlir.targets import backend_of
+from ark_mlir.tuning.costs import Costs, TaskCost
 
 Array = np.ndarray[Any, Any]
 

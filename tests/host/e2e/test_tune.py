@@ -17,7 +17,7 @@ import ark_mlir as ark
 from ark_mlir.bundle import Opcode, read_bundle
 from ark_mlir.cli.main import main
 from ark_mlir.cli.tune import describe
-from ark_mlir.runtime.costs import Costs, TaskCost
+from ark_mlir.tuning.costs import Costs, TaskCost
 
 Command = Callable[..., tuple[int, str, str]]
 

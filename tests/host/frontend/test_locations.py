@@ -8,7 +8,7 @@ import pytest
 
 import ark_mlir as ark
 from ark_mlir import ir
-from ark_mlir.places import describe
+from ark_mlir.mlir.locations import describe
 
 
 def line() -> int:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import ark_mlir as ark
-from ark_mlir.runtime.cpu import CpuDriver
+from ark_mlir.runtime.cpu.driver import CpuDriver
 from ark_mlir.runtime.driver import Launch
 from ark_mlir.testing.bounds import assert_within
 

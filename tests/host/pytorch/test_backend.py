@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import ark_mlir as ark
-from ark_mlir.runtime.arrays import to_numpy
+from ark_mlir.runtime.arrays.frameworks import to_numpy
 from ark_mlir.testing.bounds import assert_within
 
 pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")

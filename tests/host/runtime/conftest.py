@@ -13,7 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ark_mlir.runtime import Executable, cpu, cuda_queue
+from ark_mlir.runtime import Executable
+from ark_mlir.runtime.cpu import driver as cpu
+from ark_mlir.runtime.cuda import queue as cuda_queue
 from ark_mlir.testing.fake_cuda import FakeCuda
 from ark_mlir.testing.toy import (
     ToyProgram,

@@ -9,8 +9,8 @@ import pytest
 
 import ark_mlir as ark
 from ark_mlir.runtime import Executable
-from ark_mlir.runtime.cuda import CudaDriver
-from ark_mlir.runtime.cuda_api import CudaApi
+from ark_mlir.runtime.cuda.api import CudaApi
+from ark_mlir.runtime.cuda.driver import CudaDriver
 from ark_mlir.testing.fake_cuda import FakeCuda
 from ark_mlir.testing.toy import ToyProgram, add_program, run, signal, wait
 

@@ -16,7 +16,7 @@ import pytest
 import ark_mlir as ark
 from ark_mlir import dtypes
 from ark_mlir.runtime import Executable
-from ark_mlir.runtime.dlpack import DeviceExporter, Exporter
+from ark_mlir.runtime.arrays.dlpack import DeviceExporter, Exporter
 from ark_mlir.testing.fake_cuda import FakeCuda, fake_executable
 from ark_mlir.testing.toy import ToyProgram, add_program, run
 
@@ -112,7 +112,7 @@ def test_outputs_stay_where_inputs_are(exe: Executable, cuda: FakeCuda, x: Array
 @pytest.mark.parametrize("dtype", dtypes.ALL, ids=str)
 def test_what_is_exported_is_what_is_read(dtype: ark.DType) -> None:
     """Address, elements and owner survive a round trip; the label says which device."""
-    from ark_mlir.runtime.dlpack import describe_dlpack
+    from ark_mlir.runtime.arrays.dlpack import describe_dlpack
 
     array = aligned(np.arange(6).reshape(2, 3).astype(dtype.numpy))
     owner = type("Owner", (), {})()

@@ -18,11 +18,12 @@ import numpy as np
 import pytest
 
 import ark_mlir as ark
-from ark_mlir.runtime import Executable, cuda_queue
-from ark_mlir.runtime import cuda as cuda_driver
-from ark_mlir.runtime.cuda import CudaDriver
-from ark_mlir.runtime.cuda_api import CudaApi
-from ark_mlir.runtime.cuda_queue import QueueWatch
+from ark_mlir.runtime import Executable
+from ark_mlir.runtime.cuda import driver as cuda_driver
+from ark_mlir.runtime.cuda import queue as cuda_queue
+from ark_mlir.runtime.cuda.api import CudaApi
+from ark_mlir.runtime.cuda.driver import CudaDriver
+from ark_mlir.runtime.cuda.queue import QueueWatch
 from ark_mlir.testing.fake_cuda import FakeCuda, OnDevice, fake_executable
 from ark_mlir.testing.toy import ToyProgram, add_program, counting_program, run
 

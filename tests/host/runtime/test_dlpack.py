@@ -12,8 +12,8 @@ import pytest
 
 import ark_mlir as ark
 from ark_mlir import dtypes
-from ark_mlir.runtime.arrays import framework, to_numpy
-from ark_mlir.runtime.dlpack import Exporter, import_dlpack
+from ark_mlir.runtime.arrays.dlpack import Exporter, import_dlpack
+from ark_mlir.runtime.arrays.frameworks import framework, to_numpy
 
 Array = np.ndarray[Any, Any]
 

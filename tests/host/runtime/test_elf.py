@@ -16,8 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import ark_mlir as ark
-from ark_mlir.runtime import Executable, host, image
-from ark_mlir.runtime.elf import check_image
+from ark_mlir.runtime import Executable
+from ark_mlir.runtime.cpu import host, image
+from ark_mlir.runtime.cpu.elf import check_image
 from ark_mlir.testing.toy import add_program, compile_c, compile_kernel
 
 pytestmark = pytest.mark.skipif(

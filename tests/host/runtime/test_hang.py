@@ -12,7 +12,8 @@ import pytest
 
 import ark_mlir as ark
 from ark_mlir import knobs
-from ark_mlir.runtime import Executable, cpu
+from ark_mlir.runtime import Executable
+from ark_mlir.runtime.cpu import driver as cpu
 from ark_mlir.runtime.hang import LaneHangError
 from ark_mlir.testing.toy import ToyProgram, add_program, barrier, run, signal, wait
 

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ark_mlir.runtime import Executable, cpu
+from ark_mlir.runtime import Executable
+from ark_mlir.runtime.cpu import driver as cpu
 from ark_mlir.testing.toy import ToyProgram, run
 
 Make = Callable[..., Executable]

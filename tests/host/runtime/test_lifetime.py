@@ -18,7 +18,7 @@ import pytest
 
 import ark_mlir as ark
 from ark_mlir.runtime import Executable
-from ark_mlir.runtime.dlpack import describe_dlpack
+from ark_mlir.runtime.arrays.dlpack import describe_dlpack
 from ark_mlir.testing.fake_cuda import FakeCuda, OnDevice, fake_executable
 from ark_mlir.testing.toy import ToyProgram, add_program, compile_kernel, counting_program
 

@@ -16,7 +16,8 @@ import pytest
 
 import ark_mlir as ark
 from ark_mlir.bundle import write_bundle
-from ark_mlir.runtime import DRIVERS, Executable, host, image
+from ark_mlir.runtime import DRIVERS, Executable
+from ark_mlir.runtime.cpu import host, image
 from ark_mlir.testing.toy import ToyProgram, add_program, compile_c, compile_kernel, run
 
 Array = np.ndarray[Any, Any]
@@ -257,7 +258,8 @@ def test_tools_that_leave_code_where_others_can_write(
 AUDIT = """
 import sys
 import ark_mlir as ark, numpy as np
-import ark_mlir.runtime.cpu, ark_mlir.runtime.image, ctypes, _ctypes, json.decoder, ml_dtypes
+import ark_mlir.runtime.cpu.driver, ark_mlir.runtime.cpu.image
+import ctypes, _ctypes, json.decoder, ml_dtypes
 ark.bf16.numpy
 seen = []
 names = ("exec", "compile", "import", "pickle", "marshal", "subprocess", "os.exec", "os.system",

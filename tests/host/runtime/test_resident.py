@@ -232,7 +232,8 @@ def test_letting_go_of_it_ends_its_threads(
 def test_a_process_ends_while_the_kernel_stays(kernel: bytes, end: str) -> None:
     script = f"""
 import os, sys, numpy as np
-from ark_mlir.runtime import Executable, cpu
+from ark_mlir.runtime import Executable
+from ark_mlir.runtime.cpu import driver as cpu
 from ark_mlir.testing.toy import add_program, compile_kernel
 x = np.ones((8, 16), np.float32)
 add = Executable.from_parts(*add_program().parts(compile_kernel())).bind({{"w": x.reshape(-1)}})

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ark_mlir.errors import InvalidUsageError
-from ark_mlir.runtime.safetensors import read_safetensors
+from ark_mlir.runtime.arrays.safetensors import read_safetensors
 
 
 def encoded(header: Any, data: bytes) -> bytes:

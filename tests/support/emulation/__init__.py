@@ -17,8 +17,8 @@ from ark_mlir.compiler import compile as compile_program
 from ark_mlir.dialects import gpu
 from ark_mlir.passmanager import PassManager
 from ark_mlir.runtime import Executable
-from ark_mlir.runtime.cuda import CudaDriver
-from ark_mlir.runtime.cuda_api import CudaApi
+from ark_mlir.runtime.cuda.api import CudaApi
+from ark_mlir.runtime.cuda.driver import CudaDriver
 from ark_mlir.targets import resolve
 from ark_mlir.targets.cuda import use_toolchain
 from ark_mlir.targets.cuda_assembler import Assembled

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ark_mlir.runtime.image import Image
+from ark_mlir.runtime.cpu.image import Image
 
 from .host_code import compile_kernel, load_library
 from .lower import Site, lower

@@ -17,7 +17,7 @@ from .lower import Site
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ark_mlir.runtime.image import Image
+    from ark_mlir.runtime.cpu.image import Image
 
 _INVALID_VALUE, _OUT_OF_MEMORY = 1, 2
 _CAPABILITIES = {

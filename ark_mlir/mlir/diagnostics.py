@@ -1,0 +1,81 @@
+"""MLIR's diagnostics as exceptions of ark, which name the place first.
+
+Shape and type rules live in the dialect's C++ alone; the frontend shows what they say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from .. import ir
+from ..errors import ArkError
+from .locations import describe
+
+__all__ = ["Message", "to_error", "to_error_of"]
+
+E = TypeVar("E", bound=ArkError)
+
+# MLIR starts the message of a verifier with the op it is about.
+_OP_PREFIX = re.compile(r"^'([\w.]+)' op ")
+# Says only that another message was emitted.
+_HOLLOW = re.compile(r"failed to infer returned types$")
+
+
+@dataclass
+class Message:
+    """One message: ``file:line`` if it names one, and what belongs to it."""
+
+    place: str | None
+    text: str
+    notes: list[Message] = field(default_factory=list["Message"])
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.text}" if self.place else self.text
+
+
+def to_error(
+    kind: type[E], error: ir.MLIRError, *, location: str | None = None, op: str | None = None
+) -> E:
+    """Returns an error of class `kind` with the text of MLIR's diagnostics.
+
+    `location` and `op` serve where the diagnostics do not name theirs.
+    """
+    messages = [_message(diagnostic) for diagnostic in error.error_diagnostics]
+    return to_error_of(kind, messages or [Message(None, error.message)], location=location, op=op)
+
+
+def to_error_of(
+    kind: type[E],
+    messages: Sequence[Message],
+    *,
+    location: str | None = None,
+    op: str | None = None,
+) -> E:
+    """The same of messages, of which there is one at least."""
+    telling = [message for message in messages if not _HOLLOW.search(message.text)] or messages
+    first = telling[0]
+    match = _OP_PREFIX.match(first.text)
+    notes = [str(message) for message in telling[1:]]
+    notes += [str(n) for message in telling for n in message.notes if _is_telling(n.text)]
+    return kind(
+        _OP_PREFIX.sub("", first.text),
+        location=first.place or location,
+        op=match.group(1) if match else op,
+        notes=notes,
+    )
+
+
+def _message(diagnostic: ir.DiagnosticInfo) -> Message:
+    return Message(
+        describe(diagnostic.location),
+        diagnostic.message,
+        [_message(note) for note in diagnostic.notes],
+    )
+
+
+def _is_telling(note: str) -> bool:
+    # MLIR's "see current operation" repeats the op with all its attributes.
+    return not note.startswith("see current operation")

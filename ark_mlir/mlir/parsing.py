@@ -1,0 +1,131 @@
+"""Text and bytecode of MLIR that somebody else wrote becomes a module.
+
+MLIR's parser and its verifiers are not made for hostile or damaged input: some texts end the
+process, and some that are refused leave its heap damaged. So ``ark-opt`` reads them first, in a
+process of its own with a small stack. What it refuses, this process never parses.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import signal
+import subprocess
+from pathlib import Path
+from typing import TypeVar
+
+from .. import _mlir_libs, ir  # noqa: TID251 - the reader lies beside the bindings
+from ..errors import ArkError, CompileError
+from .diagnostics import Message, to_error, to_error_of
+
+__all__ = ["parse_file", "parse_text"]
+
+E = TypeVar("E", bound=ArkError)
+
+# Installed beside the bindings, and made with them.
+_READER = Path(str(_mlir_libs.__file__)).parent / "ark-opt"
+_FLAGS = ("--mlir-disable-threading", "--mlir-print-op-on-diagnostic=false", "-o", os.devnull)
+# A quarter of the usual stack: what the reader can follow, this process can, too.
+_STACK_BYTES = 2 << 20
+_MEMORY_BYTES, _MEMORY_PER_BYTE = 8 << 30, 64
+# Some damaged bytecode is read for ever.
+_SECONDS, _BYTES_PER_SECOND = 60, 1 << 16
+_LINE = re.compile(r"(?P<file>.*?):(?P<line>\d+):\d+: (?P<kind>error|note): (?P<text>.*)")
+_STDIN = "<stdin>"
+
+
+def parse_text(text: str, kind: type[E] = CompileError) -> ir.Module:
+    """The module of a text; locations name the file ``-``.
+
+    Raises an error of class `kind` where the text does not parse or verify, or MLIR's parser does
+    not survive it.
+
+    Example:
+        >>> parse_text("module {}").operation.name
+        'builtin.module'
+    """
+    _rehearse(text.encode("utf-8", errors="surrogatepass"), "-", "MLIR text", kind)
+    try:
+        with ir.Context():
+            return ir.Module.parse(text)
+    except ir.MLIRError as error:
+        raise to_error(kind, error, location="MLIR text") from None
+
+
+def parse_file(path: str | os.PathLike[str], kind: type[E] = CompileError) -> ir.Module:
+    """The same of a file, with text or bytecode; locations name it."""
+    name = os.fspath(path)
+    try:
+        data = Path(name).read_bytes()
+    except OSError as error:
+        raise kind(f"cannot be read: {error.strerror}", location=name) from None
+    _rehearse(data, name, name, kind)
+    try:
+        with ir.Context():
+            return ir.Module.parseFile(name)
+    except ir.MLIRError as error:
+        raise to_error(kind, error, location=name) from None
+
+
+def _rehearse(data: bytes, name: str, where: str, kind: type[ArkError]) -> None:
+    """Raises an error where the reader does not accept `data`, which is called `name`."""
+    status, said = _read(data)
+    if status == 0:
+        return
+    if status < 0:
+        reason = f"MLIR cannot read it: its parser ended with {signal.Signals(-status).name}"
+        raise kind(reason, location=where)
+    raise to_error_of(kind, _messages(said, name), location=where)
+
+
+def _read(data: bytes) -> tuple[int, str]:
+    """The exit status of a reader of `data`, a negative signal number, and what it said."""
+    with subprocess.Popen(
+        [str(_reader()), *_FLAGS],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "LLVM_DISABLE_SYMBOLIZATION": "1"},
+    ) as reader:
+        try:
+            _limit(reader.pid, len(data))
+            _, said = reader.communicate(data)
+        except BaseException:
+            reader.kill()
+            raise
+        return reader.returncode, said.decode("utf-8", errors="replace")
+
+
+def _reader() -> Path:
+    if not _READER.exists():
+        raise CompileError(f"the compiler is not whole: {_READER} is missing; install it again")
+    return _READER
+
+
+def _limit(process: int, size: int) -> None:
+    """Bounds a process that waits for its input of `size` bytes."""
+    for what, most in (
+        (resource.RLIMIT_STACK, _STACK_BYTES),
+        (resource.RLIMIT_AS, _MEMORY_BYTES + _MEMORY_PER_BYTE * size),
+        (resource.RLIMIT_CPU, _SECONDS + size // _BYTES_PER_SECOND),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        _, hard = resource.prlimit(process, what)
+        bound = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.prlimit(process, what, (bound, hard))
+
+
+def _messages(said: str, name: str) -> list[Message]:
+    """Returns the messages of the reader, a line each, without the lines of source among them."""
+    messages: list[Message] = []
+    for line in said.splitlines():
+        if (match := _LINE.match(line)) is None:
+            continue
+        file = name if match["file"] == _STDIN else match["file"]
+        place = f"{file}:{match['line']}" if int(match["line"]) else file
+        if match["kind"] == "error" or not messages:
+            messages.append(Message(place, match["text"]))
+        else:
+            messages[-1].notes.append(Message(place, match["text"]))
+    return messages or [Message(None, said.strip().splitlines()[0] if said.strip() else "refused")]

@@ -1,0 +1,207 @@
+"""Assignment of arrays to buffers: checks, and copies only where the kernel needs them."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Union, cast
+
+import numpy as np
+
+from ...errors import InvalidUsageError, a_type
+from ..driver import Driver, Memory
+from .device import DeviceArray, describe, device_of, foreign_message, unusable, usable_tensor
+from .frameworks import mismatch, store, to_numpy
+from .safetensors import read_safetensors
+from .streams import HOST_DEVICES, Place
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ...bundle import Buffer
+
+Path = str | os.PathLike[str]
+Source = Mapping[str, object] | Path
+Sources = Source | Sequence[Source]
+
+# Of the host, or of the device that the program runs on.
+Array = Union["NDArray[Any]", DeviceArray]
+
+# A message is read by a person: a wrong file would list every one of its thousand tensors.
+_MAX_PROBLEMS = 20
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A buffer in use: its address, what keeps it alive, whether it was copied there."""
+
+    address: int
+    owner: object
+    copied: bool
+
+    def free(self) -> None:
+        """Frees a copy's memory; the caller's own array is left alone."""
+        if self.copied:
+            cast("Memory", self.owner).free()
+
+
+def read_sources(sources: Sources) -> dict[str, object]:
+    """The arrays of dicts and safetensors files, by name; later ones win."""
+    if isinstance(sources, (str, os.PathLike)):
+        return dict(read_safetensors(sources))
+    if isinstance(sources, Mapping):
+        if odd := [name for name in sources if not isinstance(name, str)]:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidUsageError(f"the name of a parameter is a string, not {odd[0]!r}")
+        return dict(sources)
+    if not isinstance(sources, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InvalidUsageError(
+            f"cannot bind {a_type(sources)}; expected arrays by name, the path of a "
+            ".safetensors file, or a list of those"
+        )
+    result: dict[str, object] = {}
+    for source in sources:
+        result.update(read_sources(source))
+    return result
+
+
+def place(driver: Driver, array: Array, buffer: Buffer) -> Bound:
+    """An array of the right type and shape where the kernel can use it, copied if need be."""
+    if isinstance(array, DeviceArray):
+        return Bound(array.address, array.owner, copied=False)
+    if array.flags.c_contiguous:
+        address = driver.adopt(array, buffer.alignment)
+        if address is not None:
+            return Bound(address, array, copied=False)
+    memory = driver.allocate(buffer.bytes, buffer.alignment, zeroed=False)
+    try:
+        store(memory, buffer, array)
+    except BaseException:
+        memory.free()
+        raise
+    return Bound(memory.address, memory, copied=True)
+
+
+def check_arrays(
+    values: Mapping[str, object],
+    buffers: Iterable[Buffer],
+    problems: list[str],
+    where: Place,
+) -> dict[str, Array]:
+    """Returns those of `values` that fit their buffers; problems of the others go to `problems`.
+
+    Arrays that lie on the device `where` stay there.
+    """
+    arrays: dict[str, Array] = {}
+    for buffer in buffers:
+        if buffer.name not in values:
+            continue
+        value = values[buffer.name]
+        if not where.on_host and (tensor := usable_tensor(value, buffer, where)) is not None:
+            arrays[buffer.name] = tensor
+            continue
+        if buffer.kind == "scalar" and value.__class__ is int and _in_range(value, buffer):
+            arrays[buffer.name] = _filled(buffer, cast("int", value))
+            continue
+        name = f"{buffer.kind} {buffer.name!r}"
+        try:
+            array = receive(value, buffer, name, where)
+        except InvalidUsageError as error:
+            problems.append(error.message)
+            continue
+        problem = mismatch(array, buffer)
+        if problem is None and isinstance(array, DeviceArray):
+            problem = unusable(array, buffer)
+        if problem:
+            problems.append(f"{name} {problem}")
+        else:
+            arrays[buffer.name] = array
+    return arrays
+
+
+def receive(value: object, buffer: Buffer, name: str, where: Place) -> Array:
+    """One value as an array of the host or of the device `where`.
+
+    Raises InvalidUsageError, which calls it `name`, when it is none or lies elsewhere.
+    """
+    device = None if where.on_host else device_of(value)
+    if device is not None and device[0] not in HOST_DEVICES:
+        if device != where.device:
+            raise InvalidUsageError(foreign_message(name, device, where))
+        array = describe(_plain(value, buffer), name, where)
+        if buffer.kind == "scalar" and array.size == 1:
+            # Only the device could tell whether it is within its bound.
+            array.shape = buffer.shape
+        return array
+    if buffer.kind == "scalar":
+        return _scalar(value, buffer, name)
+    return to_numpy(_plain(value, buffer), name)
+
+
+def _plain(value: object, buffer: Buffer) -> object:
+    """A value without its history: parameters of a model being trained may be bound as they
+    are, while an input that wants a gradient is a mistake, and is refused."""
+    if buffer.kind != "input" and getattr(value, "requires_grad", False):
+        return cast("Any", value).detach()
+    return value
+
+
+def _scalar(value: object, buffer: Buffer, name: str) -> NDArray[Any]:
+    """A scalar as an array; a Python int will do, and is checked against the bound."""
+    if isinstance(value, float):
+        raise InvalidUsageError(f"{name} is {value}; it must be one integer")
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        array = to_numpy(value, name)
+        if array.dtype.kind not in "iu" or array.size != 1:
+            raise InvalidUsageError(f"{name} must be one integer")
+        value = array.item()
+    number = int(cast("int", value))
+    if not _in_range(number, buffer):
+        low, high = _range(buffer)
+        raise InvalidUsageError(f"{name} is {number}; it must be in [{low}, {high}]")
+    return _filled(buffer, number)
+
+
+def _filled(buffer: Buffer, number: int) -> NDArray[Any]:
+    array: NDArray[Any] = np.empty(buffer.shape, buffer.dtype.numpy)
+    array[...] = number
+    return array
+
+
+def _in_range(number: Any, buffer: Buffer) -> bool:
+    low, high = _range(buffer)
+    return low <= number <= high
+
+
+def _range(buffer: Buffer) -> tuple[int, int]:
+    """The least and greatest value of a scalar."""
+    return buffer.dtype.integer_range if buffer.maximum is None else (0, buffer.maximum)
+
+
+def name_problems(
+    given: Iterable[str], wanted: Iterable[str], needed: Iterable[str], kind: str
+) -> list[str]:
+    """Returns the problems of a set of names: missing names, and names of nothing."""
+    given, wanted = list(given), list(wanted)
+    missing = [name for name in needed if name not in given]
+    problems = [f"{kind} {name!r} is missing" for name in missing]
+    known = set(wanted)
+    for name in given:
+        if name not in known:
+            close = difflib.get_close_matches(name, missing, n=1)
+            hint = f" (did you mean {close[0]!r}?)" if close else ""
+            problems.append(f"there is no {kind} {name!r}{hint}")
+    return problems
+
+
+def refuse(problems: Sequence[str], action: str) -> None:
+    """Raises one InvalidUsageError for all `problems`, if there are any."""
+    if not problems:
+        return
+    if len(problems) == 1:
+        raise InvalidUsageError(f"cannot {action}: {problems[0]}")
+    shown = list(problems[:_MAX_PROBLEMS])
+    if len(problems) > len(shown):
+        shown.append(f"and {len(problems) - len(shown)} more")
+    raise InvalidUsageError(f"cannot {action}: {len(problems)} problems", notes=shown)

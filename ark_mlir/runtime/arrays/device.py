@@ -1,0 +1,261 @@
+"""Arrays that lie on a device: what kernels need to know of them, however they are described."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from ... import dtypes
+from ...errors import InvalidUsageError
+from .dlpack import DeviceExporter, describe_dlpack, is_dense
+from .streams import CUDA, Place, device_name, torch_of
+
+if TYPE_CHECKING:
+    from ...bundle import Buffer
+    from ...dtypes import DType
+
+# A stream's number in DLPack and in the array interface: zero means nothing there.
+_LEGACY_STREAM = 1
+
+
+class DeviceArray:
+    """An array on a device, in its own memory.
+
+    Attributes:
+        address: where its first element is.
+        dtype: its elements, as numpy calls them.
+        shape: its extents.
+        dense: whether it is row-major without gaps.
+        owner: what keeps the memory alive.
+    """
+
+    __slots__ = ("address", "dense", "dtype", "owner", "shape")
+
+    def __init__(
+        self,
+        address: int,
+        dtype: np.dtype[Any],
+        shape: tuple[int, ...],
+        dense: bool,
+        owner: object,
+    ) -> None:
+        self.address = address
+        self.dtype = dtype
+        self.shape = shape
+        self.dense = dense
+        self.owner = owner
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        count = 1
+        for extent in self.shape:
+            count *= extent
+        return count
+
+
+def device_of(value: Any) -> tuple[int, int] | None:
+    """DLPack's type and number of the device that an array lies on, or None where it has none."""
+    if isinstance(value, (np.ndarray, np.generic, int)):
+        return None
+    if torch_of(value) is not None:
+        return CUDA, value.get_device()
+    try:
+        if hasattr(value, "__dlpack_device__"):
+            kind, number = value.__dlpack_device__()
+            return int(kind), int(number)
+        if isinstance(getattr(value, "__cuda_array_interface__", None), dict):
+            return CUDA, int(getattr(getattr(value, "device", None), "id", 0))
+    except (BufferError, RuntimeError, TypeError, ValueError):
+        pass  # who imports it meets the same error, and knows the array's name
+    return None
+
+
+def describe(value: Any, name: str, place: Place) -> DeviceArray:
+    """An array that lies on the device of `place`; its producer's stream is noted there.
+
+    Raises InvalidUsageError, which calls the array `name`, where its framework does not give it
+    away, or where its elements are none of ark's.
+    """
+    torch = torch_of(value)
+    if torch is not None:
+        return _describe_tensor(torch, value, name, place)
+    if hasattr(value, "__dlpack__"):
+        stream = _LEGACY_STREAM if place.stream == 0 else place.stream
+        address, dtype, shape, dense, owner = describe_dlpack(value, name, stream)
+        return DeviceArray(address, dtype.numpy, shape, dense, owner)
+    return _describe_interface(value, name, place)
+
+
+def _describe_tensor(torch: Any, tensor: Any, name: str, place: Place) -> DeviceArray:
+    dtype = _dtype_of_tensor(torch, tensor.dtype)
+    if dtype is None:
+        raise InvalidUsageError(f"{name} has elements of {tensor.dtype}; ark has {_known()}")
+    if tensor.requires_grad:
+        raise InvalidUsageError(f"{name} requires a gradient, which ark does not compute")
+    # A lazy negation is no property of the memory.
+    if tensor.is_neg():
+        tensor = tensor.resolve_neg()
+    address = _address_of_tensor(tensor)
+    shape = tuple(tensor.shape)
+    if not address and 0 not in shape:
+        raise InvalidUsageError(f"{name} has no memory; is it a fake tensor?")
+    place.follow_torch()
+    return DeviceArray(address, dtype.numpy, shape, tensor.is_contiguous(), tensor)
+
+
+def _address_of_tensor(tensor: Any) -> int:
+    """Returns the address of a tensor's first element; zero if it has no memory, which some of
+    torch's tensors refuse to say."""
+    try:
+        return tensor.data_ptr()
+    except RuntimeError:
+        return 0
+
+
+def usable_tensor(value: Any, buffer: Buffer, place: Place) -> DeviceArray | None:
+    """Returns a tensor of torch that can serve as a buffer unchanged; None if it needs a closer
+    look.
+
+    Decoders are run with tensors for every token, so that this is short.
+    """
+    torch = place.torch
+    if (
+        torch is None
+        or not isinstance(value, torch.Tensor)
+        or not value.is_cuda
+        or value.dtype is not _tensor_dtypes(torch).get(buffer.dtype)
+        or value.shape != buffer.shape
+        or value.get_device() != place.device[1]
+        or not value.is_contiguous()
+        or value.requires_grad
+        or value.is_neg()
+    ):
+        return None
+    address = _address_of_tensor(value)
+    if not address or address % buffer.alignment:
+        return None
+    if place.torch_stream is None:
+        place.follow_torch()
+    return DeviceArray(address, buffer.dtype.numpy, buffer.shape, True, value)
+
+
+_TENSOR_DTYPES: dict[DType, object] = {}
+
+
+def _tensor_dtypes(torch: Any) -> dict[DType, object]:
+    """torch's element types by ark's; old versions have not all of them."""
+    if not _TENSOR_DTYPES:
+        known = {dtype: getattr(torch, dtype.numpy_name, None) for dtype in dtypes.ALL}
+        _TENSOR_DTYPES.update({dtype: name for dtype, name in known.items() if name is not None})
+    return _TENSOR_DTYPES
+
+
+def _dtype_of_tensor(torch: Any, dtype: object) -> DType | None:
+    return next((ours for ours, name in _tensor_dtypes(torch).items() if name is dtype), None)
+
+
+def _known() -> str:
+    return ", ".join(dtype.name for dtype in dtypes.ALL)
+
+
+def _describe_interface(value: Any, name: str, place: Place) -> DeviceArray:
+    """Describes an array by Numba's array interface, whose version 3 names the stream that writes
+    it."""
+    try:
+        record: Mapping[str, Any] = value.__cuda_array_interface__
+        dtype = dtypes.from_numpy(np.dtype(record["typestr"]))
+        if dtype is None or np.dtype(record["typestr"]) != dtype.numpy:
+            raise InvalidUsageError(
+                f"{name} has elements of {record['typestr']}; ark has {_known()}"
+            )
+        shape = tuple(int(extent) for extent in record["shape"])
+        dense = is_dense(shape, record.get("strides"), dtype.itemsize)
+        address = int(record["data"][0] or 0)
+        producer = record.get("stream")
+    except (KeyError, TypeError, IndexError) as error:
+        raise InvalidUsageError(
+            f"{name} has a malformed __cuda_array_interface__: {error!r}"
+        ) from None
+    if producer is not None:
+        place.producers.add(0 if producer == _LEGACY_STREAM else int(producer))
+    return DeviceArray(address, dtype.numpy, shape, dense, value)
+
+
+def unusable(array: DeviceArray, buffer: Buffer) -> str | None:
+    """Returns the reason why a kernel cannot use an array of the right type and shape in place, or
+    None."""
+    if not array.dense:
+        return "is not dense and row-major; pass a contiguous array"
+    if array.address % buffer.alignment:
+        return (
+            f"begins at an address that is no multiple of {buffer.alignment}, as the kernel needs "
+            "it; pass a copy"
+        )
+    return None
+
+
+class Results:
+    """Outputs of a run: on the device in the caller's framework, or on the host.
+
+    Args:
+        out: arrays to write to, by name, as they were checked.
+        given: the same as the caller has them.
+        like: the first input that lies on the device, if any: outputs become what it is.
+    """
+
+    def __init__(
+        self,
+        out: Mapping[str, Any] | None = None,
+        given: Mapping[str, object] | None = None,
+        like: object = None,
+    ) -> None:
+        self.out = out or {}
+        self.given = given or {}
+        self._like: Any = like
+
+    @property
+    def on_device(self) -> bool:
+        """Returns True if outputs without a given array stay on the device."""
+        return self._like is not None
+
+    @property
+    def capturable(self) -> bool:
+        """Returns True if outputs can be allocated during a graph capture."""
+        return torch_of(self._like) is not None
+
+    def make(
+        self, buffer: Buffer, place: Place, allocate: Callable[[], Any]
+    ) -> tuple[Any, DeviceArray]:
+        """A new array for an output, for the caller and for the kernel.
+
+        Args:
+            buffer: the output.
+            place: the device.
+            allocate: memory for it, for a framework that cannot be asked for an array.
+        """
+        torch = torch_of(self._like)
+        if torch is not None:
+            dtype = getattr(torch, buffer.dtype.numpy_name)
+            tensor = torch.empty(buffer.shape, dtype=dtype, device=self._like.device)
+            address = tensor.data_ptr()
+            return tensor, DeviceArray(address, buffer.dtype.numpy, buffer.shape, True, tensor)
+        memory = allocate()
+        array = DeviceArray(memory.address, buffer.dtype.numpy, buffer.shape, True, memory)
+        exported = DeviceExporter(array.address, buffer.dtype, buffer.shape, place.device, memory)
+        return _import(exported, self._like), array
+
+
+def _import(exported: DeviceExporter, like: Any) -> Any:
+    """An array of the library that `like` is from; the exporter itself where it has no way in."""
+    library = cast("Any", sys.modules.get(type(like).__module__.partition(".")[0]))
+    from_dlpack = getattr(library, "from_dlpack", None)
+    return exported if from_dlpack is None else from_dlpack(exported)
+
+
+def foreign_message(name: str, device: tuple[int, int], place: Place) -> str:
+    """Returns the message for an array on a device where the program does not run."""
+    return f"{name} lies on {device_name(device)}; the program runs on {device_name(place.device)}"

@@ -1,0 +1,112 @@
+"""Arrays of any framework, as numpy arrays and back."""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from ... import dtypes
+from ...errors import InvalidUsageError, a_type
+from .dlpack import Exporter, import_dlpack
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ...bundle import Buffer
+    from ..driver import Memory
+    from .device import DeviceArray
+
+_log = logging.getLogger("ark")
+
+# Makes an array of the caller's framework from one of numpy, without a copy where it can.
+Wrap = Callable[["NDArray[Any]"], Any]
+
+
+def to_numpy(value: object, name: str) -> NDArray[Any]:
+    """`value` as a numpy array over the same memory.
+
+    Accepts numpy arrays and scalars, and whatever has ``__dlpack__``. Raises InvalidUsageError,
+    which calls the value `name`, on anything else: lists have no element type.
+    """
+    if isinstance(value, (np.ndarray, np.generic)):
+        return np.asarray(cast("Any", value))
+    if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
+        return import_dlpack(value, name)
+    raise InvalidUsageError(
+        f"{name} is {a_type(value)}; pass a numpy array or one that speaks DLPack"
+    )
+
+
+def store(memory: Memory, buffer: Buffer, value: object) -> None:
+    """Writes a buffer's array, or one number for all its elements."""
+    memory.write(buffer.dtype.numpy, buffer.shape, value)
+
+
+def fetch(memory: Memory, buffer: Buffer) -> NDArray[Any]:
+    """The array that a buffer holds; see :meth:`Memory.read`."""
+    return memory.read(buffer.dtype.numpy, buffer.shape)
+
+
+def mismatch(array: NDArray[Any] | DeviceArray, buffer: Buffer) -> str | None:
+    """Returns the difference between an array and the declaration of a buffer, or None."""
+    got: Any = array.dtype
+    if got != buffer.dtype.numpy:
+        dtype = dtypes.from_numpy(got)
+        elements = dtype.name if dtype else got.name
+        if dtype is buffer.dtype:
+            elements += " in another byte order"
+        return f"has elements of {elements}, should have {buffer.dtype.name}"
+    if array.shape != buffer.shape:
+        return f"has shape {list(array.shape)}, should have {list(buffer.shape)}"
+    return None
+
+
+def framework(values: list[object]) -> Wrap:
+    """Returns the conversion of outputs into the caller's framework: that of the first input that
+    is not of numpy, else numpy."""
+    for value in values:
+        if isinstance(value, (np.ndarray, np.generic, int)) or not hasattr(value, "__dlpack__"):
+            continue
+        from_dlpack = _importer(value)
+        if from_dlpack is not None:
+            return _wrapper(from_dlpack, type(value).__module__)
+    return _identity
+
+
+def _identity(array: NDArray[Any]) -> Any:
+    return array
+
+
+def _wrapper(from_dlpack: Callable[[Any], Any], owner: str) -> Wrap:
+    def wrap(array: NDArray[Any]) -> Any:
+        try:
+            return from_dlpack(Exporter(array))
+        except (BufferError, RuntimeError, TypeError, ValueError) as error:
+            # The result is right, only its wrapping is not: better than to lose a long run.
+            _log.warning("%s cannot take %s: %s; returning numpy", owner, array.dtype, error)
+            return array
+
+    return wrap
+
+
+def _importer(value: Any) -> Callable[[Any], Any] | None:
+    """The function ``from_dlpack`` of the library that `value` is from."""
+    if hasattr(value, "__array_namespace__"):
+        space = value.__array_namespace__()
+        if hasattr(space, "from_dlpack"):
+            return space.from_dlpack
+    root = type(value).__module__.partition(".")[0]
+    module = sys.modules.get(root)
+    if hasattr(module, "from_dlpack"):
+        return module.from_dlpack  # type: ignore[union-attr]
+    for name in (f"{root}.dlpack", f"{root}.utils.dlpack"):
+        try:
+            return importlib.import_module(name).from_dlpack
+        except (ImportError, AttributeError):
+            continue
+    return None

@@ -1,0 +1,126 @@
+"""Reading safetensors files: a checked header, and arrays that map the file.
+
+A file of weights is larger than everything else that a run needs, so nothing is copied here.
+The format: https://github.com/huggingface/safetensors, "Format".
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+import os
+import stat
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ... import dtypes
+from ...bundle.json_checks import Node, parse_json
+from ...errors import BundleError, InvalidUsageError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_MAX_HEADER = 100 << 20
+_MAX_DIMENSION = 1 << 47
+_MAX_RANK = 64  # numpy's
+_DTYPES = {
+    "F32": dtypes.fp32,
+    "F16": dtypes.fp16,
+    "BF16": dtypes.bf16,
+    "F8_E4M3": dtypes.fp8_e4m3,
+    "F8_E5M2": dtypes.fp8_e5m2,
+    "I8": dtypes.int8,
+    "U8": dtypes.uint8,
+    "I32": dtypes.int32,
+    "U32": dtypes.uint32,
+    "I64": dtypes.int64,
+    "BOOL": dtypes.bool_,
+}
+# Types that exist but that no buffer of ark has: such a tensor may be in a file, not be bound.
+_OTHER = {"F64": "f8", "I16": "i2", "U16": "u2", "U64": "u8"}
+
+
+def read_safetensors(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
+    """The tensors of a file by name, as read-only arrays that map it.
+
+    The file must not be changed while they live. Raises InvalidUsageError when it cannot be
+    read, is malformed, or has tensors that overlap, leave gaps or do not fit.
+
+    Example:
+        >>> read_safetensors("mlp.safetensors")["w"].shape
+        (256, 64)
+    """
+    where = os.fspath(path)
+    try:
+        return _read(where)
+    except BundleError as error:
+        message = error.message.removeprefix("manifest: ")
+        raise InvalidUsageError(f"safetensors header: {message}", location=where) from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InvalidUsageError(f"cannot be read: {reason}", location=where) from None
+
+
+def _read(where: str) -> dict[str, NDArray[Any]]:
+    descriptor = os.open(where, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise ValueError("it is no regular file")
+        head = os.pread(descriptor, 8, 0)
+        length = int.from_bytes(head, "little")
+        if len(head) < 8 or length > min(_MAX_HEADER, status.st_size - 8):
+            raise ValueError("it is no safetensors file, or truncated")
+        # The header is parsed from a copy, which nobody can change between check and use.
+        header = os.pread(descriptor, length, 8)
+        if len(header) < length:
+            raise ValueError("it is truncated")
+        mapped = mmap.mmap(descriptor, status.st_size, access=mmap.ACCESS_READ)
+    finally:
+        os.close(descriptor)
+    return _tensors(header, memoryview(mapped)[8 + length :], where)
+
+
+def _tensors(header: bytes, data: memoryview, where: str) -> dict[str, NDArray[Any]]:
+    root = Node(parse_json(header, where), "", where)
+    tensors: dict[str, NDArray[Any]] = {}
+    spans: list[tuple[int, int, str]] = []
+    for name in root.mapping():
+        if name == "__metadata__":
+            continue
+        node = root[name]
+        node.keys(frozenset({"dtype", "shape", "data_offsets"}))
+        begin, end = _span(node["data_offsets"], data.nbytes)
+        spans.append((begin, end, name))
+        tensors[name] = _tensor(node, data[begin:end])
+    _check_layout(root, spans, data.nbytes)
+    return tensors
+
+
+def _span(node: Node, size: int) -> tuple[int, int]:
+    offsets = node.each(lambda item: item.integer(0, size))
+    if len(offsets) != 2 or offsets[0] > offsets[1]:
+        raise node.error("expected begin and end")
+    return offsets[0], offsets[1]
+
+
+def _tensor(node: Node, data: memoryview) -> NDArray[Any]:
+    shape = node["shape"].each(lambda item: item.integer(0, _MAX_DIMENSION))
+    if len(shape) > _MAX_RANK:
+        raise node["shape"].error(f"rank {len(shape)}; the limit is {_MAX_RANK}")
+    word = node["dtype"].word((*_DTYPES, *_OTHER))
+    dtype = _DTYPES[word].numpy if word in _DTYPES else np.dtype(_OTHER[word])
+    if math.prod(shape) * dtype.itemsize != data.nbytes:
+        raise node.error(f"{list(shape)} of {word} do not take {data.nbytes} bytes")
+    return np.ndarray(shape, dtype, data)
+
+
+def _check_layout(root: Node, spans: list[tuple[int, int, str]], size: int) -> None:
+    position = 0
+    for begin, end, name in sorted(spans):
+        if begin != position:
+            raise root[name].error(f"begins at {begin}; the tensor before it ends at {position}")
+        position = end
+    if position != size:
+        raise root.error(f"tensors take {position} bytes of {size}")

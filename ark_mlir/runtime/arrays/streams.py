@@ -1,0 +1,128 @@
+"""The place of a run: the device that its arrays must lie on, and the stream that orders it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import Any, cast
+
+from ...errors import InvalidUsageError, a_type
+
+HOST_DEVICES = (1, 3, 11, 13)  # DLPack's: plain, and pinned or managed memory of CUDA and ROCm
+CUDA = 2
+DEVICE_NAMES = {2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm", 14: "oneapi"}
+
+
+class Place:
+    """A device and, of a run on a GPU, its stream.
+
+    Attributes:
+        device: DLPack's type and number of the device.
+        stream: handle of the stream that the run goes to; None for a host.
+        on_host: whether the device is the host.
+        producers: handles of the streams that write what the run reads; it starts after what
+            they have been given so far.
+        torch: the module, where it is loaded and its tensors may lie on the device.
+        torch_stream: the handle of torch's current stream, where it was looked up.
+    """
+
+    __slots__ = ("device", "on_host", "producers", "stream", "torch", "torch_stream")
+
+    def __init__(self, device: tuple[int, int] = (1, 0), stream: int | None = None) -> None:
+        self.device = device
+        self.stream = stream
+        self.on_host = device[0] in HOST_DEVICES
+        self.producers: set[int] = set()
+        self.torch: Any = None if self.on_host else loaded_torch()
+        self.torch_stream: int | None = None
+
+    def follow_torch(self) -> int:
+        """Makes torch's current stream, which is looked up once, a producer; gives its handle."""
+        if self.torch_stream is None:
+            self.torch_stream = torch_stream(self.torch, self.device[1])
+            self.producers.add(self.torch_stream)
+        return self.torch_stream
+
+
+def loaded_torch() -> Any:
+    """Returns torch if it is imported and made for NVIDIA's GPUs, else None: then no array is one
+    of its tensors."""
+    torch = cast("Any", sys.modules.get("torch"))
+    return None if torch is None or torch.version.hip is not None else torch
+
+
+def device_name(device: tuple[int, int]) -> str:
+    """A device in words.
+
+    Example:
+        >>> device_name((2, 1)), device_name((1, 0)), device_name((99, 0))
+        ('cuda:1', 'host memory', 'device type 99')
+    """
+    kind, number = device
+    if kind in HOST_DEVICES:
+        return "host memory"
+    return f"{DEVICE_NAMES[kind]}:{number}" if kind in DEVICE_NAMES else f"device type {kind}"
+
+
+def torch_of(value: object) -> Any:
+    """The module torch where `value` is a tensor of it on a GPU of NVIDIA, else None."""
+    torch = loaded_torch()
+    if torch is None or not isinstance(value, torch.Tensor) or not cast("Any", value).is_cuda:
+        return None
+    return torch
+
+
+def torch_stream(torch: Any, ordinal: int) -> int:
+    """The handle of torch's current stream on a GPU."""
+    return int(torch.cuda.current_stream(ordinal).cuda_stream)
+
+
+def current_stream(ordinal: int) -> int:
+    """The handle of torch's current stream where torch has started CUDA, else of the default."""
+    torch = cast("Any", sys.modules.get("torch"))
+    if torch is None or not torch.cuda.is_initialized():
+        return 0
+    return torch_stream(torch, ordinal)
+
+
+def stream_handle(stream: object) -> int:
+    """The handle of what a caller calls a stream.
+
+    Args:
+        stream: a handle, or a stream of torch, cupy, cuda.core or whatever has
+            ``__cuda_stream__``.
+
+    Raises InvalidUsageError on anything else.
+    """
+    if isinstance(stream, int) and not isinstance(stream, bool):
+        return stream
+    given: Any = stream
+    if hasattr(given, "__cuda_stream__"):
+        # A method by the protocol, a property in early versions of cuda.core.
+        protocol: Any = given.__cuda_stream__
+        record: Any = protocol() if callable(protocol) else protocol
+        return int(record[1])
+    for attribute in ("cuda_stream", "ptr"):
+        if isinstance(handle := getattr(given, attribute, None), int):
+            return handle
+    raise InvalidUsageError(
+        f"stream is {a_type(stream)}; pass a handle, or a stream of torch, cupy or cuda.core"
+    )
+
+
+def choose_place(
+    stream: object, values: Iterable[object], device: tuple[int, int], own: int
+) -> Place:
+    """Returns the place of a run on a GPU: the stream that the caller names, else torch's current
+    one if any of its tensors on this GPU is given, else the driver's own."""
+    if stream is not None:
+        return Place(device, stream_handle(stream))
+    place = Place(device, own)
+    if (torch := place.torch) is not None:
+        for value in values:
+            if isinstance(value, torch.Tensor):
+                tensor: Any = value
+                if tensor.is_cuda and tensor.get_device() == device[1]:
+                    place.stream = place.follow_torch()
+                    break
+    return place

@@ -1,0 +1,301 @@
+"""The dynamic section of a kernel's image: libraries, symbols and relocations.
+
+All that can make the loader run code of the image is refused: constructors and destructors,
+indirect functions, whose resolvers run when a relocation or a look-up meets them, and relocations
+that write where the loader reads, which could bring either back.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...bundle.json_checks import shorten
+from .elf_image import ElfImage, Refused, Segment
+
+_ENTRY = struct.Struct("<qQ")
+_VERSION_FILE = struct.Struct("<HHIII")
+_VERSION = struct.Struct("<IHHII")
+_SYMBOL = np.dtype(
+    [("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2"), ("value", "<u8"),
+     ("size", "<u8")]
+)  # fmt: skip
+_RELOCATION = np.dtype([("offset", "<u8"), ("type", "<u4"), ("symbol", "<u4"), ("addend", "<i8")])
+_ADDRESS_SIZE = 8
+
+_NULL, _NEEDED, _PLTRELSZ, _PLTGOT, _HASH, _STRTAB, _SYMTAB, _RELA = range(8)
+_RELASZ, _RELAENT, _STRSZ, _SYMENT, _INIT, _FINI, _SONAME, _RPATH = range(8, 16)
+_SYMBOLIC, _PLTREL, _TEXTREL, _JMPREL, _BIND_NOW = 16, 20, 22, 23, 24
+_RUNPATH, _FLAGS = 29, 30
+_GNU_HASH, _VERSYM, _RELACOUNT, _FLAGS_1 = 0x6FFFFEF5, 0x6FFFFFF0, 0x6FFFFFF9, 0x6FFFFFFB
+_VERNEED, _VERNEEDNUM = 0x6FFFFFFE, 0x6FFFFFFF
+# Of AArch64: branch protection and calling conventions of the procedure linkage table.
+_PROCESSOR = {183: frozenset({0x70000001, 0x70000003, 0x70000005})}
+_KNOWN = frozenset(
+    {_NEEDED, _PLTRELSZ, _PLTGOT, _HASH, _STRTAB, _SYMTAB, _RELA, _RELASZ, _RELAENT, _STRSZ,
+     _SYMENT, _SONAME, _SYMBOLIC, _PLTREL, _JMPREL, _BIND_NOW, _FLAGS, _GNU_HASH, _VERSYM,
+     _RELACOUNT, _FLAGS_1, _VERNEED, _VERNEEDNUM}
+)  # fmt: skip
+_FORBIDDEN = {
+    _INIT: "a constructor (DT_INIT)",
+    _FINI: "a destructor (DT_FINI)",
+    _RPATH: "a library path (DT_RPATH)",
+    _TEXTREL: "relocations in its code (DT_TEXTREL)",
+    _RUNPATH: "a library path (DT_RUNPATH)",
+    0x6FFFFEFB: "an auditing library (DT_DEPAUDIT)",
+    0x6FFFFEFC: "an auditing library (DT_AUDIT)",
+    0x7FFFFFFD: "an auxiliary library (DT_AUXILIARY)",
+    0x7FFFFFFF: "a filter library (DT_FILTER)",
+}
+# Arrays of functions by their tags, with the tags of their sizes, which linkers write as zero, too.
+_ARRAYS = {25: (27, "constructors"), 26: (28, "destructors"), 32: (33, "constructors")}
+_ARRAY_SIZES = {size: what for size, what in _ARRAYS.values()}
+# Bits of DT_FLAGS and DT_FLAGS_1: symbols of its own first, and all of them bound at once.
+_ALLOWED_FLAGS = {_FLAGS: 0x2 | 0x8, _FLAGS_1: 0x1}
+_SIZES = {_SYMENT: _SYMBOL.itemsize, _RELAENT: _RELOCATION.itemsize, _PLTREL: _RELA}
+
+_LIBRARIES = frozenset(
+    {"libc.so.6", "libm.so.6", "libpthread.so.0", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
+)
+# Nothing, an absolute address, an entry of the table of addresses, one of the table of functions,
+# and an address of the image: by machine, as relocations number them.
+_RELOCATION_TYPES = {62: (0, 1, 6, 7, 8), 183: (0, 257, 1025, 1026, 1027)}
+_RELOCATION_NAMES = {
+    (62, 5): "R_X86_64_COPY",
+    (62, 37): "R_X86_64_IRELATIVE: an indirect function",
+    (183, 1024): "R_AARCH64_COPY",
+    (183, 1032): "R_AARCH64_IRELATIVE: an indirect function",
+}
+_SYMBOL_TYPES = (0, 1, 2, 3)  # none, object, function, section
+_TLS, _IFUNC = 6, 10
+_BINDINGS = (0, 1, 2)  # local, global, weak
+_PRINTABLE = bytes([0, *range(32, 127)])
+
+Entries = dict[int, int]
+
+
+def check_dynamic(elf: ElfImage, dynamic: Segment) -> None:
+    """Raises Refused where the dynamic section asks for more than a kernel needs.
+
+    Args:
+        elf: the image.
+        dynamic: the segment, whose bytes are those that get loaded.
+    """
+    entries, needed = _collect(elf, dynamic)
+    names = _Names(elf, entries)
+    libraries = _check_libraries(names, needed)
+    relocations = _relocations(elf, entries)
+    _check_relocations(elf, relocations, dynamic)
+    _check_got(elf, entries, dynamic)
+    last = int(relocations["symbol"].max(initial=0))
+    count = 1 + max(last, _last_hashed(elf, entries))
+    _check_symbols(elf, entries, names, count)
+    _check_versions(elf, entries, names, libraries, count)
+
+
+# -- entries ---------------------------------------------------------------------------------------
+
+
+def _collect(elf: ElfImage, dynamic: Segment) -> tuple[Entries, list[int]]:
+    """The entries by tag, each checked by itself, and the names of libraries."""
+    found: Entries = {}
+    needed: list[int] = []
+    for tag, value in _entries(elf, dynamic):
+        if tag == _NEEDED:
+            needed.append(value)
+            continue
+        if tag in found:
+            raise Refused(f"has the dynamic entry {tag:#x} twice")
+        _check_entry(elf, tag, value)
+        found[tag] = value
+    for array, (size, what) in _ARRAYS.items():
+        if array in found and size not in found:
+            raise Refused(f"has {what}, and does not say how many")
+    if missing := {_STRTAB, _STRSZ, _SYMTAB, _GNU_HASH} - found.keys():
+        raise Refused(f"lacks the dynamic entry {min(missing):#x}")
+    return found, needed
+
+
+def _entries(elf: ElfImage, dynamic: Segment) -> Iterator[tuple[int, int]]:
+    data = elf.file_bytes(dynamic)
+    for start in range(0, len(data) - _ENTRY.size + 1, _ENTRY.size):
+        tag, value = _ENTRY.unpack(data[start : start + _ENTRY.size])
+        if tag == _NULL:
+            return
+        yield tag, value
+    raise Refused("has a dynamic section without end")
+
+
+def _check_entry(elf: ElfImage, tag: int, value: int) -> None:
+    if tag in _FORBIDDEN:
+        raise Refused(f"has {_FORBIDDEN[tag]}")
+    if tag in _ARRAYS:
+        return
+    if tag in _ARRAY_SIZES:
+        if value:
+            raise Refused(f"has {_ARRAY_SIZES[tag]}")
+        return
+    # Loaders look at some of a tag's bits alone, so that what is unknown here may be known there.
+    if tag not in _KNOWN and tag not in _PROCESSOR.get(elf.machine, ()):
+        raise Refused(f"has the dynamic entry {tag:#x}, for which a kernel has no use")
+    if tag in _ALLOWED_FLAGS and value & ~_ALLOWED_FLAGS[tag]:
+        raise Refused(f"has flags {value:#x}, for which a kernel has no use")
+    if value != _SIZES.get(tag, value):
+        raise Refused(f"has tables whose rows are {value}, as the dynamic entry {tag:#x} says")
+
+
+# -- names and libraries ---------------------------------------------------------------------------
+
+
+class _Names:
+    """The table of strings. All of them can be printed: the loader's messages quote them."""
+
+    def __init__(self, elf: ElfImage, entries: Entries) -> None:
+        self.size = entries[_STRSZ]
+        self._data = bytes(elf.constant(entries[_STRTAB], self.size, "table of strings"))
+        if not self._data.endswith(b"\0"):
+            raise Refused("has a table of strings without end")
+        if self._data.translate(None, _PRINTABLE):
+            raise Refused("has names that cannot be printed")
+        if entries.get(_SONAME, 0) >= self.size:
+            raise Refused("has no name where it says")
+
+    def __getitem__(self, offset: int) -> str:
+        if offset >= self.size:
+            raise Refused("has names outside of its table of strings")
+        return self._data[offset : self._data.index(b"\0", offset)].decode("ascii")
+
+
+def _check_libraries(names: _Names, needed: list[int]) -> set[str]:
+    libraries = {names[offset] for offset in needed}
+    if others := libraries - _LIBRARIES:
+        raise Refused(
+            f"needs the library {shorten(min(others))}; a kernel may need the C library only"
+        )
+    return libraries
+
+
+# -- relocations -----------------------------------------------------------------------------------
+
+
+def _relocations(elf: ElfImage, entries: Entries) -> np.ndarray[tuple[int], np.dtype[np.void]]:
+    tables: list[np.ndarray[tuple[int], np.dtype[np.void]]] = []
+    for address, size in ((_RELA, _RELASZ), (_JMPREL, _PLTRELSZ)):
+        if (address in entries) != (size in entries):
+            raise Refused("has relocations and does not say how many, or where")
+        if address in entries:
+            if entries[size] % _RELOCATION.itemsize:
+                raise Refused("has part of a relocation")
+            data = elf.constant(entries[address], entries[size], "table of relocations")
+            tables.append(np.frombuffer(data, _RELOCATION))
+    if _JMPREL in entries and _PLTREL not in entries:
+        raise Refused("has relocations of unknown form")
+    return np.concatenate(tables) if tables else np.empty(0, _RELOCATION)
+
+
+def _check_relocations(
+    elf: ElfImage, relocations: np.ndarray[tuple[int], np.dtype[np.void]], dynamic: Segment
+) -> None:
+    types = relocations["type"]
+    if len(odd := types[~np.isin(types, _RELOCATION_TYPES[elf.machine])]):
+        kind = int(odd[0])
+        name = _RELOCATION_NAMES.get((elf.machine, kind), f"type {kind}")
+        raise Refused(f"has a relocation of {name}")
+    for place in relocations["offset"].tolist():
+        if not elf.writable(place, _ADDRESS_SIZE) or dynamic.meets(place, _ADDRESS_SIZE):
+            raise Refused(f"has a relocation at {place:#x}, where none may write")
+
+
+def _check_got(elf: ElfImage, entries: Entries, dynamic: Segment) -> None:
+    """The loader itself writes the second and the third word of this table."""
+    if _PLTGOT not in entries:
+        return
+    begin, size = entries[_PLTGOT], 3 * _ADDRESS_SIZE
+    if not elf.writable(begin, size) or dynamic.meets(begin, size):
+        raise Refused("has its table of addresses where it may not be written")
+
+
+# -- symbols ---------------------------------------------------------------------------------------
+
+
+def _last_hashed(elf: ElfImage, entries: Entries) -> int:
+    """The last symbol that a look-up by name can find."""
+    table = elf.rest(entries[_GNU_HASH], "table of hashes")
+    words = np.frombuffer(table[: len(table) // 4 * 4], "<u4")
+    if len(words) < 4:
+        raise Refused("ends inside its table of hashes")
+    buckets, first, filter_words, _ = words[:4].tolist()
+    if not filter_words or filter_words & (filter_words - 1):
+        raise Refused("has a malformed table of hashes")
+    begin = 4 + 2 * filter_words
+    chains = begin + buckets
+    if chains > len(words):
+        raise Refused("ends inside its table of hashes")
+    starts = words[begin:chains]
+    starts = starts[starts != 0]
+    if not len(starts):
+        return 0
+    if int(starts.min()) < first:
+        raise Refused("has a malformed table of hashes")
+    # A chain ends at the first odd word, and chains follow each other.
+    rest = words[chains + int(starts.max()) - first :]
+    ends = np.flatnonzero(rest & 1)
+    if not len(ends):
+        raise Refused("has a table of hashes without end")
+    return int(starts.max()) + int(ends[0])
+
+
+def _check_symbols(elf: ElfImage, entries: Entries, names: _Names, count: int) -> None:
+    data = elf.constant(entries[_SYMTAB], count * _SYMBOL.itemsize, "table of symbols")
+    symbols = np.frombuffer(data, _SYMBOL)
+    kinds, bindings = symbols["info"] & 15, symbols["info"] >> 4
+    if (symbols["name"] >= names.size).any():
+        raise Refused("has names outside of its table of strings")
+    odd = ~np.isin(kinds, _SYMBOL_TYPES) | ~np.isin(bindings, _BINDINGS)
+    if odd.any():
+        index = int(np.argmax(odd))
+        kind, name = int(kinds[index]), names[int(symbols["name"][index])]
+        what = {_IFUNC: "an indirect function", _TLS: "a variable of threads"}
+        raise Refused(
+            f"symbol {shorten(name)} is {what.get(kind, 'of no kind that a kernel needs')}"
+        )
+
+
+def _check_versions(
+    elf: ElfImage, entries: Entries, names: _Names, libraries: set[str], count: int
+) -> None:
+    """Versions of the symbols of libraries: the loader takes each index and offset on trust."""
+    present = {_VERSYM, _VERNEED, _VERNEEDNUM} & entries.keys()
+    if not present:
+        return
+    if len(present) != 3:
+        raise Refused("has part of the tables of versions")
+    if entries[_VERNEEDNUM] > len(libraries):
+        raise Refused("wants versions of more libraries than it needs")
+    last = 1  # 0 and 1 stand for none
+    data, start = elf.rest(entries[_VERNEED], "table of versions"), 0
+    for index in range(entries[_VERNEEDNUM]):
+        _, versions, file, begin, following = _VERSION_FILE.unpack_from(data, start)
+        if names[file] not in libraries:
+            raise Refused(f"wants versions of {shorten(names[file])}, which it does not need")
+        last = max(last, _check_versions_of(data, start + begin, versions, names))
+        if (following == 0) != (index == entries[_VERNEEDNUM] - 1):
+            raise Refused("has a malformed table of versions")
+        start += following
+    chosen = np.frombuffer(elf.constant(entries[_VERSYM], 2 * count, "table of versions"), "<u2")
+    if ((chosen & 0x7FFF) > last).any():
+        raise Refused("has a malformed table of versions")
+
+
+def _check_versions_of(data: memoryview, start: int, count: int, names: _Names) -> int:
+    """Checks the versions of one library; the largest index."""
+    last = 1
+    for index in range(count):
+        _, _, other, name, following = _VERSION.unpack_from(data, start)
+        last, _ = max(last, other & 0x7FFF), names[name]
+        if (following == 0) != (index == count - 1):
+            raise Refused("has a malformed table of versions")
+        start += following
+    return last

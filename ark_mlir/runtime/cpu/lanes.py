@@ -1,0 +1,138 @@
+"""Worker threads of the cpu driver: one per lane, alive between launches."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from ...errors import DeviceError
+
+# Bodies keep tiles on their stack. Only pages that are touched become real memory.
+STACK_BYTES = 64 << 20
+
+# Setting a thread's stack size is global to the process, so two pools must not start at once.
+_starting = threading.Lock()
+
+
+class Lanes:
+    """Runs one function on every lane at once, again and again.
+
+    A lane is a thread of its own, since lanes wait for each other and so all must be alive.
+    Threads are daemons: a lane that never ends must not keep the process from ending.
+    """
+
+    def __init__(self, count: int, name: str) -> None:
+        self.failure: BaseException | None = None
+        self._codes: list[int | None] = [0] * count
+        self._work: Callable[[int], int] | None = None
+        self._left = 0
+        self._guard = threading.Lock()
+        self._idle = threading.Event()
+        # One lock per lane says "go": it is held while the lane waits or works.
+        self._go = [threading.Lock() for _ in range(count)]
+        for lock in self._go:
+            lock.acquire()
+        self._stopping = False
+        self._threads = [
+            threading.Thread(target=self._loop, args=(lane,), name=f"{name}:{lane}", daemon=True)
+            for lane in range(count)
+        ]
+        self._start()
+
+    def _start(self) -> None:
+        with _starting:
+            before = threading.stack_size(STACK_BYTES)
+            try:
+                for thread in self._threads:
+                    thread.start()
+            except RuntimeError as error:
+                self.stop()
+                raise DeviceError(f"cannot start {len(self._threads)} threads: {error}") from None
+            except BaseException:
+                self.stop()
+                raise
+            finally:
+                threading.stack_size(before)
+
+    def _loop(self, lane: int) -> None:
+        go = self._go[lane]
+        while True:
+            go.acquire()
+            if self._stopping:
+                return
+            self._codes[lane] = self._call(lane)
+            with self._guard:
+                self._left -= 1
+                if self._left == 0:
+                    self._idle.set()
+
+    def _call(self, lane: int) -> int:
+        # The reference to the work lasts as long as the lane runs it. A lane that never ends
+        # so keeps alive the code and the memory that it uses, whoever else lets go of them.
+        work = self._work
+        try:
+            return work(lane) if work else 0
+        except BaseException as error:  # for the thread that launched
+            self.failure = error
+            return -1
+
+    def run(self, work: Callable[[int], int]) -> None:
+        """Starts `work(lane)` on every lane; all lanes must be idle."""
+        self._work = work
+        self.failure = None
+        self._codes = [None] * len(self._threads)
+        self._left = len(self._threads)
+        if not self._threads:
+            self._idle.set()
+            return
+        self._idle.clear()
+        for lock in self._go:
+            lock.release()
+
+    def join(self, timeout: float) -> bool:
+        """Returns True if every lane ended within `timeout` seconds; signals interrupt the wait."""
+        ended = self._idle.wait(timeout)
+        if ended:
+            self._work = None
+        return ended
+
+    @property
+    def idle(self) -> bool:
+        """Returns True if no lane works."""
+        return self._left == 0
+
+    @property
+    def codes(self) -> tuple[int, ...]:
+        """The results of `work` on each lane; -1 where it has not ended."""
+        return tuple(-1 if code is None else code for code in self._codes)
+
+    @property
+    def running(self) -> tuple[int, ...]:
+        """The lanes that have not ended."""
+        return tuple(lane for lane, code in enumerate(self._codes) if code is None)
+
+    @property
+    def stopping(self) -> bool:
+        """Returns True if the lanes were told to end for good."""
+        return self._stopping
+
+    def stop(self) -> None:
+        """Tells the threads to end, each when its work is done; does not wait."""
+        self._stopping = True
+        for lock in self._go:
+            if lock.locked():
+                lock.release()
+
+    def ended(self, timeout: float) -> bool:
+        """Returns True if all threads of a stopped pool ended within `timeout` seconds.
+
+        One of them may ask: the garbage collector drops an executable in any thread. That thread
+        is not waited for.
+        """
+        deadline = time.monotonic() + timeout
+        others = [thread for thread in self._threads if thread is not threading.current_thread()]
+        for thread in others:
+            if thread.ident is not None:
+                thread.join(max(0.0, deadline - time.monotonic()))
+        return not any(thread.is_alive() for thread in others)

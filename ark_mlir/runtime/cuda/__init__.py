@@ -1,0 +1,1 @@
+"""The driver for NVIDIA GPUs: one cooperative launch of the persistent kernel, by cuda-python."""

@@ -1,0 +1,170 @@
+"""A kernel on a GPU, and the memory that belongs to it for as long as it is loaded."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...errors import BusyError, DeviceError, UnsupportedError
+from .. import abi
+from .image import CudaImage
+from .memory import CudaMemory, PinnedMemory, download
+from .record import LaunchRecord, RecordLayout
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ...bundle import Bundle
+    from .api import CudaApi
+
+_WARP = 32
+_TABLES = ("instructions", "lanes", "tasks", "operands")
+
+
+class CudaKernel:
+    """A loaded kernel: its function, arena, tables, and the semaphores of ordinary runs.
+
+    Args:
+        api: the driver API.
+        stream: what copies of the host go through.
+        bundle: the program.
+
+    Raises UnsupportedError where this GPU cannot hold it, DeviceError where memory is short.
+    """
+
+    def __init__(self, api: CudaApi, stream: object, bundle: Bundle) -> None:
+        self.api = api
+        self.bundle = bundle
+        self.lanes = len(bundle.tables.lanes)
+        self.threads = bundle.manifest.target.warps * _WARP
+        self.layout = RecordLayout(bundle.manifest, self.lanes)
+        self._stream = stream
+        self._resources = ExitStack()
+        self._configs: dict[int, Any] = {}
+        try:
+            self._load()
+            self._allocate()
+        except BaseException:
+            self.free()
+            raise
+
+    def _load(self) -> None:
+        image = CudaImage(self.api, self.bundle)
+        self._resources.callback(image.free)
+        self._function = image.function(self.bundle.manifest.entry)
+        self._shared_memory = self._take_shared_memory()
+        self._check_residency()
+
+    def _allocate(self) -> None:
+        manifest, instructions = self.bundle.manifest, self.bundle.tables.instructions
+        self._arena = self.memory(manifest.arena)
+        self._tables: dict[str, CudaMemory] = {}
+        for name in _TABLES:
+            table = np.frombuffer(self.bundle.sections[name], np.uint8)
+            self._tables[name] = self.memory(table.nbytes)
+            self._tables[name].upload(table)
+        self.semaphores = self.make_semaphores()
+        self.trace = self.memory(16 * len(instructions) * manifest.traced)
+
+    def memory(self, nbytes: int) -> CudaMemory:
+        """Memory that is given back with the kernel."""
+        memory = CudaMemory(self.api, self._stream, nbytes)
+        self._resources.callback(memory.free)
+        return memory
+
+    def pinned(self, nbytes: int) -> PinnedMemory:
+        """Memory of the host that is given back with the kernel."""
+        memory = PinnedMemory(self.api, nbytes)
+        self._resources.callback(memory.free)
+        return memory
+
+    def make_semaphores(self) -> CudaMemory:
+        """A set of semaphores at zero, and packets of no iteration behind them."""
+        return self.memory(self._packets_begin + self.bundle.manifest.packets)
+
+    @property
+    def _packets_begin(self) -> int:
+        return max(len(self.bundle.manifest.semaphores), 1) * abi.SEMAPHORE_STRIDE
+
+    def make_record(self, semaphores: CudaMemory) -> LaunchRecord:
+        """A launch record that knows all but the run."""
+        record = LaunchRecord(self.api, self._stream, self.layout)
+        self._resources.callback(record.free)
+        record.slots[0] = self._arena.address
+        record.set(semaphores=semaphores.address)
+        if self.bundle.manifest.packets:
+            record.slots[record.layout.bound.stop] = semaphores.address + self._packets_begin
+        record.set(**{name: table.address for name, table in self._tables.items()})
+        return record
+
+    def launch(self, record: LaunchRecord, stream: int) -> None:
+        """Starts all lanes, in the order of a stream."""
+        config = self._configs.get(stream)
+        if config is None:
+            config = self._configs[stream] = self._config(stream)
+        try:
+            self.api.call("cuLaunchKernelEx", config, self._function, record.parameters, 0)
+        except DeviceError as error:
+            # The occupancy that was asked for at load knows nothing of what others keep.
+            if "COOPERATIVE_LAUNCH_TOO_LARGE" not in error.message:
+                raise
+            note = (
+                f"all {self.lanes} CTAs of the program have to be on the GPU at once, and what "
+                "else uses it leaves too few SMs"
+            )
+            raise BusyError(error.message, notes=[note]) from None
+
+    def _config(self, stream: int) -> Any:
+        driver = self.api.driver
+        attribute = driver.CUlaunchAttribute()
+        attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_COOPERATIVE
+        attribute.value.cooperative = 1
+        config = driver.CUlaunchConfig()
+        config.gridDimX, config.gridDimY, config.gridDimZ = self.lanes, 1, 1
+        config.blockDimX, config.blockDimY, config.blockDimZ = self.threads, 1, 1
+        config.sharedMemBytes = self._shared_memory
+        config.hStream = stream
+        config.attrs = [attribute]
+        config.numAttrs = 1
+        return config
+
+    def counters(self, semaphores: CudaMemory, stream: object) -> NDArray[np.uint64]:
+        """The semaphores of a set, ``[S]``, in the order of a stream."""
+        count = len(self.bundle.manifest.semaphores)
+        shape = (max(count, 1), abi.SEMAPHORE_STRIDE // 8)
+        lines: NDArray[np.uint64]
+        lines = download(self.api, stream, semaphores.address, np.dtype(np.uint64), shape)
+        return np.array(lines[:count, 0])
+
+    def _take_shared_memory(self) -> int:
+        """Lets the kernel use its shared memory, and returns the size; the rest of an SM's
+        memory is its L1 cache."""
+        wanted = self.bundle.manifest.target.shared_memory
+        most = self.api.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
+        if wanted > most:
+            raise UnsupportedError(
+                f"the program needs {wanted} bytes of shared memory; a CTA of this GPU has {most}",
+                location=self.bundle.where,
+            )
+        key = self.api.driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
+        self.api.call("cuFuncSetAttribute", self._function, key, wanted)
+        return wanted
+
+    def _check_residency(self) -> None:
+        """Lanes wait for each other, so that all CTAs must be on the device at once."""
+        each = self.api.call(
+            "cuOccupancyMaxActiveBlocksPerMultiprocessor",
+            self._function, self.threads, self._shared_memory,
+        )  # fmt: skip
+        room = each * self.api.attribute("MULTIPROCESSOR_COUNT")
+        if self.lanes > room:
+            raise UnsupportedError(
+                f"the program has {self.lanes} lanes; this GPU holds {room} of its CTAs at once",
+                location=self.bundle.where,
+            )
+
+    def free(self) -> None:
+        """Frees the kernel and all its memory."""
+        self._resources.close()

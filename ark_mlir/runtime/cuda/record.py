@@ -1,0 +1,243 @@
+"""The launch record: all that host and kernel exchange at a launch, in one block of memory.
+
+The block lies twice, on the device and in pinned memory of the host, so that a run costs one copy
+to the device, one launch and one copy back:
+
+    context | slots | small inputs | report | status | codes | small outputs
+    '-------------------- to the device --------------------'
+                                     '---------- back to the host -----------'
+
+Whoever gives an array on the device for a small input leaves its place in the block unused.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from .. import abi
+from ..abi import ArkContext
+from ..driver import Fault, Stop
+from .memory import CudaMemory, PinnedMemory, download
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    from ...bundle import Buffer, Manifest
+    from .api import CudaApi
+
+_ALIGNMENT = 64
+# Larger inputs go to the device on their own; each launch would copy their place otherwise.
+_SMALL_INPUT = 4096
+# Larger outputs come back on their own, after the run, which costs one more wait.
+_SMALL_OUTPUT = 1 << 20
+_CONTEXT_WORDS = {name: index for index, (name, *_) in enumerate(ArkContext._fields_)}
+
+
+class RecordLayout:
+    """Offsets of the parts of a launch record, in bytes.
+
+    Args:
+        manifest: the program's.
+        lanes: how many lanes leave a code.
+    """
+
+    def __init__(self, manifest: Manifest, lanes: int) -> None:
+        self._end = 0
+        self.lanes = lanes
+        # Those that a launch sets, after the arena's and before that of packets.
+        self.bound = slice(1, 1 + len(manifest.buffers))
+        self.clears_queued = manifest.clears_queued
+        self.slot_count = self.bound.stop + bool(manifest.packets)
+        self.context = self._take(ctypes.sizeof(ArkContext))
+        self.slots = self._take(8 * self.slot_count)
+        self.inputs = self._places(manifest.inputs, _SMALL_INPUT)
+        self.report = self._take(8 * abi.REPORT_WORDS)
+        self.status = self._take(8 * abi.STATUS_WORDS)
+        self.codes = self._take(4 * lanes)
+        self.result_end = self._end
+        self.outputs = self._places(manifest.outputs, _SMALL_OUTPUT)
+        self.nbytes = self._end
+
+    def _take(self, nbytes: int) -> int:
+        begin = self._end
+        self._end += -(-nbytes // _ALIGNMENT) * _ALIGNMENT
+        return begin
+
+    def _places(self, buffers: Iterable[Buffer], most: int) -> dict[int, int]:
+        return {buffer.slot: self._take(buffer.bytes) for buffer in buffers if buffer.bytes <= most}
+
+
+class Results(NamedTuple):
+    """The results of a launch, from its record."""
+
+    codes: tuple[int, ...]
+    stop: Stop
+    fault: Fault
+    # After how many iterations the program ended the launch, or zero.
+    stopped: int
+
+    @property
+    def good(self) -> bool:
+        """Returns True if the launch had no error."""
+        return not (self.stop.abort or self.fault.code or any(self.codes))
+
+
+def read_results(layout: RecordLayout, results: NDArray[np.uint8]) -> Results:
+    """The results in the bytes of a record from its report on."""
+    status, codes = layout.status - layout.report, layout.codes - layout.report
+    words: NDArray[np.int64] = np.ndarray(codes // 8, np.int64, results.data)
+    lanes: NDArray[np.int32] = np.ndarray(layout.lanes, np.int32, results.data, codes)
+    return Results(
+        tuple(lanes.tolist()),
+        Stop(*words[:6].tolist()),
+        Fault(*words[status // 8 : status // 8 + abi.STATUS_WORDS].tolist()),
+        int(words[6]),
+    )
+
+
+class LaunchRecord:
+    """One launch record in memory; see this module."""
+
+    def __init__(self, api: CudaApi, stream: object, layout: RecordLayout) -> None:
+        self._api = api
+        self._side = stream
+        self.layout = layout
+        self.host = PinnedMemory(api, layout.nbytes)
+        try:
+            self.device = CudaMemory(api, stream, layout.nbytes)
+        except BaseException:
+            self.host.free()
+            raise
+        words = np.dtype(np.uint64)
+        self._context = self.host.view(layout.context, words, (len(_CONTEXT_WORDS),))
+        self.slots = self.host.view(layout.slots, words, (layout.slot_count,))
+        # From here to the end of the codes all is zero at a launch.
+        count = (layout.result_end - layout.report) // 8
+        self._results = self.host.view(layout.report, words, (count,))
+        self._nothing = bytes(8 * count)
+        self._good = Results((0,) * layout.lanes, Stop(), Fault(), 0)
+        # What cuLaunchKernelEx takes as the kernel's parameters: the address of an array of
+        # addresses. Neither changes, so that nothing is converted at a launch.
+        self._argument = ctypes.c_uint64(self.device.address + layout.context)
+        self._arguments = (ctypes.c_void_p * 1)(ctypes.addressof(self._argument))
+        self.parameters = ctypes.addressof(self._arguments)
+        self.set(
+            buffers=self.device.address + layout.slots,
+            report=self.device.address + layout.report,
+            status=self.device.address + layout.status,
+            codes=self.device.address + layout.codes,
+        )
+
+    @property
+    def report_address(self) -> int:
+        """The address of the kernel's report on the device."""
+        return self.device.address + self.layout.report
+
+    def set(self, **fields: int) -> None:
+        """Sets fields of the context by their names; zero is null."""
+        for name, value in fields.items():
+            self._context[_CONTEXT_WORDS[name]] = value
+
+    def prepare(
+        self, epoch: int, iterations: int, timeout_ns: int, trace: int = 0, doorbell: int = 0
+    ) -> None:
+        """The part of the context that is of one run; report, status and codes become zero.
+
+        With a doorbell, a kernel that is launched waits for a ring.
+        """
+        context = self._context
+        context[_EPOCH] = epoch
+        context[_ITERATIONS] = iterations
+        context[_TIMEOUT] = timeout_ns
+        context[_TRACE] = trace
+        context[_DOORBELL] = doorbell
+        self._results[:] = 0
+
+    def mark_queued(self) -> None:
+        """The next copy to the device is followed by a launch; see :attr:`queued`."""
+        if self.layout.clears_queued:
+            self._results[abi.REPORT_QUEUED] = 1
+
+    @property
+    def queued(self) -> bool:
+        """Returns True if the record is on the device, marked, and its kernel has not begun.
+
+        Never so for a bundle from before kernels said that they begin.
+        """
+        word = download(self._api, self._side, self._queued_address, np.dtype(np.uint64), (1,))
+        return bool(word[0])
+
+    @property
+    def _queued_address(self) -> int:
+        return self.report_address + 8 * abi.REPORT_QUEUED
+
+    def forget_queued(self) -> None:
+        """Undoes the mark on the device that a launch which failed has left there."""
+        self._send_word(self._queued_address, 0)
+        self._api.call("cuStreamSynchronize", self._side)
+
+    def _send_word(self, address: int, value: int) -> None:
+        word = np.array([value], np.uint64)
+        self._api.call("cuMemcpyHtoDAsync", address, word.ctypes.data, word.nbytes, self._side)
+
+    def abort(self) -> None:
+        """Tells all lanes to end, those of a kernel that has not begun at its begin.
+
+        In both copies: the stream may not have come to the one that the host made.
+        """
+        self._results[0] = abi.Abort.HOST
+        self._send_word(self.report_address, abi.Abort.HOST)
+
+    def upload(self, stream: int) -> None:
+        """Copies what the kernel reads to the device, in the order of a stream."""
+        self._api.call(
+            "cuMemcpyHtoDAsync", self.device.address, self.host.address, self.layout.result_end,
+            stream,
+        )  # fmt: skip
+
+    def download(self, stream: int, outputs: bool) -> None:
+        """Copies what the kernel wrote to the host, in the order of a stream."""
+        begin = self.layout.report
+        end = self.layout.nbytes if outputs else self.layout.result_end
+        self._api.call(
+            "cuMemcpyDtoHAsync", self.host.address + begin, self.device.address + begin,
+            end - begin, stream,
+        )  # fmt: skip
+
+    def results(self) -> Results:
+        """Returns the results of the kernel, as they were downloaded."""
+        layout = self.layout
+        # Zeros throughout are the good case, which every run pays for.
+        if self._results.tobytes() == self._nothing:
+            return self._good
+        return read_results(layout, self.host.bytes[layout.report : layout.result_end])
+
+    def input(self, buffer: Buffer) -> NDArray[Any] | None:
+        """A small input's place on the host."""
+        offset = self.layout.inputs.get(buffer.slot)
+        return None if offset is None else self._array(offset, buffer)
+
+    def output(self, buffer: Buffer) -> NDArray[Any] | None:
+        """A small output's place on the host."""
+        offset = self.layout.outputs.get(buffer.slot)
+        return None if offset is None else self._array(offset, buffer)
+
+    def _array(self, offset: int, buffer: Buffer) -> NDArray[Any]:
+        return self.host.view(offset, buffer.dtype.numpy, buffer.shape)
+
+    def free(self) -> None:
+        """Frees the memory."""
+        try:
+            self.device.free()
+        finally:
+            self.host.free()
+
+
+_EPOCH, _ITERATIONS = _CONTEXT_WORDS["epoch"], _CONTEXT_WORDS["iterations"]
+_TIMEOUT, _TRACE = _CONTEXT_WORDS["timeout_ns"], _CONTEXT_WORDS["trace"]
+_DOORBELL = _CONTEXT_WORDS["doorbell"]

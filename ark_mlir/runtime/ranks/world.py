@@ -1,0 +1,202 @@
+"""World: an executable of several ranks, all of them in this process.
+
+A bundle holds all ranks; where there are several, those of rank 0 are named ``rank0/x``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, cast
+
+from ...bundle import Bundle
+from ...errors import InvalidUsageError, a_type
+from ..arrays.binding import Source, Sources, read_sources
+from ..drivers import DRIVERS, DriverTable
+from ..executable import Executable, Resident
+from ..running import Inputs, Path
+from .meeting import Meeting, Rank
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+RankInputs = Sequence[Inputs] | Inputs | None
+
+
+class World(Executable):
+    """A program of several ranks; ``ark.compile([p0, p1])`` and ``ark.load`` make them.
+
+    Each rank has its own lanes, buffers and states; one launch runs them all. What
+    :class:`Executable` takes and gives by name is by rank here: a list with a dict for each.
+    The names of ``inputs``, ``outputs``, ``parameters`` and ``states`` say the rank:
+    ``rank0/x``.
+
+    Example:
+        >>> world = ark.compile([p0, p1], target="cpu:2")
+        >>> world = world.bind([{"w": w0}, {"w": w1}])
+        >>> y0, y1 = (out["y"] for out in world.run([{"x": x0}, {"x": x1}]))
+    """
+
+    def __init__(self, bundle: Bundle, drivers: DriverTable = DRIVERS) -> None:
+        super().__init__(bundle, drivers)
+        self._meeting = Meeting(self)
+
+    @property
+    def size(self) -> int:
+        """The number of ranks."""
+        return self.bundle.manifest.ranks
+
+    def rank(self, number: int) -> Rank:
+        """One rank, to be run from a thread of its own beside the others.
+
+        Raises InvalidUsageError where there is no such rank.
+
+        Example:
+            >>> from threading import Thread
+            >>> other = Thread(target=world.rank(1).run, kwargs={"x": x1})
+            >>> other.start()
+            >>> y = world.rank(0).run(x=x0)["y"]  # waits for rank 1
+            >>> other.join()
+        """
+        if not 0 <= number < self.size:
+            raise InvalidUsageError(f"there is no rank {number}; the world has {self.size}")
+        return Rank(self._meeting, number)
+
+    # The lists by rank are the point of this class, and what it adds to its base.
+    def bind(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, parameters: Sequence[Sources] | Source, *, strict: bool = True
+    ) -> Self:
+        """Binds the parameters of all ranks: a list with an entry for each rank.
+
+        An entry is what :meth:`Executable.bind` takes. One dict or path instead of the list
+        goes to every rank that has the name; a name may also say its rank, as ``rank0/w``.
+        Errors as :meth:`Executable.bind`.
+
+        Example:
+            >>> world = world.bind([{"w": w0}, {"w": w1}])
+        """
+        if _is_list(parameters):
+            entries = cast("Sequence[Sources]", parameters)
+            values: RankInputs = [read_sources(entry) for entry in entries]
+        else:
+            values = read_sources(cast("Source", parameters))
+        manifest = self.bundle.manifest
+        names = [buffer.name for buffer in manifest.parameters + manifest.states]
+        super().bind(spread(names, self.size, values), strict=strict)
+        return self
+
+    def run(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self,
+        inputs: RankInputs = None,
+        /,
+        *,
+        iterations: int = 1,
+        trace: Path | None = None,
+        **named: object,
+    ) -> list[dict[str, Any]]:
+        """Runs all ranks once, in one launch.
+
+        Args:
+            inputs: a dict of inputs for each rank. One dict, as keywords, goes to every rank
+                that has the name; a name may also say its rank, as ``rank0/x``.
+            iterations, trace: as for :meth:`Executable.run`.
+
+        Returns:
+            A dict of outputs for each rank.
+
+        Raises what :meth:`Executable.run` does; a message about a buffer or a lane names its
+        rank.
+
+        Example:
+            >>> world.run([{"x": x0}, {"x": x1}])[1]["y"].shape
+            (4,)
+        """
+        values = spread([b.name for b in self.inputs], self.size, inputs, named)
+        return by_rank(super().run(values, iterations=iterations, trace=trace), self.size)
+
+    @contextmanager
+    def resident(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self,
+    ) -> Generator[ResidentWorld]:
+        """As :meth:`Executable.resident`, with inputs and outputs as :meth:`run` has them."""
+        with super().resident() as inner:
+            yield ResidentWorld(self, inner)
+
+
+class ResidentWorld:
+    """A world that stays on the device; :meth:`World.resident` makes it."""
+
+    def __init__(self, world: World, inner: Resident) -> None:
+        self._world, self._inner = world, inner
+
+    def run(
+        self,
+        inputs: RankInputs = None,
+        /,
+        *,
+        iterations: int = 1,
+        trace: Path | None = None,
+        **named: object,
+    ) -> list[dict[str, Any]]:
+        """As :meth:`World.run`, into buffers that stay."""
+        size = self._world.size
+        values = spread([b.name for b in self._world.inputs], size, inputs, named)
+        return by_rank(self._inner.run(values, iterations=iterations, trace=trace), size)
+
+
+def make_executable(bundle: Bundle, drivers: DriverTable = DRIVERS) -> Executable:
+    """The executable of a bundle: a World where it holds several ranks."""
+    return (World if bundle.manifest.ranks > 1 else Executable)(bundle, drivers)
+
+
+def qualified(rank: int, size: int, name: str) -> str:
+    """The name that a rank's buffer has in the bundle; one rank alone keeps its names.
+
+    Example:
+        >>> qualified(1, 2, "x"), qualified(0, 1, "x")
+        ('rank1/x', 'x')
+    """
+    return f"rank{rank}/{name}" if size > 1 else name
+
+
+def spread(
+    names: Iterable[str], size: int, values: RankInputs, shared: Inputs | None = None
+) -> dict[str, object]:
+    """Values by rank, or for all ranks, under the names of the bundle.
+
+    `shared` goes to every rank. A name that no rank has stays, for the check that follows to
+    find. Raises InvalidUsageError where a list has not one entry for each rank.
+
+    Example:
+        >>> spread(["rank0/x", "rank1/x"], 2, [{"x": 1}, {"x": 2}])
+        {'rank0/x': 1, 'rank1/x': 2}
+    """
+    known = set(names)
+    result: dict[str, object] = {}
+    for common in (shared, None if _is_list(values) else cast("Inputs | None", values)):
+        for name, value in (common or {}).items():
+            targets = [qualified(rank, size, name) for rank in range(size)]
+            owned = [target for target in targets if target in known]
+            result.update(dict.fromkeys(owned or [name], value))
+    if _is_list(values):
+        entries = cast("Sequence[Inputs]", values)
+        if len(entries) != size:
+            raise InvalidUsageError(f"{size} ranks need as many dicts, not {len(entries)}")
+        for rank, entry in enumerate(entries):
+            if not isinstance(entry, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise InvalidUsageError(f"entry {rank} is {a_type(entry)}; expected arrays by name")
+            result.update({qualified(rank, size, n): value for n, value in entry.items()})
+    return result
+
+
+def by_rank(values: Mapping[str, Any], size: int) -> list[dict[str, Any]]:
+    """Values under the names of the bundle as a dict for each rank."""
+    result: list[dict[str, Any]] = [{} for _ in range(size)]
+    for key, value in values.items():
+        rank, _, name = key.partition("/") if size > 1 else ("rank0", "", key)
+        result[int(rank.removeprefix("rank"))][name] = value
+    return result
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, Sequence) and not isinstance(value, str)
