@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(figures))
         return 0
-    from ..runtime.report import duration
+    from ..units import duration
 
     print(f"{executable.name}: {options.runs} runs of {options.iterations} iterations")
     for name, value in figures.items():

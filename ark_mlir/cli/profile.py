@@ -38,7 +38,7 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     """Runs the command."""
     from ..runtime import load
-    from ..runtime.report import duration
+    from ..units import duration
 
     with load(options.bundle) as executable:
         inputs = prepare(executable, options)

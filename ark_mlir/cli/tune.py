@@ -112,7 +112,7 @@ def _measure(executable: Executable, options: argparse.Namespace) -> Costs:
 
 def describe(costs: Costs) -> str:
     """Returns a table of the time of each kind, and of the lanes that differ from the others."""
-    from ..runtime.report import counted, duration
+    from ..units import counted, duration
 
     kinds: dict[str, list[Any]] = {}
     for cost in costs.tasks.values():
@@ -208,7 +208,7 @@ def _candidate(name: str, executable: Executable, options: argparse.Namespace) -
 
 def _compare(candidates: Sequence[_Candidate], runs: int) -> _Candidate:
     """The fastest, by runs that take turns; prints what each of them gains."""
-    from ..runtime.report import duration
+    from ..units import duration
 
     with progress("comparing schedules"):
         for number in range(runs + 1):

@@ -12,8 +12,8 @@ from .. import ir
 from ..bundle import Bundle, Opcode, read_bundle
 from ..errors import InvalidUsageError
 from ..mlir.locations import describe
-from ..runtime.report import counted
 from ..targets import Target, backend_of
+from ..units import counted
 from .lowering import choose_target, lower
 from .options import CompileOptions
 from .progress import Progress

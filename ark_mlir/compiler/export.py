@@ -12,8 +12,8 @@ import numpy as np
 
 from .. import ir
 from ..mlir.locations import describe
-from ..runtime.report import duration
 from ..targets import Target, backend_of
+from ..units import duration
 from .lowering import choose_target, lower
 from .options import CompileOptions
 from .progress import Progress

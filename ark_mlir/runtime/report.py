@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..bundle import Opcode
+from ..units import counted, duration, size
 
 if TYPE_CHECKING:
     from ..bundle import Bundle
@@ -204,26 +205,3 @@ def predicted_ns(bundle: Bundle) -> int:
     """Predicted time of one iteration."""
     stated = bundle.manifest.statistics.get("predicted_ns", 0)
     return int(stated) or bundle.tables.predicted_ns
-
-
-def counted(number: int, one: str, many: str | None = None) -> str:
-    """Returns a number with its noun: ``1 task``, ``1,200 tasks``."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
-def size(number: float) -> str:
-    """Bytes as people read them."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if number < 1024:
-            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.4g} {unit}"
-        number /= 1024
-    return f"{number:.4g} TiB"
-
-
-def duration(ns: float) -> str:
-    """A time as people read it."""
-    for unit in ("ns", "µs", "ms"):
-        if ns < 1000:
-            return f"{ns:.4g} {unit}"
-        ns /= 1000
-    return f"{ns:.4g} s"

@@ -15,8 +15,9 @@ import numpy as np
 
 from ..bundle import Bundle, Opcode
 from ..paths import as_path, replacing
-from ..runtime.report import duration, make_report, size
+from ..runtime.report import make_report
 from ..runtime.trace import read_trace
+from ..units import duration, size
 from .estimate import estimate_timeline
 from .kinds import KINDS, kind_of
 

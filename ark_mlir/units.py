@@ -1,0 +1,35 @@
+"""Numbers as people read them: counts with nouns, bytes, and times.
+
+>>> counted(1200, "task"), size(2048), duration(1500)
+('1,200 tasks', '2 KiB', '1.5 µs')
+"""
+
+from __future__ import annotations
+
+__all__ = ["counted", "duration", "size"]
+
+
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """Returns a number with its noun: ``1 task``, ``1,200 tasks``.
+
+    `many` is the plural of the noun `one`, by default with an ``s``.
+    """
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def size(number: float) -> str:
+    """Returns a number of bytes with a binary unit: ``64 B``, ``1.5 MiB``."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if number < 1024:
+            return f"{number:.0f} {unit}" if unit == "B" else f"{number:.4g} {unit}"
+        number /= 1024
+    return f"{number:.4g} TiB"
+
+
+def duration(ns: float) -> str:
+    """Returns a time in nanoseconds with the unit that suits it: ``1.5 µs``, ``2 s``."""
+    for unit in ("ns", "µs", "ms"):
+        if ns < 1000:
+            return f"{ns:.4g} {unit}"
+        ns /= 1000
+    return f"{ns:.4g} s"

@@ -1,0 +1,144 @@
+"""Imports inside of the package: no cycles, and none against the direction of the data."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "ark_mlir"
+
+# Modules that every package may import.
+BASE = {"dtypes", "errors", "knobs", "paths", "permissions", "units"}
+# Packages that the modules of a package import when they are imported (docs/architecture.md).
+USES = {
+    "bundle": set[str](),
+    "cli": set[str](),
+    "compiler": {"bundle", "dialects", "distributed", "mlir", "targets", "tuning"},
+    "dialects": set[str](),
+    "distributed": {"bundle", "runtime"},
+    "frontend": {"dialects", "mlir"},
+    "mlir": set[str](),
+    "models": {"frontend", "runtime"},
+    "pytorch": {"compiler", "frontend", "runtime"},
+    "reference": {"dialects", "frontend", "mlir"},
+    "runtime": {"bundle"},
+    "show": {"bundle", "runtime"},
+    "targets": set[str](),
+    "testing": {"bundle", "runtime"},
+    "tuning": set[str](),
+}
+# Operators of a Tensor call ops, and ops make Tensors: tensor.py imports ops when it is called.
+TENSORS_AND_OPS = {"builder", "operands", "tensor", "ops"}
+
+
+@dataclass(frozen=True)
+class Module:
+    """A file of the package; `name` is dotted and begins with ``ark_mlir``."""
+
+    name: str
+    path: Path
+
+    def resolve(self, node: ast.ImportFrom) -> str:
+        """Returns the absolute name of the module that a statement imports from."""
+        if node.level == 0:
+            return node.module or ""
+        parts = self.name.split(".")
+        if self.path.name != "__init__.py":
+            parts.pop()
+        parts = parts[: len(parts) - node.level + 1]
+        return ".".join([*parts, *([node.module] if node.module else [])])
+
+
+def find_modules() -> dict[str, Module]:
+    found: dict[str, Module] = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        parts = path.relative_to(ROOT).with_suffix("").parts
+        name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+        found[name] = Module(name, path)
+    return found
+
+
+MODULES = find_modules()
+
+
+def statements(node: ast.AST, in_functions: bool) -> Iterator[ast.ImportFrom]:
+    """Yields the imports of a module, but not those for type checkers."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+            continue
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef) and not in_functions:
+            continue
+        if isinstance(child, ast.ImportFrom):
+            yield child
+        yield from statements(child, in_functions)
+
+
+def imported(module: Module, in_functions: bool) -> set[str]:
+    """Returns the modules of the package that a module imports."""
+    found: set[str] = set()
+    for node in statements(ast.parse(module.path.read_text(encoding="utf-8")), in_functions):
+        source = module.resolve(node)
+        for alias in node.names:
+            name = f"{source}.{alias.name}"
+            found |= {name if name in MODULES else source} & MODULES.keys()
+    return found - {module.name}
+
+
+def find_cycle(edges: Mapping[str, set[str]]) -> list[str]:
+    """Returns the modules of a cycle in their order; empty if there is none."""
+    done: set[str] = set()
+
+    def visit(name: str, path: list[str]) -> list[str]:
+        if name in path:
+            return [*path[path.index(name) :], name]
+        if name not in done:
+            for other in sorted(edges[name]):
+                if cycle := visit(other, [*path, name]):
+                    return cycle
+            done.add(name)
+        return []
+
+    return next((cycle for name in edges if (cycle := visit(name, []))), [])
+
+
+def test_cycles_are_found() -> None:
+    assert find_cycle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
+    assert find_cycle({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
+
+
+def test_no_cycle_at_import() -> None:
+    assert find_cycle({name: imported(module, False) for name, module in MODULES.items()}) == []
+
+
+def test_no_cycle_by_calls() -> None:
+    """Imports in functions count, too, but for the one cycle that operators of a Tensor need."""
+
+    def is_known(name: str) -> bool:
+        parts = name.split(".")
+        return parts[1:2] == ["frontend"] and len(parts) > 2 and parts[2] in TENSORS_AND_OPS
+
+    edges = {
+        name: {
+            other for other in imported(module, True) if not (is_known(name) and is_known(other))
+        }
+        for name, module in MODULES.items()
+    }
+    assert find_cycle(edges) == []
+
+
+def test_imports_follow_the_data() -> None:
+    wrong: list[str] = []
+    packages = {name.split(".")[1] for name in MODULES if name.count(".") > 1}
+    assert packages == USES.keys()
+    for name, module in MODULES.items():
+        own = name.split(".")[1] if "." in name else ""
+        if own not in USES:
+            continue
+        for other in imported(module, False):
+            package = other.split(".")[1] if "." in other else ""
+            if package and package != own and package not in USES[own] | BASE:
+                wrong.append(f"{name} imports {other}")
+    assert wrong == []
