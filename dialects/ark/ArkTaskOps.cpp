@@ -387,7 +387,8 @@ static LogicalResult verifyRegion(TaskOp task, ShapedType type,
 
 /// Returns true if the region of some vCTA is clipped in a dimension.
 static bool isClipped(int64_t lastOffset, int64_t size, int64_t extent) {
-  return lastOffset + size > extent;
+  // The sum of offset and size may not be representable.
+  return lastOffset > extent - size;
 }
 
 /// task_c3 for one operand: the tile has the region's extents.

@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace mlir::ark {
 #define GEN_PASS_DEF_SPLITREDUCTIONSPASS
@@ -57,10 +58,9 @@ getExtents(scf::ParallelOp loop, int64_t threads, int64_t warpSize) {
   int64_t results = 1;
   for (Value end : loop.getUpperBound()) {
     std::optional<int64_t> extent = getConstantIntValue(end);
-    if (!extent)
+    if (!extent || llvm::MulOverflow(results, *extent, results))
       return std::nullopt;
     extents.push_back(*extent);
-    results *= *extent;
   }
   if (!isPlain(loop) || results < warpSize || results > threads)
     return std::nullopt;

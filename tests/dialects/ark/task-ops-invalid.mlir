@@ -209,6 +209,18 @@ func.func @task_c3(%x: memref<40xf32>) {
 
 // -----
 
+// The sum of offset and size is more than an i64 holds: the tile is clipped.
+func.func @task_c3_overflow(%x: memref<40xf32>) {
+  // expected-error @below {{does not fit region #ark.region<(d0) -> (d0 * 16), [9223372036854775800]> of 'memref<40xf32>' in dimension 0 (task_c3)}}
+  ark.task "t" grid [3] ins() outs(%x[#ark.region<(d0) -> (d0 * 16), [9223372036854775800]>] : memref<40xf32>) {
+  ^bb0(%i: index, %b: memref<16xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  return
+}
+
+// -----
+
 func.func @task_c3_missing_index(%x: memref<32xf32>) {
   // expected-error @below {{body needs 1 indices and 1 tiles (task_c3)}}
   ark.task "t" grid [2] ins() outs(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<32xf32>) {

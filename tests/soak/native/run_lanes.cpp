@@ -1,7 +1,11 @@
 // Runs a cpu kernel without Python: one thread for each lane, as the cpu driver
 // does. A sanitizer then sees the kernel and these few lines alone.
 //
-//   run_lanes KERNEL.so LAUNCH OUTPUT
+//   run_lanes KERNEL.so LAUNCH OUTPUT [SEED]
+//
+// With a seed, each lane of each launch begins after a random delay of up to
+// 3 ms: ThreadSanitizer misses a race if, in the one order that it sees, the
+// signal of another semaphore happens to order the accesses.
 //
 // LAUNCH is what sanitize_kernels.py writes: 64-bit words, little endian. First
 // the numbers of lanes, semaphores, launches and buffers, and the size of each
@@ -14,6 +18,8 @@
 #include <cstring>
 #include <dlfcn.h>
 #include <pthread.h>
+#include <random>
+#include <unistd.h>
 #include <vector>
 
 namespace {
@@ -45,7 +51,9 @@ struct Lane {
   const uint64_t *context;
   int64_t number;
   int32_t code;
+  useconds_t delay;
 };
+constexpr uint32_t kMaxDelayMicroseconds = 3000;
 
 [[noreturn]] void die(const char *what) {
   std::fprintf(stderr, "run_lanes: %s\n", what);
@@ -84,19 +92,24 @@ private:
 
 void *runLane(void *argument) {
   auto *lane = static_cast<Lane *>(argument);
+  if (lane->delay)
+    usleep(lane->delay);
   lane->code = lane->entry(lane->context, lane->number);
   return nullptr;
 }
 
-/// Starts all lanes, and waits for them. Returns the first code that is not 0.
-int32_t launch(Entry entry, const uint64_t *context, uint64_t numLanes) {
+/// Starts all lanes, and waits for them. Without a generator no lane is
+/// delayed. Returns the first code that is not 0.
+int32_t launch(Entry entry, const uint64_t *context, uint64_t numLanes,
+               std::mt19937 *random) {
   std::vector<Lane> lanes(numLanes);
   std::vector<pthread_t> threads(numLanes);
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, kStackBytes);
   for (uint64_t number = 0; number < numLanes; ++number) {
-    lanes[number] = {entry, context, static_cast<int64_t>(number), 0};
+    useconds_t delay = random ? (*random)() % kMaxDelayMicroseconds : 0;
+    lanes[number] = {entry, context, static_cast<int64_t>(number), 0, delay};
     if (pthread_create(&threads[number], &attributes, runLane, &lanes[number]))
       die("cannot start a thread");
   }
@@ -112,8 +125,9 @@ int32_t launch(Entry entry, const uint64_t *context, uint64_t numLanes) {
 } // namespace
 
 int main(int argc, char **argv) {
-  if (argc != 4)
-    die("usage: run_lanes KERNEL.so LAUNCH OUTPUT");
+  if (argc != 4 && argc != 5)
+    die("usage: run_lanes KERNEL.so LAUNCH OUTPUT [SEED]");
+  std::mt19937 random(argc == 5 ? std::atoi(argv[4]) : 0);
   void *library = dlopen(argv[1], RTLD_NOW);
   if (!library)
     die(dlerror());
@@ -149,7 +163,8 @@ int main(int argc, char **argv) {
   context[Iterations] = 1;
   context[TimeoutNs] = kTimeoutNs;
   for (context[Epoch] = 0; context[Epoch] < launches; ++context[Epoch])
-    if (int32_t code = launch(entry, context, numLanes)) {
+    if (int32_t code =
+            launch(entry, context, numLanes, argc == 5 ? &random : nullptr)) {
       std::fprintf(stderr, "run_lanes: launch %llu ended with %d\n",
                    static_cast<unsigned long long>(context[Epoch]), code);
       return 3;
