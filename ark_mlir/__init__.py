@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from . import models as models
     from . import reference as reference
     from . import runtime as runtime
+    from . import tuning as tuning
     from .compiler import CompileOptions as CompileOptions
     from .compiler import compile as compile
     from .dtypes import DType as DType
@@ -81,7 +82,7 @@ _FRONTEND = (
 )  # fmt: skip
 _SUBPACKAGES = (
     "bundle", "cli", "compiler", "distributed", "dtypes", "errors", "frontend", "ir", "knobs",
-    "models", "passmanager", "pytorch", "reference", "runtime", "show", "targets",
+    "models", "passmanager", "pytorch", "reference", "runtime", "show", "targets", "tuning",
 )  # fmt: skip
 
 # Public name -> (module, name there). Stated once; __all__ and __dir__ follow.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import time
 from typing import TYPE_CHECKING, Any
 
 from .common import Commands, add_binding_options, add_command, bind_parameters, count, progress
@@ -80,16 +79,14 @@ def measure(
 
 
 def _measure(run: Any, inputs: dict[str, Any], options: argparse.Namespace) -> list[float]:
-    for _ in range(options.warmup):
+    from ..tuning import measure_seconds
+
+    def once() -> None:
         run(inputs, iterations=options.iterations)
-    return [timed(lambda: run(inputs, iterations=options.iterations)) for _ in range(options.runs)]
 
-
-def timed(work: Any) -> float:
-    """Seconds that `work` takes."""
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
+    for _ in range(options.warmup):
+        once()
+    return [measure_seconds(once) for _ in range(options.runs)]
 
 
 def statistics(seconds: list[float], predicted_ns: int, iterations: int) -> dict[str, float]:

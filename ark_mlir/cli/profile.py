@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import tempfile
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from .bench import prepare
 from .common import Commands, add_binding_options, add_command, count, progress
 from .run import add_input_option
-
-if TYPE_CHECKING:
-    from ..runtime import Executable
-    from ..tuning.costs import Costs
 
 
 def add(commands: Commands) -> None:
@@ -38,6 +31,7 @@ def add(commands: Commands) -> None:
 def run(options: argparse.Namespace) -> int:
     """Runs the command."""
     from ..runtime import load
+    from ..tuning import measure
     from ..units import duration
 
     with load(options.bundle) as executable:
@@ -49,18 +43,3 @@ def run(options: argparse.Namespace) -> int:
         print(f"{name}: {cost.vctas} vCTAs, {duration(cost.ns)} each")
     print(options.output)
     return 0
-
-
-def measure(executable: Executable, inputs: dict[str, Any], runs: int) -> Costs:
-    """The median over some runs, after one to warm up."""
-    from ..tuning.costs import Costs
-
-    executable.run(inputs)
-    with tempfile.TemporaryDirectory(prefix="ark-") as folder:
-        trace = Path(folder) / "trace.json"
-
-        def once() -> Costs:
-            executable.run(inputs, trace=trace)
-            return Costs.read(trace)
-
-        return Costs.median([once() for _ in range(runs)])

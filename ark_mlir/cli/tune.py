@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import statistics
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidUsageError
-from .bench import prepare, timed
+from .bench import prepare
 from .common import (
     Commands,
     add_binding_options,
@@ -21,17 +18,12 @@ from .common import (
     progress,
     the_compiler,
 )
-from .profile import measure
 from .run import add_input_option
 
 if TYPE_CHECKING:
     from ..runtime import Executable
-    from ..tuning.costs import Costs
+    from ..tuning import Costs, Tuning
 
-# A schedule has to be better by this part to be taken instead of the usual one: less is noise.
-_NOTICEABLE = 0.005
-# Beside the usual choice between them, which goes by a prediction.
-_SCHEDULERS = ("list", "round-robin", "rounds")
 # A lane that differs by so much from the median is worth a word.
 _UNLIKE = 0.05
 
@@ -105,6 +97,8 @@ def _measure_bundle(path: str, options: argparse.Namespace) -> Costs:
 
 
 def _measure(executable: Executable, options: argparse.Namespace) -> Costs:
+    from ..tuning import measure
+
     inputs = prepare(executable, options)
     with progress(f"measuring {executable.name}"):
         return measure(executable, inputs, options.runs)
@@ -139,24 +133,9 @@ def describe(costs: Costs) -> str:
 # -- with the compiler -----------------------------------------------------------------------------
 
 
-@dataclass
-class _Candidate:
-    """A schedule: what it is called, the program with it, and how long its runs took."""
-
-    name: str
-    executable: Executable
-    inputs: dict[str, Any]
-    seconds: list[float]
-
-    def run(self) -> None:
-        self.executable.run(self.inputs)
-
-    @property
-    def median(self) -> float:
-        return statistics.median(self.seconds)
-
-
 def _tune(options: argparse.Namespace) -> int:
+    from ..tuning import search
+
     if options.alone is not None:
         raise InvalidUsageError("--alone goes with a bundle; a program is compiled for it")
     program, settings = _choose(options)
@@ -164,31 +143,33 @@ def _tune(options: argparse.Namespace) -> int:
     def build(**more: Any) -> Executable:
         return the_compiler().compile(program, target=options.target, **{**settings, **more})
 
-    with build(trace=True, scheduler="alone") as executable:
-        alone = _measure(executable, options)
-    candidates = [_candidate("as it was", build(), options)]
-    candidates += [_candidate(name, build(scheduler=name), options) for name in _SCHEDULERS]
-    costs: Costs | None = None
-    for number in range(options.rounds):
-        more = {} if costs is None else {"profile": costs}
-        with build(trace=True, **more) as executable:
-            costs = _measure(executable, options).beside(alone)
-        if number == 0:
-            print(describe(costs))
-            if options.record is not None:
-                costs.write(options.record)
-        candidates.append(_candidate(f"profile {number + 1}", build(profile=costs), options))
-    best = _compare(candidates, options.runs)
-    if options.output is not None:
-        best.executable.save(options.output)
-        print(options.output)
-    for candidate in candidates:
-        candidate.executable.close()
+    def bound(executable: Executable) -> dict[str, Any]:
+        return prepare(executable, options)
+
+    rounds, runs = options.rounds, options.runs
+    with search(build, bound, runs=runs, rounds=rounds, progress=progress) as tuned:
+        _report(tuned, options)
     return 0
 
 
+def _report(tuned: Tuning, options: argparse.Namespace) -> None:
+    """Prints costs and gains, and writes the files that the options name."""
+    from ..units import duration
+
+    print(describe(tuned.costs))
+    if options.record is not None:
+        tuned.costs.write(options.record)
+    for candidate in tuned.candidates:
+        gain = f"gain {tuned.gain_of(candidate):+.1%}"
+        print(f"{candidate.name}: {duration(1e9 * candidate.median)} a run, {gain}")
+    print(f"kept: {tuned.best.name}, gain {tuned.gain:+.1%}")
+    if options.output is not None:
+        tuned.best.executable.save(options.output)
+        print(options.output)
+
+
 def _choose(options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
-    """The program to tune, and settings for the compiler."""
+    """Returns the program to tune, and settings for the compiler."""
     programs, settings = load_programs(options.source, options)
     for name in ("trace", "profile", "scheduler"):
         if name in settings:
@@ -200,31 +181,3 @@ def _choose(options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
             location=options.source,
         )
     return programs[name], settings
-
-
-def _candidate(name: str, executable: Executable, options: argparse.Namespace) -> _Candidate:
-    return _Candidate(name, executable, prepare(executable, options), [])
-
-
-def _compare(candidates: Sequence[_Candidate], runs: int) -> _Candidate:
-    """The fastest, by runs that take turns; prints what each of them gains."""
-    from ..units import duration
-
-    with progress("comparing schedules"):
-        for number in range(runs + 1):
-            for candidate in candidates:
-                seconds = timed(candidate.run)
-                if number:
-                    candidate.seconds.append(seconds)
-    first = candidates[0]
-
-    def gain(candidate: _Candidate) -> str:
-        return f"gain {1 - candidate.median / first.median:+.1%}"
-
-    for candidate in candidates:
-        print(f"{candidate.name}: {duration(1e9 * candidate.median)} a run, {gain(candidate)}")
-    best = min(candidates, key=lambda candidate: candidate.median)
-    if best.median > (1 - _NOTICEABLE) * first.median:
-        best = first
-    print(f"kept: {best.name}, {gain(best)}")
-    return best

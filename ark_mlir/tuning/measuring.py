@@ -1,0 +1,48 @@
+"""Measured times of runs, and of the tasks in them."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .costs import Costs
+
+if TYPE_CHECKING:
+    from ..runtime import Executable
+
+
+def measure(executable: Executable, inputs: Mapping[str, Any], runs: int = 10) -> Costs:
+    """Returns the median cost of each task over `runs` runs, after one run to warm up.
+
+    Args:
+        executable: compiled with ``trace=True``, with its parameters bound.
+        inputs: arrays by name, as for :meth:`ark_mlir.Executable.run`.
+        runs: at least 1.
+
+    Raises:
+        InvalidUsageError: the executable was compiled without ``trace=True``, or inputs are
+            missing.
+
+    Example:
+        >>> with ark.compile(program, "cpu", trace=True).bind({"w": w}) as executable:
+        ...     costs = ark.tuning.measure(executable, {"x": x})
+    """
+    executable.run(inputs)
+    with tempfile.TemporaryDirectory(prefix="ark-") as folder:
+        trace = Path(folder) / "trace.json"
+
+        def once() -> Costs:
+            executable.run(inputs, trace=trace)
+            return Costs.read(trace)
+
+        return Costs.median([once() for _ in range(runs)])
+
+
+def measure_seconds(work: Callable[[], object]) -> float:
+    """Returns the seconds of wall-clock time that a call of `work` takes."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start

@@ -1,0 +1,216 @@
+"""The fastest of several schedules of a program, by runs that take turns."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import InvalidUsageError
+from .costs import Costs
+from .measuring import measure, measure_seconds
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from ..compiler.source import Source
+    from ..runtime import Executable
+    from ..targets.target import Target
+
+# A schedule replaces the compiler's own choice if it is faster by this part: less is noise.
+_NOTICEABLE = 0.005
+# Schedulers that are tried beside the compiler's choice, which goes by a prediction.
+_SCHEDULERS = ("list", "round-robin", "rounds")
+_OWN_OPTIONS = ("trace", "profile", "scheduler")
+
+# Compiles the program with some options in addition.
+Build = Callable[..., "Executable"]
+# Binds parameters, and returns inputs.
+Prepare = Callable[["Executable"], Mapping[str, Any]]
+# A line of progress around a step of the search.
+Progress = Callable[[str], AbstractContextManager[object]]
+
+
+@dataclass
+class Candidate:
+    """A schedule that was tried.
+
+    Attributes:
+        name: ``as it was``, the name of a scheduler, or ``profile N``, the schedule of round N.
+        executable: the program with this schedule, with its parameters bound.
+        inputs: of its runs, by name.
+        seconds: wall-clock time of each run.
+    """
+
+    name: str
+    executable: Executable
+    inputs: Mapping[str, Any]
+    seconds: list[float] = field(default_factory=list[float])
+
+    @property
+    def median(self) -> float:
+        """Median of `seconds`."""
+        return statistics.median(self.seconds)
+
+
+@dataclass
+class Tuning:
+    """The outcome of a search; a context manager that closes all executables.
+
+    Attributes:
+        best: the fastest candidate; the first one unless another is faster by 0.5 %.
+        candidates: all of them, first the compiler's own choice.
+        costs: measured costs of tasks, beside others and alone, for ``profile=``.
+    """
+
+    best: Candidate
+    candidates: Sequence[Candidate]
+    costs: Costs
+
+    def gain_of(self, candidate: Candidate) -> float:
+        """Returns the part of the first candidate's time that a candidate saves."""
+        return 1 - candidate.median / self.candidates[0].median
+
+    @property
+    def gain(self) -> float:
+        """The part of the first candidate's time that the best one saves."""
+        return self.gain_of(self.best)
+
+    def close(self) -> None:
+        """Closes the executables of all candidates."""
+        for candidate in self.candidates:
+            candidate.executable.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def tune(
+    source: Source,
+    target: str | Target | None = None,
+    *,
+    parameters: Mapping[str, Any] | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    runs: int = 10,
+    rounds: int = 2,
+    **options: Any,
+) -> Tuning:
+    """Compiles a program with several schedules and measures them on the device of `target`.
+
+    It measures each kind of task alone and beside others, schedules by these costs `rounds`
+    times, and compares the results with the schedules of the compiler's own schedulers.
+
+    Args:
+        source: as for :func:`ark_mlir.compile`.
+        target: as for :func:`ark_mlir.compile`; this machine must be able to run it.
+        parameters: arrays by name, as for :meth:`ark_mlir.Executable.bind`; zeros for the others.
+        inputs: arrays by name; zeros for the others.
+        runs: runs of each measurement, at least 1.
+        rounds: schedules by measured costs, at least 1.
+        options: fields of :class:`ark_mlir.CompileOptions` but trace, profile and scheduler.
+
+    Returns:
+        The candidates, the best one among them, and the costs.
+
+    Raises:
+        InvalidUsageError: `runs` or `rounds` is less than 1, or an option is one of the three.
+        ArkError: as :func:`ark_mlir.compile`, :meth:`ark_mlir.Executable.bind` and
+            :meth:`ark_mlir.Executable.run`.
+
+    Example:
+        >>> with ark.tuning.tune(program, "cpu:4", parameters={"w": w}) as tuned:
+        ...     tuned.best.executable.save("mlp.arkbin")
+    """
+    from ..compiler import compile as compile_program
+
+    for name in _OWN_OPTIONS:
+        if name in options:
+            raise InvalidUsageError(f"tune sets {name!r} itself")
+
+    def build(**more: Any) -> Executable:
+        return compile_program(source, target, **{**options, **more})
+
+    def prepare(executable: Executable) -> Mapping[str, Any]:
+        executable.bind({**_zeros(executable.parameters), **(parameters or {})})
+        return {**_zeros(executable.inputs), **(inputs or {})}
+
+    return search(build, prepare, runs=runs, rounds=rounds)
+
+
+def search(
+    build: Build,
+    prepare: Prepare,
+    *,
+    runs: int = 10,
+    rounds: int = 2,
+    progress: Progress = nullcontext,
+) -> Tuning:
+    """Does what :func:`tune` does, for callers that compile and bind in ways of their own.
+
+    Args:
+        build: compiles the program with the options that it is given in addition.
+        prepare: binds the parameters of an executable, and returns inputs for its runs.
+        runs: runs of each measurement, at least 1.
+        rounds: schedules by measured costs, at least 1.
+        progress: returns a context manager that shows what is being done.
+
+    Raises:
+        InvalidUsageError: `runs` or `rounds` is less than 1.
+    """
+    if runs < 1 or rounds < 1:
+        raise InvalidUsageError(f"runs is {runs} and rounds is {rounds}; both must be at least 1")
+
+    def measured(**options: Any) -> Costs:
+        with build(trace=True, **options) as executable:
+            inputs = prepare(executable)
+            with progress(f"measuring {executable.name}"):
+                return measure(executable, inputs, runs)
+
+    candidates: list[Candidate] = []
+    with ExitStack() as closing:
+
+        def add(name: str, **options: Any) -> None:
+            executable = closing.enter_context(build(**options))
+            candidates.append(Candidate(name, executable, prepare(executable)))
+
+        alone = measured(scheduler="alone")
+        add("as it was")
+        for name in _SCHEDULERS:
+            add(name, scheduler=name)
+        first = costs = measured().beside(alone)
+        add("profile 1", profile=costs)
+        for number in range(2, rounds + 1):
+            costs = measured(profile=costs).beside(alone)
+            add(f"profile {number}", profile=costs)
+        with progress("comparing schedules"):
+            _run_in_turns(candidates, runs)
+        # The result owns the executables from here on.
+        closing.pop_all()
+    return Tuning(_choose(candidates), candidates, first)
+
+
+def _run_in_turns(candidates: Sequence[Candidate], runs: int) -> None:
+    """Measures all candidates, after one run of each to warm up."""
+    for number in range(runs + 1):
+        for candidate in candidates:
+            executable, inputs = candidate.executable, candidate.inputs
+            seconds = measure_seconds(lambda run=executable.run, given=inputs: run(given))
+            if number:
+                candidate.seconds.append(seconds)
+
+
+def _choose(candidates: Sequence[Candidate]) -> Candidate:
+    """Returns the fastest candidate, or the first one if none is noticeably faster."""
+    best, first = min(candidates, key=lambda candidate: candidate.median), candidates[0]
+    return best if best.median <= (1 - _NOTICEABLE) * first.median else first
+
+
+def _zeros(buffers: Any) -> dict[str, Any]:
+    return {buffer.name: np.zeros(buffer.shape, buffer.dtype.numpy) for buffer in buffers}

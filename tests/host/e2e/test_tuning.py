@@ -1,0 +1,83 @@
+"""The Python API of tuning."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
+
+import ark_mlir as ark
+
+
+def make_program() -> ark.Program:
+    with ark.Program("scaled") as program:
+        x = ark.input("x", (16, 32))
+        w = ark.parameter("w", (32,))
+        ark.output("y", ark.softmax(ark.gelu(x) * w))
+    return program
+
+
+def test_tune() -> None:
+    program, w = make_program(), np.linspace(1, 2, 32, dtype=np.float32)
+    x = np.linspace(-1, 1, 512, dtype=np.float32).reshape(16, 32)
+    with ark.tuning.tune(
+        program, "cpu:2", parameters={"w": w}, inputs={"x": x}, runs=2, rounds=1, cache=False
+    ) as tuned:
+        names = [candidate.name for candidate in tuned.candidates]
+        assert names == ["as it was", "list", "round-robin", "rounds", "profile 1"]
+        assert all(len(candidate.seconds) == 2 for candidate in tuned.candidates)
+        assert tuned.best in tuned.candidates
+        assert tuned.gain == tuned.gain_of(tuned.best) >= 0
+        assert all(cost.alone_ns for cost in tuned.costs.tasks.values())
+        expected = ark.reference.run(program, {"x": x, "w": w})["y"]
+        for candidate in tuned.candidates:
+            y = candidate.executable.run(x=x)["y"]
+            np.testing.assert_allclose(y, expected, rtol=1e-5)
+    with pytest.raises(ark.InvalidUsageError, match="closed"):
+        tuned.best.executable.run(x=x)
+
+
+def test_zeros_stand_for_what_is_not_given() -> None:
+    with ark.tuning.tune(make_program(), "cpu:2", runs=1, rounds=1, cache=False) as tuned:
+        assert not any(tuned.best.inputs["x"].ravel())
+
+
+@pytest.mark.parametrize("name", ["trace", "profile", "scheduler"])
+def test_own_options(name: str) -> None:
+    with pytest.raises(ark.InvalidUsageError, match=f"tune sets '{name}' itself"):
+        ark.tuning.tune(make_program(), "cpu:2", **{name: None})
+
+
+@pytest.mark.parametrize("counts", [{"runs": 0}, {"rounds": 0}, {"rounds": -1}])
+def test_counts(counts: dict[str, int]) -> None:
+    with pytest.raises(ark.InvalidUsageError, match="both must be at least 1"):
+        ark.tuning.tune(make_program(), "cpu:2", **counts)
+
+
+def test_executables_are_closed_after_an_error() -> None:
+    """The second one cannot be bound."""
+    made: list[ark.Executable] = []
+
+    def build(**options: object) -> ark.Executable:
+        made.append(ark.compile(make_program(), "cpu:2", cache=False, **options))
+        return made[-1]
+
+    def prepare(executable: ark.Executable) -> dict[str, object]:
+        if len(made) == 3:
+            raise ark.InvalidUsageError("no more")
+        executable.bind({"w": np.ones(32, np.float32)})
+        return {"x": np.ones((16, 32), np.float32)}
+
+    with pytest.raises(ark.InvalidUsageError, match="no more"):
+        ark.tuning.search(build, prepare, runs=1, rounds=1)
+    for executable in made:
+        with pytest.raises(ark.InvalidUsageError, match="closed"):
+            executable.run(x=np.ones((16, 32), np.float32))
+
+
+def test_measure_needs_a_trace() -> None:
+    with ark.compile(make_program(), "cpu:2", cache=False) as executable:
+        executable.bind({"w": np.ones(32, np.float32)})
+        with pytest.raises(ark.InvalidUsageError, match="trace"):
+            ark.tuning.measure(executable, {"x": np.ones((16, 32), np.float32)})
