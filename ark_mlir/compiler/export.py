@@ -44,7 +44,7 @@ _HEADER = """\
 _SYNCHRONIZED = """\
 // `ark.run` runs vCTAs [begin, end) of a task; every vCTA runs once. `ark.signal` releases what
 // the lane did, `ark.wait` goes on when all arrivals of its semaphore came; `arrivals` counts the
-// signals of all lanes. Delete semaphores, signals, waits and barriers to have them made anew.
+// signals of all lanes. Delete semaphores, signals, waits and barriers to have new ones inserted.
 """
 _PLAN = """\
 // `ark.run` runs vCTAs [begin, end) of a task; every vCTA runs once. Any order that the

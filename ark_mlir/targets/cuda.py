@@ -19,7 +19,7 @@ from ..passmanager import PassManager
 from .backend import Backend, Code
 from .cubin import empty_section
 from .cuda_assembler import Assembled, choose_assembler
-from .cuda_lines import Place, name_lines, take_places
+from .cuda_lines import SourceLine, name_lines, take_line_table
 from .cuda_math import define_functions
 from .cuda_toolkit import Toolkit, find_libdevice
 from .fingerprints import hash_files
@@ -93,11 +93,11 @@ class _Cuda:
         del cpu
         toolchain = _choose_toolchain()  # fails at once where there is no assembler
         target = Target.parse(str(module.attributes["ark.target"]))
-        places: list[Place] | None = None
+        lines: list[SourceLine] | None = None
         if line_info:
             _run(module, "gpu.module(ark-build-line-table)")
-            places = take_places(_find(module, "gpu.module"))
-        assembled = toolchain.make(module, target.arch, opt_level, places)
+            lines = take_line_table(_find(module, "gpu.module"))
+        assembled = toolchain.make(module, target.arch, opt_level, lines)
         if assembled.registers is None or assembled.spill_bytes is None:
             _LOG.info("the bundle holds PTX, of which the driver makes a cubin at every load")
             return Code(assembled.image, target.arch, (), assembler=toolchain.name)
@@ -117,7 +117,7 @@ class Toolchain(Protocol):
         ...
 
     def make(
-        self, module: ir.Operation, arch: str, opt_level: int, places: list[Place] | None
+        self, module: ir.Operation, arch: str, opt_level: int, lines: list[SourceLine] | None
     ) -> Assembled:
         """The image of the module's ``gpu.module``.
 
@@ -125,7 +125,7 @@ class Toolchain(Protocol):
             module: becomes a module with a ``gpu.binary``.
             arch: such as ``sm_90a``.
             opt_level: from 0 to 3.
-            places: what the lines of its debug information stand for; None where it has none.
+            lines: rows of the line table; None if the module has no debug locations.
         """
         ...
 
@@ -142,12 +142,12 @@ class _PtxToolchain:
         return self._assembler.fingerprint()
 
     def make(
-        self, module: ir.Operation, arch: str, opt_level: int, places: list[Place] | None
+        self, module: ir.Operation, arch: str, opt_level: int, lines: list[SourceLine] | None
     ) -> Assembled:
         """A cubin, or PTX."""
         ptx = _to_ptx(module)
-        if places is not None:
-            ptx = name_lines(ptx, places)
+        if lines is not None:
+            ptx = name_lines(ptx, lines)
         return self._assembler.assemble(ptx, arch, opt_level)
 
 

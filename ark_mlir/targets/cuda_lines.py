@@ -1,8 +1,8 @@
-"""Line information of PTX: which op every instruction is of, and on which line of Python.
+"""Line information of PTX: the op of each instruction, and the line of Python that made the op.
 
-LLVM passes numbers of places on as lines of one file (`ark-build-line-table`), since what it writes
-into PTX has no room for names. Here they become what profilers read: an op is a function, of the
-line that made it, which was inlined into a function of the PTX.
+The debug locations that LLVM writes into PTX have no room for names of ops. So they are numbers of
+rows of a table (`ark-build-line-table`). This module turns them into what profilers read: an op
+becomes a function, at the line that made the op, which is inlined into a function of the PTX.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ _FUNCTION = re.compile(r"^(?:\.visible )?\.(?:func|entry) +(?:\(.*\) )?([\w$]+)\
 
 
 @dataclass(frozen=True)
-class Place:
-    """The op and line of code.
+class SourceLine:
+    """A row of the line table.
 
     Attributes:
-        name: an op's, or a function's.
-        file: where it was written; empty if that is not known.
-        line: from 1 on, or 0.
-        column: likewise.
+        name: of the op, or of a function of the kernel.
+        file: of the code that made the op; empty if it is not known.
+        line: from 1 on; 0 if it is not known.
+        column: from 1 on; 0 if it is not known.
     """
 
     name: str
@@ -38,29 +38,29 @@ class Place:
     column: int
 
 
-def take_places(module: ir.Operation) -> list[Place]:
-    """The table that `ark-build-line-table` left in a ``gpu.module``, which loses it."""
+def take_line_table(module: ir.Operation) -> list[SourceLine]:
+    """Removes the line table of a ``gpu.module``, and returns its rows."""
     rows = ir.ArrayAttr(module.attributes[_ATTRIBUTE])
     del module.attributes[_ATTRIBUTE]
-    return [Place(*(cast("Any", field).value for field in ir.ArrayAttr(row))) for row in rows]
+    return [SourceLine(*(cast("Any", field).value for field in ir.ArrayAttr(row))) for row in rows]
 
 
-def name_lines(ptx: str, places: list[Place]) -> str:
-    """PTX with lines of the user's files, and names of ops, for numbers of places."""
+def name_lines(ptx: str, table: list[SourceLine]) -> str:
+    """Returns PTX with names of ops and lines of the user's files in place of row numbers."""
     # What others are inlined into is found again by its file and line, which must be its own. So a
     # function of the PTX is a file of its own, of one line.
     functions = _FUNCTION.findall(ptx)
-    files = _numbered([*functions, *(place.file or _NO_FILE for place in places)])
-    labels = {name: f"$L__ark_name{n}" for name, n in _numbered(p.name for p in places).items()}
+    files = _numbered([*functions, *(line.file or _NO_FILE for line in table)])
+    labels = {name: f"$L__ark_name{n}" for name, n in _numbered(p.name for p in table).items()}
 
     def locate(number: int, function: str) -> str:
         whole = f"{files[function]} 1 0"
-        # Number 0 is what LLVM merged of several places.
-        if number == 0 or places[number - 1].name == function:
+        # LLVM gives number 0 to an instruction that it merged from several locations.
+        if number == 0 or table[number - 1].name == function:
             return f"\t.loc\t{whole}"
-        place = places[number - 1]
-        position = f"{files[place.file or _NO_FILE]} {place.line} {place.column}"
-        inlined = f"function_name {labels[place.name]}, inlined_at {whole}"
+        line = table[number - 1]
+        position = f"{files[line.file or _NO_FILE]} {line.line} {line.column}"
+        inlined = f"function_name {labels[line.name]}, inlined_at {whole}"
         return f"\t.loc\t{whole}\n\t.loc\t{position}, {inlined}"
 
     lines: list[str] = []

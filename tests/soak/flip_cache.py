@@ -60,7 +60,7 @@ def case(random: Random) -> str:
         assert loaded.sections["kernel"] == _BUNDLE.sections["kernel"]
     finally:
         log.removeHandler(said)
-    return "refused and made anew" if altered else "the same bits twice"
+    return "refused and compiled again" if altered else "the same bits twice"
 
 
 if __name__ == "__main__":

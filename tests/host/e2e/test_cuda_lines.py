@@ -13,10 +13,10 @@ pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
 import ark_mlir as ark
 from ark_mlir.targets.cubin import empty_section
-from ark_mlir.targets.cuda_lines import Place, name_lines
+from ark_mlir.targets.cuda_lines import SourceLine, name_lines
 
-KERNEL = Place("ark_kernel", "Kernel.mlir", 1, 2)
-OP = Place('the "first" product', "model.py", 7, 5)
+KERNEL = SourceLine("ark_kernel", "Kernel.mlir", 1, 2)
+OP = SourceLine('the "first" product', "model.py", 7, 5)
 PTX = """\
 .visible .entry ark_kernel(
 \t.file\t1 "ark-lines"
@@ -64,7 +64,7 @@ def kernel(line_info: bool) -> bytes:
 
 def test_a_place_without_a_file() -> None:
     """No file's name is empty, of which ptxas 13.0 dies."""
-    found = name_lines(PTX, [KERNEL, Place("op", "", 0, 0)])
+    found = name_lines(PTX, [KERNEL, SourceLine("op", "", 0, 0)])
     assert '\t.file\t4 "unknown", 0, 0' in found
     assert '""' not in found
     assert "\t.loc\t4 0 0, function_name" in found
@@ -111,7 +111,7 @@ def test_an_option_of_the_wrong_type() -> None:
 
 def test_files_of_any_name(tmp_path: Path) -> None:
     """ptxas takes ASCII alone."""
-    odd = Place("op", 'größe "☃"\\\n.py', 7, 5)
+    odd = SourceLine("op", 'größe "☃"\\\n.py', 7, 5)
     text = name_lines(PTX, [KERNEL, odd])
     assert text.isascii()
     assert '\t.file\t4 "gr\\\\xf6\\\\xdfe \\"\\\\u2603\\"\\\\\\\\n.py", 0, 0' in text.splitlines()

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from ark_mlir.frontend import Program
-    from ark_mlir.targets.cuda_lines import Place
+    from ark_mlir.targets.cuda_lines import SourceLine
 
 __all__ = [
     "Behaviour",
@@ -130,12 +130,12 @@ class _HostToolchain:
         return ""
 
     def make(
-        self, module: ir.Operation, arch: str, opt_level: int, places: list[Place] | None
+        self, module: ir.Operation, arch: str, opt_level: int, lines: list[SourceLine] | None
     ) -> Assembled:
         """The host's code of LLVM's IR."""
         del arch, opt_level
         self.text = _to_llvm(module, self.folder)
-        self.lowered = lower(self.text, places or (), self.races)
+        self.lowered = lower(self.text, lines or (), self.races)
         return Assembled(compile_kernel(self.lowered, self.library, self.folder), 0, 0)
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ark_mlir.targets.cuda_lines import Place
+from ark_mlir.targets.cuda_lines import SourceLine
 
 from .accesses import WINDOW, AccessFunctions, size_of
 from .text import arguments, split, type_of
@@ -112,7 +112,7 @@ class _State:
         return site.number
 
 
-def lower(text: str, places: Sequence[Place] = (), races: bool = True) -> Lowered:
+def lower(text: str, places: Sequence[SourceLine] = (), races: bool = True) -> Lowered:
     """The IR for the host.
 
     Args:
@@ -149,7 +149,7 @@ def lower(text: str, places: Sequence[Place] = (), races: bool = True) -> Lowere
     return Lowered("\n".join(parts), state.sites)
 
 
-def _find_locations(text: str, places: Sequence[Place]) -> dict[int, str]:
+def _find_locations(text: str, places: Sequence[SourceLine]) -> dict[int, str]:
     """What debug locations stand for, by their numbers."""
     locations = {int(found[1]): int(found[2]) for found in _LOCATION.finditer(text)}
     return {
@@ -157,7 +157,7 @@ def _find_locations(text: str, places: Sequence[Place]) -> dict[int, str]:
     }
 
 
-def _describe(place: Place) -> str:
+def _describe(place: SourceLine) -> str:
     return f"{place.name} ({place.file}:{place.line})" if place.file else place.name
 
 
