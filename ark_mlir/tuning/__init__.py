@@ -1,9 +1,8 @@
 """Schedules by measurement: what tasks take on the device, and which schedule is fastest.
 
->>> tuned = ark.tuning.tune(program, "cuda", parameters=weights)
->>> tuned.best.name, tuned.gain
-('profile 1', 0.19)
->>> tuned.best.executable.save("mlp.arkbin")
+>>> with ark.tuning.tune(program, "cpu:2", parameters={"w": w}) as tuned:
+...     tuned.best.executable.save("tuned.arkbin")
+>>> costs = tuned.costs
 """
 
 from .costs import Costs, TaskCost
