@@ -54,18 +54,13 @@ def run(options: argparse.Namespace) -> int:
 
 def prepare(executable: Executable, options: argparse.Namespace) -> dict[str, Any]:
     """Binds the parameters and reads the inputs that were given, with zeros for the others."""
+    from ..tuning import zeros
+
     if not options.parameters and not options.files:
         executable.bind(zeros(executable.parameters))
     else:
         bind_parameters(executable, options)
     return {**zeros(executable.inputs), **read_inputs(executable, options)}
-
-
-def zeros(buffers: Any) -> dict[str, Any]:
-    """Arrays for what was not given."""
-    import numpy as np
-
-    return {buffer.name: np.zeros(buffer.shape, buffer.dtype.numpy) for buffer in buffers}
 
 
 def measure(

@@ -146,19 +146,21 @@ def _tune(options: argparse.Namespace) -> int:
     def bound(executable: Executable) -> dict[str, Any]:
         return prepare(executable, options)
 
-    rounds, runs = options.rounds, options.runs
-    with search(build, bound, runs=runs, rounds=rounds, progress=progress) as tuned:
+    def show(costs: Costs) -> None:
+        print(describe(costs))
+        if options.record is not None:
+            costs.write(options.record)
+
+    counts = {"runs": options.runs, "rounds": options.rounds}
+    with search(build, bound, **counts, progress=progress, on_costs=show) as tuned:
         _report(tuned, options)
     return 0
 
 
 def _report(tuned: Tuning, options: argparse.Namespace) -> None:
-    """Prints costs and gains, and writes the files that the options name."""
+    """Prints the time and gain of each schedule, and writes the best bundle."""
     from ..units import duration
 
-    print(describe(tuned.costs))
-    if options.record is not None:
-        tuned.costs.write(options.record)
     for candidate in tuned.candidates:
         gain = f"gain {tuned.gain_of(candidate):+.1%}"
         print(f"{candidate.name}: {duration(1e9 * candidate.median)} a run, {gain}")
@@ -170,10 +172,10 @@ def _report(tuned: Tuning, options: argparse.Namespace) -> None:
 
 def _choose(options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
     """Returns the program to tune, and settings for the compiler."""
+    from ..tuning import check_options
+
     programs, settings = load_programs(options.source, options)
-    for name in ("trace", "profile", "scheduler"):
-        if name in settings:
-            raise InvalidUsageError(f"tune sets {name!r} itself")
+    check_options(settings)
     name = options.program or next(iter(programs))
     if name not in programs or (len(programs) > 1 and options.program is None):
         raise InvalidUsageError(

@@ -1,1 +1,1 @@
-"""What MLIR says, in ark's words: locations, diagnostics, and texts that somebody else wrote."""
+"""Helpers for MLIR: names of locations, diagnostics as errors of ark, and a safe parser."""

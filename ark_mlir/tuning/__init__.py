@@ -6,16 +6,18 @@
 """
 
 from .costs import Costs, TaskCost
-from .measuring import measure, measure_seconds
-from .search import Candidate, Tuning, search, tune
+from .measuring import measure, measure_seconds, zeros
+from .search import Candidate, Tuning, check_options, search, tune
 
 __all__ = [
     "Candidate",
     "Costs",
     "TaskCost",
     "Tuning",
+    "check_options",
     "measure",
     "measure_seconds",
     "search",
     "tune",
+    "zeros",
 ]

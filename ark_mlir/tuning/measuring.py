@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from ..errors import InvalidUsageError
 from .costs import Costs
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ..bundle import Buffer
     from ..runtime import Executable
 
 
@@ -23,13 +29,15 @@ def measure(executable: Executable, inputs: Mapping[str, Any], runs: int = 10) -
         runs: at least 1.
 
     Raises:
-        InvalidUsageError: the executable was compiled without ``trace=True``, or inputs are
-            missing.
+        InvalidUsageError: the executable was compiled without ``trace=True``, inputs are
+            missing, or `runs` is less than 1.
 
     Example:
         >>> with ark.compile(program, "cpu", trace=True).bind({"w": w}) as executable:
         ...     costs = ark.tuning.measure(executable, {"x": x})
     """
+    if runs < 1:
+        raise InvalidUsageError(f"runs is {runs}; it must be at least 1")
     executable.run(inputs)
     with tempfile.TemporaryDirectory(prefix="ark-") as folder:
         trace = Path(folder) / "trace.json"
@@ -39,6 +47,14 @@ def measure(executable: Executable, inputs: Mapping[str, Any], runs: int = 10) -
             return Costs.read(trace)
 
         return Costs.median([once() for _ in range(runs)])
+
+
+def zeros(buffers: Sequence[Buffer]) -> dict[str, NDArray[Any]]:
+    """Returns an array of zeros for each buffer of an executable, by name.
+
+    `buffers` are its ``inputs`` or ``parameters``.
+    """
+    return {buffer.name: np.zeros(buffer.shape, buffer.dtype.numpy) for buffer in buffers}
 
 
 def measure_seconds(work: Callable[[], object]) -> float:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from ..errors import InvalidUsageError
 from .costs import Costs
-from .measuring import measure, measure_seconds
+from .measuring import measure, measure_seconds, zeros
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -130,18 +128,23 @@ def tune(
     """
     from ..compiler import compile as compile_program
 
-    for name in _OWN_OPTIONS:
-        if name in options:
-            raise InvalidUsageError(f"tune sets {name!r} itself")
+    check_options(options)
 
     def build(**more: Any) -> Executable:
         return compile_program(source, target, **{**options, **more})
 
     def prepare(executable: Executable) -> Mapping[str, Any]:
-        executable.bind({**_zeros(executable.parameters), **(parameters or {})})
-        return {**_zeros(executable.inputs), **(inputs or {})}
+        executable.bind({**zeros(executable.parameters), **(parameters or {})})
+        return {**zeros(executable.inputs), **(inputs or {})}
 
     return search(build, prepare, runs=runs, rounds=rounds)
+
+
+def check_options(options: Collection[str]) -> None:
+    """Raises `InvalidUsageError` if a search sets one of these options of the compiler itself."""
+    for name in _OWN_OPTIONS:
+        if name in options:
+            raise InvalidUsageError(f"tune sets {name!r} itself")
 
 
 def search(
@@ -151,6 +154,7 @@ def search(
     runs: int = 10,
     rounds: int = 2,
     progress: Progress = nullcontext,
+    on_costs: Callable[[Costs], object] | None = None,
 ) -> Tuning:
     """Does what :func:`tune` does, for callers that compile and bind in ways of their own.
 
@@ -159,7 +163,8 @@ def search(
         prepare: binds the parameters of an executable, and returns inputs for its runs.
         runs: runs of each measurement, at least 1.
         rounds: schedules by measured costs, at least 1.
-        progress: returns a context manager that shows what is being done.
+        progress: returns a context manager that shows the step that has begun.
+        on_costs: takes the costs as soon as they are measured, before schedules are compared.
 
     Raises:
         InvalidUsageError: `runs` or `rounds` is less than 1.
@@ -185,6 +190,8 @@ def search(
         for name in _SCHEDULERS:
             add(name, scheduler=name)
         first = costs = measured().beside(alone)
+        if on_costs is not None:
+            on_costs(costs)
         add("profile 1", profile=costs)
         for number in range(2, rounds + 1):
             costs = measured(profile=costs).beside(alone)
@@ -210,7 +217,3 @@ def _choose(candidates: Sequence[Candidate]) -> Candidate:
     """Returns the fastest candidate, or the first one if none is noticeably faster."""
     best, first = min(candidates, key=lambda candidate: candidate.median), candidates[0]
     return best if best.median <= (1 - _NOTICEABLE) * first.median else first
-
-
-def _zeros(buffers: Any) -> dict[str, Any]:
-    return {buffer.name: np.zeros(buffer.shape, buffer.dtype.numpy) for buffer in buffers}

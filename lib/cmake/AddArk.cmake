@@ -52,8 +52,8 @@ endfunction()
 
 # add_ark_library(<name> [TEST_ONLY] [NO_PCH] [SOURCES ...] [USES folder ...])
 # Compiles a folder of C++. Without SOURCES, takes all *.cpp of the folder, and skips a folder
-# without any. USES lists the other folders whose headers the sources may include; a folder allows
-# its subfolders' `.inc` files, but not their headers.
+# without any. USES lists the other folders whose headers the sources may include; a folder does
+# not stand for its subfolders.
 function(add_ark_library name)
   cmake_parse_arguments(ARG "TEST_ONLY;NO_PCH" "" "SOURCES;USES" ${ARGN})
   if(NOT ARG_SOURCES)

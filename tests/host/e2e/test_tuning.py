@@ -76,6 +76,32 @@ def test_executables_are_closed_after_an_error() -> None:
             executable.run(x=np.ones((16, 32), np.float32))
 
 
+def test_costs_come_before_the_comparison() -> None:
+    """They are not lost if a later step fails."""
+    found: list[ark.tuning.Costs] = []
+
+    def build(**options: object) -> ark.Executable:
+        if "profile" in options:
+            raise ark.InvalidUsageError("no more")
+        return ark.compile(make_program(), "cpu:2", cache=False, **options)
+
+    def prepare(executable: ark.Executable) -> dict[str, object]:
+        executable.bind(ark.tuning.zeros(executable.parameters))
+        return ark.tuning.zeros(executable.inputs)
+
+    with pytest.raises(ark.InvalidUsageError, match="no more"):
+        ark.tuning.search(build, prepare, runs=1, rounds=1, on_costs=found.append)
+    assert len(found) == 1
+
+
+def test_measure_needs_a_run() -> None:
+    with (
+        ark.compile(make_program(), "cpu:2", cache=False) as executable,
+        pytest.raises(ark.InvalidUsageError, match="runs is 0"),
+    ):
+        ark.tuning.measure(executable, {}, runs=0)
+
+
 def test_measure_needs_a_trace() -> None:
     with ark.compile(make_program(), "cpu:2", cache=False) as executable:
         executable.bind({"w": np.ones(32, np.float32)})
