@@ -41,21 +41,22 @@ function(ark_check_includes name)
   add_dependencies(${name} ${name}-includes)
 endfunction()
 
-# The precompiled header is built once, in an otherwise empty library, and
-# shared by every folder.
-function(ark_use_pch name)
+# Each precompiled header is built once, in an otherwise empty library of lib/pch, and shared by
+# the folders.
+function(ark_use_pch name pch)
   if(NOT ARK_ENABLE_PCH)
     return()
   endif()
-  target_precompile_headers(${name} REUSE_FROM ArkPCH)
+  target_precompile_headers(${name} REUSE_FROM ${pch})
 endfunction()
 
-# add_ark_library(<name> [TEST_ONLY] [NO_PCH] [SOURCES ...] [USES folder ...])
+# add_ark_library(<name> [TEST_ONLY] [NO_PCH | LLVM_PCH] [SOURCES ...] [USES folder ...])
 # Compiles a folder of C++. Without SOURCES, takes all *.cpp of the folder, and skips a folder
-# without any. USES lists the other folders whose headers the sources may include; a folder does
-# not stand for its subfolders.
+# without any. LLVM_PCH is for folders most of whose files include MLIR's LLVM or GPU dialects. USES
+# lists the other folders whose headers the sources may include; a folder does not stand for its
+# subfolders.
 function(add_ark_library name)
-  cmake_parse_arguments(ARG "TEST_ONLY;NO_PCH" "" "SOURCES;USES" ${ARGN})
+  cmake_parse_arguments(ARG "TEST_ONLY;NO_PCH;LLVM_PCH" "" "SOURCES;USES" ${ARGN})
   if(NOT ARG_SOURCES)
     file(GLOB ARG_SOURCES CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   endif()
@@ -65,8 +66,10 @@ function(add_ark_library name)
   add_library(${name} OBJECT ${ARG_SOURCES})
   ark_setup_target(${name})
   ark_check_includes(${name} ${ARG_USES})
-  if(NOT ARG_NO_PCH)
-    ark_use_pch(${name})
+  if(ARG_LLVM_PCH)
+    ark_use_pch(${name} ArkLLVMPCH)
+  elseif(NOT ARG_NO_PCH)
+    ark_use_pch(${name} ArkPCH)
   endif()
   if(ARG_TEST_ONLY)
     set_property(GLOBAL APPEND PROPERTY ARK_TEST_LIBRARIES ${name})
@@ -113,7 +116,7 @@ function(add_ark_dialect prefix dialect)
   add_ark_doc(${prefix}Dialect ${prefix}Ops.td -gen-dialect-doc -dialect=${dialect})
 endfunction()
 
-# add_ark_passes([USES folder ...]): tablegens Passes.td of this folder into Passes.h.inc and
+# add_ark_passes([LLVM_PCH] [USES folder ...]): tablegens Passes.td of this folder into Passes.h.inc and
 # compiles the folder as a library. Both are named after the path below passes: in
 # passes/target/simt the library is ArkTargetSimtPasses, and registerArkTargetSimtPasses registers
 # the passes.
