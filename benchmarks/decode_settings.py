@@ -81,6 +81,57 @@ QWEN3_600M = Sizes(
     theta=1000000.0,
     qk_norm=True,
 )
+QWEN3_4B = Sizes(
+    vocabulary=151936,
+    hidden=2560,
+    layers=36,
+    heads=32,
+    kv_heads=8,
+    head=128,
+    intermediate=9728,
+    eps=1e-6,
+    theta=1000000.0,
+    qk_norm=True,
+)
+QWEN3_8B = Sizes(
+    vocabulary=151936,
+    hidden=4096,
+    layers=36,
+    heads=32,
+    kv_heads=8,
+    head=128,
+    intermediate=12288,
+    eps=1e-6,
+    theta=1000000.0,
+    tied=False,
+    qk_norm=True,
+)
+QWEN3_14B = Sizes(
+    vocabulary=151936,
+    hidden=5120,
+    layers=40,
+    heads=40,
+    kv_heads=8,
+    head=128,
+    intermediate=17408,
+    eps=1e-6,
+    theta=1000000.0,
+    tied=False,
+    qk_norm=True,
+)
+LLAMA_8B = Sizes(
+    vocabulary=128256,
+    hidden=4096,
+    layers=32,
+    heads=32,
+    kv_heads=8,
+    head=128,
+    intermediate=14336,
+    eps=1e-5,
+    theta=500000.0,
+    scaling=(8.0, 1.0, 4.0, 8192),
+    tied=False,
+)
 TINY = Sizes(
     vocabulary=512,
     hidden=64,
@@ -152,6 +203,10 @@ SETTINGS = {
     "A-128": Setting("Llama-3.2-1B, context 128", LLAMA_1B, 128),
     "A-4k": Setting("Llama-3.2-1B, context 4096", LLAMA_1B, 4096),
     "A-16k": Setting("Llama-3.2-1B, context 16384", LLAMA_1B, 16384),
+    "Qwen3-4B": Setting("Qwen3-4B, positions up to 160", QWEN3_4B, 160),
+    "Qwen3-8B": Setting("Qwen3-8B, positions up to 160", QWEN3_8B, 160),
+    "Qwen3-14B": Setting("Qwen3-14B, positions up to 160", QWEN3_14B, 160),
+    "Llama-3.1-8B": Setting("Llama-3.1-8B, positions up to 160", LLAMA_8B, 160),
     "tiny": Setting("a small Llama", TINY, 48),
     "tiny-norm": Setting("a small Qwen3, batch 2", TINY_NORM, 40, batch=2),
 }

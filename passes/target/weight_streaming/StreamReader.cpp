@@ -19,6 +19,9 @@ using namespace mlir;
 using namespace mlir::ark;
 
 static constexpr int64_t kLoadWords = kLoadBytes / 4;
+static constexpr int64_t kWarpLoadBytes = kWarpSize * kLoadBytes;
+/// Results of an `mma` instruction in a thread.
+static constexpr int64_t kFragment = 4;
 static constexpr unsigned kSharedAddressSpace = 3;
 
 std::optional<EarlyRead> ark::matchEarlyRead(memref::SubViewOp tile,
@@ -65,6 +68,39 @@ VectorType StreamReader::getVectorType(Type element) const {
   return VectorType::get(kLoadBytes * 8 / bits, element);
 }
 
+/// Returns the loads of a thread that fetch its share of a piece.
+static int64_t getNumLoads(const WeightStream &stream) {
+  return llvm::divideCeil(stream.pieceBytes, kWarpLoadBytes);
+}
+
+/// Returns an i1: true if the piece has elements for load `load` of the thread.
+/// Returns null if it has elements for all threads.
+Value StreamReader::isInPiece(const WeightStream &stream, int64_t load) {
+  int64_t bytes = stream.pieceBytes - load * kWarpLoadBytes;
+  if (bytes >= kWarpLoadBytes)
+    return Value();
+  return arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, lane,
+                               index(bytes / kLoadBytes));
+}
+
+/// Returns `value` where `condition` is null or true, and `other` elsewhere.
+Value StreamReader::selectIf(Value condition, Value value, Value other) {
+  return condition ? arith::SelectOp::create(builder, condition, value, other)
+                         .getResult()
+                   : value;
+}
+
+/// Returns `loaded` where `condition` is null or true, and zeros elsewhere.
+Value StreamReader::zeroUnless(Value condition, Value loaded) {
+  if (!condition)
+    return loaded;
+  Value zeros =
+      arith::ConstantOp::create(builder, builder.getZeroAttr(loaded.getType()));
+  return selectIf(condition, loaded, zeros);
+}
+
+/// Loads a piece. A thread beyond the end of the piece repeats its first load,
+/// and gets zeros.
 SmallVector<Value> StreamReader::loadPiece(const WeightStream &stream,
                                            Value place) {
   Type i64 = builder.getI64Type();
@@ -74,16 +110,18 @@ SmallVector<Value> StreamReader::loadPiece(const WeightStream &stream,
       LLVM::GEPOp::create(builder, place.getType(), builder.getI8Type(), place,
                           ArrayRef<LLVM::GEPArg>{bytes});
   SmallVector<Value> values;
-  for (int64_t offset = 0; offset < stream.pieceBytes;
-       offset += kWarpSize * kLoadBytes) {
+  for (int64_t load = 0; load < getNumLoads(stream); ++load) {
+    Value isIn = isInPiece(stream, load);
     Value at = LLVM::GEPOp::create(
         builder, place.getType(), builder.getI8Type(), mine,
-        ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
+        ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(load * kWarpLoadBytes)});
     // LLVM has no 8-bit floats.
     bool isNarrow = getWeightType().getIntOrFloatBitWidth() == 8;
     Type element = isNarrow ? builder.getI8Type() : getWeightType();
-    Value loaded = LLVM::LoadOp::create(builder, getVectorType(element), at,
+    Value loaded = LLVM::LoadOp::create(builder, getVectorType(element),
+                                        selectIf(isIn, at, mine),
                                         /*alignment=*/kLoadBytes);
+    loaded = zeroUnless(isIn, loaded);
     if (isNarrow)
       loaded = arith::BitcastOp::create(builder, getVectorType(getWeightType()),
                                         loaded);
@@ -92,26 +130,57 @@ SmallVector<Value> StreamReader::loadPiece(const WeightStream &stream,
   return values;
 }
 
-/// Loads the elements with which a thread multiplies all pieces of its part.
-SmallVector<Value> StreamReader::loadRow(Value row, Value part,
-                                         const RowShares &shares) {
-  Value first = shares.getFirst(builder, part, lane);
+/// Loads the elements with which a thread multiplies its pieces of each row.
+SmallVector<Value> StreamReader::loadRow(const WeightStream &stream, Value row,
+                                         Value part) {
+  int64_t size =
+      stream.pieceBytes * 8 / getWeightType().getIntOrFloatBitWidth();
+  int64_t width = getVectorType(getWeightType()).getNumElements();
+  auto times = [&](Value value, int64_t factor) -> Value {
+    return arith::MulIOp::create(builder, value, index(factor));
+  };
+  VectorType type =
+      getVectorType(cast<MemRefType>(row.getType()).getElementType());
   SmallVector<Value> values;
-  for (int64_t load = 0; load < shares.loads; ++load) {
-    Value place =
-        arith::AddIOp::create(builder, first, index(load * shares.getStep()));
-    Type element = cast<MemRefType>(row.getType()).getElementType();
-    values.push_back(vector::LoadOp::create(
-        builder, getVectorType(element), row, ValueRange{index(0), place},
-        /*nontemporal=*/false, llvm::MaybeAlign(kLoadBytes)));
+  for (int64_t piece = 0; piece < stream.getPiecesPerWarp(); ++piece) {
+    Value begin = times(part, size);
+    if (piece != 0)
+      begin = arith::AddIOp::create(builder, begin,
+                                    index(piece * kStreamWarps * size));
+    Value first = arith::AddIOp::create(builder, begin, times(lane, width));
+    for (int64_t load = 0; load < getNumLoads(stream); ++load) {
+      Value isIn = isInPiece(stream, load);
+      Value place = arith::AddIOp::create(builder, first,
+                                          index(load * kWarpSize * width));
+      Value loaded = vector::LoadOp::create(
+          builder, type, row,
+          ValueRange{index(0), selectIf(isIn, place, first)},
+          /*nontemporal=*/false, llvm::MaybeAlign(kLoadBytes));
+      values.push_back(zeroUnless(isIn, loaded));
+    }
   }
   return values;
 }
 
-/// Multiplies by fma, with one accumulator for each load, so that additions do
-/// not wait for each other.
-Value StreamReader::multiplyScalars(ArrayRef<Value> row,
-                                    ArrayRef<Value> piece) {
+/// Returns true for operands of one type of 16 bits.
+bool StreamReader::usesTensorCores(ArrayRef<Value> row) const {
+  Type type = cast<VectorType>(row.front().getType()).getElementType();
+  return getWeightType() == type && type.getIntOrFloatBitWidth() == 16;
+}
+
+/// Creates the accumulators of a result. Tensor cores have two fragments of
+/// four; other threads have an accumulator for each load of a piece, so that
+/// additions do not wait for each other.
+SmallVector<Value> StreamReader::createAccumulators(const WeightStream &stream,
+                                                    ArrayRef<Value> row) {
+  Value zero = arith::ConstantOp::create(builder, builder.getF32FloatAttr(0));
+  return SmallVector<Value>(
+      usesTensorCores(row) ? 2 * kFragment : getNumLoads(stream), zero);
+}
+
+/// Multiplies by fma.
+void StreamReader::multiplyScalars(ArrayRef<Value> row, ArrayRef<Value> piece,
+                                   MutableArrayRef<Value> accumulators) {
   Type f32 = builder.getF32Type();
   auto extend = [&](Value vector, int64_t element) -> Value {
     Value value = vector::ExtractOp::create(builder, vector, element);
@@ -119,23 +188,11 @@ Value StreamReader::multiplyScalars(ArrayRef<Value> row,
                ? value
                : arith::ExtFOp::create(builder, f32, value).getResult();
   };
-  SmallVector<Value> sums;
-  for (auto [a, b] : llvm::zip(row, piece)) {
-    Value sum = arith::ConstantOp::create(builder, builder.getF32FloatAttr(0));
+  for (auto [a, b, sum] : llvm::zip(row, piece, accumulators)) {
     int64_t size = cast<VectorType>(a.getType()).getNumElements();
     for (int64_t at = 0; at < size; ++at)
       sum = math::FmaOp::create(builder, extend(a, at), extend(b, at), sum);
-    sums.push_back(sum);
   }
-  while (sums.size() > 1) {
-    SmallVector<Value> pairs;
-    for (size_t at = 0; at + 1 < sums.size(); at += 2)
-      pairs.push_back(arith::AddFOp::create(builder, sums[at], sums[at + 1]));
-    if (sums.size() % 2)
-      pairs.push_back(sums.back());
-    sums = std::move(pairs);
-  }
-  return addLanes(sums.front(), {16, 8, 4, 2, 1});
 }
 
 /// Returns the words of a load as operands of an `mma` instruction.
@@ -159,41 +216,59 @@ SmallVector<Value> StreamReader::getWords(Value vector) {
 /// rows g and g + 8, where g is the number of its quad, and the words of the
 /// row belong to column g. So the wanted sums are the diagonals of the
 /// fragment, and all other results are unused. Lanes exchange nothing before
-/// the products: a load is an operand as it is.
-Value StreamReader::multiplyMatrices(ArrayRef<Value> row,
-                                     ArrayRef<Value> piece) {
-  Type f32 = builder.getF32Type();
-  bool isHalf = getWeightType().isF16();
-  auto type = isHalf ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
-  auto made = LLVM::LLVMStructType::getLiteral(builder.getContext(),
-                                               SmallVector<Type>(4, f32));
-  Value zero = arith::ConstantOp::create(builder, builder.getF32FloatAttr(0));
-  // The first accumulators are used for rows g, the second ones for rows g + 8.
-  SmallVector<Value> sums[2] = {SmallVector<Value>(4, zero),
-                                SmallVector<Value>(4, zero)};
+/// the products: a load is an operand as it is. The first fragment is used for
+/// rows g, the second one for rows g + 8.
+void StreamReader::multiplyMatrices(ArrayRef<Value> row, ArrayRef<Value> piece,
+                                    MutableArrayRef<Value> accumulators) {
+  auto type =
+      getWeightType().isF16() ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
+  auto made = LLVM::LLVMStructType::getLiteral(
+      builder.getContext(), SmallVector<Type>(kFragment, builder.getF32Type()));
   for (auto [a, b] : llvm::zip(row, piece)) {
     SmallVector<Value> own = getWords(a), weights = getWords(b);
     for (int64_t half = 0; half < 2; ++half) {
+      MutableArrayRef<Value> sums =
+          accumulators.slice(half * kFragment, kFragment);
       auto mma = NVVM::MmaOp::create(
-          builder, made, weights, ValueRange{own[half], own[half + 2]},
-          sums[half], ArrayRef<int64_t>{16, 8, 16}, /*b1Op=*/std::nullopt,
+          builder, made, weights, ValueRange{own[half], own[half + 2]}, sums,
+          ArrayRef<int64_t>{16, 8, 16}, /*b1Op=*/std::nullopt,
           /*intOverflow=*/std::nullopt, std::array{type, type},
           std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
-      for (int64_t at = 0; at < 4; ++at)
-        sums[half][at] =
-            LLVM::ExtractValueOp::create(builder, mma.getRes(), at);
+      for (int64_t at = 0; at < kFragment; ++at)
+        sums[at] = LLVM::ExtractValueOp::create(builder, mma.getRes(), at);
     }
   }
-  // Lane g / 2 of quad g has column g, as the first or the second of two
-  // columns.
-  Value even = arith::AddFOp::create(builder, sums[0][0], sums[1][2]);
-  Value odd = arith::AddFOp::create(builder, sums[0][1], sums[1][3]);
-  Value isOdd = arith::CmpIOp::create(
-      builder, arith::CmpIPredicate::ne,
-      arith::AndIOp::create(builder, lane, index(4)), index(0));
-  Value own = arith::SelectOp::create(builder, isOdd, odd, even);
-  // The lanes of two diagonal elements, 4 * g + g / 2, differ by these numbers.
-  return addLanes(own, {4, 8 + 1, 16 + 2});
+}
+
+/// Returns, in the first lane, the result that the accumulators of a warp
+/// contain.
+Value StreamReader::addAccumulators(ArrayRef<Value> row,
+                                    ArrayRef<Value> accumulators) {
+  if (usesTensorCores(row)) {
+    // Lane g / 2 of quad g has column g, as the first or the second of two
+    // columns.
+    Value even =
+        arith::AddFOp::create(builder, accumulators[0], accumulators[6]);
+    Value odd =
+        arith::AddFOp::create(builder, accumulators[1], accumulators[7]);
+    Value isOdd = arith::CmpIOp::create(
+        builder, arith::CmpIPredicate::ne,
+        arith::AndIOp::create(builder, lane, index(4)), index(0));
+    Value own = arith::SelectOp::create(builder, isOdd, odd, even);
+    // The lanes of two diagonal elements, 4 * g + g / 2, differ by these
+    // numbers.
+    return addLanes(own, {4, 8 + 1, 16 + 2});
+  }
+  SmallVector<Value> sums(accumulators);
+  while (sums.size() > 1) {
+    SmallVector<Value> pairs;
+    for (size_t at = 0; at + 1 < sums.size(); at += 2)
+      pairs.push_back(arith::AddFOp::create(builder, sums[at], sums[at + 1]));
+    if (sums.size() % 2)
+      pairs.push_back(sums.back());
+    sums = std::move(pairs);
+  }
+  return addLanes(sums.front(), {16, 8, 4, 2, 1});
 }
 
 /// Returns, in the first lane, the sum over all lanes whose numbers differ by
@@ -254,8 +329,8 @@ void StreamReader::keepEarly(ArrayRef<std::pair<Value, Value>> elements,
   }
 }
 
-/// Builds the loop over pieces. A warp takes every sixteenth piece, which is
-/// always of the same part of a row.
+/// Builds the loop over the rows of which a warp has pieces. A warp takes every
+/// sixteenth piece, so that its pieces are at the same places of all rows.
 void StreamReader::buildLoop(const WeightStream &stream, ArrayRef<Value> row,
                              Value part, Value sums) {
   Type indexType = builder.getIndexType(), i32 = builder.getI32Type();
@@ -265,32 +340,21 @@ void StreamReader::buildLoop(const WeightStream &stream, ArrayRef<Value> row,
   llvm::append_range(state, cursor);
   auto open =
       func::CallOp::create(builder, "ark_stream_open", state, ValueRange());
-  auto loop =
-      scf::ForOp::create(builder, open.getResult(0), open.getResult(1),
-                         index(kStreamWarps), open.getResults().drop_front(2));
+  int64_t pieces = stream.getPiecesPerWarp();
+  auto loop = scf::ForOp::create(builder, open.getResult(0), open.getResult(1),
+                                 index(pieces * kStreamWarps),
+                                 open.getResults().drop_front(2));
   builder.setInsertionPointToStart(loop.getBody());
-  ValueRange before = loop.getRegionIterArgs();
-  auto pointer =
-      LLVM::LLVMPointerType::get(builder.getContext(), kSharedAddressSpace);
-  Value place = func::CallOp::create(builder, "ark_stream_take",
-                                     TypeRange{pointer}, before.front())
-                    .getResult(0);
-  SmallVector<Value> piece = loadPiece(stream, place);
-  auto next = func::CallOp::create(builder, "ark_stream_free", cursor,
-                                   before.drop_front());
-  // Tensor cores multiply operands of one type of 16 bits.
-  Type rowType = cast<VectorType>(row.front().getType()).getElementType();
-  Value sum =
-      getWeightType() == rowType && rowType.getIntOrFloatBitWidth() == 16
-          ? multiplyMatrices(row, piece)
-          : multiplyScalars(row, piece);
+  SmallVector<Value> after(loop.getRegionIterArgs());
+  SmallVector<Value> accumulators = createAccumulators(stream, row);
+  for (int64_t piece = 0; piece < pieces; ++piece)
+    multiplyPiece(stream,
+                  row.slice(piece * getNumLoads(stream), getNumLoads(stream)),
+                  after, accumulators);
+  Value sum = addAccumulators(row, accumulators);
   Value leads =
       arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, lane, index(0));
   auto guard = scf::IfOp::create(builder, leads, /*withElseRegion=*/false);
-  Value one = arith::ConstantIntOp::create(builder, 1, 32);
-  SmallVector<Value> after = {
-      arith::AddIOp::create(builder, before.front(), one)};
-  llvm::append_range(after, next.getResults());
   scf::YieldOp::create(builder, after);
   builder.setInsertionPointToStart(guard.thenBlock());
   Value number = arith::DivUIOp::create(builder, loop.getInductionVar(),
@@ -299,6 +363,31 @@ void StreamReader::buildLoop(const WeightStream &stream, ArrayRef<Value> row,
   builder.setInsertionPointAfter(loop);
   func::CallOp::create(builder, "ark_stream_close", TypeRange(),
                        loop.getResults());
+}
+
+/// Takes the next piece of the ring and multiplies it with elements of the row.
+/// `state` is the number of pieces read, then the request cursor.
+void StreamReader::multiplyPiece(const WeightStream &stream,
+                                 ArrayRef<Value> row,
+                                 SmallVectorImpl<Value> &state,
+                                 MutableArrayRef<Value> accumulators) {
+  auto pointer =
+      LLVM::LLVMPointerType::get(builder.getContext(), kSharedAddressSpace);
+  Value place = func::CallOp::create(builder, "ark_stream_take",
+                                     TypeRange{pointer}, state.front())
+                    .getResult(0);
+  SmallVector<Value> piece = loadPiece(stream, place);
+  ValueRange cursor = ValueRange(state).drop_front();
+  auto next = func::CallOp::create(builder, "ark_stream_free",
+                                   TypeRange(cursor), cursor);
+  if (usesTensorCores(row))
+    multiplyMatrices(row, piece, accumulators);
+  else
+    multiplyScalars(row, piece, accumulators);
+  Value one = arith::ConstantIntOp::create(builder, 1, 32);
+  Value read = arith::AddIOp::create(builder, state.front(), one);
+  state.assign({read});
+  llvm::append_range(state, next.getResults());
 }
 
 SmallVector<Value> StreamReader::getOperands() {
@@ -330,16 +419,14 @@ func::FuncOp StreamReader::createFunction() {
 
   thread = gpu::ThreadIdOp::create(builder, gpu::Dimension::x);
   lane = arith::RemUIOp::create(builder, thread, index(kWarpSize));
-  const WeightStream &stream = streams.front();
-  RowShares shares = {stream.piecesPerRow,
-                      stream.pieceBytes / (kWarpSize * kLoadBytes),
-                      getVectorType(getWeightType()).getNumElements()};
-  // Segments have whole rows, so that a warp has the same part of the row in
+  // Segments have whole rows, so that a warp has the same pieces of the rows of
   // all of them.
+  const WeightStream &stream = streams.front();
   Value warp = arith::DivUIOp::create(builder, thread, index(kWarpSize));
-  Value part = arith::RemUIOp::create(builder, warp, index(shares.parts));
+  Value part =
+      arith::RemUIOp::create(builder, warp, index(stream.getWarpsPerRow()));
   auto elements = requestEarly(sources);
-  SmallVector<Value> row = loadRow(rows, part, shares);
+  SmallVector<Value> row = loadRow(stream, rows, part);
   keepEarly(elements, copies);
   for (auto [stream, result] : llvm::zip(streams, results))
     buildLoop(stream, row, part, result);

@@ -3,17 +3,12 @@
 #ifndef ARK_PASSES_TARGET_WEIGHT_STREAMING_STREAMREADER_H
 #define ARK_PASSES_TARGET_WEIGHT_STREAMING_STREAMREADER_H
 
-#include "passes/target/rowwise/RowPrologue.h"
 #include "passes/target/weight_streaming/WeightStreams.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace mlir::ark {
-
-/// Warps of a CTA that has rings. CudaRing.mlir, CudaStream.mlir and
-/// CudaStreamLane.mlir contain this number as a literal.
-inline constexpr int64_t kStreamWarps = 16;
 
 /// A read of an argument after the products: consecutive elements of a
 /// `memref<1xN>`, of which each vCTA has some. `copy` has the elements of the
@@ -48,13 +43,25 @@ private:
   Type getWeightType() const;
   SmallVector<std::pair<Value, Value>> requestEarly(ValueRange sources);
   void keepEarly(ArrayRef<std::pair<Value, Value>> elements, ValueRange copies);
-  SmallVector<Value> loadRow(Value row, Value part, const RowShares &shares);
+  Value isInPiece(const WeightStream &stream, int64_t load);
+  Value selectIf(Value condition, Value value, Value other);
+  Value zeroUnless(Value condition, Value loaded);
+  SmallVector<Value> loadRow(const WeightStream &stream, Value row, Value part);
+  SmallVector<Value> loadPiece(const WeightStream &stream, Value place);
+  bool usesTensorCores(ArrayRef<Value> row) const;
+  SmallVector<Value> createAccumulators(const WeightStream &stream,
+                                        ArrayRef<Value> row);
+  void multiplyScalars(ArrayRef<Value> row, ArrayRef<Value> piece,
+                       MutableArrayRef<Value> accumulators);
+  SmallVector<Value> getWords(Value vector);
+  void multiplyMatrices(ArrayRef<Value> row, ArrayRef<Value> piece,
+                        MutableArrayRef<Value> accumulators);
+  Value addAccumulators(ArrayRef<Value> row, ArrayRef<Value> accumulators);
+  void multiplyPiece(const WeightStream &stream, ArrayRef<Value> row,
+                     SmallVectorImpl<Value> &state,
+                     MutableArrayRef<Value> accumulators);
   void buildLoop(const WeightStream &stream, ArrayRef<Value> row, Value part,
                  Value sums);
-  SmallVector<Value> loadPiece(const WeightStream &stream, Value place);
-  Value multiplyScalars(ArrayRef<Value> row, ArrayRef<Value> piece);
-  SmallVector<Value> getWords(Value vector);
-  Value multiplyMatrices(ArrayRef<Value> row, ArrayRef<Value> piece);
   Value addLanes(Value sum, ArrayRef<int32_t> distances);
 
   func::FuncOp body;

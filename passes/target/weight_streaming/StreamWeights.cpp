@@ -109,7 +109,7 @@ void StreamRewriter::readSums(const WeightStream &stream, Value sums) {
   OpFoldResult rows = tile.getMixedSizes()[0];
   OpFoldResult one = builder.getIndexAttr(1);
   SmallVector<Value> parts;
-  for (int64_t part = 0; part < stream.piecesPerRow; ++part)
+  for (int64_t part = 0; part < stream.getWarpsPerRow(); ++part)
     parts.push_back(memref::SubViewOp::create(
         builder, sums,
         SmallVector<OpFoldResult>{builder.getIndexAttr(part), first},
@@ -163,8 +163,8 @@ void StreamRewriter::rewrite() {
   for (const WeightStream &stream : streams) {
     int64_t rows =
         std::min(longestRun * stream.rowsPerVcta, stream.getNumRows());
-    sums.push_back(createBuffer(
-        MemRefType::get({stream.piecesPerRow, rows}, builder.getF32Type())));
+    sums.push_back(createBuffer(MemRefType::get({stream.getWarpsPerRow(), rows},
+                                                builder.getF32Type())));
   }
   scf::ForOp vctas = getVctaLoop(body);
   for (auto [stream, buffer] : llvm::zip(streams, sums))
@@ -333,7 +333,7 @@ int64_t StreamWeightsPass::getTemporaryBytes(ArrayRef<StreamedBody> bodies,
       if (streamed.body == body)
         for (const WeightStream &stream : streamed.streams)
           add(std::min(run * stream.rowsPerVcta, stream.getNumRows()) *
-              (stream.piecesPerRow + 1) * sizeof(float));
+              (stream.getWarpsPerRow() + 1) * sizeof(float));
     most = std::max(most, bytes);
   }
   return most;
@@ -352,7 +352,8 @@ RingLayout StreamWeightsPass::layOut(ArrayRef<StreamedBody> bodies,
   RingLayout layout;
   for (const StreamedBody &streamed : bodies)
     for (const WeightStream &stream : streamed.streams)
-      layout.slotBytes = std::max(layout.slotBytes, stream.pieceBytes);
+      layout.slotBytes = std::max<int64_t>(
+          layout.slotBytes, llvm::alignTo(stream.pieceBytes, kSharedAlignment));
   layout.warps = kLaneStateBytes;
   layout.barriers = layout.warps + kStreamWarps * kWarpStateBytes;
   int64_t most = polls(getOperation()) ? pollingDepth : maxDepth;

@@ -14,8 +14,11 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Bytes that the threads of a warp load at once, 16 for each thread.
-static constexpr int64_t kWarpBytes = 512;
+/// Bytes of a bulk copy, and of its addresses, are multiples of this number. So
+/// are the bytes of a load of a thread.
+static constexpr int64_t kCopyBytes = 16;
+/// Bytes of the smallest piece: one load of each thread of a warp.
+static constexpr int64_t kMinPieceBytes = 512;
 /// Bytes of the largest piece: four loads of a thread. With eight loads, the
 /// elements of the row with which they are multiplied do not fit into registers
 /// beside them.
@@ -23,15 +26,23 @@ static constexpr int64_t kMaxPieceBytes = 2048;
 /// Bytes of the largest piece of 8-bit weights, which are multiplied with as
 /// many elements of a row of 16 bits.
 static constexpr int64_t kMaxNarrowPieceBytes = 1024;
-/// If pieces of a row are dealt to warps, each warp keeps to one part of the
-/// row.
-static constexpr int64_t kMaxPiecesPerRow = 16;
+/// A warp always reads the same pieces of a row, so that the elements with
+/// which it multiplies them stay in registers. It has registers for two pieces.
+static constexpr int64_t kMaxPiecesPerRow = 2 * kStreamWarps;
 
 MemRefType WeightStream::getType() const {
   return cast<MemRefType>(parameter.getType());
 }
 
 int64_t WeightStream::getNumRows() const { return getType().getDimSize(0); }
+
+int64_t WeightStream::getWarpsPerRow() const {
+  return std::min(piecesPerRow, kStreamWarps);
+}
+
+int64_t WeightStream::getPiecesPerWarp() const {
+  return piecesPerRow / getWarpsPerRow();
+}
 
 int64_t WeightStream::getNumPieces(int64_t begin, int64_t end) const {
   int64_t last = std::min(end * rowsPerVcta, getNumRows());
@@ -97,14 +108,15 @@ static bool isNarrow(Type type) {
   return isa<Float8E4M3FNType, Float8E5M2Type>(type);
 }
 
-/// Cuts a row into few pieces of full width. Returns false if that fails.
+/// Cuts a row into as few pieces as possible. Returns false if that fails.
 static bool cutRow(WeightStream &stream) {
   MemRefType type = stream.getType();
   int64_t bytes = type.getDimSize(1) * type.getElementTypeBitWidth() / 8;
   int64_t most =
       isNarrow(type.getElementType()) ? kMaxNarrowPieceBytes : kMaxPieceBytes;
   for (int64_t pieces = 1; pieces <= kMaxPiecesPerRow; pieces *= 2)
-    if (bytes % (pieces * kWarpBytes) == 0 && bytes / pieces <= most) {
+    if (bytes % (pieces * kCopyBytes) == 0 && bytes / pieces <= most &&
+        bytes / pieces >= kMinPieceBytes) {
       stream.piecesPerRow = pieces;
       stream.pieceBytes = bytes / pieces;
       return true;
@@ -146,7 +158,7 @@ static std::optional<WeightStream> match(linalg::GenericOp op,
     return std::nullopt;
   stream.parameter = dyn_cast<BlockArgument>(tile.getSource());
   std::optional<int64_t> rows = getRowsPerVcta(tile, vctas);
-  if (!stream.parameter || !rows ||
+  if (!stream.parameter || !rows || !isAlignedArgument(stream.parameter) ||
       !isa<func::FuncOp>(stream.parameter.getOwner()->getParentOp()))
     return std::nullopt;
   MemRefType type = stream.getType();

@@ -10,6 +10,10 @@
 
 namespace mlir::ark {
 
+/// Warps of a CTA that has rings. CudaRing.mlir, CudaStream.mlir and
+/// CudaStreamLane.mlir contain this number as a literal.
+inline constexpr int64_t kStreamWarps = 16;
+
 /// A product of one row with rows of a parameter. Each vCTA has rows of its
 /// own, so that a run reads consecutive bytes of the parameter, each of them
 /// once.
@@ -20,10 +24,16 @@ struct WeightStream {
   Value row;
   BlockArgument parameter;
   int64_t rowsPerVcta = 0;
-  /// Pieces of a row, and bytes of a piece.
+  /// A row is cut into pieces of equal size, a power of two of them. The warps
+  /// take pieces in turn.
   int64_t piecesPerRow = 0, pieceBytes = 0;
 
   int64_t getNumRows() const;
+  /// Returns the number of warps that share a row.
+  int64_t getWarpsPerRow() const;
+  /// Returns the number of pieces of one row that a warp reads: more than one
+  /// only if all warps share the row.
+  int64_t getPiecesPerWarp() const;
   /// Returns the number of pieces in the rows of vCTAs [begin, end).
   int64_t getNumPieces(int64_t begin, int64_t end) const;
   MemRefType getType() const;

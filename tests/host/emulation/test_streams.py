@@ -1,0 +1,106 @@
+"""Rows of weights through rings: rows that are cut into pieces of any multiple of 16 bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ark_mlir as ark
+
+Check = Callable[..., Any]
+RING = "cp.async.bulk.global"
+
+
+def product(columns: int, rows: int, dtype: Any, weights: Any) -> tuple[ark.Program, Any]:
+    """A program that multiplies ``[1, columns]`` by ``[rows, columns]``, and its arrays."""
+    random = np.random.default_rng(columns)
+    with ark.Program("product") as program:
+        x = ark.input("x", (1, columns), dtype)
+        w = ark.parameter("w", (rows, columns), weights)
+        ark.output("y", ark.matmul(x, w, transpose_other=True))
+    arrays = {
+        "x": random.standard_normal((1, columns)).astype(dtype.numpy),
+        "w": random.standard_normal((rows, columns)).astype(weights.numpy),
+    }
+    return program, arrays
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows"),
+    [
+        (264, 70),  # one piece of 528 bytes: a load and the load of one thread
+        (576, 133),  # SmolLM2-135M
+        (1600, 40),  # GPT-2 XL
+        (2560, 70),  # Qwen3-4B
+        (3584, 50),  # Qwen2.5-7B
+        (5120, 33),  # Qwen3-14B
+        (9728, 21),  # Qwen3-4B, down
+        (14336, 9),  # Llama-3.1-8B, down
+        (17408, 9),  # Qwen3-14B, down: a warp reads two pieces of each row
+        (28672, 5),  # Llama-3.1-70B, down
+    ],
+)
+def test_rows_of_decoders(columns: int, rows: int, check: Check) -> None:
+    program, arrays = product(columns, rows, ark.bf16, ark.bf16)
+    assert RING in check(program, arrays).text
+
+
+@pytest.mark.parametrize(
+    ("columns", "dtype", "weights"),
+    [
+        (2560, ark.fp16, ark.fp16),
+        (1280, ark.fp32, ark.fp32),
+        (9216, ark.fp32, ark.fp32),
+        (2560, ark.bf16, ark.fp8_e4m3),
+        (18944, ark.bf16, ark.fp8_e4m3),
+        (9728, ark.fp16, ark.fp8_e5m2),
+    ],
+)
+def test_types(columns: int, dtype: Any, weights: Any, check: Check) -> None:
+    program, arrays = product(columns, 19, dtype, weights)
+    assert RING in check(program, arrays).text
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        248,  # a row of fewer than 512 bytes
+        2564,  # a row whose bytes are not a multiple of 16
+        2568,  # a row whose quarters are not
+        32776,  # more than two pieces of 2 KiB for each warp
+    ],
+)
+def test_rows_that_no_ring_takes(columns: int, check: Check) -> None:
+    program, arrays = product(columns, 9, ark.bf16, ark.bf16)
+    assert RING not in check(program, arrays).text
+
+
+@pytest.mark.parametrize("weight", [np.inf, np.nan])
+def test_numbers_that_are_not_finite(weight: float, check: Check) -> None:
+    """Threads beyond the end of a piece multiply zeros, not what the ring has there."""
+    program, arrays = product(2560, 40, ark.bf16, ark.bf16)
+    arrays["x"] = np.abs(arrays["x"]) + arrays["x"].dtype.type(1)
+    arrays["w"][7, 639] = weight
+    arrays["w"][9, 0] = weight
+    check(program, arrays)
+
+
+def test_products_of_two_widths(check: Check) -> None:
+    """Slots have the size of the larger pieces."""
+    random = np.random.default_rng(0)
+    with ark.Program("chain") as program:
+        x = ark.input("x", (1, 1216), ark.bf16)
+        up = ark.parameter("up", (2048, 1216), ark.bf16)
+        down = ark.parameter("down", (1216, 2048), ark.bf16)
+        h = ark.matmul(x, up, transpose_other=True)
+        ark.output("y", ark.matmul(h, down, transpose_other=True))
+    arrays = {
+        "x": random.standard_normal((1, 1216)),
+        "up": random.standard_normal((2048, 1216)) / 35,
+        "down": random.standard_normal((1216, 2048)) / 45,
+    }
+    arrays = {name: array.astype(ark.bf16.numpy) for name, array in arrays.items()}
+    assert RING in check(program, arrays).text
