@@ -13,7 +13,9 @@ def StreamWeightsPass
     once, and the schedule says at compile time which rows a lane reads. From sm_90 on, the pass
     streams these weights through a multistage async pipeline: every warp has a ring of slots in
     shared memory, and issues bulk copies of pieces of parameters in the order in which it reads
-    them, across tasks. So memory stays busy while lanes wait for each other. Weights may be 8-bit
+    them, across tasks. So memory stays busy while lanes wait for each other. A row is cut into 1, 2,
+    4, 8, 16 or 32 pieces of equal size, of 512 to 2048 bytes (1024 for 8-bit floats), a multiple of
+    16; rows that cannot be cut so are loaded without rings. Weights may be 8-bit
     floats, whatever the type of the row is; threads widen them when they multiply. A function of
     each body computes the products of all vCTAs of a run, and the loop over vCTAs reads the
     results. `CudaStream.mlir` has the code that all such functions share.

@@ -112,12 +112,34 @@ ark.program @input(%x: tensor<1x512xbf16> {ark.kind = #ark.kind<input>, ark.name
 
 // -----
 
-// ... not rows that a warp cannot read with full width, ...
-// CHECK-LABEL: ark.kernel @ragged
+// ... not rows whose bytes are not a multiple of 16, ...
+// CHECK-LABEL: ark.kernel @unaligned
 // CHECK-NOT: call @ark_stream_run
-ark.program @ragged(%x: tensor<1x520xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
-    %w: tensor<64x520xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x64xbf16> {ark.name = "y"}) {
-  %0 = ark.matmul %x, %w {transpose_other} : (tensor<1x520xbf16>, tensor<64x520xbf16>) -> tensor<1x64xbf16>
+ark.program @unaligned(%x: tensor<1x516xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<64x516xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x64xbf16> {ark.name = "y"}) {
+  %0 = ark.matmul %x, %w {transpose_other} : (tensor<1x516xbf16>, tensor<64x516xbf16>) -> tensor<1x64xbf16>
+  ark.return %0 : tensor<1x64xbf16>
+}
+
+// -----
+
+// ... not rows that cannot be cut into 2, 4, 8, 16 or 32 pieces of a multiple of 16 bytes, ...
+// CHECK-LABEL: ark.kernel @indivisible
+// CHECK-NOT: call @ark_stream_run
+ark.program @indivisible(%x: tensor<1x2568xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<64x2568xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x64xbf16> {ark.name = "y"}) {
+  %0 = ark.matmul %x, %w {transpose_other} : (tensor<1x2568xbf16>, tensor<64x2568xbf16>) -> tensor<1x64xbf16>
+  ark.return %0 : tensor<1x64xbf16>
+}
+
+// -----
+
+// ... not rows of fewer bytes than a warp loads at once, ...
+// CHECK-LABEL: ark.kernel @narrow
+// CHECK-NOT: call @ark_stream_run
+ark.program @narrow(%x: tensor<1x248xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<64x248xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x64xbf16> {ark.name = "y"}) {
+  %0 = ark.matmul %x, %w {transpose_other} : (tensor<1x248xbf16>, tensor<64x248xbf16>) -> tensor<1x64xbf16>
   ark.return %0 : tensor<1x64xbf16>
 }
 
@@ -222,5 +244,51 @@ ark.program @singles(%x: tensor<1x512xf32> {ark.kind = #ark.kind<input>, ark.nam
 ark.program @eights(%x: tensor<1x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<64x512xf8E4M3FN> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x64xbf16> {ark.name = "y"}) {
   %0 = ark.matmul %x, %w {transpose_other} : (tensor<1x512xbf16>, tensor<64x512xf8E4M3FN>) -> tensor<1x64xbf16>
+  ark.return %0 : tensor<1x64xbf16>
+}
+
+// -----
+
+// A quarter of a row has 1280 bytes: all threads load twice, and the first 16 a third time. Others repeat their first
+// load and multiply zeros.
+// CHECK-LABEL: func.func private @body_matmul_stream(
+// CHECK: %[[LANE:.+]] = arith.remui %{{.+}}, %c32
+// CHECK: %[[FIRST:.+]] = vector.load {{.*}} vector<8xbf16>
+// CHECK: %[[SECOND:.+]] = vector.load {{.*}} vector<8xbf16>
+// CHECK: %[[ISIN:.+]] = arith.cmpi ult, %[[LANE]], %c16
+// CHECK: arith.select %[[ISIN]], %{{.+}}, %{{.+}} : index
+// CHECK: %[[THIRD:.+]] = vector.load {{.*}} vector<8xbf16>
+// CHECK: arith.select %[[ISIN]], %[[THIRD]], %{{.+}} : vector<8xbf16>
+// CHECK: func.call @ark_stream_take
+// CHECK-COUNT-2: llvm.load {{.*}} vector<8xbf16>
+// CHECK: arith.select %{{.+}}, %{{.+}}, %{{.+}} : !llvm.ptr<3>
+// CHECK: %[[LOADED:.+]] = llvm.load {{.*}} vector<8xbf16>
+// CHECK: arith.select %{{.+}}, %[[LOADED]], %{{.+}} : vector<8xbf16>
+// CHECK: func.call @ark_stream_free
+// CHECK-COUNT-6: nvvm.mma.sync
+// CHECK-NOT: nvvm.mma.sync
+ark.program @cutShort(%x: tensor<1x2560xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<64x2560xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x64xbf16> {ark.name = "y"}) {
+  %0 = ark.matmul %x, %w {transpose_other} : (tensor<1x2560xbf16>, tensor<64x2560xbf16>) -> tensor<1x64xbf16>
+  ark.return %0 : tensor<1x64xbf16>
+}
+
+// -----
+
+// A row of 32 pieces: each warp reads two of them, and adds both to the same accumulators.
+// CHECK-LABEL: func.func private @body_matmul(
+// CHECK: memref.alloca() {{.*}} : memref<16x{{[0-9]+}}xf32>
+// CHECK-LABEL: func.func private @body_matmul_stream(
+// CHECK: scf.for {{.*}} step %c32
+// CHECK: func.call @ark_stream_take
+// CHECK: func.call @ark_stream_free
+// CHECK: func.call @ark_stream_take
+// CHECK: func.call @ark_stream_free
+// CHECK-NOT: func.call @ark_stream_take
+// CHECK: memref.store
+// CHECK: call @ark_stream_close
+ark.program @twoPieces(%x: tensor<1x17408xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<64x17408xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x64xbf16> {ark.name = "y"}) {
+  %0 = ark.matmul %x, %w {transpose_other} : (tensor<1x17408xbf16>, tensor<64x17408xbf16>) -> tensor<1x64xbf16>
   ark.return %0 : tensor<1x64xbf16>
 }
