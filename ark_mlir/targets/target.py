@@ -28,6 +28,8 @@ class Target:
         handoff: one SM-to-SM signal, ns.
         barrier: one grid barrier, ns.
         overhead: fixed cost of starting a vCTA, ns.
+        gpu: the text of an ``#ark.gpu`` if the architecture's facts differ from what ark knows of
+            ``arch``; else empty.
     """
 
     backend: str
@@ -40,6 +42,7 @@ class Target:
     handoff: int
     barrier: int
     overhead: int
+    gpu: str = ""
 
     @property
     def mlir(self) -> str:
@@ -54,13 +57,15 @@ class Target:
             if field.name == "arch"
             else f"{field.name} = {getattr(self, field.name)}"
             for field in fields(self)
+            if field.name != "gpu" or self.gpu
         )
         return f"#ark.target<{', '.join(parts)}>"
 
     @classmethod
     def parse(cls, text: str) -> Target:
         """The target that an attribute's text spells; raises InvalidUsageError on any other."""
-        found = {name: value.strip('"') for name, value in _FIELD.findall(text)}
+        device, _, gpu = text.partition(", gpu = ")
+        found = {name: value.strip('"') for name, value in _FIELD.findall(device)}
         try:
             return cls(
                 **{
@@ -68,7 +73,9 @@ class Target:
                     if field.name in ("backend", "arch")
                     else int(found[field.name])
                     for field in fields(cls)
-                }  # pyright: ignore[reportArgumentType] - which of them are text is checked above
+                    if field.name != "gpu"
+                },  # pyright: ignore[reportArgumentType] - which of them are text is checked above
+                gpu=gpu.strip().removesuffix(">"),
             )
         except (KeyError, ValueError):
             raise InvalidUsageError(f"{text!r} is not an #ark.target") from None

@@ -2,7 +2,7 @@
 
 #include "dialects/ark/ArkAttrs.h"
 #include "dialects/ark/ArkDialect.h"
-#include "dialects/ark/ArkLimits.h"
+#include "dialects/ark/ArkKnownTargets.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -21,6 +21,50 @@ static ParseResult parseRegionMap(AsmParser &parser, AffineMap &map) {
 
 static void printRegionMap(AsmPrinter &printer, AffineMap map) {
   map.print(printer.getStream());
+}
+
+/// Parses a list in brackets.
+template <typename T>
+static ParseResult parseList(AsmParser &parser, SmallVector<T> &list) {
+  return parser.parseCommaSeparatedList(
+      AsmParser::Delimiter::Square, [&]() -> ParseResult {
+        FailureOr<T> element = FieldParser<T>::parse(parser);
+        if (failed(element))
+          return failure();
+        list.push_back(*element);
+        return success();
+      });
+}
+
+template <typename T>
+static void printList(AsmPrinter &printer, ArrayRef<T> list) {
+  printer << '[';
+  printer.printStrippedAttrOrType(list);
+  printer << ']';
+}
+
+/// Parses `, gpu = #ark.gpu<...>`. Without it, takes what ark knows of the
+/// architecture.
+static ParseResult parseGpu(AsmParser &parser, GpuAttr &gpu, Backend backend,
+                            StringRef arch) {
+  if (succeeded(parser.parseOptionalComma()))
+    return failure(failed(parser.parseKeyword("gpu")) ||
+                   failed(parser.parseEqual()) ||
+                   failed(parser.parseAttribute(gpu)));
+  if (backend == Backend::CPU)
+    return success();
+  gpu = findGpu(parser.getContext(), backend, arch);
+  if (gpu)
+    return success();
+  return parser.emitError(parser.getCurrentLocation())
+         << "architecture '" << arch
+         << "' is not known: state `gpu = #ark.gpu<...>`";
+}
+
+static void printGpu(AsmPrinter &printer, GpuAttr gpu, Backend backend,
+                     StringRef arch) {
+  if (gpu && gpu != findGpu(gpu.getContext(), backend, arch))
+    printer << ", gpu = " << gpu;
 }
 
 #include "dialects/ark/ArkEnums.cpp.inc"
@@ -45,35 +89,5 @@ LogicalResult RegionAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   for (int64_t size : sizes)
     if (size <= 0)
       return emitError() << "region size " << size << " is not positive";
-  return success();
-}
-
-LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                 Backend backend, StringRef arch, int64_t sms,
-                                 int64_t warps, int64_t sharedMemory,
-                                 int64_t bandwidth, int64_t flops,
-                                 int64_t handoff, int64_t barrier,
-                                 int64_t overhead) {
-  const std::pair<StringRef, int64_t> positive[] = {{"sms", sms},
-                                                    {"warps", warps},
-                                                    {"bandwidth", bandwidth},
-                                                    {"flops", flops}};
-  for (auto [name, value] : positive)
-    if (value <= 0)
-      return emitError() << "target has " << name << " = " << value
-                         << "; it must be positive";
-  // A schedule has a lane for every SM.
-  if (sms > kMaxSms)
-    return emitError() << "target has sms = " << sms << "; at most " << kMaxSms
-                       << " are supported";
-  const std::pair<StringRef, int64_t> notNegative[] = {
-      {"shared_memory", sharedMemory},
-      {"handoff", handoff},
-      {"barrier", barrier},
-      {"overhead", overhead}};
-  for (auto [name, value] : notNegative)
-    if (value < 0)
-      return emitError() << "target has " << name << " = " << value
-                         << "; it must not be negative";
   return success();
 }

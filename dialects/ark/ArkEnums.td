@@ -61,4 +61,18 @@ def Ark_Backend : Ark_I32Enum<"Backend", "family of targets", [
 ]>;
 def Ark_BackendAttr : EnumAttr<Ark_Dialect, Ark_Backend, "backend">;
 
+/// A family of matrix instructions.
+def Ark_MmaKind : Ark_I32Enum<"MmaKind", "family of matrix instructions", [
+  I32EnumAttrCase<"MmaSync", 0, "mma_sync">, // `mma.sync` of NVIDIA
+  I32EnumAttrCase<"Wgmma", 1, "wgmma">,      // `wgmma` of NVIDIA
+  I32EnumAttrCase<"Mfma", 2, "mfma">,        // `v_mfma` of AMD
+]>;
+
+/// A copy from global to shared memory that runs beside the threads.
+def Ark_CopyKind : Ark_I32Enum<"CopyKind", "copy to shared memory", [
+  I32EnumAttrCase<"CpAsync", 0, "cp_async">,     // 4 to 16 bytes of a thread
+  I32EnumAttrCase<"Bulk", 1, "bulk">,            // contiguous bytes
+  I32EnumAttrCase<"TensorMap", 2, "tensor_map">, // a box of a tensor (TMA copy)
+]>;
+
 #endif // ARK_ENUMS_TD

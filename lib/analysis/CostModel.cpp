@@ -28,7 +28,8 @@ TargetAttr mlir::ark::findTarget(Operation *op) {
       target.getContext(), target.getBackend(), target.getArch(),
       target.getSms() * ranks, target.getWarps(), target.getSharedMemory(),
       target.getBandwidth() * ranks, target.getFlops() * ranks,
-      target.getHandoff(), target.getBarrier(), target.getOverhead());
+      target.getHandoff(), target.getBarrier(), target.getOverhead(),
+      target.getGpu());
 }
 
 CostModel::CostModel(ProgramOp program, int64_t sms)
@@ -38,7 +39,7 @@ CostModel::CostModel(ProgramOp program, int64_t sms)
                              /*warps=*/1, /*sharedMemory=*/0,
                              /*bandwidth=*/100, /*flops=*/1000,
                              /*handoff=*/1000, /*barrier=*/2000,
-                             /*overhead=*/100);
+                             /*overhead=*/100, /*gpu=*/GpuAttr());
   auto tasks = llvm::to_vector(program.getBody().getOps<TaskOp>());
   for (TaskOp task : tasks)
     addTask(task);

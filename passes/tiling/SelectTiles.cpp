@@ -219,7 +219,8 @@ static bool sharesRightSide(MatmulOp op) {
 bool TileSelector::hasMatrixUnits(Type element, int64_t rows) const {
   bool isNarrow =
       isa<FloatType>(element) && element.getIntOrFloatBitWidth() <= 16;
-  return !isCPU() && isNarrow && rows >= kLeastMatrixRows;
+  return !isCPU() && !target.getGpu().getMma().empty() && isNarrow &&
+         rows >= kLeastMatrixRows;
 }
 
 /// Returns true if matrix units can read both operands in stages of `depth`: K
@@ -238,19 +239,21 @@ bool TileSelector::hasWholeFactors(MatmulOp op, int64_t depth) const {
 /// divides the result and gives work to all SMs.
 std::optional<Tile>
 TileSelector::findMatrixTile(MatmulOp op, ArrayRef<int64_t> domain) const {
-  const MatrixTiles *wanted = findMatrixTiles(target);
-  if (!wanted || !hasWholeFactors(op, wanted->depth))
+  MatrixTilesAttr wanted =
+      isCPU() ? MatrixTilesAttr() : target.getGpu().getMatrixTiles();
+  if (!wanted || !hasWholeFactors(op, wanted.getDepth()))
     return std::nullopt;
   std::optional<Tile> best;
   double leastNs = std::numeric_limits<double>::infinity();
-  int64_t stages = getType(op.getLhs()).getShape().back() / wanted->depth;
-  for (auto [rows, columns] : wanted->shapes) {
+  int64_t stages = getType(op.getLhs()).getShape().back() / wanted.getDepth();
+  for (auto [rows, columns] : wanted.getTiles()) {
     Tile tile(domain.size() - 2, 1);
     tile.append({rows, columns});
     int64_t tiles = countTiles(domain, tile);
     double ns =
         divideCeil(tiles, target.getSms()) *
-        (wanted->tileNs + stages * (rows + columns) * wanted->stageRowNs);
+        (wanted.getTile() +
+         stages * (rows + columns) * wanted.getStageRow() / 1000.0);
     bool isWhole =
         domain[domain.size() - 2] % rows == 0 && domain.back() % columns == 0;
     if (isWhole && tiles >= getLeastTiles() && ns < leastNs) {

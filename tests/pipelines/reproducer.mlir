@@ -1,7 +1,7 @@
 // A pass that fails leaves a file that fails in the same way.
 // RUN: rm -rf %t && mkdir %t
 // RUN: not ark-opt %s --ark-compile-to=target '--ark-dump-dir=%t/with space' -o /dev/null \
-// RUN:     '--ark-target=#ark.target<backend = hip, arch = "host", sms = 2, warps = 1, shared_memory = 262144, bandwidth = 20, flops = 160, handoff = 200, barrier = 400, overhead = 50>' \
+// RUN:     '--ark-target=#ark.target<backend = hip, arch = "host", sms = 2, warps = 1, shared_memory = 262144, bandwidth = 20, flops = 160, handoff = 200, barrier = 400, overhead = 50, gpu = #ark.gpu<warp_size = 32>>' \
 // RUN:     --mlir-pass-pipeline-crash-reproducer=%t/failing.mlir 2>&1 | FileCheck %s --check-prefix=ERROR
 // RUN: FileCheck %s --check-prefix=FILE --input-file=%t/failing.mlir
 // RUN: rm -r "%t/with space"
@@ -9,17 +9,17 @@
 // RUN: ls "%t/with space" | FileCheck %s --check-prefix=DUMPS
 
 // With a target that works the file compiles to the end, as the flags do.
-// RUN: sed "s/backend = hip/backend = cpu/" %t/failing.mlir > %t/working.mlir
+// RUN: sed -e "s/backend = hip/backend = cpu/" -e "s/, gpu = #ark.gpu<warp_size = 32>//" %t/failing.mlir > %t/working.mlir
 // RUN: ark-opt --run-reproducer %t/working.mlir | FileCheck %s --check-prefix=WORKS
 
 // With a local reproducer the file begins at the pass that failed.
 // RUN: not ark-opt %s --ark-compile-to=target -o /dev/null --mlir-disable-threading \
-// RUN:     '--ark-target=#ark.target<backend = hip, arch = "host", sms = 2, warps = 1, shared_memory = 262144, bandwidth = 20, flops = 160, handoff = 200, barrier = 400, overhead = 50>' \
+// RUN:     '--ark-target=#ark.target<backend = hip, arch = "host", sms = 2, warps = 1, shared_memory = 262144, bandwidth = 20, flops = 160, handoff = 200, barrier = 400, overhead = 50, gpu = #ark.gpu<warp_size = 32>>' \
 // RUN:     --mlir-pass-pipeline-crash-reproducer=%t/local.mlir --mlir-pass-pipeline-local-reproducer
 // RUN: FileCheck %s --check-prefix=LOCAL --input-file=%t/local.mlir
 // RUN: not ark-opt --run-reproducer %t/local.mlir -o /dev/null 2>&1 | FileCheck %s --check-prefix=ERROR
 
-// ERROR: error: has the architecture 'host'; kernels for hip are made for gfx9
+// ERROR: error: has warps of 32 threads; kernels for hip need 64
 // The file holds the input and every pass with its options.
 // FILE: ark.program @layer
 // FILE: ark.matmul

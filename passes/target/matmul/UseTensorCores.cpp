@@ -370,19 +370,12 @@ static bool haveTensorMaps(ModuleOp module) {
          (*kernels.begin()).getTasks().size() <= kMostTasksWithMaps;
 }
 
-/// Returns true if four warps can multiply together, straight from shared
-/// memory (`wgmma`).
-static bool hasWarpgroups(TargetAttr target) {
-  return target && target.getBackend() == Backend::CUDA &&
-         target.getArch() == "sm_90a";
-}
-
 void UseTensorCoresPass::run(func::FuncOp body, Block &block) {
   auto target =
       getOperation()->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
   TensorMapUse whereMaps =
       allTensorMaps ? TensorMapUse::Always : TensorMapUse::WhereFaster;
-  Units units{threads, hasWarpgroups(target),
+  Units units{threads, target && target.findMma(MmaKind::Wgmma),
               haveTensorMaps(getOperation()) ? whereMaps : TensorMapUse::Never,
               target ? target.getSharedMemory() : 0};
   int64_t room = getRoom(body, units.memory), spare = getSpareBytes();

@@ -31,15 +31,6 @@ static constexpr llvm::StringLiteral kLane = "ark_lane";
 /// loop once, or for every ring of a doorbell.
 static constexpr llvm::StringLiteral kStay = "ark_stay";
 
-/// Returns the PTX version that has all instructions of an architecture.
-static StringRef getPtxFeature(StringRef arch) {
-  if (arch.starts_with("sm_10") || arch.starts_with("sm_12"))
-    return "+ptx87";
-  if (arch.starts_with("sm_9"))
-    return "+ptx86";
-  return arch == "sm_89" ? "+ptx81" : "+ptx80";
-}
-
 /// The data layout of 64-bit code for NVIDIA GPUs. Without it, numbers of 64
 /// bits count as aligned to 32 bits and take two loads each.
 static constexpr llvm::StringLiteral kCudaDataLayout =
@@ -52,7 +43,7 @@ static void describeCuda(gpu::GPUModuleOp gpuModule, TargetAttr target) {
   Builder builder(gpuModule.getContext());
   auto nvvm = NVVM::NVVMTargetAttr::get(gpuModule.getContext(), /*optLevel=*/3,
                                         "nvptx64-nvidia-cuda", target.getArch(),
-                                        getPtxFeature(target.getArch()));
+                                        target.getGpu().getFeatures());
   gpuModule.setTargetsAttr(builder.getArrayAttr({nvvm}));
   gpuModule->setAttr(LLVM::LLVMDialect::getDataLayoutAttrName(),
                      builder.getStringAttr(kCudaDataLayout));
@@ -63,7 +54,8 @@ static void describeHip(gpu::GPUModuleOp gpuModule, TargetAttr target) {
   OpBuilder builder = OpBuilder::atBlockBegin(gpuModule.getBody());
   auto rocdl = ROCDL::ROCDLTargetAttr::get(
       gpuModule.getContext(), /*optLevel=*/3, "amdgcn-amd-amdhsa",
-      target.getArch(), /*features=*/"", std::to_string(kCodeObjectVersion));
+      target.getArch(), target.getGpu().getFeatures(),
+      std::to_string(kCodeObjectVersion));
   gpuModule.setTargetsAttr(builder.getArrayAttr({rocdl}));
   auto version = LLVM::ModuleFlagAttr::get(
       gpuModule.getContext(), LLVM::ModFlagBehavior::Error,

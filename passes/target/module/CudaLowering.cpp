@@ -23,16 +23,8 @@ void ark::registerCudaLowering(DialectRegistry &registry) {
   registerConvertNVVMToLLVMInterface(registry);
 }
 
-/// Returns true if the architecture has instructions for 8-bit floats, which
-/// begin with sm_89.
-static bool hasFp8Conversions(StringRef arch) {
-  int64_t number = 0;
-  return arch.consume_front("sm_") && !arch.consumeInteger(10, number) &&
-         number >= 89;
-}
-
-void ark::buildCudaLowering(OpPassManager &pm, StringRef arch,
-                            int64_t threads) {
+void ark::buildCudaLowering(OpPassManager &pm, int64_t threads,
+                            bool hasFp8Conversions) {
   auto addProducts = [threads](OpPassManager &pm) {
     pm.addPass(createPrefetchKVCachePass({threads}));
     // This pass comes before FlashAttention, which unwraps loops over single
@@ -50,7 +42,7 @@ void ark::buildCudaLowering(OpPassManager &pm, StringRef arch,
   };
   addGpuLowering(pm,
                  {threads, kWarpSize, /*library=*/true,
-                  /*roundsToBF16=*/true, hasFp8Conversions(arch), addProducts});
+                  /*roundsToBF16=*/true, hasFp8Conversions, addProducts});
   OpPassManager &gpuModule = pm.nest<gpu::GPUModuleOp>();
   // Operands have static layouts, so that a body takes bare pointers.
   ConvertGpuOpsToNVVMOpsOptions options;

@@ -15,6 +15,9 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
+/// Threads of a warp of the AMD GPUs that kernels are made for.
+static constexpr int64_t kWavefrontSize = 64;
+
 namespace {
 struct LowerToTargetPass : ark::impl::LowerToTargetPassBase<LowerToTargetPass> {
   using LowerToTargetPassBase::LowerToTargetPassBase;
@@ -22,8 +25,9 @@ struct LowerToTargetPass : ark::impl::LowerToTargetPassBase<LowerToTargetPass> {
   void getDependentDialects(DialectRegistry &registry) const override {
     OpPassManager all(ModuleOp::getOperationName());
     buildCpuLowering(all, vectorLanes);
-    buildCudaLowering(all, /*arch=*/"sm_90a", kWarpSize);
-    buildHipLowering(all, /*arch=*/"gfx942", /*threads=*/64, /*warpSize=*/64);
+    buildCudaLowering(all, kWarpSize, /*hasFp8Conversions=*/true);
+    buildHipLowering(all, /*arch=*/"gfx942", /*threads=*/kWavefrontSize,
+                     kWavefrontSize);
     all.getDependentDialects(registry);
     registerGpuLowering(registry);
     registerCudaLowering(registry);
@@ -38,15 +42,15 @@ struct LowerToTargetPass : ark::impl::LowerToTargetPassBase<LowerToTargetPass> {
       buildCpuLowering(lowering, vectorLanes);
       break;
     case Backend::CUDA:
-      buildCudaLowering(lowering, target.getArch(),
-                        target.getWarps() * target.getWarpSize());
+      buildCudaLowering(lowering, target.getWarps() * target.getWarpSize(),
+                        target.getGpu().getFp8());
       break;
     case Backend::HIP:
-      // The kernel's text assumes warps of 64 threads, and the wait counters
-      // of gfx9.
-      if (!target.getArch().starts_with("gfx9")) {
-        getOperation().emitError("has the architecture '")
-            << target.getArch() << "'; kernels for hip are made for gfx9";
+      // The kernel's text assumes warps of 64 threads.
+      if (target.getWarpSize() != kWavefrontSize) {
+        getOperation().emitError("has warps of ")
+            << target.getWarpSize() << " threads; kernels for hip need "
+            << kWavefrontSize;
         return signalPassFailure();
       }
       buildHipLowering(lowering, target.getArch(),

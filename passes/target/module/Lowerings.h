@@ -14,7 +14,8 @@ void buildCpuLowering(OpPassManager &pm, int64_t vectorLanes);
 
 /// Adds the passes that lower kernel and bodies to a `gpu.module` in the LLVM
 /// and NVVM dialects, for CTAs of `threads` threads on GPUs of an architecture.
-void buildCudaLowering(OpPassManager &pm, StringRef arch, int64_t threads);
+void buildCudaLowering(OpPassManager &pm, int64_t threads,
+                       bool hasFp8Conversions);
 
 /// Registers the interfaces that `buildCudaLowering` needs beside those of all
 /// GPUs.

@@ -293,15 +293,11 @@ private:
 };
 } // namespace
 
-/// Returns true if the target can stream parameters. Bulk copies to shared
-/// memory begin with sm_90. The texts of the rings are written for CTAs of
-/// `kStreamWarps` warps; others load parameters without rings.
+/// Returns true if the target can stream parameters. The texts of the rings are
+/// written for CTAs of `kStreamWarps` warps; others load parameters without
+/// rings.
 bool StreamWeightsPass::canCopy(TargetAttr target) {
-  StringRef arch = target.getArch();
-  int64_t number = 0;
-  return target.getBackend() == Backend::CUDA &&
-         target.getWarps() == kStreamWarps && arch.consume_front("sm_") &&
-         !arch.consumeInteger(10, number) && number >= 90;
+  return target.hasCopy(CopyKind::Bulk) && target.getWarps() == kStreamWarps;
 }
 
 SmallVector<StreamedBody> StreamWeightsPass::findBodies(KernelOp kernel) {

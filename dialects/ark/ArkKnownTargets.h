@@ -1,0 +1,23 @@
+//===- ArkKnownTargets.h - Machines that ark knows --------------*- C++ -*-===//
+
+#ifndef DIALECTS_ARK_ARKKNOWNTARGETS_H
+#define DIALECTS_ARK_ARKKNOWNTARGETS_H
+
+#include "dialects/ark/ArkAttrs.h"
+
+#include <string>
+
+namespace mlir::ark {
+
+/// Returns one device of a GPU architecture, or null if ark does not know it.
+TargetAttr findTarget(MLIRContext *context, Backend backend, StringRef arch);
+
+/// Returns the facts about a GPU architecture, or null if ark does not know it.
+GpuAttr findGpu(MLIRContext *context, Backend backend, StringRef arch);
+
+/// Returns the architectures of a backend, with commas between.
+std::string listArchs(Backend backend);
+
+} // namespace mlir::ark
+
+#endif // DIALECTS_ARK_ARKKNOWNTARGETS_H

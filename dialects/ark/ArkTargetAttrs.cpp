@@ -1,0 +1,164 @@
+//===- ArkTargetAttrs.cpp - Facts about machines --------------------------===//
+
+#include "dialects/ark/ArkAttrs.h"
+#include "dialects/ark/ArkLimits.h"
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+static bool arePositive(ArrayRef<int64_t> figures) {
+  return llvm::all_of(figures, [](int64_t figure) { return figure > 0; });
+}
+
+//===----------------------------------------------------------------------===//
+// FragmentAttr
+//===----------------------------------------------------------------------===//
+
+LogicalResult FragmentAttr::verify(
+    function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> outer,
+    ArrayRef<int64_t> lanes, ArrayRef<int64_t> strides,
+    ArrayRef<int64_t> elements) {
+  // fragment_c1
+  for (ArrayRef<int64_t> figures : {outer, lanes, strides, elements})
+    if (figures.size() != 2 || !arePositive(figures))
+      return emitError() << "fragment has [" << figures
+                         << "], which are not two positive figures";
+  return success();
+}
+
+std::pair<int64_t, int64_t> FragmentAttr::getOffset(int64_t element) const {
+  ArrayRef<int64_t> inPiece = getElements(), blocks = getOuter();
+  int64_t piece = element / (inPiece[0] * inPiece[1]);
+  int64_t rest = element % (inPiece[0] * inPiece[1]);
+  auto find = [&](unsigned dim, int64_t block, int64_t own) {
+    return block * getLanes()[dim] * inPiece[dim] + own;
+  };
+  return {find(0, piece % blocks[0], rest / inPiece[1]),
+          find(1, piece / blocks[0], rest % inPiece[1])};
+}
+
+//===----------------------------------------------------------------------===//
+// MmaAttr
+//===----------------------------------------------------------------------===//
+
+/// Returns true if a fragment is absent or has this shape.
+static bool hasShape(FragmentAttr fragment, int64_t rows, int64_t columns) {
+  return !fragment ||
+         (fragment.getExtent(0) == rows && fragment.getExtent(1) == columns);
+}
+
+LogicalResult MmaAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                              MmaKind kind, int64_t m, int64_t n, int64_t k,
+                              int64_t warps, FragmentAttr lhs, FragmentAttr rhs,
+                              FragmentAttr acc) {
+  // mma_c1
+  if (!arePositive({m, n, k, warps}) || m % warps != 0 ||
+      !hasShape(lhs, m, k) || !hasShape(rhs, k, n) ||
+      !hasShape(acc, m / warps, n))
+    return emitError() << "instruction of " << m << " x " << n << " x " << k
+                       << " by " << warps
+                       << " warps has a fragment of another shape";
+  // mma_c2
+  if (!lhs != !rhs || (lhs && warps != 1))
+    return emitError() << "instruction by " << warps << " warps has "
+                       << (lhs ? "a" : "no") << " `lhs` and "
+                       << (rhs ? "a" : "no") << " `rhs`";
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// MatrixTilesAttr
+//===----------------------------------------------------------------------===//
+
+LogicalResult
+MatrixTilesAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                        ArrayRef<int64_t> shapes, int64_t depth, int64_t tile,
+                        int64_t stageRow) {
+  // matrix_tiles_c1
+  if (shapes.size() % 2 != 0 || !arePositive(shapes) ||
+      !arePositive({depth, tile, stageRow}))
+    return emitError() << "matrix tiles have an odd number of figures, or a "
+                          "figure that is not positive";
+  return success();
+}
+
+SmallVector<std::pair<int64_t, int64_t>> MatrixTilesAttr::getTiles() const {
+  SmallVector<std::pair<int64_t, int64_t>> tiles;
+  for (ArrayRef<int64_t> rest = getShapes(); !rest.empty();
+       rest = rest.drop_front(2))
+    tiles.emplace_back(rest[0], rest[1]);
+  return tiles;
+}
+
+//===----------------------------------------------------------------------===//
+// GpuAttr
+//===----------------------------------------------------------------------===//
+
+LogicalResult GpuAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                              int64_t warpSize, StringRef features,
+                              ArrayRef<CopyKind> copies, int64_t cluster,
+                              int64_t packet, bool fp8, ArrayRef<MmaAttr> mma,
+                              MatrixTilesAttr matrixTiles) {
+  // gpu_c1
+  if (!arePositive({warpSize, cluster}) || packet < 0)
+    return emitError() << "gpu has warp_size = " << warpSize
+                       << ", cluster = " << cluster
+                       << " and packet = " << packet
+                       << "; the first two must be positive";
+  // gpu_c2
+  for (MmaAttr instruction : mma)
+    for (FragmentAttr fragment :
+         {instruction.getLhs(), instruction.getRhs(), instruction.getAcc()})
+      if (fragment && fragment.getNumLanes() != warpSize)
+        return emitError() << "gpu with warps of " << warpSize
+                           << " threads has a fragment of "
+                           << fragment.getNumLanes() << " lanes";
+  return success();
+}
+
+MmaAttr GpuAttr::findMma(MmaKind kind) const {
+  const MmaAttr *found = llvm::find_if(
+      getMma(), [&](MmaAttr mma) { return mma.getKind() == kind; });
+  return found == getMma().end() ? MmaAttr() : *found;
+}
+
+//===----------------------------------------------------------------------===//
+// TargetAttr
+//===----------------------------------------------------------------------===//
+
+LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 Backend backend, StringRef arch, int64_t sms,
+                                 int64_t warps, int64_t sharedMemory,
+                                 int64_t bandwidth, int64_t flops,
+                                 int64_t handoff, int64_t barrier,
+                                 int64_t overhead, GpuAttr gpu) {
+  // target_attr_c1
+  if (!gpu != (backend == Backend::CPU))
+    return emitError() << "target for " << stringifyBackend(backend)
+                       << (gpu ? " has a `gpu`" : " has no `gpu`");
+  // target_attr_c2
+  const std::pair<StringRef, int64_t> positive[] = {{"sms", sms},
+                                                    {"warps", warps},
+                                                    {"bandwidth", bandwidth},
+                                                    {"flops", flops}};
+  for (auto [name, value] : positive)
+    if (value <= 0)
+      return emitError() << "target has " << name << " = " << value
+                         << "; it must be positive";
+  // A schedule has a lane for every SM.
+  if (sms > kMaxSms)
+    return emitError() << "target has sms = " << sms << "; at most " << kMaxSms
+                       << " are supported";
+  const std::pair<StringRef, int64_t> notNegative[] = {
+      {"shared_memory", sharedMemory},
+      {"handoff", handoff},
+      {"barrier", barrier},
+      {"overhead", overhead}};
+  for (auto [name, value] : notNegative)
+    if (value < 0)
+      return emitError() << "target has " << name << " = " << value
+                         << "; it must not be negative";
+  return success();
+}

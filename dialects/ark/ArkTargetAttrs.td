@@ -1,0 +1,194 @@
+//===- ArkTargetAttrs.td - Facts about machines -----------------*- tablegen -*-===//
+
+#ifndef ARK_TARGET_ATTRS_TD
+#define ARK_TARGET_ATTRS_TD
+
+include "dialects/ark/ArkAttrBase.td"
+
+def Ark_FragmentAttr : Ark_Attr<"Fragment", "fragment"> {
+  let summary = "The elements of a matrix that each lane of a warp holds";
+  let description = [{
+    Each parameter has a figure for rows and one for columns. The matrix is cut into `outer` blocks.
+    A block is cut into `lanes` pieces, one for each lane, and a piece has `elements`:
+
+    - rows and columns of the matrix: `outer * lanes * elements`;
+    - the piece of lane `l` along a dimension: `l / strides mod lanes`;
+    - the elements of a lane: block by block, the blocks of a column first.
+
+    ```mlir
+    // Lane 5 holds the elements (1, 2), (1, 3), (9, 2) and (9, 3) of 16 x 8.
+    #ark.fragment<outer = [2, 1], lanes = [8, 4], strides = [4, 1], elements = [1, 2]>
+    ```
+
+    Constraints:
+    - (fragment_c1) every parameter has two figures, and all figures are positive.
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$outer, ArrayRefParameter<"int64_t">:$lanes,
+                        ArrayRefParameter<"int64_t">:$strides,
+                        ArrayRefParameter<"int64_t">:$elements);
+  let assemblyFormat = [{
+    `<` struct(custom<List>($outer), custom<List>($lanes), custom<List>($strides),
+               custom<List>($elements)) `>`
+  }];
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Returns the rows (0) or columns (1) of the matrix.
+    int64_t getExtent(unsigned dim) const {
+      return getOuter()[dim] * getLanes()[dim] * getElements()[dim];
+    }
+    /// Returns the number of lanes.
+    int64_t getNumLanes() const { return getLanes()[0] * getLanes()[1]; }
+    /// Returns the number of elements of a lane.
+    int64_t getNumElements() const {
+      return getOuter()[0] * getOuter()[1] * getElements()[0] * getElements()[1];
+    }
+    /// Returns the row and the column of a lane's element, relative to the lane's first element.
+    std::pair<int64_t, int64_t> getOffset(int64_t element) const;
+  }];
+}
+
+def Ark_MmaAttr : Ark_Attr<"Mma", "mma"> {
+  let summary = "A matrix instruction";
+  let description = [{
+    The instruction adds the product of a left operand of `m` by `k` and a right operand of `k` by
+    `n` to `m` by `n` accumulators of f32. The operands are f16 or bf16.
+
+    - `warps`: warps that execute the instruction together. Each has an equal share of the rows.
+    - `lhs`, `rhs`: the fragments of the operands in a warp. Without them, the instruction reads
+      the operands from shared memory.
+    - `acc`: the fragment of a warp's accumulators. An instruction that takes any number of columns
+      has the fragment of its fewest columns, `n`; further ones repeat the fragment.
+
+    Constraints:
+    - (mma_c1) fragments have the shape of their matrix: `lhs` is `m` by `k`, `rhs` is `k` by `n`,
+      and `acc` is `m / warps` by `n`.
+    - (mma_c2) either both operands have a fragment or none has, and one warp executes an
+      instruction with fragments.
+  }];
+  let parameters = (ins EnumParameter<Ark_MmaKind>:$kind, "int64_t":$m, "int64_t":$n, "int64_t":$k,
+                        DefaultValuedParameter<"int64_t", "1">:$warps,
+                        OptionalParameter<"::mlir::ark::FragmentAttr">:$lhs,
+                        OptionalParameter<"::mlir::ark::FragmentAttr">:$rhs,
+                        "::mlir::ark::FragmentAttr":$acc);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def Ark_MatrixTilesAttr : Ark_Attr<"MatrixTiles", "matrix_tiles"> {
+  let summary = "Tiles of products whose operands matrix units read from shared memory";
+  let description = [{
+    The operands have elements of 16 bits, and their rows lie along the depth (K).
+
+    - `shapes`: rows and columns of each tile of the result, one after the other.
+    - `depth`: the depth of one stage, in elements.
+    - `tile`: the time for the start and the end of a tile, ns.
+    - `stage_row`: the time of L2 for a row or column of the operands in one stage, ps.
+
+    Constraints:
+    - (matrix_tiles_c1) `shapes` has an even number of figures, and all figures are positive.
+  }];
+  let parameters = (ins ArrayRefParameter<"int64_t">:$shapes, "int64_t":$depth, "int64_t":$tile,
+                        "int64_t":$stage_row);
+  let assemblyFormat = [{
+    `<` struct(custom<List>($shapes), $depth, $tile, $stage_row) `>`
+  }];
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Returns the rows and columns of every tile.
+    ::llvm::SmallVector<std::pair<int64_t, int64_t>> getTiles() const;
+  }];
+}
+
+def Ark_GpuAttr : Ark_Attr<"Gpu", "gpu"> {
+  let summary = "Facts about the architecture of a GPU";
+  let description = [{
+    - `warp_size`: threads that run in step.
+    - `features`: the features of LLVM's target that code for the architecture needs.
+    - `copies`: copies to shared memory that run beside the threads.
+    - `cluster`: the most CTAs that share memory as a cluster; 1 without clusters.
+    - `packet`: bytes that one store makes visible at once and that threads of other SMs poll; 0 if
+      tasks hand over no packets.
+    - `fp8`: instructions convert 8-bit floats.
+    - `mma`: matrix instructions.
+    - `matrix_tiles`: the tiles for `mma` instructions that read operands from shared memory.
+
+    Constraints:
+    - (gpu_c1) `warp_size` and `cluster` are positive, and `packet` is not negative.
+    - (gpu_c2) the fragments of `mma` have `warp_size` lanes.
+  }];
+  let parameters = (ins
+    "int64_t":$warp_size, StringRefParameter<"", [{""}]>:$features,
+    OptionalArrayRefParameter<"::mlir::ark::CopyKind">:$copies,
+    DefaultValuedParameter<"int64_t", "1">:$cluster,
+    DefaultValuedParameter<"int64_t", "0">:$packet,
+    DefaultValuedParameter<"bool", "false">:$fp8,
+    OptionalArrayRefParameter<"::mlir::ark::MmaAttr">:$mma,
+    OptionalParameter<"::mlir::ark::MatrixTilesAttr">:$matrix_tiles);
+  let assemblyFormat = [{
+    `<` struct($warp_size, $features, custom<List>($copies), $cluster, $packet, $fp8,
+               custom<List>($mma), $matrix_tiles) `>`
+  }];
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Returns true if copies of this kind run beside the threads.
+    bool hasCopy(::mlir::ark::CopyKind kind) const {
+      return ::llvm::is_contained(getCopies(), kind);
+    }
+    /// Returns the first instruction of a kind, or null.
+    ::mlir::ark::MmaAttr findMma(::mlir::ark::MmaKind kind) const;
+  }];
+}
+
+def Ark_TargetAttr : Ark_Attr<"Target", "target"> {
+  let summary = "Facts about the machine that a program is compiled for";
+  let description = [{
+    All figures are per device unless the name says otherwise. The cost model reads no other facts,
+    so a file or a measurement can replace any of them.
+
+    - `sms`: streaming multiprocessors; worker threads on `cpu`. 1 to 65536.
+    - `warps`: warps of one persistent CTA; on `cpu` the most lanes of a worker.
+    - `shared_memory`: bytes that the vCTAs of one SM may share.
+    - `bandwidth`: streaming read, GB/s. `flops`: dense matrix rate, GFLOP/s.
+    - `handoff`: one SM-to-SM signal, ns. `barrier`: one grid barrier, ns.
+    - `overhead`: fixed cost of starting one vCTA, ns.
+    - `gpu`: the architecture of a GPU (`#ark.gpu`). It may be left out if ark knows `arch`, and is
+      printed only if it differs from what ark knows.
+
+    ```mlir
+    module attributes {ark.target = #ark.target<backend = cpu, arch = "host",
+      sms = 2, warps = 1, shared_memory = 262144, bandwidth = 20, flops = 100,
+      handoff = 200, barrier = 400, overhead = 50>} {}
+    ```
+
+    Constraints:
+    - (target_attr_c1) GPUs have a `gpu`, and `cpu` has none.
+    - (target_attr_c2) `sms`, `warps`, `bandwidth` and `flops` are positive, `sms` is at most 65536,
+      and no figure is negative.
+  }];
+  let parameters = (ins
+    EnumParameter<Ark_Backend>:$backend, StringRefParameter<>:$arch,
+    "int64_t":$sms, "int64_t":$warps, "int64_t":$shared_memory,
+    "int64_t":$bandwidth, "int64_t":$flops, "int64_t":$handoff,
+    "int64_t":$barrier, "int64_t":$overhead, OptionalParameter<"::mlir::ark::GpuAttr">:$gpu);
+  let assemblyFormat = [{
+    `<` struct($backend, $arch, $sms, $warps, $shared_memory, $bandwidth, $flops, $handoff,
+               $barrier, $overhead) `` custom<Gpu>($gpu, ref($backend), ref($arch)) `>`
+  }];
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Returns true if many threads of an SM run one vCTA together.
+    bool isGpu() const { return getBackend() != Backend::CPU; }
+    /// Returns true if a run polls the packets that it reads: see ark-hand-over-packets.
+    bool hasPolledPackets() const { return isGpu() && getGpu().getPacket() != 0; }
+    /// Returns true if copies of this kind run beside the threads.
+    bool hasCopy(::mlir::ark::CopyKind kind) const { return isGpu() && getGpu().hasCopy(kind); }
+    /// Returns the first matrix instruction of a kind, or null.
+    ::mlir::ark::MmaAttr findMma(::mlir::ark::MmaKind kind) const {
+      return isGpu() ? getGpu().findMma(kind) : ::mlir::ark::MmaAttr();
+    }
+    /// Returns the number of threads that run in step.
+    int64_t getWarpSize() const { return isGpu() ? getGpu().getWarpSize() : 1; }
+  }];
+}
+
+#endif // ARK_TARGET_ATTRS_TD
