@@ -16,9 +16,9 @@ import ark_mlir as ark
 from ark_mlir.bundle import Bundle, Opcode
 from ark_mlir.compiler import cp_sat
 from ark_mlir.compiler.lowering import choose_target, lower
-from ark_mlir.compiler.progress import Progress
 from ark_mlir.compiler.source import load_module
 from ark_mlir.compiler.stages import predict_with
+from ark_mlir.progress import Progress
 from ark_mlir.targets import backend_of
 from ark_mlir.tuning.costs import Costs, TaskCost
 
