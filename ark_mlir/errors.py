@@ -107,3 +107,17 @@ def a_type(value: object) -> str:
     """
     name = type(value).__name__
     return f"{'an' if name[0] in 'aeioAEIO' else 'a'} {name}"
+
+
+def shorten(value: object, limit: int = 60) -> str:
+    """The repr of a value in a message, cut: a hostile string must not fill the terminal.
+
+    Example:
+        >>> shorten("a" * 100, 10)
+        "'aaaaaaaa…"
+    """
+    try:
+        text = repr(value)
+    except ValueError:  # an integer of more digits than Python prints
+        return "a huge integer"
+    return text if len(text) <= limit else text[: limit - 1] + "…"

@@ -27,7 +27,7 @@ from ark_mlir.runtime.cuda.driver import CudaDriver
 from ark_mlir.testing.fake_cuda import FakeCuda
 from ark_mlir.testing.toy import ToyProgram, run
 
-PARAMETERS, RUNS = 150, 1000
+PARAMETERS, WEIGHTS, RUNS = 150, 128, 1000
 
 
 class IdleCuda(FakeCuda):
@@ -102,9 +102,9 @@ def decoder(cuda: IdleCuda) -> Executable:
     program = ToyProgram(sms=2)
     token = program.buffer("token", "input", "int64", [1])
     program.buffer("position", "scalar", "int32", [], max=4096)
-    first = program.buffer("w0", "parameter", "fp32", [64])
+    first = program.buffer("w0", "parameter", "fp32", [WEIGHTS])
     for index in range(1, PARAMETERS):
-        program.buffer(f"w{index}", "parameter", "fp32", [64])
+        program.buffer(f"w{index}", "parameter", "fp32", [WEIGHTS])
     logits = program.buffer("logits", "output", "fp32", [1, 64])
     task = program.task("gather", 1, [(logits, 0), (token, 0), (first, 0)])
     program.lane(0, [run(task, 0, 1)])
@@ -115,7 +115,7 @@ def decoder(cuda: IdleCuda) -> Executable:
     executable = Executable.from_parts(
         manifest, sections, {"cuda": lambda: CudaDriver(CudaApi(cuda))}
     )
-    weight = np.zeros(64, np.float32)
+    weight = np.zeros(WEIGHTS, np.float32)
     return executable.bind({f"w{index}": weight for index in range(PARAMETERS)})
 
 

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..errors import BundleError
+from ..errors import BundleError, shorten
 from ..paths import as_path, replacing
 from .format import REQUIRED_SECTIONS, SECTIONS, Bytes
-from .json_checks import shorten
 from .manifest import Buffer, Manifest
 from .manifest_checks import parse_manifest
 from .signatures import Signature

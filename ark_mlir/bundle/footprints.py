@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import dtypes
+from ..json_checks import Node
 from .format import MAX_BYTES, MAX_RANK
-from .json_checks import Node
 
 if TYPE_CHECKING:
     from ..dtypes import DType

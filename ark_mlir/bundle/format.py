@@ -21,7 +21,6 @@ MAX_MANIFEST = 64 << 20
 MAX_FILE = 1 << 40
 MAX_BYTES = 1 << 47
 MAX_RANK = 32
-MAX_TEXT = 1 << 16
 MAX_SLOTS = 1 << 20
 # The check that intermediates share no bytes takes quadratic time, some seconds for so many. A
 # decode step of 16 layers has 119.

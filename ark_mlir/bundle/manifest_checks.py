@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .. import dtypes
-from ..errors import BundleError
+from ..errors import BundleError, shorten
+from ..json_checks import Document, Node, parse_json
 from .footprints import parse_footprint
 from .format import (
     ALIGNMENT,
@@ -21,7 +22,6 @@ from .format import (
     SECTIONS,
     VERSION,
 )
-from .json_checks import Node, parse_json, shorten
 from .manifest import (
     BACKENDS,
     BOUND_KINDS,
@@ -77,7 +77,7 @@ def parse_manifest(source: bytes | Mapping[str, Any], where: str) -> Manifest:
     # An object takes the way of a file's text too: one set of rules, and nothing is
     # accepted here (a tuple, a numpy integer) that would read back differently.
     text = source if isinstance(source, bytes) else _dump(source, where)
-    return _manifest(Node(parse_json(text, where), "", where))
+    return _manifest(parse_json(text, Document(where, "manifest", BundleError)))
 
 
 def _manifest(node: Node) -> Manifest:
@@ -143,8 +143,6 @@ _DTYPES = {dtype.name: dtype for dtype in dtypes.ALL}
 
 
 def _buffer(node: Node, slot: int) -> Buffer:
-    if "kind" not in node:
-        raise node.error("key 'kind' is missing")
     kind = node["kind"].word(KINDS)
     required = _BUFFER_KEYS | {"offset"} if kind == "constant" else _BUFFER_KEYS
     node.keys(frozenset(required), frozenset({"alignment", *_KIND_KEYS.get(kind, ())}))
@@ -303,7 +301,7 @@ def _semaphore(node: Node) -> Semaphore:
 
 
 def _statistics(node: Node) -> dict[str, int | float]:
-    return {Node(key, node.path, node.where).text(): node[key].number() for key in node.mapping()}
+    return {name: node[name].number() for name in node.names()}
 
 
 def _options(node: Node) -> dict[str, Any]:
@@ -319,9 +317,8 @@ def _check_plain(node: Node, depth: int) -> None:
     if depth == 0:
         raise node.error("nested too deeply")
     if isinstance(node.value, dict):
-        for key in node.mapping():
-            Node(key, node.path, node.where).text()
-            _check_plain(node[key], depth - 1)
+        for name in node.names():
+            _check_plain(node[name], depth - 1)
     elif isinstance(node.value, list):
         for item in node.items():
             _check_plain(item, depth - 1)

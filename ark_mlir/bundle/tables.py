@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import BundleError
+from ..errors import BundleError, shorten
 from .format import MAX_LANES
-from .json_checks import shorten
 from .operand_checks import check_declarations, check_operands
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
-from .common import Commands, add_binding_options, add_command, bind_parameters, count, progress
+from ..progress import Progress
+from .common import Commands, add_binding_options, add_command, bind_parameters, count
 from .run import add_input_option, read_inputs
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
 
     with load(options.bundle) as executable:
         inputs = prepare(executable, options)
-        with progress(f"measuring {executable.name}"):
+        with Progress(f"measuring {executable.name}"):
             seconds = measure(executable, inputs, options)
         figures = statistics(seconds, executable.report().predicted_ns, options.iterations)
     if options.json:

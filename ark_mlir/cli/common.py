@@ -1,4 +1,4 @@
-"""Code that several commands share: parsers of arguments, progress, loading programs."""
+"""Code that several commands share: parsers of arguments, loading programs."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ import argparse
 import contextlib
 import dataclasses
 import importlib
-import sys
-import threading
-import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from ..errors import InvalidUsageError, UnsupportedError
+from ..progress import Progress
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -87,34 +85,6 @@ def unique(pairs: Sequence[tuple[str, Any]], option: str) -> dict[str, Any]:
     return result
 
 
-@contextlib.contextmanager
-def progress(what: str, detail: Callable[[], str] = lambda: "") -> Generator[None]:
-    """Prints on a terminal, after a second, the name of a step that takes long, and its duration.
-
-    `detail` says how far it has come; another thread calls it.
-    """
-    if not sys.stderr.isatty():
-        yield
-        return
-    done = threading.Event()
-    start = time.monotonic()
-
-    def show() -> None:
-        while not done.wait(1.0):
-            text = f"{what} … {time.monotonic() - start:.0f} s{detail()}"
-            print(f"\r\x1b[K{text}", end="", file=sys.stderr, flush=True)
-
-    thread = threading.Thread(target=show, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
-        if time.monotonic() - start >= 1.0:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-
-
 # -- programs ------------------------------------------------------------------------------------
 
 
@@ -177,7 +147,7 @@ def load_model(path: str, settings: dict[str, Any]) -> tuple[Any, dict[str, Any]
     known = {field.name for field in dataclasses.fields(the_compiler().CompileOptions)}
     chosen = {name: value for name, value in settings.items() if name in known}
     rest = {name: value for name, value in settings.items() if name not in known}
-    with progress(f"reading {path}"):
+    with Progress(f"reading {path}"):
         return the_models().load(path, **rest), chosen
 
 

@@ -7,7 +7,8 @@ import contextlib
 import sys
 
 from ..errors import DeviceError, InvalidUsageError, UnsupportedError
-from .common import Commands, add_command, add_compile_options, count, load_model, progress, unique
+from ..progress import Progress
+from .common import Commands, add_command, add_compile_options, count, load_model, unique
 
 
 def add(commands: Commands) -> None:
@@ -82,7 +83,7 @@ def run(options: argparse.Namespace) -> int:
             return f", token {model.reached}"
         return ""
 
-    with progress("generating", reached):
+    with Progress("generating", reached):
         tokens = model.generate(
             options.prompt_ids,
             options.max_new_tokens,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 
+from ..progress import Progress
 from .bench import prepare
-from .common import Commands, add_binding_options, add_command, count, progress
+from .common import Commands, add_binding_options, add_command, count
 from .run import add_input_option
 
 
@@ -36,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
 
     with load(options.bundle) as executable:
         inputs = prepare(executable, options)
-        with progress(f"measuring {executable.name}"):
+        with Progress(f"measuring {executable.name}"):
             costs = measure(executable, inputs, options.runs)
     costs.write(options.output)
     for name, cost in costs.tasks.items():

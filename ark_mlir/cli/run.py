@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidUsageError
+from ..progress import Progress
 from .common import (
     Commands,
     add_binding_options,
@@ -14,7 +15,6 @@ from .common import (
     bind_parameters,
     count,
     name_value,
-    progress,
     read_array,
     unique,
 )
@@ -99,7 +99,7 @@ def run(options: argparse.Namespace) -> int:
             )
         inputs = read_inputs(executable, options)
         bind_parameters(executable, options)
-        with progress(f"running {executable.name}"):
+        with Progress(f"running {executable.name}"):
             # By the names of the bundle, also where it holds several ranks.
             results = Executable.run(
                 executable, inputs, iterations=options.iterations, trace=options.trace

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidUsageError
+from ..progress import Progress
 from .bench import prepare
 from .common import (
     Commands,
@@ -15,7 +16,6 @@ from .common import (
     add_compile_options,
     count,
     load_programs,
-    progress,
     the_compiler,
 )
 from .run import add_input_option
@@ -100,7 +100,7 @@ def _measure(executable: Executable, options: argparse.Namespace) -> Costs:
     from ..tuning import measure
 
     inputs = prepare(executable, options)
-    with progress(f"measuring {executable.name}"):
+    with Progress(f"measuring {executable.name}"):
         return measure(executable, inputs, options.runs)
 
 
@@ -152,7 +152,7 @@ def _tune(options: argparse.Namespace) -> int:
             costs.write(options.record)
 
     counts = {"runs": options.runs, "rounds": options.rounds}
-    with search(build, bound, **counts, progress=progress, on_costs=show) as tuned:
+    with search(build, bound, **counts, progress=Progress, on_costs=show) as tuned:
         _report(tuned, options)
     return 0
 

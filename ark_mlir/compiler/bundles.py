@@ -10,12 +10,12 @@ from .. import ir
 from ..bundle import Bundle
 from ..errors import CompileError, UnprovenWarning, UnsupportedError
 from ..mlir.diagnostics import to_error
+from ..progress import Progress
 from ..targets import Backend, Code, Target, backend_of
 from .cache import find_slot
 from .lowering import choose_target, lower
 from .options import CompileOptions
 from .packaging import take_kernel
-from .progress import Progress
 from .source import count_ranks
 from .table_proof import prove
 

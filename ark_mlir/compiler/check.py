@@ -12,11 +12,11 @@ from .. import ir
 from ..bundle import Bundle, Opcode, read_bundle
 from ..errors import InvalidUsageError
 from ..mlir.locations import describe
+from ..progress import Progress
 from ..targets import Target, backend_of
 from ..units import counted
 from .lowering import choose_target, lower
 from .options import CompileOptions
-from .progress import Progress
 from .source import Source, load_module
 from .stages import reached_stage, stages
 from .table_proof import prove

@@ -21,8 +21,8 @@ from typing import Any
 
 from .. import ir
 from ..errors import UnsupportedError
+from ..progress import Progress
 from .problem import Problem, Step, export_problem, insert_schedule
-from .progress import Progress
 from .stages import predict_with
 
 _LOG = logging.getLogger("ark.compiler")

@@ -12,11 +12,11 @@ import numpy as np
 
 from .. import ir
 from ..mlir.locations import describe
+from ..progress import Progress
 from ..targets import Target, backend_of
 from ..units import duration
 from .lowering import choose_target, lower
 from .options import CompileOptions
-from .progress import Progress
 from .source import Source, load_module
 from .stages import run_stage
 from .tasks import programs_of, tasks_of, vctas_of

@@ -9,11 +9,11 @@ import time
 from .. import ir, knobs
 from ..errors import InvalidUsageError
 from ..mlir.locations import describe
+from ..progress import Progress
 from ..targets import Backend, Target, resolve
 from . import cp_sat
 from .costs import apply_costs
 from .options import CompileOptions
-from .progress import Progress
 from .source import count_ranks
 from .stages import (
     prove,

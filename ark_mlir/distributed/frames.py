@@ -26,6 +26,7 @@ __all__ = [
     "as_file",
     "close_files",
     "contents",
+    "parse_text",
     "receive_frame",
 ]
 
@@ -143,13 +144,18 @@ def _decode(data: bytes, files: list[int]) -> Received:
         text = _text_of(files[0], length)
     if len(text) != length:
         raise DamagedFrameError(f"{len(text)} bytes of text instead of {length}")
-    try:
-        message = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise DamagedFrameError(f"text that is no JSON: {error}") from None
+    message = parse_text(text)
     if flags & _TEXT_IN_FILE:
         os.close(files.pop(0))
     return Received(message, files[0] if files else None)
+
+
+def parse_text(text: bytes) -> Any:
+    """What JSON makes of a message's text; raises DamagedFrameError if the text is no JSON."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DamagedFrameError(f"text that is no JSON: {error}") from None
 
 
 def _text_of(file: int, length: int) -> bytes:

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from ..errors import ArkError, DeviceError, InvalidUsageError, RankFailedError, UnsupportedError
-from .frames import DamagedFrameError, close_files
+from .frames import DamagedFrameError, close_files, parse_text
 from .launcher import Identity
 from .links import Links
 
@@ -400,10 +400,7 @@ def _receive(link: socket.socket, files: int) -> tuple[dict[str, Any], list[int]
 
 
 def _as_object(data: bytes) -> dict[str, Any]:
-    try:
-        message = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise DamagedFrameError(f"text that is no JSON: {error}") from None
+    message = parse_text(data)
     if not isinstance(message, dict):
         raise DamagedFrameError("text that is no JSON object")
     return cast("dict[str, Any]", message)

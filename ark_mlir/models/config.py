@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import math
 import operator
 import os
 from dataclasses import dataclass, field
-from typing import Any, SupportsIndex, cast
+from typing import Any, SupportsIndex
 
 from ..dtypes import DType, as_dtype, bf16, fp16, fp32
-from ..errors import InvalidUsageError
+from ..errors import ArkError, InvalidUsageError, shorten
+from ..json_checks import Document, Node, parse_json
 from ..paths import as_path
 
 __all__ = ["Config", "as_count", "as_float_dtype", "read_config"]
@@ -56,76 +55,69 @@ _PLAIN: dict[str, tuple[object, ...]] = {
 
 @dataclass(frozen=True)
 class Config:
-    """The entries of a ``config.json``; every getter names the file where one is wrong.
+    """The entries of a ``config.json``; errors of getters name the file and the entry.
+
+    Null counts as no entry.
 
     Attributes:
+        node: the JSON object.
         ignored: entries that the caller knows to be of no importance.
     """
 
-    path: str
-    entries: dict[str, Any]
+    node: Node
     ignored: frozenset[str] = frozenset()
     _read: set[str] = field(default_factory=set[str], compare=False)
 
-    def error(self, message: str) -> InvalidUsageError:
+    @property
+    def path(self) -> str:
+        """The file."""
+        return self.node.document.where
+
+    @property
+    def entries(self) -> dict[str, Any]:
+        """The entries by name, unchecked."""
+        return self.node.mapping()
+
+    def error(self, message: str) -> ArkError:
         """An error about this file, to be raised by the caller."""
-        return InvalidUsageError(message, location=self.path)
+        return self.node.error(message)
 
     def count(self, key: str, default: int | None = None) -> int:
         """A positive integer."""
-        value = self._get(key, default)
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise self.error(f"{key!r} must be a positive integer, not {value!r}")
-        return value
+        return self._get(key, default).integer(1)
 
     def number(self, key: str, default: float | None = None) -> float:
         """A finite number from zero on."""
-        value = self._get(key, default)
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise self.error(f"{key!r} must be a number, not {value!r}")
-        if not (math.isfinite(value) and value >= 0):
-            raise self.error(f"{key!r} must be a number from zero on, not {value!r}")
-        return float(value)
+        return float(self._get(key, default).number(0))
 
     def flag(self, key: str, default: bool) -> bool:
         """True or false."""
-        value = self._get(key, default)
-        if not isinstance(value, bool):
-            raise self.error(f"{key!r} must be true or false, not {value!r}")
-        return value
+        return self._get(key, default).boolean()
 
     def word(self, key: str, default: str | None = None) -> str:
         """A string."""
-        value = self._get(key, default)
-        if not isinstance(value, str):
-            raise self.error(f"{key!r} must be a string, not {value!r}")
-        return value
+        return self._get(key, default).text()
 
     def counts(self, key: str) -> tuple[int, ...]:
         """One integer from zero on, or a list of them."""
-        value = self._get(key, None)
-        numbers = cast("list[object]", value if isinstance(value, list) else [value])
-        for number in numbers:
-            if isinstance(number, bool) or not isinstance(number, int) or number < 0:
-                raise self.error(f"{key!r} must be integers from zero on, not {value!r}")
-        return tuple(cast("list[int]", numbers))
+        node = self._get(key, None)
+        return node.each(Node.integer) if isinstance(node.value, list) else (node.integer(),)
 
     def section(self, key: str) -> Config | None:
         """A nested object, or None where there is none."""
         self._read.add(key)
-        value = self.entries.get(key)
-        if value is None:
+        if self.entries.get(key) is None:
             return None
-        if not isinstance(value, dict):
-            raise self.error(f"{key!r} must be an object, not {value!r}")
-        return Config(self.path, cast("dict[str, Any]", value), self.ignored)
+        node = self.node[key]
+        node.mapping()
+        return Config(node, self.ignored)
 
     def plain(self, key: str, *values: object) -> None:
         """Refuses any value but `values`, and nothing: others stand for a variant of the model."""
         self._read.add(key)
         value = self.entries.get(key)
         if value is not None and value not in values and key not in self.ignored:
-            raise self.error(f"{key!r} is {value!r}, which this version does not build")
+            raise self.error(f"{key!r} is {shorten(value)}, which this version does not build")
 
     def check_known(self) -> None:
         """Refuses entries that nothing has read, and that may mean another model."""
@@ -143,14 +135,12 @@ class Config:
                 "version does not know how; name what does not in ignore="
             )
 
-    def _get(self, key: str, default: object) -> object:
+    def _get(self, key: str, default: object) -> Node:
         self._read.add(key)
         value = self.entries.get(key)
-        if value is not None:
-            return value
-        if default is None:
-            raise self.error(f"{key!r} is missing")
-        return default
+        if value is None and default is None:
+            raise self.error(f"key {key!r} is missing")
+        return self.node.child(key, default if value is None else value)
 
 
 def as_count(value: object, what: str, least: int = 1) -> int:
@@ -182,12 +172,11 @@ def read_config(folder: str | os.PathLike[str], name: str = "config.json") -> Co
         problem = "is not a folder" if root.exists() else "does not exist"
         raise InvalidUsageError(f"the model folder {problem}", location=str(root))
     try:
-        entries = json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_bytes()
     except FileNotFoundError:
         raise InvalidUsageError(f"the model folder has no {name}", location=str(root)) from None
-    except (OSError, ValueError, RecursionError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InvalidUsageError(f"cannot be read: {reason}", location=str(path)) from None
-    if not isinstance(entries, dict):
-        raise InvalidUsageError("must hold a JSON object", location=str(path))
-    return Config(str(path), cast("dict[str, Any]", entries))
+    except OSError as error:
+        raise InvalidUsageError(f"cannot be read: {error.strerror}", location=str(path)) from None
+    node = parse_json(text, Document(str(path), "", InvalidUsageError))
+    node.mapping()
+    return Config(node)

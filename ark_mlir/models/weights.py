@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..dtypes import DType, from_numpy
-from ..errors import InvalidUsageError
+from ..errors import InvalidUsageError, shorten
 from ..frontend import Argument
+from ..json_checks import Document, Node, parse_json
 from ..runtime.arrays.safetensors import read_safetensors
 from .config import Config
 
@@ -46,14 +46,21 @@ def read_weights(folder: str | os.PathLike[str]) -> Arrays:
 
 def _indexed(root: Path, index: Path) -> list[Path]:
     try:
-        content: Any = json.loads(index.read_text(encoding="utf-8"))
-        names = sorted(set(cast("dict[str, str]", content["weight_map"]).values()))
-        # An index may not lead outside of its folder.
-        if not all(isinstance(n, str) and Path(n).name == n for n in names):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ValueError("a file name in it is none")
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InvalidUsageError(f"is no index of tensors: {error}", location=str(index)) from None
-    return [root / name for name in names]
+        text = index.read_bytes()
+    except OSError as error:
+        raise InvalidUsageError(f"cannot be read: {error.strerror}", location=str(index)) from None
+    document = Document(str(index), "index of tensors", InvalidUsageError)
+    files = parse_json(text, document)["weight_map"]
+    names = {_name_of_file(files[tensor]) for tensor in files.mapping()}
+    return [root / name for name in sorted(names)]
+
+
+def _name_of_file(node: Node) -> str:
+    """An index may not lead outside of its folder."""
+    name = node.text()
+    if Path(name).name != name:
+        raise node.error(f"{shorten(name)} is not the name of a file")
+    return name
 
 
 def check_layers(config: Config, tensors: Arrays, prefixes: Sequence[str]) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..bundle import Opcode
 from ..errors import InvalidUsageError
+from ..json_checks import Document, parse_json
 from ..paths import as_path, replacing
 
 if TYPE_CHECKING:
@@ -62,7 +63,12 @@ def read_trace(path: str | os.PathLike[str], bundle: Bundle) -> NDArray[np.int64
     where = str(as_path(path, "the trace to read"))
     lanes = bundle.tables.lanes.tolist()
     try:
-        events: Any = json.loads(Path(where).read_bytes())["traceEvents"]
+        text = Path(where).read_bytes()
+    except OSError as error:
+        raise InvalidUsageError(f"cannot be read: {error.strerror}", location=where) from None
+    content = parse_json(text, Document(where, "trace", InvalidUsageError)).value
+    try:
+        events: Any = content["traceEvents"]
         times = np.zeros((len(bundle.tables.instructions), 2), np.int64)
         position = [first for _, first, _ in lanes]
         for event in events:
@@ -71,9 +77,7 @@ def read_trace(path: str | os.PathLike[str], bundle: Bundle) -> NDArray[np.int64
                 position[event["tid"]] += 1
                 begin = round(1000 * event["ts"])
                 times[index] = begin, begin + round(1000 * event["dur"])
-    except OSError as error:
-        raise InvalidUsageError(f"cannot be read: {error.strerror}", location=where) from None
-    except (ValueError, TypeError, LookupError, OverflowError, RecursionError):
+    except (ValueError, TypeError, LookupError, OverflowError):
         raise InvalidUsageError("is no trace of this program", location=where) from None
     if position != [last for _, _, last in lanes]:
         raise InvalidUsageError("is no trace of this program", location=where)

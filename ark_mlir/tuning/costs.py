@@ -13,9 +13,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from ..errors import InvalidUsageError
+from ..json_checks import Document, Node, parse_json
 from ..paths import as_path, replacing
 
 _FORMAT = 1
@@ -65,16 +66,16 @@ class Costs:
         """
         where = str(as_path(path, "the costs to read"))
         try:
-            content: Any = json.loads(Path(where).read_bytes())
-            if "traceEvents" in content:
-                return _from_trace(content)
-            return _from_json(content)
+            text = Path(where).read_bytes()
         except OSError as error:
             raise InvalidUsageError(f"cannot be read: {error.strerror}", location=where) from None
+        root = parse_json(text, Document(where, "costs", InvalidUsageError))
+        if "traceEvents" not in root:
+            return _from_json(root)
+        try:
+            return _from_trace(root.value)
         except (ValueError, TypeError, AttributeError, LookupError, OverflowError, RecursionError):
-            raise InvalidUsageError(
-                "is neither a trace of a run nor a file of costs", location=where
-            ) from None
+            raise InvalidUsageError("is no trace of a run", location=where) from None
 
     @classmethod
     def median(cls, several: Sequence[Costs]) -> Costs:
@@ -118,31 +119,28 @@ class Costs:
             file.write(json.dumps(content, indent=1).encode() + b"\n")
 
 
-def _from_json(content: Any) -> Costs:
-    if content["format"] != _FORMAT:
-        raise ValueError(content["format"])
-    tasks = cast("dict[str, dict[str, Any]]", content["tasks"])
-    lanes = tuple(float(speed) for speed in content.get("lanes", ()))
-    return Costs(str(content["program"]), {n: _task(cost) for n, cost in tasks.items()}, lanes)
+def _from_json(root: Node) -> Costs:
+    root["format"].integer(_FORMAT, _FORMAT)
+    tasks = root["tasks"]
+    return Costs(
+        root["program"].text(),
+        {name: _task(tasks[name]) for name in tasks.names()},
+        root["lanes"].each(Node.number) if "lanes" in root else (),
+    )
 
 
 def _as_json(cost: TaskCost) -> dict[str, Any]:
     return {name: value for name, value in asdict(cost).items() if value not in ("", None)}
 
 
-def _task(cost: dict[str, Any]) -> TaskCost:
-    alone = cost.get("alone_ns")
-    if alone is not None:
-        alone = _checked(float(alone))
+def _task(node: Node) -> TaskCost:
+    node.keys(frozenset({"vctas", "ns"}), frozenset({"kind", "alone_ns"}))
     return TaskCost(
-        _counted(int(cost["vctas"])), _checked(float(cost["ns"])), str(cost.get("kind", "")), alone
+        vctas=node["vctas"].integer(1),
+        ns=node["ns"].number(0),
+        kind=node["kind"].text(empty=True) if "kind" in node else "",
+        alone_ns=node["alone_ns"].number(0) if "alone_ns" in node else None,
     )
-
-
-def _counted(vctas: int) -> int:
-    if vctas < 1:
-        raise ValueError(vctas)
-    return vctas
 
 
 def _checked(ns: float) -> float:

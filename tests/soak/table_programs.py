@@ -10,8 +10,8 @@ from ark_mlir.bundle import Bundle
 from ark_mlir.compiler.lowering import choose_target, lower
 from ark_mlir.compiler.options import CompileOptions
 from ark_mlir.compiler.packaging import take_kernel
-from ark_mlir.compiler.progress import Progress
 from ark_mlir.compiler.source import load_module
+from ark_mlir.progress import Progress
 from ark_mlir.targets import Code, Target, backend_of, resolve
 
 TARGETS = ("cpu:2", "cpu:3", "cpu:5", "cuda:sm_90a", "cuda:sm_80", "hip:gfx942")

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ... import dtypes
-from ...bundle.json_checks import Node, parse_json
-from ...errors import BundleError, InvalidUsageError
+from ...errors import InvalidUsageError
+from ...json_checks import Document, Node, parse_json
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,16 +53,16 @@ def read_safetensors(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
     """
     where = os.fspath(path)
     try:
-        return _read(where)
-    except BundleError as error:
-        message = error.message.removeprefix("manifest: ")
-        raise InvalidUsageError(f"safetensors header: {message}", location=where) from None
+        header, data = _read(where)
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InvalidUsageError(f"cannot be read: {reason}", location=where) from None
+    document = Document(where, "safetensors header", InvalidUsageError)
+    return _tensors(parse_json(header, document), data)
 
 
-def _read(where: str) -> dict[str, NDArray[Any]]:
+def _read(where: str) -> tuple[bytes, memoryview]:
+    """The header of a file, and its mapped bytes behind the header."""
     descriptor = os.open(where, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         status = os.fstat(descriptor)
@@ -79,11 +79,10 @@ def _read(where: str) -> dict[str, NDArray[Any]]:
         mapped = mmap.mmap(descriptor, status.st_size, access=mmap.ACCESS_READ)
     finally:
         os.close(descriptor)
-    return _tensors(header, memoryview(mapped)[8 + length :], where)
+    return header, memoryview(mapped)[8 + length :]
 
 
-def _tensors(header: bytes, data: memoryview, where: str) -> dict[str, NDArray[Any]]:
-    root = Node(parse_json(header, where), "", where)
+def _tensors(root: Node, data: memoryview) -> dict[str, NDArray[Any]]:
     tensors: dict[str, NDArray[Any]] = {}
     spans: list[tuple[int, int, str]] = []
     for name in root.mapping():
@@ -113,7 +112,10 @@ def _tensor(node: Node, data: memoryview) -> NDArray[Any]:
     dtype = _DTYPES[word].numpy if word in _DTYPES else np.dtype(_OTHER[word])
     if math.prod(shape) * dtype.itemsize != data.nbytes:
         raise node.error(f"{list(shape)} of {word} do not take {data.nbytes} bytes")
-    return np.ndarray(shape, dtype, data)
+    try:
+        return np.ndarray(shape, dtype, data)
+    except ValueError as error:  # no elements, and extents that are too large together
+        raise node["shape"].error(str(error)) from None
 
 
 def _check_layout(root: Node, spans: list[tuple[int, int, str]], size: int) -> None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ...bundle.json_checks import shorten
+from ...errors import shorten
 from .elf_image import ElfImage, Refused, Segment
 
 _ENTRY = struct.Struct("<qQ")

@@ -11,8 +11,7 @@ from _ctypes import dlclose
 from pathlib import Path
 from typing import Any
 
-from ...bundle.json_checks import shorten
-from ...errors import BundleError
+from ...errors import BundleError, shorten
 from ...permissions import weakness
 
 

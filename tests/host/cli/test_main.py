@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from ark_mlir import knobs
-from ark_mlir.cli.common import progress
 from ark_mlir.cli.main import COMMANDS, make_parser
+from ark_mlir.progress import Progress
 
 Ark = Callable[..., Any]
 NAMES = (
@@ -203,18 +203,22 @@ def test_a_machine_with_the_runtime_alone(
 def test_progress_only_on_a_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with progress("waiting"):
+    with Progress("waiting"):
         time.sleep(1.2)
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    with progress("quick"):
+    with Progress("quick"):
         pass
     assert capsys.readouterr().err == ""
     text = ""
-    with progress("waiting"):
-        while not re.search(r"waiting … \d+ s", text):
+    with Progress("waiting", lambda: ", token 3") as progress:
+        progress.step("first")
+        while not re.search(r"ark: waiting: first … \d+ s, token 3$", text):
             time.sleep(0.05)
             text += capsys.readouterr().err
+        progress.step("second")
+        text = capsys.readouterr().err
+        assert "ark: waiting: second … 1 s" in text, "a step is shown at once"
     text += capsys.readouterr().err
     assert text.endswith("\r\x1b[K"), "the line is cleared"
 

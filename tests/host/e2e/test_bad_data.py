@@ -195,17 +195,17 @@ BERT = {
 BAD_MODELS: dict[str, tuple[dict[str, bytes], str]] = {
     # name: (files, message)
     "empty": ({}, "model: the model folder has no config.json"),
-    "no-json": ({"config.json": b"{"}, "config.json: cannot be read"),
-    "no-text": ({"config.json": b"\xff\xfe\x00"}, "config.json: cannot be read"),
-    "a-list": ({"config.json": b"[]"}, "config.json: must hold a JSON object"),
-    "no-type": ({"config.json": b"{}"}, "config.json: 'model_type' is missing"),
+    "no-json": ({"config.json": b"{"}, "config.json: not valid JSON"),
+    "no-text": ({"config.json": b"\xff\xfe\x00"}, "config.json: not valid JSON"),
+    "a-list": ({"config.json": b"[]"}, "config.json: expected an object, got an array"),
+    "no-type": ({"config.json": b"{}"}, "config.json: key 'model_type' is missing"),
     "unknown-type": (
         {"config.json": b'{"model_type": "zork"}'},
         "config.json: unknown model type 'zork'; known are bert, llama, qwen3",
     ),
     "nan": (
         {"config.json": json.dumps({**BERT, "hidden_size": float("nan")}).encode()},
-        "config.json: 'hidden_size' must be a positive integer, not nan",
+        "config.json: not valid JSON: NaN is not a number",
     ),
     "no-weights": ({"config.json": json.dumps(BERT).encode()}, "safetensors"),
     "cut-weights": (

@@ -16,9 +16,9 @@ import ark_mlir as ark
 from ark_mlir.bundle import Bundle, Opcode
 from ark_mlir.compiler import cp_sat
 from ark_mlir.compiler.lowering import choose_target, lower
-from ark_mlir.compiler.progress import Progress
 from ark_mlir.compiler.source import load_module
 from ark_mlir.compiler.stages import predict_with
+from ark_mlir.progress import Progress
 from ark_mlir.targets import backend_of
 from ark_mlir.tuning.costs import Costs, TaskCost
 
@@ -134,23 +134,25 @@ def test_median_of_several() -> None:
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "message"),
     [
-        "",
-        "[]",
-        "{}",
-        '{"format": 2, "program": "p", "tasks": {}}',
-        '{"format": 1, "program": "p", "tasks": {"a": {"vctas": 0, "ns": 1}}}',
-        '{"format": 1, "program": "p", "tasks": {"a": {"vctas": 1, "ns": NaN}}}',
-        '{"format": 1, "program": "p", "tasks": [1]}',
-        '{"traceEvents": [{"ph": "X"}]}',
-        '{"traceEvents": []}',
+        ("", "costs: not valid JSON"),
+        ("[]", "costs: expected an object"),
+        ("{}", "costs: key 'format' is missing"),
+        ('{"format": 2, "program": "p", "tasks": {}}', "costs: format: 2 is not in"),
+        (
+            '{"format": 1, "program": "p", "tasks": {"a": {"vctas": 0, "ns": 1}}}',
+            "costs: tasks.a.vctas: 0 is less than 1",
+        ),
+        ('{"format": 1, "program": "p", "tasks": [1]}', "costs: tasks: expected an object"),
+        ('{"traceEvents": [{"ph": "X"}]}', "is no trace of a run"),
+        ('{"traceEvents": []}', "is no trace of a run"),
     ],
 )
-def test_files_that_are_no_costs(tmp_path: Path, text: str) -> None:
+def test_files_that_are_no_costs(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "costs.json"
     path.write_text(text)
-    with pytest.raises(ark.InvalidUsageError, match="neither a trace of a run nor a file of costs"):
+    with pytest.raises(ark.InvalidUsageError, match=f"costs.json: {message}"):
         ark.compile(independent(1), target="cpu:1", profile=path)
 
 

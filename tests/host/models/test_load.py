@@ -35,13 +35,13 @@ def test_no_config(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "cannot be read"),
-        (b"{", "cannot be read"),
-        (b"\xff\xfe", "cannot be read"),
-        (b"[]", "must hold a JSON object"),
+        (b"", "not valid JSON"),
+        (b"{", "not valid JSON"),
+        (b"\xff\xfe", "not valid JSON"),
+        (b"[]", "expected an object, got an array"),
         (b"{}", "'model_type' is missing"),
-        (b'{"model_type": 3}', "'model_type' must be a string, not 3"),
-        (b"[" * 100_000, "cannot be read"),
+        (b'{"model_type": 3}', "model_type: expected a string, got 3"),
+        (b"[" * 100_000, "not valid JSON"),
     ],
 )
 def test_a_config_that_is_none(tmp_path: Path, content: bytes, message: str) -> None:
@@ -60,12 +60,12 @@ def test_an_unknown_model_type(tmp_path: Path) -> None:
     ("kind", "changes", "message"),
     [
         ("bert", {"hidden_size": None}, "'hidden_size' is missing"),
-        ("bert", {"hidden_size": 0}, "'hidden_size' must be a positive integer, not 0"),
-        ("bert", {"hidden_size": "16"}, "'hidden_size' must be a positive integer"),
-        ("bert", {"hidden_size": True}, "'hidden_size' must be a positive integer"),
+        ("bert", {"hidden_size": 0}, "hidden_size: 0 is less than 1"),
+        ("bert", {"hidden_size": "16"}, "hidden_size: expected an integer, got a string"),
+        ("bert", {"hidden_size": True}, "hidden_size: expected an integer, got a boolean"),
         ("bert", {"num_attention_heads": 3}, "16 values do not divide among 3 heads"),
         ("bert", {"hidden_act": "swish9"}, "unknown hidden_act 'swish9'; known are gelu"),
-        ("bert", {"layer_norm_eps": float("nan")}, "'layer_norm_eps' must be a number"),
+        ("bert", {"layer_norm_eps": float("nan")}, "not valid JSON: NaN is not a number"),
         ("bert", {"position_embedding_type": "relative"}, "only absolute position embeddings"),
         ("llama", {"num_key_value_heads": 3}, "4 heads do not share 3 key heads evenly"),
         ("llama", {"num_hidden_layers": 2**31}, "'num_hidden_layers' is 2147483648, and the wei"),
@@ -75,10 +75,10 @@ def test_an_unknown_model_type(tmp_path: Path) -> None:
         ("llama", {"vocab_size": 2**40}, "'model.embed_tokens.weight' has shape"),
         ("llama", {"intermediate_size": 2**62}, "'model.layers.0.mlp.gate_proj.weight' has shape"),
         ("llama", {"rope_scaling": {"rope_type": "yarn"}}, "unknown rope scaling 'yarn'"),
-        ("llama", {"rope_scaling": {"rope_type": "llama3"}}, "'factor' is missing"),
-        ("llama", {"rope_scaling": 3}, "'rope_scaling' must be an object"),
+        ("llama", {"rope_scaling": {"rope_type": "llama3"}}, "rope_scaling: key 'factor' is"),
+        ("llama", {"rope_scaling": 3}, "rope_scaling: expected an object, got 3"),
         ("llama", {"hidden_act": "gelu"}, "unknown hidden_act 'gelu'"),
-        ("llama", {"tie_word_embeddings": "yes"}, "must be true or false"),
+        ("llama", {"tie_word_embeddings": "yes"}, "tie_word_embeddings: expected true or false"),
         ("llama", {"torch_dtype": "float64"}, "unknown dtype 'float64'"),
         ("llama", {"attn_logit_softcapping": 50.0}, "'attn_logit_softcapping' may change what"),
         (
@@ -120,8 +120,8 @@ def test_an_unknown_model_type(tmp_path: Path) -> None:
         ),
         ("llama", {"eos_token_id": 37}, "'eos_token_id' has token 37, the vocabulary 37 entries"),
         ("llama", {"eos_token_id": [1, 99]}, "'eos_token_id' has token 99"),
-        ("llama", {"eos_token_id": -1}, "'eos_token_id' must be integers from zero on, not -1"),
-        ("llama", {"eos_token_id": "</s>"}, "'eos_token_id' must be integers from zero on"),
+        ("llama", {"eos_token_id": -1}, "eos_token_id: -1 is less than 0"),
+        ("llama", {"eos_token_id": [1, "</s>"]}, "eos_token_id[1]: expected an integer"),
         ("llama", {"eos_token_id": list(range(9))}, "9 tokens end a text; 8 are possible"),
         ("bert", {"is_decoder": True}, "'is_decoder' is True, which this version does not build"),
         ("bert", {"embedding_size": 8}, "'embedding_size' may change what the model computes"),
@@ -163,7 +163,7 @@ def test_tokens_that_end_a_text(tiny: Any, tmp_path: Path) -> None:
     (tmp_path / "generation_config.json").write_text('{"eos_token_id": [5, 27], "top_k": 3}')
     assert ark.models.load(folder, max_length=24).ends == (5, 27)
     (tmp_path / "generation_config.json").write_text("{")
-    error = check(folder, "cannot be read")
+    error = check(folder, "not valid JSON")
     assert error.location == str(tmp_path / "generation_config.json")
 
 
@@ -234,14 +234,21 @@ def test_a_tensor_in_two_files(tiny: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "index",
-    ["{", "[]", "{}", '{"weight_map": 3}', '{"weight_map": {"a": 3}}',
-     '{"weight_map": {"a": "../../etc/passwd"}}'],
-)  # fmt: skip
-def test_an_index_that_is_none(tiny: Any, tmp_path: Path, index: str) -> None:
+    ("index", "message"),
+    [
+        ("{", "not valid JSON"),
+        ("[]", "expected an object"),
+        ("{}", "key 'weight_map' is missing"),
+        ('{"weight_map": 3}', "weight_map: expected an object"),
+        ('{"weight_map": {"a": 3}}', "weight_map.a: expected a string"),
+        ('{"weight_map": {"a": "../../etc/passwd"}}', "is not the name of a file"),
+    ],
+)
+def test_an_index_that_is_none(tiny: Any, tmp_path: Path, index: str, message: str) -> None:
     tiny.write_model(tmp_path, "bert")
     (tmp_path / "model.safetensors.index.json").write_text(index)
-    check(tmp_path, "is no index of tensors", length=8)
+    error = check(tmp_path, message, length=8)
+    assert error.message.startswith("index of tensors: ")
 
 
 def test_an_index_names_the_files_to_read(tiny: Any, tmp_path: Path) -> None:

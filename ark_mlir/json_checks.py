@@ -1,36 +1,73 @@
-"""Strict JSON, and typed access to it with errors that name the place of a problem."""
+"""Strict JSON, and typed access to it with errors that name the place of a problem.
+
+Reads all JSON files that ark takes: manifests of bundles, headers of safetensors files,
+configurations of models and their indices of tensors, traces, costs.
+
+>>> root = parse_json(b'{"sizes": [3, -1]}', Document("net.json", "net", ArkError))
+>>> root["sizes"].each(Node.integer)
+Traceback (most recent call last):
+...
+ark_mlir.errors.ArkError: net.json: net: sizes[1]: -1 is less than 0
+"""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
-from ..errors import BundleError
-from .format import MAX_TEXT
+from .errors import ArkError, shorten
+
+__all__ = ["Document", "Node", "parse_json"]
 
 T = TypeVar("T")
 
 INT64_MAX = (1 << 63) - 1
+_MAX_TEXT = 1 << 16  # characters of a string
 _MAX_PATH = 200  # characters, in messages
 
 
-def parse_json(data: bytes, where: str) -> Any:
+@dataclass(frozen=True)
+class Document:
+    """A JSON text, as errors about it call it.
+
+    Attributes:
+        where: the file.
+        what: what messages begin with, such as ``manifest``; empty where the file's name says it.
+        error: what is raised.
+    """
+
+    where: str
+    what: str
+    error: type[ArkError]
+
+    def problem(self, path: str, problem: str) -> ArkError:
+        """Returns the exception for a problem at a place, such as ``buffers[2].dtype``."""
+        # Keys of the file are part of the path.
+        if len(path) > _MAX_PATH or not path.isprintable():
+            path = shorten(path, _MAX_PATH)
+        parts = [part for part in (self.what, path, problem) if part]
+        return self.error(": ".join(parts), location=self.where)
+
+
+def parse_json(data: bytes, document: Document) -> Node:
     """The value that UTF-8 `data` spells.
 
-    Raises BundleError on what Python's parser lets through: duplicate keys, NaN, infinities
-    (also as 1e999), and on nesting so deep that the parser gives up.
+    Raises the document's error on what Python's parser lets through: duplicate keys, NaN,
+    infinities (also as 1e999), and on nesting so deep that the parser gives up.
     """
     try:
-        return json.loads(
+        value = json.loads(
             data.decode("utf-8"),
             object_pairs_hook=_object,
             parse_constant=_constant,
             parse_float=_number,
         )
     except (ValueError, RecursionError) as error:
-        raise BundleError(f"manifest: not valid JSON: {error}", location=where) from None
+        raise document.problem("", f"not valid JSON: {error}") from None
+    return Node(value, "", document)
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -56,23 +93,21 @@ def _number(text: str) -> float:
 
 
 class Node:
-    """A JSON value and its path, such as ``buffers[2].dtype``; accessors raise BundleError."""
+    """A JSON value and its path, such as ``buffers[2].dtype``.
 
-    __slots__ = ("path", "value", "where")
+    Accessors raise the error of the document.
+    """
 
-    def __init__(self, value: Any, path: str, where: str) -> None:
+    __slots__ = ("document", "path", "value")
+
+    def __init__(self, value: Any, path: str, document: Document) -> None:
         self.value = value
         self.path = path
-        self.where = where
+        self.document = document
 
-    def error(self, problem: str) -> BundleError:
+    def error(self, problem: str) -> ArkError:
         """Returns the exception for a problem at this place."""
-        # Keys of the file are part of the path.
-        path = self.path
-        if len(path) > _MAX_PATH or not path.isprintable():
-            path = shorten(path, _MAX_PATH)
-        place = f"manifest: {path}" if path else "manifest"
-        return BundleError(f"{place}: {problem}", location=self.where)
+        return self.document.problem(self.path, problem)
 
     def keys(self, required: frozenset[str], optional: frozenset[str] = frozenset()) -> None:
         """Checks that this is an object with exactly these keys."""
@@ -89,9 +124,19 @@ class Node:
             raise self.error(f"expected an object, got {self._kind()}")
         return cast("dict[str, Any]", value)
 
+    def names(self) -> list[str]:
+        """The object's keys, each of them a printable string that is not empty."""
+        return [Node(key, self.path, self.document).text() for key in self.mapping()]
+
     def __getitem__(self, key: str) -> Node:
-        path = f"{self.path}.{key}" if self.path else key
-        return Node(self.mapping()[key], path, self.where)
+        members = self.mapping()
+        if key not in members:
+            raise self.error(f"key {shorten(key)} is missing")
+        return self.child(key, members[key])
+
+    def child(self, key: str, value: Any) -> Node:
+        """Returns a value, which need not be in the file, as the member `key` of this object."""
+        return Node(value, f"{self.path}.{key}" if self.path else key, self.document)
 
     def __contains__(self, key: str) -> bool:
         return key in self.mapping()
@@ -102,13 +147,13 @@ class Node:
         if not isinstance(value, list):
             raise self.error(f"expected an array, got {self._kind()}")
         for index, item in enumerate(cast("list[Any]", value)):
-            yield Node(item, f"{self.path}[{index}]", self.where)
+            yield Node(item, f"{self.path}[{index}]", self.document)
 
     def each(self, parse: Callable[[Node], T]) -> tuple[T, ...]:
         """The array's elements, parsed."""
         return tuple(parse(item) for item in self.items())
 
-    def text(self, empty: bool = False, limit: int = MAX_TEXT) -> str:
+    def text(self, empty: bool = False, limit: int = _MAX_TEXT) -> str:
         """A printable string of at most `limit` characters: names end up in terminals, pages and
         traces."""
         value = self.value
@@ -134,6 +179,8 @@ class Node:
         value = self.value
         if not isinstance(value, int) or isinstance(value, bool):
             raise self.error(f"expected an integer, got {self._kind()}")
+        if value < low and high == INT64_MAX:
+            raise self.error(f"{shorten(value)} is less than {low}")
         if not low <= value <= high:
             raise self.error(f"{shorten(value)} is not in [{low}, {high}]")
         return value
@@ -144,8 +191,8 @@ class Node:
             raise self.error("expected true or false")
         return self.value
 
-    def number(self) -> int | float:
-        """A finite number."""
+    def number(self, low: float = -math.inf) -> int | float:
+        """A finite number, `low` or greater."""
         value = self.value
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise self.error(f"expected a number, got {self._kind()}")
@@ -153,6 +200,8 @@ class Node:
             raise self.error(f"{value} is not finite")
         if isinstance(value, int) and abs(value) > INT64_MAX:
             raise self.error(f"{shorten(value)} does not fit into 64 bits")
+        if value < low:
+            raise self.error(f"{value} is less than {low}")
         return value
 
     def _kind(self) -> str:
@@ -160,12 +209,3 @@ class Node:
         if self.value is None:
             return "null"
         return names.get(cast("type[Any]", type(self.value)), shorten(self.value))
-
-
-def shorten(value: object, limit: int = 60) -> str:
-    """repr, cut: a hostile string must not fill the terminal."""
-    try:
-        text = repr(value)
-    except ValueError:  # an integer of more digits than Python prints
-        return "a huge integer"
-    return text if len(text) <= limit else text[: limit - 1] + "…"
