@@ -16,10 +16,11 @@ static bool arePositive(ArrayRef<int64_t> figures) {
 // FragmentAttr
 //===----------------------------------------------------------------------===//
 
-LogicalResult FragmentAttr::verify(
-    function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> outer,
-    ArrayRef<int64_t> lanes, ArrayRef<int64_t> strides,
-    ArrayRef<int64_t> elements) {
+LogicalResult FragmentAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                   ArrayRef<int64_t> outer,
+                                   ArrayRef<int64_t> lanes,
+                                   ArrayRef<int64_t> strides,
+                                   ArrayRef<int64_t> elements) {
   // fragment_c1
   for (ArrayRef<int64_t> figures : {outer, lanes, strides, elements})
     if (figures.size() != 2 || !arePositive(figures))

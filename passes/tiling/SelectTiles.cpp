@@ -4,7 +4,6 @@
 #include "passes/tiling/TileShape.h"
 
 #include "lib/support/Streaming.h"
-#include "lib/target/TargetSpec.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -250,10 +249,9 @@ TileSelector::findMatrixTile(MatmulOp op, ArrayRef<int64_t> domain) const {
     Tile tile(domain.size() - 2, 1);
     tile.append({rows, columns});
     int64_t tiles = countTiles(domain, tile);
-    double ns =
-        divideCeil(tiles, target.getSms()) *
-        (wanted.getTile() +
-         stages * (rows + columns) * wanted.getStageRow() / 1000.0);
+    double ns = divideCeil(tiles, target.getSms()) *
+                (wanted.getTile() +
+                 stages * (rows + columns) * wanted.getStageRow() / 1000.0);
     bool isWhole =
         domain[domain.size() - 2] % rows == 0 && domain.back() % columns == 0;
     if (isWhole && tiles >= getLeastTiles() && ns < leastNs) {

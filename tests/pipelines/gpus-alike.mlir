@@ -1,5 +1,5 @@
 // What comes before the kernel knows GPUs by their figures, and by one list: the tiles that a machine's matrix units want
-// (lib/target/TargetSpec.cpp). Programs for two GPUs of equal figures without such a list, sm_80 and gfx942, differ in the
+// (dialects/ark/ArkKnownTargets.cpp). Programs for two GPUs of equal figures without such a list, sm_80 and gfx942, differ in the
 // target's name until then; so do programs for a GPU with a list, sm_90a, where no product wants a tile of it, or where
 // plans name all tiles.
 // RUN: split-file %s %t

@@ -36,6 +36,10 @@ struct FlashAttentionPass
   using FlashAttentionPassBase::FlashAttentionPassBase;
 
   void runOnOperation() override {
+    auto target =
+        getOperation()->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
+    if (target && !target.findMma(MmaKind::MmaSync))
+      return;
     for (func::FuncOp body : getBodies(getOperation())) {
       scf::ForOp vctas = getVctaLoop(body);
       if (!vctas)

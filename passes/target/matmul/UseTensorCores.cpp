@@ -373,10 +373,15 @@ static bool haveTensorMaps(ModuleOp module) {
 void UseTensorCoresPass::run(func::FuncOp body, Block &block) {
   auto target =
       getOperation()->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
+  if (target && !target.findMma(MmaKind::MmaSync))
+    return;
   TensorMapUse whereMaps =
       allTensorMaps ? TensorMapUse::Always : TensorMapUse::WhereFaster;
+  bool canStage = !target || target.hasCopy(CopyKind::CpAsync);
+  bool canUseMaps = target && target.hasCopy(CopyKind::TensorMap) &&
+                    haveTensorMaps(getOperation());
   Units units{threads, target && target.findMma(MmaKind::Wgmma),
-              haveTensorMaps(getOperation()) ? whereMaps : TensorMapUse::Never,
+              canUseMaps ? whereMaps : TensorMapUse::Never,
               target ? target.getSharedMemory() : 0};
   int64_t room = getRoom(body, units.memory), spare = getSpareBytes();
   for (const ProductGroup &group : findGroups(block, units)) {
@@ -390,9 +395,10 @@ void UseTensorCoresPass::run(func::FuncOp body, Block &block) {
     if (!MmaShape(group.products, threads).fits())
       continue;
     numProducts += group.products.size();
-    int64_t bytes = getMmaBytes(group.products, threads, room);
+    int64_t stageRoom = canStage ? room : 0;
+    int64_t bytes = getMmaBytes(group.products, threads, stageRoom);
     if (bytes <= room) {
-      replace(group, block, threads, room);
+      replace(group, block, threads, stageRoom);
       room -= bytes;
     } else {
       replaceDirectly(group, threads);

@@ -40,9 +40,8 @@ void ark::buildCudaLowering(OpPassManager &pm, int64_t threads,
     pm.addPass(createStreamWeightsPass());
     pm.addPass(createBuildTensorMapsPass({threads}));
   };
-  addGpuLowering(pm,
-                 {threads, kWarpSize, /*library=*/true,
-                  /*roundsToBF16=*/true, hasFp8Conversions, addProducts});
+  addGpuLowering(pm, {threads, kWarpSize, /*library=*/true,
+                      /*roundsToBF16=*/true, hasFp8Conversions, addProducts});
   OpPassManager &gpuModule = pm.nest<gpu::GPUModuleOp>();
   // Operands have static layouts, so that a body takes bare pointers.
   ConvertGpuOpsToNVVMOpsOptions options;

@@ -26,7 +26,7 @@ struct LowerToTargetPass : ark::impl::LowerToTargetPassBase<LowerToTargetPass> {
     OpPassManager all(ModuleOp::getOperationName());
     buildCpuLowering(all, vectorLanes);
     buildCudaLowering(all, kWarpSize, /*hasFp8Conversions=*/true);
-    buildHipLowering(all, /*arch=*/"gfx942", /*threads=*/kWavefrontSize,
+    buildHipLowering(all, /*arch=*/"", /*threads=*/kWavefrontSize,
                      kWavefrontSize);
     all.getDependentDialects(registry);
     registerGpuLowering(registry);
