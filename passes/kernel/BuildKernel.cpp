@@ -297,13 +297,17 @@ static bool isStaticBuffer(Type type) {
 }
 
 /// Returns true if the dispatch can call `function`: it takes a range of vCTAs,
-/// the task and buffers, and has no results.
+/// the task and buffers whose elements LLVM knows, and has no results.
 static bool canBeCalled(func::FuncOp function) {
   ArrayRef<Type> types = function.getArgumentTypes();
+  LLVMTypeConverter converter(function.getContext());
+  auto isBuffer = [&](Type type) {
+    return isStaticBuffer(type) && converter.convertType(type);
+  };
   return types.size() >= abi::kBodyOperands && function.getNumResults() == 0 &&
          llvm::all_of(types.take_front(abi::kBodyStatus),
                       llvm::IsaPred<IndexType>) &&
-         llvm::all_of(types.drop_front(abi::kBodyStatus), isStaticBuffer);
+         llvm::all_of(types.drop_front(abi::kBodyStatus), isBuffer);
 }
 
 namespace {

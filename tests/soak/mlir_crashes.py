@@ -23,9 +23,14 @@ _MESSAGE = re.compile(
     r"|terminate called[^\n]*)"
 )
 _SYMBOLIZER = "/usr/lib/llvm-22/bin/llvm-symbolizer"
-# Frames of our program that say nothing of who is to blame: its entry, and parsers of ops, which
-# call MLIR's parser for what is inside.
-_INNOCENT = re.compile(r"arkOptMain|\bmain\b|runCommand|_start|::parse\w*\(|\?\?")
+# Frames of our program that say nothing of who is to blame: its entry, the sanitizer's own, and
+# parsers, printers and bytecode readers of ops, which call MLIR's for what is inside. Some of
+# MLIR's templates are compiled into our program.
+_INNOCENT = re.compile(
+    r"arkOptMain|\bmain\b|runCommand|_start|::parse\w*\(|::print\(|::readProperties\(|\?\?"
+    r"|::printAssembly\(|UniqueFunctionBase<void, mlir::Operation\*, mlir::OpAsmPrinter"
+    r"|DialectBytecodeReader::|[Ii]nterceptor|__asan_|__sanitizer|operator new"
+)
 _FRAMES_OF_CAUSE = 4
 _RECURSION = 16
 
@@ -37,7 +42,7 @@ class Crash:
     """One failure; equal where the cause is.
 
     Attributes:
-        upstream: whether MLIR and LLVM alone are on the stack, but for parsers of ops.
+        upstream: whether no code of ark is on the stack but parsers, printers and readers of ops.
     """
 
     kind: str
@@ -122,7 +127,7 @@ class Causes:
             text = "\n".join([crash.kind, crash.message, *names])
             reason = next((why for pattern, why in known if pattern.search(text)), None)
             if reason is None and crash.upstream:
-                reason = "no code of ark runs but parsers of ops"
+                reason = "no code of ark runs but parsers, printers and readers of ops"
             strange += 0 if reason else count
             unknown += reason is None
             title = f"upstream: {reason}" if reason else "NOT KNOWN"

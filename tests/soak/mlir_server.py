@@ -22,10 +22,11 @@ _SANITIZER_STATUS = 99
 _TICKS = os.sysconf("SC_CLK_TCK")
 _ENVIRONMENT = {
     # What MLIR and LLVM allocate is not instrumented: containers that cross over look corrupt.
+    # Their code has no frame pointers, which the fast unwinder needs.
     "ASAN_OPTIONS": "detect_leaks=0:detect_container_overflow=0:detect_odr_violation=0:"
     "allow_user_poisoning=0"
     f":exitcode={_SANITIZER_STATUS}:symbolize=0:allocator_may_return_null=0"
-    ":max_allocation_size_mb=4096:hard_rss_limit_mb=6144:handle_abort=1",
+    ":fast_unwind_on_fatal=0:max_allocation_size_mb=4096:hard_rss_limit_mb=6144:handle_abort=1",
     "UBSAN_OPTIONS": f"halt_on_error=1:print_stacktrace=1:symbolize=0:exitcode={_SANITIZER_STATUS}",
 }
 

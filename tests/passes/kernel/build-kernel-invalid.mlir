@@ -79,3 +79,14 @@ ark.kernel @bodyThatReturns {
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
 func.func private @body(index, index, index, memref<4xi64>) -> i32
+
+// -----
+
+// LLVM has no type for elements of tf32.
+// expected-error @below {{has no function for body {function = @body, operands = 1 : i64}}}
+ark.kernel @bodyWithElementsThatLLVMLacks {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [], tasks = [], operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+func.func private @body(index, index, index, memref<4xi64>, memref<4xtf32>)
