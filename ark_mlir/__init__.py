@@ -22,10 +22,19 @@ if TYPE_CHECKING:
     from . import bundle as bundle
     from . import compiler as compiler
     from . import distributed as distributed
+    from . import dtypes as dtypes
+    from . import errors as errors
+    from . import frontend as frontend
+    from . import ir as ir
+    from . import knobs as knobs
     from . import models as models
+    from . import pytorch as pytorch
     from . import reference as reference
     from . import runtime as runtime
+    from . import show as show
+    from . import targets as targets
     from . import tuning as tuning
+    from . import typing as typing
     from .compiler import CompileOptions as CompileOptions
     from .compiler import compile as compile
     from .dtypes import DType as DType
@@ -60,8 +69,8 @@ _DTYPES = (
 )  # fmt: skip
 _FRONTEND = (
     # building
-    "Module", "ModuleList", "Program", "Tensor", "input", "output", "parameter", "placeholder",
-    "planner", "scalar", "state", "stop_when", "tensor",
+    "Argument", "Module", "ModuleList", "Output", "Program", "Tensor", "input", "output",
+    "parameter", "placeholder", "planner", "scalar", "state", "stop_when", "tensor",
     # create and view
     "arange", "bitcast", "broadcast_to", "concat", "constant", "full", "identity", "noop", "ones",
     "reshape", "sharding", "slice", "split", "squeeze", "transpose", "unsqueeze", "zeros",
@@ -83,6 +92,7 @@ _FRONTEND = (
 _SUBPACKAGES = (
     "bundle", "cli", "compiler", "distributed", "dtypes", "errors", "frontend", "ir", "knobs",
     "models", "passmanager", "pytorch", "reference", "runtime", "show", "targets", "tuning",
+    "typing",
 )  # fmt: skip
 
 # Public name -> (module, name there). Stated once; __all__ and __dir__ follow.

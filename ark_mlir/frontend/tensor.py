@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from .. import ir
 from ..dtypes import DType
@@ -12,10 +12,9 @@ from .program import Argument, Program, dtype_of, shape_of
 from .shapes import invalid
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
-    Operand: TypeAlias = "Tensor | bool | int | float | np.generic[Any] | NDArray[Any]"
+    from ..typing import Index, Operand
 
 __all__ = ["Tensor"]
 
@@ -181,7 +180,7 @@ class Tensor:
 
     # ---------------------------------------------------------------- container
 
-    def __getitem__(self, index: Any) -> Tensor:
+    def __getitem__(self, index: Index) -> Tensor:
         return _ops().getitem(self, index)
 
     def __len__(self) -> int:

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "ark_mlir"
 
 # Modules that every package may import.
-BASE = {"dtypes", "errors", "knobs", "paths", "permissions", "units"}
+BASE = {"dtypes", "errors", "knobs", "paths", "permissions", "typing", "units"}
 # Packages that the modules of a package import when they are imported (docs/architecture.md).
 USES = {
     "bundle": set[str](),

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...dialects import ark as dialect
-from ...dtypes import DType, bool_
+from ...dtypes import bool_
 from ..operands import as_operand, as_pair, as_tensor, default_dtype
 from ..shapes import as_dtype, invalid
 from ..tensor import Tensor
 from .common import Enum, emit
 
 if TYPE_CHECKING:
-    from ..tensor import Operand
+    from ...typing import DTypeLike, Operand
 
 __all__ = [
     "abs", "add", "cast", "copy", "cos", "div", "equal", "erf", "exp", "gelu", "greater",
@@ -187,7 +187,7 @@ def gelu(
     return emit("gelu", dialect.GeluOp, name, operand=as_tensor(x, "gelu"), approximate=form)
 
 
-def cast(x: Tensor, dtype: DType | str, name: str | None = None) -> Tensor:
+def cast(x: Tensor, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """`x` converted to another dtype.
 
     Float to integer truncates toward zero and saturates, integer to narrower integer

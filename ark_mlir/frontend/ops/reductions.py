@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...dialects import ark as dialect
 from ...dtypes import bool_, fp32, int64, uint8
@@ -11,6 +11,9 @@ from ..shapes import as_axis, as_ints, invalid
 from ..tensor import Tensor
 from .common import emit
 from .elementwise import cast
+
+if TYPE_CHECKING:
+    from ...typing import Axes
 
 __all__ = [
     "argmax", "layernorm", "mean", "reduce_max", "reduce_mean", "reduce_min", "reduce_sum",
@@ -30,7 +33,7 @@ def _reduce(
 
 
 def reduce_sum(
-    x: Tensor, axis: object = None, keepdims: bool = True, name: str | None = None
+    x: Tensor, axis: Axes | None = None, keepdims: bool = True, name: str | None = None
 ) -> Tensor:
     """Sum over dimensions.
 
@@ -51,7 +54,7 @@ def reduce_sum(
 
 
 def reduce_mean(
-    x: Tensor, axis: object = None, keepdims: bool = True, name: str | None = None
+    x: Tensor, axis: Axes | None = None, keepdims: bool = True, name: str | None = None
 ) -> Tensor:
     """Mean over dimensions; arguments as :func:`reduce_sum`. That of integers and bools is fp32.
 
@@ -64,7 +67,9 @@ def reduce_mean(
     return _reduce("reduce_mean", dialect.ReduceMeanOp, x, axis, keepdims, name)
 
 
-def mean(x: Tensor, axis: object = None, keepdims: bool = True, name: str | None = None) -> Tensor:
+def mean(
+    x: Tensor, axis: Axes | None = None, keepdims: bool = True, name: str | None = None
+) -> Tensor:
     """Another name of :func:`reduce_mean`.
 
     Example:
@@ -74,7 +79,7 @@ def mean(x: Tensor, axis: object = None, keepdims: bool = True, name: str | None
 
 
 def reduce_max(
-    x: Tensor, axis: object = None, keepdims: bool = True, name: str | None = None
+    x: Tensor, axis: Axes | None = None, keepdims: bool = True, name: str | None = None
 ) -> Tensor:
     """Returns the maximum over dimensions; arguments as :func:`reduce_sum`.
 
@@ -90,7 +95,7 @@ def reduce_max(
 
 
 def reduce_min(
-    x: Tensor, axis: object = None, keepdims: bool = True, name: str | None = None
+    x: Tensor, axis: Axes | None = None, keepdims: bool = True, name: str | None = None
 ) -> Tensor:
     """Returns the minimum over dimensions; arguments as :func:`reduce_sum`.
 
