@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from . import bundle as bundle
+    from . import cli as cli
     from . import compiler as compiler
     from . import distributed as distributed
     from . import dtypes as dtypes
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from . import ir as ir
     from . import knobs as knobs
     from . import models as models
+    from . import passmanager as passmanager
     from . import pytorch as pytorch
     from . import reference as reference
     from . import runtime as runtime
@@ -112,16 +114,18 @@ _NAMES: dict[str, tuple[str, str]] = {
 __all__ = [*sorted(_NAMES), "__version__"]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
-def __getattr__(name: str) -> object:
-    if name in _NAMES:
-        module, attribute = _NAMES[name]
-        value: object = getattr(_import(module), attribute)
-    elif name in _SUBPACKAGES:
-        value = _import("." + name)
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # which would take every misspelt name for an attribute
+
+    def __getattr__(name: str) -> object:
+        if name in _NAMES:
+            module, attribute = _NAMES[name]
+            value: object = getattr(_import(module), attribute)
+        elif name in _SUBPACKAGES:
+            value = _import("." + name)
+        else:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = value
+        return value
 
 
 def _import(module: str) -> object:

@@ -1,61 +1,95 @@
-"""What a type checker says of a user's program: nothing."""
+"""Errors of a type checker in programs of users: those that are marked, and no other."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
+import re
+import shutil
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-SCRIPT = """
-import numpy as np
+import ark_mlir
 
-import ark_mlir as ark
-
-
-class Linear(ark.Module):
-    def __init__(self, inputs: int, outputs: int) -> None:
-        super().__init__()
-        self.weight = ark.parameter("weight", (outputs, inputs), ark.bf16)
-
-    def forward(self, x: ark.Tensor) -> ark.Tensor:
-        return ark.matmul(x, self.weight, transpose_other=True)
+SNIPPETS = Path(__file__).parent / "snippets"
+MARK = re.compile(r"# error: (.+)$")
 
 
-with ark.Program("mlp") as program:
-    x = ark.input("x", (4, 64), ark.bf16)
-    h = ark.gelu(Linear(64, 256)(x)) * 2 + np.ones(256)
-    y = ark.where((h > 0) & True, h[..., ::2].shape[0] * h, 0.5 - h)
-    ark.output("y", ark.reduce_sum(y, axis=(0, -1)))
+@dataclass(frozen=True)
+class Place:
+    """A line of a snippet."""
 
-outputs = ark.reference.run(program, {"x": np.zeros((4, 64))})
-print(outputs["y"].sum(), program.inputs["x"].dtype.name, y.dtype is ark.bool)
-reveal_type(x)
-reveal_type(outputs["y"].shape)
-"""
+    file: str
+    line: int
 
 
-def test_a_users_program_is_clean(tmp_path: Path) -> None:
+def expected_errors() -> dict[Place, str]:
+    """Returns the rule, or a part of the message, by the line that is marked with it."""
+    return {
+        Place(path.name, number): mark[1]
+        for path in sorted(SNIPPETS.glob("*.py"))
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if (mark := MARK.search(line))
+    }
+
+
+def lay_out_package(folder: Path) -> None:
+    """Copies the package as a wheel has it: an editable installation has it in two places."""
+    for root in ark_mlir.__path__:
+        for path in Path(root).rglob("*"):
+            if path.suffix in (".py", ".pyi") or path.name == "py.typed":
+                copy = folder / "ark_mlir" / path.relative_to(root)
+                copy.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(path, copy)
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[Place, list[str]]:
+    """Messages of pyright by line, each with its rule."""
     if importlib.util.find_spec("pyright") is None:
         pytest.skip("pyright is not installed")
-    (tmp_path / "user.py").write_text(SCRIPT)
-    # The package's parent: an editable installation is found by a hook, which pyright lacks.
-    import ark_mlir
-
-    roots = sorted({str(Path(path).parent) for path in ark_mlir.__path__})
-    config = {"typeCheckingMode": "standard", "extraPaths": roots}
-    (tmp_path / "pyrightconfig.json").write_text(json.dumps(config))
+    folder = tmp_path_factory.mktemp("typing")
+    lay_out_package(folder / "package")
+    shutil.copytree(SNIPPETS, folder / "snippets")
+    config = {
+        "include": ["snippets"],
+        "extraPaths": ["package"],
+        "typeCheckingMode": "standard",
+        "pythonVersion": "3.10",
+    }
+    (folder / "pyrightconfig.json").write_text(json.dumps(config))
     command = [sys.executable, "-m", "pyright", "--outputjson", "--pythonpath", sys.executable]
     done = subprocess.run(
-        [*command, "-p", str(tmp_path)], capture_output=True, text=True, check=False
+        [*command, "-p", str(folder)], capture_output=True, text=True, check=False
     )
     if not done.stdout.startswith("{"):
         pytest.skip(f"pyright does not run here: {done.stderr[-200:]}")
-    messages = json.loads(done.stdout)["generalDiagnostics"]
-    errors = [m["message"] for m in messages if m["severity"] == "error"]
-    revealed = [m["message"] for m in messages if m["severity"] == "information"]
-    assert errors == []
-    assert 'Type of "x" is "Tensor"' in revealed
+    result: dict[Place, list[str]] = {}
+    for each in json.loads(done.stdout)["generalDiagnostics"]:
+        place = Place(Path(each["file"]).name, each["range"]["start"]["line"] + 1)
+        result.setdefault(place, []).append(describe(each))
+    return result
+
+
+def describe(diagnostic: dict[str, Any]) -> str:
+    return f"{diagnostic['message']} ({diagnostic.get('rule', 'no rule')})"
+
+
+def test_wrong_lines_are_errors(found: dict[Place, list[str]]) -> None:
+    expected = expected_errors()
+    assert len(expected) > 60
+    missed = {
+        place: (part, found.get(place))
+        for place, part in expected.items()
+        if not any(part in message for message in found.get(place, []))
+    }
+    assert missed == {}
+
+
+def test_right_lines_are_clean(found: dict[Place, list[str]]) -> None:
+    assert {place: found[place] for place in found.keys() - expected_errors().keys()} == {}
