@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from .dtypes import uint32 as uint32
     from .errors import *  # noqa: F403 - errors.__all__ is public as a whole
     from .frontend import *  # noqa: F403 - frontend.__all__ is public as a whole
-    from .pytorch import from_torch as from_torch
+    from .pytorch import from_torch as from_torch  # pyright: ignore[reportUnknownVariableType]
     from .runtime import Executable as Executable
     from .runtime import World as World
     from .runtime import load as load
@@ -71,8 +71,8 @@ _DTYPES = (
 )  # fmt: skip
 _FRONTEND = (
     # building
-    "Argument", "Module", "ModuleList", "Output", "Program", "Tensor", "input", "output",
-    "parameter", "placeholder", "planner", "scalar", "state", "stop_when", "tensor",
+    "Argument", "Module", "ModuleList", "Output", "Plan", "Program", "Tensor", "input",
+    "output", "parameter", "placeholder", "planner", "scalar", "state", "stop_when", "tensor",
     # create and view
     "arange", "bitcast", "broadcast_to", "concat", "constant", "full", "identity", "noop", "ones",
     "reshape", "sharding", "slice", "split", "squeeze", "transpose", "unsqueeze", "zeros",

@@ -28,6 +28,8 @@ __all__ = [
     "Arrays",
     "ArraysLike",
     "Axes",
+    "Collectives",
+    "Cpu",
     "CudaArray",
     "CudaStream",
     "DLPackArray",
@@ -41,6 +43,9 @@ __all__ = [
     "NumberArray",
     "Operand",
     "Path",
+    "Pooling",
+    "Reduction",
+    "Scheduler",
     "Shape",
     "Source",
     "Sources",
@@ -109,6 +114,9 @@ DTypeLike: TypeAlias = (
 )
 """An element type: ark's, a name, or a dtype of numpy, ml_dtypes or torch."""
 
+Reduction: TypeAlias = Literal["sum", "max", "min"]
+"""The operation of a reduction over ranks."""
+
 # -- compiling -----------------------------------------------------------------------------------
 
 Path: TypeAlias = str | os.PathLike[str]
@@ -116,6 +124,18 @@ Path: TypeAlias = str | os.PathLike[str]
 
 Source: TypeAlias = Union["Program", "ir.Module", str, os.PathLike[str]]
 """A source for the compiler: a program, a module, MLIR text, or the path of an ``.mlir`` file."""
+
+Scheduler: TypeAlias = Literal[
+    "auto", "list", "round-robin", "rounds", "profile", "alone", "cp-sat"
+]
+"""A scheduler; :class:`ark_mlir.CompileOptions` says what they do."""
+
+Collectives: TypeAlias = Literal["auto", "one-shot", "two-shot", "ring"]
+"""A way in which ranks exchange tensors."""
+
+Cpu: TypeAlias = Literal["host", "baseline", "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"]
+"""The instruction set of the cpu target: this machine's, the architecture's, or a level of
+x86-64."""
 
 # -- running -------------------------------------------------------------------------------------
 
@@ -148,7 +168,7 @@ class CudaArray(Protocol):
     """
 
     @property
-    def __cuda_array_interface__(self) -> Any:
+    def __cuda_array_interface__(self) -> Mapping[str, Any]:
         """The dictionary of shape, type and address."""
         ...
 
@@ -204,6 +224,9 @@ ArraysLike: TypeAlias = Mapping[str, npt.ArrayLike]
 """Arrays by name for the interpreter: what ``numpy.asarray`` takes."""
 
 # -- models --------------------------------------------------------------------------------------
+
+Pooling: TypeAlias = Literal["mean", "cls", "pooler", "none"]
+"""The way in which an encoder makes one vector of the tokens' vectors."""
 
 TokenRow: TypeAlias = Sequence[int] | npt.NDArray[Any] | DLPackArray
 """Integers of one prompt, such as its token ids."""

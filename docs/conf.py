@@ -53,7 +53,7 @@ nitpick_ignore_regex = [
     ("py:class", r"ark_mlir\._mlir_libs\..*"),
     # Unions that signatures name, and records that no user makes.
     ("py:class", r"Bytes|DriverTable|Source|Sources|Target"),
-    ("py:class", r"ark_mlir\.(.+\.(Config|Plan|Rank|Section|Tables|Target|Task|Value)|knobs\.T)"),
+    ("py:class", r"ark_mlir\.(.+\.(Config|Rank|Section|Tables|Target|Task|Value)|knobs\.T)"),
 ]
 python_use_unqualified_type_names = True
 maximum_signature_line_length = 80

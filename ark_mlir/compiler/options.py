@@ -5,19 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, cast, get_args
+from typing import Any, Literal, TypedDict, cast, get_args
 
 from ..errors import InvalidUsageError
 from ..tuning.costs import Costs
-
-if TYPE_CHECKING:
-    from ..typing import Path
-
-Scheduler: TypeAlias = Literal[
-    "auto", "list", "round-robin", "rounds", "profile", "alone", "cp-sat"
-]
-Collectives: TypeAlias = Literal["auto", "one-shot", "two-shot", "ring"]
-Cpu: TypeAlias = Literal["host", "baseline", "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"]
+from ..typing import Collectives, Cpu, Path, Scheduler
 
 
 class CompileKeywords(TypedDict, total=False):

@@ -23,7 +23,20 @@ __all__ = ["Plan", "plan_attribute", "planner"]
 
 @dataclass(frozen=True)
 class Plan:
-    """Pinned choices of the planner; None where the compiler is free."""
+    """Choices that ``ark.planner`` pins; None where the compiler is free.
+
+    Attributes:
+        sms, warps, shared_memory: ranges ``(begin, end)`` of SMs, of their warps, and of bytes of
+            their shared memory.
+        tile: extents of a tile.
+        sync: False if ops need not wait for each other where dependences allow it.
+
+    Example:
+        >>> with ark.planner(sms=64, tile=(4, 32)) as plan:
+        ...     y = ark.exp(x)
+        >>> plan.sms, plan.tile, plan.warps
+        ((0, 64), (4, 32), None)
+    """
 
     sms: tuple[int, ...] | None = None
     warps: tuple[int, ...] | None = None

@@ -12,6 +12,7 @@ from .program import Argument, Program, dtype_of, shape_of
 from .shapes import invalid
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from ..typing import Index, Operand
@@ -203,5 +204,5 @@ class Tensor:
     def __int__(self) -> NoReturn:
         raise invalid(f"tensor {self.name!r} has no value while the program is built")
 
-    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+    def __array__(self, dtype: np.dtype[Any] | None = None, copy: bool | None = None) -> NoReturn:
         raise invalid(f"tensor {self.name!r} has no value while the program is built")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, overload
+from typing import TYPE_CHECKING, Any, TypedDict, overload
 
 from typing_extensions import Unpack
 
@@ -23,7 +23,7 @@ from .generation import GenerativeModel
 from .model import Model
 
 if TYPE_CHECKING:
-    from ..typing import DTypeLike, Path
+    from ..typing import DTypeLike, Path, Pooling
 
 __all__ = [
     "DecoderOptions", "EmbeddingModel", "EncoderOptions", "GenerativeModel", "Model", "load"
@@ -48,7 +48,7 @@ class EncoderOptions(TypedDict, total=False):
     batch: int
     length: int
     dtype: DTypeLike
-    pooling: Literal["mean", "cls", "pooler", "none"]
+    pooling: Pooling
     normalize: bool
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from .. import frontend as ark
 from ..dtypes import DType, bool_, fp32, int32
 from ..errors import InvalidUsageError
 from ..frontend import Program, Tensor
+from ..typing import Pooling
 from .config import Config, as_count, as_float_dtype
 from .model import Model, as_rows, as_tokens
 from .weights import Arrays, assign, check_layers, read_weights
@@ -51,7 +52,6 @@ _ACTIVATIONS: dict[str, Activation] = {
     "sigmoid": lambda x, name: ark.sigmoid(x, name=name),
     "tanh": lambda x, name: ark.tanh(x, name=name),
 }
-Pooling: TypeAlias = Literal["mean", "cls", "pooler", "none"]
 
 
 @dataclass(frozen=True)
@@ -355,9 +355,8 @@ def load(
     weights = read_weights(folder)
     check_layers(config, weights, ["encoder.layer.", "bert.encoder.layer."])
     if pooling not in get_args(Pooling):
-        raise InvalidUsageError(
-            f"pooling must be one of {', '.join(get_args(Pooling))}, not {pooling!r}"
-        )
+        known = ", ".join(get_args(Pooling))
+        raise InvalidUsageError(f"pooling must be one of {known}, not {pooling!r}")
     if as_count(length, "length") > sizes.positions:
         raise config.error(f"length {length} exceeds the model's {sizes.positions} positions")
     program = build(sizes, as_count(batch, "batch"), length, dtype, pooling, bool(normalize))

@@ -104,7 +104,7 @@ class Model:
             ]
         )
 
-    def parameters_of(self, name: str) -> Arrays:
+    def parameters_of(self, name: str) -> dict[str, NDArray[Any]]:
         """The arrays that the program `name` binds."""
         return {n: self.parameters[n] for n in self.programs[name].parameters}
 

@@ -19,8 +19,8 @@ from sphinx.environment import BuildEnvironment
 _MADE_BY_ARK = {
     "Argument", "Buffer", "Bundle", "CheckResult", "DType", "EmbeddingModel", "Evaluation",
     "Executable", "GenerativeModel", "Knob", "Manifest", "Member", "Model", "Output",
-    "RankExecutable", "Report", "Resident", "ResidentWorld", "Signature", "Tensor", "TorchProgram",
-    "World",
+    "Plan", "RankExecutable", "Report", "Resident", "ResidentWorld", "Signature", "Tensor",
+    "TorchProgram", "World",
 }  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from ... import ir
 from ...dialects import ark as dialect
@@ -14,13 +14,11 @@ from ..tensor import Tensor
 from .common import Enum, emit
 
 if TYPE_CHECKING:
-    from ...typing import DTypeLike, Shape
+    from ...typing import DTypeLike, Reduction, Shape
 
 __all__ = [
     "all_gather", "all_reduce", "all_to_all", "broadcast", "recv", "reduce_scatter", "send"
 ]  # fmt: skip
-
-Reduction = Literal["sum", "max", "min"]
 
 
 def _world(op: str) -> int:
