@@ -94,8 +94,8 @@ class TorchDType(Protocol):
     """A ``torch.dtype``.
 
     Example:
-        >>> import torch
-        >>> dtype: ark.typing.TorchDType = torch.bfloat16
+        >>> def bytes_of(count: int, dtype: ark.typing.TorchDType) -> int:
+        ...     return count * ark.dtypes.as_dtype(dtype).itemsize
     """
 
     @property

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ..compiler import CompileKeywords, CompileOptions
     from ..targets import Target
     from ..typing import DTypeLike, TokenRow
-    from ..typing import Path as AnyPath
 
 __all__ = ["GenerativeModel", "Timing", "load_decoder"]
 
@@ -272,7 +271,7 @@ class _Compiled:
 
 
 def load_decoder(
-    folder: AnyPath,
+    folder: str | os.PathLike[str],
     config: Config,
     *,
     max_length: int = 512,

@@ -76,8 +76,8 @@ def shorten_signature(
 def keep_first_line(
     app: Sphinx, kind: str, name: str, described: object, options: object, lines: list[str]
 ) -> None:
-    """Keeps napoleon from reading `<words>: <words>` of a property as `<type>: <description>`."""
-    if kind in ("attribute", "property"):
+    """Keeps napoleon from reading `<words>: <words>` of a value as `<type>: <description>`."""
+    if kind in ("attribute", "data", "property"):
         lines[:0] = ["..", ""]  # a comment in reST
 
 
