@@ -40,7 +40,7 @@ def input(name: str, shape: Shape, dtype: DTypeLike = fp32) -> Tensor:
 
 
 def placeholder(name: str, shape: Shape, dtype: DTypeLike = fp32) -> Tensor:
-    """Another name of :func:`input`.
+    """Another name of :func:`input`, with its arguments and errors.
 
     Example:
         >>> x = ark.placeholder("x", (4, 64), ark.fp32)
@@ -171,6 +171,9 @@ def scalar(name: str, dtype: DTypeLike = int32, max: int | None = None) -> Tenso
     Args:
         dtype: int32 or int64.
         max: the largest value that a run may pass; values start at zero.
+
+    Raises InvalidUsageError on another dtype, a name in use, or a `max` that is negative or does
+    not fit into the dtype.
 
     Example:
         >>> position = ark.scalar("position", max=511)

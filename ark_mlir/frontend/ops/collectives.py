@@ -137,6 +137,9 @@ def send(x: Tensor, dst: int, tag: int = 0, name: str | None = None) -> Tensor:
 def recv(shape: Shape, dtype: DTypeLike, src: int, tag: int = 0, name: str | None = None) -> Tensor:
     """The tensor that rank `src` sends under `tag`.
 
+    Raises InvalidUsageError if there is no such rank, an extent is no count, or the dtype is
+    unknown.
+
     Example:
         >>> x = ark.recv((4, 64), ark.bf16, src=0, tag=0)
     """
