@@ -20,12 +20,23 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from . import bundle as bundle
+    from . import cli as cli
     from . import compiler as compiler
     from . import distributed as distributed
+    from . import dtypes as dtypes
+    from . import errors as errors
+    from . import frontend as frontend
+    from . import ir as ir
+    from . import knobs as knobs
     from . import models as models
+    from . import passmanager as passmanager
+    from . import pytorch as pytorch
     from . import reference as reference
     from . import runtime as runtime
+    from . import show as show
+    from . import targets as targets
     from . import tuning as tuning
+    from . import typing as typing
     from .compiler import CompileOptions as CompileOptions
     from .compiler import compile as compile
     from .dtypes import DType as DType
@@ -42,7 +53,7 @@ if TYPE_CHECKING:
     from .dtypes import uint32 as uint32
     from .errors import *  # noqa: F403 - errors.__all__ is public as a whole
     from .frontend import *  # noqa: F403 - frontend.__all__ is public as a whole
-    from .pytorch import from_torch as from_torch
+    from .pytorch import from_torch as from_torch  # pyright: ignore[reportUnknownVariableType]
     from .runtime import Executable as Executable
     from .runtime import World as World
     from .runtime import load as load
@@ -60,8 +71,8 @@ _DTYPES = (
 )  # fmt: skip
 _FRONTEND = (
     # building
-    "Module", "ModuleList", "Program", "Tensor", "input", "output", "parameter", "placeholder",
-    "planner", "scalar", "state", "stop_when", "tensor",
+    "Argument", "Module", "ModuleList", "Output", "Plan", "Program", "Tensor", "input",
+    "output", "parameter", "placeholder", "planner", "scalar", "state", "stop_when", "tensor",
     # create and view
     "arange", "bitcast", "broadcast_to", "concat", "constant", "full", "identity", "noop", "ones",
     "reshape", "sharding", "slice", "split", "squeeze", "transpose", "unsqueeze", "zeros",
@@ -83,6 +94,7 @@ _FRONTEND = (
 _SUBPACKAGES = (
     "bundle", "cli", "compiler", "distributed", "dtypes", "errors", "frontend", "ir", "knobs",
     "models", "passmanager", "pytorch", "reference", "runtime", "show", "targets", "tuning",
+    "typing",
 )  # fmt: skip
 
 # Public name -> (module, name there). Stated once; __all__ and __dir__ follow.
@@ -102,16 +114,18 @@ _NAMES: dict[str, tuple[str, str]] = {
 __all__ = [*sorted(_NAMES), "__version__"]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
-def __getattr__(name: str) -> object:
-    if name in _NAMES:
-        module, attribute = _NAMES[name]
-        value: object = getattr(_import(module), attribute)
-    elif name in _SUBPACKAGES:
-        value = _import("." + name)
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value
-    return value
+if not TYPE_CHECKING:  # which would take every misspelt name for an attribute
+
+    def __getattr__(name: str) -> object:
+        if name in _NAMES:
+            module, attribute = _NAMES[name]
+            value: object = getattr(_import(module), attribute)
+        elif name in _SUBPACKAGES:
+            value = _import("." + name)
+        else:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = value
+        return value
 
 
 def _import(module: str) -> object:

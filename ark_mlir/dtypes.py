@@ -16,12 +16,14 @@ from __future__ import annotations
 import builtins
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from .errors import InvalidUsageError
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from .typing import DTypeLike
 
 __all__ = [
     "ALL",
@@ -62,7 +64,7 @@ class DType:
 
     name: str
     mlir: str
-    kind: str
+    kind: Literal["float", "int", "uint", "bool"]
     itemsize: int
     numpy_name: str
     digits: int = 0
@@ -136,7 +138,7 @@ _BY_NUMPY = {dtype.numpy_name: dtype for dtype in ALL}
 _BY_NAME = {dtype.name: dtype for dtype in ALL}
 
 
-def as_dtype(value: object) -> DType:
+def as_dtype(value: DTypeLike | str) -> DType:
     """The element type that `value` names.
 
     Accepts an ark dtype, a name (``"bf16"``, ``"bfloat16"``, ``"f32"``), a numpy dtype or

@@ -49,11 +49,15 @@ autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 # Types of other packages, whose references would have to be fetched.
 nitpick_ignore_regex = [
-    ("py:class", r"(collections|contextlib|np|numpy|os)\..*|NDArray"),
+    ("py:class", r"(collections|contextlib|np|numpy|os|torch|typing_extensions)\..*|NDArray"),
     ("py:class", r"ark_mlir\._mlir_libs\..*"),
+    ("py:obj", r"typing\.Literal\[.*"),
     # Unions that signatures name, and records that no user makes.
-    ("py:class", r"Bytes|DriverTable|Source|Sources|Target"),
-    ("py:class", r"ark_mlir\.(.+\.(Config|Plan|Rank|Section|Tables|Target|Task|Value)|knobs\.T)"),
+    ("py:class", r"Bytes|Config|DriverTable|Target"),
+    (
+        "py:class",
+        r"ark_mlir\.(.+\.(Config|Operand|Rank|Section|Tables|Target|Task|Value)|knobs\.T)",
+    ),
 ]
 python_use_unqualified_type_names = True
 maximum_signature_line_length = 80

@@ -11,7 +11,8 @@ runs no code.
 """
 
 from .bundle import Bundle, write_bundle
-from .footprints import Footprint, Operand
+from .footprints import Expression, Footprint, Operand
+from .format import Bytes
 from .manifest import Body, Buffer, Manifest, Section, Semaphore, Target, Task, Value
 from .reader import read_bundle, sign_bundle
 from .signatures import Signature
@@ -21,6 +22,8 @@ __all__ = [
     "Body",
     "Buffer",
     "Bundle",
+    "Bytes",
+    "Expression",
     "Footprint",
     "Manifest",
     "Opcode",

@@ -6,11 +6,12 @@
 from .check import CheckResult, check, check_bundle
 from .compile import compile
 from .export import export_schedule
-from .options import CompileOptions
+from .options import CompileKeywords, CompileOptions
 from .stages import stages
 
 __all__ = [
     "CheckResult",
+    "CompileKeywords",
     "CompileOptions",
     "check",
     "check_bundle",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,10 +18,15 @@ from ..targets import Target, backend_of
 from ..units import counted
 from .lowering import choose_target, lower
 from .options import CompileOptions
-from .source import Source, load_module
+from .source import load_module
 from .stages import reached_stage, stages
 from .table_proof import prove
 from .tasks import programs_of, vctas_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..typing import Source
 
 
 @dataclass(frozen=True)
@@ -55,7 +61,9 @@ class CheckResult:
 
 
 def check(
-    source: Source, target: str | Target | None = None, options: CompileOptions | None = None
+    source: Source | Sequence[Source],
+    target: str | Target | None = None,
+    options: CompileOptions | None = None,
 ) -> CheckResult:
     """Proves the schedule of a program: no race, no wait that starves, no reuse too early.
 

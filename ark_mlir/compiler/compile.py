@@ -2,36 +2,40 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, overload
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, overload
+
+from typing_extensions import Unpack
 
 from ..targets import Target
 from .bundles import compile_bundle
-from .options import CompileOptions
-from .source import Source, load_module, load_part
+from .options import CompileKeywords, CompileOptions
+from .source import load_module, load_part
 
 if TYPE_CHECKING:
     from ..runtime import Executable, World
+    from ..typing import Source
 
 
-@overload
-def compile(
-    source: list[Any] | tuple[Any, ...],
-    target: str | Target | None = None,
-    options: CompileOptions | None = None,
-    **overrides: Any,
-) -> World: ...
 @overload
 def compile(
     source: Source,
     target: str | Target | None = None,
     options: CompileOptions | None = None,
-    **overrides: Any,
+    **overrides: Unpack[CompileKeywords],
 ) -> Executable: ...
+@overload
 def compile(
-    source: Source,
+    source: Sequence[Source],
     target: str | Target | None = None,
     options: CompileOptions | None = None,
-    **overrides: Any,
+    **overrides: Unpack[CompileKeywords],
+) -> World: ...
+def compile(
+    source: Source | Sequence[Source],
+    target: str | Target | None = None,
+    options: CompileOptions | None = None,
+    **overrides: Unpack[CompileKeywords],
 ) -> Executable:
     """Compiles a program into one persistent kernel.
 

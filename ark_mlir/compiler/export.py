@@ -6,9 +6,10 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from typing_extensions import Unpack
 
 from .. import ir
 from ..mlir.locations import describe
@@ -16,13 +17,15 @@ from ..progress import Progress
 from ..targets import Target, backend_of
 from ..units import duration
 from .lowering import choose_target, lower
-from .options import CompileOptions
-from .source import Source, load_module
+from .options import CompileKeywords, CompileOptions
+from .source import load_module
 from .stages import run_stage
 from .tasks import programs_of, tasks_of, vctas_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from ..typing import Source
 
 _ITEM = re.compile(
     r'^\s*ark\.(run|wait|signal|barrier|semaphore|lane|prefetch)\s+(?:"([^"]*)"|@(\S+))?'
@@ -53,13 +56,13 @@ _PLAN = """\
 
 
 def export_schedule(
-    source: Source,
+    source: Source | Sequence[Source],
     target: str | Target | None = None,
     options: CompileOptions | None = None,
     *,
     synchronized: bool = True,
     name: str = "schedule.mlir",
-    **overrides: Any,
+    **overrides: Unpack[CompileKeywords],
 ) -> str:
     """The schedule of a program, with comments: which task, when, what it waits for.
 

@@ -8,6 +8,7 @@ import time
 
 from .. import ir, knobs
 from ..errors import InvalidUsageError
+from ..mlir.diagnostics import to_error
 from ..mlir.locations import describe
 from ..progress import Progress
 from ..targets import Backend, Target, resolve
@@ -32,7 +33,10 @@ _LOG = logging.getLogger("ark.compiler")
 
 
 def choose_target(module: ir.Operation, target: str | Target | None) -> Target:
-    """The target asked for, else that of the module, else the default; marks the module."""
+    """Returns `target`, else the target of the module, else the default; marks the module.
+
+    Raises InvalidUsageError if the compiler refuses the facts of `target`.
+    """
     name = "ark.target"
     if target is None and name in module.attributes:
         return Target.parse(str(module.attributes[name]))
@@ -41,7 +45,10 @@ def choose_target(module: ir.Operation, target: str | Target | None) -> Target:
     if wanted == "cpu" and (ranks := count_ranks(module)) > 1:
         machine = resolve(f"cpu:{max(1, machine.sms // ranks)}")
     with module.context:
-        module.attributes[name] = ir.Attribute.parse(machine.mlir)
+        try:
+            module.attributes[name] = ir.Attribute.parse(machine.mlir)
+        except ir.MLIRError as error:
+            raise to_error(InvalidUsageError, error) from None
     return machine
 
 

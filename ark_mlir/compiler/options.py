@@ -3,14 +3,36 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, cast
+from typing import Any, Literal, TypedDict, cast, get_args
 
 from ..errors import InvalidUsageError
 from ..tuning.costs import Costs
+from ..typing import Collectives, Cpu, Path, Scheduler
 
-_COLLECTIVES = (None, "auto", "one-shot", "two-shot", "ring")
+
+class CompileKeywords(TypedDict, total=False):
+    """The fields of :class:`CompileOptions` as keywords, for functions that pass them on.
+
+    Example:
+        >>> def compile_traced(source: ark.typing.Source, **options: Unpack[CompileKeywords]):
+        ...     return ark.compile(source, **{**options, "trace": True})
+    """
+
+    scheduler: Scheduler | None
+    profile: Path | Costs | None
+    collectives: Collectives | None
+    tile: Mapping[str, Sequence[int]]
+    packets: bool
+    trace: bool
+    verify: bool
+    dump_dir: Path | None
+    keep_mlir: bool
+    cpu: Cpu
+    opt_level: Literal[0, 1, 2, 3]
+    line_info: bool
+    cache: bool | Path | None
 
 
 @dataclass(frozen=True)
@@ -51,24 +73,20 @@ class CompileOptions:
         True
     """
 
-    scheduler: str | None = None
-    profile: str | os.PathLike[str] | Costs | None = None
-    collectives: str | None = None
-    tile: Mapping[str, tuple[int, ...]] = field(default_factory=dict[str, "tuple[int, ...]"])
+    scheduler: Scheduler | None = None
+    profile: Path | Costs | None = None
+    collectives: Collectives | None = None
+    tile: Mapping[str, Sequence[int]] = field(default_factory=dict[str, "Sequence[int]"])
     packets: bool = True
     trace: bool = False
     verify: bool = True
     # Fields that make no other bundle are not part of its key in the cache.
-    dump_dir: str | os.PathLike[str] | None = field(
-        default=None, metadata={"changes_bundle": False}
-    )
+    dump_dir: Path | None = field(default=None, metadata={"changes_bundle": False})
     keep_mlir: bool = False
-    cpu: str = "host"
-    opt_level: int = 3
+    cpu: Cpu = "host"
+    opt_level: Literal[0, 1, 2, 3] = 3
     line_info: bool = True
-    cache: bool | str | os.PathLike[str] | None = field(
-        default=None, metadata={"changes_bundle": False}
-    )
+    cache: bool | Path | None = field(default=None, metadata={"changes_bundle": False})
 
     def __post_init__(self) -> None:
         for name in ("packets", "trace", "verify", "keep_mlir", "line_info"):
@@ -80,7 +98,7 @@ class CompileOptions:
             raise _invalid("profile", self.profile, "a trace, a file of costs, or costs")
         if isinstance(self.profile, str | os.PathLike):
             object.__setattr__(self, "profile", Costs.read(self.profile))
-        if self.collectives not in _COLLECTIVES:
+        if self.collectives not in (None, *get_args(Collectives)):
             raise _invalid("collectives", self.collectives, "auto, one-shot, two-shot or ring")
         if not isinstance(self.cpu, str):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise _invalid("cpu", self.cpu, "a processor's name")
@@ -88,7 +106,7 @@ class CompileOptions:
             raise _invalid("dump_dir", self.dump_dir, "a folder")
         if not isinstance(self.cache, bool | str | os.PathLike | None):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise _invalid("cache", self.cache, "True, False or a folder")
-        if isinstance(self.opt_level, bool) or self.opt_level not in (0, 1, 2, 3):
+        if isinstance(self.opt_level, bool) or self.opt_level not in (0, 1, 2, 3):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise _invalid("opt_level", self.opt_level, "0, 1, 2 or 3")
         object.__setattr__(self, "tile", _tiles(self.tile))
 

@@ -6,7 +6,7 @@ import io
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from .. import ir
 from ..errors import CompileError, InvalidUsageError, a_type
@@ -14,7 +14,8 @@ from ..mlir.diagnostics import to_error
 from ..mlir.parsing import parse_file, parse_text
 from ..passmanager import PassManager
 
-Source = object  # ark.Program | ir.Module | str | os.PathLike[str], or a list of them by rank
+if TYPE_CHECKING:
+    from ..typing import Source
 
 
 class Part(NamedTuple):
@@ -26,7 +27,7 @@ class Part(NamedTuple):
     size: int
 
 
-def load_part(source: Source) -> Part | None:
+def load_part(source: object) -> Part | None:
     """A copy of one rank's program; None where `source` holds no such program, or others too.
 
     Raises as :func:`load_module`.
@@ -53,7 +54,7 @@ def load_parts(parts: Sequence[bytes]) -> ir.Operation:
     return module
 
 
-def load_module(source: Source) -> ir.Operation:
+def load_module(source: Source | Sequence[Source]) -> ir.Operation:
     """A copy of the module of a program, a module, a path or MLIR text.
 
     A list, with one of these for every rank, becomes one module.
@@ -131,7 +132,7 @@ def _verify_ranks(module: ir.Operation) -> None:
             raise to_error(InvalidUsageError, error) from None
 
 
-def _load(source: Source) -> ir.Operation:
+def _load(source: object) -> ir.Operation:
     # A program of the frontend has a module; looked at by name, since the frontend comes
     # before the compiler.
     module = getattr(source, "module", source)

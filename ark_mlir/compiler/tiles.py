@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from .. import ir
 from ..errors import InvalidUsageError
@@ -13,7 +13,7 @@ from .tasks import programs_of
 _RANK = re.compile(r"^rank\d+/")
 
 
-def assign_tiles(module: ir.Operation, tiles: Mapping[str, tuple[int, ...]]) -> None:
+def assign_tiles(module: ir.Operation, tiles: Mapping[str, Sequence[int]]) -> None:
     """Sets `tile` on the groups of a module at the stage `graph`.
 
     A key names a group, or an op that groups hold, without its dialect: ``matmul``.
@@ -37,7 +37,7 @@ def assign_tiles(module: ir.Operation, tiles: Mapping[str, tuple[int, ...]]) -> 
         raise InvalidUsageError(f"tile: no group and no op of the program is {min(unused)!r}")
 
 
-def _assign(group: ir.Operation, name: str, tile: tuple[int, ...]) -> None:
+def _assign(group: ir.Operation, name: str, tile: Sequence[int]) -> None:
     shape = ir.ShapedType(group.results[0].type).shape
     if len(shape) != len(tile):
         raise InvalidUsageError(

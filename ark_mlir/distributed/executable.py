@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 from ..bundle import Bundle
 from ..errors import ArkError, RankFailedError
 from ..runtime.executable import Executable
-from ..runtime.running import Inputs, Path, Runner
+from ..runtime.running import Inputs, Runner
 from .driver import RankDriver, part_of
 
 if TYPE_CHECKING:
     from ..runtime.arrays.exchange import Exchange
     from ..runtime.driver import Driver, Outcome
+    from ..typing import Path
     from .circle import Circle
     from .shared import Segment
 

@@ -9,6 +9,7 @@ import threading
 import weakref
 from collections.abc import Generator
 from contextlib import contextmanager
+from types import TracebackType
 from typing import TYPE_CHECKING
 
 from ..bundle import Bundle
@@ -139,7 +140,7 @@ class Member:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: object
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
         self.close("has left the world" if error is None else f"has failed: {error!r}")
 

@@ -9,10 +9,10 @@ from . import arguments, ops
 from .arguments import *
 from .module import Module, ModuleList
 from .ops import *
-from .planner import planner
+from .planner import Plan, planner
 from .program import Argument, Output, Program
 from .tensor import Tensor
 
-__all__ = ["Argument", "Module", "ModuleList", "Output", "Program", "Tensor", "planner"]
+__all__ = ["Argument", "Module", "ModuleList", "Output", "Plan", "Program", "Tensor", "planner"]
 __all__ += arguments.__all__
 __all__ += ops.__all__

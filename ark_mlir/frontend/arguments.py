@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, Literal
 
-from ..dtypes import DType, fp32, int32, int64
+from ..dtypes import fp32, int32, int64
 from .builder import check_tensors
 from .locations import user_frames
 from .module import constructing
@@ -13,13 +14,16 @@ from .program import Argument, Output, current
 from .shapes import as_dtype, as_int, as_ints, as_name, as_shape, invalid
 from .tensor import Tensor
 
+if TYPE_CHECKING:
+    from ..typing import DTypeLike, Shape
+
 # As docs/bundle.md has it; no machine's memory comes near.
 _MAX_BYTES = 1 << 47
 
 __all__ = ["input", "output", "parameter", "placeholder", "scalar", "state", "stop_when", "tensor"]
 
 
-def input(name: str, shape: object, dtype: DType | str = fp32) -> Tensor:
+def input(name: str, shape: Shape, dtype: DTypeLike = fp32) -> Tensor:
     """A tensor that is bound at every run.
 
     Args:
@@ -35,8 +39,8 @@ def input(name: str, shape: object, dtype: DType | str = fp32) -> Tensor:
     return _argument("input", name, shape, dtype)
 
 
-def placeholder(name: str, shape: object, dtype: DType | str = fp32) -> Tensor:
-    """Another name of :func:`input`.
+def placeholder(name: str, shape: Shape, dtype: DTypeLike = fp32) -> Tensor:
+    """Another name of :func:`input`, with its arguments and errors.
 
     Example:
         >>> x = ark.placeholder("x", (4, 64), ark.fp32)
@@ -44,7 +48,7 @@ def placeholder(name: str, shape: object, dtype: DType | str = fp32) -> Tensor:
     return _argument("input", name, shape, dtype)
 
 
-def parameter(name: str, shape: object, dtype: DType | str = fp32) -> Tensor:
+def parameter(name: str, shape: Shape, dtype: DTypeLike = fp32) -> Tensor:
     """A tensor that is bound once, such as a weight. Arguments and errors as :func:`input`.
 
     A parameter made while an ``ark.Module`` is constructed gets the module's path in
@@ -56,7 +60,7 @@ def parameter(name: str, shape: object, dtype: DType | str = fp32) -> Tensor:
     return _argument("parameter", name, shape, dtype)
 
 
-def state(name: str, shape: object, dtype: DType | str = fp32, init: float = 0) -> Tensor:
+def state(name: str, shape: Shape, dtype: DTypeLike = fp32, init: float = 0) -> Tensor:
     """A tensor that lives on the device between runs; ``ark.update`` writes to it.
 
     The tensor that this returns, and what ``ark.update`` returns, are the state itself: an op reads
@@ -87,11 +91,11 @@ def state(name: str, shape: object, dtype: DType | str = fp32, init: float = 0) 
 
 
 def tensor(
-    shape: object,
-    dtype: DType | str = fp32,
-    strides: object = None,
-    offsets: object = None,
-    padded_shape: object = None,
+    shape: Shape,
+    dtype: DTypeLike = fp32,
+    strides: Shape | None = None,
+    offsets: Shape | None = None,
+    padded_shape: Shape | None = None,
     rank: int = -1,
     name: str | None = None,
 ) -> Tensor:
@@ -161,12 +165,15 @@ def stop_when(flag: Tensor) -> None:
     program.set_stop(value.state)
 
 
-def scalar(name: str, dtype: DType | str = int32, max: int | None = None) -> Tensor:
+def scalar(name: str, dtype: DTypeLike = int32, max: int | None = None) -> Tensor:
     """A run-time integer of rank zero, such as the position of a token.
 
     Args:
         dtype: int32 or int64.
         max: the largest value that a run may pass; values start at zero.
+
+    Raises InvalidUsageError on another dtype, a name in use, or a `max` that is negative or does
+    not fit into the dtype.
 
     Example:
         >>> position = ark.scalar("position", max=511)
@@ -181,10 +188,10 @@ def scalar(name: str, dtype: DType | str = int32, max: int | None = None) -> Ten
 
 
 def _argument(
-    kind: str,
+    kind: Literal["input", "parameter", "state", "scalar"],
     name: str,
-    shape: object,
-    dtype: DType | str,
+    shape: Shape,
+    dtype: DTypeLike,
     *,
     init: float = 0,
     max: int | None = None,

@@ -7,19 +7,36 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Generator, Sequence
+from collections.abc import Generator
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING
 
 from .. import ir
 from .shapes import as_ints, invalid
+
+if TYPE_CHECKING:
+    from ..typing import Shape
 
 __all__ = ["Plan", "plan_attribute", "planner"]
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Pinned choices of the planner; None where the compiler is free."""
+    """Choices that ``ark.planner`` pins; None where the compiler is free.
+
+    Attributes:
+        sms, warps, shared_memory: ranges ``(begin, end)`` of SMs, of their warps, and of bytes of
+            their shared memory.
+        tile: extents of a tile.
+        sync: False if ops need not wait for each other where dependences allow it.
+
+    Example:
+        >>> with ark.planner(sms=64, tile=(4, 32)) as plan:
+        ...     y = ark.exp(x)
+        >>> plan.sms, plan.tile, plan.warps
+        ((0, 64), (4, 32), None)
+    """
 
     sms: tuple[int, ...] | None = None
     warps: tuple[int, ...] | None = None
@@ -32,10 +49,10 @@ _PLAN: ContextVar[Plan | None] = ContextVar("ark_plan", default=None)
 
 
 def planner(
-    sms: int | Sequence[int] | None = None,
-    warps: int | Sequence[int] | None = None,
-    shared_memory: int | Sequence[int] | None = None,
-    tile: int | Sequence[int] | None = None,
+    sms: Shape | None = None,
+    warps: Shape | None = None,
+    shared_memory: Shape | None = None,
+    tile: Shape | None = None,
     sync: bool | None = None,
 ) -> contextlib.AbstractContextManager[Plan]:
     """Pins the ops built inside of the ``with`` block.
@@ -80,7 +97,7 @@ def _applied(plan: Plan, outer: Plan) -> Generator[Plan, None, None]:
 
 
 def _as_range(
-    what: str, value: int | Sequence[int] | None, outer: tuple[int, ...] | None
+    what: str, value: Shape | None, outer: tuple[int, ...] | None
 ) -> tuple[int, ...] | None:
     if value is None:
         return None
@@ -93,7 +110,7 @@ def _as_range(
     return begin, end
 
 
-def _as_tile(value: int | Sequence[int] | None) -> tuple[int, ...] | None:
+def _as_tile(value: Shape | None) -> tuple[int, ...] | None:
     if value is None:
         return None
     tile = as_ints(value, "planner: tile")

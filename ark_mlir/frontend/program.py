@@ -12,7 +12,7 @@ from collections.abc import Generator
 from contextvars import ContextVar, Token
 from dataclasses import dataclass
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from typing_extensions import Self
 
@@ -35,7 +35,7 @@ _CURRENT: ContextVar[Program | None] = ContextVar("ark_program", default=None)
 
 @dataclass(eq=False)
 class Argument:
-    """One argument of a program.
+    """One argument of a program; ``ark.input`` and its siblings make it.
 
     Attributes:
         kind: ``input``, ``parameter``, ``state`` or ``scalar``.
@@ -43,10 +43,18 @@ class Argument:
         location: ``file:line`` that made it.
         init: initial value of every element (state).
         max: largest value at run time (scalar), or None.
-        stops: whether it ends a launch (state), as ``ark.stop_when`` says.
+        stops: True if it ends a launch (state), as ``ark.stop_when`` says.
+
+    Example:
+        >>> with ark.Program("double") as program:
+        ...     x = ark.input("x", (4,), ark.bf16)
+        ...     y = ark.output("y", x + x)
+        >>> argument = program.inputs["x"]
+        >>> argument.kind, argument.shape, argument.dtype
+        ('input', (4,), ark.bf16)
     """
 
-    kind: str
+    kind: Literal["input", "parameter", "state", "scalar"]
     given: str
     shape: tuple[int, ...]
     dtype: DType
@@ -67,7 +75,20 @@ class Argument:
 
 @dataclass(frozen=True)
 class Output:
-    """One result of a program."""
+    """One result of a program; ``ark.output`` makes it.
+
+    Attributes:
+        name: the key of the array that a run returns.
+        shape, dtype: of that array.
+        location: ``file:line`` that made it.
+
+    Example:
+        >>> with ark.Program("double") as program:
+        ...     x = ark.input("x", (4,), ark.bf16)
+        ...     y = ark.output("y", x + x)
+        >>> program.outputs["y"].shape
+        (4,)
+    """
 
     name: str
     shape: tuple[int, ...]

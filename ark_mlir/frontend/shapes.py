@@ -13,12 +13,15 @@ from __future__ import annotations
 import itertools
 import operator
 from collections.abc import Iterable, Sequence
-from typing import SupportsIndex
+from typing import TYPE_CHECKING, SupportsIndex
 
 from ..dtypes import DType
 from ..dtypes import as_dtype as to_dtype
 from ..errors import InvalidUsageError
 from .locations import user_frames
+
+if TYPE_CHECKING:
+    from ..typing import DTypeLike
 
 __all__ = ["as_axis", "as_dtype", "as_int", "as_ints", "as_name", "as_shape", "invalid"]
 
@@ -89,7 +92,7 @@ def as_axis(axis: object, rank: int, op: str | None = None) -> int:
     return number + rank if -rank <= number < 0 else number
 
 
-def as_dtype(dtype: object, op: str) -> DType:
+def as_dtype(dtype: DTypeLike, op: str) -> DType:
     """The element type that `dtype` names; see ``dtypes.as_dtype``."""
     try:
         return to_dtype(dtype)

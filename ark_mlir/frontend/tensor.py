@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from .. import ir
 from ..dtypes import DType
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    Operand: TypeAlias = "Tensor | bool | int | float | np.generic[Any] | NDArray[Any]"
+    from ..typing import Index, Operand
 
 __all__ = ["Tensor"]
 
@@ -181,7 +181,7 @@ class Tensor:
 
     # ---------------------------------------------------------------- container
 
-    def __getitem__(self, index: Any) -> Tensor:
+    def __getitem__(self, index: Index) -> Tensor:
         return _ops().getitem(self, index)
 
     def __len__(self) -> int:
@@ -204,5 +204,5 @@ class Tensor:
     def __int__(self) -> NoReturn:
         raise invalid(f"tensor {self.name!r} has no value while the program is built")
 
-    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+    def __array__(self, dtype: np.dtype[Any] | None = None, copy: bool | None = None) -> NoReturn:
         raise invalid(f"tensor {self.name!r} has no value while the program is built")

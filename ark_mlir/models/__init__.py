@@ -7,10 +7,11 @@
 from __future__ import annotations
 
 import inspect
-import os
 from collections.abc import Callable, Collection
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypedDict, overload
+
+from typing_extensions import Unpack
 
 from ..errors import InvalidUsageError, UnsupportedError
 from . import bert as bert
@@ -21,18 +22,70 @@ from .config import read_config
 from .generation import GenerativeModel
 from .model import Model
 
-__all__ = ["EmbeddingModel", "GenerativeModel", "Model", "load"]
+if TYPE_CHECKING:
+    from ..typing import DTypeLike, Path, Pooling
 
-_LOADERS: dict[str, Callable[..., Model]] = {
+__all__ = [
+    "DecoderOptions", "EmbeddingModel", "EncoderOptions", "GenerativeModel", "Model", "load"
+]  # fmt: skip
+
+_LOADERS: dict[str, Callable[..., EmbeddingModel | GenerativeModel]] = {
     "bert": bert.load,
     "llama": llama.load,
     "qwen3": qwen3.load,
 }
 
 
+class EncoderOptions(TypedDict, total=False):
+    """Options of :func:`load` for encoders (bert); ``ark.models.bert.load`` says what they mean.
+
+    Example:
+        >>> options: EncoderOptions = {"batch": 2, "length": 12}
+        >>> ark.models.load(folder, **options).programs["embed"].inputs["ids"].shape
+        (2, 12)
+    """
+
+    batch: int
+    length: int
+    dtype: DTypeLike
+    pooling: Pooling
+    normalize: bool
+
+
+class DecoderOptions(TypedDict, total=False):
+    """Options of :func:`load` for decoders (llama, qwen3); ``ark.models.llama.load`` says what
+    they mean.
+
+    Example:
+        >>> options: DecoderOptions = {"max_length": 24}
+        >>> ark.models.load(decoder_folder, **options).max_length
+        24
+    """
+
+    max_length: int
+    chunk: int
+    dtype: DTypeLike | None
+    sampling: bool
+    tensor_parallel: int
+
+
+# No option, or one of both, leaves the class to the folder. The type system cannot ask for at
+# least one option in the overloads below.
+@overload
+def load(  # pyright: ignore[reportOverlappingOverload]
+    folder: Path, *, ignore: str | Collection[str] = (), dtype: DTypeLike = ...
+) -> EmbeddingModel | GenerativeModel: ...
+@overload
 def load(
-    folder: str | os.PathLike[str], *, ignore: str | Collection[str] = (), **options: Any
-) -> Any:
+    folder: Path, *, ignore: str | Collection[str] = (), **options: Unpack[EncoderOptions]
+) -> EmbeddingModel: ...
+@overload
+def load(
+    folder: Path, *, ignore: str | Collection[str] = (), **options: Unpack[DecoderOptions]
+) -> GenerativeModel: ...
+def load(
+    folder: Path, *, ignore: str | Collection[str] = (), **options: Any
+) -> EmbeddingModel | GenerativeModel:
     """Reads a folder with ``config.json`` and ``*.safetensors``.
 
     Args:
@@ -44,9 +97,10 @@ def load(
             sampling, tensor_parallel).
 
     Returns an :class:`EmbeddingModel` for bert, a :class:`GenerativeModel` for llama and
-    qwen3. Weights stay in their files, which must not change while the model lives. Raises
-    InvalidUsageError where the folder, its configuration or its tensors are wrong, and
-    UnsupportedError on an unknown model type.
+    qwen3. A type checker knows which by an option that only one of them has; without any, narrow
+    the result with ``isinstance``. Weights stay in their files, which must not change while the
+    model lives. Raises InvalidUsageError where the folder, its configuration or its tensors are
+    wrong, and UnsupportedError on an unknown model type.
 
     Example:
         >>> list(ark.models.load(folder, length=12).programs)

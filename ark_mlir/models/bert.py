@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,13 @@ from .. import frontend as ark
 from ..dtypes import DType, bool_, fp32, int32
 from ..errors import InvalidUsageError
 from ..frontend import Program, Tensor
+from ..typing import Pooling
 from .config import Config, as_count, as_float_dtype
 from .model import Model, as_rows, as_tokens
 from .weights import Arrays, assign, check_layers, read_weights
+
+if TYPE_CHECKING:
+    from ..typing import DTypeLike, Path, TokenRows
 
 __all__ = ["BertConfig", "EmbeddingModel", "build", "load"]
 
@@ -48,7 +52,6 @@ _ACTIVATIONS: dict[str, Activation] = {
     "sigmoid": lambda x, name: ark.sigmoid(x, name=name),
     "tanh": lambda x, name: ark.tanh(x, name=name),
 }
-_POOLINGS = ("mean", "cls", "pooler", "none")
 
 
 @dataclass(frozen=True)
@@ -96,8 +99,8 @@ def build(
     config: BertConfig,
     batch: int = 8,
     length: int = 64,
-    dtype: DType | str = fp32,
-    pooling: str = "mean",
+    dtype: DTypeLike = fp32,
+    pooling: Pooling = "mean",
     normalize: bool = True,
 ) -> Program:
     """The encoder for `batch` prompts of up to `length` tokens.
@@ -224,7 +227,12 @@ class EmbeddingModel(Model):
         self.types = types
 
     def embed(
-        self, ids: object, mask: object = None, types: object = None, *, reference: bool = False
+        self,
+        ids: TokenRows,
+        mask: TokenRows | None = None,
+        types: TokenRows | None = None,
+        *,
+        reference: bool = False,
     ) -> NDArray[np.float32]:
         """One vector for every prompt.
 
@@ -324,13 +332,13 @@ def _padded(prompts: list[_Prompt], batch: int, length: int) -> dict[str, NDArra
 
 
 def load(
-    folder: str | os.PathLike[str],
+    folder: Path,
     config: Config,
     *,
     batch: int = 8,
     length: int = 64,
-    dtype: DType | str = fp32,
-    pooling: str = "mean",
+    dtype: DTypeLike = fp32,
+    pooling: Pooling = "mean",
     normalize: bool = True,
 ) -> EmbeddingModel:
     """A BERT encoder from a Hugging Face folder; called through ``ark.models.load``.
@@ -346,8 +354,9 @@ def load(
     sizes = BertConfig.read(config)
     weights = read_weights(folder)
     check_layers(config, weights, ["encoder.layer.", "bert.encoder.layer."])
-    if pooling not in _POOLINGS:
-        raise InvalidUsageError(f"pooling must be one of {', '.join(_POOLINGS)}, not {pooling!r}")
+    if pooling not in get_args(Pooling):
+        known = ", ".join(get_args(Pooling))
+        raise InvalidUsageError(f"pooling must be one of {known}, not {pooling!r}")
     if as_count(length, "length") > sizes.positions:
         raise config.error(f"length {length} exceeds the model's {sizes.positions} positions")
     program = build(sizes, as_count(batch, "batch"), length, dtype, pooling, bool(normalize))

@@ -5,12 +5,15 @@ from __future__ import annotations
 import operator
 import os
 from dataclasses import dataclass, field
-from typing import Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 from ..dtypes import DType, as_dtype, bf16, fp16, fp32
 from ..errors import ArkError, InvalidUsageError, shorten
 from ..json_checks import Document, Node, parse_json
 from ..paths import as_path
+
+if TYPE_CHECKING:
+    from ..typing import DTypeLike
 
 __all__ = ["Config", "as_count", "as_float_dtype", "read_config"]
 
@@ -153,7 +156,7 @@ def as_count(value: object, what: str, least: int = 1) -> int:
     return number
 
 
-def as_float_dtype(dtype: object) -> DType:
+def as_float_dtype(dtype: DTypeLike | str) -> DType:
     """A dtype that models compute in."""
     result = as_dtype(dtype)
     if result not in (fp32, fp16, bf16):

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +27,9 @@ from .config import Config, as_float_dtype
 from .progress import Progress
 from .sampling import draw
 from .sharding import ALONE, Shard
+
+if TYPE_CHECKING:
+    from ..typing import DTypeLike
 
 __all__ = [
     "DecoderConfig",
@@ -197,7 +201,7 @@ def build_decode(
     *,
     batch: int = 1,
     max_length: int = 2048,
-    dtype: DType | str = bf16,
+    dtype: DTypeLike = bf16,
     sampling: bool = False,
 ) -> Program:
     """The program that takes one token of every sequence and gives the next.
@@ -230,7 +234,7 @@ def build_prefill(
     batch: int = 1,
     chunk: int = 64,
     max_length: int = 2048,
-    dtype: DType | str = bf16,
+    dtype: DTypeLike = bf16,
     sampling: bool = False,
 ) -> Program:
     """The program that takes `chunk` tokens of a prompt at once.

@@ -8,13 +8,12 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Self
+from typing_extensions import Self, Unpack
 
-from ..dtypes import DType
 from ..errors import InvalidUsageError
 from ..frontend import Program
 from ..runtime.ranks.membership import current
@@ -24,6 +23,11 @@ from .model import Model, as_tokens
 from .progress import MAX_ENDS
 from .sampling import sampling_inputs
 from .weights import Arrays, assign, check_layers, check_shapes, read_weights
+
+if TYPE_CHECKING:
+    from ..compiler import CompileKeywords, CompileOptions
+    from ..targets import Target
+    from ..typing import DTypeLike, TokenRow
 
 __all__ = ["GenerativeModel", "Timing", "load_decoder"]
 
@@ -87,7 +91,7 @@ class GenerativeModel(Model):
 
     def generate(
         self,
-        ids: object,
+        ids: TokenRow,
         max_new_tokens: int,
         *,
         stop: int | Sequence[int] | None = None,
@@ -183,9 +187,14 @@ class GenerativeModel(Model):
             )
         return {}
 
-    def compile(self, target: str | None = None, **options: Any) -> Self:
+    def compile(
+        self,
+        target: str | Target | None = None,
+        options: CompileOptions | None = None,
+        **overrides: Unpack[CompileKeywords],
+    ) -> Self:
         """See :meth:`Model.compile`; both programs work on the same states."""
-        super().compile(target, **options)
+        super().compile(target, options, **overrides)
         self.executables["decode"].share_states(self.executables["prefill"])
         return self
 
@@ -267,7 +276,7 @@ def load_decoder(
     *,
     max_length: int = 512,
     chunk: int = 32,
-    dtype: DType | str | None = None,
+    dtype: DTypeLike | None = None,
     sampling: bool = False,
     tensor_parallel: int = 1,
 ) -> GenerativeModel:

@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from typing_extensions import Self
+from typing_extensions import Self, Unpack
 
 from ..errors import InvalidUsageError
 from ..frontend import Program
 from .weights import Arrays
 
 if TYPE_CHECKING:
+    from ..compiler import CompileKeywords, CompileOptions
     from ..runtime import Executable
+    from ..targets import Target
+    from ..typing import HostInputs
 
 __all__ = ["Model"]
 
@@ -48,18 +51,23 @@ class Model:
         self.ranks: dict[str, list[Program]] = {}
         self.executables: dict[str, Executable] = {}
 
-    def compile(self, target: str | None = None, **options: Any) -> Self:
+    def compile(
+        self,
+        target: str | Target | None = None,
+        options: CompileOptions | None = None,
+        **overrides: Unpack[CompileKeywords],
+    ) -> Self:
         """Compiles every program and binds its parameters; returns the model.
 
         Args:
-            target, options: as ``ark.compile`` takes them.
+            target, options, overrides: as ``ark.compile`` takes them.
 
         Example:
             >>> model = ark.models.load(folder, length=12).compile("cpu")
         """
         from ..compiler import compile as compile_program
 
-        chosen: dict[str, Any] = options if target is None else {"target": target, **options}
+        chosen: dict[str, Any] = {"target": target, "options": options, **overrides}
         for name, program in self.programs.items():
             if name in self.ranks:
                 programs = self.ranks[name]
@@ -96,12 +104,12 @@ class Model:
             ]
         )
 
-    def parameters_of(self, name: str) -> Arrays:
+    def parameters_of(self, name: str) -> dict[str, NDArray[Any]]:
         """The arrays that the program `name` binds."""
         return {n: self.parameters[n] for n in self.programs[name].parameters}
 
     def run(
-        self, name: str, inputs: Mapping[str, Any], *, reference: bool = False
+        self, name: str, inputs: HostInputs, *, reference: bool = False
     ) -> dict[str, NDArray[Any]]:
         """Runs one program without states: compiled, or by the reference interpreter."""
         if reference:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from ..dtypes import DType, bf16
+from ..dtypes import bf16
 from ..frontend import Program
 from . import decoder
 from .decoder import DecoderConfig
 from .generation import load_decoder as load
+
+if TYPE_CHECKING:
+    from ..typing import DTypeLike
 
 __all__ = ["DecoderConfig", "build_decode", "build_prefill", "load"]
 
@@ -18,7 +22,7 @@ def build_decode(
     *,
     batch: int = 1,
     max_length: int = 2048,
-    dtype: DType | str = bf16,
+    dtype: DTypeLike = bf16,
     sampling: bool = False,
 ) -> Program:
     """As ``ark.models.llama.build_decode``."""
@@ -34,7 +38,7 @@ def build_prefill(
     batch: int = 1,
     chunk: int = 64,
     max_length: int = 2048,
-    dtype: DType | str = bf16,
+    dtype: DTypeLike = bf16,
     sampling: bool = False,
 ) -> Program:
     """As ``ark.models.llama.build_prefill``."""

@@ -24,6 +24,7 @@ from ..frontend import Program, Tensor
 from ..runtime import World
 
 if TYPE_CHECKING:
+    from ..typing import Inputs
     from .weights import Arrays
 
 __all__ = ["ALONE", "Replicas", "Shard"]
@@ -80,7 +81,7 @@ class Replicas(World):
     """A world whose ranks all take the same inputs and give the same outputs."""
 
     def run(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self, inputs: Mapping[str, object] | None = None, /, **options: Any
+        self, inputs: Inputs | None = None, /, **options: Any
     ) -> dict[str, Any]:
         """As :meth:`Executable.run`, on all ranks; the outputs are those of rank 0."""
         return super().run(inputs, **options)[0]

@@ -3,6 +3,7 @@
 torch is imported when one of the two is used, not before.
 """
 
-from .exporting import TorchProgram, from_torch
+# Where torch is absent, its types are unknown.
+from .exporting import TorchProgram, from_torch  # pyright: ignore[reportUnknownVariableType]
 
 __all__ = ["TorchProgram", "from_torch"]

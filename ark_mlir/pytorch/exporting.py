@@ -1,5 +1,6 @@
 """``ark.from_torch``: a PyTorch module as a program."""
 
+# pyright: reportMissingImports=false, reportUnknownParameterType=false
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
 # pyright: reportUnknownArgumentType=false
 
@@ -8,7 +9,7 @@ from __future__ import annotations
 import os
 import traceback
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import frontend as ark
 from ..errors import InvalidUsageError, UnsupportedError, a_type
@@ -16,17 +17,20 @@ from .aten import names
 from .library import folder, require_torch, tracing_errors
 from .translate import Node, Translation, out_of, refusal
 
+if TYPE_CHECKING:
+    import torch
+
 __all__ = ["TorchProgram", "from_torch"]
 
 
 class TorchProgram(ark.Program):
     """A program made of a PyTorch module; see :func:`from_torch`."""
 
-    def __init__(self, name: str, tensors: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, tensors: Mapping[str, torch.Tensor]) -> None:
         super().__init__(name)
         self._tensors = tensors
 
-    def state_dict(self) -> dict[str, Any]:
+    def state_dict(self) -> dict[str, torch.Tensor]:
         """The module's tensors that the program reads, by the names of its state dict.
 
         They are the module's own, not copies: ``exe.bind(program.state_dict())`` lets the
@@ -35,7 +39,12 @@ class TorchProgram(ark.Program):
         return {name: self._tensors[name] for name in self.parameters}
 
 
-def from_torch(module: Any, example_inputs: Any = (), *, name: str | None = None) -> TorchProgram:
+def from_torch(
+    module: torch.nn.Module | torch.export.ExportedProgram,
+    example_inputs: torch.Tensor | Sequence[Any] | Mapping[str, Any] = (),
+    *,
+    name: str | None = None,
+) -> TorchProgram:
     """A PyTorch module as a program, through ``torch.export``.
 
     Args:
@@ -64,10 +73,12 @@ def from_torch(module: Any, example_inputs: Any = (), *, name: str | None = None
         >>> exe.run(input=torch.zeros(4, 64))["output"].shape
         torch.Size([4, 16])
     """
-    torch = require_torch("ark.from_torch")
-    exported = _exported(torch, module, example_inputs)
+    package = require_torch("ark.from_torch")
+    exported = _exported(package, module, example_inputs)
     title = name or type(module if exported is not module else exported.graph_module).__name__
-    return _Importer(torch, exported.run_decompositions(_decompositions(torch)), title).program()
+    return _Importer(
+        package, exported.run_decompositions(_decompositions(package)), title
+    ).program()
 
 
 def _exported(torch: Any, module: Any, example_inputs: Any) -> Any:

@@ -28,6 +28,8 @@ from .aten import Out, Unavailable, find, unsupported
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from ..typing import TorchDType
+
 __all__ = ["Node", "Problem", "Translation", "describe", "gives_tensors", "out_of", "refusal"]
 
 Node: TypeAlias = Any
@@ -203,7 +205,7 @@ def _out(value: Any) -> Out:
     return Out(shape, _dtype(value.dtype))
 
 
-def _dtype(value: object) -> DType:
+def _dtype(value: TorchDType) -> DType:
     try:
         return as_dtype(value)
     except InvalidUsageError:

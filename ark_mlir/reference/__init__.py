@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, cast, overload
+from typing import TYPE_CHECKING, Any, Literal, cast, overload
 
 import numpy as np
 
@@ -32,11 +32,12 @@ from .bounded import Array
 from .interpreter import Machine, find_program, signature
 from .world import Rank, World
 
-__all__ = ["Evaluation", "error_bound", "error_spread", "evaluate", "evaluate_ranks", "run"]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
-Source = Program | ir.Module | str | os.PathLike[str]
-Programs = Sequence[Program | ir.Module]
-Arrays = Mapping[str, Any]
+    from ..typing import ArraysLike, Source
+
+__all__ = ["Evaluation", "error_bound", "error_spread", "evaluate", "evaluate_ranks", "run"]
 
 
 @dataclass(frozen=True)
@@ -50,20 +51,19 @@ class Evaluation:
             empty where bounds were not asked for.
     """
 
-    outputs: dict[str, Array]
-    states: dict[str, Array]
-    bounds: dict[str, Array]
+    outputs: dict[str, NDArray[Any]]
+    states: dict[str, NDArray[Any]]
+    bounds: dict[str, NDArray[Any]]
 
 
 def evaluate(
     program: Source,
-    inputs: Arrays,
-    state: Arrays | None = None,
+    inputs: ArraysLike,
+    state: ArraysLike | None = None,
     *,
     iterations: int = 1,
     bound: bool = False,
     round_to_dtype: bool = False,
-    rank: Rank | None = None,
     noise: np.random.Generator | None = None,
 ) -> Evaluation:
     """Interprets a program.
@@ -87,6 +87,20 @@ def evaluate(
         >>> ark.reference.evaluate(program, {"x": x, "w": w}, bound=True).bounds["y"].shape
         (4, 256)
     """
+    return _evaluate(program, inputs, state, iterations, bound, round_to_dtype, None, noise)
+
+
+def _evaluate(
+    program: Source,
+    inputs: ArraysLike,
+    state: ArraysLike | None,
+    iterations: int,
+    bound: bool,
+    round_to_dtype: bool,
+    rank: Rank | None,
+    noise: np.random.Generator | None,
+) -> Evaluation:
+    """As :func:`evaluate`; a `rank` exchanges tensors with those of other threads."""
     module = _as_module(program)  # the op lives as long as its module does
     op = find_program(module)
     if iterations < 1 or (bound and iterations != 1):
@@ -139,45 +153,45 @@ def _path_of(program: object) -> Path | None:
 @overload
 def run(
     program: Source,
-    inputs: Arrays,
-    state: Arrays | None = None,
+    inputs: ArraysLike,
+    state: ArraysLike | None = None,
     *,
     iterations: int = 1,
     round_to_dtype: bool = False,
     return_states: Literal[False] = False,
-) -> dict[str, Array]: ...
+) -> dict[str, NDArray[Any]]: ...
 @overload
 def run(
     program: Source,
-    inputs: Arrays,
-    state: Arrays | None = None,
+    inputs: ArraysLike,
+    state: ArraysLike | None = None,
     *,
     iterations: int = 1,
     round_to_dtype: bool = False,
     return_states: Literal[True],
-) -> tuple[dict[str, Array], dict[str, Array]]: ...
+) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]: ...
 @overload
 def run(
-    program: Programs,
-    inputs: Sequence[Arrays],
-    state: Sequence[Arrays] | None = None,
+    program: Sequence[Program | ir.Module],
+    inputs: Sequence[ArraysLike],
+    state: Sequence[ArraysLike] | None = None,
     *,
     round_to_dtype: bool = False,
     return_states: Literal[False] = False,
-) -> list[dict[str, Array]]: ...
+) -> list[dict[str, NDArray[Any]]]: ...
 @overload
 def run(
-    program: Programs,
-    inputs: Sequence[Arrays],
-    state: Sequence[Arrays] | None = None,
+    program: Sequence[Program | ir.Module],
+    inputs: Sequence[ArraysLike],
+    state: Sequence[ArraysLike] | None = None,
     *,
     round_to_dtype: bool = False,
     return_states: Literal[True],
-) -> tuple[list[dict[str, Array]], list[dict[str, Array]]]: ...
+) -> tuple[list[dict[str, NDArray[Any]]], list[dict[str, NDArray[Any]]]]: ...
 def run(
-    program: Source | Programs,
-    inputs: Arrays | Sequence[Arrays],
-    state: Arrays | Sequence[Arrays] | None = None,
+    program: Source | Sequence[Program | ir.Module],
+    inputs: ArraysLike | Sequence[ArraysLike],
+    state: ArraysLike | Sequence[ArraysLike] | None = None,
     *,
     iterations: int = 1,
     round_to_dtype: bool = False,
@@ -214,9 +228,9 @@ def run(
 
 
 def evaluate_ranks(
-    programs: Programs,
-    inputs: Sequence[Arrays],
-    states: Sequence[Arrays] | None = None,
+    programs: Sequence[Program | ir.Module],
+    inputs: Sequence[ArraysLike],
+    states: Sequence[ArraysLike] | None = None,
     *,
     bound: bool = False,
     round_to_dtype: bool = False,
@@ -240,13 +254,10 @@ def evaluate_ranks(
 
     def work(number: int) -> None:
         try:
-            outcomes[number] = evaluate(
-                programs[number],
-                inputs[number],
-                None if states is None else states[number],
-                bound=bound,
-                round_to_dtype=round_to_dtype,
-                rank=Rank(number, world),
+            given = None if states is None else states[number]
+            rank = Rank(number, world)
+            outcomes[number] = _evaluate(
+                programs[number], inputs[number], given, 1, bound, round_to_dtype, rank, None
             )
         except BaseException as error:  # handed to the caller below
             outcomes[number] = error
@@ -266,8 +277,8 @@ def evaluate_ranks(
 
 def error_spread(
     program: Source,
-    inputs: Arrays,
-    state: Arrays | None = None,
+    inputs: ArraysLike,
+    state: ArraysLike | None = None,
     *,
     samples: int = 8,
     deviations: float = 8.0,
@@ -317,7 +328,9 @@ def _deviation(exact: Array, samples: Sequence[Array]) -> Array:
     return np.sqrt(np.maximum(variance, row))
 
 
-def error_bound(program: Source, inputs: Arrays, state: Arrays | None = None) -> dict[str, Array]:
+def error_bound(
+    program: Source, inputs: ArraysLike, state: ArraysLike | None = None
+) -> dict[str, NDArray[Any]]:
     """For every output, the largest error by element of a correct implementation.
 
     Correct means: fp32 arithmetic inside of every op, sums in any order, results stored in

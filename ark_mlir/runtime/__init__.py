@@ -9,8 +9,8 @@
 from __future__ import annotations
 
 import importlib
-import os
 import warnings
+from typing import TYPE_CHECKING
 
 from ..bundle import Bundle, read_bundle
 from ..errors import UnprovenWarning, UnsupportedError
@@ -21,6 +21,9 @@ from .ranks.meeting import Rank
 from .ranks.membership import current
 from .ranks.world import ResidentWorld, World, make_executable
 from .report import Report
+
+if TYPE_CHECKING:
+    from ..typing import Path
 
 __all__ = [
     "Driver",
@@ -40,9 +43,7 @@ __all__ = [
 ]
 
 
-def load(
-    path: str | os.PathLike[str], drivers: DriverTable = DRIVERS, *, verify: bool = False
-) -> Executable:
+def load(path: Path, drivers: DriverTable = DRIVERS, *, verify: bool = False) -> Executable:
     """The program in a ``.arkbin`` file, ready to have its parameters bound.
 
     The file is checked in full first, and no code of it is run but, later, the kernel. A kernel is

@@ -17,25 +17,40 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
-from typing import TYPE_CHECKING, Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, overload
 
 from ..bundle import Buffer, Bundle, Manifest
 from ..errors import DeviceError, InvalidUsageError
-from .arrays.binding import Sources, read_sources, refuse
+from .arrays.binding import read_sources, refuse
 from .drivers import DRIVERS, DriverTable
 from .report import Report, make_report
-from .running import Inputs, Path, Runner
+from .running import Runner
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Self
 
     from ..bundle.format import Bytes
+    from ..typing import Array, Arrays, HostInput, HostInputs, Inputs, Path, Sources, Stream
 
 
 class _Runs(ABC):
     """The interface of objects that run a program."""
 
+    @overload
+    def run(
+        self,
+        inputs: HostInputs | None = None,
+        /,
+        *,
+        iterations: int = 1,
+        trace: Path | None = None,
+        stream: Stream | None = None,
+        out: Mapping[str, NDArray[Any]] | None = None,
+        **named: HostInput,
+    ) -> dict[str, NDArray[Any]]: ...
+    @overload
     def run(
         self,
         inputs: Inputs | None = None,
@@ -43,9 +58,20 @@ class _Runs(ABC):
         *,
         iterations: int = 1,
         trace: Path | None = None,
-        stream: object = None,
-        out: Mapping[str, object] | None = None,
-        **named: object,
+        stream: Stream | None = None,
+        out: Arrays | None = None,
+        **named: Array | int,
+    ) -> dict[str, Any]: ...
+    def run(
+        self,
+        inputs: Inputs | None = None,
+        /,
+        *,
+        iterations: int = 1,
+        trace: Path | None = None,
+        stream: Stream | None = None,
+        out: Arrays | None = None,
+        **named: Array | int,
     ) -> dict[str, Any]:
         """Runs the program, and waits for its end.
 
@@ -100,8 +126,8 @@ class _Runs(ABC):
         values: Inputs,
         iterations: int,
         trace: Path | None,
-        stream: object,
-        out: Mapping[str, object] | None,
+        stream: Stream | None,
+        out: Arrays | None,
     ) -> dict[str, Any]:
         """As `run`, with all inputs by name."""
 
@@ -255,7 +281,7 @@ class Executable(_Runs):
 
     # -- binding -----------------------------------------------------------------------------
 
-    def bind(self, parameters: Sources, *, strict: bool = True) -> Executable:
+    def bind(self, parameters: Sources, *, strict: bool = True) -> Self:
         """Binds the parameters, and initial values of states.
 
         An array is used in place when it is C-contiguous and aligned as the kernel needs it,
@@ -290,7 +316,7 @@ class Executable(_Runs):
             runner.bind(values, strict)
         return self
 
-    def share_states(self, owner: Executable) -> Executable:
+    def share_states(self, owner: Executable) -> Self:
         """Uses the states of another executable in place of its own: both read what either writes.
 
         All states that this program has must be ones of `owner`, of the same shape and dtype and
@@ -326,14 +352,14 @@ class Executable(_Runs):
         values: Inputs,
         iterations: int,
         trace: Path | None,
-        stream: object,
-        out: Mapping[str, object] | None,
+        stream: Stream | None,
+        out: Arrays | None,
     ) -> dict[str, Any]:
         runner = self._runner
         with runner.opened():
             return runner.run(runner.exchange, values, iterations, trace, stream, out)
 
-    def check(self, stream: object = None) -> None:
+    def check(self, stream: Stream | None = None) -> None:
         """Raises what the last replay of a captured run met: see `run`.
 
         Waits for the work that the stream was given before, and no longer. A graph in which
@@ -418,7 +444,9 @@ class Executable(_Runs):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: object, *_: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
         # After a kernel that failed nothing can be given back alone: what failed comes out.
         with suppress(DeviceError) if kind else nullcontext():
             self.close()
@@ -440,8 +468,8 @@ class Resident(_Runs):
         values: Inputs,
         iterations: int,
         trace: Path | None,
-        stream: object,
-        out: Mapping[str, object] | None,
+        stream: Stream | None,
+        out: Arrays | None,
     ) -> dict[str, Any]:
         if stream is not None:
             raise InvalidUsageError("a kernel that stays has a stream of its own")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,9 +18,10 @@ if TYPE_CHECKING:
 
     from ..bundle import Buffer
     from ..runtime import Executable
+    from ..typing import Inputs
 
 
-def measure(executable: Executable, inputs: Mapping[str, Any], runs: int = 10) -> Costs:
+def measure(executable: Executable, inputs: Inputs, runs: int = 10) -> Costs:
     """Returns the median cost of each task over `runs` runs, after one run to warm up.
 
     Args:

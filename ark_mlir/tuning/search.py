@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidUsageError
@@ -13,11 +14,12 @@ from .costs import Costs
 from .measuring import measure, measure_seconds, zeros
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
+    from typing_extensions import Self, Unpack
 
-    from ..compiler.source import Source
+    from ..compiler import CompileKeywords
     from ..runtime import Executable
-    from ..targets.target import Target
+    from ..targets import Target
+    from ..typing import Arrays, Inputs, Source
 
 # A schedule replaces the compiler's own choice if it is faster by this part: less is noise.
 _NOTICEABLE = 0.005
@@ -28,7 +30,7 @@ _OWN_OPTIONS = ("trace", "profile", "scheduler")
 # Compiles the program with some options in addition.
 Build = Callable[..., "Executable"]
 # Binds parameters, and returns inputs.
-Prepare = Callable[["Executable"], Mapping[str, Any]]
+Prepare = Callable[["Executable"], "Inputs"]
 # A line of progress around a step of the search.
 Progress = Callable[[str], AbstractContextManager[object]]
 
@@ -46,7 +48,7 @@ class Candidate:
 
     name: str
     executable: Executable
-    inputs: Mapping[str, Any]
+    inputs: Inputs
     seconds: list[float] = field(default_factory=list[float])
 
     @property
@@ -86,19 +88,24 @@ class Tuning:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self.close()
 
 
 def tune(
-    source: Source,
+    source: Source | Sequence[Source],
     target: str | Target | None = None,
     *,
-    parameters: Mapping[str, Any] | None = None,
-    inputs: Mapping[str, Any] | None = None,
+    parameters: Arrays | None = None,
+    inputs: Inputs | None = None,
     runs: int = 10,
     rounds: int = 2,
-    **options: Any,
+    **options: Unpack[CompileKeywords],
 ) -> Tuning:
     """Compiles a program with several schedules and measures them on the device of `target`.
 
@@ -131,9 +138,10 @@ def tune(
     check_options(options)
 
     def build(**more: Any) -> Executable:
-        return compile_program(source, target, **{**options, **more})
+        chosen: dict[str, Any] = {**options, **more}
+        return compile_program(source, target, **chosen)
 
-    def prepare(executable: Executable) -> Mapping[str, Any]:
+    def prepare(executable: Executable) -> Inputs:
         executable.bind({**zeros(executable.parameters), **(parameters or {})})
         return {**zeros(executable.inputs), **(inputs or {})}
 

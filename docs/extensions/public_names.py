@@ -19,8 +19,8 @@ from sphinx.environment import BuildEnvironment
 _MADE_BY_ARK = {
     "Argument", "Buffer", "Bundle", "CheckResult", "DType", "EmbeddingModel", "Evaluation",
     "Executable", "GenerativeModel", "Knob", "Manifest", "Member", "Model", "Output",
-    "RankExecutable", "Report", "Resident", "ResidentWorld", "Signature", "Tensor", "TorchProgram",
-    "World",
+    "Plan", "RankExecutable", "Report", "Resident", "ResidentWorld", "Signature", "Tensor",
+    "TorchProgram", "World",
 }  # fmt: skip
 
 
@@ -76,8 +76,8 @@ def shorten_signature(
 def keep_first_line(
     app: Sphinx, kind: str, name: str, described: object, options: object, lines: list[str]
 ) -> None:
-    """Keeps napoleon from reading `<words>: <words>` of a property as `<type>: <description>`."""
-    if kind in ("attribute", "property"):
+    """Keeps napoleon from reading `<words>: <words>` of a value as `<type>: <description>`."""
+    if kind in ("attribute", "data", "property"):
         lines[:0] = ["..", ""]  # a comment in reST
 
 

@@ -11,7 +11,17 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "ark_mlir"
 
 # Modules that every package may import.
-BASE = {"dtypes", "errors", "json_checks", "knobs", "paths", "permissions", "progress", "units"}
+BASE = {
+    "dtypes",
+    "errors",
+    "json_checks",
+    "knobs",
+    "paths",
+    "permissions",
+    "progress",
+    "typing",
+    "units",
+}
 # Packages that the modules of a package import when they are imported (docs/architecture.md).
 USES = {
     "bundle": set[str](),

@@ -49,6 +49,11 @@ def test_there_is_no_llvm_but_the_package_s_own() -> None:
     assert [name for name in loaded if re.match(r"lib(LLVM|MLIR(?!PythonSupport)|lld)", name)] == []
 
 
+def test_type_checkers_may_read_it() -> None:
+    assert (PACKAGE / "py.typed").is_file()
+    assert not (PACKAGE / "py.typed").read_bytes()  # of a whole package, not a partial one
+
+
 def test_its_files_need_what_every_system_has() -> None:
     files = [f for f in LIBRARIES.iterdir() if f.is_file() and f.read_bytes()[:4] == ELF]
     assert {"ark-opt", "ld.lld", "libArkPythonCAPI.so"} <= {file.name for file in files}

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING
 
 from ... import ir
 from ...dialects import ark as dialect
-from ...dtypes import DType
 from ..builder import append
 from ..operands import as_tensor
 from ..program import current
@@ -14,11 +13,12 @@ from ..shapes import as_axis, as_dtype, as_int, as_shape, invalid
 from ..tensor import Tensor
 from .common import Enum, emit
 
+if TYPE_CHECKING:
+    from ...typing import DTypeLike, Reduction, Shape
+
 __all__ = [
     "all_gather", "all_reduce", "all_to_all", "broadcast", "recv", "reduce_scatter", "send"
 ]  # fmt: skip
-
-Reduction = Literal["sum", "max", "min"]
 
 
 def _world(op: str) -> int:
@@ -134,10 +134,11 @@ def send(x: Tensor, dst: int, tag: int = 0, name: str | None = None) -> Tensor:
     return emit("send", dialect.SendOp, name, operand=source, peer=peer, tag=label)
 
 
-def recv(
-    shape: object, dtype: DType | str, src: int, tag: int = 0, name: str | None = None
-) -> Tensor:
+def recv(shape: Shape, dtype: DTypeLike, src: int, tag: int = 0, name: str | None = None) -> Tensor:
     """The tensor that rank `src` sends under `tag`.
+
+    Raises InvalidUsageError if there is no such rank, an extent is no count, or the dtype is
+    unknown.
 
     Example:
         >>> x = ark.recv((4, 64), ark.bf16, src=0, tag=0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -13,10 +13,13 @@ from ..program import current
 from ..shapes import as_dtype, as_int, as_shape, invalid
 from ..tensor import Tensor
 
+if TYPE_CHECKING:
+    from ...typing import DTypeLike, Number, NumberArray, Shape
+
 __all__ = ["arange", "constant", "full", "ones", "zeros"]
 
 
-def constant(value: object, dtype: DType | str | None = None, name: str | None = None) -> Tensor:
+def constant(value: NumberArray, dtype: DTypeLike | None = None, name: str | None = None) -> Tensor:
     """A tensor with the value of a number, a nested list or a numpy array.
 
     Args:
@@ -41,7 +44,7 @@ def _default(value: object) -> DType:
         raise invalid(f"value is not an array: {error}", "ark.constant") from None
 
 
-def full(shape: object, value: float, dtype: DType | str = fp32, name: str | None = None) -> Tensor:
+def full(shape: Shape, value: Number, dtype: DTypeLike = fp32, name: str | None = None) -> Tensor:
     """A tensor of one value.
 
     Raises InvalidUsageError on extents that are no counts, or a value that the dtype
@@ -53,7 +56,7 @@ def full(shape: object, value: float, dtype: DType | str = fp32, name: str | Non
     return _filled("full", shape, value, dtype, name)
 
 
-def _filled(op: str, shape: object, value: object, dtype: DType | str, name: str | None) -> Tensor:
+def _filled(op: str, shape: Shape, value: object, dtype: DTypeLike, name: str | None) -> Tensor:
     where = f"ark.{op}"
     current(where)
     extents = as_shape(shape, where)
@@ -63,7 +66,7 @@ def _filled(op: str, shape: object, value: object, dtype: DType | str, name: str
     return constant_tensor(to_array(value, kind, op), kind, name, tuple(extents))
 
 
-def zeros(shape: object, dtype: DType | str = fp32, name: str | None = None) -> Tensor:
+def zeros(shape: Shape, dtype: DTypeLike = fp32, name: str | None = None) -> Tensor:
     """A tensor of zeros; see :func:`full`.
 
     Example:
@@ -72,7 +75,7 @@ def zeros(shape: object, dtype: DType | str = fp32, name: str | None = None) -> 
     return _filled("zeros", shape, 0, dtype, name)
 
 
-def ones(shape: object, dtype: DType | str = fp32, name: str | None = None) -> Tensor:
+def ones(shape: Shape, dtype: DTypeLike = fp32, name: str | None = None) -> Tensor:
     """A tensor of ones; see :func:`full`.
 
     Example:
@@ -85,7 +88,7 @@ def arange(
     start: float,
     stop: float | None = None,
     step: float = 1,
-    dtype: DType | str | None = None,
+    dtype: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The numbers from `start` (zero where only one bound is given) to below `stop`.

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from ...dialects import ark as dialect
-from ...dtypes import DType, bool_
+from ...dtypes import bool_
 from ..operands import as_operand, as_pair, as_tensor, default_dtype
 from ..shapes import as_dtype, invalid
 from ..tensor import Tensor
 from .common import Enum, emit
 
 if TYPE_CHECKING:
-    from ..tensor import Operand
+    from ...typing import DTypeLike, Operand
 
 __all__ = [
     "abs", "add", "cast", "copy", "cos", "div", "equal", "erf", "exp", "gelu", "greater",
@@ -187,11 +187,11 @@ def gelu(
     return emit("gelu", dialect.GeluOp, name, operand=as_tensor(x, "gelu"), approximate=form)
 
 
-def cast(x: Tensor, dtype: DType | str, name: str | None = None) -> Tensor:
+def cast(x: Tensor, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """`x` converted to another dtype.
 
     Float to integer truncates toward zero and saturates, integer to narrower integer
-    wraps, anything to bool is ``x != 0``.
+    wraps, anything to bool is ``x != 0``. Raises InvalidUsageError if `dtype` is unknown.
 
     Example:
         >>> y = ark.cast(x, ark.bf16)
@@ -231,6 +231,9 @@ def add(a: Operand, b: Operand, name: str | None = None) -> Tensor:
     """Sum. As all binary ops: tensors of one dtype whose shapes broadcast; one of the two
     may be a number or an array. Integers wrap; of bools it is :func:`logical_or`.
 
+    Raises InvalidUsageError if dtypes differ, shapes do not broadcast, or a number or an array
+    does not fit into the tensor's dtype.
+
     Example:
         >>> y = ark.add(a, b)
     """
@@ -238,7 +241,7 @@ def add(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def sub(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """Difference; operands as :func:`add`.
+    """Difference; operands and errors as :func:`add`.
 
     Example:
         >>> y = ark.sub(a, b)
@@ -247,7 +250,7 @@ def sub(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def mul(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """Product; operands as :func:`add`. Of bools it is :func:`logical_and`.
+    """Product; operands and errors as :func:`add`. Of bools it is :func:`logical_and`.
 
     Example:
         >>> y = ark.mul(a, b)
@@ -256,7 +259,7 @@ def mul(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def div(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """Quotient; operands as :func:`add`. Integers truncate toward zero.
+    """Quotient; operands and errors as :func:`add`. Integers truncate toward zero.
 
     Example:
         >>> y = ark.div(a, b)
@@ -265,7 +268,7 @@ def div(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def maximum(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """The greater one, NaN if either is; operands as :func:`add`.
+    """The greater one, NaN if either is; operands and errors as :func:`add`.
 
     Example:
         >>> y = ark.maximum(a, b)
@@ -274,7 +277,7 @@ def maximum(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def minimum(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """The lesser one, NaN if either is; operands as :func:`add`.
+    """The lesser one, NaN if either is; operands and errors as :func:`add`.
 
     Example:
         >>> y = ark.minimum(a, b)
@@ -283,7 +286,7 @@ def minimum(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def pow(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """Returns ``a`` to the power ``b``; operands as :func:`add`.
+    """Returns ``a`` to the power ``b``; operands and errors as :func:`add`.
 
     Integers wrap. A negative integer exponent gives ``1 / a**|b|`` truncated toward zero, which
     is zero unless ``a`` is 1 or -1; zero for ``a == 0``.
@@ -296,7 +299,7 @@ def pow(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 def logical_and(a: Operand, b: Operand, name: str | None = None) -> Tensor:
     """Returns True for each pair of elements that are both true or not zero; operands broadcast,
-    and need not have one dtype.
+    and need not have one dtype. Raises InvalidUsageError if shapes do not broadcast.
 
     Example:
         >>> inside = ark.logical_and(a > 0, a < b)
@@ -305,8 +308,8 @@ def logical_and(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def logical_or(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """Returns True for each pair of elements of which one is true or not zero; operands as
-    :func:`logical_and`.
+    """Returns True for each pair of elements of which one is true or not zero; operands and
+    errors as :func:`logical_and`.
 
     Example:
         >>> outside = ark.logical_or(a < 0, a > b)
@@ -321,7 +324,7 @@ def _compare(predicate: str, op: str, a: object, b: object, name: str | None) ->
 
 
 def equal(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """``a == b`` as a bool tensor; operands as :func:`add`.
+    """``a == b`` as a bool tensor; operands and errors as :func:`add`.
 
     Example:
         >>> mask = ark.equal(a, b)
@@ -330,7 +333,7 @@ def equal(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def not_equal(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """``a != b`` as a bool tensor; operands as :func:`add`.
+    """``a != b`` as a bool tensor; operands and errors as :func:`add`.
 
     Example:
         >>> mask = ark.not_equal(a, b)
@@ -339,7 +342,7 @@ def not_equal(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def less(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """``a < b`` as a bool tensor; operands as :func:`add`.
+    """``a < b`` as a bool tensor; operands and errors as :func:`add`.
 
     Example:
         >>> mask = ark.less(a, b)
@@ -348,7 +351,7 @@ def less(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def less_equal(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """``a <= b`` as a bool tensor; operands as :func:`add`.
+    """``a <= b`` as a bool tensor; operands and errors as :func:`add`.
 
     Example:
         >>> mask = ark.less_equal(a, b)
@@ -357,7 +360,7 @@ def less_equal(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def greater(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """``a > b`` as a bool tensor; operands as :func:`add`.
+    """``a > b`` as a bool tensor; operands and errors as :func:`add`.
 
     Example:
         >>> mask = ark.greater(a, b)
@@ -366,7 +369,7 @@ def greater(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def greater_equal(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """``a >= b`` as a bool tensor; operands as :func:`add`.
+    """``a >= b`` as a bool tensor; operands and errors as :func:`add`.
 
     Example:
         >>> mask = ark.greater_equal(a, b)
@@ -376,6 +379,8 @@ def greater_equal(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 def where(c: Tensor, a: Operand, b: Operand, name: str | None = None) -> Tensor:
     """`a` where `c` is true, or a number that is not zero, else `b`; the three broadcast.
+
+    `a` and `b`, and errors, as of :func:`add`; the condition may have any dtype.
 
     Example:
         >>> masked = ark.where(ark.greater(a, b), a, -1e9)

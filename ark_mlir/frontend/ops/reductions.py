@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...dialects import ark as dialect
 from ...dtypes import bool_, fp32, int64, uint8
@@ -11,6 +11,9 @@ from ..shapes import as_axis, as_ints, invalid
 from ..tensor import Tensor
 from .common import emit
 from .elementwise import cast
+
+if TYPE_CHECKING:
+    from ...typing import Axes
 
 __all__ = [
     "argmax", "layernorm", "mean", "reduce_max", "reduce_mean", "reduce_min", "reduce_sum",
@@ -30,7 +33,7 @@ def _reduce(
 
 
 def reduce_sum(
-    x: Tensor, axis: object = None, keepdims: bool = True, name: str | None = None
+    x: Tensor, axis: Axes | None = None, keepdims: bool = True, name: str | None = None
 ) -> Tensor:
     """Sum over dimensions.
 
@@ -39,7 +42,7 @@ def reduce_sum(
         keepdims: whether the reduced dimensions stay, with extent one.
 
     Floats accumulate in fp32, integers wrap in their own type, bools are counted as int64.
-    Raises InvalidUsageError on an axis that `x` lacks.
+    Raises InvalidUsageError if `x` lacks an axis, or `axis` has one twice.
 
     Example:
         >>> ark.reduce_sum(x, axis=(-2, -1), keepdims=False).shape  # x: (4, 64)
@@ -51,9 +54,11 @@ def reduce_sum(
 
 
 def reduce_mean(
-    x: Tensor, axis: object = None, keepdims: bool = True, name: str | None = None
+    x: Tensor, axis: Axes | None = None, keepdims: bool = True, name: str | None = None
 ) -> Tensor:
-    """Mean over dimensions; arguments as :func:`reduce_sum`. That of integers and bools is fp32.
+    """Mean over dimensions; arguments and errors as :func:`reduce_sum`.
+
+    The result has the dtype of `x` if that is a float, else fp32. Floats accumulate in fp32.
 
     Example:
         >>> mean = ark.reduce_mean(x, axis=-1, keepdims=False)
@@ -64,8 +69,10 @@ def reduce_mean(
     return _reduce("reduce_mean", dialect.ReduceMeanOp, x, axis, keepdims, name)
 
 
-def mean(x: Tensor, axis: object = None, keepdims: bool = True, name: str | None = None) -> Tensor:
-    """Another name of :func:`reduce_mean`.
+def mean(
+    x: Tensor, axis: Axes | None = None, keepdims: bool = True, name: str | None = None
+) -> Tensor:
+    """Another name of :func:`reduce_mean`, with its arguments and errors.
 
     Example:
         >>> centre = ark.mean(x, axis=-1)
@@ -74,9 +81,9 @@ def mean(x: Tensor, axis: object = None, keepdims: bool = True, name: str | None
 
 
 def reduce_max(
-    x: Tensor, axis: object = None, keepdims: bool = True, name: str | None = None
+    x: Tensor, axis: Axes | None = None, keepdims: bool = True, name: str | None = None
 ) -> Tensor:
-    """Returns the maximum over dimensions; arguments as :func:`reduce_sum`.
+    """Returns the maximum over dimensions; arguments and errors as :func:`reduce_sum`.
 
     NaN if any element is NaN. For bools, True if any element is true. Over an empty dimension,
     where numpy raises: minus infinity, or the least integer.
@@ -90,9 +97,9 @@ def reduce_max(
 
 
 def reduce_min(
-    x: Tensor, axis: object = None, keepdims: bool = True, name: str | None = None
+    x: Tensor, axis: Axes | None = None, keepdims: bool = True, name: str | None = None
 ) -> Tensor:
-    """Returns the minimum over dimensions; arguments as :func:`reduce_sum`.
+    """Returns the minimum over dimensions; arguments and errors as :func:`reduce_sum`.
 
     NaN if any element is NaN. For bools, True if all elements are true. Over an empty dimension,
     where numpy raises: infinity, or the greatest integer.

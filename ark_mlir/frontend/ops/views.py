@@ -10,17 +10,20 @@ import builtins
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...dialects import ark as dialect
-from ...dtypes import DType, int32
+from ...dtypes import int32
 from ..builder import append_op
 from ..operands import as_tensor, check_size, constant_tensor
 from ..shapes import MAX_ENTRIES, as_axis, as_dtype, as_int, as_ints, as_shape, invalid
 from ..tensor import Tensor
 from .common import emit
+
+if TYPE_CHECKING:
+    from ...typing import Axes, DTypeLike, Index, Shape
 
 __all__ = [
     "bitcast", "broadcast_to", "concat", "identity", "noop", "reshape", "sharding", "slice",
@@ -28,7 +31,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-def reshape(x: Tensor, shape: object, name: str | None = None) -> Tensor:
+def reshape(x: Tensor, shape: Shape, name: str | None = None) -> Tensor:
     """The elements of `x`, in row-major order, under another shape of the same size.
 
     Args:
@@ -61,7 +64,7 @@ def _without_wildcard(source: Tensor, extents: list[int]) -> list[int]:
     return [source.size // known if e == -1 else e for e in extents]
 
 
-def bitcast(x: Tensor, dtype: DType | str, name: str | None = None) -> Tensor:
+def bitcast(x: Tensor, dtype: DTypeLike, name: str | None = None) -> Tensor:
     """The bytes of `x` as elements of another type, as numpy's ``x.view(dtype)``.
 
     Args:
@@ -83,7 +86,7 @@ def bitcast(x: Tensor, dtype: DType | str, name: str | None = None) -> Tensor:
     return emit("bitcast", dialect.BitcastOp, name, source=source, dtype=kind)
 
 
-def transpose(x: Tensor, perm: object = None, name: str | None = None) -> Tensor:
+def transpose(x: Tensor, perm: Shape | None = None, name: str | None = None) -> Tensor:
     """The dimensions of `x` in another order.
 
     Args:
@@ -102,7 +105,7 @@ def transpose(x: Tensor, perm: object = None, name: str | None = None) -> Tensor
 
 
 def slice(
-    x: Tensor, starts: object, stops: object, steps: object = None, name: str | None = None
+    x: Tensor, starts: Shape, stops: Shape, steps: Shape | None = None, name: str | None = None
 ) -> Tensor:
     """Every `steps`-th element from `starts` to below `stops`, in every dimension.
 
@@ -231,7 +234,7 @@ def sharding(x: Tensor, axis: int, dim_per_shard: int, name: str | None = None) 
     return [_part(source, number, i, i + part, name) for i in range(0, extent, part)]
 
 
-def broadcast_to(x: Tensor, shape: object, name: str | None = None) -> Tensor:
+def broadcast_to(x: Tensor, shape: Shape, name: str | None = None) -> Tensor:
     """`x` repeated along missing dimensions and those of extent one, as numpy does.
 
     Raises InvalidUsageError where `x` does not broadcast to `shape`.
@@ -245,7 +248,7 @@ def broadcast_to(x: Tensor, shape: object, name: str | None = None) -> Tensor:
     return emit("broadcast_to", dialect.BroadcastToOp, name, source=source, shape=extents)
 
 
-def squeeze(x: Tensor, axis: object = None, name: str | None = None) -> Tensor:
+def squeeze(x: Tensor, axis: Axes | None = None, name: str | None = None) -> Tensor:
     """`x` without dimensions of extent one: those of `axis` (int or tuple), or all.
 
     Raises InvalidUsageError on a dimension of another extent.
@@ -267,7 +270,7 @@ def squeeze(x: Tensor, axis: object = None, name: str | None = None) -> Tensor:
     return reshape(source, [e for i, e in enumerate(source.shape) if i not in axes], name)
 
 
-def unsqueeze(x: Tensor, axis: object, name: str | None = None) -> Tensor:
+def unsqueeze(x: Tensor, axis: Axes, name: str | None = None) -> Tensor:
     """`x` with dimensions of extent one at `axis` (int or tuple) of the result.
 
     Raises InvalidUsageError on an axis that the result lacks, or one given twice.
@@ -312,7 +315,7 @@ def noop(x: Tensor, name: str | None = None) -> None:
 # ---------------------------------------------------------------- x[...]
 
 
-def getitem(x: Tensor, index: Any) -> Tensor:
+def getitem(x: Tensor, index: Index) -> Tensor:
     """``x[index]``: numpy's basic indexing by static ints, slices, ``...`` and None.
 
     Of a state it holds the values from before the next update, whatever the index is.

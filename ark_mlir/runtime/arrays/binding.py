@@ -21,10 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ...bundle import Buffer
-
-Path = str | os.PathLike[str]
-Source = Mapping[str, object] | Path
-Sources = Source | Sequence[Source]
+    from ...typing import Sources
 
 # Of the host, or of the device that the program runs on.
 Array = Union["NDArray[Any]", DeviceArray]
@@ -47,7 +44,7 @@ class Bound:
             cast("Memory", self.owner).free()
 
 
-def read_sources(sources: Sources) -> dict[str, object]:
+def read_sources(sources: Sources | Sequence[Sources]) -> dict[str, Any]:
     """The arrays of dicts and safetensors files, by name; later ones win."""
     if isinstance(sources, (str, os.PathLike)):
         return dict(read_safetensors(sources))
@@ -60,7 +57,7 @@ def read_sources(sources: Sources) -> dict[str, object]:
             f"cannot bind {a_type(sources)}; expected arrays by name, the path of a "
             ".safetensors file, or a list of those"
         )
-    result: dict[str, object] = {}
+    result: dict[str, Any] = {}
     for source in sources:
         result.update(read_sources(source))
     return result

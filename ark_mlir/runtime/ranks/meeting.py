@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from ... import knobs
 from ...errors import ArkError, HangError, InvalidUsageError, RankFailedError
 
 if TYPE_CHECKING:
-    from ..running import Inputs
+    from numpy.typing import NDArray
+
+    from ...typing import Array, HostInput, HostInputs, Inputs
     from .world import World
 
 
@@ -22,7 +24,13 @@ class Rank:
         self._meeting = meeting
         self.number = number
 
-    def run(self, inputs: Inputs | None = None, /, **named: object) -> dict[str, Any]:
+    @overload
+    def run(
+        self, inputs: HostInputs | None = None, /, **named: HostInput
+    ) -> dict[str, NDArray[Any]]: ...
+    @overload
+    def run(self, inputs: Inputs | None = None, /, **named: Array | int) -> dict[str, Any]: ...
+    def run(self, inputs: Inputs | None = None, /, **named: Array | int) -> dict[str, Any]:
         """Runs together with all other ranks, when the last of them calls this.
 
         Args and result as :meth:`Executable.run`, of this rank alone.

@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ...bundle import Bundle
 from ...errors import InvalidUsageError, a_type
-from ..arrays.binding import Source, Sources, read_sources
+from ..arrays.binding import read_sources
 from ..drivers import DRIVERS, DriverTable
 from ..executable import Executable, Resident
-from ..running import Inputs, Path
 from .meeting import Meeting, Rank
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-RankInputs = Sequence[Inputs] | Inputs | None
+    from ...typing import Array, Arrays, Inputs, Path, Sources
+
+_ByRank = Sequence[Mapping[str, object]] | Mapping[str, object] | None
 
 
 class World(Executable):
@@ -64,7 +65,7 @@ class World(Executable):
 
     # The lists by rank are the point of this class, and what it adds to its base.
     def bind(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self, parameters: Sequence[Sources] | Source, *, strict: bool = True
+        self, parameters: Sequence[Sources] | Arrays | Path, *, strict: bool = True
     ) -> Self:
         """Binds the parameters of all ranks: a list with an entry for each rank.
 
@@ -77,9 +78,9 @@ class World(Executable):
         """
         if _is_list(parameters):
             entries = cast("Sequence[Sources]", parameters)
-            values: RankInputs = [read_sources(entry) for entry in entries]
+            values: _ByRank = [read_sources(entry) for entry in entries]
         else:
-            values = read_sources(cast("Source", parameters))
+            values = read_sources(cast("Arrays | Path", parameters))
         manifest = self.bundle.manifest
         names = [buffer.name for buffer in manifest.parameters + manifest.states]
         super().bind(spread(names, self.size, values), strict=strict)
@@ -87,12 +88,12 @@ class World(Executable):
 
     def run(  # pyright: ignore[reportIncompatibleMethodOverride]
         self,
-        inputs: RankInputs = None,
+        inputs: Sequence[Inputs] | Inputs | None = None,
         /,
         *,
         iterations: int = 1,
         trace: Path | None = None,
-        **named: object,
+        **named: Array | int,
     ) -> list[dict[str, Any]]:
         """Runs all ranks once, in one launch.
 
@@ -131,12 +132,12 @@ class ResidentWorld:
 
     def run(
         self,
-        inputs: RankInputs = None,
+        inputs: Sequence[Inputs] | Inputs | None = None,
         /,
         *,
         iterations: int = 1,
         trace: Path | None = None,
-        **named: object,
+        **named: Array | int,
     ) -> list[dict[str, Any]]:
         """As :meth:`World.run`, into buffers that stay."""
         size = self._world.size
@@ -160,8 +161,8 @@ def qualified(rank: int, size: int, name: str) -> str:
 
 
 def spread(
-    names: Iterable[str], size: int, values: RankInputs, shared: Inputs | None = None
-) -> dict[str, object]:
+    names: Iterable[str], size: int, values: _ByRank, shared: Mapping[str, object] | None = None
+) -> dict[str, Any]:
     """Values by rank, or for all ranks, under the names of the bundle.
 
     `shared` goes to every rank. A name that no rank has stays, for the check that follows to
@@ -172,14 +173,17 @@ def spread(
         {'rank0/x': 1, 'rank1/x': 2}
     """
     known = set(names)
-    result: dict[str, object] = {}
-    for common in (shared, None if _is_list(values) else cast("Inputs | None", values)):
+    result: dict[str, Any] = {}
+    for common in (
+        shared,
+        None if _is_list(values) else cast("Mapping[str, object] | None", values),
+    ):
         for name, value in (common or {}).items():
             targets = [qualified(rank, size, name) for rank in range(size)]
             owned = [target for target in targets if target in known]
             result.update(dict.fromkeys(owned or [name], value))
     if _is_list(values):
-        entries = cast("Sequence[Inputs]", values)
+        entries = cast("Sequence[Mapping[str, object]]", values)
         if len(entries) != size:
             raise InvalidUsageError(f"{size} ranks need as many dicts, not {len(entries)}")
         for rank, entry in enumerate(entries):

@@ -140,14 +140,23 @@ def test_equal_programs_give_equal_bundles(tmp_path: Path) -> None:
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
-def test_an_architecture_that_lies_about_its_name() -> None:
+def test_an_architecture_that_is_not_known() -> None:
     from ark_mlir.targets import Target, resolve
 
-    good = resolve("hip:gfx942")
+    unknown = Target.parse(resolve("hip:gfx942").mlir.replace("gfx942", "gfx1100"))
+    with pytest.raises(ark.InvalidUsageError, match=r"gfx1100' is not known: state `gpu"):
+        ark.compile(layer(), target=unknown)
+
+
+def test_an_architecture_that_lies_about_its_name() -> None:
+    from dataclasses import replace
+
+    from ark_mlir.targets import resolve
+
+    good = replace(resolve("hip:gfx942"), gpu='#ark.gpu<warp_size = 64, features = "">')
     for arch, message in (("gfx1100", "made for gfx9"), ("gfx9zork", "gfx9zork")):
-        machine = Target.parse(good.mlir.replace("gfx942", arch))
         with pytest.raises(ark.CompileError, match=message):
-            ark.compile(layer(), target=machine)
+            ark.compile(layer(), target=replace(good, arch=arch))
 
 
 @pytest.mark.parametrize("damage", ["machine", "note", "end", "tag"])

@@ -84,9 +84,8 @@ def test_every_public_name_of_the_frontend_resolves() -> None:
     from ark_mlir import frontend
 
     for name in frontend.__all__:
-        if name not in ("Argument", "Output"):
-            assert getattr(ark, name) is getattr(frontend, name)
-            assert name in dir(ark)
+        assert getattr(ark, name) is getattr(frontend, name)
+        assert name in dir(ark)
     for name in ark.__all__:
         if name not in ("compile", "CompileOptions"):  # other packages have tests of their own
             assert getattr(ark, name) is not None
