@@ -108,7 +108,8 @@ class CudaDriver:
     ) -> CudaMemory:
         """See :meth:`Driver.allocate`: memory of a GPU is aligned to 256 bytes."""
         del alignment
-        memory = CudaMemory(self._api, self._side, nbytes, zeroed)
+        # Lasting memory is made in runs, which a thread for a limit would slow down.
+        memory = CudaMemory(self._api, self._side, nbytes, zeroed, limited=not lasting)
         if not lasting:
             self._handed_out.add(memory)
         return memory
