@@ -314,7 +314,7 @@ class CudaDriver:
             self._resident.dismiss(self.record, _GRACE_SECONDS)
 
     def close(self) -> None:
-        """See :meth:`Driver.close`: what is given back waits for other kernels of the device."""
+        """See :meth:`Driver.close`: to give back may wait for other kernels, up to a limit."""
         if self._api.forked:
             return
         # All of it is attempted, whatever of it fails.
@@ -353,8 +353,12 @@ class CudaDriver:
                 self._await_others()
 
     def _await_others(self) -> None:
-        """Waits for kernels of others, for which the driver waits without a limit when memory is
-        freed."""
+        """Waits for kernels of others on the default stream and on blocking streams.
+
+        The driver waits for them when memory is freed, and may keep other calls waiting meanwhile.
+        For kernels on non-blocking streams, of which it does not tell, only the limit of the calls
+        holds.
+        """
         if self._api.record_after_others(self._ready):
             self._await_end(self._ready, None, self._others_not_ended)
 

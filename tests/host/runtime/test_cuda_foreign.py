@@ -1,4 +1,4 @@
-"""A kernel of others on a non-blocking stream, for which calls of the driver wait without a limit."""
+"""A kernel of others on a non-blocking stream, for which calls of the driver wait."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from typing import Any
 
@@ -113,20 +113,30 @@ def test_closing(
 
 
 @pytest.mark.parametrize("name", TAKE)
-def test_loading(cuda: FakeCuda, kernel: bytes, x: Array, name: str) -> None:
-    """Nothing stays held, also of what the call takes when it returns; later a load is right."""
+@pytest.mark.parametrize("fails", [False, True])
+def test_loading(
+    cuda: FakeCuda,
+    kernel: bytes,
+    x: Array,
+    name: str,
+    fails: bool,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nothing stays held, whether the call takes something or fails when it returns at last."""
     executable = fake_executable(cuda, kernel, add_program())
-    with foreign(cuda, {name}), pytest.raises(ark.BusyError, match=f"{name} has not returned"):
-        executable.prepare()
-    assert held_at_last(cuda) == 0
+    with monkeypatch.context() as failing, foreign(cuda, {name}):
+        with pytest.raises(ark.BusyError, match=f"{name} has not returned within 0.2 s"):
+            executable.prepare()
+        if fails:
+            failing.setattr(cuda, f"_{name}", lambda *arguments: (2, None), raising=False)
+        cuda.foreign = frozenset()
+        assert held_at_last(cuda) == 0
     assert_adds(executable.bind({"w": W}), x)
     executable.close()
     assert cuda.held == 0
 
 
-def test_loading_ptx(
-    cuda: FakeCuda, kernel: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_loading_ptx(cuda: FakeCuda, kernel: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
     """To assemble it may take longer than other calls."""
     image = "ark_mlir.runtime.cuda.image._ASSEMBLING_SECONDS"
     cuda.assembles = kernel
@@ -168,9 +178,7 @@ def test_runs_go_on(cuda: FakeCuda, kernel: bytes, x: Array) -> None:
     assert held_at_last(cuda) == 0
 
 
-def test_dropping_an_output(
-    cuda: FakeCuda, kernel: bytes, x: Array, unraisable: list[Any]
-) -> None:
+def test_dropping_an_output(cuda: FakeCuda, kernel: bytes, x: Array, unraisable: list[Any]) -> None:
     """The first waits for the limit, and the others not at all."""
     executable = added(cuda, kernel)
     outputs = [executable.run(x=OnDevice(x))["y"] for _ in range(3)]
@@ -224,11 +232,9 @@ def test_what_fails_late_goes_to_the_log(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     executable = fake_executable(cuda, kernel, add_program()).prepare()
-    with foreign(cuda, {"cuMemFree"}), pytest.raises(ark.BusyError):
-        executable.close()
-        monkeypatch.setattr(cuda, "_cuMemFree", lambda address: (1,))
-    assert cuda.held > 0
     with foreign(cuda, {"cuMemFree"}):
+        with pytest.raises(ark.BusyError):
+            executable.close()
         monkeypatch.setattr(cuda, "_cuMemFree", lambda address: (1,))
     with caplog.at_level(logging.WARNING, "ark"):
         end = time.monotonic() + BOUND
@@ -270,9 +276,7 @@ def test_a_call_within_a_call_uses_its_thread() -> None:
         note()
         return LimitedCall(note, threads.append).wait(0)
 
-    call: Callable[[], Any] = LimitedCall(work, threads.append).result
     outer = LimitedCall(work, threads.append)
     assert outer.wait(BOUND)
     assert outer.result()
-    assert call() is None
     assert threads[0] == threads[1] != threading.get_ident()
