@@ -1,5 +1,6 @@
 //===- PlanArena.cpp - Assign offsets to intermediates --------------------===//
 
+#include "lib/analysis/CostModel.h"
 #include "lib/analysis/Liveness.h"
 #include "passes/memory/Passes.h"
 
