@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,6 +19,7 @@ BACKENDS = ("cpu", "cuda", "hip")
 KINDS = ("input", "parameter", "state", "scalar", "output", "constant")
 # What a caller refers to by name when it binds; outputs and constants have spaces of their own.
 BOUND_KINDS = ("input", "parameter", "state", "scalar")
+_RANK = re.compile(r"rank(\d{1,5})/")
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,12 @@ class Buffer:
     offset: int = 0
     alignment: int = ALIGNMENT
     stop: bool = False
+
+    @property
+    def rank(self) -> int:
+        """The rank that its name states, as ``rank1/x``; 0 if the name states none."""
+        found = _RANK.match(self.name)
+        return int(found[1]) if found else 0
 
 
 @dataclass(frozen=True)
@@ -205,6 +213,11 @@ class Manifest:
     def traced(self) -> bool:
         """Returns True if the kernel can record when each instruction ran."""
         return self.options.get("trace") is True
+
+    @property
+    def shares_device(self) -> bool:
+        """Returns True if all ranks were compiled for a share of one GPU each."""
+        return self.options.get("shares_device") is True
 
     @property
     def clears_queued(self) -> bool:

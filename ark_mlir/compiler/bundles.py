@@ -13,7 +13,7 @@ from ..mlir.diagnostics import to_error
 from ..progress import Progress
 from ..targets import Backend, Code, Target, backend_of
 from .cache import find_slot
-from .lowering import choose_target, lower
+from .lowering import choose_target, lower, shares_device
 from .options import CompileOptions
 from .packaging import take_kernel
 from .source import count_ranks
@@ -34,7 +34,7 @@ def compile_bundle(
             UnprovenWarning,
             stacklevel=3,
         )
-    machine = choose_target(module, target)
+    machine = choose_target(module, target, options.devices)
     backend = backend_of(machine.backend)
     if count_ranks(module) > 1 and machine.backend == "hip":
         raise UnsupportedError(f"kernels of several ranks are made for cpu and cuda, not {machine}")
@@ -57,7 +57,8 @@ def make_bundle(
     """
     with Progress("compiling") as progress:
         kept = lower(module, machine, backend, options, "target", progress)
-        parts = take_kernel(module, machine, options)
+        shared = shares_device(module, machine, options.devices)
+        parts = take_kernel(module, machine, options, shared)
         progress.step("machine code")
         start = time.perf_counter()
         code = _emit(module, backend, options)

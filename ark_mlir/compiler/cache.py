@@ -112,6 +112,8 @@ def bundle_options(options: CompileOptions) -> dict[str, Any]:
     }
     # The order in which a dict was filled means nothing.
     chosen["tile"] = sorted(options.tile.items())
+    # Which GPU it is does not matter, but ranks that share one are compiled for it.
+    chosen["one_device"] = options.devices is not None and len(options.devices) == 1
     return dict(sorted(chosen.items()))
 
 

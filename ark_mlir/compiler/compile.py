@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, overload
 
 from typing_extensions import Unpack
 
+from .. import knobs
+from ..devices import split_target
+from ..errors import InvalidUsageError
 from ..targets import Target
 from .bundles import compile_bundle
 from .options import CompileKeywords, CompileOptions
@@ -45,8 +49,10 @@ def compile(
             the programs of all ranks of one world. After :func:`ark_mlir.distributed.init`, the
             program of one rank is compiled by all ranks together, each of which gives its own.
         target: ``cpu``, ``cpu:N`` (N workers), ``cuda:sm_90a``, ``hip:gfx942``, or a Target;
-            by default the module's own, else ARK_TARGET, else cpu. Of several ranks each has
-            such a machine; with ``cpu`` they share the cores.
+            by default the module's own, else ARK_TARGET, else cpu. ``cuda`` is the first GPU of
+            this machine, and ``cuda:1`` or ``cuda:0,1`` are GPUs by their numbers, as in the
+            option `devices`. Of several ranks each has such a machine; with ``cpu`` they share
+            the cores, and with one GPU its SMs.
         options: see :class:`CompileOptions`; its fields can also be given as keywords.
 
     Returns:
@@ -65,6 +71,7 @@ def compile(
         >>> exe.bind({"w": w}).run(x=x)["y"].shape
         (4, 256)
     """
+    from ..runtime.drivers import drivers_for
     from ..runtime.ranks.membership import current
     from ..runtime.ranks.world import World, make_executable
 
@@ -73,5 +80,26 @@ def compile(
         from .ranks import compile_part
 
         return compile_part(part, target, options)
+    target, options = _name_devices(target, options)
     bundle = compile_bundle(load_module(source), target, options)
-    return World(bundle) if isinstance(source, list | tuple) else make_executable(bundle)
+    if isinstance(source, list | tuple):
+        return World(bundle, drivers_for(bundle, options.devices))
+    return make_executable(bundle, devices=options.devices)
+
+
+def _name_devices(
+    target: str | Target | None, options: CompileOptions
+) -> tuple[str | Target | None, CompileOptions]:
+    """The target without numbers of GPUs, and the options with them.
+
+    Raises InvalidUsageError if both name GPUs.
+    """
+    name = knobs.TARGET.get() if target is None else target
+    if not isinstance(name, str):
+        return target, options
+    machine, devices = split_target(name)
+    if devices is None:
+        return target, options
+    if options.devices is not None:
+        raise InvalidUsageError(f"target {name!r} names GPUs, and so does the option devices")
+    return machine, replace(options, devices=devices)

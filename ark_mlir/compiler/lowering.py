@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import time
+from collections.abc import Sequence
 
 from .. import ir, knobs
 from ..errors import InvalidUsageError
@@ -27,13 +28,19 @@ from .stages import (
 from .tasks import has_schedule
 from .tiles import assign_tiles
 
-__all__ = ["choose_target", "lower"]
+__all__ = ["choose_target", "lower", "shares_device"]
 
 _LOG = logging.getLogger("ark.compiler")
 
 
-def choose_target(module: ir.Operation, target: str | Target | None) -> Target:
+def choose_target(
+    module: ir.Operation,
+    target: str | Target | None,
+    devices: Sequence[int] | None = None,
+) -> Target:
     """Returns `target`, else the target of the module, else the default; marks the module.
+
+    Of several ranks that share one of `devices`, each gets an equal share of the GPU.
 
     Raises InvalidUsageError if the compiler refuses the facts of `target`.
     """
@@ -41,7 +48,9 @@ def choose_target(module: ir.Operation, target: str | Target | None) -> Target:
     if target is None and name in module.attributes:
         return Target.parse(str(module.attributes[name]))
     wanted = knobs.TARGET.get() if target is None else target
-    machine = resolve(wanted)
+    machine = _detect(devices[0]) if wanted == "cuda" and devices else resolve(wanted)
+    if shares_device(module, machine, devices):
+        machine = machine.share(count_ranks(module))
     if wanted == "cpu" and (ranks := count_ranks(module)) > 1:
         machine = resolve(f"cpu:{max(1, machine.sms // ranks)}")
     with module.context:
@@ -50,6 +59,22 @@ def choose_target(module: ir.Operation, target: str | Target | None) -> Target:
         except ir.MLIRError as error:
             raise to_error(InvalidUsageError, error) from None
     return machine
+
+
+def shares_device(module: ir.Operation, machine: Target, devices: Sequence[int] | None) -> bool:
+    """Returns True if several ranks are to share one GPU."""
+    return (
+        machine.backend == "cuda"
+        and devices is not None
+        and len(devices) == 1
+        and count_ranks(module) > 1
+    )
+
+
+def _detect(device: int) -> Target:
+    from ..targets.cuda import detect
+
+    return detect(device)
 
 
 def lower(

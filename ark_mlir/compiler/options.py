@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, TypedDict, cast, get_args
 
+from ..devices import check_devices
 from ..errors import InvalidUsageError
 from ..tuning.costs import Costs
 from ..typing import Collectives, Cpu, Path, Scheduler
@@ -33,6 +34,7 @@ class CompileKeywords(TypedDict, total=False):
     opt_level: Literal[0, 1, 2, 3]
     line_info: bool
     cache: bool | Path | None
+    devices: Sequence[int] | None
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,9 @@ class CompileOptions:
         cache: whether to take the bundle from the cache of bundles where it was made before, and to
             keep it there else; or the cache's folder. None asks ARK_CACHE and ARK_CACHE_DIR.
             Compilations with `dump_dir` leave the cache alone.
+        devices: for cuda, the numbers of the GPUs to run on. Of a list of programs each gets the
+            GPU at its place; a single GPU is shared by all of them, each with its part of the
+            SMs. None takes one GPU for each program, from the first on.
 
     Raises:
         InvalidUsageError: a value has the wrong type or is out of range.
@@ -87,6 +92,7 @@ class CompileOptions:
     opt_level: Literal[0, 1, 2, 3] = 3
     line_info: bool = True
     cache: bool | Path | None = field(default=None, metadata={"changes_bundle": False})
+    devices: Sequence[int] | None = field(default=None, metadata={"changes_bundle": False})
 
     def __post_init__(self) -> None:
         for name in ("packets", "trace", "verify", "keep_mlir", "line_info"):
@@ -108,6 +114,8 @@ class CompileOptions:
             raise _invalid("cache", self.cache, "True, False or a folder")
         if isinstance(self.opt_level, bool) or self.opt_level not in (0, 1, 2, 3):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise _invalid("opt_level", self.opt_level, "0, 1, 2 or 3")
+        if self.devices is not None:
+            object.__setattr__(self, "devices", check_devices(self.devices))
         object.__setattr__(self, "tile", _tiles(self.tile))
 
     @property

@@ -66,8 +66,12 @@ class Parts:
         return {**manifest, "target": machine}, sections
 
 
-def take_kernel(module: ir.Operation, target: Target, options: CompileOptions) -> Parts:
+def take_kernel(
+    module: ir.Operation, target: Target, options: CompileOptions, shares_device: bool = False
+) -> Parts:
     """Removes the ``ark.kernel`` from a module and gives what a bundle holds of it.
+
+    `shares_device`: whether all ranks share one GPU.
 
     Raises CompileError when the module has none.
     """
@@ -97,7 +101,7 @@ def take_kernel(module: ir.Operation, target: Target, options: CompileOptions) -
             if name in kernel.attributes
         },
         "statistics": _dictionary(kernel.attributes["statistics"]),
-        "options": _options(options),
+        "options": _options(options, shares_device),
     }
     sections = {
         name: _table(kernel.attributes[attribute], dtype)
@@ -127,7 +131,7 @@ def _producer() -> str:
     return f"ark {__version__}"
 
 
-def _options(options: CompileOptions) -> dict[str, Any]:
+def _options(options: CompileOptions, shares_device: bool) -> dict[str, Any]:
     result: dict[str, Any] = {
         "trace": options.trace,
         "verify": options.verify,
@@ -140,6 +144,8 @@ def _options(options: CompileOptions) -> dict[str, Any]:
         result["collectives"] = options.collectives
     if not options.packets:
         result["packets"] = False
+    if shares_device:
+        result["shares_device"] = True
     return result
 
 

@@ -3,71 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..bundle import Bundle, Opcode
+from ..bundle import Bundle
 from ..errors import DeviceError, InvalidUsageError, RankFailedError
 from ..runtime.abi import Abort
 from ..runtime.cpu.driver import GRACE_SECONDS, CpuDriver, Kernel, Run
 from ..runtime.driver import Launch
-from ..runtime.ranks.world import qualified
+from ..runtime.ranks.parts import own_lanes
 
 if TYPE_CHECKING:
     from ..runtime.cpu.lanes import Lanes
     from .circle import Turn, Words
     from .shared import Segment, SharedMemory
 
-__all__ = ["RankDriver", "part_of"]
-
-
-def part_of(joined: Bundle, rank: int) -> Bundle:
-    """A program of all ranks as one of them sees it: its own buffers, under their own names.
-
-    Slots, tables and tasks stay as they are; the buffers of other ranks are nobody's here.
-    Raises DeviceError where a rank's lanes would touch what another rank binds.
-    """
-    manifest = joined.manifest
-    prefix = qualified(rank, manifest.ranks, "")
-    buffers = tuple(
-        buffer
-        if buffer.kind == "constant"
-        else replace(buffer, name=buffer.name.removeprefix(prefix))
-        if buffer.name.startswith(prefix)
-        else replace(buffer, kind="peer")
-        for buffer in manifest.buffers
-    )
-    part = replace(joined, manifest=replace(manifest, buffers=buffers))
-    _check_slots(part, rank)
-    return part
-
-
-def own_lanes(bundle: Bundle, rank: int) -> tuple[int, ...]:
-    """The lanes of a rank's SMs."""
-    manifest = bundle.manifest
-    share = manifest.target.sms // manifest.ranks
-    sms = bundle.tables.lanes[:, 0]
-    return tuple(np.flatnonzero(sms // share == rank).tolist())
-
-
-def _check_slots(part: Bundle, rank: int) -> None:
-    manifest, tables = part.manifest, part.tables
-    foreign = [buffer.slot for buffer in manifest.buffers if buffer.kind == "peer"]
-    for lane in own_lanes(part, rank):
-        _, first, last = tables.lanes[lane].tolist()
-        rows = tables.instructions[first:last]
-        tasks: list[int] = np.unique(rows[rows[:, 0] == Opcode.RUN, 1]).tolist()
-        for task in tasks:
-            begin = int(tables.tasks[task, 1])
-            slots = tables.operands[begin : begin + len(manifest.tasks[task].values), 0]
-            if np.isin(slots, foreign).any():
-                raise DeviceError(
-                    f"task {manifest.tasks[task].name!r} of rank {rank} touches what another "
-                    "rank binds; such a program runs in one process only",
-                    location=part.where,
-                )
+__all__ = ["RankDriver"]
 
 
 class RankDriver(CpuDriver):

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 from ..bundle import Bundle
 from ..errors import ArkError, RankFailedError
 from ..runtime.executable import Executable
+from ..runtime.ranks.parts import part_of
 from ..runtime.running import Inputs, Runner
-from .driver import RankDriver, part_of
+from .driver import RankDriver
 
 if TYPE_CHECKING:
     from ..runtime.arrays.exchange import Exchange

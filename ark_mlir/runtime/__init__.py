@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import importlib
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..bundle import Bundle, read_bundle
 from ..errors import UnprovenWarning, UnsupportedError
 from .driver import Driver, Fault, Launch, Memory, Outcome, Stop
-from .drivers import DRIVERS, DriverTable
+from .drivers import DriverTable
 from .executable import Executable, Resident
 from .ranks.meeting import Rank
 from .ranks.membership import current
@@ -43,7 +44,13 @@ __all__ = [
 ]
 
 
-def load(path: Path, drivers: DriverTable = DRIVERS, *, verify: bool = False) -> Executable:
+def load(
+    path: Path,
+    drivers: DriverTable | None = None,
+    *,
+    verify: bool = False,
+    devices: Sequence[int] | None = None,
+) -> Executable:
     """The program in a ``.arkbin`` file, ready to have its parameters bound.
 
     The file is checked in full first, and no code of it is run but, later, the kernel. A kernel is
@@ -54,13 +61,15 @@ def load(path: Path, drivers: DriverTable = DRIVERS, *, verify: bool = False) ->
     Args:
         path: the file.
         drivers: how a backend's driver is made; tests pass their own.
+        devices: for programs for cuda, the numbers of the GPUs to run on: one GPU for each rank,
+            or one for all of them. None takes the first GPUs.
         verify: prove the schedule from the tables in the file, as ``ark check`` does; for files
             that were not made here. It needs the compiler, which has proven what it made.
 
     Raises:
         BundleError: the file is missing, truncated, altered, made for another machine, or not
             signed by a trusted key.
-        InvalidUsageError: `path` is none.
+        InvalidUsageError: `path` is none, or `devices` do not fit the program.
         UnsupportedError: this runtime has no driver for the bundle's backend; or `verify` is
             asked for, and the compiler is not installed.
         VerificationError: the proof fails.
@@ -84,7 +93,7 @@ def load(path: Path, drivers: DriverTable = DRIVERS, *, verify: bool = False) ->
     member = current()
     if member is not None and bundle.manifest.ranks > 1:
         return member.load(bundle).prepare()
-    return make_executable(bundle, drivers).prepare()
+    return make_executable(bundle, drivers, devices).prepare()
 
 
 def _prove(bundle: Bundle) -> None:

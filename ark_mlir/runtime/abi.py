@@ -10,6 +10,10 @@ from enum import IntEnum
 
 # One counter per cache line: lanes poll one while others write the next.
 SEMAPHORE_STRIDE = 64
+# Counters that a GPU holds for a program of several ranks. The number of a counter on the next GPU
+# is larger by as many, and the last counter holds the iteration that ends a launch: the kernel's
+# text CudaPeerRanks.mlir.
+RANK_COUNTERS = 1 << 15
 # A packet of a GPU carries the number of its iteration, counted from one, modulo this.
 PACKET_EPOCHS = 1 << 16
 

@@ -138,7 +138,13 @@ class Driver(Protocol):
         ...
 
     def allocate(
-        self, nbytes: int, alignment: int, *, zeroed: bool = True, lasting: bool = False
+        self,
+        nbytes: int,
+        alignment: int,
+        *,
+        zeroed: bool = True,
+        lasting: bool = False,
+        rank: int = 0,
     ) -> Memory:
         """New memory; raises DeviceError when there is not enough.
 
@@ -148,6 +154,7 @@ class Driver(Protocol):
             zeroed: whether every byte is zero; else the memory may hold anything.
             lasting: whether the memory outlives the driver: `close` leaves it alone, and it is
                 given back by its own `free`, or when nothing refers to it.
+            rank: the rank whose lanes use the memory, if ranks have devices of their own.
         """
         ...
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ..errors import UnsupportedError
+from ..devices import check_devices
+from ..errors import InvalidUsageError, UnsupportedError
 
 if TYPE_CHECKING:
     from ..bundle import Bundle
@@ -34,6 +35,44 @@ def _hip() -> Driver:
 
 # Made on use: a machine needs the libraries only of the backends that it runs.
 DRIVERS: DriverTable = {"cpu": _cpu, "cuda": _cuda, "hip": _hip}
+
+
+def drivers_for(bundle: Bundle, devices: Sequence[int] | None = None) -> DriverTable:
+    """Returns the drivers of all backends, those of GPUs for some devices.
+
+    Args:
+        bundle: the program.
+        devices: numbers of GPUs: one for all ranks, or one for each rank. None takes one GPU for
+            each rank, from the first one on, unless the program was compiled for one GPU.
+
+    Raises InvalidUsageError if the program cannot run on so many devices.
+    """
+    manifest = bundle.manifest
+    if manifest.target.backend != "cuda":
+        if devices is not None:
+            raise InvalidUsageError(
+                f"devices={list(devices)} for a program for {manifest.target.backend}: only "
+                "programs for cuda run on a GPU of choice"
+            )
+        return DRIVERS
+    if devices is None:
+        devices = range(1 if manifest.shares_device else manifest.ranks)
+    numbers = check_devices(devices)
+    if len(numbers) not in (1, manifest.ranks):
+        raise InvalidUsageError(
+            f"devices={list(numbers)}: {manifest.program!r} has {manifest.ranks} ranks, which run "
+            f"on one GPU or on {manifest.ranks}"
+        )
+    return {**DRIVERS, "cuda": lambda: _cuda_on(numbers)}
+
+
+def _cuda_on(devices: Sequence[int]) -> Driver:
+    from .cuda.api import CudaApi
+    from .cuda.driver import CudaDriver
+    from .cuda.world import CudaWorldDriver
+
+    apis = [CudaApi(ordinal=number) for number in devices]
+    return CudaDriver(apis[0]) if len(apis) == 1 else CudaWorldDriver(apis)
 
 
 def make_driver(bundle: Bundle, table: DriverTable = DRIVERS) -> Driver:

@@ -51,7 +51,9 @@ class SharedStates:
         memories: dict[str, Memory] = {}
         try:
             for buffer in buffers:
-                memories[buffer.name] = driver.allocate(buffer.bytes, alignment, lasting=True)
+                memories[buffer.name] = driver.allocate(
+                    buffer.bytes, alignment, lasting=True, rank=buffer.rank
+                )
         except BaseException:
             _free(memories)
             raise

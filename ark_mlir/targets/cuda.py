@@ -35,7 +35,8 @@ _SPECIFIC = {(9, 0): "sm_90a", (10, 0): "sm_100a"}
 _EXTERNAL = re.compile(r"^\.extern \.func +(?:\(.*\) )?([\w$]+)", re.MULTILINE)
 
 
-def _detect() -> Target:
+def detect(device: int = 0) -> Target:
+    """A GPU of this machine, by its number; raises UnsupportedError if there is none."""
     try:
         driver: Any = importlib.import_module("cuda.bindings.driver")
     except ImportError:
@@ -45,10 +46,10 @@ def _detect() -> Target:
         ) from None
     try:
         _call(driver.cuInit(0))
-        device = _call(driver.cuDeviceGet(0))
+        handle = _call(driver.cuDeviceGet(device))
         attribute = driver.CUdevice_attribute
         major, minor, sms = (
-            int(_call(driver.cuDeviceGetAttribute(getattr(attribute, name), device)))
+            int(_call(driver.cuDeviceGetAttribute(getattr(attribute, name), handle)))
             for name in (
                 "CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR",
                 "CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR",
@@ -75,7 +76,7 @@ class _Cuda:
 
     def detect(self) -> Target:
         """The first GPU of this machine."""
-        return _detect()
+        return detect()
 
     def target_options(self, cpu: str) -> dict[str, str]:
         """Returns no options: the processor of the host does not matter."""

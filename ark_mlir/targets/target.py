@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 from .. import ir
 from ..errors import InvalidUsageError
@@ -60,6 +60,24 @@ class Target:
             if field.name != "gpu" or self.gpu
         )
         return f"#ark.target<{', '.join(parts)}>"
+
+    def share(self, count: int) -> Target:
+        """An equal share of the machine for each of `count` ranks.
+
+        Raises InvalidUsageError if the machine has fewer SMs than ranks.
+
+        Example:
+            >>> look_up("cuda:sm_90a").share(2).sms
+            66
+        """
+        if self.sms < count:
+            raise InvalidUsageError(f"{count} ranks cannot share the {self.sms} SMs of {self}")
+        return replace(
+            self,
+            sms=self.sms // count,
+            bandwidth=max(self.bandwidth // count, 1),
+            flops=max(self.flops // count, 1),
+        )
 
     @classmethod
     def parse(cls, text: str) -> Target:

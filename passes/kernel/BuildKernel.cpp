@@ -62,9 +62,9 @@ static constexpr KernelText kHipKernel = {
     "HipKernel.mlir",
 #include "passes/kernel/HipKernel.mlir.inc"
 };
-static constexpr KernelText kLocalArrivals = {
-    "LocalArrivals.mlir",
-#include "passes/kernel/LocalArrivals.mlir.inc"
+static constexpr KernelText kLocalRanks = {
+    "LocalRanks.mlir",
+#include "passes/kernel/LocalRanks.mlir.inc"
 };
 static constexpr KernelText kKernelTables = {
     "KernelTables.mlir",
@@ -78,9 +78,9 @@ static constexpr KernelText kCudaKernel = {
     "CudaKernel.mlir",
 #include "passes/kernel/CudaKernel.mlir.inc"
 };
-static constexpr KernelText kCudaPeerArrivals = {
-    "CudaPeerArrivals.mlir",
-#include "passes/kernel/CudaPeerArrivals.mlir.inc"
+static constexpr KernelText kCudaPeerRanks = {
+    "CudaPeerRanks.mlir",
+#include "passes/kernel/CudaPeerRanks.mlir.inc"
 };
 static constexpr KernelText kCudaPackets = {
     "CudaPackets.mlir",
@@ -361,12 +361,12 @@ struct BuildKernelPass : ark::impl::BuildKernelPassBase<BuildKernelPass> {
               kCudaAsk,
               kCudaRing,
               kCudaTensorMaps,
-              kernel.getRanks() ? kCudaPeerArrivals : kLocalArrivals,
+              kernel.getRanks() ? kCudaPeerRanks : kLocalRanks,
               kCudaKernel,
               kKernelTables};
     case Backend::HIP:
       return {kGpuResident,   kGpuKernel, kGpuSemaphores,
-              kLocalArrivals, kHipKernel, kKernelTables};
+              kLocalRanks, kHipKernel, kKernelTables};
     }
     llvm_unreachable("not a backend");
   }

@@ -47,6 +47,11 @@ func.func private @ark_begin_run(%left: i64) {
   return
 }
 
+// The number of iterations after which to end, or zero, and how one lane sets it for the GPU at
+// `distance`. LocalRanks.mlir and CudaPeerRanks.mlir define both functions.
+func.func private @ark_load_stop(%context: !llvm.ptr, %report: !llvm.ptr) -> i64
+func.func private @ark_store_stop(%context: !llvm.ptr, %distance: i32, %iterations: i64)
+
 // Semaphores, defined in GpuSemaphores.mlir.
 func.func private @ark_signal(%context: !llvm.ptr, %semaphore: i64)
 func.func private @ark_wait(%context: !llvm.ptr, %left: i64, %semaphore: i64,
@@ -122,8 +127,7 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   // iteration.
   %report_field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64
   %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
-  %stop_field = llvm.getelementptr %report[6] : (!llvm.ptr) -> !llvm.ptr, i64
-  %stop = func.call @ark_load_relaxed(%stop_field) : (!llvm.ptr) -> i64
+  %stop = func.call @ark_load_stop(%context, %report) : (!llvm.ptr, !llvm.ptr) -> i64
   %endless = arith.cmpi eq, %stop, %zero : i64
   %earlier = arith.cmpi ult, %iteration, %stop : i64
   %goes_on = arith.ori %endless, %earlier : i1
@@ -195,7 +199,8 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   %this_round = func.call @ark_round() : () -> i32
   %ended_again_i32 = arith.subi %this_round, %same_epoch : i32
   %ended_iterations = arith.extui %ended_again_i32 : i32 to i64
-  func.call @ark_stop(%context, %a, %ended_iterations) : (!llvm.ptr, i64, i64) -> ()
+  func.call @ark_stop(%context, %a, %b_i32, %ended_iterations)
+      : (!llvm.ptr, i64, i32, i64) -> ()
   cf.br ^step
 
 ^barrier:
@@ -293,7 +298,8 @@ func.func private @ark_instruction(%context: !llvm.ptr, %last: i64, %left: i64) 
 
 // Makes this iteration the last one if the word in a buffer is not zero. The barrier at the end of
 // the iteration makes the change visible to all lanes before they read the word `stop`.
-func.func private @ark_stop(%context: !llvm.ptr, %slot: i64, %iterations: i64) {
+func.func private @ark_stop(%context: !llvm.ptr, %slot: i64, %distance: i32,
+                            %iterations: i64) {
   %zero = arith.constant 0 : i32
   // The leader reads a word that another thread may have written.
   gpu.barrier
@@ -309,10 +315,7 @@ func.func private @ark_stop(%context: !llvm.ptr, %slot: i64, %iterations: i64) {
   cf.cond_br %set, ^claim, ^finish
 
 ^claim:
-  %report_field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64
-  %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
-  %stop = llvm.getelementptr %report[6] : (!llvm.ptr) -> !llvm.ptr, i64
-  %first = func.call @ark_claim(%stop, %iterations) : (!llvm.ptr, i64) -> i1
+  func.call @ark_store_stop(%context, %distance, %iterations) : (!llvm.ptr, i32, i64) -> ()
   cf.br ^finish
 
 ^finish:

@@ -12,6 +12,7 @@ PACKAGE = ROOT / "ark_mlir"
 
 # Modules that every package may import.
 BASE = {
+    "devices",
     "dtypes",
     "errors",
     "json_checks",

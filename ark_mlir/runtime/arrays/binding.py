@@ -71,7 +71,7 @@ def place(driver: Driver, array: Array, buffer: Buffer) -> Bound:
         address = driver.adopt(array, buffer.alignment)
         if address is not None:
             return Bound(address, array, copied=False)
-    memory = driver.allocate(buffer.bytes, buffer.alignment, zeroed=False)
+    memory = driver.allocate(buffer.bytes, buffer.alignment, zeroed=False, rank=buffer.rank)
     try:
         store(memory, buffer, array)
     except BaseException:

@@ -227,10 +227,16 @@ class CpuDriver:
         return HostMemory(nbytes)
 
     def allocate(
-        self, nbytes: int, alignment: int, *, zeroed: bool = True, lasting: bool = False
+        self,
+        nbytes: int,
+        alignment: int,
+        *,
+        zeroed: bool = True,
+        lasting: bool = False,
+        rank: int = 0,
     ) -> HostMemory:
         """See :meth:`Driver.allocate`: always zeroed, and it lives as long as an array over it."""
-        del zeroed, lasting
+        del zeroed, lasting, rank
         return HostMemory(nbytes, alignment)
 
     def adopt(self, array: NDArray[Any], alignment: int) -> int | None:

@@ -214,7 +214,7 @@ class CudaApi:
         with self.within():
             return self._is_done(stream)
 
-    def own(self, owner: object, give: str, handle: object) -> Callable[[], object]:
+    def own(self, owner: object, give: str, *handle: object) -> Callable[[], object]:
         """Returns a function that gives a handle back once: when called, or when `owner` is gone.
 
         The garbage collector may end `owner` in any thread, also while another library captures
@@ -230,7 +230,7 @@ class CudaApi:
         self._backlog.settle()
         key = object()
         self._owned.add(key)
-        finalizer = weakref.finalize(owner, self._give_back, key, give, handle)
+        finalizer = weakref.finalize(owner, self._give_back, key, give, *handle)
         finalizer.atexit = False
         return finalizer
 
@@ -248,14 +248,14 @@ class CudaApi:
 
         self._backlog.wait_for(Stuck(has_ended, owners))
 
-    def _give_back(self, key: object, give: str, handle: object) -> None:
+    def _give_back(self, key: object, give: str, *handle: object) -> None:
         if self.forked:
             return  # the parent's
 
         def call() -> None:
             try:
                 with self.within():
-                    self.call(give, handle)
+                    self.call(give, *handle)
             finally:
                 self._owned.discard(key)
                 self._release_unused()

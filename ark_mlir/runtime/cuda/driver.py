@@ -16,7 +16,7 @@ from ..driver import Launch, Outcome
 from .api import CudaApi
 from .exchange import CudaExchange
 from .graphs import CapturedRun, CapturedRuns
-from .kernel import CudaKernel
+from .kernel import CudaKernel, SharedMemory
 from .memory import CudaMemory, download
 from .queue import GivenUp, QueueWatch
 from .record import LaunchRecord
@@ -89,10 +89,10 @@ class CudaDriver:
 
     # -- what there is -----------------------------------------------------------------------
 
-    def load(self, bundle: Bundle) -> None:
-        """See :meth:`Driver.load`."""
+    def load(self, bundle: Bundle, shared: SharedMemory | None = None) -> None:
+        """See :meth:`Driver.load`; `shared` is memory that other GPUs use, too."""
         self._api.enter()
-        self._kernel = CudaKernel(self._api, self._side, bundle)
+        self._kernel = CudaKernel(self._api, self._side, bundle, shared)
         self._captured = CapturedRuns(self._kernel)
         self.record = self._kernel.make_record(self._kernel.semaphores)
         self._watch = QueueWatch(self._kernel, (self.record,))
@@ -104,10 +104,16 @@ class CudaDriver:
         return self._loaded().bundle
 
     def allocate(
-        self, nbytes: int, alignment: int, *, zeroed: bool = True, lasting: bool = False
+        self,
+        nbytes: int,
+        alignment: int,
+        *,
+        zeroed: bool = True,
+        lasting: bool = False,
+        rank: int = 0,
     ) -> CudaMemory:
         """See :meth:`Driver.allocate`: memory of a GPU is aligned to 256 bytes."""
-        del alignment
+        del alignment, rank
         # Lasting memory is made in runs, which a thread for a limit would slow down.
         memory = CudaMemory(self._api, self._side, nbytes, zeroed, limited=not lasting)
         if not lasting:

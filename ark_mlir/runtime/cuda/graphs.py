@@ -14,7 +14,7 @@ from .record import read_results
 
 if TYPE_CHECKING:
     from .kernel import CudaKernel
-    from .memory import CudaMemory
+    from .memory import DeviceBytes
     from .record import LaunchRecord
 
 
@@ -23,7 +23,7 @@ class CapturedRun:
     """A launch that is part of a graph: its own record and semaphores, and what it uses."""
 
     record: LaunchRecord
-    semaphores: CudaMemory
+    semaphores: DeviceBytes
     launch: Launch | None = None
 
 

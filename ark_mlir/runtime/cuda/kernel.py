@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ...errors import BusyError, DeviceError, UnsupportedError
 from .. import abi
 from .image import CudaImage
-from .memory import CudaMemory, PinnedMemory, download
+from .memory import CudaMemory, DeviceBytes, PinnedMemory, download
 from .record import LaunchRecord, RecordLayout
 
 if TYPE_CHECKING:
@@ -23,6 +23,18 @@ _WARP = 32
 _TABLES = ("instructions", "lanes", "tasks", "operands")
 
 
+class SharedMemory(NamedTuple):
+    """Memory of a kernel that kernels on other GPUs access, too.
+
+    Attributes:
+        arena: the arena of all ranks.
+        semaphores: the counters of this GPU.
+    """
+
+    arena: DeviceBytes
+    semaphores: DeviceBytes
+
+
 class CudaKernel:
     """A loaded kernel: its function, arena, tables, and the semaphores of ordinary runs.
 
@@ -30,12 +42,16 @@ class CudaKernel:
         api: the driver API.
         stream: what copies of the host go through.
         bundle: the program.
+        shared: arena and semaphores that kernels on other GPUs access, too; None allocates both.
 
     Raises UnsupportedError where this GPU cannot hold it, DeviceError where memory is short.
     """
 
-    def __init__(self, api: CudaApi, stream: object, bundle: Bundle) -> None:
+    def __init__(
+        self, api: CudaApi, stream: object, bundle: Bundle, shared: SharedMemory | None = None
+    ) -> None:
         self.api = api
+        self._shared = shared
         self.bundle = bundle
         self.lanes = len(bundle.tables.lanes)
         self.threads = bundle.manifest.target.warps * _WARP
@@ -59,7 +75,8 @@ class CudaKernel:
 
     def _allocate(self) -> None:
         manifest, instructions = self.bundle.manifest, self.bundle.tables.instructions
-        self._arena = self.memory(manifest.arena)
+        shared = self._shared
+        self._arena = self.memory(manifest.arena) if shared is None else shared.arena
         self._tables: dict[str, CudaMemory] = {}
         for name in _TABLES:
             table = np.frombuffer(self.bundle.sections[name], np.uint8)
@@ -80,15 +97,21 @@ class CudaKernel:
         self._resources.callback(memory.free)
         return memory
 
-    def make_semaphores(self) -> CudaMemory:
+    def make_semaphores(self) -> DeviceBytes:
         """A set of semaphores at zero, and packets of no iteration behind them."""
+        if self._shared is not None:
+            return self._shared.semaphores
         return self.memory(self._packets_begin + self.bundle.manifest.packets)
 
     @property
     def _packets_begin(self) -> int:
-        return max(len(self.bundle.manifest.semaphores), 1) * abi.SEMAPHORE_STRIDE
+        manifest = self.bundle.manifest
+        count = max(len(manifest.semaphores), 1)
+        if manifest.ranks > 1:
+            count = max(count, abi.RANK_COUNTERS)
+        return count * abi.SEMAPHORE_STRIDE
 
-    def make_record(self, semaphores: CudaMemory) -> LaunchRecord:
+    def make_record(self, semaphores: DeviceBytes) -> LaunchRecord:
         """A launch record that knows all but the run."""
         record = LaunchRecord(self.api, self._stream, self.layout)
         self._resources.callback(record.free)
@@ -130,7 +153,7 @@ class CudaKernel:
         config.numAttrs = 1
         return config
 
-    def counters(self, semaphores: CudaMemory, stream: object) -> NDArray[np.uint64]:
+    def counters(self, semaphores: DeviceBytes, stream: object) -> NDArray[np.uint64]:
         """The semaphores of a set, ``[S]``, in the order of a stream."""
         count = len(self.bundle.manifest.semaphores)
         shape = (max(count, 1), abi.SEMAPHORE_STRIDE // 8)

@@ -17,7 +17,27 @@ if TYPE_CHECKING:
 _SMALL = 1 << 16
 
 
-class CudaMemory:
+class DeviceBytes:
+    """Bytes of the device that somebody else allocated and frees.
+
+    Args:
+        api: the driver API.
+        address: of the first byte.
+        nbytes: the size.
+    """
+
+    def __init__(self, api: CudaApi, address: int, nbytes: int) -> None:
+        self._api = api
+        self.address = address
+        self.nbytes = nbytes
+
+    def clear(self, stream: object) -> None:
+        """Zeroes every byte, in the order of a stream."""
+        if self.nbytes:
+            self._api.call("cuMemsetD8Async", self.address, 0, self.nbytes, stream)
+
+
+class CudaMemory(DeviceBytes):
     """Memory of the device; see :class:`ark_mlir.runtime.driver.Memory`.
 
     Args:
@@ -39,9 +59,7 @@ class CudaMemory:
         zeroed: bool = True,
         limited: bool = True,
     ) -> None:
-        self._api = api
         self._stream = stream
-        self.nbytes = nbytes
         api.enter()
         # Memory of no bytes still has an address.
         size = max(nbytes, 1)
@@ -49,7 +67,7 @@ class CudaMemory:
             pointer = api.take("cuMemAlloc", "cuMemFree", size)
         else:
             pointer = api.call("cuMemAlloc", size)
-        self.address = int(pointer)
+        super().__init__(api, int(pointer), nbytes)
         self._free = api.own(self, "cuMemFree", pointer)
         if not zeroed:
             return
@@ -62,11 +80,6 @@ class CudaMemory:
         except BaseException:
             self.free()
             raise
-
-    def clear(self, stream: object) -> None:
-        """Zeroes every byte, in the order of a stream."""
-        if self.nbytes:
-            self._api.call("cuMemsetD8Async", self.address, 0, self.nbytes, stream)
 
     def upload(self, array: NDArray[Any]) -> None:
         """Copies a C-contiguous array of `nbytes` bytes here."""

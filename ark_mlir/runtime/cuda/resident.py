@@ -11,7 +11,7 @@ import numpy as np
 from ...errors import DeviceError
 from .. import abi
 from ..doorbell import Doorbell, rest
-from .memory import CudaMemory, PinnedMemory
+from .memory import DeviceBytes, PinnedMemory
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -87,7 +87,7 @@ class CudaResident:
             self._launched = False
         return self._launched
 
-    def ring(self, record: LaunchRecord, clear: CudaMemory | None) -> None:
+    def ring(self, record: LaunchRecord, clear: DeviceBytes | None) -> None:
         """Starts the run that a record was prepared for.
 
         Args:
@@ -102,7 +102,7 @@ class CudaResident:
             self._launch(record, clear)
         self._doorbell.ring()
 
-    def _launch(self, record: LaunchRecord, clear: CudaMemory | None) -> None:
+    def _launch(self, record: LaunchRecord, clear: DeviceBytes | None) -> None:
         words = np.zeros(abi.DOORBELL_WORDS, np.uint64)
         words[abi.DOORBELL_HOST] = self._host.address
         words[abi.DOORBELL_LANES] = self._kernel.lanes

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ...bundle import Bundle
 from ...errors import InvalidUsageError, a_type
 from ..arrays.binding import read_sources
-from ..drivers import DRIVERS, DriverTable
+from ..drivers import DRIVERS, DriverTable, drivers_for
 from ..executable import Executable, Resident
 from .meeting import Meeting, Rank
 
@@ -145,8 +145,18 @@ class ResidentWorld:
         return by_rank(self._inner.run(values, iterations=iterations, trace=trace), size)
 
 
-def make_executable(bundle: Bundle, drivers: DriverTable = DRIVERS) -> Executable:
-    """The executable of a bundle: a World where it holds several ranks."""
+def make_executable(
+    bundle: Bundle, drivers: DriverTable | None = None, devices: Sequence[int] | None = None
+) -> Executable:
+    """The executable of a bundle: a World if it holds several ranks.
+
+    Args:
+        bundle: the program.
+        drivers: how a backend's driver is made; None takes the runtime's own.
+        devices: the GPUs to run on; see :func:`ark_mlir.load`.
+    """
+    if drivers is None:
+        drivers = drivers_for(bundle, devices)
     return (World if bundle.manifest.ranks > 1 else Executable)(bundle, drivers)
 
 

@@ -10,10 +10,10 @@ using namespace mlir::ark;
 
 /// Returns the most instructions that one instruction becomes when the program
 /// is linked for a GPU of each rank (ark_mlir/runtime/ranks/linking.py): a
-/// signal goes to the GPU of every rank that waits, and a barrier has two
-/// levels.
+/// signal goes to the GPU of every rank that waits, a stop to all GPUs, and a
+/// barrier has two levels.
 static int64_t getLinkedLength(abi::Opcode opcode, int64_t ranks) {
-  if (opcode == abi::Opcode::Signal)
+  if (opcode == abi::Opcode::Signal || opcode == abi::Opcode::Stop)
     return ranks;
   if (opcode == abi::Opcode::Barrier && ranks > 1)
     return ranks + 3;

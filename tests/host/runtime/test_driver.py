@@ -38,7 +38,7 @@ class FakeDriver:
         self._call("load")
         self.bundle = bundle
 
-    def allocate(self, nbytes: int, alignment: int, **options: bool) -> HostMemory:
+    def allocate(self, nbytes: int, alignment: int, **options: int) -> HostMemory:
         self._call("allocate")
         return HostMemory(nbytes, alignment)
 

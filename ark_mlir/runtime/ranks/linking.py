@@ -1,0 +1,216 @@
+"""Linking: the tables of a program of several ranks, for ranks that have a GPU each.
+
+A bundle describes the lanes of all ranks together: a semaphore is one counter, and a barrier is
+passed by all lanes at once. That is what the proof is about, and what one launch on one GPU
+executes. If each rank has a GPU of its own, linking changes four things:
+
+- a GPU executes the lanes of its rank only;
+- a counter lies on every GPU whose lanes wait for it, since polling another GPU's memory is slow.
+  A signal adds to the counter on each of these GPUs;
+- a stop tells the GPU of every rank which iteration is the last one;
+- a barrier has two levels. Lanes arrive at a counter on their own GPU. The first lane of each GPU
+  waits for all of them, then signals a second counter on every GPU, for which all lanes wait.
+
+Each change keeps what a wait means: it ends when all arrivals of this iteration have happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ...bundle import Bundle, Opcode, Semaphore, Tables
+from ...errors import UnsupportedError
+from ..abi import RANK_COUNTERS
+from .parts import own_lanes, part_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["LinkedRank", "link"]
+
+_Row = tuple[int, int, int, int]
+
+
+class LinkedRank(NamedTuple):
+    """The program of one rank, for a GPU of its own.
+
+    Attributes:
+        bundle: the lanes of this rank alone; buffers of other ranks have the kind ``peer``.
+        lanes: for each lane its number among the lanes of all ranks, ``[L]``.
+        origins: for each instruction the one that it was linked from, ``[I]``.
+    """
+
+    bundle: Bundle
+    lanes: NDArray[np.int64]
+    origins: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class _Semaphore:
+    """A semaphore of the joined program.
+
+    Attributes:
+        number: its counter on each GPU.
+        waiters: the ranks whose lanes wait for it.
+        second: the counter of a barrier's second level; None if it is no barrier.
+        arrivals: for a barrier, the lanes of each rank that pass it.
+    """
+
+    number: int
+    waiters: tuple[int, ...]
+    second: int | None = None
+    arrivals: tuple[int, ...] = ()
+
+
+def link(joined: Bundle) -> list[LinkedRank]:
+    """Links a program of several ranks for a GPU of each rank.
+
+    Raises UnsupportedError if the program needs more counters than a GPU holds, or uses a barrier
+    as a counter.
+    """
+    manifest = joined.manifest
+    lanes = [own_lanes(joined, rank) for rank in range(manifest.ranks)]
+    semaphores = _describe(joined, lanes)
+    return [_link_rank(joined, rank, own, semaphores) for rank, own in enumerate(lanes)]
+
+
+def _describe(joined: Bundle, lanes: list[tuple[int, ...]]) -> list[_Semaphore]:
+    """Finds who waits for each semaphore, and numbers the counters of second levels."""
+    tables, manifest = joined.tables, joined.manifest
+    rank_of = np.zeros(len(tables.lanes), np.int64)
+    for rank, own in enumerate(lanes):
+        rank_of[list(own)] = rank
+    codes, numbers = tables.instructions[:, 0], tables.instructions[:, 1]
+    ranks = rank_of[tables.lane_of]
+    result: list[_Semaphore] = []
+    next_counter = len(manifest.semaphores)
+    for number in range(len(manifest.semaphores)):
+        used = numbers == number
+        waiters = tuple(np.unique(ranks[used & tables.waits]).tolist())
+        barrier = used & (codes == Opcode.BARRIER)
+        if not barrier.any():
+            result.append(_Semaphore(number, waiters))
+            continue
+        if (used & ((codes == Opcode.SIGNAL) | (codes == Opcode.WAIT))).any():
+            raise UnsupportedError(
+                f"semaphore {manifest.semaphores[number].name!r} is a barrier for some lanes and a "
+                "counter for others, which ranks on GPUs of their own cannot have",
+                location=joined.where,
+            )
+        arrivals = np.bincount(ranks[barrier], minlength=manifest.ranks)
+        result.append(_Semaphore(number, waiters, next_counter, tuple(arrivals.tolist())))
+        next_counter += 1
+    if next_counter >= RANK_COUNTERS:
+        raise UnsupportedError(
+            f"{manifest.program!r} has {next_counter} counters; a GPU of several has "
+            f"{RANK_COUNTERS - 1}",
+            location=joined.where,
+        )
+    return result
+
+
+def _link_rank(
+    joined: Bundle, rank: int, lanes: tuple[int, ...], semaphores: list[_Semaphore]
+) -> LinkedRank:
+    tables = joined.tables
+    rows: list[_Row] = []
+    origins: list[int] = []
+    bounds: list[tuple[int, int, int]] = []
+    first_in_barrier = _FirstLanes()
+    for lane in lanes:
+        sm, first, last = tables.lanes[lane].tolist()
+        begin = len(rows)
+        for index in range(first, last):
+            row: _Row = tuple(tables.instructions[index].tolist())
+            ranks = range(joined.manifest.ranks)
+            for linked in _link_instruction(row, rank, ranks, lane, semaphores, first_in_barrier):
+                rows.append(linked)
+                origins.append(index)
+        bounds.append((sm, begin, len(rows)))
+    own = np.array(origins, np.int64)
+    linked_tables = Tables(
+        instructions=np.reshape(np.array(rows, np.int32), (-1, 4)),
+        # A rank without work still needs a lane; this one is empty.
+        lanes=np.array(bounds or [(0, 0, 0)], np.int32),
+        tasks=tables.tasks,
+        operands=tables.operands,
+        timeline=tables.timeline[own],
+    )
+    part = part_of(joined, rank, rename=False)
+    bundle = replace(
+        part,
+        manifest=replace(part.manifest, semaphores=_counters(joined, rank, semaphores)),
+        sections={
+            **joined.sections,
+            "instructions": memoryview(linked_tables.instructions.tobytes()),
+            "lanes": memoryview(linked_tables.lanes.tobytes()),
+            "timeline": memoryview(linked_tables.timeline.tobytes()),
+        },
+        tables=linked_tables,
+    )
+    return LinkedRank(bundle, np.array(lanes or (0,), np.int64), own)
+
+
+class _FirstLanes:
+    """The lane of a rank that speaks for its GPU in a barrier: the first one that passes it."""
+
+    def __init__(self) -> None:
+        self._lanes: dict[int, int] = {}
+
+    def __call__(self, semaphore: int, lane: int) -> bool:
+        return self._lanes.setdefault(semaphore, lane) == lane
+
+
+def _link_instruction(
+    row: _Row,
+    rank: int,
+    ranks: range,
+    lane: int,
+    semaphores: list[_Semaphore],
+    speaks: _FirstLanes,
+) -> Iterator[_Row]:
+    """Yields the instructions that take the place of one of the joined program."""
+    code, a, _, _ = row
+    if code == Opcode.SIGNAL:
+        for waiter in semaphores[a].waiters:
+            yield (Opcode.SIGNAL, _counter_on(waiter, rank, a), 0, 0)
+    elif code == Opcode.BARRIER:
+        yield from _link_barrier(semaphores[a], rank, speaks(a, lane))
+    elif code == Opcode.STOP:
+        for other in ranks:
+            yield (Opcode.STOP, a, other - rank, 0)
+    else:
+        yield row
+
+
+def _link_barrier(semaphore: _Semaphore, rank: int, speaks: bool) -> Iterator[_Row]:
+    assert semaphore.second is not None
+    yield (Opcode.SIGNAL, semaphore.number, 0, 0)
+    if speaks:
+        yield (Opcode.WAIT, semaphore.number, semaphore.arrivals[rank], 0)
+        for waiter in semaphore.waiters:
+            yield (Opcode.SIGNAL, _counter_on(waiter, rank, semaphore.second), 0, 0)
+    yield (Opcode.WAIT, semaphore.second, len(semaphore.waiters), 0)
+
+
+def _counter_on(gpu: int, own: int, number: int) -> int:
+    """The number of a counter on another rank's GPU, relative to the counters of the own GPU."""
+    return (gpu - own) * RANK_COUNTERS + number
+
+
+def _counters(joined: Bundle, rank: int, semaphores: list[_Semaphore]) -> tuple[Semaphore, ...]:
+    """The counters of one GPU: those of the program, then those of second levels."""
+    first: list[Semaphore] = []
+    second: list[Semaphore] = []
+    for described, semaphore in zip(joined.manifest.semaphores, semaphores, strict=True):
+        if semaphore.second is None:
+            first.append(described)
+            continue
+        first.append(replace(described, arrivals=semaphore.arrivals[rank]))
+        name = f"{described.name}.peers"
+        second.append(Semaphore(name, len(semaphore.waiters), described.handoff))
+    return (*first, *second)

@@ -1,0 +1,89 @@
+// What a kernel exchanges between ranks, for a program of several ranks. The ranks may share one
+// NVIDIA GPU, or have a GPU each.
+//
+// A GPU holds the counters of the semaphores that its own lanes wait for. Consecutive GPUs have
+// their counters 2^15 counters apart. So the number of a semaphore in a signal is relative to the
+// signalling GPU: its upper bits, from bit 15 on, are the distance to the GPU of the counter.
+//
+// The last of the counters of a GPU holds the iteration that ends a launch, counted from the first
+// launch on. Numbers from earlier launches are smaller than the epoch, so nothing resets the word.
+
+func.func private @ark_add_release(%word: !llvm.ptr)
+func.func private @ark_claim(%word: !llvm.ptr, %code: i64) -> i1
+
+// A release at the scope of the system takes about twice as long as one at the scope of a GPU, so
+// only signals to other GPUs have it. It also covers stores to a peer that other lanes of this GPU
+// have signalled before: causality order is transitive over scopes.
+func.func private @ark_add_arrival(%counter: !llvm.ptr, %semaphore: i64) {
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %bits = arith.constant 15 : i64
+  %distance = arith.shrsi %semaphore, %bits : i64
+  %is_local = arith.cmpi eq, %distance, %zero : i64
+  cf.cond_br %is_local, ^local, ^peer
+
+^local:
+  func.call @ark_add_release(%counter) : (!llvm.ptr) -> ()
+  cf.br ^finish
+
+^peer:
+  llvm.inline_asm has_side_effects "red.release.sys.add.u64 [$0], $1;", "l,l,~{memory}"
+      %counter, %one : (!llvm.ptr, i64) -> ()
+  cf.br ^finish
+
+^finish:
+  return
+}
+
+// The arrivals may come from another GPU.
+func.func private @ark_load_arrivals(%counter: !llvm.ptr) -> i64 {
+  %arrivals = llvm.inline_asm has_side_effects "ld.acquire.sys.u64 $0, [$1];", "=l,l,~{memory}"
+      %counter : (!llvm.ptr) -> i64
+  return %arrivals : i64
+}
+
+// Returns the word with the last iteration on the GPU at a distance from this one.
+func.func private @ark_stop_word(%context: !llvm.ptr, %distance: i64) -> !llvm.ptr {
+  // Words of the counters of one GPU, and of all its counters but the last.
+  %words = arith.constant 262144 : i64
+  %before = arith.constant 262136 : i64
+  %field = llvm.getelementptr %context[5] : (!llvm.ptr) -> !llvm.ptr, i64
+  %counters = llvm.load %field : !llvm.ptr -> !llvm.ptr
+  %skipped = arith.muli %distance, %words : i64
+  %offset = arith.addi %skipped, %before : i64
+  %word = llvm.getelementptr %counters[%offset] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+  return %word : !llvm.ptr
+}
+
+func.func private @ark_launch_epoch(%context: !llvm.ptr) -> i64 {
+  %field = llvm.getelementptr %context[7] : (!llvm.ptr) -> !llvm.ptr, i64
+  %epoch = llvm.load %field : !llvm.ptr -> i64
+  return %epoch : i64
+}
+
+func.func private @ark_load_stop(%context: !llvm.ptr, %report: !llvm.ptr) -> i64 {
+  %zero = arith.constant 0 : i64
+  %word = func.call @ark_stop_word(%context, %zero) : (!llvm.ptr, i64) -> !llvm.ptr
+  %last = llvm.inline_asm has_side_effects "ld.relaxed.sys.u64 $0, [$1];", "=l,l,~{memory}" %word
+      : (!llvm.ptr) -> i64
+  %epoch = func.call @ark_launch_epoch(%context) : (!llvm.ptr) -> i64
+  %iterations = arith.subi %last, %epoch : i64
+  %is_of_this_launch = arith.cmpi ugt, %last, %epoch : i64
+  %stop = arith.select %is_of_this_launch, %iterations, %zero : i64
+  return %stop : i64
+}
+
+// The host reads the number in the report of this GPU.
+func.func private @ark_store_stop(%context: !llvm.ptr, %distance: i32, %iterations: i64) {
+  %distance_i64 = arith.extsi %distance : i32 to i64
+  %word = func.call @ark_stop_word(%context, %distance_i64) : (!llvm.ptr, i64) -> !llvm.ptr
+  %epoch = func.call @ark_launch_epoch(%context) : (!llvm.ptr) -> i64
+  %last = arith.addi %epoch, %iterations : i64
+  llvm.inline_asm has_side_effects "st.relaxed.sys.u64 [$0], $1;", "l,l,~{memory}" %word, %last
+      : (!llvm.ptr, i64) -> ()
+  %report_field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64
+  %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
+  %stop = llvm.getelementptr %report[6] : (!llvm.ptr) -> !llvm.ptr, i64
+  %first = func.call @ark_claim(%stop, %iterations) : (!llvm.ptr, i64) -> i1
+  return
+}

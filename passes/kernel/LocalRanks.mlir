@@ -1,0 +1,31 @@
+// What a kernel exchanges between ranks, for a program of one rank: all lanes are on one GPU, so the
+// scope of the backend's primitives, which is one GPU, suffices.
+
+func.func private @ark_load_relaxed(%word: !llvm.ptr) -> i64
+func.func private @ark_load_acquire(%word: !llvm.ptr) -> i64
+func.func private @ark_add_release(%word: !llvm.ptr)
+func.func private @ark_claim(%word: !llvm.ptr, %code: i64) -> i1
+
+func.func private @ark_add_arrival(%counter: !llvm.ptr, %semaphore: i64) {
+  func.call @ark_add_release(%counter) : (!llvm.ptr) -> ()
+  return
+}
+
+func.func private @ark_load_arrivals(%counter: !llvm.ptr) -> i64 {
+  %arrivals = func.call @ark_load_acquire(%counter) : (!llvm.ptr) -> i64
+  return %arrivals : i64
+}
+
+func.func private @ark_load_stop(%context: !llvm.ptr, %report: !llvm.ptr) -> i64 {
+  %field = llvm.getelementptr %report[6] : (!llvm.ptr) -> !llvm.ptr, i64
+  %stop = func.call @ark_load_relaxed(%field) : (!llvm.ptr) -> i64
+  return %stop : i64
+}
+
+func.func private @ark_store_stop(%context: !llvm.ptr, %distance: i32, %iterations: i64) {
+  %report_field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64
+  %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
+  %stop = llvm.getelementptr %report[6] : (!llvm.ptr) -> !llvm.ptr, i64
+  %first = func.call @ark_claim(%stop, %iterations) : (!llvm.ptr, i64) -> i1
+  return
+}
