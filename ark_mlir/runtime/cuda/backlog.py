@@ -96,7 +96,12 @@ class Backlog:
         limit = LIMIT_SECONDS if seconds is None else seconds
 
         def end(result: Any) -> None:
-            late(result)
+            try:
+                late(result)
+                if limited.error is not None:
+                    raise limited.error
+            except DeviceError as error:
+                _log.warning("a call that ark no longer waits for has failed: %s", error)
             self.settle()
 
         limited = LimitedCall(call, end)

@@ -18,7 +18,10 @@ class LimitedCall:
     Args:
         function: what to call.
         late: called with the result in the call's thread, if the caller has stopped waiting;
-            with None if `function` raised an error, which is then lost.
+            with None if `function` raised an error.
+
+    Attributes:
+        error: the error of the function, if it has raised one.
     """
 
     def __init__(self, function: Callable[[], Any], late: Callable[[Any], object]) -> None:
@@ -28,7 +31,7 @@ class LimitedCall:
         self._abandoned = False
         self._ended = threading.Event()
         self._result: Any = None
-        self._error: BaseException | None = None
+        self.error: BaseException | None = None
 
     @property
     def ended(self) -> bool:
@@ -54,13 +57,13 @@ class LimitedCall:
 
     def result(self) -> Any:
         """Returns the result of a call that was not abandoned, or raises its error."""
-        if self._error is None:
+        if self.error is None:
             return self._result
-        error, self._error = self._error, None
+        error, self.error = self.error, None
         try:
             raise error
         finally:
-            del error
+            del error  # the traceback refers to this frame
 
     def _start(self) -> bool:
         thread = threading.Thread(target=self._help, name="ark-driver-call", daemon=True)
@@ -80,6 +83,6 @@ class LimitedCall:
         try:
             self._result = self._function()
         except BaseException as error:
-            self._error = error
+            self.error = error
         with self._lock:
             self._ended.set()

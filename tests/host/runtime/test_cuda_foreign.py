@@ -232,15 +232,19 @@ def test_what_fails_late_goes_to_the_log(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     executable = fake_executable(cuda, kernel, add_program()).prepare()
+    memories = cuda.calls.count("cuMemAlloc")
     with foreign(cuda, {"cuMemFree"}):
+        monkeypatch.setattr(cuda, "_cuMemFree", lambda address: (1,))
         with pytest.raises(ark.BusyError):
             executable.close()
-        monkeypatch.setattr(cuda, "_cuMemFree", lambda address: (1,))
-    with caplog.at_level(logging.WARNING, "ark"):
-        end = time.monotonic() + BOUND
-        while not caplog.records and time.monotonic() < end:
-            time.sleep(0.001)
-    assert "cuMemFree failed: CUDA_ERROR_INVALID_VALUE" in caplog.text
+        caplog.set_level(logging.WARNING, "ark")
+    end = time.monotonic() + BOUND
+    while len(caplog.records) < memories and time.monotonic() < end:
+        time.sleep(0.001)
+    # The call that had exceeded the limit, and those that waited for it.
+    texts = [record.getMessage() for record in caplog.records]
+    assert len(texts) == memories == held_at_last(cuda, memories)
+    assert all("cuMemFree failed: CUDA_ERROR_INVALID_VALUE" in text for text in texts)
 
 
 @pytest.mark.parametrize("fails", [False, True])
