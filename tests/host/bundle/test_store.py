@@ -99,7 +99,7 @@ def test_damage_is_found_and_said_once(tmp_path: Path, damage: str, caplog: Log)
     assert kept.load("a") is None
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
-    assert "a.arkbin is not used, and compiled anew" in record.getMessage()
+    assert "a.arkbin is not used, and the program is recompiled" in record.getMessage()
 
 
 def test_every_byte_counts(tmp_path: Path) -> None:

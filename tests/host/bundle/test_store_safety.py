@@ -177,7 +177,7 @@ def test_a_folder_that_cannot_be_closed_is_not_used(
     assert kept.load("a") is None
     kept.save("b", made())
     assert not (kept.folder / "b.arkbin").exists()
-    assert "is not safe: cannot be looked at: Operation not permitted" in caplog.text
+    assert "is not safe: its permissions cannot be read: Operation not permitted" in caplog.text
 
 
 def refuses(kept: BundleStore, caplog: Log, reason: str) -> None:

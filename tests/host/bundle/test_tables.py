@@ -21,7 +21,7 @@ DTYPES = {"operands": "<i8", "timeline": "<i8"}
 CASES: dict[str, tuple[str, tuple[int, int], int, str]] = {
     "opcode-6": ("instructions", (0, 0), 6, "no such opcode"),
     "opcode-negative": ("instructions", (0, 0), -1, "no such opcode"),
-    "stop-slot": ("instructions", (0, 0), 5, "no state that ends the launch"),
+    "stop-slot": ("instructions", (0, 0), 5, "not a state that ends the launch"),
     "task-negative": ("instructions", (1, 1), -1, "there are 2 tasks"),
     "task-2": ("instructions", (1, 1), 2, "there are 2 tasks"),
     "task-huge": ("instructions", (1, 1), 2**31 - 1, "there are 2 tasks"),
@@ -150,6 +150,6 @@ def test_waits_that_share_packets_are_checked_in_linear_time() -> None:
     begin = time.process_time()
     Bundle.from_parts(manifest, sections)
     operands[-1, 1] = 63
-    with pytest.raises(BundleError, match="waits for no packets"):
+    with pytest.raises(BundleError, match="its rows of operands are not packets"):
         Bundle.from_parts(manifest, {**sections, "operands": operands.tobytes()})
     assert time.process_time() - begin < 10
