@@ -156,7 +156,7 @@ def large_profile(tasks: str) -> Any:
 
 
 def damaged() -> Any:
-    """Rank 1 sends rank 0 what is no message while all are in a run that cannot end."""
+    """Rank 1 sends rank 0 a malformed message while all ranks are in a run that cannot end."""
     rank = ark.distributed.current().rank
     exe = compiled()
     value(exe)
@@ -267,7 +267,7 @@ def stuck() -> Any:
 
     class Impatient(rank_driver.RankDriver):
         def _settle(self, *_: Any) -> Any:
-            self._the_turn().timeout = 0.1
+            self._current_turn().timeout = 0.1
             return super()._settle(*_)
 
     exe._runner.driver.__class__ = Stuck if rank == 1 else Impatient

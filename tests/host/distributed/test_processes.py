@@ -195,7 +195,9 @@ def test_a_rank_that_sends_garbage(launch: Launch) -> None:
         for kind, text in errors:
             assert kind == "RankFailedError"
             assert f"rank {rank} cannot go on: " in text
-            assert "sent what is no message: 7 bytes that do not begin as a message does" in text
+            assert (
+                "sent a malformed message: 7 bytes that do not begin with a message header" in text
+            )
 
 
 def test_a_rank_whose_lanes_do_not_run(launch: Launch) -> None:

@@ -51,7 +51,7 @@ def test_those_who_do_not_come_are_named(come: Come) -> None:
 def test_worlds_of_different_sizes(come: Come) -> None:
     for error in come((0, 2), (1, 3)):
         assert isinstance(error, ark.InvalidUsageError)
-        assert "in a world of 3 ranks, and rank 0" in str(error)
+        assert "has world_size 3, and rank 0" in str(error)
         assert "in one of 2" in str(error)
 
 
@@ -157,4 +157,4 @@ def test_a_rank_that_takes_no_messages(come: Come) -> None:
         first._sockets[1].settimeout(0.05)
         while not first.gone:
             first.say(1, 1, "hello", "greet", "x" * 4000, None)
-        assert first.gone[1].endswith("takes no messages")
+        assert first.gone[1].endswith("accepts no messages")

@@ -219,7 +219,7 @@ def test_the_flood_does_not_keep_rank_0(come: Any, connect: Connect) -> None:
         thread.join()
     assert isinstance(error, ark.RankFailedError)
     assert "rank 1 of 2 did not come within 0.5 s" in str(error)
-    assert f"process {os.getpid()} did not greet as a rank does" in str(error)
+    assert f"process {os.getpid()} sent no valid greeting" in str(error)
     assert took < 5
 
 
@@ -268,14 +268,14 @@ def test_a_rank_that_talks_too_early(come: Any, connect: Connect) -> None:
     thread.join()
     assert isinstance(results[0], ark.RankFailedError)
     assert "rank 1" in str(results[0])
-    assert "sent what is no message before all had come" in str(results[0])
+    assert "sent a malformed message before all had come" in str(results[0])
 
 
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        (b"garbage", "rank 0 sent what is no message: text that is no JSON"),
-        (b"{}", "rank 0 sent what is no message"),
+        (b"garbage", "rank 0 sent a malformed message: text that is not JSON"),
+        (b"{}", "rank 0 sent a malformed message"),
         (b'{"processes": [1, 2]}', None),
         (b'{"problem": "no room"}', "rank 1 cannot go on: no room"),
     ],

@@ -138,14 +138,14 @@ def test_an_export_elsewhere_is_refused() -> None:
 
 
 BAD: dict[str, tuple[Any, str]] = {
-    "device": (lambda a: OnDevice(aligned(a), 1), "lies on cuda:1; the program runs on cuda:0"),
+    "device": (lambda a: OnDevice(aligned(a), 1), "is on cuda:1; the program runs on cuda:0"),
     "dtype": (lambda a: OnDevice(aligned(a).view(np.int32)), "has elements of int32, should have"),
     "shape": (lambda a: OnDevice(aligned(a)[..., :3]), "has shape "),
     "strides": (
         lambda a: OnDevice(np.repeat(aligned(a), 2, -1)[..., ::2]),
         "is not dense and row-major",
     ),
-    "alignment": (lambda a: OnDevice(aligned(a, 4)), "begins at .* no multiple of 16"),
+    "alignment": (lambda a: OnDevice(aligned(a, 4)), "begins at .* not a multiple of 16"),
     "interface": (
         lambda a: Interface(np.repeat(aligned(a), 2, -1)[..., ::2]),
         "is not dense and row-major",

@@ -91,7 +91,7 @@ def test_read_only_stays_read_only() -> None:
 
 @pytest.mark.parametrize(("device", "name"), [(2, "cuda"), (10, "rocm"), (99, "device type 99")])
 def test_device_memory_is_refused(device: int, name: str) -> None:
-    with pytest.raises(ark.InvalidUsageError, match=f"x lies on {name}"):
+    with pytest.raises(ark.InvalidUsageError, match=f"x is on {name}"):
         to_numpy(Foreign(np.zeros(1, np.float32), device), "x")
 
 

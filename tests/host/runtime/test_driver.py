@@ -130,9 +130,9 @@ def test_a_failed_run_does_not_spoil_the_next(x: Array) -> None:
     ("outcome", "error", "message"),
     [
         (Outcome((1, 2), Stop(1, 0, 3, 0, 1, 2)), ark.HangError, "saw 1, expected 2"),
-        (Outcome((1, 2), Stop(1, 99, 3, 0, 1, 2)), ark.DeviceError, "makes no sense"),
-        (Outcome((1, 2), Stop(1, 1, 3, 0, 1, 2)), ark.DeviceError, "makes no sense"),
-        (Outcome((1, 2), Stop(1, 0, 1, 0, 1, 2)), ark.DeviceError, "makes no sense"),
+        (Outcome((1, 2), Stop(1, 99, 3, 0, 1, 2)), ark.DeviceError, "is inconsistent"),
+        (Outcome((1, 2), Stop(1, 1, 3, 0, 1, 2)), ark.DeviceError, "is inconsistent"),
+        (Outcome((1, 2), Stop(1, 0, 1, 0, 1, 2)), ark.DeviceError, "is inconsistent"),
         (Outcome((2, 2), Stop(2)), ark.DeviceError, "aborted"),
         (Outcome((5, 2), Stop(2)), ark.DeviceError, r"codes \{0: 5\}"),
         (Outcome((0, 3)), ark.DeviceError, r"codes \{1: 3\}"),
