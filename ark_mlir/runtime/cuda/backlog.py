@@ -1,4 +1,4 @@
-"""Handles of a GPU's driver that cannot be given back yet."""
+"""The deferred release of CUDA handles while a kernel does not end."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _log = logging.getLogger("ark")
 
 
 class Stuck(NamedTuple):
-    """A kernel that was told to end and has not.
+    """A kernel that was told to end and has not ended.
 
     Attributes:
-        has_ended: asks the driver; raises DeviceError where the kernel has failed.
-        owners: what keeps the memory alive that the kernel may touch and that is not ark's.
+        has_ended: queries the CUDA driver; raises DeviceError if the kernel has failed.
+        owners: the owners of foreign memory that the kernel may access.
     """
 
     has_ended: Callable[[], bool]
@@ -26,14 +26,14 @@ class Stuck(NamedTuple):
 
 
 class Backlog:
-    """Handles of one device that are given back later.
+    """The handles of one device whose release is deferred.
 
-    The driver waits for all kernels of a context when memory is given back, without a limit and
-    with a lock that other threads need. So nothing is given back while a kernel does not end. What
-    waits here is given back when the kernel has ended and ark next takes or gives back anything.
+    To free memory, the CUDA driver waits for all kernels of the context, without a limit and with a
+    lock that other threads need. No handle is therefore released while a kernel does not end. The
+    deferred handles are released when the kernel has ended and ark next allocates or frees one.
 
-    Neither garbage collection within a method nor another thread spoils it: each step is one
-    operation of a list, a dict or a deque.
+    The garbage collector may interrupt methods, and several threads may call them: each step is one
+    atomic operation of a list, a dict or a deque.
     """
 
     def __init__(self) -> None:
@@ -41,17 +41,17 @@ class Backlog:
         self._later: deque[Callable[[], object]] = deque()
 
     def wait_for(self, kernel: Stuck) -> None:
-        """Gives no handle back from now on until a kernel has ended."""
+        """Defers the release of all handles until a kernel has ended."""
         self._stuck[object()] = kernel
 
     def add(self, give_back: Callable[[], object]) -> None:
-        """Calls `give_back` when no kernel is stuck any more."""
+        """Adds a handle: `give_back` is called when no kernel is stuck any more."""
         self._later.append(give_back)
 
     def settle(self) -> bool:
-        """Gives waiting handles back; returns True if no kernel is stuck.
+        """Releases the deferred handles if no kernel is stuck, and returns True in that case.
 
-        What the driver refuses goes to the log.
+        Errors of the CUDA driver are logged.
         """
         if self._stuck:
             for key, kernel in list(self._stuck.items()):
@@ -62,12 +62,12 @@ class Backlog:
         for _ in range(len(self._later)):
             try:
                 give_back = self._later.popleft()
-            except IndexError:  # another thread was faster
+            except IndexError:  # another thread has taken the last handle
                 break
             try:
                 give_back()
             except DeviceError as error:
-                _log.warning("a GPU does not take back what ark held: %s", error)
+                _log.warning("a handle of a GPU cannot be released: %s", error)
         return True
 
 
@@ -75,7 +75,7 @@ def _has_ended(kernel: Stuck) -> bool:
     try:
         return kernel.has_ended()
     except DeviceError:
-        # Its context is lost, and nothing runs there any more.
+        # The context is lost, so that no kernel runs in it any more.
         return True
 
 
@@ -83,5 +83,5 @@ _backlogs: weakref.WeakKeyDictionary[Any, dict[int, Backlog]] = weakref.WeakKeyD
 
 
 def backlog_of(driver: Any, ordinal: int) -> Backlog:
-    """The backlog of a device, which all programs on that device share."""
+    """Returns the backlog of a device, which all programs on that device share."""
     return _backlogs.setdefault(driver, {}).setdefault(ordinal, Backlog())

@@ -229,7 +229,10 @@ def test_trusted_keys_that_make_no_sense(signed: Path, trust: Trust, tmp_path: P
         (b"# nothing\n", "no key in it"),
         (b"hello\n", "other than Ed25519 public keys"),
         (base64.b64encode(bytes(31)), "other than Ed25519 public keys"),
-        (b"-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n", "other than Ed25519 public keys"),
+        (
+            b"-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n",
+            "other than Ed25519 public keys",
+        ),
         (rsa_key(), "other than Ed25519 public keys"),
         (bytes(2 << 20), "other than Ed25519 public keys"),
     ):

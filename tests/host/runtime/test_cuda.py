@@ -236,7 +236,7 @@ def test_a_gpu_that_others_keep_busy(kernel: bytes, x: Array) -> None:
         cuda.busy = 1
         with pytest.raises(ark.BusyError, match="CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE") as info:
             exe.run(x=x)
-        assert "all 2 CTAs of the program have to be on the GPU at once" in str(info.value)
+        assert "all 2 CTAs of the program must be on the GPU at once" in str(info.value)
         cuda.busy = 0
         np.testing.assert_array_equal(exe.run(x=x)["y"], x.ravel() + W + 0.5)
     assert cuda.held == 0
