@@ -89,7 +89,7 @@ class RankDriver(CpuDriver):
     def _take(self, nbytes: int) -> SharedMemory:
         return self._segment.take(nbytes)
 
-    def _the_turn(self) -> Turn:
+    def _current_turn(self) -> Turn:
         if self.turn is None:
             raise DeviceError("a rank cannot run outside of a turn")
         return self.turn

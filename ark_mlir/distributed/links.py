@@ -184,7 +184,7 @@ class Links:
                 try:
                     frame.send(each)
                 except TimeoutError:
-                    self._give_up(peer, "takes no messages")
+                    self._give_up(peer, "accepts no messages")
                 except OSError as error:
                     # The receiver notices the end of a rank after it has read its last messages.
                     if error.errno not in _GONE:

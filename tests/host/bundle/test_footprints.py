@@ -1,4 +1,4 @@
-"""Footprints: every field of one is checked, and no operand leaves the value that it is."""
+"""Footprints: every field is checked, and no operand leaves its value."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_expressions_of_a_file_have_one_budget() -> None:
 
 
 def test_expressions_that_overflow_are_refused() -> None:
-    """64 bits hold no intermediate result, whatever the last one is."""
+    """An intermediate result exceeds 64 bits, although the last one does not."""
     manifest, sections = add_program().parts()
     huge: Any = ["mod", "d0", 3]
     for _ in range(3):
@@ -184,12 +184,12 @@ def test_first_rows_agree_with_the_manifest() -> None:
 
 
 def test_alignment() -> None:
-    """Of what a GPU loads at once; the toy's operand lies at byte 8."""
+    """The alignment of a GPU's vector loads; the toy's operand is at byte 8."""
     program = ToyProgram(sms=1)
     state = program.buffer("n", "state", "int64", [2])
     program.lane(0, [run(program.task("count", 1, [(state, 8)]), 0, 1)])
     manifest, sections = program.parts()
     Bundle.from_parts(manifest, sections)
     manifest["bodies"][2]["footprints"][0][0]["alignment"] = 16
-    with pytest.raises(BundleError, match="is not aligned"):
+    with pytest.raises(BundleError, match="lacks the alignment"):
         Bundle.from_parts(manifest, sections)

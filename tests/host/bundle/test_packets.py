@@ -1,4 +1,4 @@
-"""Waits that look at packets: where they lie is checked before the kernel looks there."""
+"""Waits for packets: the offsets are checked before a kernel uses them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_packets_take_linear_space() -> None:
 
 
 def test_waits_for_one_semaphore_look_at_the_same_packets(bundle: Bundle) -> None:
-    """The list of packets relies on it: it has those of the first wait alone."""
+    """`Tables.packets` has the rows of the first wait alone, and relies on equal rows."""
     rows = bundle.tables.instructions
     first, second = np.flatnonzero((rows[:, 0] == Opcode.WAIT) & (rows[:, 3] != 0)).tolist()
     with pytest.raises(ark.BundleError, match="has other packets than an earlier wait"):
@@ -93,7 +93,7 @@ def test_places(bundle: Bundle, row: int, column: int, value: int) -> None:
 
 
 def test_the_last_word_of_the_arena(bundle: Bundle) -> None:
-    """The rows may name it, and nothing that ends behind it."""
+    """The last packet may end at the end of the arena, but not after it."""
     first = int(bundle.tables.instructions[find(bundle, Opcode.WAIT), 3])
     arena = bundle.manifest.arena
     spoiled(bundle, "operands", first + 1, 1, arena - 8)

@@ -1,4 +1,4 @@
-"""Signatures: whose bundles are loaded, and that no altered byte is."""
+"""Signatures: bundles of trusted keys are loaded, and altered ones are not."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def test_the_manifest_is_not_looked_at_first(
 
 
 def test_a_signature_cannot_be_taken_off(signed: Path, key: Path, trust: Trust) -> None:
-    """What is left is a valid bundle, and is not loaded where a signature is asked for."""
+    """A bundle without its trailer is valid, but is not loaded if a signature is required."""
     data = bytearray(signed.read_bytes()[:-TRAILER_SIZE])
     data[12:16] = bytes(4)
     data[24:32] = len(data).to_bytes(8, "little")
@@ -275,7 +275,7 @@ def test_private_keys_that_make_no_sense(plain: Path, key: Path, tmp_path: Path)
         sign_bundle(plain, tmp_path / "nowhere")
     for text in (b"", b"hello", public(key).read_bytes(), rsa_key()):
         (tmp_path / "k").write_bytes(text)
-        with pytest.raises(ark.InvalidUsageError, match="no private key"):
+        with pytest.raises(ark.InvalidUsageError, match="no Ed25519 private key"):
             sign_bundle(plain, tmp_path / "k")
     private = ed25519.Ed25519PrivateKey.generate()
     (tmp_path / "k").write_bytes(
@@ -342,7 +342,7 @@ print(outcome(read_bundle, plain))
 
 
 def test_without_the_library(plain: Path, signed: Path, key: Path) -> None:
-    """Loading goes on where no keys are trusted, and says so; else nothing is loaded."""
+    """Without trusted keys, unverified bundles are loaded and marked; else nothing is loaded."""
     key.with_name(f"{key.name}.raw").write_bytes(base64.b64encode(raw(key)))
     result = subprocess.run(
         [sys.executable, "-c", WITHOUT, plain, signed, key],

@@ -1,4 +1,4 @@
-"""Which rank a process is, by what launchers set."""
+"""The rank of a process, from the variables of launchers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The launch path with a driver that fails: each failure is passed on, nothing is left behind."""
+"""The launch path with a failing driver: each failure is raised, and nothing leaks."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_a_failed_run_does_not_spoil_the_next(x: Array) -> None:
     ],
 )
 def test_outcomes(x: Array, outcome: Outcome, error: type[ark.ArkError], message: str) -> None:
-    """Whatever words a kernel leaves, the host makes an error of them and not a crash."""
+    """Any words in a kernel's report give an error and not a crash."""
     counters = np.array([1, 0], np.uint64)
     spoilt = Outcome(outcome.codes, outcome.stop, outcome.fault, counters)
     with pytest.raises(error, match=message):
