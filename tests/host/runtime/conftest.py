@@ -31,7 +31,7 @@ Make = Callable[..., Executable]
 
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Gives lanes more time to end than on a fast machine, unless a test shortens it."""
+    """Gives lanes a long time to end, for slow machines; tests of the limits set their own."""
     monkeypatch.setattr(cpu, "GRACE_SECONDS", 100.0)
     monkeypatch.setattr(cpu, "INTERRUPT_GRACE_SECONDS", 100.0)
     # A host that checks if a kernel has begun makes one more call of the driver.

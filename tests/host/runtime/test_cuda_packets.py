@@ -68,7 +68,7 @@ def test_they_are_zeroed_with_the_semaphores(exe: Executable, cuda: FakeCuda) ->
 
 
 def len_of_a_run(exe: Executable, cuda: FakeCuda) -> int:
-    """A run makes this number of driver calls; the last one comes after the launch."""
+    """Returns the number of driver calls of a run; the last call comes after the launch."""
     before = len(cuda.calls)
     exe.run()
     return len(cuda.calls) - before

@@ -117,7 +117,7 @@ def test_it_never_ends(counter: Executable, cuda: FakeCuda) -> None:
 
 
 def test_results_are_right_afterwards(exe: Executable, cuda: FakeCuda, x: Array) -> None:
-    """The results of the first run arrive while the second one is prepared."""
+    """Results of the cancelled run may arrive late, and must not replace those of the next run."""
     exe.run(x=x)
     for scale in range(1, 5):
         with occupied(cuda), pytest.raises(ark.BusyError):
@@ -146,7 +146,7 @@ def test_another_executable_of_the_process(
 
 
 def test_counters_are_zeroed_in_the_queue(exe: Executable, cuda: FakeCuda, x: Array) -> None:
-    """A failure occupies an SM, too, and must not hide that the launch is still queued."""
+    """The memset after a failed run waits for an SM, too, which must not hide the queued launch."""
     exe.run(x=x)
     cuda.busy = cuda.sms
     with pytest.raises(ark.DeviceError, match="TOO_LARGE"):
@@ -410,7 +410,7 @@ def test_closing_waits_for_a_kernel_of_others_that_ends(cuda: FakeCuda, kernel: 
 def test_closing_while_a_kernel_does_not_end(
     cuda: FakeCuda, kernel: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A lane that never checks for an abort."""
+    """The lane is in an endless task, and never checks for an abort."""
     monkeypatch.setattr(cuda_driver, "_GRACE_SECONDS", 0.1)
     program = ToyProgram(sms=1)
     flag = program.buffer("flag", "state", "int32", [])

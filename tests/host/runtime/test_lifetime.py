@@ -135,7 +135,7 @@ def test_dropping_gives_everything_back(
 
 
 def test_a_thread_keeps_its_own_context(cuda: FakeCuda, kernel: bytes) -> None:
-    """Garbage collection within a method does no harm."""
+    """The garbage collector may free an executable in any thread, and must restore its context."""
     executable = added(cuda, kernel)
     cuda.cuCtxSetCurrent("of another device")
     del executable
