@@ -186,7 +186,8 @@ class Executable(_Runs):
         Raises:
             BundleError: the program was made for another machine, or its kernel is malformed.
             UnsupportedError: there is no driver for its backend.
-            DeviceError: there is not enough memory.
+            DeviceError: there is not enough memory; BusyError if a call of the GPU's driver waits
+                for other work for too long (10 s; 600 s while the driver assembles PTX).
         """
         _ = self._runner
         return self
@@ -433,8 +434,8 @@ class Executable(_Runs):
         Raises:
             DeviceError: a kernel did not end within 10 s. Resources that it may use are freed after
                 its end, when ark next allocates or frees memory of that GPU.
-            BusyError: the same, and the kernel has not begun, since another kernel occupies the
-                GPU.
+            BusyError: the kernel has not begun, since another kernel occupies the GPU; or the
+                GPU's driver waits for other work for more than 10 s before it frees memory.
         """
         with self._making:
             ready = self._ready

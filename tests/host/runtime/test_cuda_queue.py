@@ -108,7 +108,7 @@ def test_it_never_ends(counter: Executable, cuda: FakeCuda) -> None:
             with pytest.raises(ark.BusyError, match=BUSY) as caught:
                 counter.run(iterations=5)
             assert 0.3 <= time.monotonic() - start < NEVER / 2
-            assert "all 1 CTAs of the program must be on the GPU at once" in str(caught.value)
+            assert "all 1 CTAs of the program have to be on the GPU at once" in str(caught.value)
         assert counter.states["n"] == 1
         assert cuda.running == 1
     counter.run(iterations=2)
