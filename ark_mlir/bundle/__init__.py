@@ -1,8 +1,8 @@
 """Bundles: the file that holds one compiled program (docs/bundle.md is the contract).
 
-A bundle holds the kernel, the schedule's tables, and the names, shapes and types of what a
-caller binds; parameters are not in it. Reading one imports neither MLIR nor a compiler and
-runs no code.
+A bundle holds the kernel, the schedule's tables, and the name, shape and element type of each
+buffer; it does not hold the parameters. Reading a bundle imports neither MLIR nor a compiler, and
+runs no code of the bundle.
 
     >>> from ark_mlir.bundle import read_bundle
     >>> bundle = read_bundle("mlp.arkbin")

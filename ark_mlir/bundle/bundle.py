@@ -22,11 +22,12 @@ class Bundle:
     """A compiled program: manifest, sections, and the schedule's tables, all checked.
 
     Attributes:
-        manifest: names, shapes, tasks, target.
+        manifest: buffers, tasks, semaphores and target.
         sections: read-only bytes by section name.
         tables: the schedule.
-        where: the file's path, or what stands for it in messages.
-        signature: who signed the file; None where nobody did, or there is no file.
+        where: the path of the file; a bundle that was not read from a file has another text, which
+            error messages show in its place.
+        signature: the signer of the file; None if the file is not signed or there is no file.
 
     Example:
         >>> bundle = ark.bundle.read_bundle("mlp.arkbin")
@@ -50,11 +51,11 @@ class Bundle:
         where: str = "bundle",
         signature: Signature | None = None,
     ) -> Bundle:
-        """The bundle of a manifest (a record, an object or JSON text) and its sections.
+        """Returns the bundle of a manifest (a record, an object or JSON text) and its sections.
 
-        `signature` is that of the file that they were read from.
+        `signature` is the signature of the file that the parts were read from.
 
-        Raises BundleError under the same rules as reading a file.
+        Raises BundleError if a reader would reject a file with these parts.
         """
         if isinstance(manifest, str):
             manifest = manifest.encode("utf-8", "surrogatepass")
@@ -63,14 +64,15 @@ class Bundle:
         views = _views(sections, where)
         _check_constants(manifest, views, where)
         if not views["kernel"].nbytes:
-            raise BundleError("section kernel: is empty", location=where)
+            raise BundleError("section kernel is empty", location=where)
         return cls(manifest, views, parse_tables(manifest, views, where), where, signature)
 
     @property
     def mlir(self) -> str | None:
-        """The program at the stage `synchronization`, where the bundle holds it.
+        """The program at the stage `synchronization` as MLIR text, or None if the bundle has no
+        section `mlir`.
 
-        Raises BundleError when the section is no UTF-8.
+        Raises BundleError if the section is not valid UTF-8.
         """
         if "mlir" not in self.sections:
             return None
@@ -82,15 +84,18 @@ class Bundle:
         return self._cache["mlir"]
 
     def constant(self, buffer: Buffer) -> memoryview:
-        """The bytes of a constant buffer."""
+        """Returns the bytes of a constant buffer, without a copy."""
         return self.sections["constants"][buffer.offset : buffer.offset + buffer.bytes]
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the file, without a signature; equal bundles give equal bytes."""
+        """Writes the bundle to `path`, without a signature; equal bundles give equal bytes.
+
+        Raises InvalidUsageError if `path` is not a path, and OSError if the file cannot be written.
+        """
         write_bundle(path, self.manifest, self.sections)
 
     def encode(self) -> Iterator[Bytes]:
-        """The file's bytes, in parts."""
+        """Yields the bytes of the file, in parts."""
         return encode(self.manifest, self.sections, self.where)
 
 
@@ -104,19 +109,20 @@ def write_bundle(
 ) -> None:
     """Writes a program to `path`.
 
-    A reader sees the old file or the new one, never a part; equal content gives equal bytes.
+    The file is replaced atomically: a reader sees the old file or the new one, never a part. Equal
+    content gives equal bytes.
 
     Args:
-        path: the file, by custom ``*.arkbin``.
-        manifest: the manifest without offsets: a record, an object or its JSON text.
+        path: the file; its name usually ends in ``.arkbin``.
+        manifest: the manifest without section offsets: a record, an object or its JSON text.
         sections: bytes by section name.
-        durable: whether the content is on the disk before it takes the place of `path`, so that
-            even a machine that stops leaves no part of it.
-        private: whether nobody else may read the file; else the umask decides.
+        durable: flushes the content to the disk before it replaces `path`, so that a crash of the
+            machine leaves no partial file.
+        private: makes the file readable by this user only; otherwise the umask decides.
 
     Raises:
-        BundleError: the content is not one that a reader would accept.
-        InvalidUsageError: `path` is none.
+        BundleError: a reader would reject the content.
+        InvalidUsageError: `path` is not a path.
         OSError: the file cannot be written.
 
     Example:
@@ -138,7 +144,7 @@ def _views(sections: Mapping[str, Bytes], where: str) -> dict[str, memoryview]:
         raise BundleError(f"unknown section {shorten(min(unknown))}", location=where)
     if missing := [name for name in REQUIRED_SECTIONS if name not in sections]:
         raise BundleError(f"section {missing[0]} is missing", location=where)
-    # The order of SECTIONS makes bytes independent of the order in which a mapping was filled.
+    # The order of SECTIONS makes the file independent of the order of the mapping.
     views = {name: sections[name] for name in SECTIONS if name in sections}
     views.setdefault("constants", b"")
     return {name: memoryview(data).cast("B").toreadonly() for name, data in views.items()}

@@ -22,14 +22,14 @@ ACCESSES = ("read", "write", "update")
 Expression = int | str | tuple[str, "Expression", "Expression"]
 
 _MAX_DEPTH = 32
-# Factors and divisors; a product with a grid index fits into 64 bits.
+# Largest factor and divisor: the product with a grid index fits into 64 bits.
 _MAX_FACTOR = 1 << 40
 _MAX_INDEX = 1 << 31
-# Expressions that are not linear are evaluated for every vCTA, of at most so many.
+# Expressions that are not linear are evaluated for every vCTA of the grid, up to this number.
 _MAX_VCTAS = 1 << 22
-# The time that the expressions of one file may take to evaluate, which is about a second. Each
-# operator counts as the elements of its result and a constant for the call. A decode step of 16
-# layers takes 5,376 steps.
+# Limit of the steps for the expressions of one file, which take about a second to evaluate. An
+# operator takes one step per element of its result, and a constant number of steps for the call.
+# A decode step of 16 layers takes 5,376 steps.
 _MAX_STEPS = 1 << 26
 _STEPS_OF_OPERATOR = 256
 _DTYPES = {dtype.name: dtype for dtype in dtypes.ALL}
@@ -37,19 +37,21 @@ _DTYPES = {dtype.name: dtype for dtype in dtypes.ALL}
 
 @dataclass(frozen=True)
 class Operand:
-    """The view that a body has of one operand, and the region of each vCTA in it.
+    """The layout of one operand of a body, and the region of it that each vCTA accesses.
 
     Element ``(i, j, …)`` is at byte ``(i * strides[0] + j * strides[1] + …) * itemsize`` from
-    element 0. A vCTA touches ``sizes`` elements from ``offsets`` on, clipped to ``shape``.
+    element 0. A vCTA accesses ``sizes`` elements from ``offsets`` on, clipped to ``shape``.
 
     Attributes:
-        access: ``read``, ``write``, or ``update``: what is not overwritten stays as it is.
+        access: ``read``, ``write``, or ``update``, which keeps the elements that the body does not
+            overwrite.
         dtype: element type.
         shape: extents of the layout.
-        strides: elements from one index to the next, per dimension.
-        begin: bytes from the value's first byte to element 0.
-        alignment: what the byte offset of element 0 is a multiple of.
-        offsets: first element per dimension, by the grid indices ``d0``, ``d1``, …
+        strides: distance between neighbours in each dimension, in elements.
+        begin: byte offset of element 0 from the first byte of the value.
+        alignment: the byte offset of element 0 is a multiple of this number.
+        offsets: first element in each dimension, as an expression of the grid indices ``d0``,
+            ``d1``, …
         sizes: extents of the region.
     """
 
@@ -69,7 +71,7 @@ class Operand:
 
     @property
     def span(self) -> int:
-        """Bytes from element 0 to the end of the last one; 0 without elements."""
+        """Bytes from element 0 to the end of the last element; 0 if there are no elements."""
         if 0 in self.shape:
             return 0
         steps = zip(self.shape, self.strides, strict=True)
@@ -77,7 +79,8 @@ class Operand:
         return (last + 1) * self.dtype.itemsize
 
     def as_json(self) -> dict[str, Any]:
-        """The object that `parse_operand` reads; what a dense layout implies is left out."""
+        """Returns the object that `parse_operand` reads, without the values that a dense layout
+        implies."""
         result: dict[str, Any] = {
             "access": self.access,
             "dtype": self.dtype.name,
@@ -98,7 +101,7 @@ Footprint = tuple[Operand, ...]
 
 
 def dense_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides of a row-major layout without gaps, in elements.
+    """Returns the strides of a row-major layout without gaps, in elements.
 
     Example:
         >>> dense_strides((2, 3, 4))
@@ -121,13 +124,15 @@ _OPTIONAL = frozenset({"strides", "begin", "alignment"})
 
 
 def parse_footprint(node: Node) -> Footprint:
-    """Parses one entry of a body's ``footprints``; raises BundleError if a value is out of
-    range."""
+    """Returns the footprint of one entry of a body's ``footprints``.
+
+    Raises BundleError if a key is missing or a value is out of range.
+    """
     return node.each(parse_operand)
 
 
 def parse_operand(node: Node) -> Operand:
-    """One operand of a footprint."""
+    """Returns one operand of a footprint; raises as `parse_footprint` does."""
     node.keys(_REQUIRED, _OPTIONAL)
     shape = node["shape"].each(lambda item: item.integer(0, MAX_BYTES))
     if len(shape) > MAX_RANK:
@@ -202,30 +207,30 @@ _OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
 
 
 class Steps:
-    """The time that is left for the expressions of one file.
+    """The budget for evaluating the expressions of one file.
 
     Attributes:
-        left: steps, as `_MAX_STEPS` counts them.
+        left: remaining steps, as `_MAX_STEPS` counts them.
     """
 
     def __init__(self) -> None:
         self.left = _MAX_STEPS
 
     def take(self, count: int) -> bool:
-        """Takes steps; returns False if there are not as many."""
+        """Takes `count` steps from the budget; returns False if fewer are left."""
         self.left -= count
         return self.left >= 0
 
 
 def find_problem(footprint: Footprint, grid: tuple[int, ...], steps: Steps) -> str | None:
-    """Returns why the regions of a footprint do not fit a grid, or None if they fit.
+    """Returns the reason why the regions of a footprint do not fit a grid, or None if they fit.
 
-    Every vCTA's region has to begin inside of the layout.
+    The region of every vCTA has to begin inside the layout.
 
     Args:
         footprint: the operands.
         grid: extents of the task's grid.
-        steps: the time that is left for the file, of which the check takes its part.
+        steps: the budget of the file, which the check reduces.
 
     Example:
         >>> row = Operand("read", dtypes.fp32, (8,), (1,), 0, 4, (("*", "d0", 4),), (4,))
@@ -235,7 +240,7 @@ def find_problem(footprint: Footprint, grid: tuple[int, ...], steps: Steps) -> s
     for number, operand in enumerate(footprint):
         for dim, (offset, extent) in enumerate(zip(operand.offsets, operand.shape, strict=True)):
             if any(int(name[1:]) >= len(grid) for name in _names(offset)):
-                return f"the region of operand {number} uses grid indices that the task has not"
+                return f"the region of operand {number} uses grid indices that the task lacks"
             if not steps.take(_count_steps(offset, grid)):
                 return (
                     f"the offsets of this file's regions take more than {_MAX_STEPS} steps to check"
@@ -250,7 +255,7 @@ def find_problem(footprint: Footprint, grid: tuple[int, ...], steps: Steps) -> s
 
 
 def _names(expression: Expression) -> Iterator[str]:
-    """The grid indices that an expression uses."""
+    """Yields the grid indices that an expression uses."""
     if isinstance(expression, str):
         yield expression
     elif isinstance(expression, tuple):
@@ -259,12 +264,12 @@ def _names(expression: Expression) -> Iterator[str]:
 
 
 def _count_steps(offset: Expression, grid: tuple[int, ...]) -> int:
-    """Returns an upper bound of the time that `_bounds` takes."""
+    """Returns an upper bound of the steps that `_bounds` takes."""
     operators = _count_operators(offset)
     if _linear(offset) is not None:
         return operators * _STEPS_OF_OPERATOR
     vctas = math.prod(grid[int(name[1:])] for name in set(_names(offset)))
-    # More than the limit are not evaluated.
+    # `_bounds` does not evaluate more vCTAs than the limit.
     return operators * (_STEPS_OF_OPERATOR + (vctas if vctas <= _MAX_VCTAS else 0))
 
 
@@ -275,7 +280,8 @@ def _count_operators(expression: Expression) -> int:
 
 
 def _bounds(offset: Expression, grid: tuple[int, ...]) -> tuple[int, int] | None:
-    """Least and greatest value over a grid; None where it is too large to say."""
+    """Returns the least and the greatest value over a grid, or None if they cannot be computed
+    within the limits."""
     linear = _linear(offset)
     if linear is not None:
         low = high = linear.pop("", 0)
@@ -294,7 +300,8 @@ def _bounds(offset: Expression, grid: tuple[int, ...]) -> tuple[int, int] | None
 
 
 def _linear(expression: Expression) -> dict[str, int] | None:
-    """Factors of the grid indices, and the constant under ""; None if it is not linear."""
+    """Returns the factors of the grid indices, with the constant under the key ``""``, or None if
+    the expression is not linear."""
     if isinstance(expression, int):
         return {"": expression}
     if isinstance(expression, str):
@@ -309,7 +316,7 @@ def _linear(expression: Expression) -> dict[str, int] | None:
 
 
 def _magnitude(expression: Expression) -> int:
-    """A bound of the absolute values of an expression and its parts."""
+    """Returns a bound of the absolute values of an expression and its parts."""
     if isinstance(expression, int):
         return abs(expression)
     if isinstance(expression, str):

@@ -1,4 +1,4 @@
-"""The fixed parts of the file: header, alignment, limits, and where sections lie."""
+"""The fixed parts of a bundle's file: header, alignment, limits, and offsets of sections."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ MAGIC = b"ARKBIN\0\1"
 VERSION = 2
 ALIGNMENT = 64
 
-# Caps that hold before anything is allocated, so that a few hostile bytes cannot ask for
+# Limits that are checked before memory is allocated, so that a hostile file cannot request
 # terabytes. Real programs stay far below them.
 MAX_MANIFEST = 64 << 20
 MAX_FILE = 1 << 40
 MAX_BYTES = 1 << 47
 MAX_RANK = 32
 MAX_SLOTS = 1 << 20
-# The check that intermediates share no bytes takes quadratic time, some seconds for so many. A
-# decode step of 16 layers has 119.
+# The check that intermediates share no bytes takes quadratic time: some seconds at this limit. A
+# decode step of 16 layers has 119 intermediates.
 MAX_INTERMEDIATES = 1 << 15
 MAX_LANES = 1 << 16
 
@@ -34,14 +34,14 @@ _HEADER = struct.Struct("<8sIIQQ32s")
 HEADER_SIZE = _HEADER.size
 # Bytes of the signature that follows the last section.
 TRAILER_SIZE = 128
-_SIGNED = 1  # the one flag there is
+_SIGNED = 1  # the only flag
 
 
 @dataclass(frozen=True)
 class Header:
-    """The first 64 bytes of a file; sizes in bytes.
+    """The first 64 bytes of a file; all sizes are in bytes.
 
-    `signed` says whether a signature follows the last section.
+    `signed` is True if a signature follows the last section.
     """
 
     SIZE: ClassVar[int] = HEADER_SIZE
@@ -57,12 +57,12 @@ class Header:
         return self.file_size - (TRAILER_SIZE if self.signed else 0)
 
     def with_signature(self, signed: bool) -> Header:
-        """The header of the same content, signed or not."""
+        """Returns the header of the same content with or without a signature."""
         size = self.body_size + (TRAILER_SIZE if signed else 0)
         return replace(self, file_size=size, signed=signed)
 
     def pack(self) -> bytes:
-        """The 64 bytes."""
+        """Returns the 64 bytes of the header."""
         flags = _SIGNED if self.signed else 0
         return _HEADER.pack(
             MAGIC, VERSION, flags, self.manifest_size, self.file_size, self.manifest_sha256
@@ -70,7 +70,10 @@ class Header:
 
     @classmethod
     def unpack(cls, data: bytes, actual_size: int, where: str) -> Header:
-        """The header of a file of `actual_size` bytes; raises BundleError on any mismatch."""
+        """Returns the header in `data` of a file of `actual_size` bytes.
+
+        Raises BundleError if a field is wrong or the size does not match.
+        """
         if len(data) < HEADER_SIZE:
             raise BundleError(
                 f"header: the file has {len(data)} bytes, a bundle at least {HEADER_SIZE}",
@@ -79,7 +82,7 @@ class Header:
         magic, version, flags, manifest_size, file_size, digest = _HEADER.unpack(data[:HEADER_SIZE])
         problem = None
         if magic != MAGIC:
-            problem = f"magic is {magic!r}: this is no bundle"
+            problem = f"magic is {magic!r}: this is not a bundle"
         elif version != VERSION:
             problem = (
                 f"format version is {version}; this ark reads version {VERSION}: "
@@ -101,15 +104,15 @@ class Header:
 
 
 def align(offset: int) -> int:
-    """The next multiple of 64."""
+    """Returns the least multiple of 64 that is not less than `offset`."""
     return (offset + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT
 
 
 def section_offsets(manifest_size: int, sizes: Iterable[int]) -> tuple[list[int], int]:
-    """Offset of each section, in file order, and the length of the file.
+    """Returns the offset of each section, in file order, and the length of the file, in bytes.
 
-    The layout has no freedom: a reader compares with it, which excludes overlaps, gaps and
-    trailing bytes at once.
+    The sizes determine the layout. A reader compares a file with it, and so rejects overlaps, gaps
+    and trailing bytes.
     """
     offsets: list[int] = []
     end = HEADER_SIZE + manifest_size

@@ -1,4 +1,4 @@
-"""The manifest: what it holds, as frozen records, and its text."""
+"""The manifest: frozen records of its contents, and their encoding as JSON."""
 
 from __future__ import annotations
 
@@ -17,22 +17,23 @@ if TYPE_CHECKING:
 
 BACKENDS = ("cpu", "cuda", "hip")
 KINDS = ("input", "parameter", "state", "scalar", "output", "constant")
-# What a caller refers to by name when it binds; outputs and constants have spaces of their own.
+# The kinds of buffers that callers bind by name. They share one namespace; outputs and constants
+# have namespaces of their own.
 BOUND_KINDS = ("input", "parameter", "state", "scalar")
 _RANK = re.compile(r"rank(\d{1,5})/")
 
 
 @dataclass(frozen=True)
 class Target:
-    """The machine that the kernel was made for.
+    """The machine that the kernel was compiled for.
 
     Attributes:
         backend: ``cpu``, ``cuda`` or ``hip``.
         arch: ``x86_64``, ``sm_90a``, ``gfx942`` …
-        features: instruction-set features used, by LLVM's names.
-        sms: SMs (worker groups) of the schedule.
-        warps: warps of one SM.
-        shared_memory: bytes of an SM's shared memory that the kernel uses.
+        features: instruction-set features that the kernel uses, by LLVM's names.
+        sms: number of SMs of the schedule.
+        warps: number of warps of one SM.
+        shared_memory: bytes of shared memory that the kernel uses on each SM.
     """
 
     backend: str
@@ -45,15 +46,15 @@ class Target:
 
 @dataclass(frozen=True)
 class Buffer:
-    """One buffer, dense and row-major; `slot` is its index in the kernel's table.
+    """One buffer, dense and row-major; `slot` is its index in the kernel's table of buffers.
 
     Attributes:
         bytes: the size, which shape and dtype imply.
         maximum: largest value of a scalar (inclusive), or None.
         init: initial value of every element of a state.
-        offset: where a constant's bytes begin in the section `constants`.
-        alignment: what the kernel needs, in bytes.
-        stop: whether a state ends the launch where an iteration leaves it other than zero.
+        offset: byte offset of a constant in the section `constants`.
+        alignment: the alignment that the kernel requires, in bytes.
+        stop: True for a state that ends the launch if it is not zero after an iteration.
     """
 
     name: str
@@ -77,10 +78,10 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Task:
-    """A grid of vCTAs that one op group became; `location` is ``file:line`` or empty.
+    """The grid of vCTAs of one group of ops; `location` is ``file:line`` or empty.
 
-    `footprint` is one of its body's; `values` has the number of a value for every operand:
-    those of buffers come first, by slot, then the intermediates.
+    `footprint` is an index into the footprints of the task's body. `values` has an index into
+    `Manifest.values` for every operand.
     """
 
     name: str
@@ -99,8 +100,8 @@ class Task:
 class Body:
     """The code that tasks of equal structure share.
 
-    `footprints` say what tasks touch through their operands; `stamps` says whether words that
-    the body writes carry the number of the iteration.
+    `footprints` describe what tasks access through their operands. `stamps` is True if the words
+    that the body writes carry the number of the iteration.
     """
 
     name: str
@@ -110,7 +111,7 @@ class Body:
 
 @dataclass(frozen=True)
 class Value:
-    """Bytes of a slot that hold one value of the program: a buffer, or an intermediate."""
+    """The bytes of a slot that hold one value of the program: a buffer or an intermediate."""
 
     slot: int
     offset: int
@@ -119,7 +120,8 @@ class Value:
 
 @dataclass(frozen=True)
 class Semaphore:
-    """A counter; `arrivals` per iteration, `handoff` the kind of hand-off that it serves."""
+    """A semaphore: `arrivals` is its number of signals per iteration, `handoff` its kind of
+    hand-off."""
 
     name: str
     arrivals: int
@@ -138,14 +140,14 @@ class Section:
 
 @dataclass(frozen=True)
 class Manifest:
-    """Everything of a bundle but its sections.
+    """All contents of a bundle except its sections.
 
     `sections` is None in a program that was just compiled: only a file has offsets.
-    `ranks` share the SMs equally, in order; where there are several, the name of a buffer or
-    task says its rank: ``rank0/x``.
-    `packets`: bytes of what tasks hand over without a semaphore, the slot after the last buffer's
-    where there are any; zeroed with the semaphores.
-    `intermediates`: the values that lie in the arena, or in the packets.
+    `ranks` is the number of ranks, which share the SMs equally, in order. If there are several, the
+    names of buffers and tasks begin with the rank: ``rank0/x``.
+    `packets` is the size of the buffer of packets between tasks, in bytes. Its slot follows that of
+    the last buffer, and the runtime zeroes it together with the semaphores.
+    `intermediates` are the values in the arena and in the packets.
     """
 
     producer: str
@@ -165,12 +167,12 @@ class Manifest:
     sections: tuple[Section, ...] | None = None
 
     def of_kind(self, kind: str) -> tuple[Buffer, ...]:
-        """The buffers of one kind, by slot."""
+        """Returns the buffers of one kind, in the order of their slots."""
         return tuple(buffer for buffer in self.buffers if buffer.kind == kind)
 
     @cached_property
     def inputs(self) -> tuple[Buffer, ...]:
-        """The buffers that a caller passes at each run: inputs, then scalars."""
+        """The buffers that a caller passes to each run: inputs, then scalars."""
         return self.of_kind("input") + self.of_kind("scalar")
 
     @cached_property
@@ -190,28 +192,28 @@ class Manifest:
 
     @cached_property
     def values(self) -> tuple[Value, ...]:
-        """All values by number."""
+        """All values: those of buffers in the order of their slots, then the intermediates."""
         buffers = (Value(buffer.slot, 0, buffer.bytes) for buffer in self.buffers)
         return (*buffers, *self.intermediates)
 
     @cached_property
     def slot_bytes(self) -> tuple[int, ...]:
-        """Bytes of every slot: the arena, the buffers, and packets where there are any."""
+        """Bytes of every slot: the arena, the buffers, then the packets if there are any."""
         packets = (self.packets,) if self.packets else ()
         return (self.arena, *(buffer.bytes for buffer in self.buffers), *packets)
 
     def footprint(self, task: Task) -> Footprint:
-        """Returns the footprint of a task: the regions that its vCTAs access."""
+        """Returns the footprint of a task: its operands, with the regions that vCTAs access."""
         return self.bodies[task.body].footprints[task.footprint]
 
     @property
     def proven(self) -> bool:
-        """Returns True if the compiler proved the schedule."""
+        """True if the compiler proved the schedule."""
         return self.options.get("verify") is True
 
     @property
     def traced(self) -> bool:
-        """Returns True if the kernel can record when each instruction ran."""
+        """True if the kernel can record the begin and end of each instruction."""
         return self.options.get("trace") is True
 
     @property
@@ -221,18 +223,18 @@ class Manifest:
 
     @property
     def clears_queued(self) -> bool:
-        """Returns True if the kernel reports its begin in the report's word `queued`."""
+        """True if the kernel clears the word `queued` of the report when it begins."""
         return self.options.get("clears_queued") is True
 
     def encode(self, sections: Iterable[Section]) -> bytes:
-        """The JSON text with these sections; equal manifests give equal bytes."""
+        """Returns the JSON text with these sections; equal manifests give equal bytes."""
         text = json.dumps(
             self.as_json(sections), separators=(",", ":"), ensure_ascii=False, allow_nan=False
         )
         return text.encode("utf-8")
 
     def as_json(self, sections: Iterable[Section] | None = None) -> dict[str, Any]:
-        """The object that `parse_manifest` reads, keys in a fixed order."""
+        """Returns the object that `parse_manifest` reads, with its keys in a fixed order."""
         result: dict[str, Any] = {
             "format": VERSION,
             "producer": self.producer,

@@ -1,4 +1,5 @@
-"""The manifest's strict parser: every key, type and range, and errors that name the place."""
+"""The strict parser of manifests: it checks every key, type and range, and its errors name the
+place."""
 
 from __future__ import annotations
 
@@ -69,13 +70,13 @@ def _dump(source: Mapping[str, Any], where: str) -> bytes:
 
 
 def parse_manifest(source: bytes | Mapping[str, Any], where: str) -> Manifest:
-    """The manifest that JSON text or an equivalent object spells.
+    """Returns the manifest in JSON text or in an equivalent object.
 
-    Raises BundleError, which names the key, on anything missing, unknown, of another type
-    or out of range.
+    Raises BundleError, which names the key, if a key is missing or unknown, or if a value has the
+    wrong type or is out of range.
     """
-    # An object takes the way of a file's text too: one set of rules, and nothing is
-    # accepted here (a tuple, a numpy integer) that would read back differently.
+    # An object is encoded as JSON and parsed like a file, so that nothing is accepted here (a
+    # tuple, a numpy integer) that a reader of the file would see differently.
     text = source if isinstance(source, bytes) else _dump(source, where)
     return _manifest(parse_json(text, Document(where, "manifest", BundleError)))
 
@@ -221,7 +222,7 @@ def _ranks(node: Node, target: Target, buffers: Iterable[Buffer]) -> int:
         raise node.error(f"{target.sms} SMs cannot be shared equally by {ranks} ranks")
     for buffer in buffers:
         if buffer.kind != "constant" and not _names_rank(buffer.name, ranks):
-            raise node.error(f"the name of {buffer.kind} {shorten(buffer.name)} says no rank")
+            raise node.error(f"the name of {buffer.kind} {shorten(buffer.name)} names no rank")
     return ranks
 
 
@@ -229,7 +230,7 @@ def _names_rank(name: str, ranks: int) -> bool:
     """Returns True if a name is ``rank<r>/<rest>`` with r in [0, ranks)."""
     owner, _, rest = name.partition("/")
     digits = owner.removeprefix("rank")
-    # No number of ranks has more digits; the conversion of a longer text takes quadratic time.
+    # int() takes quadratic time, so that longer texts are rejected first.
     if not rest or not digits.isdecimal() or len(digits) > 10:
         return False
     return owner == f"rank{int(digits)}" and int(digits) < ranks
@@ -259,7 +260,7 @@ def _task_parser(bodies: tuple[Body, ...]) -> Callable[[Node], Task]:
         if len(grid) > MAX_RANK:
             raise node["grid"].error(f"rank {len(grid)}; the limit is {MAX_RANK}")
         if math.prod(grid) != vctas:
-            raise node["grid"].error(f"{list(grid)} has not {vctas} vCTAs")
+            raise node["grid"].error(f"{list(grid)} does not have {vctas} vCTAs")
         body = node["body"].integer(0, len(bodies) - 1)
         return Task(
             name=node["name"].text(),
@@ -305,7 +306,7 @@ def _statistics(node: Node) -> dict[str, int | float]:
 
 
 def _options(node: Node) -> dict[str, Any]:
-    # Informative but for two; any JSON will do, as long as it can be written again.
+    # The runtime reads only two of the options; the others may hold any JSON.
     _check_plain(node, depth=8)
     for name in ("trace", "clears_queued", "verify"):
         if name in node:

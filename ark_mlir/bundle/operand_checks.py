@@ -1,7 +1,8 @@
-"""The checks that no operand of a task leaves the value that it is meant to be.
+"""The checks that every operand of a task stays inside its value.
 
-A kernel computes addresses from a slot and a byte offset, and goes by the layout that its code was
-made for. The manifest says the layout and the value; here both are compared with the table.
+A kernel computes addresses from a slot and a byte offset, and assumes the layout that its code was
+compiled for. The manifest states the layout and the value of each operand; these checks compare
+both with the table of operands.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ Refuse = Callable[[str, "NDArray[np.bool_]", str], None]
 
 @dataclass(frozen=True)
 class _Columns:
-    """The declarations of the operands of one footprint, a row for each operand."""
+    """The declarations of the operands of one footprint: arrays with a row for each operand."""
 
     begin: NDArray[np.int64]
     span: NDArray[np.int64]
@@ -45,7 +46,7 @@ class _Columns:
 
 
 def check_declarations(manifest: Manifest, where: str) -> None:
-    """Raises BundleError where values, footprints and tasks of a manifest contradict each other."""
+    """Raises BundleError if values, footprints and tasks of a manifest contradict each other."""
     sizes = manifest.slot_bytes
     inner = (0, len(manifest.buffers) + 1) if manifest.packets else (0,)
     for number, value in enumerate(manifest.intermediates):
@@ -59,8 +60,11 @@ def check_declarations(manifest: Manifest, where: str) -> None:
 
 
 def _check_lifetimes(manifest: Manifest, where: str) -> None:
-    """No two intermediates share bytes while both are in use, from the first task that has one as
-    an operand to the last one. A task may read the one and write the other."""
+    """Raises BundleError if two intermediates share bytes while both are live.
+
+    An intermediate is live from the first to the last task that has it as an operand. One task may
+    read an intermediate and write another one in the same bytes.
+    """
     values = manifest.intermediates
     if not values:
         return
@@ -95,7 +99,8 @@ def _check_lifetimes(manifest: Manifest, where: str) -> None:
 
 
 def _check_footprints(manifest: Manifest, where: str) -> None:
-    """Every task has a footprint of its body that fits its grid, and a value for each operand."""
+    """Raises BundleError unless every task has a footprint of its body that fits its grid, and a
+    value for each operand."""
     seen: set[tuple[int, int, tuple[int, ...]]] = set()
     steps = Steps()
     for number, task in enumerate(manifest.tasks):
@@ -120,9 +125,10 @@ def _check_footprints(manifest: Manifest, where: str) -> None:
 def check_operands(
     manifest: Manifest, first: NDArray[np.int64], operands: NDArray[np.int64], refuse: Refuse
 ) -> None:
-    """Compares the rows of operands with the manifest; `first` has the first row of every task.
+    """Compares the rows of the table of operands with the manifest.
 
-    `refuse` takes a table's name, which of its rows are bad, and why.
+    `first` has the first row of every task. `refuse` is called with the name of the table, a mask
+    of its wrong rows, and the problem.
     """
     if not any(task.values for task in manifest.tasks):
         return
@@ -153,7 +159,7 @@ def check_operands(
         refuse("operands", marked, problem)
 
     elsewhere = (slots != named[:, 0]) | (offsets != named[:, 1] + begin)
-    check(elsewhere, "not where the manifest has its value")
+    check(elsewhere, "does not point to its value in the manifest")
     check(begin + span > named[:, 2], "its footprint leaves its value")
-    check(offsets % alignment != 0, "is not aligned as its body needs it")
+    check(offsets % alignment != 0, "lacks the alignment that its body requires")
     check(writes & kinds[slots], "writes a buffer that no task may write")

@@ -1,4 +1,4 @@
-"""Reading bundles: nothing is used before it has been checked."""
+"""Reading and signing bundles; every part of a file is checked before it is used."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ from .signatures import (
 def read_bundle(
     path: str | os.PathLike[str], *, own: bool = False, made_here: bool = False
 ) -> Bundle:
-    """The bundle in a file, checked in full: layout, hashes, manifest and every table entry.
+    """Returns the bundle in a file after checks of layout, hashes, manifest and all table entries.
 
-    Runs no code. Where ``ARK_TRUSTED_KEYS`` is set, one of these keys must have signed the file;
-    else a signature need not be there, but must hold.
+    Runs no code of the bundle. If ``ARK_TRUSTED_KEYS`` is set, one of these keys must have signed
+    the file. Otherwise a signature is optional, but a signature that is present must be valid.
 
     Args:
         path: the file.
-        own: whether it lies in this user's cache: symbolic links and files that another user (but
-            root) owns or could write are refused, and no signature is asked for.
-        made_here: whether processes of this program made it: no signature is asked for.
+        own: the file lies in this user's cache: symbolic links and files that other users (except
+            root) own or can write are rejected, and no signature is required.
+        made_here: processes of this program wrote the file: no signature is required.
 
     Raises:
-        BundleError: it names the file and the field; something is missing, altered, out of range,
-            of another version, or not signed by a trusted key.
-        InvalidUsageError: `path` is none, or ``ARK_TRUSTED_KEYS`` makes no sense.
-        UnsupportedError: the package ``cryptography`` is not installed, and trusted keys are set.
+        BundleError: a part of the file is missing, altered, out of range, of another version, or
+            not signed by a trusted key; the error names the file and the field.
+        InvalidUsageError: `path` is not a path, or ``ARK_TRUSTED_KEYS`` is invalid.
+        UnsupportedError: trusted keys are set, and the package ``cryptography`` is not installed.
 
     Example:
         >>> read_bundle("mlp.arkbin").manifest.program
@@ -61,17 +61,17 @@ def sign_bundle(
     key: str | os.PathLike[str],
     output: str | os.PathLike[str] | None = None,
 ) -> Signature:
-    """Signs a bundle; a signature that it has is replaced.
+    """Signs a bundle, replaces a signature that it already has, and returns the new signature.
 
     Args:
         source: the bundle, which is checked in full first.
-        key: a PEM file with a private key of Ed25519, as ``ark sign --generate`` or
-            ``openssl genpkey -algorithm ed25519`` make them.
-        output: where to write the signed bundle; by default to `source`.
+        key: a PEM file with an Ed25519 private key; ``ark sign --generate`` and
+            ``openssl genpkey -algorithm ed25519`` create such files.
+        output: the file of the signed bundle; by default `source`.
 
     Raises:
-        BundleError: `source` is no bundle that can be loaded.
-        InvalidUsageError: `key` is no such file.
+        BundleError: `source` is not a valid bundle.
+        InvalidUsageError: `key` is not such a file.
         OSError: the file cannot be written.
         UnsupportedError: the package ``cryptography`` is not installed.
 
@@ -118,7 +118,7 @@ def _sections(
         place = f"section {section.name}"
         if section.offset != offset:
             raise BundleError(
-                f"{place}: at {section.offset}; its place is {offset}", location=where
+                f"{place}: offset is {section.offset}; expected {offset}", location=where
             )
         if offset + section.size > data.nbytes:
             raise BundleError(
@@ -126,7 +126,9 @@ def _sections(
                 location=where,
             )
         if any(data[position:offset]):
-            raise BundleError(f"{place}: the padding before it is not zero", location=where)
+            raise BundleError(
+                f"{place}: the padding before the section is not zero", location=where
+            )
         view = data[offset : offset + section.size]
         if hashlib.sha256(view).hexdigest() != section.sha256:
             raise BundleError(f"{place}: altered: its SHA-256 differs", location=where)
@@ -138,15 +140,15 @@ def _sections(
 
 
 def _read(path: str, own: bool) -> memoryview:
-    """The file's bytes in page-aligned private memory.
+    """Returns the bytes of a file in page-aligned private memory.
 
-    Not a mapping of the file: that would let the content change after it was checked, and
-    would end the process with SIGBUS if somebody truncated the file.
+    The file is not mapped: the content of a mapping can change after it was checked, and a file
+    that is truncated meanwhile ends the process with SIGBUS.
     """
     with _opened(path, own) as descriptor:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise BundleError("is no regular file", location=path)
+            raise BundleError("is not a regular file", location=path)
         if own and stranger(status):
             raise BundleError(f"belongs to user {status.st_uid}", location=path)
         if own and others_can_write(status):
@@ -156,7 +158,8 @@ def _read(path: str, own: bool) -> memoryview:
         head = os.pread(descriptor, HEADER_SIZE, 0)
         if size > MAX_FILE:
             raise BundleError(f"header: {size} bytes; the limit is {MAX_FILE}", location=path)
-        # Before memory is taken: a large file that is no bundle is refused by its first bytes.
+        # The header is checked before memory is allocated: a large file that is not a bundle is
+        # rejected by its first bytes.
         Header.unpack(head, size, path)
         data = _allocate(size, path)
         filled = 0

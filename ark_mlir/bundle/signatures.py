@@ -1,8 +1,8 @@
-"""Signatures of bundles: who made a file, and which makers a process trusts.
+"""Signatures of bundles, and the public keys that a process trusts.
 
 A signed bundle ends with a trailer: a public key, and its Ed25519 signature over all bytes before
-the trailer (docs/bundle.md). The signature is checked before anything of the file but the header
-is looked at. The cryptography is that of the package ``cryptography``, which is optional:
+the trailer (docs/bundle.md). The signature is checked before any other part of the file except the
+header is parsed. The optional package ``cryptography`` makes and verifies signatures:
 ``pip install 'ark-mlir[sign]'``.
 """
 
@@ -48,7 +48,7 @@ _CONTEXT = b"ark bundle, Ed25519 of SHA-512\0"
 _PEM = re.compile(rb"-----BEGIN PUBLIC KEY-----.*?-----END PUBLIC KEY-----", re.DOTALL)
 _MAX_KEY_FILE = 1 << 20
 
-# Names by public key: the 32 bytes as Ed25519 has them.
+# File names by public key, which has 32 bytes.
 TrustedKeys = Mapping[bytes, str]
 
 
@@ -58,8 +58,8 @@ class Signature:
 
     Attributes:
         key: the public key, 32 bytes.
-        name: the file with that key among ``ARK_TRUSTED_KEYS``; None where none are set.
-        checked: whether the signature was verified; False where nobody asked for it and the
+        name: the file in ``ARK_TRUSTED_KEYS`` that holds the key; None if no trusted keys are set.
+        checked: True if the signature was verified; False if no trusted keys are set and the
             package ``cryptography`` is not installed.
     """
 
@@ -73,28 +73,28 @@ class Signature:
             return f"{key}, trusted: {self.name}"
         if not self.checked:
             return f"{key}, not verified: the package cryptography is not installed"
-        return f"{key}, compared with no trusted key"
+        return f"{key}, not compared with trusted keys"
 
 
 def check_signature(
     data: memoryview, header: Header, trusted: TrustedKeys | None, where: str
 ) -> Signature | None:
-    """The signature of a file, verified; None where it has none.
+    """Verifies and returns the signature of a file, or returns None if the file is not signed.
 
     Args:
         data: the whole file.
-        header: its header, of which nothing is believed but whether there is a signature.
-        trusted: the keys of which one must have signed; None where any may, or none.
-        where: the file, for messages.
+        header: the header of the file; only its flag `signed` is used.
+        trusted: the keys of which one must have signed; None accepts any key and no signature.
+        where: the name of the file in messages.
 
     Raises:
-        BundleError: the signature does not hold, or no trusted key made it.
-        UnsupportedError: keys are trusted, and the package ``cryptography`` is not installed.
+        BundleError: the signature is invalid, or no trusted key made it.
+        UnsupportedError: `trusted` is given, and the package ``cryptography`` is not installed.
     """
     if not header.signed:
         if trusted is not None:
             raise BundleError(
-                "signature: the bundle has none, and ARK_TRUSTED_KEYS asks for one", location=where
+                "signature: the bundle has none, and ARK_TRUSTED_KEYS requires one", location=where
             )
         return None
     key, signature = _parse_trailer(data, where)
@@ -110,20 +110,20 @@ def check_signature(
             raise
         return Signature(key, checked=False)
     if not holds:
-        raise BundleError("signature: does not hold: the file was altered", location=where)
+        raise BundleError("signature: invalid: the file was altered", location=where)
     return Signature(key, None if trusted is None else trusted[key])
 
 
 def sign(data: bytes | memoryview, key: Ed25519PrivateKey, where: str) -> bytes:
-    """The file `data`, signed; a signature that it has is replaced.
+    """Returns the bytes of a bundle's file with a new signature, which replaces an existing one.
 
     Args:
-        data: a bundle's file.
+        data: the bytes of the file.
         key: the private key.
-        where: the file, for messages.
+        where: the name of the file in messages.
 
     Raises:
-        BundleError: `data` does not begin as a bundle does.
+        BundleError: `data` does not begin with the header of a bundle.
     """
     header = Header.unpack(bytes(data[: Header.SIZE]), len(data), where)
     body = memoryview(data)[: header.body_size]
@@ -137,7 +137,7 @@ def _parse_trailer(data: memoryview, where: str) -> tuple[bytes, bytes]:
     trailer = bytes(data[-TRAILER_SIZE:])
     magic, algorithm, reserved, key, signature, padding = _TRAILER.unpack(trailer)
     if (magic, algorithm, reserved) != (_MAGIC, _ED25519, 0) or any(padding):
-        raise BundleError("signature: is of no form that this ark knows", location=where)
+        raise BundleError("signature: this ark does not know its format", location=where)
     return key, signature
 
 
@@ -169,10 +169,11 @@ def _missing() -> UnsupportedError:
 
 
 def trusted_keys() -> TrustedKeys | None:
-    """The keys that ``ARK_TRUSTED_KEYS`` names, read anew; None where it is not set.
+    """Reads the keys that ``ARK_TRUSTED_KEYS`` names; returns None if the variable is not set.
 
     Raises:
-        InvalidUsageError: it names nothing, no key, or a file that somebody else could write.
+        InvalidUsageError: the variable names a missing file, a file without a key, or a file that
+            another user could write.
         UnsupportedError: a key is PEM, and the package ``cryptography`` is not installed.
     """
     place = knobs.TRUSTED_KEYS.get()
@@ -188,7 +189,7 @@ def trusted_keys() -> TrustedKeys | None:
 
 
 def _key_files(place: Path) -> Iterator[Path]:
-    """The file, or the files of the folder but hidden ones."""
+    """Yields the file itself, or all files of the folder except hidden ones."""
     if not _checked(place):
         yield place
         return
@@ -200,7 +201,7 @@ def _key_files(place: Path) -> Iterator[Path]:
 
 
 def _checked(path: Path) -> bool:
-    """Returns True if a path is a folder; raises InvalidUsageError where others could change it."""
+    """Returns True if a path is a folder; raises InvalidUsageError if others can write it."""
     try:
         reason = weakness(path)
         status = path.stat()
@@ -212,13 +213,14 @@ def _checked(path: Path) -> bool:
         reason = f"user {status.st_uid}, mode {stat.S_IMODE(status.st_mode):o}"
     if reason is not None:
         raise InvalidUsageError(
-            f"ARK_TRUSTED_KEYS: somebody else could change it: {reason}", location=str(path)
+            f"ARK_TRUSTED_KEYS: another user could change it: {reason}", location=str(path)
         )
     return stat.S_ISDIR(status.st_mode)
 
 
 def _public_keys(file: Path) -> Iterator[bytes]:
-    """The keys in a file: PEM, or in each line the 32 bytes in base64; ``#`` begins a comment."""
+    """Yields the keys in a file: PEM, or one key of 32 bytes in base64 per line; ``#`` begins a
+    comment."""
     try:
         if file.stat().st_size > _MAX_KEY_FILE:
             raise _no_key(file)
@@ -262,12 +264,13 @@ def _from_base64(word: bytes, file: Path) -> bytes:
 
 def _no_key(file: Path) -> InvalidUsageError:
     return InvalidUsageError(
-        "ARK_TRUSTED_KEYS: holds what is no public key of Ed25519", location=str(file)
+        "ARK_TRUSTED_KEYS: the file holds something other than Ed25519 public keys",
+        location=str(file),
     )
 
 
 def read_private_key(path: Path) -> Ed25519PrivateKey:
-    """The private key in a PEM file (PKCS #8, not encrypted).
+    """Returns the private key in a PEM file (PKCS #8, not encrypted).
 
     Raises:
         InvalidUsageError: the file cannot be read, or holds no such key.
@@ -287,20 +290,21 @@ def read_private_key(path: Path) -> Ed25519PrivateKey:
             "the private key is encrypted; decrypt it first: openssl pkey -in KEY -out PLAIN",
             location=str(path),
         ) from None
-    except Exception:  # what the package raises depends on what is wrong with the file
+    except Exception:  # the package documents no common base class of its errors
         key = None
     if not isinstance(key, Ed25519PrivateKey):
-        raise InvalidUsageError("holds no private key of Ed25519 as PEM", location=str(path))
+        raise InvalidUsageError("holds no Ed25519 private key in PEM format", location=str(path))
     return key
 
 
 def generate_key(path: str | os.PathLike[str]) -> Path:
-    """Writes a new private key to `path`, which only this user can read, and the public one
-    beside it; returns the public one's path.
+    """Writes a new private key to `path`, and its public key to a file beside it.
+
+    Only this user can read the private key. Returns the path of the public key.
 
     Raises:
-        InvalidUsageError: one of the files is there already.
-        OSError: one cannot be written.
+        InvalidUsageError: one of the files exists already.
+        OSError: one of the files cannot be written.
         UnsupportedError: the package ``cryptography`` is not installed.
     """
     try:
@@ -312,7 +316,7 @@ def generate_key(path: str | os.PathLike[str]) -> Path:
     public = private.with_name(f"{private.name}.pub")
     for file in (private, public):
         if os.path.lexists(file):
-            raise InvalidUsageError("is there already", location=str(file))
+            raise InvalidUsageError("exists already", location=str(file))
     key = Ed25519PrivateKey.generate()
     private_text = key.private_bytes(
         serialization.Encoding.PEM,

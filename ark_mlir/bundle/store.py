@@ -1,12 +1,12 @@
-"""A folder of bundles by key, which any number of processes use at once.
+"""A folder of bundles by key, which any number of processes may use at once.
 
-An entry is a bundle file named after its key, which it also holds, so that a renamed entry does
-not pass for another one. It appears by an atomic rename, is checked in full whenever it is read,
-and goes when the folder outgrows its limit and it was not used for longest. The folder holds
-nothing else of value: deleting any of it at any time is safe.
+An entry is a bundle file named after its key. The file also holds the key, so that a renamed entry
+is not taken for another one. An entry appears by an atomic rename and is checked in full whenever
+it is read. When the folder exceeds its limit, the least recently used entries are removed. Any file
+of the folder may be deleted at any time.
 
-Kernels are code, and nobody looks at an entry before its kernel runs. So the folder and its entries
-are made for this user alone, and what somebody else could have written is not used.
+Kernels are native code that runs without review. The folder and its entries are therefore private
+to this user, and files that another user could have written are not used.
 """
 
 from __future__ import annotations
@@ -30,23 +30,24 @@ __all__ = ["BundleStore", "Usage", "default_store"]
 
 _LOG = logging.getLogger("ark.cache")
 _SUFFIX = ".arkbin"
-# The option of an entry's manifest that holds its key; the bundle that was saved has none.
+# The option of an entry's manifest that holds its key; `load` removes it.
 _KEY_OPTION = "cache_key"
-# What a process that was killed left behind; nobody writes a bundle for so long.
+# Age in seconds after which a temporary file counts as left behind by a process that was killed.
 _STALE_SECONDS = 3600.0
-# A folder at its limit is emptied a little further, so that not every new entry has to.
+# Eviction goes a little below the limit, so that not every new entry evicts.
 _KEPT_SHARE = 0.9
 _SAID: set[str] = set()
 
 
 @dataclass(frozen=True)
 class Usage:
-    """Contents of a store, and counts of hits and misses.
+    """The contents of a store, and its counts of hits and misses.
 
     Attributes:
-        entries: bundles in the folder.
-        bytes: their size.
-        hits, misses: look-ups that found a bundle, and that did not, since the folder was made.
+        entries: number of bundles in the folder.
+        bytes: total size of the bundles.
+        hits, misses: number of look-ups that found a bundle, and of those that did not, since the
+            folder was created.
     """
 
     entries: int
@@ -57,7 +58,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class _Entry:
-    """A file of the folder, as it was when looked at."""
+    """A file of the folder, with its size and time of last use."""
 
     used: float
     path: Path
@@ -67,8 +68,8 @@ class _Entry:
 class BundleStore:
     """The bundles in `folder`, of `limit` bytes at most.
 
-    No method fails for what the folder is like: where it cannot be read or written, `load`
-    finds nothing and `save` keeps nothing, and a warning says why, once in a process.
+    No method raises an error because of the folder: if the folder cannot be read or written, `load`
+    finds nothing, `save` stores nothing, and one warning per process states the reason.
 
     Example:
         >>> store = BundleStore(Path("cache"), limit=1 << 30)
@@ -83,13 +84,13 @@ class BundleStore:
         self.limit = limit
 
     def load(self, key: str) -> Bundle | None:
-        """The bundle of `key`, checked in full; None where there is none that holds."""
+        """Returns the bundle of `key`, checked in full, or None if there is no valid entry."""
         bundle = self._read(key) if self._safe() else None
         self._count("misses" if bundle is None else "hits")
         return bundle
 
     def save(self, key: str, bundle: Bundle) -> None:
-        """Keeps a bundle, and removes others if the folder exceeds its limit."""
+        """Stores a bundle under `key`, and removes others if the folder exceeds its limit."""
         manifest = dataclasses.replace(
             bundle.manifest, options={**bundle.manifest.options, _KEY_OPTION: key}
         )
@@ -104,7 +105,7 @@ class BundleStore:
         self._evict()
 
     def usage(self) -> Usage:
-        """Returns the present contents of the folder, with the counts of hits and misses."""
+        """Returns the present size of the folder, with the counts of hits and misses."""
         entries = self._entries()
         return Usage(
             len(entries),
@@ -119,17 +120,17 @@ class BundleStore:
         return self.folder / f"{key}{_SUFFIX}"
 
     def _safe(self) -> bool:
-        """Returns True if the folder is safe: no other user can change it, or it does not exist.
+        """Returns True if the folder is safe: no other user can write it, or it does not exist.
 
-        One that this user owns and others can write is closed to them: what they put into it is
-        theirs, and `read_bundle` refuses it.
+        If this user owns the folder and others can write it, their permission is removed. Files
+        that they own stay in the folder, and `read_bundle` rejects them.
         """
         try:
             reason = weakness(self.folder) or self._mend()
         except FileNotFoundError:
             return True
         except OSError as error:
-            reason = f"cannot be looked at: {error.strerror or error}"
+            reason = f"its permissions cannot be read: {error.strerror or error}"
         if reason is not None:
             self._warn(f"is not safe: {reason}")
         return reason is None
@@ -137,7 +138,7 @@ class BundleStore:
     def _mend(self) -> str | None:
         status = self.folder.stat()
         if not stat.S_ISDIR(status.st_mode):
-            return None  # which reading and writing it will say
+            return None  # reading and writing the folder reports this error
         if stranger(status):
             return f"it belongs to user {status.st_uid}"
         if others_can_write(status):
@@ -158,11 +159,12 @@ class BundleStore:
             self._explain(path, error)
             return None
         with contextlib.suppress(OSError):
-            os.utime(path)  # used now: the last to be evicted
+            os.utime(path)  # eviction removes the least recently used entries
         return bundle
 
     def _without_key(self, bundle: Bundle, key: str) -> Bundle:
-        """The bundle as it was saved; raises BundleError where that was under another key."""
+        """Returns the bundle without the option that holds its key; raises BundleError if the entry
+        was saved under another key."""
         options = dict(bundle.manifest.options)
         if options.pop(_KEY_OPTION, None) != key:
             raise BundleError("it was made for another key, and renamed")
@@ -170,13 +172,13 @@ class BundleStore:
         return dataclasses.replace(bundle, manifest=manifest, where="bundle")
 
     def _explain(self, path: Path, error: BundleError) -> None:
-        """Warns of the reason why an entry cannot be used, unless the entry is missing."""
+        """Warns of the reason why an entry cannot be used, unless the entry does not exist."""
         cause = error.__cause__
         if isinstance(cause, OSError):
             if not isinstance(cause, FileNotFoundError):
                 self._warn(f"cannot be read: {cause.strerror or cause}")
             return
-        _warn_once(f"{path.name} is not used, and compiled anew: {error.message}")
+        _warn_once(f"{path.name} is not used, and the program is recompiled: {error.message}")
 
     def _warn(self, reason: str) -> None:
         _warn_once(f"compiling without the cache {self.folder}, which {reason}")
@@ -187,11 +189,11 @@ class BundleStore:
         return [entry for entry in self._files() if entry.path.name.endswith(_SUFFIX)]
 
     def _files(self) -> list[_Entry]:
-        """Entries, and files that shall become one."""
+        """Returns the entries, and the temporary files of entries that are being written."""
         found: list[_Entry] = []
         with contextlib.suppress(OSError), os.scandir(self.folder) as files:
             for file in files:
-                # Another process may remove it meanwhile.
+                # Another process may remove the file meanwhile.
                 with contextlib.suppress(OSError):
                     if _SUFFIX in file.name and file.is_file(follow_symlinks=False):
                         status = file.stat(follow_symlinks=False)
@@ -199,11 +201,11 @@ class BundleStore:
         return found
 
     def _evict(self) -> None:
-        """Removes what was not used for longest until the folder is within its limit.
+        """Removes the least recently used files until the folder is within its limit.
 
-        Every process does so after each entry of its own, so that the last of several sees what
-        all have added. Two that remove the same file free its bytes once, and both count them. A
-        process that has opened an entry goes on reading it.
+        Every process evicts after each entry that it saves, so that the last of several processes
+        sees all entries. Two processes that remove the same file at once both count its bytes as
+        freed. A process that has opened an entry can still read it after its removal.
         """
         stale = time.time() - _STALE_SECONDS
         entries: list[_Entry] = []
@@ -224,7 +226,7 @@ class BundleStore:
     # -- counts ------------------------------------------------------------------------------
 
     def _count(self, what: str) -> None:
-        # One byte for each, appended: the only way of counting that needs no lock.
+        # Appending one byte per event needs no lock.
         with contextlib.suppress(OSError):
             make_private_folder(self.folder)
             if not self._safe():
@@ -244,12 +246,13 @@ class BundleStore:
 
 
 def default_store() -> BundleStore | None:
-    """The cache in ARK_CACHE_DIR, else in the user's folder for caches; None without a home."""
+    """Returns the cache in ``ARK_CACHE_DIR``, or else in the user's cache folder; None if the user
+    has no home folder."""
     folder = knobs.CACHE_DIR.get()
     if folder is not None:
         return BundleStore(Path(folder), knobs.CACHE_SIZE.get())
     base = Path(knobs.XDG_CACHE_HOME.get() or "")
-    # A relative path has no meaning, says the specification, and is to be ignored.
+    # The XDG specification says that relative paths are to be ignored.
     if not base.is_absolute():
         try:
             base = Path.home() / ".cache"

@@ -1,7 +1,7 @@
 """The schedule's tables as arrays, and the checks that every index in them is in range.
 
-The kernel trusts these tables: an index that is off would read or write anywhere in the
-process. So each field is checked against the manifest before a kernel is loaded.
+The kernel does not check the tables: a wrong index would make it access arbitrary memory. Each
+field is therefore checked against the manifest before a kernel is loaded.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ class Opcode(IntEnum):
 
 @dataclass(frozen=True)
 class Tables:
-    """The schedule: read-only arrays over the bundle's bytes.
+    """The schedule: read-only arrays that share memory with the bundle.
 
     Attributes:
-        instructions: ``[I, 4]`` opcode and three fields.
-        lanes: ``[L, 3]`` SM, first instruction, one past the last.
-        tasks: ``[T, 2]`` body, first row in `operands`.
-        operands: ``[P, 2]`` buffer slot, byte offset.
-        timeline: ``[I, 2]`` predicted start and duration, ns.
+        instructions: int32 ``[I, 4]``: opcode and three fields.
+        lanes: int32 ``[L, 3]``: SM, first instruction, one past the last instruction.
+        tasks: int32 ``[T, 2]``: body, first row in `operands`.
+        operands: int64 ``[P, 2]``: slot, byte offset.
+        timeline: int64 ``[I, 2]``: predicted start and duration in ns.
     """
 
     instructions: NDArray[np.int32]
@@ -71,11 +71,11 @@ class Tables:
 
     @cached_property
     def packets(self) -> dict[int, NDArray[np.int64]]:
-        """The packets of ranks: for each semaphore that has them, the byte offsets in the arena of
-        the first and the last packet of every arrival, ``[arrivals, 2]``.
+        """The packets between ranks, by semaphore: the byte offsets in the arena of the first and
+        the last packet of every arrival, int64 ``[arrivals, 2]``.
 
-        All waits of a semaphore look at the same rows of `operands`, so the first one stands for
-        all, and the arrays have no more rows than there are signals.
+        All waits of a semaphore refer to the same rows of `operands`, so that the first wait has
+        the rows of all.
         """
         rows = self.instructions[self.instructions[:, 0] == Opcode.WAIT]
         rows = rows[rows[:, 3] != 0, 1:]
@@ -101,7 +101,8 @@ _SHAPES: dict[str, tuple[str, int]] = {
 
 
 def parse_tables(manifest: Manifest, sections: Mapping[str, memoryview], where: str) -> Tables:
-    """The tables of a bundle; raises BundleError on anything that the kernel cannot trust."""
+    """Returns the tables of a bundle; raises BundleError if an entry is out of range, or if entries
+    contradict each other or the manifest."""
     arrays = {name: _array(name, sections[name], where) for name in _SHAPES}
     tables = Tables(**arrays)
     check_declarations(manifest, where)
@@ -121,7 +122,8 @@ def _array(name: str, data: memoryview, where: str) -> NDArray[Any]:
     row = np.dtype(dtype).itemsize * columns
     if data.nbytes % row:
         raise BundleError(
-            f"section {name}: {data.nbytes} bytes are no rows of {row}", location=where
+            f"section {name}: {data.nbytes} bytes are not a multiple of a row of {row}",
+            location=where,
         )
     array = np.ndarray((data.nbytes // row, columns), dtype, data)
     array.flags.writeable = False
@@ -129,7 +131,7 @@ def _array(name: str, data: memoryview, where: str) -> NDArray[Any]:
 
 
 class _Checks:
-    """The checks, in an order in which each may rely on those before it."""
+    """The checks of all tables; each check relies on those that `parse_tables` calls before it."""
 
     def __init__(self, manifest: Manifest, tables: Tables, where: str) -> None:
         self._manifest = manifest
@@ -137,7 +139,7 @@ class _Checks:
         self._where = where
 
     def _refuse(self, table: str, bad: NDArray[np.bool_], problem: str) -> None:
-        """Raises for the first row that is bad; `problem` may use the row's fields."""
+        """Raises BundleError with `problem` for the first row of a table that is True in `bad`."""
         if bad.any():
             index = int(np.argmax(bad))
             row = getattr(self._tables, table)[index].tolist()
@@ -174,7 +176,7 @@ class _Checks:
                 location=self._where,
             )
         bodies = np.array([task.body for task in described], np.int64)
-        self._refuse("tasks", tasks[:, 0] != bodies, "another body than the manifest says")
+        self._refuse("tasks", tasks[:, 0] != bodies, "the body differs from the manifest")
         counts = np.array([len(task.values) for task in described], np.int64)
         rows = len(self._tables.operands)
         first = tasks[:, 1].astype(np.int64)
@@ -189,7 +191,7 @@ class _Checks:
         self._refuse(
             "operands", (slots < 0) | (slots >= len(sizes)), f"there are {len(sizes)} slots"
         )
-        # An empty buffer has one address, its begin.
+        # Offset 0 is valid in an empty buffer, too.
         limits = np.maximum(sizes[slots], 1)
         self._refuse(
             "operands", (offsets < 0) | (offsets >= limits), "the offset is outside the buffer"
@@ -209,11 +211,13 @@ class _Checks:
         self._refuse(
             "instructions",
             on_task & ((b < 0) | (c <= b) | (c > limit)),
-            "no vCTAs of that task",
+            "not a range of vCTAs of the task",
         )
         stops = code == Opcode.STOP
         self._refuse(
-            "instructions", stops & ~np.isin(a, self._flags()), "no state that ends the launch"
+            "instructions",
+            stops & ~np.isin(a, self._stop_slots()),
+            "the slot is not a state that ends the launch",
         )
         semaphores = len(self._manifest.semaphores)
         self._refuse(
@@ -224,39 +228,40 @@ class _Checks:
         self._refuse(
             "instructions", self._tables.waits & (b < 1), "waits for less than one arrival"
         )
-        told = self._told_by_packets()
+        by_packets = self._uses_packets()
         unused = np.where((code == Opcode.SIGNAL) | stops, b, 0)
-        unused = unused | np.where(on_task | told, 0, c)
+        unused = unused | np.where(on_task | by_packets, 0, c)
         self._refuse("instructions", unused != 0, "an unused field is not zero")
         self._refuse(
             "instructions",
-            told & (code == Opcode.SIGNAL) & (c != 1),
-            "field 3 of a signal told by packets is not 1",
+            by_packets & (code == Opcode.SIGNAL) & (c != 1),
+            "field 3 of a signal by packets is not 1",
         )
-        waits = told & (code == Opcode.WAIT)
+        waits = by_packets & (code == Opcode.WAIT)
         rows_end = c.astype(np.int64) + 2 * b.astype(np.int64)
         beyond = waits & ((c < 0) | (rows_end > len(self._tables.operands)))
         self._refuse("instructions", beyond, "its packets are not in the table of operands")
-        self._refuse("instructions", self._without_packets(), "waits for no packets")
+        self._refuse(
+            "instructions", self._has_invalid_packets(), "its rows of operands are not packets"
+        )
         self._refuse(
             "instructions",
-            self._of_other_packets(),
-            "looks at other packets than an earlier wait for the same semaphore",
+            self._has_other_packets(),
+            "has other packets than an earlier wait for the same semaphore",
         )
 
-    def _told_by_packets(self) -> NDArray[np.bool_]:
-        """Signals and waits whose semaphore is told by packets and not by a counter."""
+    def _uses_packets(self) -> NDArray[np.bool_]:
+        """Returns the mask of signals and waits whose semaphore has packets and no counter."""
         kinds = [semaphore.handoff for semaphore in self._manifest.semaphores] or [""]
         rows = self._tables.instructions
         on_semaphore = np.isin(rows[:, 0], (Opcode.SIGNAL, Opcode.WAIT)) & (rows[:, 3] != 0)
         return on_semaphore & (np.array(kinds)[np.where(on_semaphore, rows[:, 1], 0)] == "packet")
 
-    def _without_packets(self) -> NDArray[np.bool_]:
-        """Waits whose rows of operands are not the first and the last packet of every arrival:
-        the kernel would look outside of the arena.
+    def _has_invalid_packets(self) -> NDArray[np.bool_]:
+        """Returns the mask of waits with a row of operands that is not a packet in the arena.
 
-        Takes linear time: waits may share rows, so that looking at the rows of each would take
-        the product of both.
+        Takes linear time: prefix sums count the wrong rows, since a loop over the rows of each wait
+        would visit rows that waits share again and again.
         """
         rows = self._tables.instructions
         waits = (rows[:, 0] == Opcode.WAIT) & (rows[:, 3] != 0)
@@ -264,7 +269,7 @@ class _Checks:
         first, last = offsets[:-1], offsets[1:]
         bad = (slots[:-1] != 0) | (slots[1:] != 0) | (first % 8 != 0) | (last % 8 != 0)
         bad |= (first > last) | (last + 8 > self._manifest.arena)
-        # How many of the pairs that begin at row r, r + 2, r + 4 … are bad.
+        # The number of wrong pairs among those that begin at row r, r + 2, r + 4, …
         bad_from = np.zeros(len(slots) + 2, np.int64)
         for begin in (0, 1):
             pairs = bad[begin::2]
@@ -273,8 +278,9 @@ class _Checks:
         ends = begins + np.where(waits, 2 * rows[:, 2].astype(np.int64), 0)
         return waits & (bad_from[begins] != bad_from[ends])
 
-    def _of_other_packets(self) -> NDArray[np.bool_]:
-        """Waits whose packets begin at another row than those of the semaphore's first wait."""
+    def _has_other_packets(self) -> NDArray[np.bool_]:
+        """Returns the mask of waits whose packets begin at another row than the packets of the
+        semaphore's first wait."""
         rows = self._tables.instructions
         waits = np.flatnonzero((rows[:, 0] == Opcode.WAIT) & (rows[:, 3] != 0))
         _, first, groups = np.unique(rows[waits, 1], return_index=True, return_inverse=True)
@@ -283,12 +289,12 @@ class _Checks:
         result[waits] = begins != begins[first][groups]
         return result
 
-    def _flags(self) -> list[int]:
-        """Slots of the states that can end a launch."""
+    def _stop_slots(self) -> list[int]:
+        """Returns the slots of the states that can end a launch."""
         return [buffer.slot for buffer in self._manifest.states if buffer.stop]
 
     def coverage(self) -> None:
-        """Every vCTA runs exactly once: else a result would be stale or written twice."""
+        """Checks that every vCTA runs exactly once, so that each result is written exactly once."""
         rows = self._tables.instructions
         runs = rows[rows[:, 0] == Opcode.RUN][:, 1:].astype(np.int64)
         runs = runs[np.lexsort((runs[:, 1], runs[:, 0]))]
@@ -317,7 +323,8 @@ class _Checks:
         )
 
     def arrivals(self) -> None:
-        """A wait for fewer arrivals than there are would let a later iteration pass early."""
+        """Checks that each wait waits for all arrivals of its semaphore: with fewer, the wait of a
+        later iteration could pass too early."""
         rows = self._tables.instructions
         semaphores = len(self._manifest.semaphores)
         signals = np.bincount(rows[self._tables.signals, 1], minlength=max(semaphores, 1))
@@ -330,8 +337,8 @@ class _Checks:
         )
         self._refuse(
             "instructions",
-            self._told_by_packets() & waits & (rows[:, 2] > arriving),
-            "waits for more packets than are put",
+            self._uses_packets() & waits & (rows[:, 2] > arriving),
+            "waits for more packets than are sent",
         )
 
     def timeline(self) -> None:
@@ -340,7 +347,7 @@ class _Checks:
             raise BundleError(
                 f"timeline: {len(timeline)} rows for {count} instructions", location=self._where
             )
-        # Sums of two stay inside 64 bits, whatever a reader does with them.
+        # The sum of two such times fits into 64 bits.
         limit = 1 << 60
         outside = (timeline < 0) | (timeline > limit)
         self._refuse("timeline", outside[:, 0] | outside[:, 1], "not a time in ns")

@@ -11,12 +11,12 @@ from .manifest import Manifest, Section
 
 
 def encode(manifest: Manifest, sections: Mapping[str, memoryview], where: str) -> Iterator[Bytes]:
-    """The bytes of a bundle's file, in parts; `where` stands for it in messages."""
+    """Yields the bytes of a bundle's file, in parts; messages name the file `where`."""
     names, views = list(sections), list(sections.values())
     digests = [hashlib.sha256(view).hexdigest() for view in views]
     sizes = [view.nbytes for view in views]
-    # Offsets are in the manifest, and its length moves them. It only grows with them, so
-    # starting from the least possible this ends, and always at the same place.
+    # The manifest holds the offsets of sections, and the offsets depend on its length. The length
+    # grows with the offsets, so that the iteration from zero reaches the least fixed point.
     length = 0
     while True:
         offsets, end = section_offsets(length, sizes)

@@ -23,8 +23,8 @@ from .member import Member, current
 
 __all__ = ["Member", "RankExecutable", "current", "finalize", "init"]
 
-# Processes start at different times, and read what they compute with; a wait of a kernel is
-# another matter, and much shorter.
+# Longer than the timeout of a kernel's wait, since processes start at different times and load
+# their parameters first.
 _SECONDS = 60.0
 
 
@@ -35,26 +35,26 @@ def init(
     job: str | None = None,
     timeout: float | None = None,
 ) -> Member:
-    """Takes this process's place among the ranks, when all of them have come.
+    """Waits until all ranks of the job have called `init`, and makes this process one of them.
 
-    From then on `ark.compile` of a program with a rank, and `ark.load` of a program of several,
-    are done by all ranks together, and give each its part. All ranks are processes of one user on
-    one host.
+    Afterwards, `ark.compile` of a program with a rank and `ark.load` of a program of several ranks
+    are collective: all ranks call them, and each gets its own part. All ranks are processes of one
+    user on one host.
 
     Args:
-        rank, world_size: this process's place; by default what the environment says: RANK and
-            WORLD_SIZE of torchrun, OMPI_COMM_WORLD_RANK and _SIZE of Open MPI, PMI_RANK and
-            PMI_SIZE of MPICH and Intel MPI.
-        job: what all ranks of this job, and no others, have in common; by default what the
-            launcher set (MASTER_ADDR and MASTER_PORT, TORCHELASTIC_RUN_ID, PMIX_NAMESPACE), else
-            the process that started them.
-        timeout: how many seconds to wait for other ranks, now and whenever they meet; by default
-            ARK_TIMEOUT where that is set, else 60.
+        rank, world_size: the rank of this process and the number of ranks; by default the values
+            in the environment: RANK and WORLD_SIZE of torchrun, OMPI_COMM_WORLD_RANK and _SIZE of
+            Open MPI, PMI_RANK and PMI_SIZE of MPICH and Intel MPI.
+        job: a name that all ranks of this job share, and no other job has; by default the
+            launcher's variables (MASTER_ADDR and MASTER_PORT, TORCHELASTIC_RUN_ID,
+            PMIX_NAMESPACE), or else the id of the parent process.
+        timeout: how many seconds this and every later collective call waits for other ranks; by
+            default ARK_TIMEOUT if it is set, else 60.
 
     Raises:
-        InvalidUsageError: nothing says which rank this is, or variables or ranks contradict each
-            other, or this process is a rank already.
-        RankFailedError: a rank did not come in time, or ended; it is named.
+        InvalidUsageError: neither arguments nor environment give the rank, variables or ranks
+            contradict each other, or this process is a rank already.
+        RankFailedError: a rank, which the error names, did not come in time or ended.
         UnsupportedError: the ranks are on several hosts, or the system is not Linux.
 
     Example:
@@ -63,7 +63,7 @@ def init(
         rank 0 of 1
     """
     if sys.platform != "linux":
-        raise UnsupportedError(f"ranks in processes of their own need Linux, not {sys.platform}")
+        raise UnsupportedError(f"one process per rank needs Linux, not {sys.platform}")
     if (member := current()) is not None:
         raise InvalidUsageError(
             f"this process is rank {member.rank} of {member.world_size} already; call "
@@ -81,7 +81,7 @@ def init(
 def finalize() -> None:
     """Leaves the world, and closes the programs that were compiled or loaded in it.
 
-    Does not wait for other ranks. Does nothing in a process that is no rank.
+    Does not wait for other ranks. Does nothing in a process that is not a rank.
 
     Example:
         >>> world = ark.distributed.init()

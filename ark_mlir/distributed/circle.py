@@ -1,8 +1,9 @@
-"""Turns: what all ranks do together, one after the other.
+"""Circles and turns: the collective operations of the ranks.
 
-A circle is what the ranks meet about: the world itself, or one program. In each turn, such as a
-run, every rank says something in the same phases and hears what the others said. Ranks count
-turns alike; one that fails in a turn tells the others, and all meet again in the next.
+A circle is a communicator: all ranks have one for the world and one for each program. A turn is one
+collective operation on it, such as a run. In each phase of a turn every rank sends a message and
+receives the messages of all others. All ranks number the turns of a circle alike. A rank that fails
+in a turn tells the others, and all ranks can take the next turn.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ Words = list[Message]
 
 
 class Circle:
-    """Turns that all ranks take together, about one subject.
+    """A sequence of turns of all ranks.
 
     Args:
-        links: to the other ranks.
-        number: the same on all ranks, and of no other circle.
+        links: the connections to the other ranks.
+        number: the number of the circle, which is the same on all ranks.
         timeout: how long a rank waits for the others, in seconds.
     """
 
@@ -40,9 +41,9 @@ class Circle:
 
     @contextmanager
     def turn(self, doing: str) -> Generator[Turn]:
-        """The next turn; where its block raises, the others are told.
+        """Begins the next turn; if the block raises, the other ranks are told.
 
-        Raises InvalidUsageError in a fork of the rank.
+        `doing` names the operation in messages. Raises InvalidUsageError in a fork of the rank.
         """
         self.links.check_process()
         self._turn += 1
@@ -51,7 +52,7 @@ class Circle:
             yield turn
         except BaseException as error:
             failed = f"rank {self.links.rank} failed: {str(error) or type(error).__name__}"
-            # Of a chain of failures all learn of the first.
+            # If another rank failed first, its failure is passed on.
             self.links.fail(self.number, turn.number, turn.problem or failed)
             raise
 
@@ -64,10 +65,10 @@ class Turn:
     """One turn of a circle; calls come from one thread at a time.
 
     Attributes:
-        number: counted from one.
-        doing: what is done, for messages.
-        timeout: how long to wait for the others, in seconds.
-        problem: what another rank met, where that made this one raise.
+        number: the number of the turn, from one on.
+        doing: the name of the operation in messages.
+        timeout: how long to wait for the other ranks, in seconds.
+        problem: the failure of another rank that made this rank raise, or None.
     """
 
     def __init__(self, circle: Circle, number: int, doing: str) -> None:
@@ -90,18 +91,18 @@ class Turn:
         patience: float | None = -1,
         first: Callable[[Words], None] | None = None,
     ) -> Words:
-        """Returns the messages of all ranks in a phase, in the order of the ranks, when all have
-        come.
+        """Sends a message to all ranks and returns the messages of all, in the order of the ranks.
 
         Args:
-            phase: the same word on all ranks.
-            body: what this one says, as JSON can hold it.
-            file: what goes with it.
-            patience: how long to wait, in seconds; by default the world's timeout. None waits as
-                long as it takes, but for a rank that is stopped no longer than that timeout.
-            first: what rank 0 does when all others have come, and before any of them goes on.
+            phase: the name of the phase, which is the same on all ranks.
+            body: the message of this rank, as JSON can hold it.
+            file: a file descriptor that is sent with the message.
+            patience: how long to wait, in seconds; by default the timeout of the world. None waits
+                without a limit, except that it waits no longer than the timeout for a rank whose
+                process is stopped.
+            first: a function of all messages that rank 0 calls before any other rank returns.
 
-        Raises RankFailedError where another rank fails, ends, or does not come in time.
+        Raises RankFailedError if another rank fails, ends, or does not come in time.
         """
         host = self._links.rank == 0 and first is not None
         if not host:
@@ -115,8 +116,7 @@ class Turn:
         return words
 
     def trouble(self) -> str | None:
-        """The reason why the others cannot all end this turn, because a rank has failed or gone; or
-        None."""
+        """Returns why another rank cannot end this turn, or None if all others can."""
         with self._links.changed:
             return next(filter(None, map(self._trouble_of, self._links.peers)), None)
 
@@ -140,18 +140,18 @@ class Turn:
                         f"within {limit:g} s",
                         notes=self._whereabouts(missing),
                     )
-                # Bounded, so that Ctrl-C is seen on every system.
+                # A wait without a limit cannot be interrupted by Ctrl-C on every system.
                 self._links.changed.wait(min(left, 1.0))
 
     def _heard(self, phase: str) -> tuple[Words, list[int]]:
         heard: Words = []
         missing: list[int] = []
         for peer in self._links.peers:
-            said = self._links.box(peer, self._circle.number).messages.pop(
+            message = self._links.box(peer, self._circle.number).messages.pop(
                 (self.number, phase), None
             )
-            if said is not None:
-                heard.append(said)
+            if message is not None:
+                heard.append(message)
                 continue
             problem = self._trouble_of(peer)
             box = self._links.box(peer, self._circle.number)
@@ -162,9 +162,9 @@ class Turn:
                 raise RankFailedError(f"{self._cannot} {problem}")
             missing.append(peer)
         if missing:
-            for said in heard:  # to be heard with the rest
-                box = self._links.box(said.sender, self._circle.number)
-                box.messages[self.number, phase] = said
+            for message in heard:  # the next call returns them together with the missing ones
+                box = self._links.box(message.sender, self._circle.number)
+                box.messages[self.number, phase] = message
         return heard, missing
 
     def _trouble_of(self, peer: int) -> str | None:
@@ -179,7 +179,7 @@ class Turn:
         return ", ".join(map(self._links.name, ranks))
 
     def _whereabouts(self, ranks: list[int]) -> list[str]:
-        """Describes the present activity of the ranks that did not come."""
+        """Returns notes on the present state of the ranks that did not come."""
         stopped = [
             f"{self._links.name(rank)} is stopped, by a signal or a debugger"
             for rank in filter(self._links.is_stopped, ranks)

@@ -1,4 +1,4 @@
-"""The cpu driver of one rank: its own lanes, in memory that all ranks share."""
+"""The cpu driver of one rank: it runs the rank's lanes, in memory that all ranks share."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class RankDriver(CpuDriver):
     """Runs one rank's lanes; see :class:`ark_mlir.runtime.cpu.driver.CpuDriver`.
 
     Attributes:
-        turn: the turn that the next launch belongs to.
+        turn: the turn of the next launch, or None outside of a run.
     """
 
     def __init__(self, rank: int, segment: Segment) -> None:
@@ -41,48 +41,47 @@ class RankDriver(CpuDriver):
     def _take(self, nbytes: int) -> SharedMemory:
         return self._segment.take(nbytes)
 
-    def _the_turn(self) -> Turn:
+    def _current_turn(self) -> Turn:
         if self.turn is None:
-            raise DeviceError("a rank runs in a turn only")
+            raise DeviceError("a rank cannot run outside of a turn")
         return self.turn
 
     def _clear(self, kernel: Kernel, launch: Launch) -> None:
-        """Waits for all ranks; then rank 0 clears, and no lane has started yet."""
+        """Waits for all ranks; rank 0 clears the shared words before any lane starts."""
 
         def clear(words: Words) -> None:
             if _is_stale(words):
                 kernel.clear()
-                # If a rank does not get to hear of it, the next turn begins like this again.
+                # If a rank misses the answer of rank 0, the next turn clears again.
                 self._dirty, self.epoch = True, 0
             kernel.report[:] = 0
             kernel.status[:] = 0
 
-        said = {"epoch": self.epoch, "good": not self._dirty, "iterations": launch.iterations}
-        words = self._the_turn().meet("start", said, first=clear)
+        state = {"epoch": self.epoch, "clean": not self._dirty, "iterations": launch.iterations}
+        words = self._current_turn().meet("start", state, first=clear)
         _check_iterations(words)
         if _is_stale(words):
             self.epoch = 0
-            # The abort of another rank may have sent some of the lanes home that stay.
+            # The abort of another rank may have ended some of the lanes that stay in the kernel.
             self._dismiss()
 
     def _watch(self, run: Run) -> None:
-        if self._the_turn().trouble():
+        if self._current_turn().trouble():
             run.abort()
 
     def _result(self, lanes: Lanes, run: Run) -> tuple[list[int], tuple[int, ...]]:
         report = run.kernel.report
         count = len(run.kernel.bundle.tables.lanes)
         if not report[0] or self._is_complete(run):
-            # Who ended a run that was complete came too late.
+            # An abort after the end of the run has no effect.
             return [Abort.NONE, *report[1:].tolist()], (0,) * count
         others = self._settle(lanes, run)
         codes = dict(zip(run.kernel.lanes, lanes.codes, strict=True)) | others
-        # Of a rank that did not answer nothing is known: as if its lanes had seen the abort.
+        # Lanes of a rank that did not answer count as aborted.
         return report.tolist(), tuple(codes.get(lane, int(report[0])) for lane in range(count))
 
     def _is_complete(self, run: Run) -> bool:
-        """Returns True if every lane of every rank has made all its signals; the last one is the
-        barrier in which each lane ends."""
+        """Returns True if every lane of every rank has passed the barrier that ends the run."""
         kernel = run.kernel
         epoch = self.epoch + (int(kernel.report[6]) or run.launch.iterations)
         arrivals = [semaphore.arrivals for semaphore in kernel.bundle.manifest.semaphores]
@@ -90,18 +89,18 @@ class RankDriver(CpuDriver):
         return bool((kernel.arrivals(self.epoch) == expected).all())
 
     def _settle(self, lanes: Lanes, run: Run) -> dict[int, int]:
-        """After a run that failed: waits for all lanes of all ranks to be out of the kernel, so
-        that its report is whole; what they returned.
+        """Returns what the lanes of all ranks returned in a run that failed.
 
-        Raises RankFailedError where it failed because a rank did.
+        Waits until all lanes have left the kernel, so that the report is complete. Raises
+        RankFailedError if the run failed because another rank failed.
         """
         own = dict(zip(run.kernel.lanes, lanes.codes, strict=True))
         try:
-            turn = self._the_turn()
+            turn = self._current_turn()
             words = turn.meet("end", sorted(own.items()), patience=min(GRACE_SECONDS, turn.timeout))
         except RankFailedError:
             if run.kernel.report[0] == Abort.HANG:
-                return {}  # what the report and the counters say is more than that one did not come
+                return {}  # the report and the counters explain more than the missing rank
             raise
         return {lane: code for word in words for lane, code in word.body}
 
@@ -116,5 +115,7 @@ def _check_iterations(words: Words) -> None:
 
 
 def _is_stale(words: Words) -> bool:
-    """Returns True if the semaphores differ from the values that all ranks expect."""
-    return not all(word.body["good"] for word in words) or len({w.body["epoch"] for w in words}) > 1
+    """Returns True if the semaphores may differ from the values that all ranks expect."""
+    return (
+        not all(word.body["clean"] for word in words) or len({w.body["epoch"] for w in words}) > 1
+    )

@@ -1,4 +1,4 @@
-"""RankExecutable: one rank's part of a program that the ranks of a world run together."""
+"""RankExecutable: the part of one rank in a program that all ranks of a world run together."""
 
 from __future__ import annotations
 
@@ -25,10 +25,11 @@ __all__ = ["RankExecutable"]
 class RankExecutable(Executable):
     """The result of `ark.compile` and `ark.load` in a process that is one rank.
 
-    Names, buffers and states are those of this rank. Runs are collective: every rank calls `run`
-    as often, with as many iterations, and waits for the others. Binding, resetting and looking at
-    states are not. `save` writes the program of all ranks, which any world of as many can load.
-    `run` also raises RankFailedError, where another rank fails, ends or does not come.
+    Names, buffers and states are those of this rank. `run` is collective: every rank calls it
+    equally often, with the same number of iterations, and waits for the others. All other methods
+    concern this rank alone. `save` writes the program of all ranks, which a world with the same
+    number of ranks can load. `run` also raises RankFailedError if another rank fails, ends or does
+    not come in time.
 
     Example:
         >>> with ark.distributed.init() as world:
@@ -53,7 +54,7 @@ class RankExecutable(Executable):
         self._joined.save(path)
 
     def close(self) -> None:
-        """As :meth:`Executable.close`; the other ranks cannot run the program any more, either."""
+        """As :meth:`Executable.close`; the other ranks can no longer run the program."""
         if not self._closed:
             self._circle.leave(f"has closed the program {self.name!r}")
         super().close()

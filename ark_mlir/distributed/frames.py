@@ -1,7 +1,7 @@
-"""Frames: how one message between ranks becomes one packet of a Unix socket.
+"""Frames: the encoding of a message between ranks as one packet of a Unix socket.
 
-A packet is a header and the message's text, JSON in UTF-8. A text that does not fit into the packet
-is handed over in an anonymous file, so that a message of any size is sent whole or not at all.
+A packet is a header and the text of the message, JSON in UTF-8. A text that does not fit into the
+packet is passed in an anonymous file, so that a message of any size is sent whole or not at all.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = [
     "receive_frame",
 ]
 
-# Bytes of a message's text; bounds what a rank has to hold for one message.
+# Limit of a message's text, in bytes, which bounds the memory that a receiver needs for it.
 LONGEST_TEXT = 256 << 20
 # Well below the send buffers of Linux, whose default is 208 KiB.
 _PACKET = 1 << 16
@@ -42,15 +42,15 @@ _WITH_FILE = 2
 
 
 class DamagedFrameError(Exception):
-    """Raised if a message that arrived is not whole or not well-formed; the text has the reason."""
+    """Raised if a received message is incomplete or malformed; its text states the reason."""
 
 
 class Frame:
-    """A message ready to be sent to any number of ranks; close it afterwards.
+    """An encoded message, which can be sent to any number of ranks; the caller closes it.
 
     Args:
-        message: as JSON can hold it.
-        file: a file descriptor that goes with it; stays the caller's.
+        message: a value that JSON can hold.
+        file: a file descriptor that is sent with the message; the caller keeps owning it.
 
     Raises:
         UnsupportedError: the text is longer than `LONGEST_TEXT`.
@@ -73,11 +73,11 @@ class Frame:
         self._files = [each for each in (self._text_file, file) if each is not None]
 
     def send(self, link: socket.socket) -> None:
-        """Sends the message; raises OSError as the socket does."""
+        """Sends the message; raises the OSError of the socket if it cannot be sent."""
         socket.send_fds(link, [self._packet], self._files)
 
     def close(self) -> None:
-        """Closes the file of the text, where there is one."""
+        """Closes the file of the text, if there is one."""
         if self._text_file is not None:
             os.close(self._text_file)
             self._text_file = None
@@ -91,11 +91,11 @@ class Frame:
 
 @dataclass(frozen=True)
 class Received:
-    """A message that has arrived.
+    """A received message.
 
     Attributes:
-        message: what JSON made of its text.
-        file: a file descriptor that came with it, now the receiver's.
+        message: the decoded JSON value.
+        file: a file descriptor that came with the message, which the receiver owns; or None.
     """
 
     message: Any
@@ -103,13 +103,13 @@ class Received:
 
 
 def receive_frame(link: socket.socket) -> Received | None:
-    """Receives one message; None where the other end is closed.
+    """Receives one message, or returns None if the other end is closed.
 
-    Closes every file descriptor that came with a message it refuses.
+    Closes every file descriptor that came with a message which it rejects.
 
     Raises:
-        DamagedFrameError: the packet is truncated, or is no message.
-        OSError: as the socket does.
+        DamagedFrameError: the packet is truncated or is not a message.
+        OSError: the socket cannot be read.
     """
     data, files, flags, _ = socket.recv_fds(link, _PACKET, 2, socket.MSG_CMSG_CLOEXEC)
     if not data:
@@ -119,7 +119,7 @@ def receive_frame(link: socket.socket) -> Received | None:
         if flags & socket.MSG_TRUNC:
             raise DamagedFrameError(f"a packet of more than {_PACKET} bytes")
         if flags & socket.MSG_CTRUNC:
-            raise DamagedFrameError("files that came with it are lost: too many are open")
+            raise DamagedFrameError("its file descriptors are lost: too many files are open")
         return _decode(data, files)
     except BaseException:
         close_files(files)
@@ -127,9 +127,9 @@ def receive_frame(link: socket.socket) -> Received | None:
 
 
 def _decode(data: bytes, files: list[int]) -> Received:
-    """The message of a packet; on success, closes the file of its text."""
+    """Returns the message of a packet; on success, closes the file of its text."""
     if len(data) < _HEADER.size or not data.startswith(_MAGIC):
-        raise DamagedFrameError(f"{len(data)} bytes that do not begin as a message does")
+        raise DamagedFrameError(f"{len(data)} bytes that do not begin with a message header")
     _, flags, length = _HEADER.unpack_from(data)
     if flags & ~(_TEXT_IN_FILE | _WITH_FILE):
         raise DamagedFrameError(f"flags {flags:#x} are unknown")
@@ -151,15 +151,17 @@ def _decode(data: bytes, files: list[int]) -> Received:
 
 
 def parse_text(text: bytes) -> Any:
-    """What JSON makes of a message's text; raises DamagedFrameError if the text is no JSON."""
+    """Returns the JSON value in a message's text; raises DamagedFrameError if the text is not
+    JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise DamagedFrameError(f"text that is no JSON: {error}") from None
+        raise DamagedFrameError(f"text that is not JSON: {error}") from None
 
 
 def _text_of(file: int, length: int) -> bytes:
-    """The text in a file; raises DamagedFrameError before it reads a file of another length."""
+    """Returns the text in a file; raises DamagedFrameError if the file has another length, without
+    reading it."""
     try:
         size = os.fstat(file).st_size
         if size != length:
@@ -177,7 +179,7 @@ def close_files(files: list[int]) -> None:
 
 
 def as_file(data: bytes | memoryview) -> int:
-    """An anonymous file with these bytes; the caller closes it.
+    """Returns an anonymous file with these bytes; the caller closes it.
 
     Raises DeviceError if there is no memory or no file descriptor for it.
     """
@@ -200,12 +202,12 @@ def as_file(data: bytes | memoryview) -> int:
 
 
 def _no_file(data: memoryview, error: OSError) -> DeviceError:
-    return DeviceError(f"cannot hand {len(data)} bytes to other ranks: {error.strerror}")
+    return DeviceError(f"cannot pass {len(data)} bytes to other ranks: {error.strerror}")
 
 
 def contents(file: int) -> bytes:
-    """The bytes of a file that came with a message."""
-    # Its offset is that of every rank that has it open.
+    """Returns the bytes of a file that came with a message."""
+    # The ranks share the offset of the open file, so that each read passes its own.
     size, parts, done = os.fstat(file).st_size, list[bytes](), 0
     while done < size and (part := os.pread(file, size - done, done)):
         parts.append(part)

@@ -1,4 +1,4 @@
-"""The rank of a process, from the environment that torchrun or mpirun has set."""
+"""The rank of a process, from the environment variables of torchrun or mpirun."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ..errors import InvalidUsageError, UnsupportedError
 
 __all__ = ["Identity", "read_identity"]
 
-# The same number, as each launcher says it: torchrun, Open MPI, MPICH and Intel MPI, PMIx.
+# The variables of the launchers: torchrun, Open MPI, MPICH and Intel MPI, PMIx.
 _RANKS = (knobs.RANK, knobs.OMPI_RANK, knobs.PMI_RANK, knobs.PMIX_RANK)
 _SIZES = (knobs.WORLD_SIZE, knobs.OMPI_SIZE, knobs.PMI_SIZE)
 _LOCAL_RANKS = (knobs.LOCAL_RANK, knobs.OMPI_LOCAL_RANK, knobs.MPI_LOCAL_RANK)
 _LOCAL_SIZES = (knobs.LOCAL_WORLD_SIZE, knobs.OMPI_LOCAL_SIZE, knobs.MPI_LOCAL_SIZE)
-# What tells one job from others on the same host; a restart is another job.
+# The variables that identify a job on a host; a restart counts as another job.
 _JOB = (
     knobs.MASTER_ADDR,
     knobs.MASTER_PORT,
@@ -30,10 +30,10 @@ class Identity:
     """A rank's place in its job.
 
     Attributes:
-        rank: its number, from zero on.
-        size: how many ranks there are.
-        local_rank: its number among those of this host.
-        job: what all ranks of one job, and no others, have in common.
+        rank: the number of the rank, from zero on.
+        size: the number of ranks.
+        local_rank: the number of the rank among those of this host.
+        job: a name that all ranks of one job share, and no other job has.
     """
 
     rank: int
@@ -48,7 +48,8 @@ def read_identity(
     """Returns the identity of this process; arguments take precedence over the environment.
 
     Raises:
-        InvalidUsageError: nothing says which rank this is, or variables contradict each other.
+        InvalidUsageError: neither arguments nor environment give the rank, or variables contradict
+            each other.
         UnsupportedError: the ranks are on several hosts.
 
     Example:
@@ -56,7 +57,7 @@ def read_identity(
         Identity(rank=0, size=2, local_rank=0, job='doc')
     """
     if (rank is None) != (size is None):
-        raise InvalidUsageError("rank and world_size go together")
+        raise InvalidUsageError("rank and world_size must be given together")
     if rank is None or size is None:
         rank, size = _agreed(_RANKS), _agreed(_SIZES)
         _require(rank, size)
@@ -64,7 +65,7 @@ def read_identity(
         assert size is not None
         _refuse_several_hosts(size)
         local_rank = _agreed(_LOCAL_RANKS)
-        source = f" ({_said(_RANKS)}, {_said(_SIZES)})"
+        source = f" ({_assignments(_RANKS)}, {_assignments(_SIZES)})"
     else:
         local_rank, source = None, ""
     if size < 1 or not 0 <= rank < size:
@@ -75,17 +76,17 @@ def read_identity(
 
 def _agreed(variables: tuple[knobs.Knob[int | None], ...]) -> int | None:
     """Returns the common value of the variables that are set."""
-    said = {knob.variable: knob.get() for knob in variables if knob.is_set}
-    if len(set(said.values())) > 1:
-        words = " and ".join(f"{name}={value}" for name, value in said.items())
+    values = {knob.variable: knob.get() for knob in variables if knob.is_set}
+    if len(set(values.values())) > 1:
+        words = " and ".join(f"{name}={value}" for name, value in values.items())
         raise InvalidUsageError(
-            f"the environment contradicts itself: {words}; a launcher inside of another one has "
-            "to clear what that one has set"
+            f"the environment contradicts itself: {words}; a launcher that runs inside another one "
+            "must clear the variables of the outer one"
         )
-    return next(iter(said.values()), None)
+    return next(iter(values.values()), None)
 
 
-def _said(variables: tuple[knobs.Knob[int | None], ...]) -> str:
+def _assignments(variables: tuple[knobs.Knob[int | None], ...]) -> str:
     return ", ".join(f"{knob.variable}={knob.get()}" for knob in variables if knob.is_set)
 
 
@@ -98,9 +99,9 @@ def _require(rank: int | None, size: int | None) -> None:
             f"{', '.join(knob.variable for knob in _RANKS)} is set; start it by one of them, set "
             "RANK and WORLD_SIZE, or pass rank= and world_size="
         )
-    there, lacking = (_RANKS, _SIZES) if size is None else (_SIZES, _RANKS)
+    present, lacking = (_RANKS, _SIZES) if size is None else (_SIZES, _RANKS)
     raise InvalidUsageError(
-        f"{_said(there)} is set, but none of "
+        f"{_assignments(present)} is set, but none of "
         f"{', '.join(knob.variable for knob in lacking)}: both are needed"
     )
 
@@ -109,12 +110,12 @@ def _refuse_several_hosts(size: int) -> None:
     local = _agreed(_LOCAL_SIZES)
     if local is not None and local != size:
         raise UnsupportedError(
-            f"{local} of {size} ranks are on this host ({_said(_LOCAL_SIZES)}); so far all ranks "
-            "have to be on one"
+            f"{local} of {size} ranks are on this host ({_assignments(_LOCAL_SIZES)}); this "
+            "version needs all ranks on one host"
         )
 
 
 def _job() -> str:
-    said = [f"{knob.variable}={knob.get()}" for knob in _JOB if knob.is_set]
-    # Processes that one launcher started have it in common; nothing else need be set.
-    return " ".join(said) or f"parent {os.getppid()}"
+    words = [f"{knob.variable}={knob.get()}" for knob in _JOB if knob.is_set]
+    # All processes that one launcher started have the same parent.
+    return " ".join(words) or f"parent {os.getppid()}"

@@ -1,8 +1,8 @@
-"""The messages that pass between the processes of a world.
+"""The connections and messages between the processes of a world.
 
-Every rank has a socket to every other one, so that each sees at once which of them ends. A rank
-that receives what is no message, or whose receiver fails, leaves the world and tells the others
-why.
+Every rank has a socket to every other rank, so that it notices at once when one of them ends. A
+rank that receives a malformed message, or whose receiver thread fails, leaves the world and tells
+the others the reason.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["Links", "Message"]
 _LONGEST_REASON = 4000
 _FAILED = "failed"
 _LEFT = "left"
-# In place of a circle: the rank leaves the world.
+# In place of the number of a circle: the rank leaves the world.
 _WORLD = -1
 # Errors of a socket whose other end is closed.
 _GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN)
@@ -43,14 +43,14 @@ class Message:
 
 @dataclass
 class Box:
-    """The messages of one rank in one circle that this rank has not read, and where that rank is.
+    """The unread messages of one peer in one circle, and the progress of that peer.
 
     Attributes:
-        turn: the latest turn that it took part in.
-        doing: what it called that turn.
-        messages: by turn and phase.
-        failed: why it left a turn early, by turn.
-        left: why it will say nothing more.
+        turn: the latest turn that the peer took part in.
+        doing: the peer's name of that turn.
+        messages: unread messages, by turn and phase.
+        failed: the reasons why the peer left a turn early, by turn.
+        left: the reason why the peer will send nothing more; None if it has not left.
     """
 
     turn: int = 0
@@ -60,12 +60,12 @@ class Box:
     left: str | None = None
 
     def keep(self, turn: int, phase: str, message: Message) -> None:
-        """Stores a message until it is asked for."""
+        """Stores a message until it is read."""
         self._drop((turn, phase))
         self.messages[turn, phase] = message
 
     def forget(self, turn: float) -> None:
-        """Drops what belongs to turns before this one."""
+        """Drops the messages and failures of turns before this one."""
         for key in [key for key in self.messages if key[0] < turn]:
             self._drop(key)
         for old in [number for number in self.failed if number < turn]:
@@ -78,12 +78,12 @@ class Box:
 
 
 class Links:
-    """The sockets of one rank to all others, and a thread that receives.
+    """The sockets of one rank to all others, and a thread that receives their messages.
 
     Args:
-        rank: this one.
+        rank: the number of this rank.
         sockets: connected packet sockets, by rank.
-        processes: process ids by rank, for messages.
+        processes: process ids by rank, for error messages.
         patience: how long a rank may take to accept a message, in seconds.
     """
 
@@ -98,7 +98,7 @@ class Links:
         self._process = os.getpid()
         self.peers = sorted(sockets)
         self.processes = dict(processes)
-        # Held to look at boxes and departures; told of every change.
+        # Guards `boxes` and `gone`, and is notified of every change.
         self.changed = threading.Condition()
         self.gone: dict[int, str] = {}
         self._boxes: dict[tuple[int, int], Box] = {}
@@ -111,11 +111,11 @@ class Links:
         self._thread.start()
 
     def check_process(self) -> None:
-        """Raises InvalidUsageError in a fork, where nothing receives."""
+        """Raises InvalidUsageError in a fork of the rank, which has no receiver thread."""
         if os.getpid() != self._process:
             raise InvalidUsageError(
-                f"this process is a fork of rank {self.rank}, and no rank itself; use ark in the "
-                "rank, or start the other process by spawning it"
+                f"this process is a fork of rank {self.rank} and cannot act as a rank; use ark in "
+                "the rank itself, or spawn the other process instead of forking it"
             )
 
     def box(self, peer: int, circle: int) -> Box:
@@ -127,24 +127,24 @@ class Links:
         return [box for (sender, _), box in self._boxes.items() if sender == peer]
 
     def name(self, peer: int) -> str:
-        """A rank in words."""
+        """Returns a rank's number and process id in words."""
         return f"rank {peer} (process {self.processes[peer]})"
 
     def is_stopped(self, peer: int) -> bool:
         """Returns True if a signal or a debugger has stopped the process of a rank."""
         try:
             with open(f"/proc/{self.processes[peer]}/stat", "rb") as file:
-                # The state follows the name, which may hold any byte.
+                # The state follows the name in parentheses, which may hold any byte.
                 return file.read().rpartition(b")")[2].split()[0] in (b"T", b"t")
         except (OSError, IndexError):
-            return False  # it has ended, which the receiver finds out, or hides from this process
+            return False  # the process has ended or is hidden; the receiver notices the former
 
     # -- sending -----------------------------------------------------------------------------
 
     def say(
         self, circle: int, turn: int, phase: str, doing: str, body: object, file: int | None
     ) -> None:
-        """Tells all others what this rank has to say in one phase of a turn."""
+        """Sends the message of this rank in one phase of a turn to all others."""
         self._broadcast(
             {"circle": circle, "turn": turn, "phase": phase, "doing": doing, "body": body}, file
         )
@@ -155,12 +155,12 @@ class Links:
         self._broadcast({"circle": circle, "turn": turn, "phase": _FAILED, "body": text})
 
     def leave(self, circle: int, reason: str) -> None:
-        """Tells all others that this rank will say nothing more in a circle."""
+        """Tells all others that this rank will send nothing more in a circle."""
         text = reason[:_LONGEST_REASON]
         self._broadcast({"circle": circle, "turn": 0, "phase": _LEFT, "body": text})
 
     def close(self, reason: str) -> None:
-        """Tells all others that this rank goes, and why; may be called again."""
+        """Tells all others that this rank leaves the world; may be called again."""
         self.leave(_WORLD, reason)
         with contextlib.suppress(OSError):
             self._waker.send(b"x")
@@ -173,7 +173,7 @@ class Links:
                 box.forget(math.inf)
 
     def _shut_down(self) -> None:
-        """Ends the connections, also where a fork of this process holds the sockets, too."""
+        """Ends the connections, even if a fork of this process still holds the sockets."""
         for each in self._sockets.values():
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
@@ -184,14 +184,14 @@ class Links:
                 try:
                     frame.send(each)
                 except TimeoutError:
-                    self._give_up(peer, "takes no messages")
+                    self._give_up(peer, "accepts no messages")
                 except OSError as error:
-                    # The receiver finds out that a rank is gone, after what that one said last.
+                    # The receiver notices the end of a rank after it has read its last messages.
                     if error.errno not in _GONE:
                         self._give_up(peer, f"cannot be sent a message: {error.strerror}")
 
     def _give_up(self, peer: int, why: str) -> None:
-        """Ends the connection to a rank that has not been sent a message."""
+        """Ends the connection to a rank that could not be sent a message."""
         self._depart(peer, f"{self.name(peer)} {why}")
         with contextlib.suppress(OSError):
             self._sockets[peer].shutdown(socket.SHUT_RDWR)
@@ -199,8 +199,8 @@ class Links:
     # -- receiving ---------------------------------------------------------------------------
 
     def _receive(self) -> None:
-        """Receives messages in a thread; however the thread ends, no rank waits for this one in
-        vain."""
+        """Receives messages in a thread; if the thread fails, leaves the world, so that no rank
+        waits for this one."""
         try:
             self._receive_until_closed()
         except DamagedFrameError as error:
@@ -225,19 +225,21 @@ class Links:
                 for key, _ in selector.select():
                     if key.data is None:
                         return
-                    if not self._take(key.data):
+                    if not self._receive_from(key.data):
                         selector.unregister(key.fileobj)
 
-    def _take(self, peer: int) -> bool:
-        """Receives one message; False where there will be no more."""
+    def _receive_from(self, peer: int) -> bool:
+        """Receives one message of a peer; returns False if no more will follow."""
         try:
             received = receive_frame(self._sockets[peer])
         except DamagedFrameError as error:
-            raise DamagedFrameError(f"{self.name(peer)} sent what is no message: {error}") from None
+            raise DamagedFrameError(
+                f"{self.name(peer)} sent a malformed message: {error}"
+            ) from None
         except ConnectionResetError:
-            return True  # it left something unread; what it said itself is still to be read
+            return True  # the peer ended with unread messages; its own may still be here
         except OSError as error:
-            self._depart(peer, f"{self.name(peer)} cannot be heard: {error.strerror}")
+            self._depart(peer, f"no message of {self.name(peer)} can be read: {error.strerror}")
             return False
         if received is None:
             self._depart(peer, f"{self.name(peer)} has ended")
@@ -245,7 +247,7 @@ class Links:
         if not _is_message(received.message, received.file):
             if received.file is not None:
                 os.close(received.file)
-            raise DamagedFrameError(f"{self.name(peer)} sent what is no message: fields are wrong")
+            raise DamagedFrameError(f"{self.name(peer)} sent a malformed message: fields are wrong")
         self._deliver(peer, received.message, received.file)
         return True
 
@@ -272,7 +274,7 @@ class Links:
 
 
 def _is_message(value: object, file: int | None) -> bool:
-    """Returns True if `Links` of a rank can have sent the value."""
+    """Returns True if a value has the fields of a message that `Links` sends."""
     if not isinstance(value, dict):
         return False
     fields = cast("dict[object, object]", value)

@@ -1,4 +1,4 @@
-"""Member: this process's place among the ranks of a world."""
+"""Member: this process as one rank of a world."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ __all__ = ["Member", "current"]
 
 
 class Member:
-    """A process as one rank; :func:`ark_mlir.distributed.init` makes it.
+    """A process that is one rank; :func:`ark_mlir.distributed.init` returns it.
 
-    A ``with`` block ends it, as :func:`ark_mlir.distributed.finalize` does.
+    The end of a ``with`` block leaves the world, as :func:`ark_mlir.distributed.finalize` does.
 
     Attributes:
-        rank: this one's number.
-        world_size: how many ranks there are.
-        local_rank: this one's number on its host.
+        rank: the number of this rank.
+        world_size: the number of ranks.
+        local_rank: the number of this rank among those of its host.
         timeout: how long to wait for other ranks, in seconds.
-        process: the process's id.
+        process: the id of the process.
 
     Example:
         >>> with ark.distributed.init() as world:
@@ -53,17 +53,20 @@ class Member:
         self.timeout = timeout
         self.process = os.getpid()
         self._links = meet(identity, timeout)
-        # About the world itself: which programs there are.
+        # The circle of the world, in whose turns programs are compiled and loaded.
         self._circle = Circle(self._links, 0, timeout)
         self._turns = threading.Lock()
         self._executables: weakref.WeakSet[RankExecutable] = weakref.WeakSet()
         self._closed = False
-        # Others are not to take the end of this process for a failure.
+        # Tells the others at exit, so that they do not take the end of this process for a failure.
         atexit.register(self.close, "has ended")
 
     @contextmanager
     def turn(self, doing: str) -> Generator[Turn]:
-        """Takes the next turn of all ranks about the world itself; raises as `Circle.turn` does."""
+        """Begins the next turn of the world's circle.
+
+        Raises InvalidUsageError if this rank has left the world, or as `Circle.turn` does.
+        """
         with self._turns:
             if self._closed:
                 raise InvalidUsageError(f"rank {self.rank} has left: ark.distributed.finalize()")
@@ -71,10 +74,10 @@ class Member:
                 yield turn
 
     def attach(self, turn: Turn, joined: Bundle) -> RankExecutable:
-        """Returns the part that this rank has of a program of all ranks; is part of a turn of the
-        world.
+        """Returns the part of this rank in a program of all ranks, within a turn of the world.
 
-        Raises InvalidUsageError where it was made for another number of ranks.
+        Raises InvalidUsageError if the program has another number of ranks or is not for cpu, and
+        RankFailedError if another rank fails.
         """
         manifest = joined.manifest
         if manifest.ranks != self.world_size:
@@ -85,7 +88,7 @@ class Member:
             )
         if manifest.target.backend != "cpu":
             raise UnsupportedError(
-                f"ranks in processes of their own run on cpu, not on {manifest.target.backend}",
+                f"one process per rank works on cpu, not on {manifest.target.backend}",
                 location=joined.where,
             )
         file = create_segment(manifest) if self.rank == 0 else None
@@ -94,7 +97,7 @@ class Member:
             if self.rank:
                 file = words[0].file
             if file is None:
-                raise RankFailedError("rank 0 sent no memory")
+                raise RankFailedError("rank 0 sent no shared memory")
             segment = Segment(file)
         finally:
             if file is not None:
@@ -105,9 +108,9 @@ class Member:
         return executable
 
     def load(self, bundle: Bundle) -> RankExecutable:
-        """Returns the part that this rank has of a bundle which every rank has read.
+        """Returns the part of this rank in a bundle that every rank has read.
 
-        Raises InvalidUsageError where ranks have read different ones; names both.
+        Raises InvalidUsageError, which names both bundles, if ranks have read different ones.
         """
         with self.turn(f"load {bundle.manifest.program!r}") as turn:
             words = turn.meet("bundle", [bundle.manifest.program, bundle.where, _digest(bundle)])
@@ -124,7 +127,7 @@ class Member:
         """Leaves the world and closes its programs; may be called again.
 
         Args:
-            reason: what the others are told where they still count on this rank.
+            reason: the reason that is sent to the other ranks.
         """
         if self._closed or os.getpid() != self.process:
             return
@@ -149,9 +152,9 @@ class Member:
 
 
 def current() -> Member | None:
-    """Returns the membership of this process, or None outside of `init` and `finalize`.
+    """Returns the membership of this process: that of the last `init`, or None after `finalize`.
 
-    A fork of a rank is no rank itself.
+    A fork of a rank has no membership.
 
     Example:
         >>> ark.distributed.current() is None

@@ -1,11 +1,12 @@
-"""Rendezvous of the processes of one job: rank 0 waits at a place that all know.
+"""Rendezvous of the processes of one job: all other ranks connect to rank 0.
 
-The place is a Unix socket whose name the kernel keeps, not a file, so that nothing is left behind
-however a process ends, and no port is taken. Rank 0 hands every two others a socket between them.
+Rank 0 listens on a Unix socket in the abstract namespace, which uses no file and no port, and
+leaves nothing behind when a process ends. Rank 0 sends every pair of other ranks a socket that
+connects them.
 
-Any process of the host can connect to that socket. Rank 0 asks the kernel for the user of each
-process that connects, and reads nothing from those of other users. A process of the same user that
-does not greet as a rank does is sent away, and rank 0 goes on waiting.
+Any process of the host can connect to the socket of rank 0. Rank 0 asks the kernel for the user of
+each process that connects, and reads nothing from processes of other users. It closes the
+connection of a process that sends no valid greeting, and continues to wait.
 """
 
 from __future__ import annotations
@@ -29,33 +30,34 @@ from .links import Links
 
 __all__ = ["meet"]
 
-# Raised whenever the messages between ranks change. The greeting itself must not change: a rank of
-# another version is told so.
+# Increased whenever the messages between ranks change. The greeting itself must not change, so that
+# ranks of another version get an error.
 _PROTOCOL = 2
 _PACKET = 1 << 16
 _RETRY_SECONDS = 0.01
 # Linux passes at most so many file descriptors with one message (SCM_MAX_FD).
 _MOST_FILES = 253
-# Each rank is sent a socket to every other one but rank 0, to which it has one.
+# Each rank receives a socket to every other rank except rank 0, to which it is connected.
 _MOST_RANKS = _MOST_FILES + 2
-# Connections of this user that have not greeted yet; when there are more, the oldest is closed.
+# Limit of the connections without a greeting; if there are more, the oldest is closed.
 _MOST_STRANGERS = 2 * _MOST_RANKS
-# Of processes that were sent away, so many are named in an error.
+# Limit of the rejected processes that an error names.
 _MOST_NOTES = 4
 
 
 def meet(identity: Identity, timeout: float) -> Links:
-    """Waits until all ranks of the job are there; links to them.
+    """Waits until all ranks of the job are connected, and returns the links to them.
 
     Raises:
-        RankFailedError: some did not come within `timeout` seconds, or ended; it names them.
-        InvalidUsageError: ranks disagree about the world, or two are the same one.
+        RankFailedError: ranks, which the error names, did not come within `timeout` seconds or
+            ended.
+        InvalidUsageError: ranks disagree about the world, or two processes have the same rank.
         UnsupportedError: the world has more than 255 ranks.
-        DeviceError: the system gives no socket.
+        DeviceError: the system provides no socket.
     """
     if identity.size > _MOST_RANKS:
         raise UnsupportedError(
-            f"a world of {identity.size} ranks in processes of their own; at most {_MOST_RANKS} "
+            f"a world of {identity.size} ranks with one process each; at most {_MOST_RANKS} "
             "are possible"
         )
     if identity.size == 1:
@@ -76,7 +78,7 @@ def _new_socket() -> socket.socket:
 
 
 def _credentials(link: socket.socket) -> tuple[int, int]:
-    """Process and user at the other end."""
+    """Returns the process id and the user id at the other end."""
     data = link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
     process, user, _ = struct.unpack("3i", data)
     return process, user
@@ -92,7 +94,7 @@ class _Greeting:
 
     @staticmethod
     def read(message: dict[str, Any]) -> _Greeting:
-        """Raises DamagedFrameError if the message is no greeting."""
+        """Returns the greeting in a message; raises DamagedFrameError if it is not a greeting."""
         numbers = [message.get(name) for name in ("protocol", "rank", "size")]
         if not all(type(number) is int for number in numbers):
             raise DamagedFrameError("a greeting without protocol, rank and size")
@@ -100,7 +102,7 @@ class _Greeting:
 
 
 class _Host:
-    """Rank 0, while the others come."""
+    """Rank 0 while it waits for the others."""
 
     def __init__(self, identity: Identity, timeout: float, deadline: float) -> None:
         self._identity = identity
@@ -108,12 +110,12 @@ class _Host:
         self._deadline = deadline
         self._links: dict[int, socket.socket] = {}
         self._processes = {0: os.getpid()}
-        # Processes of this user that came and have not said who they are, the oldest first.
+        # Connections of this user without a greeting yet, the oldest first.
         self._strangers: list[socket.socket] = []
         self._refused: list[str] = []
 
     def gather(self) -> Links:
-        """Links to all ranks, when they have come."""
+        """Waits for all ranks, and returns the links to them."""
         with _new_socket() as door, selectors.DefaultSelector() as selector:
             try:
                 self._open(door)
@@ -122,7 +124,7 @@ class _Host:
                     self._step(door, selector)
                 self._introduce()
             except BaseException as error:
-                self._send_home(error)
+                self._report_failure(error)
                 raise
             finally:
                 for stranger in self._strangers:
@@ -159,7 +161,7 @@ class _Host:
                 self._welcome(link, selector)
             elif link in self._links.values():
                 self._lose(link)
-        # Whoever keeps this rank busy does not keep it here for longer.
+        # The deadline holds even if events never cease.
         if self._missing and time.monotonic() >= self._deadline:
             raise RankFailedError(
                 f"{_ranks(self._missing)} of {self._identity.size} did not come within "
@@ -171,12 +173,12 @@ class _Host:
         try:
             stranger, _ = door.accept()
         except (BlockingIOError, ConnectionAbortedError):
-            return  # it has gone again
+            return  # the process has closed its connection again
         except OSError as error:
             raise DeviceError(f"cannot connect to other ranks: {error.strerror}") from None
         process, user = _credentials(stranger)
         if user != os.getuid():
-            self._refuse(stranger, f"process {process} is one of user {user}")
+            self._refuse(stranger, f"process {process} belongs to user {user}")
             return
         stranger.setblocking(False)
         self._strangers.append(stranger)
@@ -184,7 +186,7 @@ class _Host:
         if len(self._strangers) > _MOST_STRANGERS:
             silent = self._strangers.pop(0)
             selector.unregister(silent)
-            self._refuse(silent, f"process {_credentials(silent)[0]} did not greet")
+            self._refuse(silent, f"process {_credentials(silent)[0]} sent no greeting")
 
     def _refuse(self, link: socket.socket, why: str) -> None:
         link.close()
@@ -202,7 +204,7 @@ class _Host:
             greeting = _Greeting.read(received[0])
             self._check(greeting, process)
         except (DamagedFrameError, OSError) as error:
-            self._refuse(link, f"process {process} did not greet as a rank does: {error}")
+            self._refuse(link, f"process {process} sent no valid greeting: {error}")
             return
         except ArkError as error:
             _send(link, _problem(error))
@@ -212,17 +214,17 @@ class _Host:
         self._links[greeting.rank] = link
         self._processes[greeting.rank] = process
         for each in self._links.values():
-            # One whose queue is full does without it.
+            # These messages are progress reports: a rank whose queue is full misses them.
             _send(each, {"missing": self._missing})
 
     def _lose(self, link: socket.socket) -> None:
-        """Raises the reason why a rank has gone that was there already."""
+        """Raises RankFailedError for a rank that ended, or sent a message, before all had come."""
         rank = next(rank for rank, each in self._links.items() if each is link)
         try:
             ended = _receive(link, files=0) is None
         except (DamagedFrameError, OSError):
             ended = False
-        what = "ended" if ended else "sent what is no message"
+        what = "ended" if ended else "sent a malformed message"
         raise RankFailedError(
             f"rank {rank} (process {self._processes[rank]}) {what} before all had come"
         )
@@ -235,8 +237,8 @@ class _Host:
             )
         if size != self._identity.size:
             raise InvalidUsageError(
-                f"rank {rank} (process {process}) is in a world of {size} ranks, and rank 0 "
-                f"(process {os.getpid()}) in one of {self._identity.size}"
+                f"rank {rank} (process {process}) has world_size {size}, and rank 0 "
+                f"(process {os.getpid()}) has world_size {self._identity.size}"
             )
         if not 0 < rank < size:
             raise DamagedFrameError(f"there is no rank {rank} that joins a world of {size}")
@@ -246,7 +248,7 @@ class _Host:
             )
 
     def _introduce(self) -> None:
-        """Sends everybody a socket to each of the others."""
+        """Sends every rank a socket to each of the others."""
         others = sorted(self._links)
         ends: dict[int, list[socket.socket]] = {rank: [] for rank in others}
         processes = [self._processes[rank] for rank in range(self._identity.size)]
@@ -257,7 +259,7 @@ class _Host:
                     ends[first].append(pair[0])
                     ends[second].append(pair[1])
             for rank in others:
-                # In order of rank: the pairs above are made in this order for each of their ends.
+                # The loop above created the sockets of each rank in the order of its peers.
                 self._send_introduction(rank, processes, ends[rank])
         except OSError as error:
             raise DeviceError(f"cannot connect ranks to each other: {error.strerror}") from None
@@ -273,13 +275,13 @@ class _Host:
         try:
             _send_or_raise(link, {"processes": processes}, ends)
         except (BrokenPipeError, ConnectionResetError):
-            pass  # all ranks see that it is gone, by the sockets that they have to it
+            pass  # all ranks notice its end by their sockets to it
         except TimeoutError:
             raise RankFailedError(
-                f"rank {rank} (process {self._processes[rank]}) takes no messages"
+                f"rank {rank} (process {self._processes[rank]}) accepts no messages"
             ) from None
 
-    def _send_home(self, error: BaseException) -> None:
+    def _report_failure(self, error: BaseException) -> None:
         for link in (*self._links.values(), *self._strangers):
             _send(link, _problem(error))
             link.close()
@@ -304,10 +306,10 @@ def _join(identity: Identity, timeout: float, deadline: float) -> Links:
 def _await_introduction(
     link: socket.socket, identity: Identity, timeout: float, deadline: float
 ) -> tuple[list[int], list[int]]:
-    """The processes of all ranks, and sockets to all but rank 0 and this one."""
+    """Returns the process ids of all ranks, and the sockets to all except rank 0 and this one."""
     missing: list[int] = []
     while True:
-        # Rank 0 names who is missing, if it is given the time to.
+        # One second more than rank 0 waits, so that its message with the missing ranks arrives.
         link.settimeout(max(0.001, deadline + 1 - time.monotonic()))
         try:
             received = _receive(link, _MOST_FILES)
@@ -317,7 +319,7 @@ def _await_introduction(
                 f"{timeout:g} s ({identity.job})"
             ) from None
         except (DamagedFrameError, OSError) as error:
-            raise RankFailedError(f"rank 0 sent what is no message: {error}") from None
+            raise RankFailedError(f"rank 0 sent a malformed message: {error}") from None
         if received is None:
             raise RankFailedError("rank 0 ended before all had come")
         message, files = received
@@ -328,7 +330,7 @@ def _await_introduction(
             kind = InvalidUsageError if message.get("usage") else RankFailedError
             raise kind(f"rank {identity.rank} cannot go on: {message['problem']}")
         if "missing" not in message:
-            raise RankFailedError("rank 0 sent what is no message")
+            raise RankFailedError("rank 0 sent a malformed message")
         missing = message["missing"]
 
 
@@ -336,12 +338,12 @@ def _connect(identity: Identity, timeout: float, deadline: float) -> socket.sock
     address = _address(identity)
     while True:
         link = _new_socket()
-        # Where too many wait to be let in, connecting is tried again, too.
+        # Without blocking, a full queue of connections is an error, after which it tries again.
         link.setblocking(False)
         try:
             link.connect(address)
         except (ConnectionRefusedError, FileNotFoundError, BlockingIOError):
-            link.close()  # it is not there yet
+            link.close()  # rank 0 does not listen yet
         except BaseException:
             link.close()
             raise
@@ -360,7 +362,7 @@ def _connect(identity: Identity, timeout: float, deadline: float) -> socket.sock
 
 
 def _send(link: socket.socket, message: object) -> None:
-    """Sends a message that no rank relies on: a rank that waits for a rank that is gone notices."""
+    """Sends a message whose loss does no harm; ignores errors of the socket."""
     with contextlib.suppress(OSError):
         _send_or_raise(link, message, [])
 
@@ -370,15 +372,15 @@ def _send_or_raise(link: socket.socket, message: object, ends: list[socket.socke
 
 
 def _receive(link: socket.socket, files: int) -> tuple[dict[str, Any], list[int]] | None:
-    """A message and the files that came with it; None where the other end is gone.
+    """Returns a message and the files that came with it, or None if the other end is closed.
 
     Args:
-        link: where it comes from.
-        files: how many may come with it.
+        link: the socket.
+        files: the largest number of files that may come with the message.
 
     Raises:
-        DamagedFrameError: it is no JSON object, or more files come with it, which are closed.
-        OSError: as the socket does.
+        DamagedFrameError: the message is not a JSON object, or has more files, which are closed.
+        OSError: the socket cannot be read.
     """
     try:
         data, taken, flags, _ = socket.recv_fds(link, _PACKET, files, socket.MSG_CMSG_CLOEXEC)
@@ -392,7 +394,7 @@ def _receive(link: socket.socket, files: int) -> tuple[dict[str, Any], list[int]
         if flags & socket.MSG_TRUNC:
             raise DamagedFrameError(f"a packet of more than {_PACKET} bytes")
         if flags & socket.MSG_CTRUNC:
-            raise DamagedFrameError(f"more than {files} files, or more than can be open")
+            raise DamagedFrameError(f"more than {files} files, or too many files are open")
         return _as_object(data), received
     except BaseException:
         close_files(received)
@@ -402,7 +404,7 @@ def _receive(link: socket.socket, files: int) -> tuple[dict[str, Any], list[int]
 def _as_object(data: bytes) -> dict[str, Any]:
     message = parse_text(data)
     if not isinstance(message, dict):
-        raise DamagedFrameError("text that is no JSON object")
+        raise DamagedFrameError("text that is not a JSON object")
     return cast("dict[str, Any]", message)
 
 

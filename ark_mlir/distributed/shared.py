@@ -21,17 +21,17 @@ __all__ = ["Segment", "SharedMemory", "create_segment"]
 
 
 class SharedMemory(HostMemory):
-    """A part of a segment; see :class:`ark_mlir.runtime.cpu.driver.HostMemory`."""
+    """A part of a segment, as memory of the cpu driver."""
 
     def __init__(self, part: NDArray[np.uint8]) -> None:
         self.bytes = part
 
 
 def create_segment(manifest: Manifest) -> int:
-    """A file, all zeros, as large as what the ranks of a program share; the caller closes it.
+    """Returns an anonymous file of zeros with the size of a program's shared memory.
 
-    It has no name: it is gone when the last process that maps it is. Raises DeviceError where
-    there is no memory for it.
+    The caller closes the file. The system frees it when no process has it open or mapped. Raises
+    DeviceError if there is not enough memory.
     """
     size = sum(map(_rounded, shared_sizes(manifest)))
     file = os.memfd_create("ark_ranks", os.MFD_CLOEXEC)
@@ -44,19 +44,19 @@ def create_segment(manifest: Manifest) -> int:
 
 
 class Segment:
-    """A mapping of such a file, handed out in the same order by every rank."""
+    """A mapping of a file of `create_segment`; every rank takes its parts in the same order."""
 
     def __init__(self, file: int) -> None:
         try:
             mapping: Any = mmap.mmap(file, os.fstat(file).st_size)
         except (OSError, ValueError) as error:
             raise DeviceError(f"cannot map shared memory: {error}") from None
-        # Unmapped when the last array of it is gone.
+        # The file is unmapped when the last array of it is freed.
         self._bytes: NDArray[np.uint8] = np.frombuffer(mapping, np.uint8)
         self._taken = 0
 
     def take(self, nbytes: int) -> SharedMemory:
-        """Returns the next bytes, as many as asked for."""
+        """Returns the next `nbytes` bytes of the segment."""
         begin = self._taken
         self._taken += _rounded(nbytes)
         return SharedMemory(self._bytes[begin : begin + nbytes])

@@ -1,4 +1,4 @@
-"""Running bundles: numpy and this package are all it needs, neither MLIR nor a compiler.
+"""The runtime: loads and runs bundles; it needs NumPy, and neither MLIR nor a compiler.
 
 >>> import ark_mlir as ark
 >>> exe = ark.load("mlp.arkbin").bind("mlp.safetensors")
@@ -51,31 +51,31 @@ def load(
     verify: bool = False,
     devices: Sequence[int] | None = None,
 ) -> Executable:
-    """The program in a ``.arkbin`` file, ready to have its parameters bound.
+    """Loads the program in a ``.arkbin`` file; the result is ready for `bind` and `run`.
 
-    The file is checked in full first, and no code of it is run but, later, the kernel. A kernel is
-    native code: load what comes from whom you trust (docs/security.md). Where ``ARK_TRUSTED_KEYS``
-    is set, one of these keys must have signed the file. Warns with
-    :class:`ark_mlir.UnprovenWarning` where the compiler did not prove the schedule.
+    The file is checked in full before its kernel is loaded. A kernel is native code: load only
+    files from sources that you trust (docs/security.md). If ``ARK_TRUSTED_KEYS`` is set, one of
+    these keys must have signed the file. Warns with :class:`ark_mlir.UnprovenWarning` if the
+    compiler did not prove the schedule.
+
+    In a process that is one rank (:func:`ark_mlir.distributed.init`), all ranks load a program of
+    several ranks together, and each gets its part.
 
     Args:
         path: the file.
-        drivers: how a backend's driver is made; tests pass their own.
-        devices: for programs for cuda, the numbers of the GPUs to run on: one GPU for each rank,
-            or one for all of them. None takes the first GPUs.
-        verify: prove the schedule from the tables in the file, as ``ark check`` does; for files
-            that were not made here. It needs the compiler, which has proven what it made.
+        drivers: functions that create the driver of each backend; tests pass their own.
+        verify: proves the schedule from the tables in the file, as ``ark check`` does. Use it for
+            files of unknown origin. It needs the compiler.
+        devices: numbers of the GPUs to run a program for cuda on: one GPU for each rank, or one
+            GPU for all ranks. None takes the first GPUs of the machine.
 
     Raises:
         BundleError: the file is missing, truncated, altered, made for another machine, or not
             signed by a trusted key.
-        InvalidUsageError: `path` is none, or `devices` do not fit the program.
-        UnsupportedError: this runtime has no driver for the bundle's backend; or `verify` is
-            asked for, and the compiler is not installed.
+        InvalidUsageError: `path` is not a path, or `devices` do not fit the program.
+        UnsupportedError: this runtime has no driver for the bundle's backend; or `verify` is True,
+            and the compiler is not installed.
         VerificationError: the proof fails.
-
-    In a process that is one rank (:func:`ark_mlir.distributed.init`), a program of several ranks
-    is loaded by all of them together, and each gets its part.
 
     Example:
         >>> exe = ark.load("mlp.arkbin")
@@ -97,9 +97,9 @@ def load(
 
 
 def _prove(bundle: Bundle) -> None:
-    """Raises VerificationError where the tables cannot be proven."""
+    """Raises VerificationError if the tables cannot be proven."""
     try:
-        # On request alone: the runtime works without the compiler.
+        # Imported only here, since the runtime works without the compiler.
         compiler = importlib.import_module("ark_mlir.compiler.table_proof")
     except ImportError as error:
         raise UnsupportedError(

@@ -1,6 +1,6 @@
 """The records that kernel and host share (docs/bundle.md, "The kernel").
 
-Every field has 64 bits and its place is fixed; the order of fields here is the contract's.
+Every field has 64 bits. The order of the fields is part of the format.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ SEMAPHORE_STRIDE = 64
 # is larger by as many, and the last counter holds the iteration that ends a launch: the kernel's
 # text CudaPeerRanks.mlir.
 RANK_COUNTERS = 1 << 15
-# A packet of a GPU carries the number of its iteration, counted from one, modulo this.
+# A packet between tasks carries the number of its iteration, counted from one, modulo this number.
 PACKET_EPOCHS = 1 << 16
 
 
@@ -58,12 +58,12 @@ REPORT_WORDS = 8
 # The word of the report that the host sets before a launch, and the kernel clears when it begins.
 REPORT_QUEUED = 7
 STATUS_WORDS = 4
-# Rings and answers, in cache lines of their own; of a GPU's doorbell also the address of the
-# host's words, and how many lanes there are.
+# Indices of the doorbell's words. Rings and answers are in separate cache lines. The doorbell of a
+# GPU also has the address of the host's words and the number of lanes.
 DOORBELL_RINGS = 0
 DOORBELL_ANSWERS = 8
 DOORBELL_HOST = 16
 DOORBELL_LANES = 17
 DOORBELL_WORDS = 24
-# In place of a ring: lane 0 has told the others to leave.
+# The value of the word of rings with which lane 0 tells the other lanes to leave the kernel.
 DOORBELL_LEAVE = (1 << 64) - 1

@@ -1,4 +1,4 @@
-"""The doorbell: how the host starts the runs of a kernel that stays on its device."""
+"""The doorbell, with which the host starts the runs of a resident kernel."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ if TYPE_CHECKING:
 
     from .driver import Memory
 
-# A waiting host yields at first, since most runs are short and lanes may want its core; then it
-# sleeps for a part of the time waited so far, as the kernel does.
+# A waiting host yields at first, since most runs are short and lanes may need its core. Later it
+# sleeps for a fraction of the time that it has waited so far, as the kernel does.
 _YIELD_SECONDS = 0.001
 _SLEEP_SHARE = 1 / 16
 _MAX_SLEEP_SECONDS = 0.001
 
 
 class Doorbell:
-    """Two words of memory, in cache lines of their own: rings of the host, answers of lanes.
+    """Two counters in separate cache lines: the rings of the host and the answers of the lanes.
 
-    Every lane answers every ring once, when its part of the run is done and it reads nothing
-    more of what the host prepared for it.
+    Every lane answers every ring once, when its part of the run is done and it no longer reads the
+    arguments of the run.
 
     Args:
         memory: zeroed memory of ``abi.DOORBELL_WORDS`` words that the host can address.
-        lanes: how many lanes answer.
+        lanes: the number of lanes that answer.
     """
 
     def __init__(self, memory: Memory, lanes: int) -> None:
@@ -43,9 +43,9 @@ class Doorbell:
         self._fence = threading.Lock()
 
     def ring(self) -> None:
-        """Starts the next run; what was written before is visible to the lanes that see it."""
-        # Python has no atomics. Giving a lock back orders what was before it, and taking it
-        # again what comes after.
+        """Starts the next run; lanes that see the ring also see all earlier writes of the host."""
+        # Python has no atomics. The release of a lock orders the writes before it, and the
+        # following acquire orders the write of the ring after it.
         with self._fence:
             pass
         with self._fence:
@@ -53,16 +53,16 @@ class Doorbell:
 
     @property
     def answered(self) -> bool:
-        """Returns True if every lane has answered every ring."""
+        """True if every lane has answered every ring."""
         answers = int(self._words[abi.DOORBELL_ANSWERS])
         return answers == int(self._words[abi.DOORBELL_RINGS]) * self._lanes
 
 
 def rest(since: float) -> float:
-    """Yields the processor between two looks at a word; `since` is when the wait began (monotonic
-    s).
+    """Yields the processor between two polls of a word, or sleeps if the wait is long.
 
-    Returns the seconds waited before.
+    `since` is the begin of the wait, in seconds of the monotonic clock. Returns the seconds from
+    then until the call.
     """
     waited = time.monotonic() - since
     if waited < _YIELD_SECONDS:

@@ -1,7 +1,7 @@
-"""The interface between an executable and a device, and the records that pass through it.
+"""The interface between an executable and a device, and the records of its methods.
 
-A driver serves one executable. :class:`ark_mlir.runtime.cpu.driver.CpuDriver` is one; tests inject
-others, so that each failure on the launch path can be made to happen.
+A driver serves one executable. :class:`ark_mlir.runtime.cpu.driver.CpuDriver` is an example; tests
+inject other drivers to provoke each failure of a launch.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
 
 
 class Launch(NamedTuple):
-    """One launch.
+    """The arguments of one launch.
 
     Attributes:
-        addresses: address of each slot's buffer from slot 1 on, u64 ``[slots]``; the arena is
-            the driver's.
-        iterations: how often the program runs, unless it ends the launch earlier.
-        timeout_ns: how long one wait may last.
-        trace: whether to record when each instruction ran, in the last iteration.
-        owners: what must live as long as a lane may use the addresses.
-        place: the stream that it goes to, and those that it comes after.
-        captured: whether the stream is being captured, so that it runs when the graph does.
+        addresses: uint64 ``[slots]``, the address of each buffer from slot 1 on; slot 0 is the
+            arena, which the driver owns.
+        iterations: the number of iterations, unless the program ends the launch earlier.
+        timeout_ns: the longest duration of one wait, in ns.
+        trace: records the begin and end of each instruction of the last iteration.
+        owners: objects that must live as long as a lane may use the addresses.
+        place: the stream of the launch, and the streams whose work comes before it.
+        captured: True if the stream is being captured, so that the launch becomes part of a graph.
     """
 
     addresses: NDArray[np.uint64]
@@ -51,8 +51,10 @@ _NO_COUNTERS = np.zeros(0, np.uint64)
 
 @dataclass(frozen=True)
 class Stop:
-    """The reason for the early end of a run, and the observation of the lane that gave up first;
-    the record ArkReport."""
+    """The reason for the early end of a run, and the failed wait of the lane that ended it.
+
+    It has the fields of the record ``ArkReport``.
+    """
 
     abort: int = Abort.NONE
     lane: int = 0
@@ -64,7 +66,7 @@ class Stop:
 
 @dataclass(frozen=True)
 class Fault:
-    """The first data error of a run: an index that is not in [0, bound), and whose task."""
+    """The first data error of a run: an index that is not in ``[0, bound)``, and its task."""
 
     code: int = DataError.NONE
     index: int = 0
@@ -73,16 +75,16 @@ class Fault:
 
 
 class Outcome(NamedTuple):
-    """The state after a launch.
+    """The result of a launch.
 
     Attributes:
-        codes: return value of each lane.
-        stop: why it ended early, if it did.
+        codes: the return value of each lane.
+        stop: the reason for an early end, if the run ended early.
         fault: the first data error, if any.
-        counters: the semaphores at the end, ``[S]``.
-        epoch: iterations that had completed before this launch.
-        iterations: how many this one completed, where nothing went wrong.
-        trace: begin and end of each instruction in ns, ``[I, 2]``, where asked for.
+        counters: uint64 ``[S]``, the semaphores at the end.
+        epoch: the number of iterations that had completed before this launch.
+        iterations: the number of iterations that this launch completed, if nothing failed.
+        trace: int64 ``[I, 2]``, begin and end of each instruction in ns; None without a trace.
     """
 
     codes: tuple[int, ...]
@@ -95,16 +97,16 @@ class Outcome(NamedTuple):
 
     @property
     def good(self) -> bool:
-        """Returns True if every lane did all its work on good data."""
+        """True if all lanes completed their work without an error."""
         return not (self.stop.abort or self.fault.code or any(self.codes))
 
 
 class Memory(Protocol):
-    """Device memory; lives as long as the object."""
+    """A block of device memory, which is freed with the object."""
 
     @property
     def address(self) -> int:
-        """The address that the kernel gets."""
+        """The address of the first byte, as the kernel uses it."""
         ...
 
     @property
@@ -113,28 +115,29 @@ class Memory(Protocol):
         ...
 
     def write(self, dtype: np.dtype[Any], shape: tuple[int, ...], value: object) -> None:
-        """Sets all of it to `value`: an array of that shape, or one number for all elements."""
+        """Fills the memory with `value`: an array of this shape, or one number for all elements."""
         ...
 
     def read(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-        """Returns the contents; the memory itself if the host can address it, else a copy."""
+        """Returns the contents: a view if the host can address the memory, else a copy."""
         ...
 
     def free(self) -> None:
-        """Frees the memory now, if its owner can; may be called again, and no other method after
-        it."""
+        """Frees the memory, now if its owner can; may be called again, but no other method may
+        follow."""
         ...
 
 
 class Driver(Protocol):
     """A device that can run one bundle.
 
-    Calls come from one thread at a time. After an error of `launch` or `wait` the driver is
-    as new: semaphores zero, epoch 0; or it raises DeviceError for good, if a lane never ended.
+    Calls come from one thread at a time. An error of `launch` or `wait` resets the semaphores and
+    the epoch to zero, so that the next launch can succeed. If a lane never ended, all later
+    launches raise DeviceError.
     """
 
     def load(self, bundle: Bundle) -> None:
-        """Makes the kernel ready; raises BundleError or UnsupportedError if it cannot run here."""
+        """Loads the kernel; raises BundleError or UnsupportedError if it cannot run here."""
         ...
 
     def allocate(
@@ -146,77 +149,80 @@ class Driver(Protocol):
         lasting: bool = False,
         rank: int = 0,
     ) -> Memory:
-        """New memory; raises DeviceError when there is not enough.
+        """Returns new memory; raises DeviceError if there is not enough.
 
         Args:
             nbytes: the size in bytes.
-            alignment: the address is a multiple of this.
-            zeroed: whether every byte is zero; else the memory may hold anything.
-            lasting: whether the memory outlives the driver: `close` leaves it alone, and it is
-                given back by its own `free`, or when nothing refers to it.
-            rank: the rank whose lanes use the memory, if ranks have devices of their own.
+            alignment: the address is a multiple of this number.
+            zeroed: sets every byte to zero; otherwise the contents are undefined.
+            lasting: lets the memory outlive the driver: `close` does not free it, but its own
+                `free` does, or the end of the last reference to it.
+            rank: the rank whose lanes use the memory, if each rank has a device of its own.
         """
         ...
 
     def adopt(self, array: NDArray[Any], alignment: int) -> int | None:
-        """The address under which a kernel can use a C-contiguous array in place, if any."""
+        """Returns the address at which a kernel can use a C-contiguous array in place, or None."""
         ...
 
     def place(self, stream: object, values: Iterable[object]) -> Place:
         """Returns the device and stream of a run on `values`.
 
         Args:
-            stream: what the caller says; None leaves it to the values, else to the driver.
+            stream: the stream of the caller; None selects it by the values, or else the driver's.
             values: the run's arguments.
 
-        Raises InvalidUsageError where `stream` is no stream, or the device has none.
+        Raises InvalidUsageError if `stream` is not a stream, or the device has no streams.
         """
         ...
 
     def settle(self, place: Place) -> None:
-        """Waits for what the producers of a place were given."""
+        """Waits for the work in the producer streams of a place."""
         ...
 
     def download(self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-        """A copy of an array of the device."""
+        """Returns a copy on the host of an array on the device."""
         ...
 
     def exchange(self, stays: bool) -> Exchange:
-        """Returns the transfer of arrays of runs to the device and back; `stays` as for a resident
-        kernel."""
+        """Returns an object that transfers the arrays of runs to the device and back.
+
+        `stays` selects the transfer for a resident kernel.
+        """
         ...
 
     def captures(self, place: Place) -> bool:
-        """Returns True if the place's stream is being captured in a graph."""
+        """Returns True if the stream of the place is being captured in a graph."""
         ...
 
     def recorded(self, stream: object) -> list[Outcome]:
-        """Returns the outcome of each captured launch's last replay, in the order of a stream."""
+        """Returns the outcome of the last replay of each captured launch, after the work that
+        `stream` was given before."""
         ...
 
     def launch(self, launch: Launch) -> None:
-        """Starts all lanes, or makes them part of the graph that is being captured."""
+        """Starts all lanes, or adds the launch to the graph that is being captured."""
         ...
 
     def wait(self) -> Outcome:
-        """Waits for all lanes; on KeyboardInterrupt ends the run before it passes it on."""
+        """Waits for all lanes; on KeyboardInterrupt, ends the run and raises it again."""
         ...
 
     def hold(self) -> None:
-        """Lets the kernel of the next launch stay: launches after it only ring its doorbell.
+        """Makes the kernel resident from the next launch on: later launches ring its doorbell.
 
-        A driver that cannot do so launches again for every run.
+        A driver without resident kernels launches the kernel for every run.
         """
         ...
 
     def release(self) -> None:
-        """Ends a kernel that stays, between two runs; raises DeviceError if a lane never ends."""
+        """Ends a resident kernel between two runs; raises DeviceError if a lane never ends."""
         ...
 
     def close(self) -> None:
-        """Ends what runs, and gives everything back but lasting memory; no call may follow.
+        """Ends the kernel and frees all resources except lasting memory; no call may follow.
 
-        Raises DeviceError where a kernel does not end in time. What it may use is then kept until
-        it has ended.
+        Raises DeviceError if the kernel does not end in time. The resources that it may use are
+        then freed after its end.
         """
         ...

@@ -33,7 +33,7 @@ def _hip() -> Driver:
     return make_driver()
 
 
-# Made on use: a machine needs the libraries only of the backends that it runs.
+# Each driver is imported on use, so that a machine needs only the libraries of its own backends.
 DRIVERS: DriverTable = {"cpu": _cpu, "cuda": _cuda, "hip": _hip}
 
 
@@ -76,10 +76,10 @@ def _cuda_on(devices: Sequence[int]) -> Driver:
 
 
 def make_driver(bundle: Bundle, table: DriverTable = DRIVERS) -> Driver:
-    """The driver for a bundle's backend, not yet loaded.
+    """Returns a new driver for the backend of a bundle; its kernel is not loaded yet.
 
-    Raises UnsupportedError, which names the bundle, where there is none or the machine lacks what
-    it needs.
+    Raises UnsupportedError, which names the bundle, if there is no driver for the backend or the
+    machine lacks a requirement of the driver.
     """
     target = bundle.manifest.target
     factory = table.get(target.backend)

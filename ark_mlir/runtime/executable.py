@@ -2,13 +2,13 @@
 
 Locks of the runtime, in the only order in which a thread may take several of them:
 
-1. those of callers, which are held over whole calls: of `GenerativeModel.generate`, of a compiled
-   part of a PyTorch module, of a rank's turn in its world;
-2. `Executable._making`, to load the program once. It is released before any other is taken, and
-   loading takes none of the following;
-3. `SharedStates.lock`, held by every call that uses the device; two of them in the order of
-   `SharedStates.number`;
-4. `Runner._looking`, to look at a state beside a run, and to give memory back.
+1. the locks of callers, which hold them during whole calls: `GenerativeModel.generate`, compiled
+   parts of a PyTorch module, a rank's turn in its world;
+2. `Executable._making`, which is held while the program is loaded. It is released before any other
+   lock is taken, and loading takes none of the locks below;
+3. `SharedStates.lock`, which every call that uses the device holds; a thread takes two of them in
+   the order of `SharedStates.number`;
+4. `Runner._looking`, which is held to read a state during a run, and to free memory.
 """
 
 from __future__ import annotations
@@ -75,43 +75,44 @@ class _Runs(ABC):
     ) -> dict[str, Any]:
         """Runs the program, and waits for its end.
 
-        On a GPU, arrays that lie there are used where they are: they must be dense, row-major
-        and aligned as the kernel needs it (16 bytes). Arrays of the host are copied.
+        For a program on a GPU, arrays on that GPU are used in place: they must be dense, row-major
+        and aligned to 16 bytes. Arrays on the host are copied.
 
-        While a stream is being captured in a CUDA graph (``torch.cuda.graph``), a run becomes
-        part of the graph, and nothing is computed until that is replayed. All arrays must then
-        lie on the device; Python ints are frozen. The executable keeps the memory of each
-        captured run until it is closed, and must stay open as long as the graph is replayed.
-        One other run has to come before each capture. Replays and runs share states and
-        intermediates, so that they must follow each other; `check` raises what a replay met.
+        While a stream is being captured in a CUDA graph (``torch.cuda.graph``), a run becomes part
+        of the graph, and is computed when the graph is replayed. All arrays must then be on the
+        device; Python ints become constants of the graph. Each capture needs one ordinary run
+        before it. The executable keeps the memory of each captured run until it is closed, and
+        must stay open as long as the graph is replayed. Replays and runs share states and
+        intermediates and must not overlap. `check` raises the errors of replays.
 
         Args:
-            inputs: inputs by name, for names that are no Python identifiers; others may be
-                given as keywords. Arrays have the shape and dtype of their buffer; a scalar
-                is an int in ``[0, max]``, or an array of one element. One that lies on the
-                device is not looked at: it must be in that range.
-            iterations: how often the program runs in this one launch.
-            trace: where to write when each instruction of the last iteration ran, for
-                https://ui.perfetto.dev; only where the program was compiled with ``trace=True``.
-            stream: the stream of the GPU that it runs on, in order with other work: a handle,
-                or a stream of torch, cupy or cuda.core. None is torch's current stream where
-                any of its tensors on the GPU is given, else one of the executable's own. Work
-                of other streams on the arrays comes first, as DLPack has it.
-            out: arrays by the names of outputs, to be written in place of new ones.
+            inputs: inputs by name; names that are Python identifiers may be keywords instead.
+                Arrays have the shape and dtype of their buffer. A scalar is an int in
+                ``[0, max]`` or an array of one element; the value of an array on the device is
+                not checked.
+            iterations: the number of iterations in this one launch.
+            trace: the file for a trace of the last iteration, which https://ui.perfetto.dev
+                opens; the program must have been compiled with ``trace=True``.
+            stream: the stream of the GPU for the run: a handle, or a stream of torch, cupy or
+                cuda.core. None selects torch's current stream if any argument is a torch tensor on
+                the GPU, else a stream of the executable. The run starts after the work of the
+                streams that produce the arrays, as DLPack specifies.
+            out: arrays by the names of outputs, which are written in place of new arrays.
 
         Returns:
-            The outputs of the last iteration by name, as arrays of the framework that the
-            inputs came in (numpy, torch …): on the device where any input lies there, else on
-            the host; and those of `out` as they were given.
+            The outputs of the last iteration by name. Arrays of `out` are returned as they were
+            given. Other outputs are arrays of the framework of the inputs (numpy, torch, …), on
+            the device if any input is there, else on the host.
 
         Raises:
-            InvalidUsageError: lists every missing or unknown input, wrong shape, dtype, device
-                or layout; or parameters are not bound; or an index in the data is out of range.
-            HangError: a wait lasted longer than ``ARK_TIMEOUT`` allows; names waiter,
-                semaphore and producer. After it the next run starts afresh; states may hold
-                part of what this one wrote.
-            BusyError: another kernel kept the GPU, so that this run did not begin within five
-                times as long as a wait may last; it never will, and may be tried again.
+            InvalidUsageError: an input is missing or unknown, or has a wrong shape, dtype, device
+                or layout (the error lists all of them); a parameter is not bound; or an index in
+                the data is out of range.
+            HangError: a wait lasted longer than ``ARK_TIMEOUT`` allows; the error names waiter,
+                semaphore and producer. The next run starts from clean semaphores; states may hold
+                partial results of the run that failed.
+            BusyError: another kernel occupied the GPU, so that this run did not begin within five
+                times the timeout of a wait. It was cancelled and may be tried again.
             DeviceError: a lane never ended, or there is not enough memory.
 
         Example:
@@ -129,19 +130,19 @@ class _Runs(ABC):
         stream: Stream | None,
         out: Arrays | None,
     ) -> dict[str, Any]:
-        """As `run`, with all inputs by name."""
+        """Does what `run` does, with all inputs in one mapping."""
 
 
 class Executable(_Runs):
-    """A compiled program, ready to run; :func:`ark_mlir.load` and ``compile`` make them.
+    """A compiled program, ready to run; :func:`ark_mlir.load` and ``compile`` return it.
 
-    Parameters are bound once and states live on between runs. Two threads may call `run` on
-    one executable; the runs follow each other. Closing gives memory and threads back; a
-    ``with`` block does so at its end. An executable that is dropped, or left at the end of the
-    process, gives them back, too; what fails then goes to ``sys.unraisablehook``, or to the log.
+    Parameters are bound once, and states keep their values between runs. Several threads may call
+    `run`; the runs take place one after the other. `close`, or the end of a ``with`` block, frees
+    memory and threads. They are also freed when the executable is garbage-collected and at the end
+    of the process; errors then go to ``sys.unraisablehook`` or to the log.
 
     Attributes:
-        bundle: the program, its schedule and names.
+        bundle: the program with its schedule and buffers.
 
     Example:
         >>> exe = ark.load("mlp.arkbin")
@@ -163,23 +164,24 @@ class Executable(_Runs):
         sections: Mapping[str, Bytes],
         drivers: DriverTable = DRIVERS,
     ) -> Executable:
-        """The executable of a program that was just compiled, without a file.
+        """Returns the executable of a program that was just compiled, without a file.
 
-        It can be saved and looked at on any machine; the kernel is loaded on first use, or by
-        :meth:`prepare`.
+        Any machine can save and inspect it; the first use, or :meth:`prepare`, loads the kernel.
 
         Args:
             manifest: the manifest as a record, an object or JSON text (docs/bundle.md).
             sections: bytes by section name.
-            drivers: how a backend's driver is made; tests pass their own.
+            drivers: functions that create the driver of each backend; tests pass their own.
 
         Raises:
-            BundleError: manifest or sections are not ones that a file may hold.
+            BundleError: a reader would reject a file with this manifest and these sections.
         """
         return cls(Bundle.from_parts(manifest, sections), drivers)
 
     def prepare(self) -> Self:
-        """Loads the kernel and allocates its memory, which the first use does otherwise.
+        """Loads the kernel and allocates its memory; otherwise the first use does so.
+
+        Returns the executable.
 
         Raises:
             BundleError: the program was made for another machine, or its kernel is malformed.
@@ -202,7 +204,7 @@ class Executable(_Runs):
     def _make_runner(self) -> Runner:
         return Runner(self.bundle, self._drivers)
 
-    # -- what it is --------------------------------------------------------------------------
+    # -- description -------------------------------------------------------------------------
 
     @property
     def name(self) -> str:
@@ -211,22 +213,22 @@ class Executable(_Runs):
 
     @property
     def inputs(self) -> tuple[Buffer, ...]:
-        """The arguments of `run`: inputs, then scalars; each has name, shape and dtype."""
+        """The arguments of `run`: inputs, then scalars, each with name, shape and dtype."""
         return self.bundle.manifest.inputs
 
     @property
     def outputs(self) -> tuple[Buffer, ...]:
-        """The results of `run`."""
+        """The results of `run`, each with name, shape and dtype."""
         return self.bundle.manifest.outputs
 
     @property
     def parameters(self) -> tuple[Buffer, ...]:
-        """The arguments of `bind`."""
+        """The parameters that `bind` takes, each with name, shape and dtype."""
         return self.bundle.manifest.parameters
 
     @property
     def states(self) -> Mapping[str, NDArray[Any]]:
-        """The states by name; looking one up copies its present value.
+        """The states by name; each look-up returns a copy of the present value.
 
         Example:
             >>> counter = ark.compile(count, target="cpu")  # has the state "total": (4,)
@@ -236,12 +238,12 @@ class Executable(_Runs):
         return _States(self._runner)
 
     def glance(self, state: str) -> NDArray[Any]:
-        """A copy of a state's value, while a run may be under way and write to it.
+        """Returns a copy of a state's value without waiting for a run that may be writing it.
 
-        For words that tell how far a long run has come.
+        Useful to follow the progress of a long run by a state that counts its steps.
 
         Raises:
-            InvalidUsageError: the program has no such state, nothing was loaded yet, or the
+            InvalidUsageError: the program has no such state, it is not loaded yet, or the
                 executable, or the one whose states it shares, is closed.
 
         Example:
@@ -253,7 +255,7 @@ class Executable(_Runs):
         buffer = {buffer.name: buffer for buffer in self.bundle.manifest.states}.get(state)
         if buffer is None:
             raise InvalidUsageError(f"the executable {self.name!r} has no state {state!r}")
-        # Not by `_runner`: a look at a state is to load nothing, and to wait for nothing.
+        # `_runner` would load the program and wait for the lock.
         ready = self._ready
         if ready is None:
             reason = "is closed" if self._closed else "is not loaded: call prepare first"
@@ -261,7 +263,7 @@ class Executable(_Runs):
         return ready.glance(buffer)
 
     def report(self) -> Report:
-        """Figures of the program: ``print(exe.report())`` shows a table."""
+        """Returns figures of the program; ``print(exe.report())`` shows them as a table."""
         if self._ready is None:
             return make_report(self.bundle)
         storage = self._ready.storage
@@ -270,8 +272,8 @@ class Executable(_Runs):
     def save(self, path: Path) -> None:
         """Writes the program, without its parameters, to a ``.arkbin`` file.
 
-        Equal programs give equal bytes; the file has no signature, whatever the program was
-        loaded from. Raises InvalidUsageError where `path` is none, and OSError when the file
+        Equal programs give equal bytes. The file has no signature, even if the program was loaded
+        from a signed one. Raises InvalidUsageError if `path` is not a path, and OSError if the file
         cannot be written.
         """
         self.bundle.save(path)
@@ -285,28 +287,29 @@ class Executable(_Runs):
     def bind(self, parameters: Sources, *, strict: bool = True) -> Self:
         """Binds the parameters, and initial values of states.
 
-        An array is used in place when it is C-contiguous and aligned as the kernel needs it,
-        and must then not change while the program runs; else it is copied, once. `report`
-        says how many bytes were. A later call may replace some of the parameters.
+        An array on the host is used in place if it is C-contiguous and aligned as the kernel
+        requires; it must then not change while the program runs. Otherwise it is copied once.
+        `report` has the number of bytes of either kind. Later calls may replace parameters.
 
-        For a GPU, arrays that lie on it (torch, cupy, anything with ``__dlpack__`` or
-        ``__cuda_array_interface__``) are used in place, and refused where they cannot be. Arrays
-        of the host go there once, those of a ``.safetensors`` file straight from its pages.
+        For a program on a GPU, arrays on that GPU (torch, cupy, any object with ``__dlpack__`` or
+        ``__cuda_array_interface__``) are used in place; an array with an unsuitable layout is an
+        error. Arrays on the host are copied to the GPU once, without an intermediate copy of a
+        ``.safetensors`` file.
+
+        After an error nothing is bound: parameters and states keep their previous values.
 
         Args:
-            parameters: arrays by name (numpy, torch, anything that speaks DLPack); or the
-                path of a ``.safetensors`` file; or a list of those.
-            strict: whether a name that the program has not is an error.
+            parameters: arrays by name (numpy, torch, any object with ``__dlpack__``); or the path
+                of a ``.safetensors`` file; or a list of those.
+            strict: treats a name that the program does not have as an error.
 
         Returns:
             The executable, so that calls can be chained.
 
         Raises:
-            InvalidUsageError: lists every missing or unknown name, wrong shape, dtype, device
-                or layout.
+            InvalidUsageError: a name is missing or unknown, or an array has a wrong shape, dtype,
+                device or layout; the error lists all of them.
             DeviceError: there is not enough memory, or a copy failed.
-
-        After an error nothing is bound: parameters and states are those from before.
 
         Example:
             >>> exe = exe.bind("mlp.safetensors")
@@ -318,20 +321,21 @@ class Executable(_Runs):
         return self
 
     def share_states(self, owner: Executable) -> Self:
-        """Uses the states of another executable in place of its own: both read what either writes.
+        """Replaces the states of this executable by those of `owner`: both then share one memory.
 
-        All states that this program has must be ones of `owner`, of the same shape and dtype and
-        on the same device. Executables that share states take turns: a call of one that comes from
-        another thread waits for the call of the other. When the executable that the states were
-        made for is closed, which waits for a run that uses them, the others cannot run any more;
-        the memory goes with the last of them.
+        `owner` must have every state of this program, with the same shape and dtype and on the same
+        device. Calls of executables that share states exclude each other: a call waits for the
+        call of another thread. Closing the executable that allocated the states waits for a run
+        that uses them; afterwards none of the others can run. The memory is freed when the last of
+        them is closed.
 
         Returns:
             The executable, so that calls can be chained.
 
         Raises:
-            InvalidUsageError: lists every state that `owner` lacks or has in another form; or one
-                of the two is closed, or this one is resident.
+            InvalidUsageError: `owner` lacks a state or has it with another shape or dtype (the
+                error lists all of them); one of the two is closed; this one is resident; or they
+                are on different devices.
 
         Example:
             >>> owner, sharer = (ark.compile(count, target="cpu") for _ in range(2))
@@ -341,7 +345,7 @@ class Executable(_Runs):
         return self
 
     def reset(self) -> None:
-        """Resets every state to its initial value: that of `bind`, else of the program."""
+        """Resets every state to its initial value from `bind`, or else from the program."""
         runner = self._runner
         with runner.opened():
             runner.storage.reset()
@@ -361,18 +365,17 @@ class Executable(_Runs):
             return runner.run(runner.exchange, values, iterations, trace, stream, out)
 
     def check(self, stream: Stream | None = None) -> None:
-        """Raises what the last replay of a captured run met: see `run`.
+        """Raises the error of the last replay of each captured run, if there was one.
 
-        Waits for the work that the stream was given before, and no longer. A graph in which
-        several runs of this program were captured has each of them checked.
+        Waits only for work that the stream was given before the call.
 
         Args:
-            stream: where the graph was launched; None is torch's current stream where torch has
-                started CUDA, else the default stream.
+            stream: the stream on which the graph was launched; None selects torch's current stream
+                if torch has initialised CUDA, else the default stream.
 
         Raises:
             HangError, InvalidUsageError, DeviceError: as `run` does.
-            BusyError: another kernel keeps the GPU; the replay is still to come.
+            BusyError: another kernel occupies the GPU, so that the replay has not begun yet.
 
         Example:
             >>> with torch.cuda.graph(graph):
@@ -388,18 +391,18 @@ class Executable(_Runs):
     def resident(self) -> Generator[Resident]:
         """Keeps the kernel on the device between runs: ``with exe.resident() as r``.
 
-        Its lanes stay inside of the kernel's loop, where a doorbell starts each run; an error
-        ends the kernel, and the next run starts it again. Buffers of inputs and outputs are
-        made once. Until the block ends, runs go through `r`.
+        The lanes stay inside the kernel's loop, and a doorbell starts each run. After an error the
+        kernel ends, and the next run starts it again. Buffers of inputs and outputs are allocated
+        once. Within the block, runs are calls of ``r.run``.
 
-        On a GPU the kernel has all SMs, so that other work there waits. It ends by itself when
-        no run comes for as long as a wait may last (``ARK_TIMEOUT``, else 2 s), and the next
-        run starts it again. What a run needs of other streams has to be computed before.
+        On a GPU the kernel occupies all SMs, so that other work waits. The kernel ends if no run
+        comes for as long as a wait may last (``ARK_TIMEOUT``, by default 2 s), and the next run
+        starts it again. Work of other streams that a run depends on must be complete before it.
 
         Raises:
             InvalidUsageError: a parameter is not bound, or the executable is closed, or
                 resident already.
-            DeviceError: at the end of the block, where a lane never ended.
+            DeviceError: a lane never ended; raised at the end of the block.
 
         Example:
             >>> with exe.resident() as resident:
@@ -413,7 +416,7 @@ class Executable(_Runs):
         try:
             yield resident
         except BaseException:
-            # What the block raised is not to be hidden by what comes of it.
+            # An error of `leave` must not hide the error of the block, which caused it.
             with suppress(DeviceError):
                 runner.leave()
             raise
@@ -424,15 +427,15 @@ class Executable(_Runs):
     def close(self) -> None:
         """Frees memory and ends threads; may be called again, and from any thread.
 
-        Waits for a run that is under way. Afterwards `run`, `bind` and all else that needs the
-        device raise InvalidUsageError; what describes the program still works. Outputs that were
-        returned stay, also those on a GPU.
+        Waits for a current run. Afterwards `run`, `bind` and all other methods that need the device
+        raise InvalidUsageError; the description of the program stays available. Outputs that were
+        returned stay valid, also those on a GPU.
 
         Raises:
-            DeviceError: a kernel did not end in time (10 s). What it may use is given back when it
-                has ended and ark next takes or gives back memory of that GPU; BusyError where the
-                kernel has not even begun, since another one keeps the GPU, or where the GPU's
-                driver waits for other work for more than 10 s before it frees anything.
+            DeviceError: a kernel did not end within 10 s. Resources that it may use are freed after
+                its end, when ark next allocates or frees memory of that GPU.
+            BusyError: the kernel has not begun, since another kernel occupies the GPU; or the
+                GPU's driver waits for other work for more than 10 s before it frees memory.
         """
         with self._making:
             ready = self._ready
@@ -449,16 +452,16 @@ class Executable(_Runs):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
     ) -> None:
-        # After a kernel that failed nothing can be given back alone: what failed comes out.
+        # If the block failed, its error is raised, and not the error of `close` that it caused.
         with suppress(DeviceError) if kind else nullcontext():
             self.close()
 
 
 class Resident(_Runs):
-    """A program that stays on the device; :meth:`Executable.resident` makes it.
+    """A program that stays on the device; :meth:`Executable.resident` returns it.
 
-    A run is a ring of the doorbell, into buffers that stay; it raises InvalidUsageError after the
-    end of the block.
+    Each run rings the doorbell and reuses the buffers of inputs and outputs. `run` raises
+    InvalidUsageError after the end of the block.
     """
 
     def __init__(self, runner: Runner) -> None:
@@ -474,7 +477,7 @@ class Resident(_Runs):
         out: Arrays | None,
     ) -> dict[str, Any]:
         if stream is not None:
-            raise InvalidUsageError("a kernel that stays has a stream of its own")
+            raise InvalidUsageError("a resident kernel has its own stream")
         runner = self._runner
         with runner.opened(self):
             return runner.run(self._exchange, values, iterations, trace, None, out)

@@ -1,7 +1,7 @@
-"""From the words that a failed run left behind to an error that names the culprit.
+"""The diagnosis of failed runs: from the kernel's report to an error that names the cause.
 
-A kernel reports one wait: that of the lane that gave up first. Where the others stood follows
-from the counters, since a lane stops at the first wait that they do not satisfy.
+A kernel reports one wait: that of the lane that timed out first. The positions of the other lanes
+follow from the counters, since a lane stops at the first wait that the counters do not satisfy.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from ..bundle import Bundle, Task
     from .driver import Outcome
 
-# A report is read by a person; beyond this many lanes it says how many more there are.
+# Limit of the lanes that an error lists, so that people can read it; it counts the others.
 _MAX_LANES = 16
 
 
 class DataRangeError(InvalidUsageError, DeviceError):
-    """An index in the caller's data is out of range; it is the device that found it."""
+    """Raised if the device found an index in the caller's data that is out of range."""
 
 
 class LaneHangError(HangError):
-    """A HangError with what was found out; see :class:`Diagnosis`."""
+    """A HangError with a :class:`Diagnosis`."""
 
     def __init__(self, diagnosis: Diagnosis, timeout_ns: int) -> None:
         waiter = diagnosis.waiter
@@ -47,8 +47,8 @@ class LaneHangError(HangError):
 class Place:
     """An instruction of a lane, and the task that it belongs to.
 
-    A wait belongs to the task that runs next, which needs what it waits for; a signal to the
-    one that ran last, whose result it announces.
+    A wait belongs to the task that the lane runs next, which needs the awaited data. A signal
+    belongs to the task that the lane ran last, whose result it announces.
     """
 
     lane: int
@@ -62,7 +62,7 @@ class Place:
 
     @property
     def what(self) -> str:
-        """Lane, SM and task in words."""
+        """The lane, SM and task in words."""
         words = f"lane {self.lane} (SM {self.sm})"
         if self.task is None:
             return words
@@ -71,16 +71,16 @@ class Place:
 
     @property
     def where(self) -> str:
-        """`what`, and the line of the program."""
+        """The lane, SM and task in words, with the line of the program if it is known."""
         return f"{self.what} at {self.location}" if self.location else self.what
 
 
 @dataclass(frozen=True)
 class Blocked:
-    """A wait, at `place`, that its semaphore does not satisfy.
+    """A wait at `place` that its semaphore does not satisfy.
 
-    A run that polls for packets is one too. Its `semaphore` is None, its `sender` the task that
-    sends them, and what it saw and expected are their epochs.
+    A run that polls for packets is also represented by this class: its `semaphore` is None, its
+    `sender` is the task that sends the packets, and `seen` and `expected` are epochs.
     """
 
     place: Place
@@ -99,7 +99,7 @@ class Blocked:
 
     @property
     def difference(self) -> str:
-        """The seen and the expected value, in words. A run that polls tells of one packet."""
+        """The seen and the expected value, in words; a run that polls reports one packet."""
         if self.sender is None:
             return f"saw {self.seen}, expected {self.expected}"
         return f"saw epoch {self.seen} in one of them, expected {self.expected} in all"
@@ -107,16 +107,16 @@ class Blocked:
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """A hang, explained.
+    """The explanation of a hang.
 
     Attributes:
-        waiter: the lane that gave up first.
-        producers: the signals that it waited for, all of them.
-        missing: those of them whose lane had not come so far.
-        blocked: every lane that stood at a wait.
-        chain: who waits for whom, from the waiter to the root.
-        cycle: whether the chain ends in itself, so that nobody could go on.
-        cause: the root, in one sentence.
+        waiter: the wait of the lane that timed out first.
+        producers: all signals that the waiter waited for.
+        missing: the producers that their lanes had not reached.
+        blocked: the wait of every lane that was blocked.
+        chain: the waits from the waiter to the root, each of which waits for the next.
+        cycle: True if the chain is a cycle, that is, a deadlock.
+        cause: the root cause in one sentence.
     """
 
     waiter: Blocked
@@ -128,7 +128,7 @@ class Diagnosis:
     cause: str
 
     def notes(self) -> list[str]:
-        """The lines that follow the message."""
+        """The notes of the error."""
         notes = [f"cause: {self.cause}"]
         notes += [f"produced by {place.where}" for place in self.producers[:_MAX_LANES]]
         others = [other for other in self.blocked if other.place.lane != self.waiter.place.lane]
@@ -140,11 +140,11 @@ class Diagnosis:
 
 
 def failure(bundle: Bundle, outcome: Outcome, timeout_ns: int) -> ArkError:
-    """The error of a run that was not good."""
+    """Returns the error of a run that failed; `timeout_ns` is the timeout of its waits."""
     stop, fault = outcome.stop, outcome.fault
     if stop.abort == Abort.HANG:
         if not _plausible(bundle, outcome):
-            return DeviceError(f"the kernel's report of a hang makes no sense: {stop}")
+            return DeviceError(f"the kernel's report of a hang is inconsistent: {stop}")
         return LaneHangError(diagnose(bundle, outcome), timeout_ns)
     if stop.abort:
         codes = {lane: code for lane, code in enumerate(outcome.codes) if code not in (0, 2)}
@@ -158,7 +158,7 @@ def failure(bundle: Bundle, outcome: Outcome, timeout_ns: int) -> ArkError:
 def _data_error(bundle: Bundle, outcome: Outcome) -> ArkError:
     fault, tasks = outcome.fault, bundle.manifest.tasks
     task = tasks[fault.task] if 0 <= fault.task < len(tasks) else None
-    # Of several ranks only the task's name says whose data it was.
+    # If there are several ranks, the name of the task tells which rank passed the data.
     who = f"task {task.name!r}: " if task and bundle.manifest.ranks > 1 else ""
     return DataRangeError(
         f"{who}index {fault.index} is out of range [0, {fault.bound})",
@@ -178,7 +178,7 @@ def _plausible(bundle: Bundle, outcome: Outcome) -> bool:
 
 
 def _sender(bundle: Bundle, instruction: int) -> int | None:
-    """The first task whose packets a run receives, or None."""
+    """Returns the first task whose packets a run receives, or None."""
     tables, manifest = bundle.tables, bundle.manifest
     code, task, *_ = tables.instructions[instruction].tolist()
     if code != Opcode.RUN or not manifest.packets:
@@ -192,12 +192,12 @@ def _sender(bundle: Bundle, instruction: int) -> int | None:
         return {offset for at, offset in rows if at == slot}
 
     received = packets_of(task)
-    # Who sends is the first to have them as an operand.
+    # The sender is the first task that has the packets as an operand.
     return next((other for other in range(task) if received & packets_of(other)), None)
 
 
 def diagnose(bundle: Bundle, outcome: Outcome) -> Diagnosis:
-    """Finds the chain of waits of a run that stopped with a hang."""
+    """Returns the diagnosis of a run that stopped with a hang."""
     return _Inspector(bundle, outcome).diagnosis()
 
 
@@ -207,7 +207,7 @@ class _Inspector:
         self._tables = bundle.tables
         self._outcome = outcome
         stop = outcome.stop
-        # Iterations are counted from the first launch on, as the semaphores are.
+        # Iterations are counted from the first launch on, as semaphores count them.
         if self._tables.waits[stop.instruction]:
             arrivals = int(self._tables.instructions[stop.instruction, 2])
             self._iteration = max(stop.expected // arrivals - 1, 0)
@@ -265,7 +265,7 @@ class _Inspector:
         )
 
     def _run_near(self, index: int) -> int | None:
-        """The run that an instruction belongs to; see :class:`Place`."""
+        """Returns the run that an instruction belongs to; see :class:`Place`."""
         first, last = self._tables.lanes[self._tables.lane_of[index], 1:].tolist()
         after, before = range(index + 1, last), range(index - 1, first - 1, -1)
         order = (*after, *before) if self._tables.waits[index] else (*before, *after)
@@ -274,10 +274,10 @@ class _Inspector:
             return index
         return next((near for near in order if codes[near] == Opcode.RUN), None)
 
-    # -- what stood where --------------------------------------------------------------------
+    # -- positions of lanes ------------------------------------------------------------------
 
     def _first_blocked(self, lane: int) -> Blocked | None:
-        """The wait at which a lane stood, or None if it ended or was inside a task."""
+        """Returns the wait that blocked a lane, or None if the lane ended or ran a task."""
         if self._outcome.codes[lane] == 0:
             return None
         _, first, last = self._tables.lanes[lane].tolist()
@@ -292,7 +292,7 @@ class _Inspector:
         return None
 
     def _releases_of(self, waiter: Blocked) -> Iterator[int]:
-        """The signals that it waits for, or the runs that send what it polls for."""
+        """Yields the signals that a waiter waits for, or the runs that send its packets."""
         rows = self._tables.instructions
         if waiter.sender is None:
             releases = self._tables.signals & (rows[:, 1] == waiter.semaphore)
@@ -301,8 +301,8 @@ class _Inspector:
         yield from np.flatnonzero(releases).tolist()
 
     def _missing(self, waiter: Blocked, positions: list[Blocked | None]) -> Iterator[Place]:
-        """Yields the awaited events of `waiter` that certainly, or else possibly, have not
-        happened."""
+        """Yields the awaited events that certainly have not happened or, if there are none, those
+        that possibly have not."""
         unsure: list[Place] = []
         found = False
         for index in self._releases_of(waiter):
@@ -311,7 +311,7 @@ class _Inspector:
             if at is None:
                 if self._outcome.codes[place.lane] != 0:
                     unsure.append(place)
-            # A barrier has signalled when it waits.
+            # A barrier signals before it waits.
             elif (at.iteration, at.place.instruction) < (waiter.iteration, index):
                 found = True
                 yield place
@@ -354,15 +354,15 @@ class _Inspector:
 
 
 def _lost(blocked: Blocked) -> str:
-    """Returns the explanation of a wait that did not end although all signals for it were made."""
+    """Returns the cause of a wait that did not end although all its signals were made."""
     if blocked.sender is not None:
         return (
-            f"no lane is known to stand before its run of task {blocked.semaphore_name!r}: it "
-            "polls for packets itself, or some of these were lost or overwritten"
+            f"no lane is known to be blocked before its run of task {blocked.semaphore_name!r}: "
+            "the task polls for packets itself, or packets were lost or overwritten"
         )
     return (
-        f"every lane that signals {blocked.semaphore_name!r} has passed its signal, and not all "
-        "arrived: one was lost, or the counter was overwritten"
+        f"every lane that signals {blocked.semaphore_name!r} has passed its signal, but not "
+        "all arrived: one was lost, or the counter was overwritten"
     )
 
 

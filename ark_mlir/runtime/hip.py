@@ -1,7 +1,4 @@
-"""The requirements of bundles for hip that a machine lacks.
-
-Bundles for hip are made and inspected anywhere. This version has no driver that launches them.
-"""
+"""The error for bundles for hip, which this version compiles and cannot launch."""
 
 from __future__ import annotations
 
@@ -15,12 +12,12 @@ def make_driver(hip: Any = None) -> NoReturn:
     """Raises UnsupportedError with the missing part: the package, a GPU, or the driver.
 
     Args:
-        hip: the module ``hip.hip``, or what stands in for it in tests.
+        hip: the module ``hip.hip``; tests pass a substitute.
     """
     hip = _import_hip() if hip is None else hip
     try:
         code, count = hip.hipGetDeviceCount()
-    except RuntimeError as error:  # the package is there, and no ROCm
+    except RuntimeError as error:  # the package is installed, but ROCm is not
         raise UnsupportedError(f"a program for hip needs a GPU of AMD: {error}") from None
     if int(code) or not count:
         reason = getattr(code, "name", code) if int(code) else "there is none"

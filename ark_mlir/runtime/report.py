@@ -17,31 +17,35 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Report:
-    """Figures of one program; ``str()`` gives a table.
+    """Figures of one program; ``str()`` returns them as a table.
 
     Attributes:
-        program: its name.
-        target: ``cpu (x86_64)``.
-        proven: whether the compiler proved the schedule.
-        sms, lanes: SMs and lanes of the schedule.
-        tasks, bodies: tasks, and how many pieces of code they share.
-        vctas, instructions: units of work, and entries of the schedule.
-        waits, signals, barriers, prefetches, semaphores: synchronisation.
-        arena_bytes: memory of all intermediates; `largest_live_set` is its lower bound.
-        parameter_bytes, state_bytes, constant_bytes, input_bytes, output_bytes: buffers.
+        program: the name of the program.
+        target: backend and architecture, as ``cpu (x86_64)``.
+        proven: True if the compiler proved the schedule.
+        sms, lanes: number of SMs and lanes of the schedule.
+        tasks, bodies: number of tasks, and of the bodies that they share.
+        vctas, instructions: number of vCTAs, and of instructions of the schedule.
+        waits, signals, barriers, prefetches, semaphores: number of each in the schedule.
+        arena_bytes: size of the arena; `largest_live_set` is its lower bound, in bytes.
+        parameter_bytes, state_bytes, constant_bytes, input_bytes, output_bytes: total size of the
+            buffers of each kind.
         kernel_bytes: size of the kernel's image.
-        registers, spill_bytes, shared_bytes: of a GPU's kernel: registers of a thread, bytes that
-            a thread moves to and from memory for lack of them, shared memory of a CTA; None
-            where nothing says so.
-        assembler: what makes a cubin of the PTX for cuda: ``ptxas``, ``nvjitlink``, or ``driver``,
-            which does so at load, so that registers and spills are not known; None for others.
-        scalar_registers: of an AMD GPU's kernel: those that the threads of a warp share.
-        flops, traffic_bytes: work of one iteration, as the tasks declare it.
-        predicted_ns: predicted time of one iteration.
-        bound_in_place, bound_copied: bytes of parameters used where they were, or copied.
-        signature: who signed the bundle's file; None where nobody did, or there is no file.
-        task_ops: the ops that tasks hold, in order, and how many tasks hold these; in the order
-            of the first such task.
+        registers, spill_bytes, shared_bytes: for GPUs, registers per thread, bytes of spills per
+            thread, and bytes of shared memory per CTA; None if they are not known.
+        assembler: for cuda, the assembler of the PTX: ``ptxas``, ``nvjitlink``, or ``driver``,
+            which assembles at load, so that registers and spills are not known; None for other
+            backends.
+        scalar_registers: for AMD GPUs, registers per warp; else None.
+        flops, traffic_bytes: floating-point operations and bytes of memory traffic of one
+            iteration, as the tasks declare them.
+        predicted_ns: predicted time of one iteration in ns.
+        bound_in_place, bound_copied: bytes of bound parameters that are used in place, and of those
+            that were copied.
+        signature: the signer of the bundle's file; None if the file is not signed or there is no
+            file.
+        task_ops: the sequences of ops in tasks, each with the number of tasks that have it, in the
+            order of the first such task.
     """
 
     program: str
@@ -81,7 +85,7 @@ class Report:
     task_ops: tuple[tuple[tuple[str, ...], int], ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """The figures by name, ready for JSON."""
+        """Returns the figures by name, as values that JSON can hold."""
         return asdict(self)
 
     def __str__(self) -> str:
@@ -122,12 +126,12 @@ class Report:
         return f" ({ratio:.2f} x the largest live set)"
 
     def _resources(self) -> str:
-        """The resources that the kernel takes of an SM, if they are known."""
+        """Returns the kernel's registers, spills and shared memory in words, if they are known."""
         words = [
             text
             for value, text in (
                 (self.registers, f"{self.registers} registers"),
-                (self.scalar_registers, f"{self.scalar_registers} scalar ones"),
+                (self.scalar_registers, f"{self.scalar_registers} scalar registers"),
                 (self.spill_bytes, f"{size(self.spill_bytes or 0)} spilled"),
                 (self.shared_bytes, f"{size(self.shared_bytes or 0)} of shared memory"),
             )
@@ -136,7 +140,7 @@ class Report:
         return f" ({', '.join(words)})" if words else ""
 
     def _assembled(self) -> list[tuple[str, str]]:
-        """The assembler of the kernel, if it was not the usual one."""
+        """Returns the row of the kernel's assembler, if it was not the default one."""
         if self.assembler is None or self.assembler == "ptxas":
             return []
         later = "at load, so that registers and spills are not known"
@@ -149,7 +153,7 @@ class Report:
 
 
 def make_report(bundle: Bundle, in_place: int = 0, copied: int = 0) -> Report:
-    """The report of a bundle; `in_place` and `copied` are bytes of bound parameters."""
+    """Returns the report of a bundle; `in_place` and `copied` are bytes of bound parameters."""
     manifest, tables = bundle.manifest, bundle.tables
     counts = np.bincount(tables.instructions[:, 0], minlength=len(Opcode)).tolist()
     bytes_of = {
@@ -202,6 +206,6 @@ def make_report(bundle: Bundle, in_place: int = 0, copied: int = 0) -> Report:
 
 
 def predicted_ns(bundle: Bundle) -> int:
-    """Predicted time of one iteration."""
+    """Returns the predicted time of one iteration in ns."""
     stated = bundle.manifest.statistics.get("predicted_ns", 0)
     return int(stated) or bundle.tables.predicted_ns

@@ -1,4 +1,4 @@
-"""One run: checks, buffers, launch, and what went wrong. Executable and Resident share it."""
+"""Runner: checks, buffers, launch and errors of a run; Executable and Resident share it."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("ark")
 
-# A wait lasts as long as the work that it waits for, and on a busy machine several times that.
+# A wait lasts as long as the awaited work, and several times longer on a busy machine.
 _PATIENCE = 50
 _FLOPS_PER_NS = 20
 _BYTES_PER_NS = 5
-# Lanes of a GPU are all on the device, so that none waits for the turn of another.
+# All lanes of a GPU run at once, so that none waits for the scheduling of another.
 _DEFAULT_SECONDS = {"cuda": 2.0}
 _MAX_TIMEOUT_NS = 1 << 62
 _MAX_ITERATIONS = (1 << 32) - 1
@@ -53,24 +53,24 @@ Path = str | os.PathLike[str]
 class Runner:
     """A program on a device: its driver and its storage.
 
-    All calls but `glance` hold the lock of the program's states (:class:`SharedStates`), so that
-    the calls of all programs that share them take turns. A runner that is dropped without `close`
-    gives everything back, as does one that is left when the process ends.
+    All methods except `glance` hold the lock of the program's states (:class:`SharedStates`), so
+    that calls of programs that share states exclude each other. A runner that was not closed frees
+    its resources when it is garbage-collected or when the process ends.
     """
 
     def __init__(self, bundle: Bundle, drivers: DriverTable) -> None:
         self.bundle = bundle
         self.name = bundle.manifest.program
-        # The one that runs go through while the program is resident.
+        # The object whose `run` is valid while the program is resident.
         self.resident: object = None
-        # Held to look at states beside a run, and to give their memory back.
+        # Held to read states during a run, and to free their memory.
         self._looking = threading.Lock()
         self._closed = False
         self._lender: Runner | None = None
         self._process = os.getpid()
         self._input_names = {buffer.name: None for buffer in bundle.manifest.inputs}.keys()
         self._output_names = {buffer.name: None for buffer in bundle.manifest.outputs}.keys()
-        # Version of the storage, addresses by slot, and what owns them.
+        # Version of the storage, addresses by slot, and the owners of the addresses.
         self._fixed: tuple[int, NDArray[np.uint64], object] | None = None
         self.driver = make_driver(bundle, drivers)
         with ExitStack() as failed:
@@ -81,27 +81,28 @@ class Runner:
             self.exchange = self.driver.exchange(stays=False)
             failed.pop_all()
         self._drop = weakref.finalize(self, _give_back, self.driver, self.storage)
-        # At the end of the process a run may be under way, which only the runner itself knows.
+        # `_end_all` must see the runner itself, which knows if a run is in progress.
         self._drop.atexit = False
         _runners.add(self)
 
     @property
     def closed(self) -> bool:
-        """Returns True if everything was given back."""
+        """True if the runner was closed."""
         return not self._drop.alive
 
     def opened(self, on_behalf: object = None) -> AbstractContextManager[None]:
-        """Holds the lock; raises InvalidUsageError when closed, or resident with another."""
+        """Holds the lock; raises InvalidUsageError if the runner is closed or is resident with an
+        object other than `on_behalf`."""
         return self._turn(self._refuse, on_behalf)
 
-    # One generator and no more: every run pays for it.
+    # A single generator, since every run pays for it.
     @contextmanager
     def _turn(
         self, refuse: Callable[[object], None] | None = None, on_behalf: object = None
     ) -> Generator[None]:
-        """Holds the lock of the states, after which `refuse` may raise.
+        """Holds the lock of the states, and calls `refuse`, which may raise an error.
 
-        Raises InvalidUsageError where this thread has the lock.
+        Raises InvalidUsageError if this thread already has the lock.
         """
         while True:
             states = self.storage.states
@@ -109,7 +110,7 @@ class Runner:
             if states.holder == thread:
                 states.refuse_holder(self.name)
             with states.lock:
-                # While this thread waited, the states may have become those of another program.
+                # `share` may have replaced the states while this thread waited for their lock.
                 if states is self.storage.states:
                     try:
                         states.holder = thread
@@ -123,9 +124,9 @@ class Runner:
     def _refuse(self, on_behalf: object) -> None:
         self._refuse_closed()
         if self.resident is not on_behalf:
-            state = "is resident: call run on what resident() gave"
+            state = "is resident: call run on the result of resident()"
             if on_behalf is not None:
-                state = "is not resident any more"
+                state = "is no longer resident"
             raise InvalidUsageError(f"the executable {self.name!r} {state}")
 
     def _refuse_closed(self) -> None:
@@ -138,32 +139,32 @@ class Runner:
             )
 
     def stay(self, resident: object) -> None:
-        """Keeps the kernel on the device; runs go through `resident`. The lock must be held."""
+        """Keeps the kernel on the device; only `resident` may run it. The lock must be held."""
         self.driver.hold()
         self.resident = resident
 
     def leave(self) -> None:
-        """Ends what `stay` began; raises DeviceError if a lane never ends."""
+        """Ends the residency that `stay` began; raises DeviceError if a lane never ends."""
         with self._turn():
             self.leave_now()
 
     def leave_now(self) -> None:
-        """As `leave`. The lock must be held."""
+        """Does what `leave` does. The lock must be held."""
         if self.resident is not None:
             self.resident = None
             if self._drop.alive:
                 self.driver.release()
 
     def close(self) -> None:
-        """Frees everything, after a run that is under way; may be called again.
+        """Waits for a current run and frees all resources; may be called again.
 
-        Raises DeviceError as :meth:`Driver.close` does; the runner is closed all the same.
+        Raises DeviceError as :meth:`Driver.close` does; the runner is closed even then.
         """
         with self._turn(), self._looking:
             self.end_now()
 
     def end_now(self) -> None:
-        """As `close`. The lock must be held."""
+        """Does what `close` does. The lock must be held."""
         if self._drop.alive:
             self._closed = True
             self._fixed = self._lender = None
@@ -171,22 +172,22 @@ class Runner:
             self._drop()
 
     def end_with_process(self, step: Callable[[Runner], None]) -> None:
-        """Takes a step of :func:`_end_all`.
+        """Calls a step of :func:`_end_all`, and logs its error.
 
-        Does nothing where a daemon thread is in a run, which ends with the process, and in a fork,
-        whose parent goes on to use the device.
+        Does nothing if a daemon thread is in a run, which ends with the process, or in a fork,
+        whose parent still uses the device.
         """
         lock = self.storage.states.lock
         if os.getpid() == self._process and lock.acquire(blocking=False):
             try:
                 step(self)
             except ArkError as error:
-                _log.warning("%s: not all was given back: %s", self.name, error)
+                _log.warning("%s: not all resources were freed: %s", self.name, error)
             finally:
                 lock.release()
 
     def glance(self, buffer: Buffer) -> NDArray[Any]:
-        """A copy of a state's value, also while a run is under way."""
+        """Returns a copy of a state's value, also during a run."""
         with self._looking:
             self._refuse_closed()
             return self.storage.state(buffer)
@@ -194,13 +195,13 @@ class Runner:
     def bind(self, values: Mapping[str, object], strict: bool) -> None:
         """See :meth:`Storage.bind`. The lock must be held."""
         self.storage.bind(values, strict)
-        # It keeps alive what was bound before.
+        # The cached owners keep the previous parameters alive.
         self._fixed = None
 
     def share(self, lender: Runner) -> None:
-        """Works on the states of another executable from now on.
+        """Replaces the states by those of another executable.
 
-        Raises InvalidUsageError where the states do not fit, or one of the two is closed.
+        Raises InvalidUsageError if the states differ, or one of the two executables is closed.
         """
         while True:
             mine, theirs = self.storage.states, lender.storage.states
@@ -208,7 +209,7 @@ class Runner:
             with ExitStack() as held:
                 for states in locks:
                     held.enter_context(states.turn(self.name))
-                # As in _turn.
+                # Another `share` may have replaced the states meanwhile, as in `_turn`.
                 if mine is self.storage.states and theirs is lender.storage.states:
                     self._share(lender)
                     return
@@ -222,7 +223,7 @@ class Runner:
             raise InvalidUsageError(f"{self.name!r} and {lender.name!r} are for different devices")
         with self._looking:
             if self.storage.borrow_states(lender.storage):
-                # Copies of the states go through the lender's device.
+                # Copies of the states use the context of the lender's device.
                 self._lender = lender
                 self._fixed = None
 
@@ -235,7 +236,7 @@ class Runner:
         stream: object = None,
         out: Mapping[str, object] | None = None,
     ) -> dict[str, Any]:
-        """One run; see :meth:`Executable.run`. The lock must be held."""
+        """Does what :meth:`Executable.run` does. The lock must be held."""
         place = self.driver.place(stream, values.values())
         captured = self.driver.captures(place)
         arrays, written = self._check(values, iterations, trace, place, out or {}, captured)
@@ -263,8 +264,8 @@ class Runner:
         out: Mapping[str, object],
         captured: bool,
     ) -> tuple[dict[str, Array], dict[str, Array]]:
-        """The arrays of a run's inputs, and of `out`; raises one InvalidUsageError for all that
-        is wrong."""
+        """Returns the arrays of the inputs and of `out`; raises one InvalidUsageError with all
+        problems."""
         manifest = self.bundle.manifest
         problems: list[str] = []
         names = self._input_names
@@ -309,7 +310,8 @@ class Runner:
         return dense and self.driver.adopt(array, alignment) is not None
 
     def _refuse_host(self, arrays: Mapping[str, Array], results: Results) -> None:
-        """A graph is replayed without the host: nothing of a run may pass through it."""
+        """Raises InvalidUsageError if a captured run has an array on the host, since a graph is
+        replayed without the host."""
         manifest = self.bundle.manifest
         kinds = {buffer.name: buffer.kind for buffer in manifest.inputs}
         problems = [
@@ -333,7 +335,7 @@ class Runner:
         place: Place,
         captured: bool,
     ) -> None:
-        """Runs on `slots` (inputs and outputs); raises what `failure` makes of it."""
+        """Launches the kernel on `slots` (inputs and outputs), and raises the error of the run."""
         addresses, owners = self._addresses()
         for slot, bound in slots.items():
             addresses[slot - 1] = bound.address
@@ -356,8 +358,8 @@ class Runner:
             write_trace(trace, self.bundle, outcome.trace, outcome.iterations)
 
     def _addresses(self) -> tuple[NDArray[np.uint64], object]:
-        """Returns the addresses of the buffers of all slots, into which a run writes its own, and
-        their owners."""
+        """Returns the addresses of all slots' buffers and their owners; a run sets the addresses of
+        its inputs and outputs."""
         if self._fixed is None or self._fixed[0] != self.storage.version:
             slots = self.storage.slots()
             addresses = np.zeros(len(self.bundle.manifest.buffers), np.uint64)
@@ -368,21 +370,20 @@ class Runner:
         return np.array(addresses), owners
 
     def recheck(self, stream: object) -> None:
-        """Raises what the last replay of a captured run met. The lock must be held."""
+        """Raises the error of the last replay of each captured run. The lock must be held."""
         for outcome in self.driver.recorded(stream):
             if not outcome.good:
                 raise self._failure(outcome, self._timeout_ns())
 
     def _failure(self, outcome: Outcome, timeout_ns: int) -> ArkError:
-        """The error of a run that was not good."""
+        """Returns the error of a run that failed."""
         return failure(self.bundle, outcome, timeout_ns)
 
     def _timeout_ns(self) -> int:
-        """Returns the longest duration of one wait.
+        """Returns the timeout of one wait: ``ARK_TIMEOUT`` if it is set, else a default.
 
-        What the user sets holds. Otherwise the default, and for long programs many times what
-        the whole program should take, on a cpu on the cores that there are: a loaded machine
-        is slow, and slow is not hung.
+        The default of a long program is a multiple of its expected time on the available cores, so
+        that a busy machine causes no HangError.
         """
         seconds = knobs.TIMEOUT.get() if knobs.TIMEOUT.is_set else self._default_seconds
         return int(min(seconds * 1e9, _MAX_TIMEOUT_NS))
@@ -399,7 +400,7 @@ class Runner:
             crowding = max(crowding, len(self.bundle.tables.lanes) / host.cores())
         if predicted := predicted_ns(self.bundle):
             return predicted * crowding
-        # No scheduler predicted it: all work, one task after the other, at a modest pace.
+        # Without a prediction, the estimate assumes that the tasks run one after the other, slowly.
         return sum(
             task.flops / _FLOPS_PER_NS + task.bytes / _BYTES_PER_NS
             for task in self.bundle.manifest.tasks
@@ -410,7 +411,7 @@ _runners: weakref.WeakSet[Runner] = weakref.WeakSet()
 
 
 def _give_back(driver: Driver, storage: Storage) -> None:
-    """Ends what runs of a program, and gives back what it holds."""
+    """Ends the kernel of a program, and frees its resources."""
     try:
         driver.close()
     finally:
@@ -420,21 +421,21 @@ def _give_back(driver: Driver, storage: Storage) -> None:
 def _end_all(runners: Iterable[Runner]) -> None:
     """Closes all runners at the end of the process.
 
-    Kernels that stay leave first: giving memory of a GPU back waits for all of them.
+    Resident kernels of all runners end first, since freeing memory of a GPU waits for all of them.
     """
     for step in (Runner.leave_now, Runner.end_now):
         for runner in list(runners):
             runner.end_with_process(step)
 
 
-# At the end of the process, not by `atexit`: by then the finalizers of a driver's handles, which
-# this needs, may be switched off. An attribute of the module lives as long as the process.
+# A finalizer and not `atexit`: functions of `atexit` may run after the finalizers of a driver's
+# handles, which `_end_all` needs. An attribute of the module lives as long as the process.
 weakref.finalize(_end_all, _end_all, _runners)
 
 
 def _is_new(value: object) -> bool:
-    """Returns True if an output is an array of the host's, which the caller's framework has to
-    wrap."""
+    """Returns True if an output is a new array on the host, which is still to be converted to the
+    caller's framework."""
     return isinstance(value, np.ndarray)
 
 

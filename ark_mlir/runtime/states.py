@@ -22,16 +22,16 @@ _numbers = itertools.count()
 class SharedStates:
     """The states of one executable, and of all executables that share them.
 
-    The memory is given back when the last of these executables is closed or dropped.
+    The memory is freed when the last of these executables is closed or garbage-collected.
 
     Attributes:
-        name: the program that the memory was made for.
+        name: the program whose executable allocated the memory.
         memories: the memory of each state, by name.
-        lock: held by the thread that uses the memory: a run, `bind`, `reset`, `close`. It is the
-            lock of every executable that shares the states, so that their calls take turns.
-        holder: the identifier of that thread; zero where no thread holds the lock.
-        closed: whether the executable that the memory was made for is closed.
-        number: two of these locks are taken in the order of their numbers.
+        lock: held by the thread that uses the memory in `run`, `bind`, `reset` or `close`, of any
+            executable that shares the states.
+        holder: the identifier of the thread that holds the lock; zero if no thread does.
+        closed: True if the executable that allocated the memory is closed.
+        number: a thread that takes two of these locks takes them in the order of their numbers.
     """
 
     def __init__(self, name: str, memories: Mapping[str, Memory]) -> None:
@@ -47,7 +47,7 @@ class SharedStates:
     def allocate(
         cls, driver: Driver, name: str, buffers: Iterable[Buffer], alignment: int
     ) -> SharedStates:
-        """Zeroed memory for some states; raises DeviceError where there is not enough."""
+        """Allocates zeroed memory for some states; raises DeviceError if there is not enough."""
         memories: dict[str, Memory] = {}
         try:
             for buffer in buffers:
@@ -61,10 +61,10 @@ class SharedStates:
 
     @contextmanager
     def turn(self, program: str) -> Generator[None]:
-        """Holds the lock for a program; raises InvalidUsageError where this thread has it.
+        """Holds the lock for a program; raises InvalidUsageError if this thread already has it.
 
-        That thread would wait for itself: a signal handler, or a finalizer that the garbage
-        collector calls, uses the executable within a call of the same executable.
+        Otherwise a signal handler, or a finalizer in the garbage collector, that uses the
+        executable within a call of the same executable would wait for itself.
         """
         thread = threading.get_ident()
         if self.holder == thread:
@@ -77,19 +77,19 @@ class SharedStates:
                 self.holder = 0
 
     def refuse_holder(self, program: str) -> None:
-        """Raises InvalidUsageError where `holder`, which is this thread, has the lock."""
+        """Raises InvalidUsageError if this thread is the holder of the lock."""
         if self.lock.locked():
             raise InvalidUsageError(
-                f"the executable {program!r} is used within a call of its own, or of one that "
-                "shares its states: by a signal handler, or by a finalizer"
+                f"a signal handler or a finalizer uses the executable {program!r} within a call "
+                "of this executable, or of one that shares its states"
             )
 
     def join(self, user: object) -> None:
-        """Keeps the memory until `user` leaves."""
+        """Adds a user, and keeps the memory until the user leaves."""
         self._users.add(user)
 
     def leave(self, user: object) -> None:
-        """Frees the memory if no other user is left; may be called again."""
+        """Removes a user, and frees the memory if no user is left; may be called again."""
         self._users.discard(user)
         if not self._users:
             memories, self.memories = self.memories, {}
@@ -97,7 +97,7 @@ class SharedStates:
 
 
 def _free(memories: Mapping[str, Memory]) -> None:
-    """Frees all memories, also if one of them fails."""
+    """Frees all memories, even if freeing one of them raises an error."""
     with ExitStack() as stack:
         for memory in memories.values():
             stack.callback(memory.free)

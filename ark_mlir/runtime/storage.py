@@ -1,4 +1,4 @@
-"""The buffers of one executable: constants, parameters and states, and where each lies."""
+"""Storage: the memory of constants, parameters and states of one executable."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _log = logging.getLogger("ark")
 
 
 class _Values(NamedTuple):
-    """The buffers of an executable; replaced as a whole, so that all change or none.
+    """The buffers of an executable; the record is replaced as a whole, so that changes are atomic.
 
     Attributes:
-        parameters: where each bound parameter lies, by name.
-        initial: what `bind` gave states to begin with, by name.
+        parameters: the bound parameters, by name.
+        initial: the initial values of states from `bind`, by name.
         states: the memory of the states.
-        version: grows when another address serves as a buffer.
+        version: increases whenever the address of a buffer changes.
     """
 
     parameters: Mapping[str, Bound]
@@ -41,7 +41,7 @@ class _Values(NamedTuple):
 
 
 class Storage:
-    """Memory that lives as long as the executable, as opposed to that of one run."""
+    """The memory that lives as long as the executable, unlike the inputs and outputs of a run."""
 
     def __init__(self, driver: Driver, bundle: Bundle) -> None:
         self._driver = driver
@@ -57,7 +57,7 @@ class Storage:
         self._own.join(self._user)
         self._values = _Values({}, {}, self._own, 0)
         try:
-            # Fresh memory is zero already, and a large cache need not be touched.
+            # New memory is zero already, and large states such as caches stay untouched.
             self._write_initial([buffer for buffer in states if buffer.init != 0], {})
         except BaseException:
             self.release()
@@ -65,19 +65,19 @@ class Storage:
 
     @property
     def version(self) -> int:
-        """Grows when another address serves as one of its buffers."""
+        """A number that increases whenever the address of a buffer changes."""
         return self._values.version
 
     @property
     def states(self) -> SharedStates:
-        """The memory of the states: its own, or that of the executable whose states it shares."""
+        """The memory of the states: its own, or the shared one of another executable."""
         return self._values.states
 
     def bind(self, values: Mapping[str, object], strict: bool) -> None:
         """Binds parameters and initial values of states: all of `values` or, on an error, none.
 
-        Raises InvalidUsageError where a name or an array does not fit, DeviceError where the driver
-        fails. After either, parameters and states are those from before.
+        Raises InvalidUsageError if a name or an array is wrong, and DeviceError if the driver
+        fails. After either error, parameters and states are unchanged.
         """
         program, manifest = self._manifest.program, self._manifest
         buffers = {buffer.name: buffer for buffer in manifest.parameters + manifest.states}
@@ -108,7 +108,7 @@ class Storage:
     def _replace_states(
         self, buffers: Iterable[Buffer], initial: Mapping[str, NDArray[Any]]
     ) -> None:
-        """Sets new initial values of states; after an error all have the values from before."""
+        """Sets new initial values of states; after an error all have their previous values."""
         before = [(buffer, self.state(buffer)) for buffer in buffers]
         try:
             self._write_initial([buffer for buffer, _ in before], initial)
@@ -118,7 +118,7 @@ class Storage:
             raise
 
     def _restore(self, buffer: Buffer, value: NDArray[Any], cause: BaseException) -> None:
-        """Sets a state back after `cause`; if that fails, too, `cause` gets a note."""
+        """Restores a state's value after `cause`; adds a note to `cause` if the copy fails."""
         try:
             store(self.states.memories[buffer.name], buffer, value)
         except ArkError as error:
@@ -127,7 +127,7 @@ class Storage:
             cause.notes += (f"state {buffer.name!r} may hold part of the new value: {error}",)
 
     def _copy(self, array: Array) -> NDArray[Any]:
-        """An array's present value, which stays when the array changes."""
+        """Returns a copy of an array on the host."""
         if isinstance(array, DeviceArray):
             return self._driver.download(array.address, array.dtype, array.shape)
         return np.array(array)
@@ -143,20 +143,20 @@ class Storage:
 
     @property
     def complete(self) -> bool:
-        """Returns True if every parameter has an array."""
+        """True if every parameter is bound."""
         return len(self._values.parameters) == len(self._manifest.parameters)
 
     def unbound(self) -> list[str]:
-        """Names of the parameters that have no array yet."""
+        """Returns the names of the parameters that are not bound."""
         bound = self._values.parameters
         return [item.name for item in self._manifest.parameters if item.name not in bound]
 
     def unbound_problems(self) -> list[str]:
-        """One sentence for each of them."""
+        """Returns a sentence for each parameter that is not bound."""
         return [f"parameter {name!r} is not bound" for name in self.unbound()]
 
     def bound_bytes(self, copied: bool) -> int:
-        """Bytes of the parameters that were copied, or that were not."""
+        """Returns the bytes of the bound parameters that were copied, or else used in place."""
         bound = self._values.parameters
         return sum(
             buffer.bytes
@@ -171,7 +171,8 @@ class Storage:
     def borrow_states(self, lender: Storage) -> bool:
         """Uses the memory of another program's states: of all of them or, on an error, none.
 
-        Returns whether that is another memory than before.
+        Returns True if the memory changed. Raises InvalidUsageError if the lender lacks a state or
+        has it with another shape or dtype.
         """
         theirs = {buffer.name: buffer for buffer in lender._manifest.states}
         problems: list[str] = []
@@ -201,11 +202,11 @@ class Storage:
             store(self.states.memories[buffer.name], buffer, value)
 
     def state(self, buffer: Buffer) -> NDArray[Any]:
-        """A copy of a state's present value."""
+        """Returns a copy of a state's present value."""
         return np.array(fetch(self.states.memories[buffer.name], buffer))
 
     def slots(self) -> dict[int, Bound | Memory]:
-        """Returns the memory of each slot that is not of a run."""
+        """Returns the memory of each slot except those of a run's inputs and outputs."""
         slots: dict[int, Bound | Memory] = dict(self._constants)
         for buffer in self._manifest.parameters:
             slots[buffer.slot] = self._values.parameters[buffer.name]
@@ -214,13 +215,14 @@ class Storage:
         return slots
 
     def close(self) -> None:
-        """Ends the use of its own states by others, too; only `release` may follow."""
+        """Marks its own states as closed for all executables that share them; only `release` may
+        follow."""
         self._own.closed = True
 
     def release(self) -> None:
-        """Lets go of everything; may be called again, and nothing else after it.
+        """Drops all buffers; may be called again, but no other method may follow.
 
-        The memory of states goes when nobody else uses it.
+        The memory of the states is freed when no other executable uses it.
         """
         states = self.states
         self._values = _Values({}, {}, states, self.version + 1)

@@ -1,4 +1,4 @@
-"""Traces: when each instruction ran, in the format that Perfetto and Chrome read."""
+"""Traces: begin and end of each instruction, in the format that Perfetto and Chrome read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from ..bundle import Bundle
 
-# Perfetto colours slices by their name; the category tells work from waiting.
+# Perfetto colours slices by their name; categories separate work from waits.
 _CATEGORIES = {
     Opcode.RUN: "run",
     Opcode.SIGNAL: "signal",
@@ -41,8 +41,10 @@ def write_trace(
     Args:
         path: the file, JSON in Chrome's format, which https://ui.perfetto.dev opens.
         bundle: the program.
-        times: begin and end of each instruction in ns, ``[I, 2]``.
-        iterations: how many the launch had; the file says which of them this is.
+        times: int64 ``[I, 2]``, begin and end of each instruction in ns.
+        iterations: the number of iterations of the launch, for the labels of the file.
+
+    Raises InvalidUsageError if `path` is not a path, and OSError if the file cannot be written.
     """
     which = {"iteration": iterations, "iterations": iterations}
     trace = {
@@ -56,9 +58,10 @@ def write_trace(
 
 
 def read_trace(path: str | os.PathLike[str], bundle: Bundle) -> NDArray[np.int64]:
-    """Begin and end of each instruction in ns, ``[I, 2]``, from a file of :func:`write_trace`.
+    """Reads a file of :func:`write_trace`.
 
-    Raises InvalidUsageError when the file cannot be read or is of another program.
+    Returns begin and end of each instruction in ns, int64 ``[I, 2]``. Raises InvalidUsageError if
+    the file cannot be read or is not a trace of this program.
     """
     where = str(as_path(path, "the trace to read"))
     lanes = bundle.tables.lanes.tolist()
@@ -78,9 +81,9 @@ def read_trace(path: str | os.PathLike[str], bundle: Bundle) -> NDArray[np.int64
                 begin = round(1000 * event["ts"])
                 times[index] = begin, begin + round(1000 * event["dur"])
     except (ValueError, TypeError, LookupError, OverflowError):
-        raise InvalidUsageError("is no trace of this program", location=where) from None
+        raise InvalidUsageError("is not a trace of this program", location=where) from None
     if position != [last for _, _, last in lanes]:
-        raise InvalidUsageError("is no trace of this program", location=where)
+        raise InvalidUsageError("is not a trace of this program", location=where)
     return times
 
 
@@ -101,7 +104,7 @@ def _events(bundle: Bundle, times: NDArray[np.int64], label: str) -> list[dict[s
         before = start
         for index in range(first, last):
             begin, end = all_times[index]
-            # A kernel need not record what takes no time; it happened after what was before it.
+            # Kernels may omit instructions that take no time; these follow their predecessor.
             begin, end = (begin, end) if begin > 0 else (before, before)
             before = end
             events.append(

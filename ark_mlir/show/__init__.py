@@ -1,4 +1,4 @@
-"""Pictures of schedules: one page, in one file, that any browser opens.
+"""The timeline of a schedule, as one HTML file that any browser opens.
 
 >>> from ark_mlir.show import write_timeline
 >>> write_timeline(exe, "timeline.html")

@@ -1,7 +1,7 @@
-"""Times for a schedule that has none: what its order and the tasks' work imply.
+"""Estimated times for a schedule without predicted times.
 
-Not every scheduler predicts times. The picture then still shows the order, who waits for
-whom, and which tasks are large, on a scale of work instead of time.
+Not every scheduler predicts times. The timeline then shows the order of the tasks, the waits, and
+the sizes of the tasks, on a scale of work instead of time.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 
     from ..bundle import Bundle
 
-# Work per ns of one lane; only ratios matter.
+# Work per ns of one lane; only the ratios matter.
 _BYTES_PER_NS = 10.0
 _FLOPS_PER_NS = 50.0
 _LEAST_NS = 50.0
 
 
 def estimate_timeline(bundle: Bundle) -> NDArray[np.int64]:
-    """Start and duration of each instruction, ``[I, 2]``, by running the schedule on paper.
+    """Simulates a schedule; returns start and duration of each instruction, int64 ``[I, 2]``.
 
-    Instructions that never come about, behind a cycle of waits, take no time at its place.
+    Instructions behind a cycle of waits, which never run, have duration zero.
     """
-    return _Paper(bundle).run()
+    return _Simulation(bundle).run()
 
 
-class _Paper:
+class _Simulation:
     def __init__(self, bundle: Bundle) -> None:
         self._rows: list[list[int]] = bundle.tables.instructions.tolist()
         self._lanes: list[list[int]] = bundle.tables.lanes.tolist()
@@ -57,7 +57,7 @@ class _Paper:
         return np.rint(self._times).astype(np.int64)
 
     def _advance(self, lane: int) -> list[int]:
-        """Runs a lane until it must wait; returns the lanes that may go on because of it."""
+        """Runs a lane until it must wait; returns the lanes that its signals may release."""
         woken: list[int] = []
         last = self._lanes[lane][2]
         while self._next[lane] < last:

@@ -1,4 +1,4 @@
-"""Kinds of work of ops, which the timeline tells apart by colour."""
+"""Kinds of ops, each of which has a colour in the timeline."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..bundle import Task
 
 @dataclass(frozen=True)
 class Kind:
-    """A sort of work: its name, and its colour on light and on dark ground."""
+    """A kind of ops: its name, and its colour on a light and on a dark background."""
 
     name: str
     light: str
@@ -19,7 +19,7 @@ class Kind:
     words: str = ""
 
 
-# In order of weight: a task that holds several ops is called after the heaviest.
+# In descending order of work: a task with several ops has the first kind that occurs among them.
 KINDS = (
     Kind("communicate", "#0e8fa3", "#2ab5c9", "all_reduce all_gather reduce_scatter all_to_all "
          "broadcast_rank send recv put get signal wait packet flush"),
@@ -42,7 +42,8 @@ _OTHER = len(KINDS) - 1
 
 
 def kind_of(task: Task) -> int:
-    """Index into KINDS of the heaviest op in a task; by its name where its ops say nothing."""
+    """Returns the index into KINDS of a task's heaviest op, or by the task's name if its ops are
+    unknown."""
     rank = _heaviest(task.ops)
     return rank if rank < _OTHER else _heaviest([task.name])
 
@@ -52,7 +53,8 @@ def _heaviest(names: Sequence[str]) -> int:
 
 
 def _rank(name: str) -> int:
-    """``ark.matmul`` and ``encoder.layer.0/matmul_3`` are both of kind matmul."""
+    """Returns the index into KINDS of an op's name: ``ark.matmul`` and ``encoder.layer.0/matmul_3``
+    are both of kind matmul."""
     last = re.split(r"[./:]", name.lower())[-1]
     bare = re.sub(r"[_\d]+$", "", last)
     if bare in _RANK:

@@ -1,4 +1,4 @@
-"""The timeline page: the schedule's tables, packed, inside a page that draws them."""
+"""The timeline page: the packed tables of a schedule inside a page that draws them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..runtime import Executable
 
 
-# In this order, inside one function: what is declared in one is used in the next.
+# The scripts share one function, in this order: each uses declarations of those before it.
 _SCRIPTS = ("data.js", "canvas.js", "frame.js", "words.js", "input.js")
 
 
@@ -38,8 +38,8 @@ def write_timeline(
 ) -> None:
     """Writes a page that shows a schedule: lanes as rows, tasks as bars, waits hatched.
 
-    The page is one file without references to any other; it zooms, and shows a task's ops,
-    source line, times, and what it waits for.
+    The page is one file without references to other files. It can be zoomed, and shows the ops,
+    source line, times and waits of each task.
 
     Args:
         program: a bundle or an executable.
@@ -47,7 +47,7 @@ def write_timeline(
         trace: a trace of the same program (``run(trace=…)``), shown beside the prediction.
 
     Raises:
-        InvalidUsageError: the trace is none of this program.
+        InvalidUsageError: the trace cannot be read or is not a trace of this program.
         OSError: the file cannot be written.
 
     Example:
@@ -76,7 +76,7 @@ def _page(bundle: Bundle, traced: NDArray[np.int64] | None) -> str:
         "report": html.escape(str(make_report(bundle))),
         "js": "\n".join(map(_file, _SCRIPTS)),
     }
-    # Split once, so that no name of the program is taken for a placeholder.
+    # The page is split before insertion, so that no name of the program counts as a placeholder.
     pieces = re.split(r"\{\{(\w+)\}\}", _file("page.html"))
     return "".join(parts[piece] if index % 2 else piece for index, piece in enumerate(pieces))
 
@@ -86,7 +86,7 @@ def _file(name: str) -> str:
 
 
 def _script_json(value: Any) -> str:
-    """Returns JSON that may stand inside a script element, for all names that it may hold."""
+    """Returns JSON that is safe inside a script element, whatever names it contains."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=True)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
@@ -96,7 +96,7 @@ def _pack(array: NDArray[Any]) -> str:
 
 
 def _spans(times: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Start and duration from begin and end, counted from the first."""
+    """Returns start and duration from begin and end, relative to the first begin."""
     begins, ends = times[:, 0], times[:, 1]
     spans = np.zeros(times.shape, "<f8")
     if len(times):

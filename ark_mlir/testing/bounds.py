@@ -1,4 +1,4 @@
-"""Comparison with the interpreter, within its bound per element."""
+"""Comparison of arrays with the results of the interpreter, within its error bound per element."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 def assert_within(
     got: NDArray[Any], expected: NDArray[Any], bound: NDArray[Any], name: str
 ) -> None:
-    """No element is off by more than its bound; infinities and NaN are as they must be.
+    """Asserts that no element differs by more than its bound, and that infinities and NaNs are
+    equal.
 
     Args:
-        got: what a kernel gave.
-        expected: what the interpreter gave, floats as float64, or as fp32 to save room.
-        bound: the largest error of each element.
-        name: what to call the array in the message.
+        got: the result of a kernel.
+        expected: the result of the interpreter, floats as float64, or as fp32 to save memory.
+        bound: the largest allowed error of each element.
+        name: the name of the array in the message.
     """
     assert got.shape == expected.shape
     wide: NDArray[Any] = got.astype(np.float64) if expected.dtype.kind == "f" else got

@@ -27,8 +27,8 @@ from ..bundle import Opcode
 from ..bundle.format import VERSION
 from ..dtypes import as_dtype
 
-# The bodies in toy_kernel.c with their operands: access, element type, and the elements of a vCTA.
-# Where `None` stands for these, every vCTA has one and the same element.
+# The bodies in toy_kernel.c with their operands: access, element type, and elements per vCTA. With
+# None, all vCTAs access the same element.
 BODIES: dict[str, tuple[tuple[str, str, int | None], ...]] = {
     "add": (("write", "fp32", 16), ("read", "fp32", 16), ("read", "fp32", 16)),
     "gather": (("write", "fp32", 16), ("read", "int32", 1), ("read", "fp32", None)),
@@ -48,27 +48,27 @@ Instruction = tuple[int, int, int, int]
 
 
 def run(task: int, begin: int, end: int) -> Instruction:
-    """Runs vCTAs [begin, end)."""
+    """Returns an instruction that runs the vCTAs [begin, end) of a task."""
     return (Opcode.RUN, task, begin, end)
 
 
 def signal(semaphore: int) -> Instruction:
-    """Adds one to a semaphore."""
+    """Returns an instruction that adds one to a semaphore."""
     return (Opcode.SIGNAL, semaphore, 0, 0)
 
 
 def wait(semaphore: int, arrivals: int) -> Instruction:
-    """Waits for a semaphore."""
+    """Returns an instruction that waits for a semaphore."""
     return (Opcode.WAIT, semaphore, arrivals, 0)
 
 
 def barrier(semaphore: int, arrivals: int) -> Instruction:
-    """Signals and waits."""
+    """Returns an instruction that signals a semaphore and waits for it."""
     return (Opcode.BARRIER, semaphore, arrivals, 0)
 
 
 def prefetch(task: int, begin: int, end: int) -> Instruction:
-    """Hints at vCTAs [begin, end)."""
+    """Returns an instruction that prefetches for the vCTAs [begin, end) of a task."""
     return (Opcode.PREFETCH, task, begin, end)
 
 
@@ -89,7 +89,7 @@ class ToyProgram:
         self._constants = b""
 
     def buffer(self, name: str, kind: str, dtype: str, shape: Sequence[int], **extra: Any) -> int:
-        """A buffer; returns its slot."""
+        """Adds a buffer, and returns its slot."""
         size = math.prod(shape) * as_dtype(dtype).itemsize
         self._buffers.append(
             dict(name=name, kind=kind, dtype=dtype, shape=list(shape), bytes=size, **extra)
@@ -97,7 +97,7 @@ class ToyProgram:
         return len(self._buffers)
 
     def constant(self, name: str, array: np.ndarray[Any, Any], dtype: str) -> int:
-        """A constant buffer with these values."""
+        """Adds a constant buffer with these values, and returns its slot."""
         offset = len(self._constants)
         self._constants += array.tobytes()
         self._constants += bytes(-len(self._constants) % 64)
@@ -112,7 +112,7 @@ class ToyProgram:
         ops: Sequence[str] | None = None,
         location: str = "toy.py:1",
     ) -> int:
-        """A task; operands are (slot, byte offset)."""
+        """Adds a task, and returns its index; operands are pairs (slot, byte offset)."""
         index = list(BODIES).index(body)
         footprint = [_declare(body, row, vctas, offset) for row, (_, offset) in enumerate(operands)]
         known = self._footprints[body]
@@ -129,7 +129,7 @@ class ToyProgram:
                 "bytes": 64 * vctas,
                 "flops": 16 * vctas,
                 "footprint": known.index(footprint),
-                "values": [slot for slot, _ in operands],  # slots, until all are known
+                "values": [slot for slot, _ in operands],  # `parts` replaces slots by values
             }
         )
         self._first.append(len(self._operands))
@@ -137,20 +137,21 @@ class ToyProgram:
         return len(self._tasks) - 1
 
     def semaphore(self, arrivals: int, name: str | None = None) -> int:
-        """A semaphore."""
+        """Adds a semaphore, and returns its index."""
         name = name or f"s{len(self._semaphores)}"
         self._semaphores.append({"name": name, "arrivals": arrivals, "handoff": "counter"})
         return len(self._semaphores) - 1
 
     def lane(self, sm: int, instructions: Iterable[Instruction]) -> int:
-        """A lane and its work."""
+        """Adds a lane with its instructions, and returns its index."""
         self._lanes.append((sm, list(instructions)))
         return len(self._lanes) - 1
 
     def parts(
         self, kernel: bytes = b"no kernel", trace: bool = False, packets: int = 0
     ) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """Manifest and sections. Bytes of packets are of the slot after the last buffer's."""
+        """Returns the manifest and the sections; `packets` is the size of the buffer of packets in
+        bytes."""
         rows = [row for _, lane in self._lanes for row in lane]
         manifest: dict[str, Any] = {
             "format": VERSION,
@@ -179,13 +180,14 @@ class ToyProgram:
             "semaphores": self._semaphores,
             **({"packets": packets} if packets else {}),
             "statistics": self._statistics(rows),
-            # Toys stand for what the compiler has proven, whether they could be or not.
+            # Toy programs count as proven, although nothing has proven them.
             "options": {"trace": trace, "verify": True},
         }
         return manifest, {"kernel": kernel, **self._tables(rows), "constants": self._constants}
 
     def _number_values(self, task: dict[str, Any]) -> dict[str, Any]:
-        """The task with numbers of values in place of slots: the buffers, arena, packets."""
+        """Returns a task with indices of values in place of slots, in the order buffers, arena,
+        packets."""
         count = len(self._buffers)
         numbers = {0: count, **{slot: slot - 1 for slot in range(1, count + 1)}}
         return {**task, "values": [numbers.get(slot, slot) for slot in task["values"]]}
@@ -234,7 +236,8 @@ def _declare(body: str, row: int, vctas: int, begin: int) -> dict[str, Any]:
 
 
 def add_program(vctas: int = 8) -> ToyProgram:
-    """``y = (x + w) + c`` on two lanes that wait for each other; all of fp32 ``[16 * vctas]``."""
+    """Returns ``y = (x + w) + c`` on two lanes that wait for each other; all arrays are fp32
+    ``[16 * vctas]``."""
     program, size = ToyProgram(arena=64 * vctas), 16 * vctas
     x = program.buffer("x", "input", "fp32", [vctas, 16])
     w = program.buffer("w", "parameter", "fp32", [size])
@@ -261,7 +264,8 @@ def add_program(vctas: int = 8) -> ToyProgram:
 
 
 def counting_program() -> ToyProgram:
-    """A state that counts iterations, and a second lane that waits for each of them."""
+    """Returns a program whose state counts iterations, with a second lane that waits for each of
+    them."""
     program = ToyProgram(sms=2)
     state = program.buffer("n", "state", "int64", [])
     count, nothing = program.task("count", 1, [(state, 0)]), program.task("nothing")
@@ -272,7 +276,8 @@ def counting_program() -> ToyProgram:
 
 
 def gather_program() -> ToyProgram:
-    """``y = table[ids]`` of one row of fp32 ``[8, 16]``, on one lane that waits for nobody."""
+    """Returns ``y = table[ids]`` for one row of an fp32 table ``[8, 16]``, on one lane without
+    waits."""
     program = ToyProgram(sms=1)
     ids = program.buffer("ids", "input", "int32", [1])
     table = program.buffer("table", "parameter", "fp32", [8, 16])
@@ -282,8 +287,7 @@ def gather_program() -> ToyProgram:
 
 
 def compiler() -> str:
-    """Returns a C compiler: every machine that has built ark has one. Raises RuntimeError if there
-    is none."""
+    """Returns the name of a C compiler in PATH; raises RuntimeError if there is none."""
     for name in ("cc", "gcc", "clang", "clang-22"):
         if path := shutil.which(name):
             return path
@@ -292,13 +296,13 @@ def compiler() -> str:
 
 @functools.cache
 def compile_kernel(*options: str) -> bytes:
-    """The toy kernel's shared object; needs a C compiler (see :func:`compiler`)."""
+    """Compiles the toy kernel, and returns its shared object; needs a C compiler."""
     source = Path(__file__).with_name("toy_kernel.c")
     return compile_c(source, "-nostartfiles", *options)
 
 
 def compile_c(source: Path, *options: str) -> bytes:
-    """A shared object from C."""
+    """Compiles a C file, and returns its shared object."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "kernel.so"
         flags = ("-std=gnu11", "-O1", "-shared", "-fPIC", *options)

@@ -1,4 +1,4 @@
-"""Schedules by measurement: what tasks take on the device, and which schedule is fastest.
+"""Tuning: measures tasks and schedules on the device, and selects the fastest schedule.
 
 >>> with ark.tuning.tune(program, "cpu:2", parameters={"w": w}) as tuned:
 ...     tuned.best.executable.save("tuned.arkbin")

@@ -1,4 +1,4 @@
-"""Measured costs of tasks: from a trace to what the scheduler ``profile`` reads.
+"""Measured costs of tasks, from traces, in the format that the scheduler ``profile`` reads.
 
 >>> costs = Costs.read("trace.json")
 >>> costs.write("costs.json")
@@ -27,10 +27,10 @@ class TaskCost:
     """The measured time of one task.
 
     Attributes:
-        vctas: how many vCTAs the task had; the cost is of no use to a task cut otherwise.
-        ns: one vCTA, in ns: the median over the runs of all tasks of its kind.
-        kind: what tasks of one code are called.
-        alone_ns: the same where nothing else ran, as far as that was measured.
+        vctas: number of vCTAs of the task; the cost does not apply to a task with another number.
+        ns: time of one vCTA in ns: the median over the runs of all tasks of the same kind.
+        kind: the name of the body, which all tasks of one kind share.
+        alone_ns: the same while no other task ran; None if it was not measured.
     """
 
     vctas: int
@@ -44,10 +44,10 @@ class Costs:
     """The measured times of the tasks of one program, by name.
 
     Attributes:
-        program: its name.
-        tasks: the cost of each task.
-        lanes: how fast each lane was, in the order of the lanes, where 1 is the median; of tasks
-            that most lanes have a part of. Empty where no task is.
+        program: the name of the program.
+        tasks: the cost of each task, by name.
+        lanes: the relative speed of each lane, where 1 is the median, from tasks that run on most
+            lanes; empty if there is no such task.
     """
 
     program: str
@@ -56,13 +56,13 @@ class Costs:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Costs:
-        """Costs from a file of :meth:`write`, or measured ones from a trace of a run.
+        """Returns the costs in a file of :meth:`write`, or those measured in a trace of a run.
 
         Args:
-            path: what ``run(trace=…)``, `ark profile` or `write` wrote.
+            path: a file of ``run(trace=…)``, `ark profile` or `write`.
 
         Raises:
-            InvalidUsageError: the file cannot be read or is neither of the two.
+            InvalidUsageError: the file cannot be read, or holds neither costs nor a trace.
         """
         where = str(as_path(path, "the costs to read"))
         try:
@@ -75,11 +75,11 @@ class Costs:
         try:
             return _from_trace(root.value)
         except (ValueError, TypeError, AttributeError, LookupError, OverflowError, RecursionError):
-            raise InvalidUsageError("is no trace of a run", location=where) from None
+            raise InvalidUsageError("is not a trace of a run", location=where) from None
 
     @classmethod
     def median(cls, several: Sequence[Costs]) -> Costs:
-        """The median of several measurements of one program, task by task."""
+        """Returns the median cost of each task over several measurements of one program."""
         first = several[0]
         return cls(
             first.program,
@@ -94,10 +94,10 @@ class Costs:
         )
 
     def beside(self, alone: Costs) -> Costs:
-        """Returns these costs, with those of the same tasks where each had the machine to itself.
+        """Returns these costs, with `alone_ns` from measurements in which each task ran alone.
 
         Raises:
-            InvalidUsageError: `alone` is of another program.
+            InvalidUsageError: `alone` has the tasks of another program.
         """
         if alone.tasks.keys() != self.tasks.keys():
             raise InvalidUsageError(
@@ -108,7 +108,7 @@ class Costs:
         return replace(self, tasks=tasks)
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Writes the costs as JSON; raises OSError where the file cannot be written."""
+        """Writes the costs as JSON; raises OSError if the file cannot be written."""
         content = {
             "format": _FORMAT,
             "program": self.program,
@@ -150,15 +150,15 @@ def _checked(ns: float) -> float:
 
 
 def _from_trace(content: Any) -> Costs:
-    """One vCTA of a kind takes the median over all runs of tasks of that kind.
+    """Returns the costs in a trace: for each kind, the median time of a vCTA over all its runs.
 
-    The median, since on a busy machine some runs take long for reasons of their own. Each run
-    counts as often as it has vCTAs.
+    The median is robust against runs that other work on the machine delays. Each run is weighted
+    by its number of vCTAs.
     """
     samples: dict[str, list[float]] = defaultdict(list)
     kind_of: dict[str, str] = {}
     vctas: dict[str, int] = defaultdict(int)
-    # Time and vCTAs of each lane, by kind.
+    # Time and number of vCTAs on each lane, by kind.
     lanes: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(lambda: [0.0, 0]))
     count_of_lanes = 0
     for event in content["traceEvents"]:
@@ -190,9 +190,9 @@ def _from_trace(content: Any) -> Costs:
 
 
 def _speeds(kinds: Mapping[str, Mapping[int, Sequence[float]]], lanes: int) -> tuple[float, ...]:
-    """Returns the speed of each lane, by the kinds that most lanes have a part of.
+    """Returns the relative speed of each lane, from the kinds that run on most lanes.
 
-    The longer a kind takes, the more it counts.
+    Kinds are weighted by their time.
     """
     expected, taken = [0.0] * lanes, [0.0] * lanes
     for shares in kinds.values():

@@ -1,4 +1,4 @@
-"""Measured times of runs, and of the tasks in them."""
+"""Measurement of the times of runs and of their tasks."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 def measure(executable: Executable, inputs: Inputs, runs: int = 10) -> Costs:
-    """Returns the median cost of each task over `runs` runs, after one run to warm up.
+    """Returns the median cost of each task over `runs` runs, after one warm-up run.
 
     Args:
-        executable: compiled with ``trace=True``, with its parameters bound.
+        executable: an executable that was compiled with ``trace=True``, with bound parameters.
         inputs: arrays by name, as for :meth:`ark_mlir.Executable.run`.
         runs: at least 1.
 
@@ -53,7 +53,7 @@ def measure(executable: Executable, inputs: Inputs, runs: int = 10) -> Costs:
 def zeros(buffers: Sequence[Buffer]) -> dict[str, NDArray[Any]]:
     """Returns an array of zeros for each buffer of an executable, by name.
 
-    `buffers` are its ``inputs`` or ``parameters``.
+    `buffers` are the ``inputs`` or ``parameters`` of the executable.
     """
     return {buffer.name: np.zeros(buffer.shape, buffer.dtype.numpy) for buffer in buffers}
 

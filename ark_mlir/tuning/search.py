@@ -1,4 +1,4 @@
-"""The fastest of several schedules of a program, by runs that take turns."""
+"""The search for the fastest schedule of a program, by alternating runs of all candidates."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from ..targets import Target
     from ..typing import Arrays, Inputs, Source
 
-# A schedule replaces the compiler's own choice if it is faster by this part: less is noise.
+# A schedule replaces the compiler's choice if it is faster by this fraction; less is noise.
 _NOTICEABLE = 0.005
-# Schedulers that are tried beside the compiler's choice, which goes by a prediction.
+# Schedulers that are tried besides the compiler's choice, which relies on a prediction.
 _SCHEDULERS = ("list", "round-robin", "rounds")
 _OWN_OPTIONS = ("trace", "profile", "scheduler")
 
-# Compiles the program with some options in addition.
+# Compiles the program with additional options.
 Build = Callable[..., "Executable"]
 # Binds parameters, and returns inputs.
 Prepare = Callable[["Executable"], "Inputs"]
-# A line of progress around a step of the search.
+# Shows the progress of a step of the search.
 Progress = Callable[[str], AbstractContextManager[object]]
 
 
@@ -42,8 +42,8 @@ class Candidate:
     Attributes:
         name: ``as it was``, the name of a scheduler, or ``profile N``, the schedule of round N.
         executable: the program with this schedule, with its parameters bound.
-        inputs: of its runs, by name.
-        seconds: wall-clock time of each run.
+        inputs: the inputs of its runs, by name.
+        seconds: the wall-clock time of each run, in seconds.
     """
 
     name: str
@@ -53,18 +53,18 @@ class Candidate:
 
     @property
     def median(self) -> float:
-        """Median of `seconds`."""
+        """The median of `seconds`."""
         return statistics.median(self.seconds)
 
 
 @dataclass
 class Tuning:
-    """The outcome of a search; a context manager that closes all executables.
+    """The result of a search; a context manager that closes all executables.
 
     Attributes:
-        best: the fastest candidate; the first one unless another is faster by 0.5 %.
-        candidates: all of them, first the compiler's own choice.
-        costs: measured costs of tasks, beside others and alone, for ``profile=``.
+        best: the fastest candidate, or the first one if no other is faster by at least 0.5 %.
+        candidates: all candidates; the first one is the compiler's own choice.
+        costs: the measured costs of tasks, beside others and alone, for ``profile=``.
     """
 
     best: Candidate
@@ -72,12 +72,12 @@ class Tuning:
     costs: Costs
 
     def gain_of(self, candidate: Candidate) -> float:
-        """Returns the part of the first candidate's time that a candidate saves."""
+        """Returns the fraction of the first candidate's time that a candidate saves."""
         return 1 - candidate.median / self.candidates[0].median
 
     @property
     def gain(self) -> float:
-        """The part of the first candidate's time that the best one saves."""
+        """The fraction of the first candidate's time that the best candidate saves."""
         return self.gain_of(self.best)
 
     def close(self) -> None:
@@ -109,7 +109,7 @@ def tune(
 ) -> Tuning:
     """Compiles a program with several schedules and measures them on the device of `target`.
 
-    It measures each kind of task alone and beside others, schedules by these costs `rounds`
+    The search measures each kind of task alone and beside others, schedules by these costs `rounds`
     times, and compares the results with the schedules of the compiler's own schedulers.
 
     Args:
@@ -117,15 +117,16 @@ def tune(
         target: as for :func:`ark_mlir.compile`; this machine must be able to run it.
         parameters: arrays by name, as for :meth:`ark_mlir.Executable.bind`; zeros for the others.
         inputs: arrays by name; zeros for the others.
-        runs: runs of each measurement, at least 1.
-        rounds: schedules by measured costs, at least 1.
-        options: fields of :class:`ark_mlir.CompileOptions` but trace, profile and scheduler.
+        runs: number of runs of each measurement, at least 1.
+        rounds: number of schedules by measured costs, at least 1.
+        options: fields of :class:`ark_mlir.CompileOptions` except trace, profile and scheduler.
 
     Returns:
-        The candidates, the best one among them, and the costs.
+        All candidates, the best one, and the costs.
 
     Raises:
-        InvalidUsageError: `runs` or `rounds` is less than 1, or an option is one of the three.
+        InvalidUsageError: `runs` or `rounds` is less than 1, or `options` has trace, profile or
+            scheduler.
         ArkError: as :func:`ark_mlir.compile`, :meth:`ark_mlir.Executable.bind` and
             :meth:`ark_mlir.Executable.run`.
 
@@ -164,15 +165,15 @@ def search(
     progress: Progress = nullcontext,
     on_costs: Callable[[Costs], object] | None = None,
 ) -> Tuning:
-    """Does what :func:`tune` does, for callers that compile and bind in ways of their own.
+    """Does what :func:`tune` does, with functions of the caller that compile and bind.
 
     Args:
-        build: compiles the program with the options that it is given in addition.
+        build: compiles the program with the additional options of its keywords.
         prepare: binds the parameters of an executable, and returns inputs for its runs.
-        runs: runs of each measurement, at least 1.
-        rounds: schedules by measured costs, at least 1.
-        progress: returns a context manager that shows the step that has begun.
-        on_costs: takes the costs as soon as they are measured, before schedules are compared.
+        runs: number of runs of each measurement, at least 1.
+        rounds: number of schedules by measured costs, at least 1.
+        progress: returns a context manager that shows the current step.
+        on_costs: called with the costs as soon as they are measured.
 
     Raises:
         InvalidUsageError: `runs` or `rounds` is less than 1.
@@ -206,13 +207,13 @@ def search(
             add(f"profile {number}", profile=costs)
         with progress("comparing schedules"):
             _run_in_turns(candidates, runs)
-        # The result owns the executables from here on.
+        # From here on, the result closes the executables.
         closing.pop_all()
     return Tuning(_choose(candidates), candidates, first)
 
 
 def _run_in_turns(candidates: Sequence[Candidate], runs: int) -> None:
-    """Measures all candidates, after one run of each to warm up."""
+    """Measures all candidates in alternating runs, after a warm-up run of each."""
     for number in range(runs + 1):
         for candidate in candidates:
             executable, inputs = candidate.executable, candidate.inputs

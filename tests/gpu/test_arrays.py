@@ -156,7 +156,7 @@ def test_arrays_that_a_kernel_cannot_use(load: Load, torch: Any) -> None:
     flat = torch.randn(64 * 256 + 1, device="cuda")
     bad = {
         "is not dense": torch.randn(256, 64, device="cuda").t(),
-        "no multiple of 16": flat[1:].view(64, 256),
+        "not a multiple of 16": flat[1:].view(64, 256),
         "has elements of fp16": torch.zeros(64, 256, dtype=torch.float16, device="cuda"),
         "has shape": torch.zeros(64, 128, device="cuda"),
         "requires a gradient": torch.zeros(64, 256, device="cuda", requires_grad=True),

@@ -11,12 +11,12 @@ import ark_mlir as ark
 from ark_mlir.dtypes import DType
 
 Array = NDArray[Any]
-# Odd, so that parts are unequal, and more than the ranks of any world here.
+# Odd, so that the parts of ranks are unequal, and larger than the number of ranks in any test.
 SHAPE = (5, 11)
 
 
 def everything(rank: int, size: int, dtype: DType) -> ark.Program:
-    """Every collective once; all ranks use what others made before they go on."""
+    """Returns a program with every collective once; all ranks use the results of others."""
     number = dtype not in (ark.bool, ark.fp8_e4m3)
     with ark.Program("everything", rank=rank, world_size=size) as program:
         x = ark.input("x", SHAPE, dtype)

@@ -1,4 +1,4 @@
-"""Expected values and their bounds, in less room."""
+"""Compact storage of expected values and their error bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program that ends its launch when it has counted far enough."""
+"""A program that ends its launch when its counter reaches a limit."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ark_mlir as ark
 
 
 def counter(rows: int = 8, shape: tuple[int, ...] = ()) -> ark.Program:
-    """Counts, adds to a tensor that takes every lane, and stops at a limit."""
+    """Counts, adds to a tensor that is spread over all lanes, and stops at a limit."""
     with ark.Program("counter") as program:
         limit = ark.input("limit", shape, ark.int32) if shape else ark.scalar("limit")
         count = ark.state("count", shape, ark.int32)

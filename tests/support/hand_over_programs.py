@@ -1,4 +1,4 @@
-"""Programs whose tasks hand values to each other by packets on a GPU."""
+"""Programs whose tasks pass values to each other in packets on a GPU."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ WIDTH = 512
 
 
 def blocks() -> ark.Program:
-    """Two blocks of a decoder without attention, for one token."""
+    """Returns two blocks of a decoder without attention, for one token."""
     with ark.Program("blocks") as program:
         x = ark.input("x", (1, WIDTH), ark.bf16)
         for n in range(2):

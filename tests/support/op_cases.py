@@ -39,7 +39,7 @@ LARGE, PERIOD = 1 << 18, 4093
 
 
 def numbers(dtype: DType, shape: Shape, seed: int) -> Array:
-    """Numbers of middling size: sums and products of some of them are finite."""
+    """Returns numbers of moderate size, whose sums and products are finite."""
     rng = np.random.default_rng(seed)
     if dtype.kind == "bool":
         return rng.integers(0, 2, shape).astype(bool)
@@ -83,7 +83,7 @@ def special_values(dtype: DType) -> Array:
 
 
 def positive(dtype: DType, shape: Shape, seed: int) -> Array:
-    """Numbers from about 0.1 on."""
+    """Returns numbers that are at least about 0.1."""
     values = np.abs(numbers(dtype, shape, seed).astype(np.float32)) + np.float32(0.1)
     return values.astype(dtype.numpy)
 
@@ -163,7 +163,7 @@ def normed(x: ark.Tensor, g: ark.Tensor, a: ark.Tensor, b: ark.Tensor) -> ark.Te
 
 
 def centred(x: ark.Tensor, g: ark.Tensor, a: ark.Tensor, b: ark.Tensor) -> list[ark.Tensor]:
-    """A product of a norm of its own, and one of a norm with another reader."""
+    """A product of a norm that it alone reads, and one of a norm with another reader."""
     kept = ark.layernorm(x)
     own = ark.matmul(ark.layernorm(x, g, eps=0.1), a, transpose_other=True)
     return [own + 1, ark.matmul(kept, b, transpose_other=True), ark.copy(kept)]
@@ -180,7 +180,7 @@ def attentions(q: ark.Tensor, k: ark.Tensor, v: ark.Tensor, mask: ark.Tensor) ->
 
 
 def length(keys: int) -> ark.Tensor:
-    """A number that only a run knows."""
+    """A scalar whose value is known only at run time."""
     return ark.constant(np.array(keys - 1, np.int32)) + ark.constant(np.array(1, np.int32))
 
 
@@ -243,7 +243,7 @@ def bitcasts(x: ark.Tensor) -> list[ark.Tensor]:
 
 
 def kept(x: ark.Tensor) -> ark.Tensor:
-    """What nobody reads, and what somebody reads as well."""
+    """Outputs that no op reads, and outputs that are also read."""
     ark.noop(ark.exp(x))
     y = ark.abs(x)
     ark.noop(ark.transpose(y))
@@ -251,7 +251,7 @@ def kept(x: ark.Tensor) -> ark.Tensor:
 
 
 def updates(x: ark.Tensor, y: ark.Tensor) -> ark.Tensor:
-    """A slice at a place known now, and one at a place known later."""
+    """A slice at a constant offset, and one at an offset known at run time."""
     state = ark.state("state", (4, 5), x.dtype)
     at = ark.constant(np.array(2, np.int32), ark.int32) + ark.constant(np.array(1, np.int32))
     state = ark.update(state, x, (1, 2))
@@ -479,7 +479,7 @@ def build(case: Case, dtype: DType, name: str = "op") -> ark.Program:
 
 
 def make_inputs(case: Case, dtype: DType) -> dict[str, Array]:
-    # The same on every machine and in every process.
+    # Equal on every machine and in every process.
     seed = zlib.crc32(repr((case.shapes, dtype)).encode())
     arrays = {f"x{i}": case.data(dtype, s, seed + i) for i, s in enumerate(case.shapes)}
     rng = np.random.default_rng(seed)

@@ -42,7 +42,7 @@ def read_before_and_after() -> None:
 
 
 def shifted() -> None:
-    """What is written overlaps what is read, one row further."""
+    """The written rows overlap the read rows, shifted by one row."""
     s = state()
     s = ark.update(s, ark.slice(s, (0, 0), (ROWS - 1, COLUMNS)), (1, 0))
     ark.output("y", ark.update(s, row(), (0, 0)))
@@ -182,7 +182,7 @@ UPDATES = (
     depended_on_before_another,
     after_itself,
 )
-# All of them, with the shape of their input.
+# All bodies, with the shape of their input.
 BODIES = {
     **{body.__name__: (body, (rows, COLUMNS)) for body, rows in OVER_RUNS.items()},
     **{body.__name__: (body, (LONG, WIDE)) for body in UPDATES},

@@ -1,5 +1,6 @@
-"""Arrays of a user as memory of a run, and back: NumPy, DLPack, CUDA array interface, files.
+"""Conversion between the arrays of users and the memory of a run.
 
-`frameworks` tells whose array it is, `binding` checks it against the program, `device` and `dlpack`
-take memory of a GPU, `streams` orders its work, and `exchange` passes inputs in and outputs out.
+`frameworks` converts arrays of NumPy and other frameworks, `binding` checks arrays against the
+buffers of a program, `device` and `dlpack` describe arrays on a GPU, `safetensors` reads files,
+`streams` orders the work on a GPU, and `exchange` transfers inputs and outputs.
 """

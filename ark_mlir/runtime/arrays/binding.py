@@ -1,4 +1,4 @@
-"""Assignment of arrays to buffers: checks, and copies only where the kernel needs them."""
+"""Binding of arrays to buffers: checks, and copies of arrays that a kernel cannot use in place."""
 
 from __future__ import annotations
 
@@ -23,29 +23,34 @@ if TYPE_CHECKING:
     from ...bundle import Buffer
     from ...typing import Sources
 
-# Of the host, or of the device that the program runs on.
+# An array on the host, or on the device that the program runs on.
 Array = Union["NDArray[Any]", DeviceArray]
 
-# A message is read by a person: a wrong file would list every one of its thousand tensors.
+# Limit of the problems that an error lists: a wrong file may have thousands.
 _MAX_PROBLEMS = 20
 
 
 @dataclass(frozen=True)
 class Bound:
-    """A buffer in use: its address, what keeps it alive, whether it was copied there."""
+    """The memory of a bound buffer: its address, the owner that keeps it alive, and whether it is a
+    copy."""
 
     address: int
     owner: object
     copied: bool
 
     def free(self) -> None:
-        """Frees a copy's memory; the caller's own array is left alone."""
+        """Frees the memory of a copy; does nothing if the caller's array is used in place."""
         if self.copied:
             cast("Memory", self.owner).free()
 
 
 def read_sources(sources: Sources | Sequence[Sources]) -> dict[str, Any]:
-    """The arrays of dicts and safetensors files, by name; later ones win."""
+    """Returns the arrays of dicts and safetensors files, by name; later sources replace earlier
+    ones.
+
+    Raises InvalidUsageError if a source is neither, or a file cannot be read.
+    """
     if isinstance(sources, (str, os.PathLike)):
         return dict(read_safetensors(sources))
     if isinstance(sources, Mapping):
@@ -64,7 +69,8 @@ def read_sources(sources: Sources | Sequence[Sources]) -> dict[str, Any]:
 
 
 def place(driver: Driver, array: Array, buffer: Buffer) -> Bound:
-    """An array of the right type and shape where the kernel can use it, copied if need be."""
+    """Returns memory with an array's values: the array itself if the kernel can use it in place,
+    else a copy. The array must have the dtype and shape of the buffer."""
     if isinstance(array, DeviceArray):
         return Bound(array.address, array.owner, copied=False)
     if array.flags.c_contiguous:
@@ -86,9 +92,10 @@ def check_arrays(
     problems: list[str],
     where: Place,
 ) -> dict[str, Array]:
-    """Returns those of `values` that fit their buffers; problems of the others go to `problems`.
+    """Returns the arrays of `values` that fit their buffers, and appends the problems of the others
+    to `problems`.
 
-    Arrays that lie on the device `where` stay there.
+    Arrays on the device `where` are not copied.
     """
     arrays: dict[str, Array] = {}
     for buffer in buffers:
@@ -118,9 +125,10 @@ def check_arrays(
 
 
 def receive(value: object, buffer: Buffer, name: str, where: Place) -> Array:
-    """One value as an array of the host or of the device `where`.
+    """Returns one value as an array on the host or on the device `where`.
 
-    Raises InvalidUsageError, which calls it `name`, when it is none or lies elsewhere.
+    Raises InvalidUsageError, which calls the value `name`, if it is not an array or is on another
+    device.
     """
     device = None if where.on_host else device_of(value)
     if device is not None and device[0] not in HOST_DEVICES:
@@ -128,7 +136,7 @@ def receive(value: object, buffer: Buffer, name: str, where: Place) -> Array:
             raise InvalidUsageError(foreign_message(name, device, where))
         array = describe(_plain(value, buffer), name, where)
         if buffer.kind == "scalar" and array.size == 1:
-            # Only the device could tell whether it is within its bound.
+            # The host cannot check the bound of a value on the device.
             array.shape = buffer.shape
         return array
     if buffer.kind == "scalar":
@@ -137,15 +145,18 @@ def receive(value: object, buffer: Buffer, name: str, where: Place) -> Array:
 
 
 def _plain(value: object, buffer: Buffer) -> object:
-    """A value without its history: parameters of a model being trained may be bound as they
-    are, while an input that wants a gradient is a mistake, and is refused."""
+    """Returns a value detached from its autograd history, unless it is an input.
+
+    Parameters of a model in training may be bound; an input that requires a gradient is an error.
+    """
     if buffer.kind != "input" and getattr(value, "requires_grad", False):
         return cast("Any", value).detach()
     return value
 
 
 def _scalar(value: object, buffer: Buffer, name: str) -> NDArray[Any]:
-    """A scalar as an array; a Python int will do, and is checked against the bound."""
+    """Returns a scalar on the host as an array; raises InvalidUsageError if it is not one integer
+    within its bound."""
     if isinstance(value, float):
         raise InvalidUsageError(f"{name} is {value}; it must be one integer")
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
@@ -172,14 +183,14 @@ def _in_range(number: Any, buffer: Buffer) -> bool:
 
 
 def _range(buffer: Buffer) -> tuple[int, int]:
-    """The least and greatest value of a scalar."""
+    """Returns the least and the greatest value of a scalar."""
     return buffer.dtype.integer_range if buffer.maximum is None else (0, buffer.maximum)
 
 
 def name_problems(
     given: Iterable[str], wanted: Iterable[str], needed: Iterable[str], kind: str
 ) -> list[str]:
-    """Returns the problems of a set of names: missing names, and names of nothing."""
+    """Returns the problems of a set of names: missing names and unknown names."""
     given, wanted = list(given), list(wanted)
     missing = [name for name in needed if name not in given]
     problems = [f"{kind} {name!r} is missing" for name in missing]

@@ -1,4 +1,4 @@
-"""Arrays that lie on a device: what kernels need to know of them, however they are described."""
+"""Arrays on a device, whether they come from torch, DLPack or the CUDA array interface."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ if TYPE_CHECKING:
     from ...bundle import Buffer
     from ...dtypes import DType
 
-# A stream's number in DLPack and in the array interface: zero means nothing there.
+# The number of the legacy default stream in DLPack and in the array interface, which forbid zero.
 _LEGACY_STREAM = 1
 
 
 class DeviceArray:
-    """An array on a device, in its own memory.
+    """An array on a device.
 
     Attributes:
-        address: where its first element is.
-        dtype: its elements, as numpy calls them.
-        shape: its extents.
-        dense: whether it is row-major without gaps.
-        owner: what keeps the memory alive.
+        address: the address of the first element.
+        dtype: the element type.
+        shape: the extents.
+        dense: True if the array is row-major without gaps.
+        owner: the object that keeps the memory alive.
     """
 
     __slots__ = ("address", "dense", "dtype", "owner", "shape")
@@ -58,7 +58,7 @@ class DeviceArray:
 
 
 def device_of(value: Any) -> tuple[int, int] | None:
-    """DLPack's type and number of the device that an array lies on, or None where it has none."""
+    """Returns the device of an array as DLPack's type and number, or None if it has none."""
     if isinstance(value, (np.ndarray, np.generic, int)):
         return None
     if torch_of(value) is not None:
@@ -70,15 +70,16 @@ def device_of(value: Any) -> tuple[int, int] | None:
         if isinstance(getattr(value, "__cuda_array_interface__", None), dict):
             return CUDA, int(getattr(getattr(value, "device", None), "id", 0))
     except (BufferError, RuntimeError, TypeError, ValueError):
-        pass  # who imports it meets the same error, and knows the array's name
+        pass  # the import raises the same error later, with the array's name
     return None
 
 
 def describe(value: Any, name: str, place: Place) -> DeviceArray:
-    """An array that lies on the device of `place`; its producer's stream is noted there.
+    """Returns the description of an array on the device of `place`, and adds the stream of its
+    producer to `place`.
 
-    Raises InvalidUsageError, which calls the array `name`, where its framework does not give it
-    away, or where its elements are none of ark's.
+    Raises InvalidUsageError, which calls the array `name`, if its framework does not export it or
+    ark does not have its element type.
     """
     torch = torch_of(value)
     if torch is not None:
@@ -96,7 +97,7 @@ def _describe_tensor(torch: Any, tensor: Any, name: str, place: Place) -> Device
         raise InvalidUsageError(f"{name} has elements of {tensor.dtype}; ark has {_known()}")
     if tensor.requires_grad:
         raise InvalidUsageError(f"{name} requires a gradient, which ark does not compute")
-    # A lazy negation is no property of the memory.
+    # The memory of a lazily negated tensor holds the values before the negation.
     if tensor.is_neg():
         tensor = tensor.resolve_neg()
     address = _address_of_tensor(tensor)
@@ -108,8 +109,8 @@ def _describe_tensor(torch: Any, tensor: Any, name: str, place: Place) -> Device
 
 
 def _address_of_tensor(tensor: Any) -> int:
-    """Returns the address of a tensor's first element; zero if it has no memory, which some of
-    torch's tensors refuse to say."""
+    """Returns the address of a tensor's first element, or zero if it has no memory (some tensors of
+    torch then raise RuntimeError)."""
     try:
         return tensor.data_ptr()
     except RuntimeError:
@@ -117,10 +118,10 @@ def _address_of_tensor(tensor: Any) -> int:
 
 
 def usable_tensor(value: Any, buffer: Buffer, place: Place) -> DeviceArray | None:
-    """Returns a tensor of torch that can serve as a buffer unchanged; None if it needs a closer
-    look.
+    """Returns the description of a torch tensor that can serve as a buffer in place, or None if the
+    value needs the full checks.
 
-    Decoders are run with tensors for every token, so that this is short.
+    This is the fast path of decoders, which pass tensors for every token.
     """
     torch = place.torch
     if (
@@ -147,7 +148,7 @@ _TENSOR_DTYPES: dict[DType, object] = {}
 
 
 def _tensor_dtypes(torch: Any) -> dict[DType, object]:
-    """torch's element types by ark's; old versions have not all of them."""
+    """Returns the torch dtypes by ark dtype; old versions of torch lack some of them."""
     if not _TENSOR_DTYPES:
         known = {dtype: getattr(torch, dtype.numpy_name, None) for dtype in dtypes.ALL}
         _TENSOR_DTYPES.update({dtype: name for dtype, name in known.items() if name is not None})
@@ -163,8 +164,8 @@ def _known() -> str:
 
 
 def _describe_interface(value: Any, name: str, place: Place) -> DeviceArray:
-    """Describes an array by Numba's array interface, whose version 3 names the stream that writes
-    it."""
+    """Returns the description of an array with the CUDA array interface, and adds its stream, which
+    version 3 names, to the producers of `place`."""
     try:
         record: Mapping[str, Any] = value.__cuda_array_interface__
         dtype = dtypes.from_numpy(np.dtype(record["typestr"]))
@@ -192,19 +193,19 @@ def unusable(array: DeviceArray, buffer: Buffer) -> str | None:
         return "is not dense and row-major; pass a contiguous array"
     if array.address % buffer.alignment:
         return (
-            f"begins at an address that is no multiple of {buffer.alignment}, as the kernel needs "
-            "it; pass a copy"
+            f"begins at an address that is not a multiple of {buffer.alignment}, as the kernel "
+            "requires; pass a copy"
         )
     return None
 
 
 class Results:
-    """Outputs of a run: on the device in the caller's framework, or on the host.
+    """The destination of a run's outputs: arrays of the caller, or new arrays on device or host.
 
     Args:
-        out: arrays to write to, by name, as they were checked.
-        given: the same as the caller has them.
-        like: the first input that lies on the device, if any: outputs become what it is.
+        out: checked arrays to write to, by name.
+        given: the same arrays as the caller passed them.
+        like: the first input on the device, or None; new outputs have its framework.
     """
 
     def __init__(
@@ -219,23 +220,23 @@ class Results:
 
     @property
     def on_device(self) -> bool:
-        """Returns True if outputs without a given array stay on the device."""
+        """True if new outputs are on the device."""
         return self._like is not None
 
     @property
     def capturable(self) -> bool:
-        """Returns True if outputs can be allocated during a graph capture."""
+        """True if outputs can be allocated during a graph capture, which torch alone supports."""
         return torch_of(self._like) is not None
 
     def make(
         self, buffer: Buffer, place: Place, allocate: Callable[[], Any]
     ) -> tuple[Any, DeviceArray]:
-        """A new array for an output, for the caller and for the kernel.
+        """Allocates an output on the device; returns it for the caller and for the kernel.
 
         Args:
             buffer: the output.
             place: the device.
-            allocate: memory for it, for a framework that cannot be asked for an array.
+            allocate: allocates memory of the driver, which is used for frameworks except torch.
         """
         torch = torch_of(self._like)
         if torch is not None:
@@ -250,12 +251,13 @@ class Results:
 
 
 def _import(exported: DeviceExporter, like: Any) -> Any:
-    """An array of the library that `like` is from; the exporter itself where it has no way in."""
+    """Returns the array in the library of `like`, or the exporter itself if the library has no
+    `from_dlpack`."""
     library = cast("Any", sys.modules.get(type(like).__module__.partition(".")[0]))
     from_dlpack = getattr(library, "from_dlpack", None)
     return exported if from_dlpack is None else from_dlpack(exported)
 
 
 def foreign_message(name: str, device: tuple[int, int], place: Place) -> str:
-    """Returns the message for an array on a device where the program does not run."""
-    return f"{name} lies on {device_name(device)}; the program runs on {device_name(place.device)}"
+    """Returns the error message for an array on another device than the program."""
+    return f"{name} is on {device_name(device)}; the program runs on {device_name(place.device)}"

@@ -1,8 +1,8 @@
-"""DLPack in both directions, for the element types that numpy itself cannot pass.
+"""Import and export of arrays through DLPack, with the element types that NumPy does not support.
 
-numpy refuses bfloat16 and the 8-bit floats here, and those are what models are made of. So the
-record behind a capsule is read (import) or relabelled (export) directly; who owns the memory,
-and when it goes, stays with the capsule's maker.
+NumPy rejects bfloat16 and 8-bit floats in DLPack. This module therefore reads the record in a
+capsule (import) or changes its element type (export) directly. The producer of a capsule keeps
+the ownership of the memory.
 """
 
 from __future__ import annotations
@@ -75,10 +75,10 @@ _pointer.restype = ctypes.c_void_p
 
 
 def import_dlpack(value: Any, name: str) -> NDArray[Any]:
-    """A numpy array over the memory of `value`, which has ``__dlpack__``; nothing is copied.
+    """Returns a NumPy array that shares the memory of `value`, which has ``__dlpack__``.
 
-    Raises InvalidUsageError, which calls the value `name`, when it lies on a device, needs a
-    gradient, or has an element type that ark has not.
+    Raises InvalidUsageError, which calls the value `name`, if it is on a device, requires a
+    gradient, or has an element type that ark lacks.
     """
     try:
         device, _ = value.__dlpack_device__()
@@ -87,7 +87,7 @@ def import_dlpack(value: Any, name: str) -> NDArray[Any]:
         raise InvalidUsageError(f"{name} cannot be passed through DLPack: {error}") from None
     if capsule is None:
         where = DEVICE_NAMES.get(int(device), f"device type {int(device)}")
-        raise InvalidUsageError(f"{name} lies on {where}; pass it in host memory")
+        raise InvalidUsageError(f"{name} is on {where}; pass it in host memory")
     tensor, read_only = _record(capsule, name)
     return _Holder(capsule, tensor, read_only, name).array()
 
@@ -95,15 +95,16 @@ def import_dlpack(value: Any, name: str) -> NDArray[Any]:
 def describe_dlpack(
     value: Any, name: str, stream: int | None
 ) -> tuple[int, DType, tuple[int, ...], bool, object]:
-    """Address, elements, shape, whether row-major without gaps, and owner of a device's array.
+    """Returns address, dtype, shape, density (row-major without gaps) and owner of a device array.
 
     Args:
-        value: has ``__dlpack__``.
-        name: what errors call it.
-        stream: DLPack's number of the stream that reads it, which its producer orders itself
-            before; None for the legacy default stream.
+        value: an object with ``__dlpack__``.
+        name: the name of the array in errors.
+        stream: DLPack's number of the stream that will read the array, before which the producer
+            orders its work; None for the legacy default stream.
 
-    Raises InvalidUsageError where its framework refuses, or ark has no such elements.
+    Raises InvalidUsageError if the framework does not export the array, or ark lacks its element
+    type.
     """
     try:
         capsule = _export(value, stream=stream)
@@ -117,12 +118,12 @@ def describe_dlpack(
 
 
 def _export(value: Any, **arguments: Any) -> Any:
-    # torch passes the memory of a lazy negation on as if it were the values.
+    # torch exports a lazily negated tensor without the negation.
     if hasattr(value, "resolve_neg"):
         value = value.resolve_neg()
     try:
         return value.__dlpack__(max_version=(1, 0), **arguments)
-    except TypeError:  # made before version 1 of the protocol
+    except TypeError:  # the producer has a protocol before version 1
         return value.__dlpack__(**arguments)
 
 
@@ -131,7 +132,7 @@ def _record(capsule: Any, name: str) -> tuple[_Tensor, bool]:
         address = _pointer(capsule, b"dltensor_versioned")
         record = _Versioned.from_address(cast("int", address))
         if record.major != 1:
-            raise InvalidUsageError(f"{name} comes in version {record.major} of DLPack, not 1")
+            raise InvalidUsageError(f"{name} has version {record.major} of DLPack, not 1")
         return record.tensor, bool(record.flags & _READ_ONLY)
     if _is_valid(capsule, b"dltensor"):
         return _Tensor.from_address(cast("int", _pointer(capsule, b"dltensor"))), False
@@ -154,7 +155,7 @@ def _shape(tensor: _Tensor) -> tuple[int, ...]:
 
 
 def is_dense(shape: tuple[int, ...], strides: Sequence[int] | None, unit: int = 1) -> bool:
-    """Returns True if strides, in elements of `unit`, are those of a row-major array without gaps.
+    """Returns True if strides, in units of `unit`, are those of a row-major array without gaps.
 
     Example:
         >>> is_dense((2, 3), (3, 1)), is_dense((2, 3), (1, 2)), is_dense((1, 3), (7, 1))
@@ -172,10 +173,9 @@ def is_dense(shape: tuple[int, ...], strides: Sequence[int] | None, unit: int = 
 
 
 class _Holder:
-    """Keeps the capsule, and so its memory, as long as an array over it lives.
+    """Keeps a capsule, and thereby its memory, alive as long as an array over it.
 
-    The capsule is not marked as consumed: its own destructor then frees it, on whatever
-    terms its maker has.
+    The capsule is not marked as consumed, so that its own destructor frees the memory.
     """
 
     def __init__(self, capsule: Any, tensor: _Tensor, read_only: bool, name: str) -> None:
@@ -187,7 +187,7 @@ class _Holder:
         strides = None
         if tensor.strides:
             strides = tuple(tensor.strides[axis] * size for axis in range(tensor.ndim))
-        # numpy's own names have no bfloat16, so the memory passes as opaque elements.
+        # NumPy has no name for bfloat16, so that the elements are opaque bytes.
         self.__array_interface__ = {
             "version": 3,
             "shape": shape,
@@ -204,16 +204,16 @@ class _Holder:
 
 
 def reinterpret(array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """The same memory with elements of another type of equal size."""
+    """Returns a view of an array with another element type of equal size."""
     return cast("Any", array).view(dtype)
 
 
 class Exporter:
-    """An array as any DLPack consumer takes it: ``torch.from_dlpack(Exporter(array))``."""
+    """A NumPy array for any consumer of DLPack: ``torch.from_dlpack(Exporter(array))``."""
 
     def __init__(self, array: NDArray[Any]) -> None:
         self._dtype = dtypes.from_numpy(array.dtype)
-        # An unsigned integer of equal size travels in its place, and gets its label on the way.
+        # NumPy exports an unsigned integer of equal size, whose type is then changed in the record.
         bits = np.dtype(f"u{array.dtype.itemsize}")
         self._array = array if self._plain else reinterpret(array, bits)
 
@@ -233,16 +233,16 @@ class Exporter:
 
 
 class DeviceExporter:
-    """An array on a device as any DLPack consumer takes it.
+    """A dense row-major array on a device, for any consumer of DLPack.
 
-    The device is done with it, so that a consumer's stream needs to wait for nothing.
+    All work on the array is complete, so that a consumer's stream need not wait.
 
     Args:
-        address: where it begins.
-        dtype: its elements.
-        shape: its extents; it is dense and row-major.
+        address: the address of the first element.
+        dtype: the element type.
+        shape: the extents.
         device: DLPack's type and number of the device.
-        owner: what keeps the memory alive; it lives as long as the last consumer's array.
+        owner: the owner of the memory, which lives as long as the last consumer's array.
     """
 
     def __init__(
@@ -258,7 +258,7 @@ class DeviceExporter:
         self._device = device
         self._owner = owner
         kind = {"float": "f", "int": "i", "uint": "u", "bool": "b"}[dtype.kind]
-        # numpy's own names have no bfloat16 and no floats of 8 bits.
+        # NumPy has no names for bfloat16 and 8-bit floats.
         plain = dtype not in (dtypes.bf16, dtypes.fp8_e4m3, dtypes.fp8_e5m2)
         size = dtype.itemsize
         record = {"version": 3, "shape": shape, "strides": None, "data": (address, False)}
@@ -268,7 +268,7 @@ class DeviceExporter:
     @property
     def __cuda_array_interface__(self) -> dict[str, Any]:
         if not self._plain:
-            raise AttributeError(f"the array interface has no elements of {self.dtype.name}")
+            raise AttributeError(f"the array interface does not support {self.dtype.name}")
         return {**self._record, "stream": None}
 
     def __dlpack_device__(self) -> tuple[int, int]:
@@ -284,9 +284,9 @@ class DeviceExporter:
     ) -> Any:
         del stream
         if copy or (dl_device is not None and tuple(dl_device) != self._device):
-            raise BufferError("the array is given in its place only")
-        # The capsule of a numpy array over the address, which nobody reads here, with the
-        # device's label. Its deleter lets go of the array, and so of the owner.
+            raise BufferError("the array can neither be copied nor moved to another device")
+        # The capsule is that of a NumPy array over the address, which the host never reads, with
+        # the device changed in its record. Its deleter frees the array and thereby the owner.
         array = np.asarray(_Address(self._record, self._owner))
         known = {} if max_version is None else {"max_version": max_version}
         capsule = array.__dlpack__(**known)  # type: ignore[arg-type]
@@ -297,7 +297,7 @@ class DeviceExporter:
 
 
 class _Address:
-    """Memory by its address, which lives as long as its owner."""
+    """A block of memory at an address, which keeps its owner alive."""
 
     def __init__(self, record: dict[str, Any], owner: object) -> None:
         self.__array_interface__ = record

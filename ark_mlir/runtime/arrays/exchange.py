@@ -1,5 +1,4 @@
-"""Transfers of the arrays of runs to the memory of a kernel and back, which each driver does its
-way."""
+"""The transfer of a run's arrays to the memory of a kernel and back; each driver has its own."""
 
 from __future__ import annotations
 
@@ -21,31 +20,31 @@ Slots = dict[int, "Bound | Memory"]
 
 
 class Exchange(Protocol):
-    """Inputs and outputs of one executable; calls come from one thread at a time."""
+    """The transfer of one executable's inputs and outputs; calls come from one thread at a time."""
 
     def bring(self, arrays: Mapping[str, Array], results: Results, where: Place) -> Slots:
         """Returns the memory of a run's inputs and outputs, by slot.
 
         Args:
-            arrays: the inputs by name, checked.
-            results: how the outputs are to be given.
-            where: the device, and the run's stream.
+            arrays: the checked inputs, by name.
+            results: the destination of the outputs.
+            where: the device and stream of the run.
         """
         ...
 
     def fetch(self) -> dict[str, Any]:
-        """The outputs of the run by name: numpy arrays, and what `results` made or was given."""
+        """Returns the outputs of the run by name: NumPy arrays, and the arrays of `results`."""
         ...
 
 
 class HostExchange:
-    """Buffers of this process, used where they are.
+    """The exchange of the cpu driver, which uses buffers of this process in place.
 
     Args:
-        driver: whose kernel it is.
-        manifest: the program's.
-        stays: whether inputs are copied to, and outputs from, buffers that are made once, as a
-            kernel that stays needs it; else outputs are new at every run.
+        driver: the driver of the kernel.
+        manifest: the manifest of the program.
+        stays: copies inputs and outputs through buffers that are allocated once, as a resident
+            kernel requires; otherwise every run has new outputs.
     """
 
     def __init__(self, driver: Driver, manifest: Manifest, stays: bool) -> None:
@@ -86,7 +85,7 @@ class HostExchange:
     def fetch(self) -> dict[str, Any]:
         """See :meth:`Exchange.fetch`."""
         given, slots = self._results.given, self._slots
-        # Arrays of the caller's live as long as the run, and no longer.
+        # The references to the caller's arrays end with the run.
         self._results, self._slots = Results(), {}
         return {
             buffer.name: given[buffer.name]

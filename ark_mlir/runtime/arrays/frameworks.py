@@ -1,4 +1,4 @@
-"""Arrays of any framework, as numpy arrays and back."""
+"""Conversion of arrays of any framework to NumPy arrays and back."""
 
 from __future__ import annotations
 
@@ -23,22 +23,22 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("ark")
 
-# Makes an array of the caller's framework from one of numpy, without a copy where it can.
+# Converts a NumPy array to the caller's framework, without a copy if possible.
 Wrap = Callable[["NDArray[Any]"], Any]
 
 
 def to_numpy(value: object, name: str) -> NDArray[Any]:
-    """`value` as a numpy array over the same memory.
+    """Returns `value` as a NumPy array that shares its memory.
 
-    Accepts numpy arrays and scalars, and whatever has ``__dlpack__``. Raises InvalidUsageError,
-    which calls the value `name`, on anything else: lists have no element type.
+    `value` is a NumPy array or scalar, or an object with ``__dlpack__``. Raises InvalidUsageError,
+    which calls the value `name`, for other objects: lists, for example, have no element type.
     """
     if isinstance(value, (np.ndarray, np.generic)):
         return np.asarray(cast("Any", value))
     if hasattr(value, "__dlpack__") and hasattr(value, "__dlpack_device__"):
         return import_dlpack(value, name)
     raise InvalidUsageError(
-        f"{name} is {a_type(value)}; pass a numpy array or one that speaks DLPack"
+        f"{name} is {a_type(value)}; pass a numpy array or an object with __dlpack__"
     )
 
 
@@ -48,7 +48,7 @@ def store(memory: Memory, buffer: Buffer, value: object) -> None:
 
 
 def fetch(memory: Memory, buffer: Buffer) -> NDArray[Any]:
-    """The array that a buffer holds; see :meth:`Memory.read`."""
+    """Returns the array that a buffer holds; see :meth:`Memory.read`."""
     return memory.read(buffer.dtype.numpy, buffer.shape)
 
 
@@ -67,8 +67,8 @@ def mismatch(array: NDArray[Any] | DeviceArray, buffer: Buffer) -> str | None:
 
 
 def framework(values: list[object]) -> Wrap:
-    """Returns the conversion of outputs into the caller's framework: that of the first input that
-    is not of numpy, else numpy."""
+    """Returns the conversion of outputs to the framework of the first input that is not a NumPy
+    array, or the identity if there is none."""
     for value in values:
         if isinstance(value, (np.ndarray, np.generic, int)) or not hasattr(value, "__dlpack__"):
             continue
@@ -87,7 +87,7 @@ def _wrapper(from_dlpack: Callable[[Any], Any], owner: str) -> Wrap:
         try:
             return from_dlpack(Exporter(array))
         except (BufferError, RuntimeError, TypeError, ValueError) as error:
-            # The result is right, only its wrapping is not: better than to lose a long run.
+            # The values are correct, so that a NumPy array is better than an error.
             _log.warning("%s cannot take %s: %s; returning numpy", owner, array.dtype, error)
             return array
 
@@ -95,7 +95,7 @@ def _wrapper(from_dlpack: Callable[[Any], Any], owner: str) -> Wrap:
 
 
 def _importer(value: Any) -> Callable[[Any], Any] | None:
-    """The function ``from_dlpack`` of the library that `value` is from."""
+    """Returns the function ``from_dlpack`` of the library of `value`, or None."""
     if hasattr(value, "__array_namespace__"):
         space = value.__array_namespace__()
         if hasattr(space, "from_dlpack"):

@@ -1,6 +1,6 @@
 """Reading safetensors files: a checked header, and arrays that map the file.
 
-A file of weights is larger than everything else that a run needs, so nothing is copied here.
+Files of weights are large, so that their contents are mapped and not copied.
 The format: https://github.com/huggingface/safetensors, "Format".
 """
 
@@ -37,15 +37,15 @@ _DTYPES = {
     "I64": dtypes.int64,
     "BOOL": dtypes.bool_,
 }
-# Types that exist but that no buffer of ark has: such a tensor may be in a file, not be bound.
+# Types that ark does not support: a file may have such tensors, but they cannot be bound.
 _OTHER = {"F64": "f8", "I16": "i2", "U16": "u2", "U64": "u8"}
 
 
 def read_safetensors(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
-    """The tensors of a file by name, as read-only arrays that map it.
+    """Returns the tensors of a file by name, as read-only arrays that map the file.
 
-    The file must not be changed while they live. Raises InvalidUsageError when it cannot be
-    read, is malformed, or has tensors that overlap, leave gaps or do not fit.
+    The file must not change while the arrays live. Raises InvalidUsageError if the file cannot be
+    read or is malformed, or if its tensors overlap, leave gaps or exceed the file.
 
     Example:
         >>> read_safetensors("mlp.safetensors")["w"].shape
@@ -62,17 +62,17 @@ def read_safetensors(path: str | os.PathLike[str]) -> dict[str, NDArray[Any]]:
 
 
 def _read(where: str) -> tuple[bytes, memoryview]:
-    """The header of a file, and its mapped bytes behind the header."""
+    """Returns the header of a file, and its mapped bytes after the header."""
     descriptor = os.open(where, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise ValueError("it is no regular file")
+            raise ValueError("it is not a regular file")
         head = os.pread(descriptor, 8, 0)
         length = int.from_bytes(head, "little")
         if len(head) < 8 or length > min(_MAX_HEADER, status.st_size - 8):
-            raise ValueError("it is no safetensors file, or truncated")
-        # The header is parsed from a copy, which nobody can change between check and use.
+            raise ValueError("it is not a safetensors file, or it is truncated")
+        # The header is copied, so that it cannot change between check and use.
         header = os.pread(descriptor, length, 8)
         if len(header) < length:
             raise ValueError("it is truncated")
@@ -114,7 +114,7 @@ def _tensor(node: Node, data: memoryview) -> NDArray[Any]:
         raise node.error(f"{list(shape)} of {word} do not take {data.nbytes} bytes")
     try:
         return np.ndarray(shape, dtype, data)
-    except ValueError as error:  # no elements, and extents that are too large together
+    except ValueError as error:  # an empty tensor whose other extents overflow
         raise node["shape"].error(str(error)) from None
 
 

@@ -1,4 +1,4 @@
-"""The place of a run: the device that its arrays must lie on, and the stream that orders it."""
+"""The place of a run: the device of its arrays, and the stream that orders it."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any, cast
 
 from ...errors import InvalidUsageError, a_type
 
-HOST_DEVICES = (1, 3, 11, 13)  # DLPack's: plain, and pinned or managed memory of CUDA and ROCm
+HOST_DEVICES = (1, 3, 11, 13)  # DLPack's types of pageable, pinned and managed host memory
 CUDA = 2
 DEVICE_NAMES = {2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm", 14: "oneapi"}
 
 
 class Place:
-    """A device and, of a run on a GPU, its stream.
+    """The device of a run and, on a GPU, its stream.
 
     Attributes:
         device: DLPack's type and number of the device.
-        stream: handle of the stream that the run goes to; None for a host.
-        on_host: whether the device is the host.
-        producers: handles of the streams that write what the run reads; it starts after what
-            they have been given so far.
-        torch: the module, where it is loaded and its tensors may lie on the device.
-        torch_stream: the handle of torch's current stream, where it was looked up.
+        stream: handle of the stream of the run; None on the host.
+        on_host: True if the device is the host.
+        producers: handles of the streams that write the inputs; the run starts after the work that
+            they were given before.
+        torch: the module torch if it is imported and may have tensors on the device, else None.
+        torch_stream: the handle of torch's current stream, once it was looked up, else None.
     """
 
     __slots__ = ("device", "on_host", "producers", "stream", "torch", "torch_stream")
@@ -37,7 +37,8 @@ class Place:
         self.torch_stream: int | None = None
 
     def follow_torch(self) -> int:
-        """Makes torch's current stream, which is looked up once, a producer; gives its handle."""
+        """Adds torch's current stream, which is looked up once, to the producers, and returns its
+        handle."""
         if self.torch_stream is None:
             self.torch_stream = torch_stream(self.torch, self.device[1])
             self.producers.add(self.torch_stream)
@@ -45,14 +46,14 @@ class Place:
 
 
 def loaded_torch() -> Any:
-    """Returns torch if it is imported and made for NVIDIA's GPUs, else None: then no array is one
-    of its tensors."""
+    """Returns the module torch if it is imported and built for CUDA, else None: then no array can
+    be a CUDA tensor of torch."""
     torch = cast("Any", sys.modules.get("torch"))
     return None if torch is None or torch.version.hip is not None else torch
 
 
 def device_name(device: tuple[int, int]) -> str:
-    """A device in words.
+    """Returns the name of a device in messages.
 
     Example:
         >>> device_name((2, 1)), device_name((1, 0)), device_name((99, 0))
@@ -65,7 +66,7 @@ def device_name(device: tuple[int, int]) -> str:
 
 
 def torch_of(value: object) -> Any:
-    """The module torch where `value` is a tensor of it on a GPU of NVIDIA, else None."""
+    """Returns the module torch if `value` is a tensor of torch on an NVIDIA GPU, else None."""
     torch = loaded_torch()
     if torch is None or not isinstance(value, torch.Tensor) or not cast("Any", value).is_cuda:
         return None
@@ -73,12 +74,13 @@ def torch_of(value: object) -> Any:
 
 
 def torch_stream(torch: Any, ordinal: int) -> int:
-    """The handle of torch's current stream on a GPU."""
+    """Returns the handle of torch's current stream on a GPU."""
     return int(torch.cuda.current_stream(ordinal).cuda_stream)
 
 
 def current_stream(ordinal: int) -> int:
-    """The handle of torch's current stream where torch has started CUDA, else of the default."""
+    """Returns the handle of torch's current stream if torch has initialised CUDA, else that of the
+    default stream."""
     torch = cast("Any", sys.modules.get("torch"))
     if torch is None or not torch.cuda.is_initialized():
         return 0
@@ -86,13 +88,13 @@ def current_stream(ordinal: int) -> int:
 
 
 def stream_handle(stream: object) -> int:
-    """The handle of what a caller calls a stream.
+    """Returns the handle of a stream.
 
     Args:
-        stream: a handle, or a stream of torch, cupy, cuda.core or whatever has
+        stream: a handle, or a stream of torch, cupy or cuda.core, or another object with
             ``__cuda_stream__``.
 
-    Raises InvalidUsageError on anything else.
+    Raises InvalidUsageError for other objects.
     """
     if isinstance(stream, int) and not isinstance(stream, bool):
         return stream
@@ -113,8 +115,11 @@ def stream_handle(stream: object) -> int:
 def choose_place(
     stream: object, values: Iterable[object], device: tuple[int, int], own: int
 ) -> Place:
-    """Returns the place of a run on a GPU: the stream that the caller names, else torch's current
-    one if any of its tensors on this GPU is given, else the driver's own."""
+    """Returns the place of a run on a GPU.
+
+    Its stream is the stream of the caller; or else torch's current stream, if a value is a torch
+    tensor on this GPU; or else the stream of the driver.
+    """
     if stream is not None:
         return Place(device, stream_handle(stream))
     place = Place(device, own)

@@ -1,4 +1,4 @@
-"""The cpu driver: one thread per lane, each in the same function of a shared object."""
+"""The cpu driver: one thread per lane, all of which call the same function of a shared object."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
     Take = Callable[[int], "HostMemory"]
 
-# How often a waiting host looks whether the kernel gave up.
+# Interval at which a waiting host checks if the run is to be aborted.
 _POLL_SECONDS = 0.25
-# What a lane may take to notice an abort. It looks in every wait and before every instruction,
-# so this bounds one instruction.
+# How long a lane may take to notice an abort. Lanes check it in every wait and before every
+# instruction, so that this bounds one instruction.
 GRACE_SECONDS = 10.0
 # Ctrl-C returns within two seconds, whatever the lanes do.
 INTERRUPT_GRACE_SECONDS = 1.5
@@ -45,7 +45,7 @@ class HostMemory:
 
     def __init__(self, nbytes: int, alignment: int = 64) -> None:
         try:
-            # calloc: pages that are never touched are never real.
+            # numpy.zeros calls calloc, which allocates no pages before they are touched.
             block = np.zeros(nbytes + alignment, np.uint8)
         except (MemoryError, ValueError):
             raise DeviceError(f"no memory for {nbytes} bytes") from None
@@ -71,16 +71,16 @@ class HostMemory:
         return np.ndarray(shape, dtype, self.bytes.data)
 
     def free(self) -> None:
-        """See :meth:`Memory.free`: it lives as long as the last array over it."""
+        """See :meth:`Memory.free`: the memory is freed with the last array that shares it."""
 
 
 class Kernel:
-    """A loaded kernel and what belongs to it: arena, semaphores, report, tables.
+    """A loaded kernel with its arena, semaphores, report and tables.
 
     Args:
         bundle: the program.
         lanes: the lanes that run in this process.
-        take: zeroed memory for what all lanes share, wherever they run.
+        take: allocates zeroed memory that all lanes share, also those of other processes.
     """
 
     def __init__(self, bundle: Bundle, lanes: Sequence[int], take: Take) -> None:
@@ -101,25 +101,26 @@ class Kernel:
         self.tables = {name: _aligned(bundle.sections[name]) for name in _TABLES}
 
     def clear(self) -> None:
-        """Resets the kernel after a run that failed: packets of it must not be taken for later
-        ones."""
+        """Resets semaphores and packets after a run that failed, so that later runs do not take its
+        packets for theirs."""
         self.counters[:] = 0
         if self.bundle.tables.packets:
             self.arena.bytes[:] = 0
 
     def arrivals(self, epoch: int) -> NDArray[np.uint64]:
-        """Returns the counters of all semaphores, ``[S]``; of a semaphore with packets, which has
-        no counter, the value that a counter would have.
+        """Returns the counters of all semaphores, uint64 ``[S]``.
+
+        For a semaphore with packets, which has no counter, it is the value of an equivalent one.
 
         Args:
-            epoch: of the launch, no more than 2^32 iterations ago.
+            epoch: the epoch of the launch, at most 2^32 iterations ago.
         """
         counters = np.array(self.counters)
         for semaphore, offsets in self.bundle.tables.packets.items():
             for first, last in offsets.tolist():
                 count, memory = (last - first) // 8 + 1, self.arena.bytes.data
                 flags = np.ndarray((count,), np.uint32, memory, first + 4, (8,))
-                # A packet that is to come has the number of the iteration before.
+                # A packet that was not sent yet has the number of the previous iteration.
                 ahead = (flags - np.uint32(epoch % (1 << 32))).astype(np.int32)
                 counters[semaphore] += np.uint64((epoch + int(ahead.min())) % (1 << 64))
         return counters
@@ -129,7 +130,7 @@ _TABLES = ("instructions", "lanes", "tasks", "operands")
 
 
 class SharedSizes(NamedTuple):
-    """Bytes of what all lanes of a program share, in the order in which they are taken."""
+    """The sizes in bytes of the memory that all lanes share, in the order of allocation."""
 
     arena: int
     semaphores: int
@@ -137,15 +138,15 @@ class SharedSizes(NamedTuple):
 
 
 def shared_sizes(manifest: Manifest) -> SharedSizes:
-    """Returns the memory that a kernel needs besides its arguments and tables."""
+    """Returns the sizes of the memory that the lanes of a program share."""
     semaphores = max(len(manifest.semaphores), 1) * abi.SEMAPHORE_STRIDE
     return SharedSizes(manifest.arena, semaphores, 64 + 64)
 
 
 class Run:
-    """A kernel as the lanes see it: ``run(i)`` is its code for the `i`-th lane of this process.
+    """A kernel in execution: ``run(i)`` executes the `i`-th lane of this process.
 
-    It lives as long as a lane is in the kernel: for one launch, or, with a doorbell, for many.
+    It lives as long as a lane is in the kernel: for one launch, or for many with a doorbell.
     """
 
     def __init__(self, kernel: Kernel, doorbell: Doorbell | None) -> None:
@@ -161,7 +162,8 @@ class Run:
         self._pointer = ctypes.addressof(self.context)
 
     def prepare(self, launch: Launch, epoch: int) -> None:
-        """Writes what the lanes read of this launch, and keeps it alive while they may read it."""
+        """Writes the arguments of a launch, and keeps their owners alive while lanes may use
+        them."""
         self.launch = launch
         self.trace: NDArray[np.int64] | None = None
         if launch.trace:
@@ -176,19 +178,19 @@ class Run:
         self.context.trace = None if self.trace is None else self.trace.ctypes.data
 
     def dismiss(self, doorbell: Doorbell) -> None:
-        """Lets the lanes return from a kernel that stays; none of them may be in a run."""
+        """Makes the lanes return from a resident kernel; no lane may be in a run."""
         self.context.iterations = 0
         doorbell.ring()
 
     def __call__(self, place: int) -> int:
         code = int(self.kernel.entry(self._pointer, self.kernel.lanes[place]))
         if code:
-            # Whatever made this lane give up, those that wait for it must not wait on.
+            # Other lanes may wait for this lane, so that its failure ends them, too.
             self.abort()
         return code
 
     def abort(self) -> None:
-        """Tells all lanes to end, unless one has already."""
+        """Tells all lanes to end, unless the run was aborted already."""
         if not self.kernel.report[0]:
             self.kernel.report[0] = Abort.HOST
 
@@ -196,16 +198,15 @@ class Run:
 class CpuDriver:
     """Runs a bundle for `cpu` on threads of this process.
 
-    See :class:`ark_mlir.runtime.driver.Driver`. A lane that never ends (a body in an endless
-    loop) cannot be stopped from outside: `wait` raises DeviceError, and so does every launch
-    until that lane has ended after all.
+    See :class:`ark_mlir.runtime.driver.Driver`. A lane that never ends (a body in an endless loop)
+    cannot be stopped: `wait` raises DeviceError, and so does every launch until the lane has ended.
     """
 
     def __init__(self) -> None:
         self.epoch = 0
         self._kernel: Kernel | None = None
         self._lanes: Lanes | None = None
-        # What the lanes are in, or just were.
+        # The run that the lanes execute, or the last one.
         self._run: Run | None = None
         self._held = False
         self._process = os.getpid()
@@ -219,11 +220,11 @@ class CpuDriver:
         self._kernel = Kernel(bundle, self._own_lanes(bundle), self._take)
 
     def _own_lanes(self, bundle: Bundle) -> Sequence[int]:
-        """The lanes that run in this process."""
+        """Returns the lanes that run in this process."""
         return range(len(bundle.tables.lanes))
 
     def _take(self, nbytes: int) -> HostMemory:
-        """Zeroed memory for what lanes share, in the order of `shared_sizes`."""
+        """Allocates zeroed memory that lanes share; called in the order of `shared_sizes`."""
         return HostMemory(nbytes)
 
     def allocate(
@@ -235,12 +236,12 @@ class CpuDriver:
         lasting: bool = False,
         rank: int = 0,
     ) -> HostMemory:
-        """See :meth:`Driver.allocate`: always zeroed, and it lives as long as an array over it."""
+        """See :meth:`Driver.allocate`: the memory is always zeroed and lasting."""
         del zeroed, lasting, rank
         return HostMemory(nbytes, alignment)
 
     def adopt(self, array: NDArray[Any], alignment: int) -> int | None:
-        """See :meth:`Driver.adopt`: any array of this process will do."""
+        """See :meth:`Driver.adopt`: any aligned array of this process can be used in place."""
         address = array.ctypes.data
         return address if address % alignment == 0 else None
 
@@ -248,11 +249,11 @@ class CpuDriver:
         """See :meth:`Driver.place`."""
         del values
         if stream is not None:
-            raise InvalidUsageError("a program for cpu runs on no stream")
+            raise InvalidUsageError("a program for cpu takes no stream")
         return Place()
 
     def settle(self, place: Place) -> None:
-        """See :meth:`Driver.settle`: arrays of the host are ready."""
+        """See :meth:`Driver.settle`: arrays on the host are always ready."""
 
     def download(self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
         """See :meth:`Driver.download`."""
@@ -268,7 +269,7 @@ class CpuDriver:
         return False
 
     def recorded(self, stream: object) -> list[Outcome]:
-        """See :meth:`Driver.recorded`: no graphs."""
+        """See :meth:`Driver.recorded`: the host has no graphs."""
         self.place(stream, ())
         return []
 
@@ -277,7 +278,7 @@ class CpuDriver:
         kernel = self._loaded()
         lanes = self._ready_lanes()
         self._clear(kernel, launch)
-        # From here until a good end, whatever happens leaves counters that mean nothing.
+        # Until this run has ended without an error, the counters are invalid.
         self._dirty = True
         try:
             self._start(kernel, lanes, launch)
@@ -286,7 +287,7 @@ class CpuDriver:
             raise
 
     def _clear(self, kernel: Kernel, launch: Launch) -> None:
-        """Makes the words that lanes share what they are at the begin of a run."""
+        """Sets the words that lanes share to their values at the begin of a run."""
         del launch
         if self._dirty:
             kernel.clear()
@@ -295,7 +296,7 @@ class CpuDriver:
         kernel.status[:] = 0
 
     def _start(self, kernel: Kernel, lanes: Lanes, launch: Launch) -> None:
-        """Rings where the lanes are in the kernel already, and sends them there otherwise."""
+        """Rings the doorbell if the lanes are in the kernel, and launches the kernel otherwise."""
         run = self._run
         if run is not None:
             run.prepare(launch, self.epoch)
@@ -323,7 +324,7 @@ class CpuDriver:
             raise
 
     def hold(self) -> None:
-        """See :meth:`Driver.hold`: from the next launch on the lanes stay in the kernel."""
+        """See :meth:`Driver.hold`: the lanes stay in the kernel from the next launch on."""
         self._held = True
 
     def release(self) -> None:
@@ -336,27 +337,27 @@ class CpuDriver:
             raise
 
     def _dismiss(self) -> None:
-        """Brings lanes home that stay in the kernel and are in no run."""
+        """Ends a resident kernel whose lanes are in no run."""
         run, lanes = self._run, self._lanes
         if run is None or run.doorbell is None or lanes is None or os.getpid() != self._process:
             return
         run.dismiss(run.doorbell)
         self._run = None
-        # At the very end of the process lanes are not given the time to say that they are home.
+        # Threads may not run any more at the end of the process, so that the join may time out.
         if not sys.is_finalizing() and not lanes.join(GRACE_SECONDS):
             raise _never_ended(lanes)
 
     def close(self) -> None:
-        """See :meth:`Driver.close`: a lane that never ends keeps what it uses, and nothing else."""
+        """See :meth:`Driver.close`: a lane that never ends keeps only the memory that it uses."""
         if os.getpid() != self._process:
-            # A fork has no lanes; what they share is that of the parent, whose run goes on.
+            # A fork has no lanes, and the shared memory belongs to the run of the parent.
             self._lanes = self._run = self._kernel = None
             return
         if self._run is not None:
             self._interrupt()
         self._stop()
         if self._lanes is not None:
-            # Idle threads end at once.
+            # Idle threads end without delay.
             self._lanes.ended(INTERRUPT_GRACE_SECONDS)
         self._lanes = self._kernel = None
 
@@ -364,7 +365,7 @@ class CpuDriver:
 
     def _ready_lanes(self) -> Lanes:
         if os.getpid() != self._process:
-            # A fork copies no threads; what it copied of ours waits for ever.
+            # A fork copies the pool without its threads, so that it needs a new pool.
             self._lanes, self._run, self._process = None, None, os.getpid()
         if self._lanes is not None and self._lanes.stopping:
             if not self._lanes.ended(GRACE_SECONDS):
@@ -384,7 +385,8 @@ class CpuDriver:
             raise _never_ended(lanes)
 
     def _until_ended(self, lanes: Lanes, run: Run) -> bool:
-        """Waits for the lanes to leave the kernel; False where they must be given time to."""
+        """Waits until the lanes have left the kernel; returns False if they are still leaving it
+        after an abort."""
         while not lanes.join(_POLL_SECONDS):
             if lanes.failure is not None:
                 run.abort()
@@ -394,23 +396,24 @@ class CpuDriver:
         return True
 
     def _until_answered(self, lanes: Lanes, run: Run, doorbell: Doorbell) -> bool:
-        """Waits for the lanes to have done their run; False where they are leaving instead."""
+        """Waits until the lanes have completed their run; returns False if they leave the kernel
+        instead."""
         start = time.monotonic()
         while not doorbell.answered:
             if lanes.failure is not None:
                 run.abort()
             self._watch(run)
-            # A kernel from before there were doorbells runs once and leaves.
+            # A kernel of a bundle without support for doorbells runs once and ends.
             if run.kernel.report[0] or lanes.idle:
                 return False
             rest(start)
         return True
 
     def _watch(self, run: Run) -> None:
-        """Looks at what may end a run from outside of the kernel, while a host waits for it."""
+        """Called while the host waits for a run; subclasses abort the run for external reasons."""
 
     def _result(self, lanes: Lanes, run: Run) -> tuple[list[int], tuple[int, ...]]:
-        """The words of the report, and what every lane of the program returned."""
+        """Returns the words of the report, and the return values of all lanes of the program."""
         return run.kernel.report.tolist(), lanes.codes
 
     def _finish(self, lanes: Lanes, run: Run) -> Outcome:
@@ -418,7 +421,7 @@ class CpuDriver:
             raise DeviceError(f"a lane failed: {lanes.failure!r}") from lanes.failure
         (report, codes), status = self._result(lanes, run), run.kernel.status.tolist()
         stays = run.doorbell is not None and run.doorbell.answered and not report[0]
-        # Where others share the report, they may have sent the lanes home.
+        # Another process that shares the report may have aborted the lanes.
         stays = stays and not lanes.idle
         outcome = Outcome(
             (0,) * len(run.kernel.bundle.tables.lanes) if stays else codes,
@@ -439,7 +442,7 @@ class CpuDriver:
         return outcome
 
     def _interrupt(self) -> None:
-        """Ends the run that is under way, as far as it lets itself be ended in time."""
+        """Aborts the current run, and waits for its end for a limited time."""
         if self._run is not None:
             self._run.abort()
             self._run = None
@@ -465,13 +468,13 @@ def _doorbell(kernel: Kernel) -> Doorbell:
 def _never_ended(lanes: Lanes) -> DeviceError:
     stuck = ", ".join(map(str, lanes.running)) or "some"
     return DeviceError(
-        f"lanes {stuck} did not end within {GRACE_SECONDS:g} s of being told to; "
-        "their threads go on, and nothing runs here until they have ended"
+        f"lanes {stuck} did not end within {GRACE_SECONDS:g} s after an abort; "
+        "their threads continue, and the program cannot run again until they have ended"
     )
 
 
 def _aligned(data: memoryview) -> NDArray[np.uint8]:
-    """The bytes, copied only where they lie badly for the kernel's vector loads."""
+    """Returns the bytes, copied only if they are not aligned for the kernel's vector loads."""
     array = np.frombuffer(data, np.uint8)
     if array.ctypes.data % 64 == 0:
         return array

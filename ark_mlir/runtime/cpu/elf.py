@@ -1,9 +1,10 @@
 """Checks of a kernel's ELF image before the loader sees it.
 
 The loader of the C library trusts its input: a malformed image can crash the process or make the
-loader write anywhere, and an image can ask for code to run while it is loaded. A kernel needs
-little of the format. So whatever is not known to be harmless is refused, and what the loader
-reads is checked at the place where the loader reads it: in memory, not in the file.
+loader write to arbitrary memory, and an image can contain code that runs while it is loaded. A
+kernel needs only a small part of the format. These checks therefore reject everything that is not
+known to be harmless. They check the bytes that the loader reads: those at an address in memory, and
+not those at an offset in the file.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ _ET_DYN = 3
 _PT_NULL, _PT_LOAD, _PT_DYNAMIC, _PT_INTERP, _PT_NOTE, _PT_PHDR, _PT_TLS = 0, 1, 2, 3, 4, 6, 7
 _PT_EH_FRAME, _PT_STACK, _PT_RELRO, _PT_PROPERTY, _PT_SFRAME = range(0x6474E550, 0x6474E555)
 _PF_X, _PF_W = 1, 2
-# Segments that say something about memory which others load.
+# Segments that describe memory of other, loaded segments.
 _DESCRIBING = (_PT_DYNAMIC, _PT_NOTE, _PT_PHDR, _PT_EH_FRAME, _PT_RELRO, _PT_PROPERTY, _PT_SFRAME)
-# A loader maps what the image asks for; no kernel is nearly as large.
+# Limit of the memory that an image may map; kernels are far smaller.
 _MAX_ADDRESS = 1 << 34
 _MAX_ALIGNMENT = 1 << 21
 _MAX_SEGMENTS = 64
@@ -39,7 +40,7 @@ def check_image(image: memoryview, arch: str, where: str) -> None:
     Args:
         image: the file.
         arch: ``x86_64`` or ``aarch64``.
-        where: the bundle, for messages.
+        where: the name of the bundle in messages.
     """
     try:
         _check(image, arch)
@@ -49,7 +50,7 @@ def check_image(image: memoryview, arch: str, where: str) -> None:
 
 @dataclass(frozen=True)
 class _Header:
-    """Fields of the ELF header that matter."""
+    """The fields of the ELF header that the checks use."""
 
     machine: int
     table: int
@@ -67,7 +68,7 @@ def _check(image: memoryview, arch: str) -> None:
     for segment in segments:
         _check_segment(elf, segment, header)
     if not any(segment.kind == _PT_STACK for segment in segments):
-        # The C library takes that for a wish.
+        # The C library makes the stack executable if the segment is missing.
         raise Refused("wants an executable stack: it has no segment GNU_STACK")
     dynamic = [segment for segment in segments if segment.kind == _PT_DYNAMIC]
     if len(dynamic) != 1:
@@ -106,7 +107,8 @@ def _segments(image: memoryview, header: _Header) -> Iterator[Segment]:
 
 
 def _check_loads(loads: list[Segment]) -> None:
-    """No page belongs to two segments: the loader maps whole pages, the later one on top."""
+    """Checks that no page belongs to two segments: the loader maps whole pages, so that the later
+    segment would replace the earlier one."""
     free = 0
     for segment in loads:
         begin = segment.address // mmap.PAGESIZE * mmap.PAGESIZE
@@ -128,7 +130,7 @@ def _check_segment(elf: ElfImage, segment: Segment, header: _Header) -> None:
     if kind == _PT_STACK and segment.flags & _PF_X:
         raise Refused("wants an executable stack")
     if kind in _DESCRIBING:
-        # The loader looks at the address, whatever the file has at the offset.
+        # The loader uses the address and not the offset in the file.
         if segment.file_size > segment.memory_size or elf.offset_of(segment) != segment.offset:
             raise Refused(f"has a segment of type {kind:#x} that is not what is loaded")
     elif kind not in (_PT_NULL, _PT_LOAD, _PT_STACK):

@@ -1,8 +1,8 @@
 """The dynamic section of a kernel's image: libraries, symbols and relocations.
 
-All that can make the loader run code of the image is refused: constructors and destructors,
-indirect functions, whose resolvers run when a relocation or a look-up meets them, and relocations
-that write where the loader reads, which could bring either back.
+The checks reject everything that can make the loader run code of the image: constructors and
+destructors; indirect functions, whose resolvers run during relocations and look-ups; and
+relocations that write to memory which the loader reads, and so could add either of them.
 """
 
 from __future__ import annotations
@@ -49,18 +49,17 @@ _FORBIDDEN = {
     0x7FFFFFFD: "an auxiliary library (DT_AUXILIARY)",
     0x7FFFFFFF: "a filter library (DT_FILTER)",
 }
-# Arrays of functions by their tags, with the tags of their sizes, which linkers write as zero, too.
+# Tags of arrays of functions, each with the tag of its size; linkers may write them with size 0.
 _ARRAYS = {25: (27, "constructors"), 26: (28, "destructors"), 32: (33, "constructors")}
 _ARRAY_SIZES = {size: what for size, what in _ARRAYS.values()}
-# Bits of DT_FLAGS and DT_FLAGS_1: symbols of its own first, and all of them bound at once.
+# Allowed bits of DT_FLAGS and DT_FLAGS_1: symbolic and immediate binding.
 _ALLOWED_FLAGS = {_FLAGS: 0x2 | 0x8, _FLAGS_1: 0x1}
 _SIZES = {_SYMENT: _SYMBOL.itemsize, _RELAENT: _RELOCATION.itemsize, _PLTREL: _RELA}
 
 _LIBRARIES = frozenset(
     {"libc.so.6", "libm.so.6", "libpthread.so.0", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
 )
-# Nothing, an absolute address, an entry of the table of addresses, one of the table of functions,
-# and an address of the image: by machine, as relocations number them.
+# Allowed types of relocations by machine: NONE, ABS64, GLOB_DAT, JUMP_SLOT and RELATIVE.
 _RELOCATION_TYPES = {62: (0, 1, 6, 7, 8), 183: (0, 257, 1025, 1026, 1027)}
 _RELOCATION_NAMES = {
     (62, 5): "R_X86_64_COPY",
@@ -77,11 +76,11 @@ Entries = dict[int, int]
 
 
 def check_dynamic(elf: ElfImage, dynamic: Segment) -> None:
-    """Raises Refused where the dynamic section asks for more than a kernel needs.
+    """Raises Refused if the dynamic section contains more than a kernel needs.
 
     Args:
         elf: the image.
-        dynamic: the segment, whose bytes are those that get loaded.
+        dynamic: the dynamic segment, whose bytes in the file are the ones that are loaded.
     """
     entries, needed = _collect(elf, dynamic)
     names = _Names(elf, entries)
@@ -99,7 +98,7 @@ def check_dynamic(elf: ElfImage, dynamic: Segment) -> None:
 
 
 def _collect(elf: ElfImage, dynamic: Segment) -> tuple[Entries, list[int]]:
-    """The entries by tag, each checked by itself, and the names of libraries."""
+    """Returns the entries by tag, each of them checked, and the offsets of the libraries' names."""
     found: Entries = {}
     needed: list[int] = []
     for tag, value in _entries(elf, dynamic):
@@ -137,7 +136,7 @@ def _check_entry(elf: ElfImage, tag: int, value: int) -> None:
         if value:
             raise Refused(f"has {_ARRAY_SIZES[tag]}")
         return
-    # Loaders look at some of a tag's bits alone, so that what is unknown here may be known there.
+    # Loaders may use only some bits of a tag, so that they could accept a tag that is unknown here.
     if tag not in _KNOWN and tag not in _PROCESSOR.get(elf.machine, ()):
         raise Refused(f"has the dynamic entry {tag:#x}, for which a kernel has no use")
     if tag in _ALLOWED_FLAGS and value & ~_ALLOWED_FLAGS[tag]:
@@ -150,7 +149,7 @@ def _check_entry(elf: ElfImage, tag: int, value: int) -> None:
 
 
 class _Names:
-    """The table of strings. All of them can be printed: the loader's messages quote them."""
+    """The table of strings, all of which are printable, since the loader's messages quote them."""
 
     def __init__(self, elf: ElfImage, entries: Entries) -> None:
         self.size = entries[_STRSZ]
@@ -209,7 +208,7 @@ def _check_relocations(
 
 
 def _check_got(elf: ElfImage, entries: Entries, dynamic: Segment) -> None:
-    """The loader itself writes the second and the third word of this table."""
+    """Checks the table of addresses: the loader writes its second and third word."""
     if _PLTGOT not in entries:
         return
     begin, size = entries[_PLTGOT], 3 * _ADDRESS_SIZE
@@ -221,7 +220,7 @@ def _check_got(elf: ElfImage, entries: Entries, dynamic: Segment) -> None:
 
 
 def _last_hashed(elf: ElfImage, entries: Entries) -> int:
-    """The last symbol that a look-up by name can find."""
+    """Returns the index of the last symbol that a look-up by name can find."""
     table = elf.rest(entries[_GNU_HASH], "table of hashes")
     words = np.frombuffer(table[: len(table) // 4 * 4], "<u4")
     if len(words) < 4:
@@ -239,7 +238,7 @@ def _last_hashed(elf: ElfImage, entries: Entries) -> int:
         return 0
     if int(starts.min()) < first:
         raise Refused("has a malformed table of hashes")
-    # A chain ends at the first odd word, and chains follow each other.
+    # A chain ends at its first odd word, and the next chain follows.
     rest = words[chains + int(starts.max()) - first :]
     ends = np.flatnonzero(rest & 1)
     if not len(ends):
@@ -266,7 +265,8 @@ def _check_symbols(elf: ElfImage, entries: Entries, names: _Names, count: int) -
 def _check_versions(
     elf: ElfImage, entries: Entries, names: _Names, libraries: set[str], count: int
 ) -> None:
-    """Versions of the symbols of libraries: the loader takes each index and offset on trust."""
+    """Checks the versions of library symbols, since the loader does not check indices and
+    offsets."""
     present = {_VERSYM, _VERNEED, _VERNEEDNUM} & entries.keys()
     if not present:
         return
@@ -274,7 +274,7 @@ def _check_versions(
         raise Refused("has part of the tables of versions")
     if entries[_VERNEEDNUM] > len(libraries):
         raise Refused("wants versions of more libraries than it needs")
-    last = 1  # 0 and 1 stand for none
+    last = 1  # the indices 0 and 1 mean that a symbol has no version
     data, start = elf.rest(entries[_VERNEED], "table of versions"), 0
     for index in range(entries[_VERNEEDNUM]):
         _, versions, file, begin, following = _VERSION_FILE.unpack_from(data, start)
@@ -290,7 +290,7 @@ def _check_versions(
 
 
 def _check_versions_of(data: memoryview, start: int, count: int, names: _Names) -> int:
-    """Checks the versions of one library; the largest index."""
+    """Checks the versions of one library, and returns their largest index."""
     last = 1
     for index in range(count):
         _, _, other, name, following = _VERSION.unpack_from(data, start)

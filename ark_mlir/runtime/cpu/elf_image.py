@@ -1,4 +1,4 @@
-"""A shared object as the loader will see it: bytes by address."""
+"""A shared object as the loader sees it: bytes by address."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ _PF_W = 2
 
 
 class Refused(Exception):
-    """Raised for a bad image, with words that follow "section kernel:"."""
+    """Raised for a rejected image; its text continues the message "section kernel:"."""
 
 
 @dataclass(frozen=True)
 class Segment:
-    """One program header; sizes in bytes."""
+    """One program header; all sizes are in bytes."""
 
     kind: int
     flags: int
@@ -25,7 +25,7 @@ class Segment:
 
     @property
     def end(self) -> int:
-        """The first address behind it."""
+        """The first address after the segment."""
         return self.address + self.memory_size
 
     def holds(self, address: int, size: int) -> bool:
@@ -41,9 +41,9 @@ class ElfImage:
     """The bytes of an image whose segments do not overlap.
 
     Args:
-        data: the file.
-        loads: its segments of type ``PT_LOAD``.
-        machine: ``e_machine``.
+        data: the bytes of the file.
+        loads: the segments of type ``PT_LOAD``.
+        machine: the field ``e_machine`` of the header.
     """
 
     def __init__(self, data: memoryview, loads: list[Segment], machine: int) -> None:
@@ -61,13 +61,13 @@ class ElfImage:
         return None
 
     def file_bytes(self, segment: Segment) -> memoryview:
-        """The bytes of a segment whose offset is where its address is loaded from."""
+        """Returns the bytes of a segment in the file."""
         return self._data[segment.offset : segment.offset + segment.file_size]
 
     def constant(self, address: int, size: int, what: str) -> memoryview:
-        """Bytes of the file that nothing writes after they are loaded.
+        """Returns the bytes at an address that are in the file and in no writable segment.
 
-        Raises Refused, which names `what` they are, where they are not such bytes.
+        Raises Refused, which calls the bytes `what`, if there are no such bytes.
         """
         for load in self._loads:
             start = address - load.address
@@ -76,7 +76,7 @@ class ElfImage:
         raise Refused(f"has no {what} where it cannot be written")
 
     def rest(self, address: int, what: str) -> memoryview:
-        """As `constant`, all bytes from an address to the end of its segment."""
+        """Returns all bytes from an address to the end of its segment; see `constant`."""
         for load in self._loads:
             if load.address <= address < load.address + load.file_size:
                 return self.constant(address, load.address + load.file_size - address, what)

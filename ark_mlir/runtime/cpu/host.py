@@ -1,4 +1,4 @@
-"""The processor of this machine and its features, by LLVM's names."""
+"""The processor of this machine and its instruction-set features."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...errors import BundleError
 
 _ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64"}
 
-# LLVM's name -> Linux's, where they differ by more than punctuation.
+# LLVM's name -> Linux's name, for features whose names differ by more than punctuation.
 _ALIASES = {
     # x86-64
     "64bit": "lm",
@@ -39,8 +39,8 @@ _ALIASES = {
     "rcpc": "lrcpc",
     "rdm": "asimdrdm",
 }
-# Instructions that no compiler makes of ordinary code. Systems hide them or switch them off, so
-# that a kernel made for "this processor" may name them where Linux does not.
+# Features that compilers never use for ordinary code. Systems may hide or disable them, so that a
+# kernel for the native processor may name features that Linux does not list.
 _NEVER_GENERATED = {
     "cldemote", "clzero", "enqcmd", "fsgsbase", "hreset", "invpcid", "kl", "lwp", "movdir64b",
     "movdiri", "mwaitx", "pconfig", "pku", "prefetchi", "prefetchwt1", "ptwrite", "rdpru",
@@ -50,14 +50,15 @@ _NEVER_GENERATED = {
 
 
 def architecture() -> str:
-    """The processor's architecture: ``x86_64``, ``aarch64`` …"""
+    """Returns the architecture of the processor: ``x86_64``, ``aarch64``, …"""
     name = platform.machine().lower()
     return _ARCHITECTURES.get(name, name)
 
 
 @functools.cache
 def features() -> frozenset[str]:
-    """Instruction-set features by Linux's names, without punctuation; empty where unknown."""
+    """Returns the instruction-set features by Linux's names, without punctuation; empty if they are
+    unknown."""
     try:
         text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -75,19 +76,19 @@ def missing_features(required: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def cores() -> int:
-    """Processors that this process may use."""
+    """Returns the number of processors that this process may use."""
     return len(os.sched_getaffinity(0))
 
 
 def check_target(target: Target, where: str) -> None:
-    """Raises BundleError when a kernel for `target` cannot run on this processor."""
+    """Raises BundleError if a kernel for `target` cannot run on this processor."""
     here = architecture()
     if target.arch != here:
         raise BundleError(f"is for {target.arch}; this machine is {here}", location=where)
     if missing := missing_features(target.features):
         raise BundleError(
             f"needs {', '.join(missing)} (of {target.arch}), which this machine's {here} "
-            "processor lacks; compile it here, or for a plainer target",
+            "processor lacks; compile the program here, or for a target with fewer features",
             location=where,
         )
 

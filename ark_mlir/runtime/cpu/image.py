@@ -16,14 +16,14 @@ from ...permissions import weakness
 
 
 class Image:
-    """A loaded shared object; unloaded when the last reference to it goes.
+    """A loaded shared object, which is unloaded with the last reference to it.
 
-    Nothing is loaded by a name that somebody else could change: the image goes to the loader
-    through an anonymous file, or, where the system forbids running those, through a private
-    temporary file that is gone at once.
+    No other user can replace the image before it is loaded: the loader gets it as an anonymous file
+    or, if the system forbids executing such files, as a private temporary file that is removed at
+    once.
 
     Raises:
-        BundleError: the loader refuses the image.
+        BundleError: the loader rejects the image.
     """
 
     def __init__(self, image: memoryview, where: str) -> None:
@@ -35,7 +35,7 @@ class Image:
             except OSError as error:
                 problems.append(str(error))
             except UnicodeDecodeError as error:
-                # The loader's message quotes bytes of the image, which need not be text.
+                # The loader's message may quote bytes of the image that are not text.
                 problems.append(bytes(error.object).decode("utf-8", "backslashreplace"))
         else:
             raise BundleError(
@@ -44,11 +44,14 @@ class Image:
                 notes=problems[1:],
             )
         self._where = where
-        # Not at exit: a lane that never ended may still be in this code.
+        # The image stays loaded at exit, since a lane that never ended may still execute it.
         weakref.finalize(self, _unload, self._library._handle, file).atexit = False
 
     def function(self, name: str) -> Any:
-        """The entry function, ``int32_t (const ArkContext *, int64_t)``."""
+        """Returns the entry function ``int32_t (const ArkContext *, int64_t)``.
+
+        Raises BundleError if the image does not export it.
+        """
         try:
             entry = getattr(self._library, name)
         except AttributeError:
@@ -74,8 +77,8 @@ def _through_memory(image: memoryview) -> tuple[ctypes.CDLL, int | None]:
     except BaseException:
         os.close(descriptor)
         raise
-    # The loader knows a library by its path. The file stays open as long as the library is
-    # loaded, so that no other kernel gets the same number and with it this kernel's code.
+    # The loader identifies a library by its path, which has the number of the descriptor. The file
+    # stays open while the library is loaded, so that no other kernel gets the same path.
     return library, descriptor
 
 
@@ -85,7 +88,7 @@ def _through_folder(image: memoryview) -> tuple[ctypes.CDLL, int | None]:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o700)
         with contextlib.closing(os.fdopen(descriptor, "wb")) as file:
             file.write(image)
-        # Another user could put another file in its place before the loader opens it.
+        # In an unsafe folder, another user could replace the file before the loader opens it.
         if reason := weakness(Path(path)):
             raise OSError(f"no safe folder for temporary files: {reason}")
         return ctypes.CDLL(path), None

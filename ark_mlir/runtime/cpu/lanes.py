@@ -1,4 +1,4 @@
-"""Worker threads of the cpu driver: one per lane, alive between launches."""
+"""The worker threads of the cpu driver: one per lane, which live across launches."""
 
 from __future__ import annotations
 
@@ -8,18 +8,19 @@ from collections.abc import Callable
 
 from ...errors import DeviceError
 
-# Bodies keep tiles on their stack. Only pages that are touched become real memory.
+# Large, since bodies keep tiles on the stack; the system allocates only pages that are touched.
 STACK_BYTES = 64 << 20
 
-# Setting a thread's stack size is global to the process, so two pools must not start at once.
+# The stack size of new threads is a setting of the process, so that two pools must not start at
+# once.
 _starting = threading.Lock()
 
 
 class Lanes:
-    """Runs one function on every lane at once, again and again.
+    """A pool of threads that runs one function on all lanes at once.
 
-    A lane is a thread of its own, since lanes wait for each other and so all must be alive.
-    Threads are daemons: a lane that never ends must not keep the process from ending.
+    Each lane has its own thread, since lanes wait for each other. The threads are daemons, so that
+    a lane that never ends does not keep the process alive.
     """
 
     def __init__(self, count: int, name: str) -> None:
@@ -29,7 +30,7 @@ class Lanes:
         self._left = 0
         self._guard = threading.Lock()
         self._idle = threading.Event()
-        # One lock per lane says "go": it is held while the lane waits or works.
+        # One lock per lane: its release starts the lane. It is held while the lane waits or works.
         self._go = [threading.Lock() for _ in range(count)]
         for lock in self._go:
             lock.acquire()
@@ -68,12 +69,12 @@ class Lanes:
                     self._idle.set()
 
     def _call(self, lane: int) -> int:
-        # The reference to the work lasts as long as the lane runs it. A lane that never ends
-        # so keeps alive the code and the memory that it uses, whoever else lets go of them.
+        # The local reference keeps the code and memory of the work alive while the lane runs it,
+        # also if the lane never ends.
         work = self._work
         try:
             return work(lane) if work else 0
-        except BaseException as error:  # for the thread that launched
+        except BaseException as error:  # the launching thread raises it
             self.failure = error
             return -1
 
@@ -99,26 +100,26 @@ class Lanes:
 
     @property
     def idle(self) -> bool:
-        """Returns True if no lane works."""
+        """True if no lane is running."""
         return self._left == 0
 
     @property
     def codes(self) -> tuple[int, ...]:
-        """The results of `work` on each lane; -1 where it has not ended."""
+        """The result of the function on each lane, or -1 if the lane has not ended."""
         return tuple(-1 if code is None else code for code in self._codes)
 
     @property
     def running(self) -> tuple[int, ...]:
-        """The lanes that have not ended."""
+        """The lanes that have not ended their work."""
         return tuple(lane for lane, code in enumerate(self._codes) if code is None)
 
     @property
     def stopping(self) -> bool:
-        """Returns True if the lanes were told to end for good."""
+        """True if `stop` was called."""
         return self._stopping
 
     def stop(self) -> None:
-        """Tells the threads to end, each when its work is done; does not wait."""
+        """Tells the threads to end after their present work, and does not wait for them."""
         self._stopping = True
         for lock in self._go:
             if lock.locked():
@@ -127,8 +128,8 @@ class Lanes:
     def ended(self, timeout: float) -> bool:
         """Returns True if all threads of a stopped pool ended within `timeout` seconds.
 
-        One of them may ask: the garbage collector drops an executable in any thread. That thread
-        is not waited for.
+        A thread of the pool may call this, since the garbage collector may free an executable in
+        any thread. It does not wait for itself.
         """
         deadline = time.monotonic() + timeout
         others = [thread for thread in self._threads if thread is not threading.current_thread()]

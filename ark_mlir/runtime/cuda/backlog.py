@@ -1,4 +1,4 @@
-"""Handles of a GPU's driver that cannot be given back yet."""
+"""The deferred release of CUDA handles while a kernel does not end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LIMIT_SECONDS = 10.0
 _log = logging.getLogger("ark")
 
 
-# Functions that give back and may wait for all kernels of the device.
+# Functions that release a handle and may wait for all kernels of the device.
 _WAITS = {"cuMemFree", "cuMemFreeHost", "cuModuleUnload"}
 
 
@@ -26,7 +26,7 @@ class Stuck(NamedTuple):
 
     Attributes:
         has_ended: returns True if it has ended; raises DeviceError if the kernel has failed.
-        owners: what keeps the memory alive that the kernel may touch and that is not ark's.
+        owners: the owners of foreign memory that the kernel may access.
     """
 
     has_ended: Callable[[], bool]
@@ -34,18 +34,18 @@ class Stuck(NamedTuple):
 
 
 class Backlog:
-    """Handles of one device that are given back later.
+    """The handles of one device whose release is deferred.
 
-    The driver waits for all kernels of a context when memory is given back, without a limit and
-    with a lock that other threads need. So nothing is given back while a kernel does not end. What
-    waits here is given back when the kernel has ended and ark next takes or gives back anything.
+    To free memory, the CUDA driver waits for all kernels of the context, without a limit and with a
+    lock that other threads need. No handle is therefore released while a kernel does not end. The
+    deferred handles are released when the kernel has ended and ark next allocates or frees one.
 
-    The driver does not tell of all kernels of others. So a call that may wait runs in a thread of
-    its own, with a limit. After a call that has exceeded the limit nothing more is given back until
-    the call has returned; then its thread gives back what waits here.
+    The driver does not report all kernels of other programs. A call that may wait therefore runs in
+    a thread of its own, with a limit. After a call that has exceeded the limit, no handle is
+    released until the call has returned; its thread then releases the deferred handles.
 
-    Neither garbage collection within a method nor another thread spoils it: each step is one
-    operation of a list, a dict or a deque.
+    The garbage collector may interrupt methods, and several threads may call them: each step is one
+    atomic operation of a list, a dict or a deque.
     """
 
     def __init__(self) -> None:
@@ -53,11 +53,11 @@ class Backlog:
         self._later: deque[tuple[Callable[[], object], str]] = deque()
 
     def wait_for(self, kernel: Stuck) -> None:
-        """Gives no handle back from now on until a kernel has ended."""
+        """Defers the release of all handles until a kernel has ended."""
         self._stuck[object()] = kernel
 
     def give_back(self, call: Callable[[], object], name: str) -> None:
-        """Calls a function of the driver that gives a handle back, when no kernel is stuck.
+        """Calls a function of the driver that releases a handle, as soon as no kernel is stuck.
 
         Args:
             call: the call.
@@ -88,10 +88,11 @@ class Backlog:
         Args:
             call: the call.
             name: the function's name.
-            late: what to do with the result, or None after an error, when nobody waits any more.
+            late: called with the result, or None after an error, if the call returns after the
+                limit.
             seconds: the limit; None is LIMIT_SECONDS.
 
-        Raises BusyError after the limit, and gives no handle back until the call has returned.
+        Raises BusyError after the limit, and defers all releases until the call has returned.
         """
         limit = LIMIT_SECONDS if seconds is None else seconds
 
@@ -117,9 +118,9 @@ class Backlog:
         )
 
     def settle(self) -> bool:
-        """Gives waiting handles back; returns True if no kernel is stuck.
+        """Releases the deferred handles if no kernel is stuck, and returns True in that case.
 
-        What the driver refuses goes to the log.
+        Errors of the CUDA driver are logged.
         """
         while True:
             for key, kernel in list(self._stuck.items()):
@@ -134,14 +135,14 @@ class Backlog:
             try:
                 self._give_back(call, name)
             except DeviceError as error:
-                _log.warning("a GPU does not take back what ark held: %s", error)
+                _log.warning("a handle of a GPU cannot be released: %s", error)
 
 
 def _has_ended(kernel: Stuck) -> bool:
     try:
         return kernel.has_ended()
     except DeviceError:
-        # Its context is lost, and nothing runs there any more.
+        # The context is lost, so that no kernel runs in it any more.
         return True
 
 
@@ -149,5 +150,5 @@ _backlogs: weakref.WeakKeyDictionary[Any, dict[int, Backlog]] = weakref.WeakKeyD
 
 
 def backlog_of(driver: Any, ordinal: int) -> Backlog:
-    """The backlog of a device, which all programs on that device share."""
+    """Returns the backlog of a device, which all programs on that device share."""
     return _backlogs.setdefault(driver, {}).setdefault(ordinal, Backlog())

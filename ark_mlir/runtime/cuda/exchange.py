@@ -1,4 +1,4 @@
-"""Transfers of the arrays of runs to a GPU and back; arrays on the GPU are used in place."""
+"""The transfer of a run's arrays to a GPU and back; arrays on the GPU are used in place."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 class Used(NamedTuple):
-    """An address that a run uses, and what keeps it alive."""
+    """An address that a run uses, and the owner that keeps it alive."""
 
     address: int
     owner: object
 
 
 class _Output:
-    """An output: where it is on both sides when it goes to the host."""
+    """An output and, if it goes to the host, its memory on the device and the host."""
 
     def __init__(self, buffer: Buffer, driver: CudaDriver) -> None:
         self.buffer = buffer
@@ -39,7 +39,7 @@ class _Output:
 
 
 class _Input:
-    """An input: where it is on both sides when it comes from the host."""
+    """An input and, if it comes from the host, its memory on the device and the host."""
 
     def __init__(self, buffer: Buffer, driver: CudaDriver) -> None:
         self.buffer = buffer
@@ -51,11 +51,11 @@ class _Input:
 
 
 class CudaExchange:
-    """See :class:`ark_mlir.runtime.arrays.exchange.Exchange`; memory is made once.
+    """See :class:`ark_mlir.runtime.arrays.exchange.Exchange`; its memory is allocated once.
 
     Args:
-        driver: the device, with a program loaded.
-        eager: whether memory is made now, since nothing may be allocated while a kernel stays.
+        driver: the driver, with a loaded program.
+        eager: allocates the memory now, since nothing may be allocated while a kernel is resident.
     """
 
     def __init__(self, driver: CudaDriver, eager: bool) -> None:
@@ -69,7 +69,8 @@ class CudaExchange:
                     self._memory_of(item)
 
     def _memory_of(self, item: _Input | _Output) -> CudaMemory:
-        """Returns memory for an array that is too large for the record, made on first use."""
+        """Returns memory for an array that is too large for the launch record, allocated on first
+        use."""
         if item.memory is None:
             buffer = item.buffer
             item.memory = self._driver.allocate(buffer.bytes, buffer.alignment, zeroed=False)
@@ -98,8 +99,8 @@ class CudaExchange:
         return Used(memory.address, (memory, source))
 
     def _make(self, item: _Output, results: Results, where: Place) -> Used:
-        """Returns the memory that an output is written to, without an owner if it is part of the
-        record."""
+        """Returns the memory that an output is written to; it has no owner if it is part of the
+        launch record."""
         name, buffer = item.buffer.name, item.buffer
         if name in results.out:
             array = results.out[name]
@@ -116,7 +117,7 @@ class CudaExchange:
         return Used(memory.address, memory)
 
     def _allocate(self, buffer: Buffer) -> CudaMemory:
-        """Memory of an output that is the caller's; the kernel writes all of it."""
+        """Allocates an output for the caller, without zeroing: the kernel writes all of it."""
         return self._driver.allocate(buffer.bytes, buffer.alignment, zeroed=False, lasting=True)
 
     def fetch(self) -> dict[str, Any]:

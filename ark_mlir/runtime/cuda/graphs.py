@@ -1,4 +1,4 @@
-"""Runs that are part of CUDA graphs, and what their replays leave behind."""
+"""Runs that are part of CUDA graphs, and the outcomes of their replays."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 @dataclass
 class CapturedRun:
-    """A launch that is part of a graph: its own record and semaphores, and what it uses."""
+    """A launch that is part of a graph, with its own launch record and semaphores, and the owners
+    of the memory that it uses."""
 
     record: LaunchRecord
     semaphores: DeviceBytes
@@ -30,8 +31,8 @@ class CapturedRun:
 class CapturedRuns:
     """The captured runs of one kernel.
 
-    Memory for the next capture is kept ready, since nothing may be allocated while a stream is
-    captured.
+    The memory for the next capture is allocated in advance, since nothing may be allocated while a
+    stream is being captured.
 
     Args:
         kernel: the kernel.
@@ -51,24 +52,24 @@ class CapturedRuns:
         return [run.record for run in self.runs]
 
     def clear(self) -> None:
-        """Forgets all runs; their memory is given back with the kernel."""
+        """Drops all runs; their memory is freed with the kernel."""
         self.runs.clear()
         self._spare = None
 
     def provide_spare(self) -> None:
-        """Makes the memory that the next captured run needs, unless it is there."""
+        """Allocates the memory of the next captured run, unless it is allocated already."""
         if self._spare is None:
             semaphores = self._kernel.make_semaphores()
             self._spare = CapturedRun(self._kernel.make_record(semaphores), semaphores)
 
     def take_spare(self) -> CapturedRun:
-        """Returns a captured run with memory of its own; raises InvalidUsageError if there is
-        none."""
+        """Returns a captured run with its own memory; raises InvalidUsageError if no memory was
+        allocated in advance."""
         if self._spare is None:
             program = self._kernel.bundle.manifest.program
             raise InvalidUsageError(
                 f"cannot capture a run of {program!r}: run it once outside "
-                "of a graph first, which makes the memory that each captured run needs"
+                "of a graph first, which allocates the memory of the captured run"
             )
         spare, self._spare = self._spare, None
         self.runs.append(spare)
@@ -77,16 +78,16 @@ class CapturedRuns:
     def capture(
         self, run: CapturedRun, launch: Launch, ordinary: LaunchRecord, stream: int
     ) -> None:
-        """Adds a run to the graph that a stream is captured in.
+        """Adds a run to the graph into which a stream is being captured.
 
-        A replay has the launch record copied from the host, which leaves epoch and report at
-        zero, and its semaphores zeroed, whatever became of the replay before.
+        Each replay copies the launch record from the host, which resets epoch and report, and
+        zeroes the semaphores, so that it does not depend on the previous replay.
 
         Args:
             run: the run, from :meth:`take_spare`.
-            launch: its arguments.
-            ordinary: the launch record of ordinary runs, which has small inputs.
-            stream: the stream.
+            launch: the arguments of the launch.
+            ordinary: the launch record of ordinary runs, which holds the small inputs.
+            stream: the handle of the stream.
         """
         run.launch = launch
         record, layout = run.record, self._kernel.layout
@@ -107,11 +108,11 @@ class CapturedRuns:
 
         Args:
             run: the run.
-            stream: what the copy from the device goes through.
+            stream: the stream for the copy from the device.
         """
         launch, layout, kernel = run.launch, self._kernel.layout, self._kernel
         assert launch is not None
-        # Not to the record's copy on the host, which replays begin from.
+        # The copy must not overwrite the launch record on the host, which replays copy again.
         size = (layout.result_end - layout.report,)
         address = run.record.report_address
         words = download(kernel.api, stream, address, np.dtype(np.uint8), size)

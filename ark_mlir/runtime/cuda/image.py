@@ -1,4 +1,4 @@
-"""A kernel's image on a GPU: a cubin, or PTX, of which the driver makes one."""
+"""The image of a kernel on a GPU: a cubin, or PTX that the CUDA driver assembles."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _ELF = b"\x7fELF"
 _VERSION = re.compile(rb"^\.version (\d+)\.(\d+)", re.MULTILINE)
-# Versions of PTX, each with the first CUDA whose drivers take it, and of these drivers the first.
+# Versions of PTX, each with the first version of CUDA, and its first driver, that supports it.
 _DRIVERS = {
     (8, 0): (12, 0, 525),
     (8, 1): (12, 1, 530),
@@ -37,13 +37,13 @@ class CudaImage:
         api: the driver API.
         bundle: the program.
 
-    Raises UnsupportedError where GPU or driver are not those that it needs, DeviceError where the
-    driver refuses it, BundleError where it is neither a cubin nor PTX.
+    Raises UnsupportedError if the image needs another GPU or driver, DeviceError if the driver
+    rejects it, and BundleError if it is neither a cubin nor PTX.
     """
 
     def __init__(self, api: CudaApi, bundle: Bundle) -> None:
         self._api = api
-        # The driver may put off its work, and what it says about it, until a function is asked for.
+        # The driver may load lazily, and then reports errors when a function is requested.
         self._log = bytearray(_LOG_BYTES)
         image = bytes(bundle.sections["kernel"])
         is_cubin = image.startswith(_ELF)
@@ -67,7 +67,7 @@ class CudaImage:
         )  # fmt: skip
 
     def function(self, name: str) -> Any:
-        """A kernel of it."""
+        """Returns the handle of a kernel in the module."""
         return self._explained("cuModuleGetFunction", None, self._module, name.encode())
 
     def _explained(
@@ -86,8 +86,11 @@ class CudaImage:
 
 
 def _check_architecture(api: CudaApi, bundle: Bundle, is_cubin: bool) -> None:
-    """Checks that the code runs on this GPU: a cubin runs on its own major version, from its minor
-    version on; PTX on all later ones; code for an architecture with `a` on no other one."""
+    """Raises UnsupportedError if the code cannot run on this GPU.
+
+    A cubin runs on GPUs of its own major version with the same or a later minor version. PTX runs
+    on all later GPUs. Architecture-specific code (`a`) runs only on that exact architecture.
+    """
     arch = bundle.manifest.target.arch
     major, minor = (api.attribute(f"COMPUTE_CAPABILITY_{part}") for part in ("MAJOR", "MINOR"))
     number, device = int(arch.removeprefix("sm_").rstrip("af")), 10 * major + minor
@@ -104,7 +107,7 @@ def _check_version(api: CudaApi, ptx: bytes, where: str) -> None:
         raise BundleError("section kernel: is neither a cubin nor PTX", location=where)
     version = int(match[1]), int(match[2])
     if version not in _DRIVERS:
-        return  # the driver knows
+        return  # the driver decides
     major, minor, driver = _DRIVERS[version]
     has = int(api.call("cuDriverGetVersion"))
     if has < 1000 * major + 10 * minor:

@@ -1,4 +1,4 @@
-"""A kernel on a GPU, and the memory that belongs to it for as long as it is loaded."""
+"""A loaded kernel on a GPU, with its memory."""
 
 from __future__ import annotations
 
@@ -40,11 +40,12 @@ class CudaKernel:
 
     Args:
         api: the driver API.
-        stream: what copies of the host go through.
+        stream: the stream for copies from and to the host.
         bundle: the program.
         shared: arena and semaphores that kernels on other GPUs access, too; None allocates both.
 
-    Raises UnsupportedError where this GPU cannot hold it, DeviceError where memory is short.
+    Raises UnsupportedError if this GPU cannot hold all lanes at once, and DeviceError if there is
+    not enough memory.
     """
 
     def __init__(
@@ -86,19 +87,19 @@ class CudaKernel:
         self.trace = self.memory(16 * len(instructions) * manifest.traced)
 
     def memory(self, nbytes: int) -> CudaMemory:
-        """Memory that is given back with the kernel."""
+        """Allocates device memory that is freed with the kernel."""
         memory = CudaMemory(self.api, self._stream, nbytes)
         self._resources.callback(memory.free)
         return memory
 
     def pinned(self, nbytes: int) -> PinnedMemory:
-        """Memory of the host that is given back with the kernel."""
+        """Allocates pinned memory of the host that is freed with the kernel."""
         memory = PinnedMemory(self.api, nbytes)
         self._resources.callback(memory.free)
         return memory
 
     def make_semaphores(self) -> DeviceBytes:
-        """A set of semaphores at zero, and packets of no iteration behind them."""
+        """Allocates zeroed semaphores, followed by the packets between tasks."""
         if self._shared is not None:
             return self._shared.semaphores
         return self.memory(self._packets_begin + self.bundle.manifest.packets)
@@ -112,7 +113,7 @@ class CudaKernel:
         return count * abi.SEMAPHORE_STRIDE
 
     def make_record(self, semaphores: DeviceBytes) -> LaunchRecord:
-        """A launch record that knows all but the run."""
+        """Returns a launch record in which all fields except those of a run are set."""
         record = LaunchRecord(self.api, self._stream, self.layout)
         self._resources.callback(record.free)
         record.slots[0] = self._arena.address
@@ -123,19 +124,19 @@ class CudaKernel:
         return record
 
     def launch(self, record: LaunchRecord, stream: int) -> None:
-        """Starts all lanes, in the order of a stream."""
+        """Launches the kernel in a stream."""
         config = self._configs.get(stream)
         if config is None:
             config = self._configs[stream] = self._config(stream)
         try:
             self.api.call("cuLaunchKernelEx", config, self._function, record.parameters, 0)
         except DeviceError as error:
-            # The occupancy that was asked for at load knows nothing of what others keep.
+            # The occupancy query at load does not count resources that other kernels occupy.
             if "COOPERATIVE_LAUNCH_TOO_LARGE" not in error.message:
                 raise
             note = (
-                f"all {self.lanes} CTAs of the program have to be on the GPU at once, and what "
-                "else uses it leaves too few SMs"
+                f"all {self.lanes} CTAs of the program must be on the GPU at once, and other "
+                "work on the GPU leaves too few SMs"
             )
             raise BusyError(error.message, notes=[note]) from None
 
@@ -154,7 +155,8 @@ class CudaKernel:
         return config
 
     def counters(self, semaphores: DeviceBytes, stream: object) -> NDArray[np.uint64]:
-        """The semaphores of a set, ``[S]``, in the order of a stream."""
+        """Returns the counters of a set of semaphores, uint64 ``[S]``, read in the order of a
+        stream."""
         count = len(self.bundle.manifest.semaphores)
         shape = (max(count, 1), abi.SEMAPHORE_STRIDE // 8)
         lines: NDArray[np.uint64]
@@ -162,8 +164,10 @@ class CudaKernel:
         return np.array(lines[:count, 0])
 
     def _take_shared_memory(self) -> int:
-        """Lets the kernel use its shared memory, and returns the size; the rest of an SM's
-        memory is its L1 cache."""
+        """Sets the kernel's dynamic shared memory, and returns its size in bytes.
+
+        The rest of an SM's memory serves as its L1 cache.
+        """
         wanted = self.bundle.manifest.target.shared_memory
         most = self.api.attribute("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")
         if wanted > most:
@@ -176,7 +180,8 @@ class CudaKernel:
         return wanted
 
     def _check_residency(self) -> None:
-        """Lanes wait for each other, so that all CTAs must be on the device at once."""
+        """Raises UnsupportedError unless all CTAs fit on the device at once, as lanes that wait for
+        each other require."""
         each = self.api.call(
             "cuOccupancyMaxActiveBlocksPerMultiprocessor",
             self._function, self.threads, self._shared_memory,

@@ -1,13 +1,13 @@
-"""The launch record: all that host and kernel exchange at a launch, in one block of memory.
+"""The launch record: all data that host and kernel exchange in a run, in one block of memory.
 
-The block lies twice, on the device and in pinned memory of the host, so that a run costs one copy
-to the device, one launch and one copy back:
+The block exists on the device and in pinned memory of the host, so that a run costs one copy to the
+device, one launch and one copy back:
 
     context | slots | small inputs | report | status | codes | small outputs
     '-------------------- to the device --------------------'
                                      '---------- back to the host -----------'
 
-Whoever gives an array on the device for a small input leaves its place in the block unused.
+If a small input is an array on the device, its place in the block stays unused.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from .api import CudaApi
 
 _ALIGNMENT = 64
-# Larger inputs go to the device on their own; each launch would copy their place otherwise.
+# Larger inputs are copied separately; otherwise each launch would copy their place in the block.
 _SMALL_INPUT = 4096
-# Larger outputs come back on their own, after the run, which costs one more wait.
+# Larger outputs are copied separately after the run, which costs another wait.
 _SMALL_OUTPUT = 1 << 20
 _CONTEXT_WORDS = {name: index for index, (name, *_) in enumerate(ArkContext._fields_)}
 
@@ -42,14 +42,14 @@ class RecordLayout:
     """Offsets of the parts of a launch record, in bytes.
 
     Args:
-        manifest: the program's.
-        lanes: how many lanes leave a code.
+        manifest: the manifest of the program.
+        lanes: the number of lanes, each of which returns a code.
     """
 
     def __init__(self, manifest: Manifest, lanes: int) -> None:
         self._end = 0
         self.lanes = lanes
-        # Those that a launch sets, after the arena's and before that of packets.
+        # The slots that a launch sets: after that of the arena, before that of the packets.
         self.bound = slice(1, 1 + len(manifest.buffers))
         self.clears_queued = manifest.clears_queued
         self.slot_count = self.bound.stop + bool(manifest.packets)
@@ -73,22 +73,22 @@ class RecordLayout:
 
 
 class Results(NamedTuple):
-    """The results of a launch, from its record."""
+    """The results of a launch in its launch record."""
 
     codes: tuple[int, ...]
     stop: Stop
     fault: Fault
-    # After how many iterations the program ended the launch, or zero.
+    # The number of iterations after which the program ended the launch, or zero.
     stopped: int
 
     @property
     def good(self) -> bool:
-        """Returns True if the launch had no error."""
+        """True if the launch had no error."""
         return not (self.stop.abort or self.fault.code or any(self.codes))
 
 
 def read_results(layout: RecordLayout, results: NDArray[np.uint8]) -> Results:
-    """The results in the bytes of a record from its report on."""
+    """Returns the results in the bytes of a launch record from its report on."""
     status, codes = layout.status - layout.report, layout.codes - layout.report
     words: NDArray[np.int64] = np.ndarray(codes // 8, np.int64, results.data)
     lanes: NDArray[np.int32] = np.ndarray(layout.lanes, np.int32, results.data, codes)
@@ -101,7 +101,7 @@ def read_results(layout: RecordLayout, results: NDArray[np.uint8]) -> Results:
 
 
 class LaunchRecord:
-    """One launch record in memory; see this module."""
+    """One launch record in memory of device and host; see this module."""
 
     def __init__(self, api: CudaApi, stream: object, layout: RecordLayout) -> None:
         self._api = api
@@ -116,13 +116,13 @@ class LaunchRecord:
         words = np.dtype(np.uint64)
         self._context = self.host.view(layout.context, words, (len(_CONTEXT_WORDS),))
         self.slots = self.host.view(layout.slots, words, (layout.slot_count,))
-        # From here to the end of the codes all is zero at a launch.
+        # The words from here to the end of the codes are zero at a launch.
         count = (layout.result_end - layout.report) // 8
         self._results = self.host.view(layout.report, words, (count,))
         self._nothing = bytes(8 * count)
         self._good = Results((0,) * layout.lanes, Stop(), Fault(), 0)
-        # What cuLaunchKernelEx takes as the kernel's parameters: the address of an array of
-        # addresses. Neither changes, so that nothing is converted at a launch.
+        # The kernel parameters of cuLaunchKernelEx: the address of an array of addresses. Neither
+        # changes, so that they are converted once and not at every launch.
         self._argument = ctypes.c_uint64(self.device.address + layout.context)
         self._arguments = (ctypes.c_void_p * 1)(ctypes.addressof(self._argument))
         self.parameters = ctypes.addressof(self._arguments)
@@ -135,20 +135,20 @@ class LaunchRecord:
 
     @property
     def report_address(self) -> int:
-        """The address of the kernel's report on the device."""
+        """The device address of the kernel's report."""
         return self.device.address + self.layout.report
 
     def set(self, **fields: int) -> None:
-        """Sets fields of the context by their names; zero is null."""
+        """Sets fields of the context by their names; zero is a null pointer."""
         for name, value in fields.items():
             self._context[_CONTEXT_WORDS[name]] = value
 
     def prepare(
         self, epoch: int, iterations: int, timeout_ns: int, trace: int = 0, doorbell: int = 0
     ) -> None:
-        """The part of the context that is of one run; report, status and codes become zero.
+        """Sets the fields of one run, and zeroes report, status and codes.
 
-        With a doorbell, a kernel that is launched waits for a ring.
+        With a doorbell, the launched kernel waits for a ring.
         """
         context = self._context
         context[_EPOCH] = epoch
@@ -159,15 +159,15 @@ class LaunchRecord:
         self._results[:] = 0
 
     def mark_queued(self) -> None:
-        """The next copy to the device is followed by a launch; see :attr:`queued`."""
+        """Marks the record for the copy that precedes a launch; see :attr:`queued`."""
         if self.layout.clears_queued:
             self._results[abi.REPORT_QUEUED] = 1
 
     @property
     def queued(self) -> bool:
-        """Returns True if the record is on the device, marked, and its kernel has not begun.
+        """True if the marked record is on the device and its kernel has not begun.
 
-        Never so for a bundle from before kernels said that they begin.
+        Always False for old bundles whose kernels do not clear the mark.
         """
         word = download(self._api, self._side, self._queued_address, np.dtype(np.uint64), (1,))
         return bool(word[0])
@@ -177,7 +177,7 @@ class LaunchRecord:
         return self.report_address + 8 * abi.REPORT_QUEUED
 
     def forget_queued(self) -> None:
-        """Undoes the mark on the device that a launch which failed has left there."""
+        """Clears the mark on the device after a launch that failed."""
         self._send_word(self._queued_address, 0)
         self._api.call("cuStreamSynchronize", self._side)
 
@@ -186,22 +186,23 @@ class LaunchRecord:
         self._api.call("cuMemcpyHtoDAsync", address, word.ctypes.data, word.nbytes, self._side)
 
     def abort(self) -> None:
-        """Tells all lanes to end, those of a kernel that has not begun at its begin.
+        """Tells all lanes to end; a kernel that has not begun ends at its begin.
 
-        In both copies: the stream may not have come to the one that the host made.
+        Sets the word on host and device, since the copy from the host may still be queued.
         """
         self._results[0] = abi.Abort.HOST
         self._send_word(self.report_address, abi.Abort.HOST)
 
     def upload(self, stream: int) -> None:
-        """Copies what the kernel reads to the device, in the order of a stream."""
+        """Copies the arguments and small inputs to the device, in the order of a stream."""
         self._api.call(
             "cuMemcpyHtoDAsync", self.device.address, self.host.address, self.layout.result_end,
             stream,
         )  # fmt: skip
 
     def download(self, stream: int, outputs: bool) -> None:
-        """Copies what the kernel wrote to the host, in the order of a stream."""
+        """Copies the results to the host, with the small outputs if `outputs` is True, in the order
+        of a stream."""
         begin = self.layout.report
         end = self.layout.nbytes if outputs else self.layout.result_end
         self._api.call(
@@ -210,20 +211,20 @@ class LaunchRecord:
         )  # fmt: skip
 
     def results(self) -> Results:
-        """Returns the results of the kernel, as they were downloaded."""
+        """Returns the results of the last download."""
         layout = self.layout
-        # Zeros throughout are the good case, which every run pays for.
+        # The fast path: all words are zero after a run without errors.
         if self._results.tobytes() == self._nothing:
             return self._good
         return read_results(layout, self.host.bytes[layout.report : layout.result_end])
 
     def input(self, buffer: Buffer) -> NDArray[Any] | None:
-        """A small input's place on the host."""
+        """Returns the array of a small input on the host, or None if the input is large."""
         offset = self.layout.inputs.get(buffer.slot)
         return None if offset is None else self._array(offset, buffer)
 
     def output(self, buffer: Buffer) -> NDArray[Any] | None:
-        """A small output's place on the host."""
+        """Returns the array of a small output on the host, or None if the output is large."""
         offset = self.layout.outputs.get(buffer.slot)
         return None if offset is None else self._array(offset, buffer)
 

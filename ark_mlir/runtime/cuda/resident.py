@@ -1,4 +1,4 @@
-"""A kernel that stays on a GPU between runs, which a doorbell starts."""
+"""A resident kernel on a GPU, whose runs a doorbell starts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SHORT_SECONDS = 0.002
 
 
 class _HostWords:
-    """The host's words of a doorbell, as :class:`Doorbell` takes its memory."""
+    """The host's words of a doorbell, with the interface of memory that :class:`Doorbell` takes."""
 
     def __init__(self, memory: PinnedMemory) -> None:
         self._memory = memory
@@ -42,19 +42,19 @@ class _HostWords:
 
 
 class CudaResident:
-    """The kernel between the first ring and its end.
+    """A resident kernel from its first ring to its end.
 
-    Lane 0 looks at words in pinned memory of the host, passes a ring on to the others through
-    words on the device, and answers for all. When no ring comes for as long as a wait may last,
-    the kernel ends by itself, and the next ring starts it again: nothing on the GPU waits for
-    ever for a host that does not ring.
+    Lane 0 polls words in pinned memory of the host, forwards a ring to the other lanes through
+    words on the device, and answers for all lanes. If no ring comes for as long as a wait may last,
+    the kernel ends, and the next ring launches it again, so that it never occupies the GPU for a
+    host that does not ring.
 
     Args:
         api: the driver API.
-        kernel: what is launched.
-        stream: the kernel's stream.
-        side: the stream for copies, which go on while the kernel runs.
-        ended, copied: events to use: that the kernel has ended, and that a copy has.
+        kernel: the kernel to launch.
+        stream: the stream of the kernel.
+        side: the stream for copies while the kernel runs.
+        ended, copied: events that mark the end of the kernel and of a copy.
     """
 
     def __init__(
@@ -77,22 +77,22 @@ class CudaResident:
 
     @property
     def address(self) -> int:
-        """The address of the doorbell on the device."""
+        """The device address of the doorbell."""
         return self._words.address
 
     @property
     def there(self) -> bool:
-        """Returns True if the kernel is on the device."""
+        """True if the kernel is on the device."""
         if self._launched and self._api.has_happened(self._ended):
             self._launched = False
         return self._launched
 
     def ring(self, record: LaunchRecord, clear: DeviceBytes | None) -> None:
-        """Starts the run that a record was prepared for.
+        """Starts the run of a prepared launch record.
 
         Args:
-            record: it has the doorbell's address.
-            clear: semaphores to be zeroed first; the kernel is not there then.
+            record: the record, which has the address of the doorbell.
+            clear: semaphores to zero first, or None; the kernel must not be on the device then.
         """
         if self.there:
             record.upload(self._side)
@@ -108,7 +108,7 @@ class CudaResident:
         words[abi.DOORBELL_LANES] = self._kernel.lanes
         self._host.bytes[:] = 0
         self._words.upload(words)
-        # What follows the record waits for SMs as the kernel does, and with it.
+        # The mark covers the memset after the copy, too, which waits for SMs as the kernel does.
         record.mark_queued()
         record.upload(self._stream)
         if clear is not None:
@@ -119,20 +119,20 @@ class CudaResident:
 
     @property
     def left_alone(self) -> bool:
-        """Returns True if the kernel has ended before it saw a ring.
+        """True if the kernel ended before it saw the ring.
 
-        One from before there were doorbells on GPUs says no such thing: it runs once and leaves.
+        Always False for old bundles without doorbells on GPUs, whose kernel runs once and ends.
         """
         words = self._words.read(np.dtype(np.uint64), (abi.DOORBELL_WORDS,))
         return int(words[abi.DOORBELL_RINGS]) == abi.DOORBELL_LEAVE
 
     @property
     def answered(self) -> bool:
-        """Returns True if all lanes have done the run that was rung for."""
+        """True if all lanes have completed the run of the last ring."""
         return self._doorbell.answered
 
     def wait_for(self, event: object, seconds: float = float("inf")) -> None:
-        """Waits for an event; raises DeviceError when it takes longer than `seconds`."""
+        """Waits for an event; raises DeviceError if it takes longer than `seconds`."""
         start = time.monotonic()
         while not self._api.has_happened(event):
             if time.monotonic() - start > seconds:
@@ -140,12 +140,12 @@ class CudaResident:
             rest(start)
 
     def join(self, again: Callable[[], bool], look: Callable[[], None]) -> None:
-        """Waits for the run's end: the answer of the lanes, or the end of the kernel.
+        """Waits for the answer of the lanes or for the end of the kernel.
 
         Args:
-            again: asked when the kernel has ended without an answer: whether it left before it
-                saw the ring, so that it is launched again.
-            look: called in a wait that is not short; may raise.
+            again: called if the kernel ended without an answer; returns True if the kernel ended
+                before it saw the ring, so that it was launched again.
+            look: called repeatedly in a long wait; may raise an error.
         """
         start = time.monotonic()
         while not self.answered:
@@ -155,7 +155,7 @@ class CudaResident:
                 look()
 
     def dismiss(self, record: LaunchRecord, seconds: float) -> None:
-        """Ends a kernel that is in no run; raises DeviceError if a lane never ends."""
+        """Ends the kernel between two runs; raises DeviceError if a lane never ends."""
         if self.there:
             record.prepare(0, 0, 0, doorbell=self.address)
             record.upload(self._side)
@@ -164,7 +164,7 @@ class CudaResident:
             self.leave(seconds)
 
     def leave(self, seconds: float) -> None:
-        """Waits for a kernel that was told to end."""
+        """Waits until a kernel that was told to end has ended, at most for `seconds`."""
         if self._launched:
             self.wait_for(self._ended, seconds)
             self._launched = False

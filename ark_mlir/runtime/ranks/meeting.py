@@ -1,4 +1,4 @@
-"""Meetings of the ranks of a world where each is run by a thread of its own."""
+"""The meeting of the ranks of a world, each of which a thread of its own runs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Rank:
-    """One rank of a :class:`World`; :meth:`World.rank` makes it."""
+    """One rank of a :class:`World`; :meth:`World.rank` returns it."""
 
     def __init__(self, meeting: Meeting, number: int) -> None:
         self._meeting = meeting
@@ -31,20 +31,20 @@ class Rank:
     @overload
     def run(self, inputs: Inputs | None = None, /, **named: Array | int) -> dict[str, Any]: ...
     def run(self, inputs: Inputs | None = None, /, **named: Array | int) -> dict[str, Any]:
-        """Runs together with all other ranks, when the last of them calls this.
+        """Runs this rank together with all others, as soon as every rank has called `run`.
 
-        Args and result as :meth:`Executable.run`, of this rank alone.
+        Arguments and result are those of :meth:`Executable.run`, for this rank alone.
 
         Raises:
-            RankFailedError: another rank failed, or did not come within ``ARK_TIMEOUT``
-                seconds. The ranks can meet again afterwards.
-            HangError: a wait of the kernel lasted too long; every rank gets it.
-            InvalidUsageError: this rank's inputs are wrong, or two threads run it at once.
+            RankFailedError: another rank failed, or did not call `run` within ``ARK_TIMEOUT``
+                seconds. The ranks can run again afterwards.
+            HangError: a wait of the kernel lasted too long; every rank raises it.
+            InvalidUsageError: an input of this rank is wrong, or two threads run it at once.
         """
         return self._meeting.join(self.number, {**(inputs or {}), **named})
 
     def fail(self, reason: str) -> None:
-        """Sends home the others that wait for this rank: they get a RankFailedError at once.
+        """Makes the ranks that wait for this rank raise RankFailedError at once, with `reason`.
 
         Example:
             >>> world.rank(1).fail("its data could not be read")
@@ -53,14 +53,14 @@ class Rank:
 
 
 class _Round:
-    """One run: who has come, and what became of it."""
+    """One run of all ranks: the inputs so far, then the results or the error."""
 
     def __init__(self) -> None:
         self.inputs: dict[int, Inputs] = {}
         self.done = threading.Event()
         self.results: list[dict[str, Any]] = []
         self.error: BaseException | None = None
-        # The rank to raise the error itself; all others get one that refers to it.
+        # The rank that raises the error itself; the others raise errors that refer to it.
         self.culprit: int | None = None
 
     def end(self, error: BaseException | None = None, culprit: int | None = None) -> None:
@@ -68,10 +68,10 @@ class _Round:
         self.done.set()
 
     def outcome(self, rank: int) -> dict[str, Any]:
-        """The outputs of a rank; raises what it has to know."""
+        """Returns the outputs of a rank, or raises its error."""
         if self.error is None:
             return self.results[rank]
-        # One exception must not be raised in two threads: each would write its traceback there.
+        # An exception must not be raised in two threads, since both would change its traceback.
         if rank == self.culprit:
             raise self.error
         if isinstance(self.error, HangError):
@@ -86,7 +86,7 @@ class _Round:
 
 
 class Meeting:
-    """Gathers the inputs of all ranks; the last one to come runs the world for all."""
+    """Gathers the inputs of all ranks; the thread of the last one runs the world for all."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -94,7 +94,7 @@ class Meeting:
         self._round = _Round()
 
     def join(self, rank: int, inputs: Inputs) -> dict[str, Any]:
-        """The outputs of `rank`, when all have come; see :meth:`Rank.run`."""
+        """Waits for all ranks, and returns the outputs of `rank`; see :meth:`Rank.run`."""
         patience = knobs.TIMEOUT.get()
         with self._lock:
             present = self._round
@@ -130,7 +130,7 @@ class Meeting:
             inputs = [present.inputs[number] for number in range(self._world.size)]
             present.results = self._world.run(inputs)
         except ArkError as error:
-            # The thread that ran for all is not to blame, but one has to raise the original.
+            # One rank has to raise the original error: the one that it names, if there is one.
             present.end(error, self._culprit(error, rank))
         except BaseException as error:
             present.end(error, rank)
@@ -138,7 +138,7 @@ class Meeting:
             present.end()
 
     def _culprit(self, error: ArkError, rank: int) -> int:
-        """The one rank that an error is about; else the one whose thread met it."""
+        """Returns the only rank that an error names, or else the rank whose thread raised it."""
         named = {int(number) for number in re.findall(r"'rank(\d+)/", str(error))}
         return named.pop() if len(named) == 1 else rank
 
@@ -147,7 +147,7 @@ class Meeting:
         while not present.done.wait(max(0.0, deadline - time.monotonic())):
             with self._lock:
                 if self._round is not present:
-                    # All have come: from here on the kernel's own watchdog counts.
+                    # All ranks have come: the timeout of the kernel's waits applies now.
                     deadline = time.monotonic() + patience
                     continue
                 missing = [n for n in range(self._world.size) if n not in present.inputs]

@@ -1,6 +1,6 @@
-"""The membership of this process in a world, as `ark.distributed.init` makes it.
+"""The membership of this process in a world, which `ark.distributed.init` sets.
 
-The runtime and the compiler ask here, so that neither depends on how processes meet.
+The runtime and the compiler use this module, so that neither depends on `ark.distributed`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class Membership(Protocol):
     process: int
 
     def load(self, bundle: Bundle) -> Executable:
-        """Returns the part that this rank has of a bundle which every rank has read."""
+        """Returns the part of this rank in a bundle that every rank has read."""
         ...
 
 
@@ -29,9 +29,9 @@ _member: Membership | None = None
 
 
 def current() -> Membership | None:
-    """Returns the membership of this process, or None outside of `init` and `finalize`.
+    """Returns the membership of this process: that of the last `init`, or None after `finalize`.
 
-    A fork of a rank is no rank itself.
+    A fork of a rank has no membership.
     """
     return None if _member is None or _member.process != os.getpid() else _member
 

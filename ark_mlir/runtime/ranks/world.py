@@ -1,6 +1,7 @@
 """World: an executable of several ranks, all of them in this process.
 
-A bundle holds all ranks; where there are several, those of rank 0 are named ``rank0/x``.
+A bundle holds the buffers of all ranks; if there are several, their names begin with the rank:
+``rank0/x``.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ _ByRank = Sequence[Mapping[str, object]] | Mapping[str, object] | None
 
 
 class World(Executable):
-    """A program of several ranks; ``ark.compile([p0, p1])`` and ``ark.load`` make them.
+    """A program of several ranks; ``ark.compile([p0, p1])`` and ``ark.load`` return it.
 
-    Each rank has its own lanes, buffers and states; one launch runs them all. What
-    :class:`Executable` takes and gives by name is by rank here: a list with a dict for each.
-    The names of ``inputs``, ``outputs``, ``parameters`` and ``states`` say the rank:
+    Each rank has its own lanes, buffers and states; one launch runs all ranks. Arguments and
+    results that are dicts for :class:`Executable` are lists with a dict for each rank here. The
+    names in ``inputs``, ``outputs``, ``parameters`` and ``states`` begin with the rank:
     ``rank0/x``.
 
     Example:
@@ -48,9 +49,9 @@ class World(Executable):
         return self.bundle.manifest.ranks
 
     def rank(self, number: int) -> Rank:
-        """One rank, to be run from a thread of its own beside the others.
+        """Returns one rank, which a thread of its own runs beside the others.
 
-        Raises InvalidUsageError where there is no such rank.
+        Raises InvalidUsageError if there is no such rank.
 
         Example:
             >>> from threading import Thread
@@ -63,15 +64,15 @@ class World(Executable):
             raise InvalidUsageError(f"there is no rank {number}; the world has {self.size}")
         return Rank(self._meeting, number)
 
-    # The lists by rank are the point of this class, and what it adds to its base.
+    # The lists by rank are what this class adds to its base.
     def bind(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, parameters: Sequence[Sources] | Arrays | Path, *, strict: bool = True
     ) -> Self:
         """Binds the parameters of all ranks: a list with an entry for each rank.
 
-        An entry is what :meth:`Executable.bind` takes. One dict or path instead of the list
-        goes to every rank that has the name; a name may also say its rank, as ``rank0/w``.
-        Errors as :meth:`Executable.bind`.
+        An entry is an argument of :meth:`Executable.bind`. A single dict or path instead of the
+        list applies to every rank that has the name; a name may also begin with a rank, as
+        ``rank0/w``. Raises the errors of :meth:`Executable.bind`.
 
         Example:
             >>> world = world.bind([{"w": w0}, {"w": w1}])
@@ -98,14 +99,14 @@ class World(Executable):
         """Runs all ranks once, in one launch.
 
         Args:
-            inputs: a dict of inputs for each rank. One dict, as keywords, goes to every rank
-                that has the name; a name may also say its rank, as ``rank0/x``.
+            inputs: a list with a dict of inputs for each rank. A single dict, or keywords, apply
+                to every rank that has the name; a name may also begin with a rank, as ``rank0/x``.
             iterations, trace: as for :meth:`Executable.run`.
 
         Returns:
-            A dict of outputs for each rank.
+            A list with a dict of outputs for each rank.
 
-        Raises what :meth:`Executable.run` does; a message about a buffer or a lane names its
+        Raises the errors of :meth:`Executable.run`; a message about a buffer or a lane names its
         rank.
 
         Example:
@@ -119,13 +120,13 @@ class World(Executable):
     def resident(  # pyright: ignore[reportIncompatibleMethodOverride]
         self,
     ) -> Generator[ResidentWorld]:
-        """As :meth:`Executable.resident`, with inputs and outputs as :meth:`run` has them."""
+        """As :meth:`Executable.resident`, with the inputs and outputs of :meth:`run`."""
         with super().resident() as inner:
             yield ResidentWorld(self, inner)
 
 
 class ResidentWorld:
-    """A world that stays on the device; :meth:`World.resident` makes it."""
+    """A world that stays on the device; :meth:`World.resident` returns it."""
 
     def __init__(self, world: World, inner: Resident) -> None:
         self._world, self._inner = world, inner
@@ -139,7 +140,7 @@ class ResidentWorld:
         trace: Path | None = None,
         **named: Array | int,
     ) -> list[dict[str, Any]]:
-        """As :meth:`World.run`, into buffers that stay."""
+        """As :meth:`World.run`, with buffers that are reused by every run."""
         size = self._world.size
         values = spread([b.name for b in self._world.inputs], size, inputs, named)
         return by_rank(self._inner.run(values, iterations=iterations, trace=trace), size)
@@ -148,11 +149,11 @@ class ResidentWorld:
 def make_executable(
     bundle: Bundle, drivers: DriverTable | None = None, devices: Sequence[int] | None = None
 ) -> Executable:
-    """The executable of a bundle: a World if it holds several ranks.
+    """Returns the executable of a bundle: a World if the bundle holds several ranks.
 
     Args:
         bundle: the program.
-        drivers: how a backend's driver is made; None takes the runtime's own.
+        drivers: functions that create the driver of each backend; None takes the runtime's own.
         devices: the GPUs to run on; see :func:`ark_mlir.load`.
     """
     if drivers is None:
@@ -161,7 +162,7 @@ def make_executable(
 
 
 def qualified(rank: int, size: int, name: str) -> str:
-    """The name that a rank's buffer has in the bundle; one rank alone keeps its names.
+    """Returns the name of a rank's buffer in the bundle; a single rank keeps its names.
 
     Example:
         >>> qualified(1, 2, "x"), qualified(0, 1, "x")
@@ -173,10 +174,10 @@ def qualified(rank: int, size: int, name: str) -> str:
 def spread(
     names: Iterable[str], size: int, values: _ByRank, shared: Mapping[str, object] | None = None
 ) -> dict[str, Any]:
-    """Values by rank, or for all ranks, under the names of the bundle.
+    """Returns values, by rank or for all ranks, under the names of the bundle.
 
-    `shared` goes to every rank. A name that no rank has stays, for the check that follows to
-    find. Raises InvalidUsageError where a list has not one entry for each rank.
+    `shared` applies to every rank. A name that no rank has is kept, so that a later check reports
+    it. Raises InvalidUsageError unless a list has one entry for each rank.
 
     Example:
         >>> spread(["rank0/x", "rank1/x"], 2, [{"x": 1}, {"x": 2}])
@@ -204,7 +205,7 @@ def spread(
 
 
 def by_rank(values: Mapping[str, Any], size: int) -> list[dict[str, Any]]:
-    """Values under the names of the bundle as a dict for each rank."""
+    """Returns values under the names of the bundle as a dict for each rank."""
     result: list[dict[str, Any]] = [{} for _ in range(size)]
     for key, value in values.items():
         rank, _, name = key.partition("/") if size > 1 else ("rank0", "", key)

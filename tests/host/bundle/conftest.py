@@ -1,4 +1,4 @@
-"""Writes bundles that no writer would: sealed with right hashes, whatever they hold."""
+"""Writes bundles with wrong contents and right hashes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Footprints: every field of one is checked, and no operand leaves the value that it is."""
+"""Footprints: every field is checked, and no operand leaves its value."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "strides-far": (field(strides=[1 << 46]), "the limit"),
     "strides-past": (field(strides=[2]), "its footprint leaves its value"),
     "begin-negative": (field(begin=-4), "begin"),
-    "begin": (field(begin=4), "not where the manifest has its value"),
+    "begin": (field(begin=4), "does not point to its value in the manifest"),
     "alignment-odd": (field(alignment=12), "not a power of two"),
     "offsets-few": (field(offsets=[]), "0 for 1 dimensions"),
     "offset-text": (field(offsets=["e0"]), "expected a grid index"),
     "offset-zeros": (field(offsets=["d00"]), "expected a grid index"),
     "offset-digits": (field(offsets=["d\N{SUPERSCRIPT TWO}"]), "expected a grid index"),
-    "offset-of-no-grid": (field(offsets=["d1"]), "grid indices that the task has not"),
+    "offset-of-no-grid": (field(offsets=["d1"]), "grid indices that the task lacks"),
     "offset-negative": (field(offsets=[-1]), "leaves its 128 elements in dimension 0"),
     "offset-past": (field(offsets=[["*", "d0", 19]]), "leaves its 128 elements"),
     "offset-below": (field(offsets=[["+", ["*", "d0", -16], 111]]), "leaves its 128 elements"),
@@ -62,7 +62,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "value": (lambda m: m["tasks"][0].update(values=[5, 0, 1]), "there are 5 values"),
     "other-value": (
         lambda m: m["tasks"][0].update(values=[4, 1, 0]),
-        "not where the manifest has its value",
+        "does not point to its value in the manifest",
     ),
     "intermediate-slot": (lambda m: m.update(intermediates=[[1, 0, 8]]), "not in the arena"),
     "intermediate-past": (lambda m: m.update(intermediates=[[0, 8, 512]]), "not in the arena"),
@@ -138,7 +138,7 @@ def test_expressions_of_a_file_have_one_budget() -> None:
 
 
 def test_expressions_that_overflow_are_refused() -> None:
-    """64 bits hold no intermediate result, whatever the last one is."""
+    """An intermediate result exceeds 64 bits, although the last one does not."""
     manifest, sections = add_program().parts()
     huge: Any = ["mod", "d0", 3]
     for _ in range(3):
@@ -158,10 +158,10 @@ def test_expressions_that_are_not_linear(offset: list[Any]) -> None:
 
 # Row 0 is what the first task writes, at byte 0 of the arena; rows 1 and 2 are what it reads.
 ROWS = {
-    "slot": ((0, 0), 1, "not where the manifest has its value"),
-    "offset": ((0, 1), 64, "not where the manifest has its value"),
-    "other-parameter": ((2, 0), 1, "not where the manifest has its value"),
-    "parameter-offset": ((2, 1), 16, "not where the manifest has its value"),
+    "slot": ((0, 0), 1, "does not point to its value in the manifest"),
+    "offset": ((0, 1), 64, "does not point to its value in the manifest"),
+    "other-parameter": ((2, 0), 1, "does not point to its value in the manifest"),
+    "parameter-offset": ((2, 1), 16, "does not point to its value in the manifest"),
 }
 
 
@@ -179,17 +179,17 @@ def test_first_rows_agree_with_the_manifest() -> None:
     manifest, sections = add_program().parts()
     rows = np.frombuffer(sections["tasks"], "<i4").reshape(-1, 2).copy()
     rows[0, 1] = 3
-    with pytest.raises(BundleError, match="not where the manifest has its value"):
+    with pytest.raises(BundleError, match="does not point to its value in the manifest"):
         Bundle.from_parts(manifest, {**sections, "tasks": rows.tobytes()})
 
 
 def test_alignment() -> None:
-    """Of what a GPU loads at once; the toy's operand lies at byte 8."""
+    """The alignment of a GPU's vector loads; the toy's operand is at byte 8."""
     program = ToyProgram(sms=1)
     state = program.buffer("n", "state", "int64", [2])
     program.lane(0, [run(program.task("count", 1, [(state, 8)]), 0, 1)])
     manifest, sections = program.parts()
     Bundle.from_parts(manifest, sections)
     manifest["bodies"][2]["footprints"][0][0]["alignment"] = 16
-    with pytest.raises(BundleError, match="is not aligned"):
+    with pytest.raises(BundleError, match="lacks the alignment"):
         Bundle.from_parts(manifest, sections)

@@ -1,4 +1,4 @@
-"""Whatever bytes a file holds: a bundle or a BundleError, nothing else."""
+"""Any bytes in a file give a bundle or a BundleError, and no other error."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_every_truncation_is_refused(good: bytes, tmp_path: Path) -> None:
 
 
 def test_bytes_are_pinned(good: bytes) -> None:
-    """Another hash here means another file for the same program: bump the format instead."""
+    """A changed hash means another file for the same program: increase the format version."""
     text = json.dumps(MANIFEST["target"])  # depends on the machine
     if '"x86_64"' not in text:
         pytest.skip("the pinned bytes are those of an x86_64 machine")

@@ -107,7 +107,7 @@ CHANGES: dict[str, tuple[Change, str]] = {
     "alignment-small": (lambda m: m["buffers"][0].update(alignment=2), "alignment"),
     "body": (lambda m: m["tasks"][0].update(body=99), r"tasks\[0\].body"),
     "no-vctas": (lambda m: m["tasks"][0].update(vctas=0), "vctas"),
-    "grid": (lambda m: m["tasks"][0].update(grid=[3]), "has not 2 vCTAs"),
+    "grid": (lambda m: m["tasks"][0].update(grid=[3]), "does not have 2 vCTAs"),
     "grid-rank": (lambda m: m["tasks"][0].update(grid=[2] + [1] * 32), "rank 33"),
     "terminal-codes": (lambda m: m["tasks"][0].update(location="\x1b[2J"), "cannot be printed"),
     "surrogate": (lambda m: m.update(program="\ud800"), "cannot be printed"),
@@ -214,5 +214,5 @@ def test_ranks(owner: str) -> None:
     assert time.process_time() - begin < 2
     manifest["target"]["sms"] = manifest["ranks"] = 2
     manifest["buffers"][0]["name"] = f"{owner}/x"
-    with pytest.raises(BundleError, match=r"the name of input .* says no rank"):
+    with pytest.raises(BundleError, match=r"the name of input .* names no rank"):
         Bundle.from_parts(manifest, sections)

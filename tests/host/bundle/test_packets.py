@@ -1,4 +1,4 @@
-"""Waits that look at packets: where they lie is checked before the kernel looks there."""
+"""Waits for packets: the offsets are checked before a kernel uses them."""
 
 from __future__ import annotations
 
@@ -59,10 +59,10 @@ def test_packets_take_linear_space() -> None:
 
 
 def test_waits_for_one_semaphore_look_at_the_same_packets(bundle: Bundle) -> None:
-    """The list of packets relies on it: it has those of the first wait alone."""
+    """`Tables.packets` has the rows of the first wait alone, and relies on equal rows."""
     rows = bundle.tables.instructions
     first, second = np.flatnonzero((rows[:, 0] == Opcode.WAIT) & (rows[:, 3] != 0)).tolist()
-    with pytest.raises(ark.BundleError, match="looks at other packets than an earlier wait"):
+    with pytest.raises(ark.BundleError, match="has other packets than an earlier wait"):
         spoiled(bundle, "instructions", second, 1, int(rows[first, 1]))
 
 
@@ -72,8 +72,8 @@ def test_waits_for_one_semaphore_look_at_the_same_packets(bundle: Bundle) -> Non
         (3, -2, "not in the table of operands"),
         (3, 2**31 - 2, "not in the table of operands"),
         (2, 2**31 - 1, "not in the table of operands"),
-        (3, 1, "waits for no packets"),  # operands of a task
-        (2, 2, "waits for more packets than are put|not in the table of operands"),
+        (3, 1, "its rows of operands are not packets"),  # operands of a task
+        (2, 2, "waits for more packets than are sent|not in the table of operands"),
     ],
 )
 def test_waits(bundle: Bundle, column: int, value: int, error: str) -> None:
@@ -93,16 +93,16 @@ def test_places(bundle: Bundle, row: int, column: int, value: int) -> None:
 
 
 def test_the_last_word_of_the_arena(bundle: Bundle) -> None:
-    """The rows may name it, and nothing that ends behind it."""
+    """The last packet may end at the end of the arena, but not after it."""
     first = int(bundle.tables.instructions[find(bundle, Opcode.WAIT), 3])
     arena = bundle.manifest.arena
     spoiled(bundle, "operands", first + 1, 1, arena - 8)
-    with pytest.raises(ark.BundleError, match=r"waits for no packets"):
+    with pytest.raises(ark.BundleError, match=r"its rows of operands are not packets"):
         spoiled(bundle, "operands", first + 1, 1, arena - 4)
 
 
 def test_signals(bundle: Bundle) -> None:
-    with pytest.raises(ark.BundleError, match="field 3 of a signal told by packets is not 1"):
+    with pytest.raises(ark.BundleError, match="field 3 of a signal by packets is not 1"):
         spoiled(bundle, "instructions", find(bundle, Opcode.SIGNAL), 3, 2)
 
 

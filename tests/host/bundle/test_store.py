@@ -1,4 +1,4 @@
-"""The store of bundles: what it keeps, what it refuses, and many processes at once."""
+"""The store of bundles: entries, rejected entries, and many processes at once."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
     assert loaded is not None
     assert loaded.manifest.traced
     assert bytes(loaded.sections["kernel"]) == b"\x7fELF"
-    # What a compilation gives does not say where its bytes come from.
+    # The bundle of a compilation has no file, and so no signature.
     assert loaded.where == made().where
     assert BundleStore(folder, LIMIT).load("b") is None
     assert folder.stat().st_mode & 0o777 == 0o700
@@ -99,7 +99,7 @@ def test_damage_is_found_and_said_once(tmp_path: Path, damage: str, caplog: Log)
     assert kept.load("a") is None
     (record,) = caplog.records
     assert record.levelno == logging.WARNING
-    assert "a.arkbin is not used, and compiled anew" in record.getMessage()
+    assert "a.arkbin is not used, and the program is recompiled" in record.getMessage()
 
 
 def test_every_byte_counts(tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ def test_sixteen_processes(tmp_path: Path, workers: list[subprocess.Popen[str]])
         process.stdin.write("go\n")
         process.stdin.flush()
     results = [(process.communicate(timeout=500)[0], process.returncode) for process in workers]
-    # No damaged entry was met, and nothing could not be written.
+    # No process logged a damaged entry or a failed write.
     assert results == [("", 0)] * 16
     kept = BundleStore(tmp_path / "cache", LIMIT)
     usage = kept.usage()

@@ -52,7 +52,7 @@ def mode(path: Path) -> int:
 
 
 def owned_by_somebody(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file or folder of another user: really so for root, else as this process sees it."""
+    """A file or folder of another user: root changes its owner, other users simulate it."""
     if os.geteuid() == 0:
         os.chown(path, SOMEBODY, -1, follow_symlinks=False)
         return
@@ -177,7 +177,7 @@ def test_a_folder_that_cannot_be_closed_is_not_used(
     assert kept.load("a") is None
     kept.save("b", made())
     assert not (kept.folder / "b.arkbin").exists()
-    assert "is not safe: cannot be looked at: Operation not permitted" in caplog.text
+    assert "is not safe: its permissions cannot be read: Operation not permitted" in caplog.text
 
 
 def refuses(kept: BundleStore, caplog: Log, reason: str) -> None:
@@ -218,7 +218,7 @@ def test_a_folder_above_of_somebody_else(
 
 
 def test_links_on_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: Log) -> None:
-    """A link of this user serves; what is beyond it counts, too; a link of somebody else not."""
+    """A link of this user is followed and its target checked; links of others are rejected."""
     monkeypatch.setattr(permissions, "_is_own_group", lambda gid: False)
     beyond = tmp_path / "open"
     real = BundleStore(beyond / "cache", LIMIT)

@@ -1,4 +1,4 @@
-"""Schedule tables with an index that is off: none reaches the kernel."""
+"""Schedule tables with a wrong index: none reaches the kernel."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ DTYPES = {"operands": "<i8", "timeline": "<i8"}
 CASES: dict[str, tuple[str, tuple[int, int], int, str]] = {
     "opcode-6": ("instructions", (0, 0), 6, "no such opcode"),
     "opcode-negative": ("instructions", (0, 0), -1, "no such opcode"),
-    "stop-slot": ("instructions", (0, 0), 5, "no state that ends the launch"),
+    "stop-slot": ("instructions", (0, 0), 5, "not a state that ends the launch"),
     "task-negative": ("instructions", (1, 1), -1, "there are 2 tasks"),
     "task-2": ("instructions", (1, 1), 2, "there are 2 tasks"),
     "task-huge": ("instructions", (1, 1), 2**31 - 1, "there are 2 tasks"),
     "prefetch-task": ("instructions", (0, 1), 2, "there are 2 tasks"),
-    "begin-negative": ("instructions", (1, 2), -1, "no vCTAs"),
-    "empty-range": ("instructions", (1, 2), 4, "no vCTAs"),
-    "end-past": ("instructions", (1, 3), 9, "no vCTAs"),
-    "end-huge": ("instructions", (1, 3), 2**31 - 1, "no vCTAs"),
-    "prefetch-range": ("instructions", (0, 3), 9, "no vCTAs"),
+    "begin-negative": ("instructions", (1, 2), -1, "not a range of vCTAs"),
+    "empty-range": ("instructions", (1, 2), 4, "not a range of vCTAs"),
+    "end-past": ("instructions", (1, 3), 9, "not a range of vCTAs"),
+    "end-huge": ("instructions", (1, 3), 2**31 - 1, "not a range of vCTAs"),
+    "prefetch-range": ("instructions", (0, 3), 9, "not a range of vCTAs"),
     "signal-semaphore": ("instructions", (2, 1), 2, "there are 2 semaphores"),
     "signal-negative": ("instructions", (2, 1), -1, "there are 2 semaphores"),
     "wait-semaphore": ("instructions", (3, 1), 2**31 - 1, "there are 2 semaphores"),
@@ -53,8 +53,8 @@ CASES: dict[str, tuple[str, tuple[int, int], int, str]] = {
     "lanes-gap": ("lanes", (1, 1), 7, "does not begin"),
     "lane-past": ("lanes", (1, 2), 13, "ends past"),
     "lane-short": ("lanes", (1, 2), 11, "belong to no lane"),
-    "other-body": ("tasks", (0, 0), 1, "another body"),
-    "body-negative": ("tasks", (0, 0), -1, "another body"),
+    "other-body": ("tasks", (0, 0), 1, "the body differs"),
+    "body-negative": ("tasks", (0, 0), -1, "the body differs"),
     "operands-negative": ("tasks", (0, 1), -1, "its operands"),
     "operands-past": ("tasks", (0, 1), 8, "its operands"),
     "operands-overflow": ("tasks", (0, 1), 2**31 - 1, "its operands"),
@@ -89,7 +89,7 @@ def test_field(case: str) -> None:
 @pytest.mark.parametrize("name", COLUMNS)
 def test_half_a_row(name: str) -> None:
     manifest, sections = add_program().parts()
-    with pytest.raises(BundleError, match=f"section {name}: .* no rows"):
+    with pytest.raises(BundleError, match=f"section {name}: .* not a multiple of a row"):
         Bundle.from_parts(manifest, sections | {name: sections[name][:-4]})
 
 
@@ -120,7 +120,7 @@ def test_sections_are_known_and_needed() -> None:
 
 
 def test_a_wait_for_more_than_arrives_is_left_to_the_watchdog() -> None:
-    """It hangs, and a hang is reported with its place; it cannot give a wrong number."""
+    """Such a schedule hangs, and the hang is reported; it cannot give a wrong result."""
     manifest, sections = add_program().parts(compile_kernel())
     rows = table(sections, "instructions")
     rows[3, 2] = 3
@@ -150,6 +150,6 @@ def test_waits_that_share_packets_are_checked_in_linear_time() -> None:
     begin = time.process_time()
     Bundle.from_parts(manifest, sections)
     operands[-1, 1] = 63
-    with pytest.raises(BundleError, match="waits for no packets"):
+    with pytest.raises(BundleError, match="its rows of operands are not packets"):
         Bundle.from_parts(manifest, {**sections, "operands": operands.tobytes()})
     assert time.process_time() - begin < 10

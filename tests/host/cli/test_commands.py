@@ -258,7 +258,7 @@ def test_sign(
 ) -> None:
     pytest.importorskip("cryptography", reason="signatures need the package cryptography")
     assert ark("sign", "--generate", "me.pem").out == "me.pem.pub\n"
-    assert "is there already" in ark("sign", "--generate", "me.pem").err
+    assert "exists already" in ark("sign", "--generate", "me.pem").err
     before = bundle.read_bytes()
     result = ark("sign", "a.arkbin", "--key", "me.pem", "-o", "b.arkbin")
     assert (result.status, bundle.read_bytes()) == (0, before)

@@ -1,4 +1,4 @@
-"""What ranks do in the tests: functions that each process of a world runs.
+"""Scenarios of the tests: functions that each process of a world runs.
 
 ``python scenarios.py NAME`` runs one and prints its result as JSON.
 """
@@ -62,7 +62,7 @@ def error_of(work: Callable[[], Any]) -> list[str]:
         return [type(error).__name__, str(error)]
 
 
-# ---------------------------------------------------------------------------- what goes well
+# ---------------------------------------------------------------------------- runs that succeed
 
 
 def everything() -> Any:
@@ -156,7 +156,7 @@ def large_profile(tasks: str) -> Any:
 
 
 def damaged() -> Any:
-    """Rank 1 sends rank 0 what is no message while all are in a run that cannot end."""
+    """Rank 1 sends rank 0 a malformed message while all ranks are in a run that cannot end."""
     rank = ark.distributed.current().rank
     exe = compiled()
     value(exe)
@@ -164,7 +164,7 @@ def damaged() -> Any:
     class Damaging(rank_driver.RankDriver):
         def _start(self, kernel: Any, *rest: Any) -> None:
             exe._circle.links._sockets[0].send(b"garbage")
-            # The others wait for its lanes until one hears of that and ends the run.
+            # The others wait for the lanes of rank 1 until the failure is noticed and ends the run.
             deadline = time.monotonic() + 100
             while not kernel.report[0]:
                 assert time.monotonic() < deadline
@@ -178,7 +178,7 @@ def damaged() -> Any:
     return [*got, time.monotonic() - begin]
 
 
-# ---------------------------------------------------------------------------- what does not
+# ---------------------------------------------------------------------------- runs that fail
 
 
 def bad_input() -> Any:
@@ -192,7 +192,7 @@ def bad_input() -> Any:
 
 
 def bad_programs() -> Any:
-    """Programs that do not fit together; the world goes on."""
+    """Programs of the ranks differ; the world works afterwards."""
     world = ark.distributed.current()
 
     def build(body: Callable[[Any], Any], rank: int = world.rank, size: int = 2) -> Any:
@@ -267,7 +267,7 @@ def stuck() -> Any:
 
     class Impatient(rank_driver.RankDriver):
         def _settle(self, *_: Any) -> Any:
-            self._the_turn().timeout = 0.1
+            self._current_turn().timeout = 0.1
             return super()._settle(*_)
 
     exe._runner.driver.__class__ = Stuck if rank == 1 else Impatient

@@ -1,4 +1,4 @@
-"""Messages between ranks: of every size, damaged ones, and receivers that fail."""
+"""Messages between ranks: all sizes, damaged messages, and receivers that fail."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_no_file_can_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
         raise OSError(24, "Too many open files")
 
     monkeypatch.setattr(os, "memfd_create", refuse)
-    with pytest.raises(ark.DeviceError, match="cannot hand 70002 bytes to other ranks: Too many"):
+    with pytest.raises(ark.DeviceError, match="cannot pass 70002 bytes to other ranks: Too many"):
         frames.Frame("x" * 70_000)
 
 
@@ -98,17 +98,17 @@ def packet(text: bytes, *, magic: bytes = b"ark\x02", flags: int = 0, length: in
 @pytest.mark.parametrize(
     ("data", "count", "why"),
     [
-        (b"x", 0, "1 bytes that do not begin as a message does"),
-        (packet(b"{}", magic=b"ark\x01"), 0, "15 bytes that do not begin as a message does"),
+        (b"x", 0, "1 bytes that do not begin with a message header"),
+        (packet(b"{}", magic=b"ark\x01"), 0, "15 bytes that do not begin with a message header"),
         (packet(b"{}")[:-1], 0, "1 bytes of text instead of 2"),
         (packet(b"{}") + b"}", 0, "3 bytes of text instead of 2"),
-        (packet(b'{"a'), 0, "text that is no JSON"),
-        (packet(b"\xff\xfe"), 0, "text that is no JSON"),
-        (packet(b"[" * 60_000), 0, "text that is no JSON"),
+        (packet(b'{"a'), 0, "text that is not JSON"),
+        (packet(b"\xff\xfe"), 0, "text that is not JSON"),
+        (packet(b"[" * 60_000), 0, "text that is not JSON"),
         (packet(b"{}", flags=4), 0, "flags 0x4 are unknown"),
         (packet(b"{}", flags=2), 0, "0 files instead of 1"),
         (packet(b"{}"), 1, "1 files instead of 0"),
-        (packet(b"{}", flags=2), 3, "files that came with it are lost"),
+        (packet(b"{}", flags=2), 3, "its file descriptors are lost"),
         (packet(b"{}", flags=1), 1, "text both in the packet and in a file"),
         (packet(b"", flags=1, length=3), 1, "2 bytes of text instead of 3"),
         (packet(b"", flags=1, length=1 << 40), 1, "1099511627776 bytes of text; at most"),
@@ -116,7 +116,7 @@ def packet(text: bytes, *, magic: bytes = b"ark\x02", flags: int = 0, length: in
     ],
 )
 def test_damaged_frames(no_leaks: None, pair: Pair, data: bytes, count: int, why: str) -> None:
-    """Each is refused for what is wrong with it, and no file that came with it stays open."""
+    """Each damaged message is rejected with its reason, and no file descriptor stays open."""
     file = frames.as_file(b"{}")
     socket.send_fds(pair[0], [data], [file] * count)
     with pytest.raises(frames.DamagedFrameError, match=why):
@@ -153,7 +153,7 @@ def test_ranks_exchange_every_size(
 
 
 def error_of(link: links.Links) -> str:
-    """What a rank raises; it may have heard all that is said in the first phase before."""
+    """The error of a rank, which may have received all messages of the first phase before."""
 
     def talk() -> None:
         with Circle(link, 1, 100).turn("talk") as turn:
@@ -199,10 +199,10 @@ def test_what_is_no_message_ends_the_world(
         said[link.rank] = error_of(link)
 
     in_threads(*(lambda link=link: talk(link) for link in world))
-    cause = f"rank 1 (process {os.getpid()}) sent what is no message: "
+    cause = f"rank 1 (process {os.getpid()}) sent a malformed message: "
     assert said[2].startswith(f"rank 2 cannot go on: {cause}")
     for rank in (0, 1):
-        # Whichever of the other two is heard first, the cause is named.
+        # The error names the cause, whichever of the other ranks reports it first.
         assert said[rank].startswith(f"rank {rank} cannot go on: ")
         assert cause in said[rank]
 
@@ -210,7 +210,7 @@ def test_what_is_no_message_ends_the_world(
 def test_a_receiver_that_fails(
     come: Callable[..., Any], in_threads: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No rank waits for one whose thread is gone."""
+    """No rank waits for a rank whose receiver thread has ended."""
     world = come((0, 2), (1, 2))
     deliver = links.Links._deliver
 

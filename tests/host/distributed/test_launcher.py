@@ -1,4 +1,4 @@
-"""Which rank a process is, by what launchers set."""
+"""The rank of a process, from the variables of launchers."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_environments_that_make_no_sense(variables: dict[str, str], text: str) -
 
 
 def test_arguments_that_make_no_sense() -> None:
-    with pytest.raises(ark.InvalidUsageError, match="rank and world_size go together"):
+    with pytest.raises(ark.InvalidUsageError, match="rank and world_size must be given together"):
         ark.distributed.init(rank=0)
     with pytest.raises(ark.InvalidUsageError, match="no rank 2 in a world of 2"):
         ark.distributed.init(2, 2)

@@ -1,4 +1,4 @@
-"""One process per rank: worlds that run, and what the others learn of a rank that fails."""
+"""One process per rank: runs of worlds, and the errors of the others if a rank fails."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_ctrl_c_in_one_rank(launch: Launch) -> None:
 
 
 def test_a_rank_that_is_killed(launch: Launch) -> None:
-    """Seen at once: the patience of the others is 100 s."""
+    """The others notice it at once, although their timeout is 100 s."""
     got = launch(3, "killed")
     assert got[1] == -signal.SIGKILL
     for rank in (0, 2):
@@ -188,14 +188,16 @@ def test_a_rank_that_is_killed(launch: Launch) -> None:
 
 
 def test_a_rank_that_sends_garbage(launch: Launch) -> None:
-    """All learn of it at once: patience is 100 s."""
+    """All ranks raise an error at once, although the timeout is 100 s."""
     got = launch(3, "damaged")
     for rank, (*errors, seconds) in got.items():
         assert seconds < 50
         for kind, text in errors:
             assert kind == "RankFailedError"
             assert f"rank {rank} cannot go on: " in text
-            assert "sent what is no message: 7 bytes that do not begin as a message does" in text
+            assert (
+                "sent a malformed message: 7 bytes that do not begin with a message header" in text
+            )
 
 
 def test_a_rank_whose_lanes_do_not_run(launch: Launch) -> None:
@@ -241,7 +243,7 @@ def test_a_fork_is_no_rank(launch: Launch) -> None:
 
 
 def test_nothing_is_left(in_threads: Callable[..., None]) -> None:
-    """Neither a socket's name nor a file: what ranks share has no name."""
+    """Ranks leave neither a socket nor a file behind."""
     job, files = uuid.uuid4().hex, set(os.listdir("/dev/shm"))
     links: dict[int, Any] = {}
 

@@ -24,7 +24,7 @@ def test_all_find_all(come: Come, size: int) -> None:
     links = come(*((rank, size) for rank in range(size)))
     for rank, link in enumerate(links):
         assert (link.rank, link.peers) == (rank, [r for r in range(size) if r != rank])
-    # Whatever each says arrives at each other one, under the right name.
+    # Each message arrives at every other rank, with the right sender.
     for link in links:
         file = as_file(b"from %d" % link.rank)
         link.say(7, 1, "hello", "greet", link.rank, file)
@@ -51,8 +51,8 @@ def test_those_who_do_not_come_are_named(come: Come) -> None:
 def test_worlds_of_different_sizes(come: Come) -> None:
     for error in come((0, 2), (1, 3)):
         assert isinstance(error, ark.InvalidUsageError)
-        assert "in a world of 3 ranks, and rank 0" in str(error)
-        assert "in one of 2" in str(error)
+        assert "has world_size 3, and rank 0" in str(error)
+        assert "has world_size 2" in str(error)
 
 
 def test_two_processes_of_one_rank(come: Come) -> None:
@@ -73,7 +73,7 @@ def test_two_that_wait_as_rank_0(come: Come, monkeypatch: pytest.MonkeyPatch) ->
             raise
 
     def step(*arguments: Any) -> None:
-        assert refused.wait(100)  # the other one comes while this one is at the door
+        assert refused.wait(100)  # the other rank comes while this one tries to connect
         stepped(*arguments)
 
     monkeypatch.setattr(rendezvous._Host, "_open", open_door)
@@ -151,10 +151,10 @@ def test_rank_0_does_first_what_all_rely_on(come: Come, in_threads: Callable[...
 
 
 def test_a_rank_that_takes_no_messages(come: Come) -> None:
-    """As one that is stopped: its queue is full, and nobody waits for it for ever."""
+    """A rank like one that is stopped: its queue is full, and senders time out."""
     first, second = come((0, 2), (1, 2))
     with second.changed:  # its receiver stands still
         first._sockets[1].settimeout(0.05)
         while not first.gone:
             first.say(1, 1, "hello", "greet", "x" * 4000, None)
-        assert first.gone[1].endswith("takes no messages")
+        assert first.gone[1].endswith("accepts no messages")

@@ -82,7 +82,7 @@ def greeting(**changes: object) -> bytes:
 def test_garbage_of_the_same_user(
     come: Any, connect: Connect, in_threads: Callable[..., None], data: bytes
 ) -> None:
-    """Rank 0 sends its sender away, and meets rank 1 as if nothing had happened."""
+    """Rank 0 closes the connection of the sender, and still meets rank 1."""
     found: list[Any] = []
 
     def disturb() -> None:
@@ -122,7 +122,7 @@ def test_nothing_is_read_of_another_user(
     in_threads: Callable[..., None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The kernel says whose process it is before rank 0 reads a byte of what it says."""
+    """Rank 0 asks the kernel for the user of a process before it reads a byte from it."""
     credentials, receive = rendezvous._credentials, rendezvous._receive
     foreign = threading.Event()
     read: list[object] = []
@@ -159,7 +159,7 @@ def test_nothing_is_read_of_another_user(
 def test_a_process_of_another_user(
     come: Any, connect: Connect, in_threads: Callable[..., None]
 ) -> None:
-    """Its garbage, silence and greetings change nothing."""
+    """Garbage, silence and greetings of another user's process have no effect."""
     address = rendezvous._address(Identity(1, 2, 1, come.job))
     program = f"""
 import os, socket
@@ -188,7 +188,7 @@ for data in (b"garbage", {greeting()!r}, b""):
 
 
 def test_the_flood_does_not_keep_rank_0(come: Any, connect: Connect) -> None:
-    """It gives up when its time is over, whoever keeps it busy, and names who came."""
+    """Rank 0 gives up at its deadline, even if strangers keep it busy, and the error names them."""
     over = threading.Event()
 
     def flood() -> None:
@@ -219,7 +219,7 @@ def test_the_flood_does_not_keep_rank_0(come: Any, connect: Connect) -> None:
         thread.join()
     assert isinstance(error, ark.RankFailedError)
     assert "rank 1 of 2 did not come within 0.5 s" in str(error)
-    assert f"process {os.getpid()} did not greet as a rank does" in str(error)
+    assert f"process {os.getpid()} sent no valid greeting" in str(error)
     assert took < 5
 
 
@@ -229,7 +229,7 @@ def test_silent_ones_are_bounded(
     in_threads: Callable[..., None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Rank 0 keeps some connections that say nothing, and closes the oldest of more."""
+    """Rank 0 keeps a limited number of silent connections, and closes the oldest ones."""
     monkeypatch.setattr(rendezvous, "_MOST_STRANGERS", 3)
 
     def disturb() -> None:
@@ -268,14 +268,14 @@ def test_a_rank_that_talks_too_early(come: Any, connect: Connect) -> None:
     thread.join()
     assert isinstance(results[0], ark.RankFailedError)
     assert "rank 1" in str(results[0])
-    assert "sent what is no message before all had come" in str(results[0])
+    assert "sent a malformed message before all had come" in str(results[0])
 
 
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        (b"garbage", "rank 0 sent what is no message: text that is no JSON"),
-        (b"{}", "rank 0 sent what is no message"),
+        (b"garbage", "rank 0 sent a malformed message: text that is not JSON"),
+        (b"{}", "rank 0 sent a malformed message"),
         (b'{"processes": [1, 2]}', None),
         (b'{"problem": "no room"}', "rank 1 cannot go on: no room"),
     ],

@@ -145,7 +145,7 @@ def bad_bundles(bundle: Path, folder: Path) -> dict[str, tuple[Path, str]]:
         cases[name] = (path, message)
 
     write("empty", b"", "the file has 0 bytes")
-    write("text", b"hello world\n" * 100, "this is no bundle")
+    write("text", b"hello world\n" * 100, "this is not a bundle")
     write("short", data[: len(data) // 2], "truncated")
     write("shorter-by-one", data[:-1], "truncated")
     write("longer", data + b"\0", "bytes were appended")

@@ -117,7 +117,9 @@ def test_the_report_says_what_the_kernel_takes(tmp_path: Path) -> None:
         resources["scalar_registers"],
     )
     assert (report.spill_bytes, report.shared_bytes) == (0, resources["shared_bytes"])
-    words = f"{report.registers} registers, {report.scalar_registers} scalar ones, 0 B spilled, "
+    words = (
+        f"{report.registers} registers, {report.scalar_registers} scalar registers, 0 B spilled, "
+    )
     assert words in str(report)
     executable.save(tmp_path / "layer.arkbin")
 
@@ -127,7 +129,9 @@ def test_ark_compile_and_run(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     source.write_text(layer().mlir)
     command = ["compile", str(source), "-o", str(bundle), "--target", "hip:gfx942", "--report"]
     assert main(command) == 0
-    assert re.search(r"kernel +\S+ KiB \(\d+ registers, \d+ scalar ones, ", capsys.readouterr().out)
+    assert re.search(
+        r"kernel +\S+ KiB \(\d+ registers, \d+ scalar registers, ", capsys.readouterr().out
+    )
     assert main(["run", str(bundle)]) == 1
     assert f"{bundle}: a program for hip needs" in capsys.readouterr().err
     assert main(["compile", str(source), "-o", str(bundle), "--target", "hip:gfx000"]) == 1

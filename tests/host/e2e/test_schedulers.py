@@ -145,8 +145,8 @@ def test_median_of_several() -> None:
             "costs: tasks.a.vctas: 0 is less than 1",
         ),
         ('{"format": 1, "program": "p", "tasks": [1]}', "costs: tasks: expected an object"),
-        ('{"traceEvents": [{"ph": "X"}]}', "is no trace of a run"),
-        ('{"traceEvents": []}', "is no trace of a run"),
+        ('{"traceEvents": [{"ph": "X"}]}', "is not a trace of a run"),
+        ('{"traceEvents": []}', "is not a trace of a run"),
     ],
 )
 def test_files_that_are_no_costs(tmp_path: Path, text: str, message: str) -> None:

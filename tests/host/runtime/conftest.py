@@ -31,10 +31,10 @@ Make = Callable[..., Executable]
 
 @pytest.fixture(autouse=True)
 def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """How soon lanes come home depends on the machine; tests of those that do not say so."""
+    """Gives lanes a long time to end, for slow machines; tests of the limits set their own."""
     monkeypatch.setattr(cpu, "GRACE_SECONDS", 100.0)
     monkeypatch.setattr(cpu, "INTERRUPT_GRACE_SECONDS", 100.0)
-    # A host that looks whether a kernel has begun calls the driver once more.
+    # A host that checks if a kernel has begun makes one more call of the driver.
     monkeypatch.setattr(cuda_queue, "_PATIENCE", 1000)
     monkeypatch.setattr(cuda_queue, "_MAX_SECONDS_BETWEEN_LOOKS", 100.0)
 
@@ -71,13 +71,13 @@ def x() -> np.ndarray[Any, Any]:
 
 @pytest.fixture
 def lane_threads() -> Callable[[], int]:
-    """How many threads of lanes are alive, besides those from before the test."""
+    """The number of live threads of lanes that the test has started."""
 
     def lanes() -> set[threading.Thread]:
         gc.collect()
         return {thread for thread in threading.enumerate() if thread.name.startswith("ark:")}
 
-    before = lanes()  # some of which may be about to end
+    before = lanes()  # some of them may be ending
     return lambda: len(lanes() - before)
 
 
@@ -88,7 +88,7 @@ def cuda() -> FakeCuda:
 
 @pytest.fixture
 def check_epochs() -> Callable[[Executable], None]:
-    """Runs a `counting_program` in and out of a resident block and looks at what it counted."""
+    """Runs a `counting_program` inside and outside of a resident block and checks its counts."""
 
     def check(executable: Executable) -> None:
         executable.run(iterations=3)

@@ -1,4 +1,4 @@
-"""Binding: one error for all that is wrong, in place where possible, copies where not."""
+"""Binding: one error lists all problems; arrays are used in place if possible, else copied."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def aligned(array: Array, alignment: int = 64, offset: int = 0) -> Array:
 
 
 def three_parameters() -> ToyProgram:
-    """``weight, ids = first.weight, ids``, for a look at what is bound."""
+    """``weight, ids = first.weight, ids``: returns the bound arrays."""
     program = ToyProgram(sms=1)
     weight, _, ids = (
         program.buffer(name, "parameter", dtype, shape)
@@ -124,7 +124,7 @@ def test_a_list_of_sources(make: Make) -> None:
     parts: list[dict[str, object]] = [{name: array} for name, array in GOOD.items()]
     executable = make(three_parameters()).bind(parts)
     assert_bound(executable, GOOD)
-    # Of a name that comes twice, the last one counts.
+    # If two sources have a name, the last one counts.
     executable.bind([*parts, {"ids": np.array([8, 9])}])
     assert_bound(executable, GOOD | {"ids": np.array([8, 9])})
 
@@ -200,7 +200,7 @@ def test_a_parameter_in_place_can_be_read_only(make: Make) -> None:
 
 
 def test_a_bound_array_lives_as_long_as_the_executable(make: Make) -> None:
-    """The caller's own reference goes; the memory must not."""
+    """The memory must outlive the caller's own reference."""
     import gc
     import weakref
 
@@ -273,7 +273,7 @@ def summing() -> ToyProgram:
 
 
 def filled(value: int) -> dict[str, Array]:
-    """One number everywhere; copied on every device, since nothing is contiguous."""
+    """Arrays of one number, which every device copies, since they are not contiguous."""
     names = {"a": np.float32, "b": np.float32, "c": np.int64, "s": np.float32, "t": np.int64}
     return {name: np.full(32, value, dtype)[::2] for name, dtype in names.items()}
 
@@ -291,8 +291,8 @@ def assert_filled(executable: Executable, value: int) -> None:
 def test_binding_is_all_or_nothing_on_a_gpu(
     cuda: FakeCuda, kernel: bytes, run_between: bool
 ) -> None:
-    """For every call of the driver that fails: values, states and memory are those from before,
-    and stay so when others are bound later."""
+    """After each failing call of the driver, values, states and memory are unchanged, also after
+    later calls of `bind`."""
     with fake_executable(cuda, kernel, summing()) as executable:
         executable.bind(filled(1))
         executable.run()
@@ -318,7 +318,7 @@ def test_binding_is_all_or_nothing_on_a_gpu(
 
 
 def test_binding_is_all_or_nothing_on_the_host(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For every allocation and every write that fails."""
+    """Each allocation and each write fails once."""
     executable = make(summing()).bind(filled(1))
     for method in ("allocate", "write"):
         for k in range(1, 6):
@@ -341,7 +341,7 @@ def test_binding_is_all_or_nothing_on_the_host(make: Make, monkeypatch: pytest.M
 
                 patch.setattr(owner, method, failing)
                 if k > 3 and method == "allocate":
-                    executable.bind(filled(1))  # there are no more
+                    executable.bind(filled(1))  # every call has failed once
                     continue
                 with pytest.raises(ark.DeviceError, match="no memory"):
                     executable.bind(filled(2))
@@ -370,7 +370,7 @@ def test_a_state_that_cannot_be_set_back_is_named(
 
 
 def test_binding_ranks_is_all_or_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing of any rank is bound where that of one cannot be."""
+    """If the parameters of one rank cannot be bound, those of no rank are."""
     with ark.compile([_rank(0), _rank(1)], target="cpu:1") as world:
         world.bind([{"w": np.full(4, 1.0, np.float32)}, {"w": np.full(4, 2.0, np.float32)}])
         good, count = HostMemory.write, [0]

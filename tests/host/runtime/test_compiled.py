@@ -1,4 +1,4 @@
-"""The compiler's own kernels keep the contract: what the toy kernel shows, shown again with them.
+"""Compiled kernels keep the contract that other tests check with the toy kernel.
 
 The other tests of this folder run a kernel written in C, so that they fail for reasons of the
 runtime only. These fail when compiler and runtime disagree.
@@ -28,13 +28,13 @@ pytestmark = pytest.mark.skipif(
 )
 
 ROWS, INNER, WIDTH = 64, 96, 160
-# For runs that hang, and no others: on a busy machine a good one may last longer.
+# Only for runs that hang: on a busy machine, other runs may take longer.
 IMPATIENT = {"ARK_TIMEOUT": "0.2"}
 
 
 @pytest.fixture(scope="module")
 def parts() -> tuple[dict[str, Any], dict[str, bytes]]:
-    """Two matmuls that follow each other, on two workers."""
+    """Two dependent matmuls on two SMs."""
     with ark.Program("mlp") as program:
         x = ark.input("x", (ROWS, INNER), ark.fp32)
         w = ark.parameter("w", (WIDTH, INNER), ark.fp32)
@@ -139,7 +139,7 @@ def test_ctrl_c(parts: Any, weights: Any, inputs: Array, interrupt: Callable[...
 def test_resident(
     parts: Any, weights: Any, inputs: Array, tmp_path: Path, interrupt: Callable[..., None]
 ) -> None:
-    """Lanes enter the kernel once; a hang and Ctrl-C bring them home, and the next run back."""
+    """Lanes enter the kernel once, and again in the next run after a hang or Ctrl-C."""
     with Executable.from_parts(*parts).bind(weights) as executable:
         driver: Any = executable._runner.driver
         entry, entries = driver._kernel.entry, list[int]()

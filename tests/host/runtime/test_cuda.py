@@ -1,4 +1,4 @@
-"""The cuda driver on a stand-in for CUDA: what it computes, and every way in which it can fail."""
+"""The cuda driver on a stand-in for CUDA: results, and every way in which it can fail."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_hang_is_named(kernel: bytes) -> None:
     state = program.buffer("n", "state", "int64", [])
     count = program.task("count", 1, [(state, 0)], "counter", location="net.py:3")
     missing = program.semaphore(2, "missing")
-    # Of one lane, so that it has always seen its own signal.
+    # One lane, so that it has always seen its own signal.
     program.lane(0, [run(count, 0, 1), signal(missing), wait(missing, 2)])
     with (
         ark.knobs.scope(ARK_TIMEOUT="0.2"),
@@ -90,8 +90,8 @@ def test_a_hang_is_named(kernel: bytes) -> None:
 
 
 def test_all_that_a_hang_is_about(kernel: bytes, x: Array) -> None:
-    """Task, op, line of Python, semaphore, what was seen and expected, and who should have
-    signalled; then the process launches again."""
+    """The error names task, op, line of Python, semaphore, seen and expected value, and the
+    missing producer; then the process launches again."""
     program = ToyProgram(sms=2)
     maker = program.task("nothing", 1, name="maker", location="net.py:3", ops=["ark.matmul"])
     reader = program.task("nothing", 1, name="reader", location="net.py:4", ops=["ark.gelu"])
@@ -125,7 +125,7 @@ def test_a_gpu_of_another_architecture(kernel: bytes) -> None:
 
 
 def ptx_executable(cuda: FakeCuda, kernel: bytes, arch: str = "sm_90a", ptx: str = "8.6") -> Any:
-    """The toy as PTX, of which the driver makes what the toy is."""
+    """The toy kernel as PTX, which the stand-in assembles to the toy kernel."""
     cuda.assembles = kernel
     text = f"// made by LLVM\n.version {ptx}\n.target {arch}\n".encode()
     return executable(cuda, text, arch=arch)
@@ -155,7 +155,7 @@ def test_the_kth_call_of_a_load_of_ptx_fails(kernel: bytes) -> None:
 
 
 def test_ptx_that_the_driver_refuses(kernel: bytes, x: Array) -> None:
-    """Its assembler's words are in the error."""
+    """The error contains the messages of the driver's assembler."""
     cuda = FakeCuda()
     exe = ptx_executable(cuda, kernel)
     cuda.assembles = None
@@ -182,7 +182,7 @@ def test_a_driver_too_old_for_the_ptx(kernel: bytes, ptx: str, version: int, nee
 
 
 def test_ptx_for_another_architecture(kernel: bytes) -> None:
-    """Later GPUs take it, unless it is for one alone."""
+    """PTX runs on later GPUs, unless it is architecture-specific."""
     for arch in ("sm_80", "sm_89", "sm_90"):
         ptx_executable(FakeCuda(), kernel, arch, "8.0").prepare().close()
     for arch in ("sm_100", "sm_100a", "sm_80a"):
@@ -229,22 +229,22 @@ def test_too_little_memory(kernel: bytes, x: Array) -> None:
 
 
 def test_a_gpu_that_others_keep_busy(kernel: bytes, x: Array) -> None:
-    """All CTAs have to be there at once; the driver may know at the launch only if they can."""
+    """All CTAs must fit on the GPU at once, which the driver may notice only at the launch."""
     cuda = FakeCuda(sms=2)
     with executable(cuda, kernel) as exe:
         exe.bind({"w": W}).run(x=x)
         cuda.busy = 1
         with pytest.raises(ark.BusyError, match="CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE") as info:
             exe.run(x=x)
-        assert "all 2 CTAs of the program have to be on the GPU at once" in str(info.value)
+        assert "all 2 CTAs of the program must be on the GPU at once" in str(info.value)
         cuda.busy = 0
         np.testing.assert_array_equal(exe.run(x=x)["y"], x.ravel() + W + 0.5)
     assert cuda.held == 0
 
 
 def test_a_kernel_that_fails(kernel: bytes, x: Array) -> None:
-    """Its context is lost with all that is in it: the run says why, so does every later one, and
-    who closes the executable can load it anew in the same process."""
+    """The context is lost: this run and every later one raise the reason. After `close`, the
+    same process can load the program again."""
     cuda = FakeCuda()
 
     def use_it() -> None:
@@ -264,7 +264,7 @@ def test_a_kernel_that_fails(kernel: bytes, x: Array) -> None:
 
 
 def test_no_gpu_in_the_machine() -> None:
-    """The library is there, and finds no device."""
+    """The library is installed, but finds no device."""
 
     class NoDevice(FakeCuda):
         def cuInit(self, flags: int) -> Any:
@@ -278,7 +278,7 @@ def test_no_gpu_in_the_machine() -> None:
 
 
 def test_without_a_driver() -> None:
-    """The package raises on its own where there is no library, and for what an old one lacks."""
+    """The package raises its own errors if the library is missing or lacks a function."""
 
     class NoLibrary(FakeCuda):
         def cuInit(self, flags: int) -> Any:

@@ -1,4 +1,4 @@
-"""Arrays that lie on a GPU: bound, read and written where they are, on a stand-in for CUDA."""
+"""Arrays on a GPU are bound, read and written in place, on a stand-in for CUDA."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def aligned(array: Array, offset: int = 0) -> Array:
 
 
 class OnDevice:
-    """An array on the stand-in's device, whose framework speaks DLPack alone."""
+    """An array on the stand-in's device that has only DLPack."""
 
     def __init__(self, array: Array, number: int = 0) -> None:
         self.array = array
@@ -51,7 +51,7 @@ class OnDevice:
 
 
 class Interface:
-    """One that has the array interface alone."""
+    """An array on the stand-in's device that has only the CUDA array interface."""
 
     def __init__(self, array: Array, stream: int | None = None) -> None:
         self.array = array
@@ -76,7 +76,7 @@ def test_parameters_and_inputs_are_used_in_place(
     y = np.zeros(128, np.float32)
     exe.run(x=library(x), out={"y": library(y := aligned(y))})
     np.testing.assert_array_equal(y, x.ravel() + W + 0.5)
-    # What is bound is memory, not values.
+    # The array is bound in place, so that later writes to it are visible.
     w += 1
     exe.run(x=library(x), out={"y": library(y)})
     np.testing.assert_array_equal(y, x.ravel() + W + 1.5)
@@ -94,7 +94,7 @@ def test_host_arrays_beside_those_of_the_device(exe: Executable, x: Array) -> No
 
 
 def test_outputs_stay_where_inputs_are(exe: Executable, cuda: FakeCuda, x: Array) -> None:
-    """Without a framework to ask, they are ark's memory, which lives as long as they do."""
+    """Without a framework's allocator, outputs are ark's memory, which lives as long as they do."""
     exe.bind({"w": W}).run(x=x)
     held = cuda.held
     result = exe.run(x=OnDevice(aligned(x)))["y"]
@@ -111,7 +111,7 @@ def test_outputs_stay_where_inputs_are(exe: Executable, cuda: FakeCuda, x: Array
 
 @pytest.mark.parametrize("dtype", dtypes.ALL, ids=str)
 def test_what_is_exported_is_what_is_read(dtype: ark.DType) -> None:
-    """Address, elements and owner survive a round trip; the label says which device."""
+    """A round trip preserves address, dtype, owner and device."""
     from ark_mlir.runtime.arrays.dlpack import describe_dlpack
 
     array = aligned(np.arange(6).reshape(2, 3).astype(dtype.numpy))
@@ -138,14 +138,14 @@ def test_an_export_elsewhere_is_refused() -> None:
 
 
 BAD: dict[str, tuple[Any, str]] = {
-    "device": (lambda a: OnDevice(aligned(a), 1), "lies on cuda:1; the program runs on cuda:0"),
+    "device": (lambda a: OnDevice(aligned(a), 1), "is on cuda:1; the program runs on cuda:0"),
     "dtype": (lambda a: OnDevice(aligned(a).view(np.int32)), "has elements of int32, should have"),
     "shape": (lambda a: OnDevice(aligned(a)[..., :3]), "has shape "),
     "strides": (
         lambda a: OnDevice(np.repeat(aligned(a), 2, -1)[..., ::2]),
         "is not dense and row-major",
     ),
-    "alignment": (lambda a: OnDevice(aligned(a, 4)), "begins at .* no multiple of 16"),
+    "alignment": (lambda a: OnDevice(aligned(a, 4)), "begins at .* not a multiple of 16"),
     "interface": (
         lambda a: Interface(np.repeat(aligned(a), 2, -1)[..., ::2]),
         "is not dense and row-major",
@@ -157,7 +157,7 @@ BAD: dict[str, tuple[Any, str]] = {
 
 @pytest.mark.parametrize("case", BAD)
 def test_what_a_kernel_cannot_use(exe: Executable, x: Array, case: str) -> None:
-    """A typed error that names the array, from `bind` and from `run`; then all goes on."""
+    """`bind` and `run` raise an error that names the array; the next call works."""
     spoil, message = BAD[case]
     with pytest.raises(ark.InvalidUsageError, match=f"parameter 'w' {message}"):
         exe.bind({"w": spoil(W)})
@@ -248,7 +248,7 @@ def test_scalars_on_the_device(cuda: FakeCuda, kernel: bytes) -> None:
 
 @pytest.mark.parametrize("rows", [64, 40_000])
 def test_arrays_of_every_size_from_the_host(cuda: FakeCuda, kernel: bytes, rows: int) -> None:
-    """Small ones travel in the launch record, large ones on their own."""
+    """Small inputs are part of the launch record; large ones are copied separately."""
     program = ToyProgram(sms=1)
     x = program.buffer("x", "input", "bf16", [rows, 32])
     y = program.buffer("y", "output", "bf16", [rows, 32])
@@ -314,7 +314,7 @@ def test_work_of_others_is_not_waited_for(exe: Executable, cuda: FakeCuda, x: Ar
 
 
 def test_producers_are_told_which_stream_reads(exe: Executable, cuda: FakeCuda, x: Array) -> None:
-    """By DLPack's numbers, in which the legacy default stream is one."""
+    """DLPack's number of the legacy default stream is 1."""
     w, given = OnDevice(aligned(W)), OnDevice(aligned(x))
     exe.bind({"w": w})
     stream = cuda.new_stream()
@@ -336,7 +336,7 @@ def test_parameters_are_ready_when_bound(exe: Executable, cuda: FakeCuda, x: Arr
 def test_a_cpu_program_has_no_stream(kernel: bytes, x: Array) -> None:
     with Executable.from_parts(*add_program().parts(kernel)) as exe:
         exe.bind({"w": W})
-        with pytest.raises(ark.InvalidUsageError, match="runs on no stream"):
+        with pytest.raises(ark.InvalidUsageError, match="takes no stream"):
             exe.run(x=x, stream=0)
         y = aligned(np.zeros(128, np.float32))
         assert exe.run(x=x, out={"y": y})["y"] is y

@@ -21,7 +21,7 @@ Array = np.ndarray[Any, Any]
 Session = Callable[[FakeCuda, bytes], None]
 W = np.arange(128, dtype=np.float32)
 X = np.arange(128, dtype=np.float32).reshape(8, 16)
-ROWS = 2000  # of 64 bytes: more than what is zeroed without an SM
+ROWS = 2000  # rows of 64 bytes: more than a memset without an SM can zero
 
 
 def adding(cuda: FakeCuda, kernel: bytes) -> Executable:
@@ -71,14 +71,14 @@ def exporting(cuda: FakeCuda, kernel: bytes) -> None:
 
 
 def dropping(cuda: FakeCuda, kernel: bytes) -> None:
-    """Nobody closes it."""
+    """The executable is dropped without `close`."""
     executable = adding(cuda, kernel).bind({"w": W})
     executable.run(x=OnDevice(X))
     executable.run(x=X, iterations=2)
 
 
 def staying(cuda: FakeCuda, kernel: bytes) -> None:
-    """A kernel that stays, with outputs that are no tensors and too large for the record."""
+    """A resident kernel with outputs that are not tensors and too large for the launch record."""
     array = np.arange(ROWS * 16, dtype=np.float32).reshape(ROWS, 16)
     with copying(cuda, kernel) as executable, executable.resident() as resident:
         outputs = [resident.run(x=OnDevice(scale * array))["y"] for scale in range(2)]
@@ -88,7 +88,7 @@ def staying(cuda: FakeCuda, kernel: bytes) -> None:
 
 
 def sharing(cuda: FakeCuda, kernel: bytes) -> None:
-    """States of one program in another, which closes after it."""
+    """A program shares the states of another one and is closed after it."""
     with (
         fake_executable(cuda, kernel, counting_program()) as guest,
         fake_executable(cuda, kernel, counting_program()) as owner,
@@ -137,7 +137,7 @@ SESSIONS = [binding, exporting, dropping, staying, sharing, looking, closing_in_
 def test_the_kth_call_fails(
     kernel: bytes, session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A kernel that is not told to leave does so by itself after this time.
+    # A resident kernel without rings ends after this time.
     monkeypatch.setenv("ARK_TIMEOUT", "1")
     dropped: list[str] = []
     monkeypatch.setattr("sys.unraisablehook", lambda args: dropped.append(str(args.exc_value)))
@@ -161,9 +161,9 @@ def test_the_context_is_lost_at_the_kth_call(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """From then on each call fails. Who holds nothing any more can start again."""
+    """After a lost context every call fails. After all handles are freed, a new start works."""
     monkeypatch.setenv("ARK_TIMEOUT", "1")
-    # What the driver does not take back is told where nobody could catch it.
+    # Errors in finalizers go to `sys.unraisablehook`.
     monkeypatch.setattr("sys.unraisablehook", lambda args: None)
     good = FakeCuda()
     session(good, kernel)
@@ -190,13 +190,13 @@ def test_the_context_is_lost_at_the_kth_call(
 def test_outputs_of_a_kernel_that_stays_need_no_sm(
     kernel: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where all SMs are the kernel's, what zeroes memory would wait until it leaves: each run
-    would then start it again."""
+    """A memset would wait for the end of a resident kernel that occupies all SMs, so that each
+    run would launch it again."""
     monkeypatch.setenv("ARK_TIMEOUT", "5")
     array = np.arange(ROWS * 16, dtype=np.float32).reshape(ROWS, 16)
     cuda = FakeCuda(sms=1)
     with copying(cuda, kernel) as executable, executable.resident() as resident:
-        # Whose memory is not given back in the block: that waits for the kernel, too.
+        # The memory of outputs is not freed within the block, since that waits for the kernel.
         outputs = [resident.run(x=OnDevice(array))["y"]]
         before = len(cuda.calls)
         outputs += [resident.run(x=OnDevice(scale * array))["y"] for scale in range(5)]

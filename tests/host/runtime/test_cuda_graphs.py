@@ -1,4 +1,4 @@
-"""Runs that become part of a CUDA graph, on a stand-in for CUDA; and what an ordinary run asks."""
+"""Runs that become part of a CUDA graph, and the driver calls of a run, on a stand-in for CUDA."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_replays_compute_on_what_the_arrays_then_hold(
         replay(0)
         cuda.synchronize(0)
         np.testing.assert_array_equal(y.array, scale * x.ravel() + W + 0.5)
-        # Ordinary runs between replays have semaphores of their own.
+        # Ordinary runs between replays use separate semaphores.
         np.testing.assert_array_equal(exe.run(x=x, iterations=3)["y"], x.ravel() + W + 0.5)
     exe.check()
 
@@ -91,7 +91,7 @@ def test_arrays_of_the_host_cannot_be_captured(exe: Executable, cuda: FakeCuda, 
         exe.run(x=x, out={"y": y}, stream=stream)
     with pytest.raises(ark.InvalidUsageError, match="output 'y' has no array on the device"):
         exe.run(x=given, stream=stream)
-    # Neither spoilt the capture.
+    # The capture survives both errors.
     exe.run(x=given, out={"y": y}, stream=stream)
     cuda.end_capture(stream)(stream)
     cuda.synchronize(stream)
@@ -129,7 +129,7 @@ def test_a_hang_of_a_replay_is_read_afterwards(cuda: FakeCuda, kernel: bytes) ->
     state = program.buffer("n", "state", "int64", [])
     count = program.task("count", 1, [(state, 0)], "counter", location="net.py:3")
     missing = program.semaphore(2, "missing")
-    # Of one lane, so that it has always seen its own signal.
+    # One lane, so that it has always seen its own signal.
     program.lane(0, [run(count, 0, 1), signal(missing), wait(missing, 2)])
     stream = cuda.new_stream()
     with ark.knobs.scope(ARK_TIMEOUT="0.2"), fake_executable(cuda, kernel, program) as exe:
@@ -178,7 +178,7 @@ def test_a_traced_run_cannot_be_captured(cuda: FakeCuda, kernel: bytes, x: Array
 
 
 def test_the_kth_call_of_a_capture_fails(kernel: bytes, x: Array) -> None:
-    """For every k, from the load to the check: a typed error, and nothing stays held."""
+    """The k-th call fails, for every k from load to check: a typed error, and no handle leaks."""
 
     def session(cuda: FakeCuda) -> None:
         stream, y = cuda.new_stream(), OnDevice(np.zeros(128, np.float32))

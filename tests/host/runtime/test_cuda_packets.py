@@ -1,4 +1,4 @@
-"""Where packets lie, and when they are of no iteration, on a stand-in for a GPU."""
+"""The memory of packets between tasks, and when it is zeroed, on a stand-in for a GPU."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ark_mlir.testing.fake_cuda import FakeCuda, fake_executable
 from ark_mlir.testing.toy import ToyProgram, run, signal
 
 BYTES = 128
-SLOT = 2  # after the only buffer's
+SLOT = 2  # after the slot of the only buffer
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def packets(record: Any) -> list[int]:
 
 
 def test_they_lie_behind_the_semaphores(exe: Executable) -> None:
-    """In one piece of memory, so that one call zeroes both."""
+    """Semaphores and packets share one allocation, so that one memset zeroes both."""
     exe.run()
     record, semaphores = driver(exe).record, driver(exe)._kernel.semaphores
     assert record.slots[SLOT] == semaphores.address + 3 * SEMAPHORE_STRIDE
@@ -68,14 +68,14 @@ def test_they_are_zeroed_with_the_semaphores(exe: Executable, cuda: FakeCuda) ->
 
 
 def len_of_a_run(exe: Executable, cuda: FakeCuda) -> int:
-    """How many calls one takes; the last of them comes after the launch."""
+    """Returns the number of driver calls of a run; the last call comes after the launch."""
     before = len(cuda.calls)
     exe.run()
     return len(cuda.calls) - before
 
 
 def test_each_captured_run_has_its_own(exe: Executable, cuda: FakeCuda) -> None:
-    """Zeroed in each replay."""
+    """Each replay zeroes the packets."""
     exe.run()
     stream = cuda.new_stream()
     cuda.begin_capture(stream)

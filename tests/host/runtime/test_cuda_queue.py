@@ -1,4 +1,4 @@
-"""Runs that are queued behind a kernel of others, which ends in time, late or never."""
+"""Runs that are queued behind a foreign kernel, which ends in time, late or never."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from ark_mlir.testing.toy import ToyProgram, add_program, counting_program, run
 
 Array = np.ndarray[Any, Any]
 W = np.ones(128, np.float32)
-NEVER = 20.0  # what would wait for it in vain still ends, and fails
-# Waits may last long, since lanes may begin late on a busy machine.
+NEVER = 20.0  # longer than any timeout, but finite, so that a wrong test ends and fails
+# A long timeout, since lanes may begin late on a busy machine.
 TIMEOUT, PATIENCE = "2", 0.15
 FIVE = cuda_queue._PATIENCE  # before any test changes it
 BUSY = r"the kernel of 'toy' has not begun for 0\.3 s: another kernel holds SMs"
@@ -38,7 +38,7 @@ BUSY = r"the kernel of 'toy' has not begun for 0\.3 s: another kernel holds SMs"
 
 @contextmanager
 def occupied(cuda: FakeCuda, seconds: float = NEVER) -> Generator[None]:
-    """A kernel of others that has all SMs for so long, and at most until the end of the block."""
+    """A foreign kernel that occupies all SMs for `seconds`, at most until the end of the block."""
 
     def end() -> None:
         cuda.occupied = False
@@ -100,7 +100,7 @@ def test_it_ends_in_time(exe: Executable, cuda: FakeCuda, x: Array) -> None:
 
 
 def test_it_never_ends(counter: Executable, cuda: FakeCuda) -> None:
-    """Each run says so, in time; what it queued does nothing when it begins after all."""
+    """Each run raises BusyError in time; its queued kernel does nothing when it begins later."""
     counter.run()
     with occupied(cuda):
         for _ in range(3):
@@ -117,7 +117,7 @@ def test_it_never_ends(counter: Executable, cuda: FakeCuda) -> None:
 
 
 def test_results_are_right_afterwards(exe: Executable, cuda: FakeCuda, x: Array) -> None:
-    """What the first run would have brought back comes when the second is prepared."""
+    """Results of the cancelled run may arrive late, and must not replace those of the next run."""
     exe.run(x=x)
     for scale in range(1, 5):
         with occupied(cuda), pytest.raises(ark.BusyError):
@@ -146,7 +146,7 @@ def test_another_executable_of_the_process(
 
 
 def test_counters_are_zeroed_in_the_queue(exe: Executable, cuda: FakeCuda, x: Array) -> None:
-    """After a failure that takes an SM, too: it must not hide that the launch is waited for."""
+    """The memset after a failed run waits for an SM, too, which must not hide the queued launch."""
     exe.run(x=x)
     cuda.busy = cuda.sms
     with pytest.raises(ark.DeviceError, match="TOO_LARGE"):
@@ -158,7 +158,7 @@ def test_counters_are_zeroed_in_the_queue(exe: Executable, cuda: FakeCuda, x: Ar
 
 
 def test_work_before_it_on_its_stream_counts_not(exe: Executable, cuda: FakeCuda, x: Array) -> None:
-    """The caller's own, however long; the time begins when the stream has come to the launch."""
+    """Earlier work of the stream may take any time: the deadline counts from the launch."""
     stream = cuda.new_stream()
     end = time.monotonic() + 1
     cuda.delay(stream, lambda: time.monotonic() > end)
@@ -173,7 +173,7 @@ def test_work_before_it_on_its_stream_counts_not(exe: Executable, cuda: FakeCuda
 def test_a_launch_that_failed_is_not_taken_for_a_queued_one(
     exe: Executable, cuda: FakeCuda, x: Array
 ) -> None:
-    """Its record came to the device, and no kernel after it."""
+    """The launch record was copied to the device, but the launch failed."""
     stream = cuda.new_stream()
     cuda.busy = cuda.sms
     with pytest.raises(ark.DeviceError, match="TOO_LARGE"):
@@ -190,7 +190,7 @@ def test_a_run_that_is_given_up_before_the_stream_comes_to_it(
     interrupt: Callable[..., None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It does nothing when the stream does; who waits for that does not wait for ever."""
+    """The cancelled kernel does nothing when it begins, so that a wait for the stream ends."""
     monkeypatch.setattr(cuda_driver, "_GRACE_SECONDS", 0.2)
     counter.run()
     stream, done = cuda.new_stream(), threading.Event()
@@ -207,7 +207,7 @@ def test_a_run_that_is_given_up_before_the_stream_comes_to_it(
 def test_outputs_on_the_device_are_kept_until_the_end(
     exe: Executable, cuda: FakeCuda, x: Array
 ) -> None:
-    """To free them would wait for the kernel that keeps the device."""
+    """Freeing the outputs would wait for the kernel that occupies the device."""
     given = OnDevice(x)
     with occupied(cuda):
         start = time.monotonic()
@@ -223,7 +223,7 @@ def test_outputs_on_the_device_are_kept_until_the_end(
 
 
 def test_only_time_without_a_break_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of replays that follow each other each is queued for a moment."""
+    """Each of several consecutive replays is queued for a moment."""
     now = 100.0
     record: Any = SimpleNamespace(queued=True)
     kernel: Any = SimpleNamespace(
@@ -256,7 +256,7 @@ def test_a_kernel_that_has_begun_takes_as_long_as_it_likes(cuda: FakeCuda, kerne
 
 
 def test_a_bundle_that_does_not_say_when_it_begins(cuda: FakeCuda, kernel: bytes, x: Array) -> None:
-    """From before there was the word: its kernel would seem to be queued for as long as it runs."""
+    """Old kernels do not clear the word `queued`, and would seem to be queued while they run."""
     manifest, sections = add_program().parts(kernel)
     manifest["target"].update(backend="cuda", arch="sm_90a", warps=16, shared_memory=1024)
     drivers = {"cuda": lambda: CudaDriver(CudaApi(cuda))}
@@ -267,7 +267,7 @@ def test_a_bundle_that_does_not_say_when_it_begins(cuda: FakeCuda, kernel: bytes
 
 
 def test_it_begins_when_it_is_given_up(counter: Executable, cuda: FakeCuda) -> None:
-    """Nobody can say then how much it did, so the error does."""
+    """The error says that the amount of completed work is unknown."""
     driver: Any = counter._runner.driver
     abort = driver.record.abort
 
@@ -304,7 +304,7 @@ def test_ctrl_c_in_the_queue(
 
 
 def give_up(executable: Executable, x: Array, stays: bool) -> None:
-    """A run that is queued behind the others, and stays in the queue."""
+    """A run that stays queued behind a foreign kernel."""
     if stays:
         with pytest.raises(ark.BusyError), executable.resident() as resident:
             resident.run(x=x)
@@ -335,7 +335,7 @@ def test_closing_waits_for_a_run_that_was_given_up(
 def test_closing_does_not_wait_for_ever(
     cuda: FakeCuda, kernel: bytes, x: Array, stays: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the run may still use is kept until it has ended, and then given back by itself."""
+    """Resources that the run may still use are freed after its end."""
     monkeypatch.setattr(cuda_driver, "_GRACE_SECONDS", 0.1)
     others = fake_executable(cuda, kernel, counting_program()).prepare()
     before = cuda.held
@@ -351,8 +351,8 @@ def test_closing_does_not_wait_for_ever(
         with pytest.raises(ark.BusyError, match="'toy' is closed, and its last run is still queu"):
             executable.close()
         assert time.monotonic() - start < NEVER / 4
-        # All of it is held, for the kernel may begin at any time, and nothing of others is freed,
-        # since that would wait for the kernel.
+        # No handle is freed: the kernel may begin at any time, and freeing memory of other programs
+        # would wait for it.
         assert cuda.held >= held
         others.close()
         gc.collect()
@@ -376,7 +376,7 @@ def test_closing_does_not_wait_for_a_kernel_of_others(
     dropped: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """To free memory would wait for it without a limit; it is freed when that kernel has ended."""
+    """Freeing memory would wait without a limit, so that it is deferred to the kernel's end."""
     monkeypatch.setattr(cuda_driver, "_GRACE_SECONDS", 0.1)
     unraisable: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda args: unraisable.append(args.exc_value))
@@ -410,7 +410,7 @@ def test_closing_waits_for_a_kernel_of_others_that_ends(cuda: FakeCuda, kernel: 
 def test_closing_while_a_kernel_does_not_end(
     cuda: FakeCuda, kernel: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A lane that never looks whether it has to end."""
+    """The lane is in an endless task, and never checks for an abort."""
     monkeypatch.setattr(cuda_driver, "_GRACE_SECONDS", 0.1)
     program = ToyProgram(sms=1)
     flag = program.buffer("flag", "state", "int32", [])
@@ -438,7 +438,7 @@ def test_closing_while_a_kernel_does_not_end(
 
 
 def test_the_kth_call_fails(kernel: bytes, x: Array, monkeypatch: pytest.MonkeyPatch) -> None:
-    """For every k from the run that is given up to the end: a typed error, and a good run."""
+    """The k-th call after the cancelled run fails, for every k: a typed error, then a good run."""
     monkeypatch.setattr(cuda_queue, "_LOOKS", 3)
     k, left = 0, True
     while left:
@@ -459,7 +459,7 @@ def test_the_kth_call_fails(kernel: bytes, x: Array, monkeypatch: pytest.MonkeyP
         assert (cuda.held, cuda.running) == (0, 0), k
 
 
-# -- kernels that stay, and graphs -----------------------------------------------------------------
+# -- resident kernels, and graphs ------------------------------------------------------------------
 
 
 def test_a_kernel_that_is_to_stay(cuda: FakeCuda, kernel: bytes) -> None:
@@ -487,7 +487,7 @@ def test_the_block_goes_on(exe: Executable, cuda: FakeCuda, x: Array) -> None:
 
 
 def test_a_replay(cuda: FakeCuda, counter: Executable) -> None:
-    """It is the caller's, and stays queued: a check says so, and the next one waits again."""
+    """The caller's replay stays queued: `check` raises BusyError, and may be repeated."""
     stream = cuda.new_stream()
     cuda.begin_capture(stream)
     counter.run(stream=stream)

@@ -1,4 +1,4 @@
-"""A kernel that stays on a GPU, on a stand-in for CUDA: rung, left alone, interrupted, failing."""
+"""Resident kernels on a stand-in for CUDA: rings, timeouts, interrupts and failures."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_one_launch_for_many_runs(exe: Executable, cuda: FakeCuda, x: Array) -> 
 
 
 def test_what_a_ring_asks_of_the_driver(exe: Executable, cuda: FakeCuda, x: Array) -> None:
-    """A copy there and one back, each waited for; no allocation, and nothing that needs an SM."""
+    """A run makes one copy in each direction, and no allocation or call that needs an SM."""
     with exe.resident() as resident:
         resident.run(x=x)
         before = len(cuda.calls)
@@ -74,7 +74,7 @@ def test_a_block_without_runs_starts_nothing(exe: Executable, cuda: FakeCuda) ->
 def test_a_kernel_that_is_left_alone_ends(
     cuda: FakeCuda, kernel: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing on the GPU waits for ever for a host that does not ring; the next run starts it."""
+    """A kernel without rings ends; the next run launches it again."""
     monkeypatch.setenv("ARK_TIMEOUT", "0.1")
     weight = np.arange(128, dtype=np.float32).reshape(8, 16)
     with fake_executable(cuda, kernel, gather_program()) as executable:
@@ -91,7 +91,7 @@ def test_a_kernel_that_is_left_alone_ends(
 def test_rings_while_it_leaves(
     cuda: FakeCuda, kernel: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At every moment around its end a ring is answered, by it or by its successor."""
+    """A ring at any moment around the end of the kernel is answered, by this or the next launch."""
     monkeypatch.setenv("ARK_TIMEOUT", "0.005")
     pauses = np.random.default_rng(0).uniform(0.003, 0.008, 60)
     weight = np.arange(128, dtype=np.float32).reshape(8, 16)
@@ -129,7 +129,7 @@ def test_a_hang_ends_the_kernel_and_the_next_run_starts_it(
         with executable.resident() as resident:
             for _ in range(2):
                 resident.run()
-                # An arrival too few: the next run waits for a signal that nobody gives.
+                # One arrival is missing: the next run waits for a signal that never comes.
                 driver._kernel.semaphores.upload(np.zeros(8, np.uint64))
                 with pytest.raises(ark.HangError, match="semaphore 'done'"):
                     resident.run()
@@ -200,7 +200,7 @@ def test_ctrl_c_in_a_run(
 
 
 def test_runs_after_a_block_that_failed(kernel: bytes, x: Array) -> None:
-    """For every call from the first ring to the end of the block: launches work again."""
+    """After a failure of any call from the first ring to the block's end, launches work again."""
     cuda = FakeCuda()
     with (
         ark.knobs.scope(ARK_TIMEOUT="1"),
@@ -225,7 +225,7 @@ def test_runs_after_a_block_that_failed(kernel: bytes, x: Array) -> None:
 
 
 def test_the_kth_call_fails(kernel: bytes, x: Array) -> None:
-    """For every k, from the load to the end of the block: a typed error, nothing stays behind."""
+    """The k-th call fails, for every k until the block's end: a typed error, no handle leaks."""
 
     def session(cuda: FakeCuda) -> None:
         with fake_executable(cuda, kernel, add_program()) as executable:

@@ -1,4 +1,4 @@
-"""Tensors of torch on a GPU, by tensors of the host that say that they lie there."""
+"""Tensors of torch on a GPU, simulated by tensors on the host that claim to be there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arrays of other libraries: in without a copy, out in the library that they came from."""
+"""Arrays of other libraries: no copy of inputs, and outputs in the library of the inputs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 
 
 class Foreign:
-    """An array of an unknown library, which speaks DLPack and nothing else."""
+    """An array of an unknown library that has only DLPack."""
 
     def __init__(self, array: Array, device: int = 1) -> None:
         self.array = array
@@ -33,7 +33,7 @@ class Foreign:
 
 
 class Old(Foreign):
-    """The same, from before versions were introduced."""
+    """The same with a DLPack capsule without a version."""
 
     def __dlpack__(self, stream: object = None) -> Any:
         return Exporter(self.array).__dlpack__()
@@ -76,7 +76,7 @@ def test_the_memory_lives_as_long_as_the_array() -> None:
 
 
 def test_import_and_drop_many_times() -> None:
-    """A deleter that is called twice, or never, shows here as a crash or as growth."""
+    """A deleter that is called twice crashes here; one that is never called leaks."""
     array = np.zeros(10, np.float32)
     for _ in range(20_000):
         import_dlpack(Foreign(array), "x")
@@ -91,7 +91,7 @@ def test_read_only_stays_read_only() -> None:
 
 @pytest.mark.parametrize(("device", "name"), [(2, "cuda"), (10, "rocm"), (99, "device type 99")])
 def test_device_memory_is_refused(device: int, name: str) -> None:
-    with pytest.raises(ark.InvalidUsageError, match=f"x lies on {name}"):
+    with pytest.raises(ark.InvalidUsageError, match=f"x is on {name}"):
         to_numpy(Foreign(np.zeros(1, np.float32), device), "x")
 
 

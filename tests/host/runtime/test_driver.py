@@ -1,4 +1,4 @@
-"""The launch path with a driver that fails: each failure is passed on, nothing is left behind."""
+"""The launch path with a failing driver: each failure is raised, and nothing leaks."""
 
 from __future__ import annotations
 
@@ -130,9 +130,9 @@ def test_a_failed_run_does_not_spoil_the_next(x: Array) -> None:
     ("outcome", "error", "message"),
     [
         (Outcome((1, 2), Stop(1, 0, 3, 0, 1, 2)), ark.HangError, "saw 1, expected 2"),
-        (Outcome((1, 2), Stop(1, 99, 3, 0, 1, 2)), ark.DeviceError, "makes no sense"),
-        (Outcome((1, 2), Stop(1, 1, 3, 0, 1, 2)), ark.DeviceError, "makes no sense"),
-        (Outcome((1, 2), Stop(1, 0, 1, 0, 1, 2)), ark.DeviceError, "makes no sense"),
+        (Outcome((1, 2), Stop(1, 99, 3, 0, 1, 2)), ark.DeviceError, "is inconsistent"),
+        (Outcome((1, 2), Stop(1, 1, 3, 0, 1, 2)), ark.DeviceError, "is inconsistent"),
+        (Outcome((1, 2), Stop(1, 0, 1, 0, 1, 2)), ark.DeviceError, "is inconsistent"),
         (Outcome((2, 2), Stop(2)), ark.DeviceError, "aborted"),
         (Outcome((5, 2), Stop(2)), ark.DeviceError, r"codes \{0: 5\}"),
         (Outcome((0, 3)), ark.DeviceError, r"codes \{1: 3\}"),
@@ -142,7 +142,7 @@ def test_a_failed_run_does_not_spoil_the_next(x: Array) -> None:
     ],
 )
 def test_outcomes(x: Array, outcome: Outcome, error: type[ark.ArkError], message: str) -> None:
-    """Whatever words a kernel leaves, the host makes an error of them and not a crash."""
+    """Any words in a kernel's report give an error and not a crash."""
     counters = np.array([1, 0], np.uint64)
     spoilt = Outcome(outcome.codes, outcome.stop, outcome.fault, counters)
     with pytest.raises(error, match=message):

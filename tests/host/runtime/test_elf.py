@@ -1,4 +1,4 @@
-"""Kernels whose ELF image would run code on load, or mislead the loader: all are refused."""
+"""Kernels whose ELF image would run code on load, or mislead the loader, are rejected."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_indirect_functions(build: Callable[..., bytes], tmp_path: Path, kind: s
     with pytest.raises(ark.BundleError, match=message):
         Executable.from_parts(*add_program().parts(data)).prepare()
     assert not mark.exists()
-    # The loader would have run it: what is refused is not harmless.
+    # The loader would run the code: the rejected image is not harmless.
     (tmp_path / "loaded.so").write_bytes(data)
     assert ctypes.CDLL(str(tmp_path / "loaded.so")).ark_kernel is not None
     assert mark.exists()
@@ -143,7 +143,7 @@ class Altered:
         self.data = bytearray(data)
 
     def headers(self, kind: int) -> list[int]:
-        """Where the program headers of a type are."""
+        """The offsets of the program headers of a type."""
         (table,) = struct.unpack_from("<Q", self.data, 32)
         (count,) = struct.unpack_from("<H", self.data, 56)
         places = [table + 56 * index for index in range(count)]
@@ -158,7 +158,7 @@ class Altered:
         return self
 
     def get(self, tag: int) -> tuple[int, int]:
-        """Where a dynamic entry is, and its value."""
+        """The offset of a dynamic entry, and its value."""
         offset, size = struct.unpack_from("<QQQQ", self.data, self.headers(DYNAMIC)[0] + 8)[::3]
         for place in range(offset, offset + size, 16):
             found, value = struct.unpack_from("<qQ", self.data, place)
@@ -167,7 +167,7 @@ class Altered:
         raise KeyError(tag)
 
     def entry(self, tag: int, new: int | None = None, value: int | None = None) -> Altered:
-        """Gives a dynamic entry another tag, another value, or both."""
+        """Changes the tag or the value of a dynamic entry, or both."""
         place, old = self.get(tag)
         struct.pack_into(
             "<qQ", self.data, place, tag if new is None else new, old if value is None else value
@@ -258,7 +258,7 @@ def test_altered(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["libc.so.evil", "libc.so.6/../x", "libm.so.", "/lib/libc.so.6"])
 def test_names_of_libraries(build: Callable[..., bytes], tmp_path: Path, name: str) -> None:
-    """Only whole names are those of the C library: a beginning is not."""
+    """A prefix of the name of the C library is not its name."""
     (tmp_path / "libother.so").write_bytes(build("int other;", f"-Wl,-soname,{name}"))
     text = "extern int other; int ark_kernel(const void *c, long l) { return other; }"
     data = build(text, f"-L{tmp_path}", "-Wl,--no-as-needed", "-lother")

@@ -1,4 +1,4 @@
-"""Planted hangs: each ends by itself, names its culprit, and the next run is as good as new."""
+"""Injected hangs: each run times out, its error names the cause, and the next run works."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_wait_for_one_too_many(make: Make, hang: Hang) -> None:
 
 
 def test_the_time_that_the_user_sets_passes(make: Make) -> None:
-    """Here the watchdog's own clock ends the run; it may be late, and what others did is open."""
+    """The timeout ends the run here, possibly late, so that the progress of other lanes varies."""
     program, a, b = two_tasks()
     done = program.semaphore(1, "done")
     program.lane(0, [run(a, 0, 1)])
@@ -112,7 +112,7 @@ def test_a_lost_signal(make: Make, hang: Hang) -> None:
 
 
 def test_a_slow_producer_is_the_root(make: Make, expire: Callable[..., None]) -> None:
-    """A lane that hangs inside a task waits for nobody: it is the cause, whoever reports."""
+    """A lane that hangs inside a task is the cause, whichever lane reports the hang."""
     program, a, b = two_tasks()
     flag = program.buffer("flag", "state", "int32", [])
     stuck = program.task("endless", 1, [(flag, 0)], name="stuck", location="net.py:9")
@@ -137,7 +137,7 @@ def test_a_slow_producer_is_the_root(make: Make, expire: Callable[..., None]) ->
 
 
 def test_a_hang_in_a_later_iteration(make: Make, hang: Hang) -> None:
-    """Counters then hold several iterations; what is missing is counted in this one."""
+    """Counters then count several iterations; the diagnosis uses the present one."""
     program, a, b = two_tasks()
     done = program.semaphore(1, "done")
     program.lane(0, [run(a, 0, 1), signal(done)])
@@ -189,7 +189,7 @@ def test_after_a_hang_everything_works(make: Make, x: Any, expire: Callable[...,
 def test_a_lane_that_never_ends_is_a_device_error(
     make: Make, expire: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It cannot be stopped; the process goes on, and once it has ended, so does the program."""
+    """The lane cannot be stopped; the program can run again after the lane has ended."""
     program, a, _ = two_tasks()
     flag = program.buffer("flag", "state", "int32", [])
     stuck = program.task("endless", 1, [(flag, 0)], name="stuck")
@@ -211,7 +211,7 @@ def test_a_lane_that_never_ends_is_a_device_error(
 def test_closing_while_a_lane_never_ends(
     make: Make, expire: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What the lane may still touch must outlive the executable."""
+    """Memory that the lane may still access must outlive the executable."""
     monkeypatch.setattr(cpu, "GRACE_SECONDS", 0.1)
     monkeypatch.setattr(cpu, "INTERRUPT_GRACE_SECONDS", 0.1)
     program, a, b = two_tasks()

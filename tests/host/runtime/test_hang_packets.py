@@ -1,4 +1,4 @@
-"""Runs that poll for packets that never come: what the kernel's report makes of it in words."""
+"""Runs that poll for packets that never come, and the diagnosis of the kernel's report."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from ark_mlir.runtime.hang import LaneHangError, failure
 from ark_mlir.testing.toy import Instruction, ToyProgram, run, signal, wait
 
 SECOND = 1_000_000_000
-# Of the packets, after the only buffer's.
+# The slot of the packets, after that of the only buffer.
 SLOT = 2
 SENDER, READER = 0, 1
 NO_SEMAPHORE = -1
 
 
 def bundle(*lanes: list[Instruction], packets: int = 64) -> Bundle:
-    """Task 0 sends, task 1 polls; semaphore 0 is there for them."""
+    """Task 0 sends packets, and task 1 polls for them; semaphore 0 is available to the schedule."""
     program = ToyProgram(sms=len(lanes))
     program.buffer("n", "state", "int64", [])
     places = [(SLOT if packets else 1, 0)]
@@ -76,7 +76,7 @@ def test_a_sender_that_never_ends_is_the_root() -> None:
 def test_packets_that_were_lost() -> None:
     lost = bundle([run(SENDER, 0, 1)], [run(READER, 0, 1)])
     error = hang(lost, (0, 2), polling(1, 1, 1))
-    assert "or some of these were lost or overwritten" in str(error)
+    assert "or packets were lost or overwritten" in str(error)
 
 
 def test_another_lane_at_a_semaphore_is_blamed() -> None:
@@ -98,7 +98,7 @@ def test_another_lane_at_a_semaphore_is_blamed() -> None:
     ],
 )
 def test_the_iteration_is_counted_on(epoch: int, expected: int, iteration: int) -> None:
-    """A packet has the lower half of it; the launch's first one has the rest."""
+    """A packet has the lower half of the epoch; the first epoch of the launch gives the rest."""
     stuck = bundle([run(SENDER, 0, 1)], [run(READER, 0, 1)])
     error = hang(stuck, (1, 2), polling(1, expected - 1, expected), epoch=epoch)
     assert error.diagnosis.waiter.iteration == iteration
@@ -113,4 +113,4 @@ def test_a_run_that_polls_for_nothing_makes_no_sense(packets: int) -> None:
     stop = Stop(1, lane, instruction, NO_SEMAPHORE, 0, 1)
     error = failure(good, Outcome((2, 2), stop, counters=np.zeros(1, np.uint64)), SECOND)
     assert isinstance(error, ark.DeviceError)
-    assert "makes no sense" in str(error)
+    assert "is inconsistent" in str(error)

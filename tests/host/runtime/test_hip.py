@@ -1,4 +1,4 @@
-"""Running a bundle for hip says what is missing."""
+"""Running a bundle for hip raises an error with the missing requirement."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ark_mlir.testing.toy import add_program
 
 
 class FakeHip:
-    """As much of hip-python's module as asks for GPUs."""
+    """The part of hip-python's module that queries GPUs."""
 
     def __init__(self, code: int, count: int) -> None:
         self._result = code, count

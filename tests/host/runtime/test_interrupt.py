@@ -1,4 +1,4 @@
-"""Ctrl-C: the run ends, soon, and the process and the executable go on."""
+"""Ctrl-C: the run ends soon, and the process and the executable still work."""
 
 from __future__ import annotations
 

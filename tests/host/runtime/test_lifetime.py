@@ -1,4 +1,4 @@
-"""What gives memory, threads and files back: closing, dropping, the end of the process."""
+"""Release of memory, threads and files: by `close`, by garbage collection, at process exit."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ W = np.arange(128, dtype=np.float32)
 
 @pytest.fixture
 def unraisable(monkeypatch: pytest.MonkeyPatch) -> list[BaseException]:
-    """What was raised where nobody could catch it."""
+    """The errors that went to `sys.unraisablehook`."""
     caught: list[BaseException] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda args: caught.append(args.exc_value))
     return caught
@@ -49,7 +49,7 @@ def read(record: dict[str, Any]) -> Array:
 
 @pytest.mark.parametrize("end", ["close", "drop", "run and close"])
 def test_outputs_outlive_the_executable(cuda: FakeCuda, kernel: bytes, x: Array, end: str) -> None:
-    """By the array interface and by DLPack; the last reader's reference gives the memory back."""
+    """With the array interface and with DLPack, the end of the last reference frees the memory."""
     executable = added(cuda, kernel)
     first = executable.run(x=OnDevice(x))["y"]
     second = executable.run(x=OnDevice(2 * x))["y"]
@@ -120,7 +120,7 @@ def test_dropping_gives_everything_back(
     elsewhere: bool,
     unraisable: list[BaseException],
 ) -> None:
-    """Also where the garbage collector does it, in a thread that never used the device."""
+    """Also if the garbage collector frees it in a thread that never used the device."""
     executables = [added(cuda, kernel)]
     use(executables[0], x)
     executables[0].itself = executables  # type: ignore[attr-defined]  # a cycle
@@ -135,7 +135,7 @@ def test_dropping_gives_everything_back(
 
 
 def test_a_thread_keeps_its_own_context(cuda: FakeCuda, kernel: bytes) -> None:
-    """Whatever the garbage collector does in it."""
+    """The garbage collector may free an executable in any thread, and must restore its context."""
     executable = added(cuda, kernel)
     cuda.cuCtxSetCurrent("of another device")
     del executable
@@ -163,7 +163,7 @@ def test_what_the_driver_does_not_take_back_is_told(
 def test_closing_raises_what_the_driver_does_not_take_back(
     cuda: FakeCuda, kernel: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All the rest is given back all the same."""
+    """All other resources are freed."""
     executable, free = added(cuda, kernel), cuda._cuMemFree
     weight: Any = executable._runner.storage.slots()[2]
     monkeypatch.setattr(
@@ -303,7 +303,7 @@ def test_a_process_that_ends_gives_everything_back(end: str, left: int) -> None:
 
 
 def test_a_process_that_ends_in_a_run() -> None:
-    """Of another thread, which the process does not wait for."""
+    """A daemon thread, for which the process does not wait, is in a run."""
     script = """
 import threading, time
 from ark_mlir.runtime import Executable
@@ -320,7 +320,7 @@ while executable.glance("n") < 3:
 
 
 def test_a_fork_leaves_the_device_alone() -> None:
-    """Dropped, closed and left at its end in the child: all of it is the parent's."""
+    """The child drops, closes and leaves executables; all resources stay those of the parent."""
     script = f"""{_AT_THE_END}
 import os
 if os.fork() == 0:
@@ -448,7 +448,7 @@ def test_closing_waits_for_a_run(
 def test_looking_while_another_thread_closes(
     counter: Executable, cuda: FakeCuda, in_threads: Callable[..., None]
 ) -> None:
-    """A value, or an error that says so; never what the memory holds after it was given back."""
+    """`glance` returns a value or raises an error, and never reads memory that was freed."""
     seen: list[int] = []
     started = threading.Event()
 

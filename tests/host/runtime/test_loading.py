@@ -1,4 +1,4 @@
-"""Loading a kernel: wrong targets and images that no loader should see are refused."""
+"""Loading a kernel: wrong targets and malformed images are rejected."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def test_two_kernels_at_once_and_one_after_the_other(build: Callable[..., bytes]
 def test_where_anonymous_files_cannot_be_run(
     kernel: bytes, x: Array, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """As with vm.memfd_noexec: a private file serves, and is gone at once."""
+    """With vm.memfd_noexec, a private file is used and removed at once."""
 
     def refuse(data: memoryview) -> Any:
         raise OSError("anonymous files may not be executed here")
@@ -221,7 +221,7 @@ def test_where_anonymous_files_cannot_be_run(
 def test_a_folder_for_temporary_files_that_others_can_write(
     kernel: bytes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Without the sticky bit of /tmp, somebody else could put another kernel there."""
+    """Without the sticky bit of /tmp, another user could replace the kernel."""
 
     def refuse(data: memoryview) -> Any:
         raise OSError("anonymous files may not be executed here")

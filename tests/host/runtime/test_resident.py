@@ -1,4 +1,4 @@
-"""Resident mode: lanes stay in the kernel between runs, and come home whatever happens."""
+"""Resident mode: lanes stay in the kernel between runs, and leave it in all cases at the end."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_results(add: Executable, x: Array) -> None:
             resident.run(x=x.astype(np.float64))
     assert np.array_equal(first, np.arange(128) + 1.5)
     assert np.array_equal(second, 2 * np.arange(128) + 1.5)
-    with pytest.raises(ark.InvalidUsageError, match="not resident any more"):
+    with pytest.raises(ark.InvalidUsageError, match="no longer resident"):
         resident.run(x=x)
     assert np.array_equal(add.run(x=x)["y"], np.arange(128) + 1.5)
 
@@ -88,7 +88,7 @@ def test_a_wait_for_the_doorbell_has_no_deadline(add: Executable, x: Array) -> N
     with add.resident() as resident:
         resident.run(x=x)
         driver._run.context.timeout_ns = 0
-        time.sleep(0.3)  # lanes at the doorbell may look at their watches
+        time.sleep(0.3)  # longer than the timeout, which must not end idle lanes
         assert in_kernel(add) == (0, 1)
         assert resident.run(x=x)["y"][0] == 1.5
 
@@ -118,7 +118,7 @@ def test_a_hang_ends_the_kernel_and_the_next_run_starts_it(
     driver: Any = add._runner.driver
     with add.resident() as resident:
         resident.run(x=x)
-        # Two arrivals too few: the next run waits for signals that nobody gives.
+        # Two arrivals are missing: the next run waits for signals that never come.
         driver._kernel.counters[0] -= np.uint64(2)
         expire(add)
         with pytest.raises(ark.HangError, match="semaphore 'done'"):
@@ -222,7 +222,7 @@ def test_letting_go_of_it_ends_its_threads(
     assert in_kernel(add) == (0, 1)
     del block
     assert in_kernel(add) == ()
-    with pytest.raises(ark.InvalidUsageError, match="not resident any more"):
+    with pytest.raises(ark.InvalidUsageError, match="no longer resident"):
         resident.run(x=x)
 
 

@@ -35,7 +35,7 @@ def test_runs_do_not_disturb_each_other(add: Executable, x: Array) -> None:
 
 
 def test_many_launches_with_iterations(make: Make) -> None:
-    """Semaphores are never reset: every launch goes on where the last one ended."""
+    """Semaphores are never reset: every launch continues to count where the last one ended."""
     program = ToyProgram()
     state = program.buffer("n", "state", "int64", [2])
     first, second = (program.task("count", 1, [(state, 8 * index)]) for index in range(2))
@@ -55,7 +55,7 @@ def test_many_launches_with_iterations(make: Make) -> None:
 
 @pytest.mark.parametrize("epoch", [2**31 - 3, 2**32 - 3, 2**62, 2**63 - 2, 2**64 - 3])
 def test_epochs_pass_every_boundary(add: Executable, x: Array, epoch: int) -> None:
-    """Counters that are near the end of 31, 32, 63 or 64 bits go on as if nothing happened."""
+    """Counters keep working when they pass 31, 32, 63 or 64 bits."""
     driver: Any = add._runner.driver
     driver.epoch = epoch
     counters = driver._kernel.counters

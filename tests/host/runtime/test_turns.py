@@ -1,4 +1,4 @@
-"""Calls from several threads: which of them wait for each other, and that none waits for ever."""
+"""Calls from several threads: which calls exclude each other, and that there is no deadlock."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from ark_mlir.testing.toy import ToyProgram, add_program, counting_program, run,
 Array = np.ndarray[Any, Any]
 Make = Callable[..., Executable]
 W = np.ones(128, np.float32)
-SECONDS = 30.0  # what never ends fails after so long
+SECONDS = 30.0  # a deadlock fails the test after this time
 
 
 def together(*work: Callable[[], object]) -> None:
-    """Runs all of `work` at once; fails where one of them never ends or raises."""
+    """Runs all of `work` at once; fails if one of them never ends or raises an error."""
     errors: list[BaseException] = []
     barrier = threading.Barrier(len(work))
 
@@ -76,7 +76,7 @@ CALLS: dict[str, Callable[[Executable], object]] = {
 
 @pytest.fixture
 def restless() -> Iterator[None]:
-    """Threads give way to each other at almost every step."""
+    """Makes the interpreter switch threads at almost every step."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield
@@ -142,12 +142,12 @@ def test_all_calls_at_once(kernel: bytes) -> None:
 
 
 def test_a_call_within_a_call_is_refused(make: Make, napping: ToyProgram) -> None:
-    """By a signal handler, whose thread would wait for itself."""
+    """A signal handler that uses the executable would wait for its own thread."""
     executable, caught = make(napping), list[str]()
 
     def handler(number: int, frame: object) -> None:
         for call in (executable.close, executable.reset, executable.run):
-            with pytest.raises(ark.InvalidUsageError, match="within a call of its own"):
+            with pytest.raises(ark.InvalidUsageError, match="within a call of this executable"):
                 call()
             caught.append(call.__name__)
 
@@ -174,7 +174,7 @@ def counters(
 
 
 def test_sharers_take_turns(make: Make) -> None:
-    """No iteration of one is lost to another, as it is where both read the same count."""
+    """No iteration is lost, as it would be if two executables read the same count."""
     program = ToyProgram(sms=1)
     state = program.buffer("n", "state", "fp32", [16])
     one = program.constant("one", np.ones(16, np.float32), "fp32")
@@ -336,7 +336,7 @@ def test_a_run_of_a_resident_program_and_of_one_that_shares_its_states(make: Mak
 
 
 def test_outputs_of_several_threads(cuda: FakeCuda, kernel: bytes, x: Array) -> None:
-    """Each thread gets those of its own runs, whoever else drops and closes executables."""
+    """Each thread gets the outputs of its own runs while others drop and close executables."""
     with fake_executable(cuda, kernel, add_program()).bind({"w": W}) as executable:
 
         def work(scale: int) -> None:

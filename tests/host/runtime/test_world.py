@@ -1,4 +1,4 @@
-"""Ranks that are run by threads of their own, and what the others learn of one that fails."""
+"""Ranks that separate threads run, and the errors of the others if one rank fails."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ X = np.arange(4, dtype=np.float32)
 
 
 def each(world: ark.World, inputs: dict[int, dict[str, Any]]) -> dict[int, Any]:
-    """What the ranks named get, each in a thread of its own: outputs or an error."""
+    """Runs the named ranks, each in its own thread, and returns their outputs or errors."""
     results: dict[int, Any] = {}
 
     def work(rank: int) -> None:
@@ -125,14 +125,14 @@ def test_a_rank_with_bad_data(world: ark.World) -> None:
 
 
 def wait_for_more_signals(bundle: Bundle) -> dict[str, bytes]:
-    """At its last barrier, a lane of rank 0 waits for one signal more than the others give."""
+    """A lane of rank 0 waits at its last barrier for one signal more than there are."""
     rows = np.array(bundle.tables.instructions)
     rows[bundle.tables.lanes[0, 2] - 1, 2] += 1
     return {"instructions": rows.tobytes()}
 
 
 def wait_for_more_packets(bundle: Bundle) -> dict[str, bytes]:
-    """A lane of rank 0 waits for a packet that nobody puts: the word behind those of rank 1."""
+    """A lane of rank 0 waits for a packet that is never sent: the word after those of rank 1."""
     operands = np.array(bundle.tables.operands)
     instructions = bundle.tables.instructions
     semaphores = list(bundle.tables.packets)
@@ -144,12 +144,12 @@ def wait_for_more_packets(bundle: Bundle) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("spoil", [wait_for_more_signals, wait_for_more_packets])
 def test_a_rank_that_hangs(world: ark.World, spoil: Callable[[Bundle], dict[str, bytes]]) -> None:
-    """All ranks hear of it, and of the task that waited."""
+    """All ranks raise the error, which names the task that waited."""
     bundle = world.bundle
     sections = {**bundle.sections, **spoil(bundle)}
     with ark.World(Bundle.from_parts(bundle.manifest, sections)) as broken:
         broken.bind({"w": np.ones(4, np.float32)})
-        # The ranks take what time they need to meet; the kernel's watchdog does not.
+        # The timeout for the meeting of ranks is long; that of the kernel's waits is short.
         runner: Any = broken._runner
         runner._timeout_ns = lambda: 300_000_000
         results = each(broken, {rank: {"x": X, "index": 0} for rank in range(SIZE)})
@@ -161,7 +161,7 @@ def test_a_rank_that_hangs(world: ark.World, spoil: Callable[[Bundle], dict[str,
 
 
 def test_packets_of_a_run_that_failed_are_none_of_the_next(world: ark.World) -> None:
-    """Epochs begin anew after it: whatever it left must not be taken for what is to come."""
+    """Epochs restart after a failed run: its packets must not be taken for later ones."""
     runner: Any = world._runner
     patience = runner._timeout_ns
     for index in range(4):
@@ -181,7 +181,7 @@ def test_packets_of_a_run_that_failed_are_none_of_the_next(world: ark.World) -> 
 
 
 def test_lists_and_names(world: ark.World) -> None:
-    """All ways to say whose input it is."""
+    """All ways to name the rank of an input."""
     by_list = world.run([{"x": X} for _ in range(SIZE)], index=1)
     by_keyword = world.run(x=X, index=1)
     by_name = world.run({f"rank{rank}/x": X for rank in range(SIZE)}, index=1)
@@ -218,5 +218,5 @@ def test_a_manifest_of_ranks_is_checked(world: ark.World) -> None:
             Bundle.from_parts({**manifest, "ranks": ranks}, sections)
     buffers = [dict(buffer) for buffer in manifest["buffers"]]
     buffers[0]["name"] = "x"
-    with pytest.raises(ark.BundleError, match="the name of input 'x' says no rank"):
+    with pytest.raises(ark.BundleError, match="the name of input 'x' names no rank"):
         Bundle.from_parts({**manifest, "buffers": buffers}, sections)

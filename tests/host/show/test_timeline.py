@@ -158,7 +158,7 @@ def test_a_trace_beside_the_prediction(tmp_path: Path) -> None:
 )
 def test_what_is_no_trace(tmp_path: Path, text: str) -> None:
     (tmp_path / "trace.json").write_text(text)
-    with pytest.raises(InvalidUsageError, match=r"is no trace of this program|not valid JSON"):
+    with pytest.raises(InvalidUsageError, match=r"is not a trace of this program|not valid JSON"):
         page_of(bundle_of(add_program()), tmp_path, trace=tmp_path / "trace.json")
     with pytest.raises(InvalidUsageError, match="cannot be read"):
         page_of(bundle_of(add_program()), tmp_path, trace=tmp_path / "missing.json")

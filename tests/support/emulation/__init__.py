@@ -94,7 +94,7 @@ class Emulation:
         self.load(seed)
 
     def load(self, seed: int, mutations: Mapping[int, int] | None = None) -> None:
-        """Loads the program again, into a GPU of its own, with some instructions mutated."""
+        """Loads the program again, on a new GPU, with some instructions mutated."""
         behaviour = Behaviour(seed, mutations or {})
         self.executed = behaviour.executed
         self._cuda = EmulatedCuda(self._library, self._arch, self._sms, self.sites, behaviour)
@@ -102,21 +102,21 @@ class Emulation:
         self.executable = Executable(self.bundle, drivers)
 
     def run(self, arrays: Mapping[str, Any], **options: Any) -> Any:
-        """Outputs by name; raises RuntimeError where threads do what a GPU's must not."""
+        """Returns the outputs by name; raises RuntimeError if threads break a rule of the GPU."""
         try:
             return self.executable.run(dict(arrays), **options)
         finally:
             self.check()
 
     def check(self) -> None:
-        """Raises RuntimeError where threads did what a GPU's must not."""
+        """Raises RuntimeError if threads broke a rule of the GPU."""
         if self._cuda.failure:
             raise RuntimeError(self._cuda.failure)
 
 
 @dataclass
 class _HostToolchain:
-    """Makes host code of a kernel, where others make a cubin."""
+    """Compiles a kernel to host code, in place of the step that makes a cubin."""
 
     library: Path
     folder: Path
@@ -126,13 +126,13 @@ class _HostToolchain:
     name: str = "host"
 
     def fingerprint(self) -> str:
-        """Nothing made by it is kept."""
+        """Results of this assembler are not cached."""
         return ""
 
     def make(
         self, module: ir.Operation, arch: str, opt_level: int, lines: list[SourceLine] | None
     ) -> Assembled:
-        """The host's code of LLVM's IR."""
+        """Returns the host code of a module of LLVM IR."""
         del arch, opt_level
         self.text = _to_llvm(module, self.folder)
         self.lowered = lower(self.text, lines or (), self.races)
@@ -140,7 +140,7 @@ class _HostToolchain:
 
 
 def _to_llvm(module: ir.Operation, folder: Path) -> str:
-    """What LLVM makes PTX of, optimised."""
+    """Returns the optimised IR from which LLVM makes PTX."""
     define_functions(_find(module, "gpu.module"))
     with module.context:
         manager = PassManager.parse("builtin.module(gpu-module-to-binary{format=llvm})")

@@ -1,4 +1,4 @@
-"""Loads and stores: functions of LLVM's IR with a quick path, and else a call of C++."""
+"""Loads and stores: functions in LLVM IR with a fast path, and a call of C++ otherwise."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ global:
   ret void
 }}
 """
-# Whether all of it is in shared memory, and aligned.
+# Checks that the access is in shared memory and aligned.
 _SHARED = """  %a = ptrtoint ptr %p to i64
   %low = and i64 %a, {mask}
   %aligned = icmp eq i64 %low, 0
@@ -62,7 +62,7 @@ _SHARED = """  %a = ptrtoint ptr %p to i64
   %fits = and i1 %begins, %ends
   %near.0 = and i1 %fits, %aligned
   br i1 %near.0, label %direct, label %global"""
-# Whether all of it is in one buffer, and nobody has stored there since the launch began.
+# Checks that the access is in one buffer to which no thread has stored in this launch.
 _ARENA_CHECK = """  %distance = sub i64 %a, {arena}
   %within = icmp ult i64 %distance, {arena_bytes}
   %known = and i1 %within, %aligned
@@ -98,7 +98,7 @@ def size_of(kind: str) -> int:
 
 @dataclass
 class AccessFunctions:
-    """The functions that a kernel needs.
+    """Collects the functions for loads and stores that a kernel needs.
 
     Args:
         tracks_loads: whether every load from shared memory is a call, which looks for races.
@@ -114,7 +114,7 @@ class AccessFunctions:
     _texts: list[str] = field(default_factory=list[str])
 
     def get(self, what: str, kind: str, alignment: int, volatile: bool) -> str:
-        """The name of the one that loads or stores a type."""
+        """Returns the name of the function that loads or stores a type."""
         key = (what, kind, alignment, volatile)
         if key not in self._symbols:
             symbol = self._symbols[key] = f"@simt.{what}.{len(self._symbols)}"
@@ -123,7 +123,7 @@ class AccessFunctions:
         return self._symbols[key]
 
     def text(self) -> str:
-        """Their definitions."""
+        """Returns the definitions of the functions."""
         return "\n".join([_DECLARATIONS, *self._texts])
 
 

@@ -20,18 +20,18 @@ _COMPILER = ["clang++-22", "-fPIC"]
 
 
 def missing_tools() -> list[str]:
-    """What this machine lacks for an emulation."""
+    """Returns what this machine lacks for an emulation, or None."""
     return [tool for tool in TOOLS if shutil.which(tool) is None]
 
 
 def build_library(folder: Path) -> Path:
-    """The library, made once for a folder; its name has a hash of its sources."""
+    """Returns the library, compiled once per folder; its name has a hash of its sources."""
     parts = sorted(path for path in _HERE.iterdir() if path.suffix in (".cpp", ".h"))
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in parts)).hexdigest()[:16]
     output = folder / f"libark_emulation-{digest}.so"
     if not output.exists():
         sources = [str(path) for path in parts if path.suffix == ".cpp"]
-        # Other processes may make it at the same time.
+        # Other processes may compile it at the same time.
         with tempfile.NamedTemporaryFile(dir=folder, suffix=".so", delete=False) as made:
             command = [*_COMPILER, "-std=c++17", "-O2", "-Wall", "-Werror", "-shared"]
             subprocess.run([*command, "-Wl,-z,defs", *sources, "-o", made.name], check=True)
@@ -41,7 +41,7 @@ def build_library(folder: Path) -> Path:
 
 @cache
 def load_library(path: Path) -> Any:
-    """The library; a process has one, as memory of the GPU has one place."""
+    """Returns the library; a process has only one, since it holds the memory of the GPU."""
     library = ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
     pointer, number = ctypes.c_void_p, ctypes.c_int64
     for name, result, arguments in (

@@ -1,4 +1,4 @@
-"""Kernels in LLVM's IR, launched without a program around them."""
+"""Kernels in LLVM IR that are launched without a program."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HEAD = """
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a launch has left.
+    """The state after a launch.
 
     Attributes:
         words: global memory.
@@ -51,7 +51,7 @@ class TextKernel:
     def launch(
         self, shape: Shape, words: int | Sequence[int], behaviour: Behaviour | None = None
     ) -> Outcome:
-        """Runs it on so many words of zeros, or on these."""
+        """Runs the kernel on a number of zero words, or on given words."""
         values = [0] * words if isinstance(words, int) else list(words)
         nbytes = 4 * len(values)
         address = self._library.simt_allocate(nbytes, 0)

@@ -1,4 +1,4 @@
-"""A kernel for NVIDIA GPUs becomes IR for the host.
+"""The lowering of a kernel for NVIDIA GPUs to IR for the host.
 
 The IR is that of which LLVM would make PTX. Intrinsics and lines of PTX become calls of C++
 functions, and so do loads and stores, but for a quick path. Operands and results of instructions
@@ -23,7 +23,7 @@ _CALL = re.compile(
 )
 _LOAD = re.compile(r"^\s*(?P<name>%[\w.]+) = load (?P<volatile>volatile )?(?P<rest>.*)$")
 _STORE = re.compile(r"^\s*store (?P<volatile>volatile )?(?P<rest>.*)$")
-# LLVM's backend for PTX drops their order and scope, so that ark must not make any.
+# LLVM's backend for PTX drops the order and scope of these, so that ark must not emit them.
 _LOST = re.compile(
     r"\b(?:atomicrmw|cmpxchg|fence|(?:load|store) atomic)\b|@llvm\.mem(?:cpy|move|set)"
 )
@@ -44,7 +44,7 @@ _ORDERS = {"relaxed": 0, "acquire": 1, "release": 2, "acq_rel": 3, "sc": 3}
 _SCOPES = {"cta": 0, "gpu": 1, "sys": 2}
 # On a GPU, shared memory begins at 0.
 _SHARED_NUMBER = re.compile(r"ptrtoint (ptr addrspace\(3\) %[\w.]+) to i64")
-# What reads or writes shared memory by another way than threads do.
+# Instructions that access shared memory by the asynchronous proxy.
 _ASYNC = re.compile(r"wgmma|cp\.async\.bulk")
 # What follows the last instruction of a task's body, or of one of its vCTAs.
 _CLOSES = re.compile(
@@ -150,7 +150,7 @@ def lower(text: str, places: Sequence[SourceLine] = (), races: bool = True) -> L
 
 
 def _find_locations(text: str, places: Sequence[SourceLine]) -> dict[int, str]:
-    """What debug locations stand for, by their numbers."""
+    """Returns the debug locations by their numbers."""
     locations = {int(found[1]): int(found[2]) for found in _LOCATION.finditer(text)}
     return {
         n: _describe(places[line - 1]) for n, line in locations.items() if 0 < line <= len(places)
@@ -180,11 +180,11 @@ def _list_variables(lines: list[str]) -> str:
     )
 
 
-# -- sums of warpgroups ------------------------------------------------------------------------
+# -- accumulators of wgmma ---------------------------------------------------------------------
 
 
 def _find_sums(lines: list[str]) -> set[str]:
-    """Names of values that are results of wgmma, or may be: tokens, until somebody uses them."""
+    """Returns the names of values that may be results of wgmma: tokens until their first use."""
     if not any(_WARPGROUPS.search(line) for line in lines):
         return set()
     results = [found for found in map(_RESULT.match, lines) if found]
@@ -206,7 +206,7 @@ def _uses(what: str, names: set[str]) -> list[str]:
 
 
 def _resolve_sums(line: str, sums: set[str], state: _State) -> list[str]:
-    """The line, with what has to come before it where it uses sums of wgmma as numbers."""
+    """Returns the line, preceded by the reads of wgmma accumulators that it uses as numbers."""
     found = _RESULT.match(line)
     what = found[2] if found else line
     before: list[str] = []
@@ -243,7 +243,7 @@ def _replace(line: str, state: _State) -> str:
 
 
 def _operands(rest: str) -> tuple[str, str, int]:
-    """What comes first in a load or store, its pointer, and its alignment."""
+    """Returns the text before the pointer of a load or store, the pointer, and the alignment."""
     parts = split(rest)
     alignment = next(int(part[6:]) for part in parts if part.startswith("align "))
     return parts[0], parts[1], alignment
@@ -269,7 +269,7 @@ def _replace_call(line: str, found: re.Match[str], state: _State) -> str:
 
 
 def _name_of(callee: str, text: str | None) -> tuple[str, tuple[int, ...], str, str]:
-    """The C++ function, the numbers that it gets before the operands, order and scope."""
+    """Returns the C++ function, its numbers before the operands, and the order and scope."""
     if text is None:
         return re.sub(r"\W+", "_", callee.removeprefix("@llvm.nvvm.")), (), "", ""
     if found := _WARPGROUPS.search(text):

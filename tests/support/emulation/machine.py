@@ -23,7 +23,7 @@ _INVALID_VALUE, _OUT_OF_MEMORY = 1, 2
 _CAPABILITIES = {
     "sm_80": (8, 0), "sm_86": (8, 6), "sm_89": (8, 9), "sm_90a": (9, 0), "sm_100a": (10, 0)
 }  # fmt: skip
-# Bytes of shared memory that a CTA may ask for, and that it gets without asking.
+# Bytes of shared memory of a CTA: the maximum after an opt-in, and the default limit.
 _SHARED_MEMORY = {
     "sm_80": 166912, "sm_86": 101376, "sm_89": 101376, "sm_90a": 232448, "sm_100a": 232448
 }  # fmt: skip
@@ -32,7 +32,7 @@ _ASKED = "CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"
 
 
 class _Memory:
-    """Memory of the GPU; given back when nobody knows of it any more."""
+    """Memory of the GPU, which is freed with the last reference to it."""
 
     def __init__(self, library: Any, nbytes: int, address: int) -> None:
         self.nbytes = nbytes
@@ -41,13 +41,13 @@ class _Memory:
         weakref.finalize(self, library.simt_free, address).atexit = False
 
     def fill(self, value: int) -> None:
-        """Writes a value to all bytes, as an array of numpy does."""
+        """Sets all bytes to a value."""
         self._write(self.ctypes.data, bytes([value]) * self.nbytes, self.nbytes)
 
 
 @dataclass
 class Behaviour:
-    """How kernels run.
+    """The options of an emulation.
 
     Attributes:
         seed: determines the order in which threads take turns, and when stores become visible.
@@ -70,7 +70,7 @@ class Shape:
 
 
 def address_of(image: Image, name: str) -> int:
-    """Where a function or variable of an image is."""
+    """Returns the address of a function or variable of an image."""
     address = ctypes.cast(image.function(name), ctypes.c_void_p).value
     assert address
     return address
@@ -78,7 +78,7 @@ def address_of(image: Image, name: str) -> int:
 
 @dataclass
 class Kernel:
-    """A kernel that launches can name.
+    """A kernel that can be launched.
 
     Attributes:
         image: what holds its code.
@@ -91,7 +91,7 @@ class Kernel:
     sites: list[Site]
 
     def launch(self, library: Any, context: int, shape: Shape, behaviour: Behaviour) -> str:
-        """Runs it; what ended it, or nothing."""
+        """Runs the kernel; returns the error that ended it, or None."""
         count = max(len(self.sites), 1)
         mutations, executed = (ctypes.c_uint8 * count)(), (ctypes.c_uint8 * count)()
         for site, mutation in behaviour.mutations.items():
@@ -167,7 +167,7 @@ class EmulatedCuda(FakeCuda):
 
     def _cuMemcpyHtoDAsync(self, target: int, source: int, nbytes: int, stream: int) -> tuple[int]:
         pinned = any(self._lies_in(source, block) for block in self._memory.values())
-        # Memory that is not pinned is read before the call returns.
+        # Pageable memory is read before the call returns.
         kept = None if pinned else ctypes.string_at(source, nbytes)
         write = self._library.simt_write
         return self._do(stream, lambda: write(target, kept if kept is not None else source, nbytes))
@@ -215,7 +215,7 @@ class EmulatedCuda(FakeCuda):
                 threads.append(threading.Thread(target=walk))
                 threads[0].start()
             if threads[0].is_alive():
-                # The kernel's thread needs the interpreter for nothing.
+                # The thread of the kernel does not need the interpreter.
                 time.sleep(0.0002)
                 return False
             self.running -= 1

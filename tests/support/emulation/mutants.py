@@ -1,4 +1,4 @@
-"""Kernels with one mistake in what orders them, and whether running them shows it.
+"""Kernels with one mutated ordering instruction, and whether a run detects the mutation.
 
 An instruction that orders threads, memory or copies is dropped or weakened, one at a time. Each
 mutant runs in a process of its own, which is ended if it takes too long.
@@ -19,7 +19,7 @@ from .lower import Site
 
 
 class Mutation(IntEnum):
-    """What is wrong with an instruction; the numbers are those of simt.h."""
+    """The kind of a mutation; the numbers are those of simt.h."""
 
     DROP = 1
     RELAX = 2
@@ -35,7 +35,7 @@ _TEXTS = {
     Mutation.NARROW_TO_GPU: "at the scope of the GPU",
     Mutation.WAIT_FOR_LESS: "waits for one group fewer",
 }
-# What can be wrong with instructions, by a pattern of their names.
+# The kinds of mutations of instructions, by a pattern of their names.
 _RULES: list[tuple[str, list[Mutation]]] = [
     (r"barrier_cta_(sync|red)", [Mutation.DROP]),
     (r"bar_warp_sync", [Mutation.DROP]),
@@ -51,11 +51,11 @@ _RULES: list[tuple[str, list[Mutation]]] = [
 
 # Barriers that may make another one redundant, the nearest first.
 _MOST_TWINS = 4
-# Functions of one instruction each. Their copies in a kernel are mutated together.
+# Functions with one instruction each, whose copies in a kernel are mutated together.
 _PRIMITIVES = "CudaKernel.mlir"
 # The last instruction of each body, which the lowering writes at one place.
 _CLOSING = "at the end of bodies"
-# Texts that all kernels share.
+# Parts of the text that all kernels share.
 _TEXTS_OF_KERNELS = re.compile(r"\((?P<file>\w+\.mlir):\d+\)$")
 
 
@@ -78,17 +78,17 @@ class Mutant:
 
     @property
     def is_barrier(self) -> bool:
-        """Whether it lacks a barrier of the CTA or of a warp."""
+        """True if the mutant lacks a barrier of the CTA or of a warp."""
         return self.name.startswith("bar")
 
     def changes(self) -> dict[int, int]:
-        """The mutation of each site."""
+        """Returns the mutation of each site."""
         return {site: int(self.mutation) for site in self.sites}
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """How a mutant ended.
+    """The outcome of a mutant.
 
     Attributes:
         mutant: the mutant.
@@ -102,7 +102,7 @@ class Verdict:
 
 
 def list_mutants(sites: Iterable[Site]) -> list[Mutant]:
-    """All mutants of these instructions."""
+    """Returns all mutants of these instructions."""
     groups: dict[str, list[Site]] = {}
     counts: Counter[str] = Counter()
     for site in sites:
@@ -151,7 +151,7 @@ Trial = Callable[[int, dict[int, int]], object]
 
 
 def judge(trial: Trial, changes: dict[int, int], seeds: Sequence[int], limit: float) -> str:
-    """Tries mutated sites with one seed after the other, until one shows them.
+    """Runs mutated sites with one seed after another, until a run detects the mutation.
 
     Returns what was wrong; empty if nothing was.
 
@@ -181,7 +181,7 @@ def judge(trial: Trial, changes: dict[int, int], seeds: Sequence[int], limit: fl
 def _try_all(
     trial: Trial, changes: dict[int, int], seeds: Sequence[int], sender: Connection
 ) -> None:
-    # Contexts of MLIR have threads, which this process does not.
+    # Contexts of MLIR have threads, which a fork of the process would lack.
     gc.freeze()
     for seed in seeds:
         try:
@@ -200,7 +200,7 @@ def judge_all(
     limit: float,
     tell: Callable[[Verdict], object],
 ) -> list[Verdict]:
-    """Tries all mutants of a program.
+    """Runs all mutants of a program.
 
     A barrier that others make redundant survives alone. So barriers that survive are dropped one
     after the other, as long as that does not show: one that shows then was redundant because of

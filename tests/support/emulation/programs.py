@@ -1,4 +1,4 @@
-"""Programs whose kernels have, between them, every way in which threads and CTAs wait.
+"""Programs whose kernels together use every way in which threads and CTAs wait.
 
 Each says what is run, and compares all outputs with the interpreter's, within their bounds.
 """
@@ -28,7 +28,7 @@ _TIMEOUT = "0.5"
 
 @dataclass(frozen=True)
 class Case:
-    """A program and its runs.
+    """A program with its runs.
 
     Attributes:
         build: makes the program.
@@ -46,7 +46,7 @@ class Case:
 
 
 class Prepared:
-    """A case that is compiled, with what its runs should give.
+    """A compiled case, with the expected results of its runs.
 
     Args:
         case: the case.
@@ -77,7 +77,7 @@ class Prepared:
             self._expected.append(result)
 
     def run(self, seed: int, mutations: Mapping[int, int] | None = None) -> None:
-        """All runs; raises where they do not give what they should."""
+        """Executes all runs; raises an error if a result differs from the expected one."""
         self.emulation.load(seed, mutations)
         with knobs.scope(ARK_TIMEOUT=_TIMEOUT), self.emulation.executable as executable:
             executable.bind(self._parameters)
@@ -169,7 +169,7 @@ _ROWS, _COLUMNS = 32, 48
 
 
 def _build_states() -> ark.Program:
-    """Every iteration reads on all SMs what the one before has written on others."""
+    """Every iteration reads on each SM the results of the previous iteration on other SMs."""
     with ark.Program("states") as program, ark.planner(tile=(8, 16)):
         state = ark.state("s", (_ROWS, _ROWS), ark.fp32)
         x = ark.input("x", (_ROWS, _COLUMNS), ark.fp32)

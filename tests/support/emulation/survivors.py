@@ -1,4 +1,4 @@
-"""How many mutants were caught, and why the others cannot be."""
+"""The mutation score, and the reasons why other mutants cannot be detected."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .mutants import Verdict
 
 LEAST_CAUGHT = 0.95
 
-# By a pattern of the mutant's name.
+# The reasons, by a pattern of the mutant's name.
 _REASONS: list[tuple[str, str]] = [
     (
         r"^boxes: fence_proxy_async_global .*, number 1:",
@@ -20,13 +20,13 @@ _REASONS: list[tuple[str, str]] = [
 
 
 def find_reason(mutant: str) -> str | None:
-    """Why a mutant is not caught; None where nobody knows."""
+    """Returns the reason why a mutant is not detected, or None if it is unknown."""
     return next((why for pattern, why in _REASONS if re.search(pattern, mutant)), None)
 
 
 @dataclass(frozen=True)
 class Score:
-    """Mutants by how they ended; names have the program before them, unless all share the text.
+    """Mutants by outcome; names begin with the program, unless all programs share the text.
 
     Attributes:
         alone: that were caught.
@@ -43,18 +43,18 @@ class Score:
 
     @property
     def share(self) -> float:
-        """How many were caught of those that change anything, from 0 to 1."""
+        """The fraction of effective mutants that were detected, from 0 to 1."""
         caught = len(self.alone) + len(self.together)
         return caught / max(caught + len(self.left), 1)
 
     @property
     def is_good(self) -> bool:
-        """Whether enough were caught, and it is known why others were not."""
+        """True if enough mutants were detected and the reasons for the others are known."""
         return self.share >= LEAST_CAUGHT and self.is_explained
 
     @property
     def is_explained(self) -> bool:
-        """Whether it is known of each mutant that survived why it did."""
+        """True if the reason is known for each mutant that survived."""
         return None not in self.left.values()
 
     def __str__(self) -> str:
@@ -72,7 +72,7 @@ class Score:
 
 
 def count(verdicts: Iterable[tuple[str, Verdict]]) -> Score:
-    """The score of verdicts, each with its program. Any program may catch what all share."""
+    """Returns the score of verdicts with their programs; any program may detect shared mutants."""
     best: dict[str, int] = {}
     for program, verdict in verdicts:
         name = verdict.mutant.name

@@ -8,7 +8,7 @@ _OPEN, _CLOSE = "([{<", ")]}>"
 
 
 def arguments(rest: str) -> str:
-    """What comes before the parenthesis that closes a call."""
+    """Returns the text before the parenthesis that closes a call."""
     depth = 1
     for place, letter in enumerate(rest):
         depth += (letter in _OPEN) - (letter in _CLOSE)
@@ -35,7 +35,7 @@ def split(text: str) -> list[str]:
 
 
 def type_of(operand: str) -> str:
-    """The type that an operand begins with.
+    """Returns the type at the begin of an operand.
 
     Example:
         >>> type_of("[2 x [3 x i64]] zeroinitializer")
