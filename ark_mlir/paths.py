@@ -35,7 +35,7 @@ def replacing(path: Path, *, private: bool = False) -> Generator[IO[bytes]]:
     """Opens a temporary file that replaces `path` atomically when the block ends.
 
     If the block raises, the temporary file is deleted and `path` is unchanged. The mode is 0600 if
-    `private`, else the umask's. Raises OSError, with the name `path`, if the file cannot be written.
+    `private`, else that of the umask. Raises OSError, which names `path`, if a write fails.
     """
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))

@@ -123,7 +123,7 @@ def _limit(process: int, size: int) -> None:
 
 
 def _messages(said: str, name: str) -> list[Message]:
-    """Returns the messages in the output of ``ark-opt``, without the source lines that it quotes."""
+    """Returns the messages in the output of ``ark-opt``, without the source lines."""
     messages: list[Message] = []
     for line in said.splitlines():
         if (match := _LINE.match(line)) is None:

@@ -85,7 +85,7 @@ def test_more_bytes_than_memory_has_addresses(place: Place) -> None:
 
 
 def test_a_program_that_is_not_closed(place: Place) -> None:
-    with pytest.raises(ark.InvalidUsageError, match="the end of its with block completes it") as caught:
+    with pytest.raises(ark.InvalidUsageError, match="its with block completes it") as caught:
         ark.compile(ark.Program("p"), target="cpu:1")  # open
     assert place("open") in str(caught.value)
 
