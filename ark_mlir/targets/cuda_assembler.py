@@ -219,7 +219,7 @@ def _nvjitlink() -> NvJitLink:
 
 @functools.cache
 def load_nvjitlink() -> Any:
-    """Returns the bindings; raises ImportError or RuntimeError if they or the library is missing."""
+    """Returns the bindings; raises ImportError or RuntimeError if something is missing."""
     library: Any = importlib.import_module("cuda.bindings.nvjitlink")
     library.version()  # loads the library
     return library
