@@ -110,7 +110,7 @@ def test_an_op_that_is_none() -> None:
         ({"target": "cuda:sm_1"}, "target 'cuda:sm_1' is not known"),
         ({"target": "hip:gfx000"}, "target 'hip:gfx000' is not known: expected one of gfx90a,"),
         ({"scheduler": "zork"}, "unknown scheduler 'zork'"),
-        ({"scheduler": "a}{"}, "'a}{' holds '}'"),
+        ({"scheduler": "a}{"}, "'a}{' has '}'"),
         ({"dump_dir": "it's"}, "which is not allowed in an option"),
         ({"dump_dir": 5}, "option dump_dir=5: expected a folder"),
         ({"dump_dir": "/dev/null"}, "cannot write '/dev/null/01-graph.mlir'"),
