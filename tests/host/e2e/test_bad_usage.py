@@ -154,7 +154,7 @@ def test_options_by_command(refused: Refused) -> None:
     compile_it = ("compile", "p.mlir", "-o", "o.arkbin")
     assert "target 'zork'" in refused(*compile_it, "--target", "zork")
     assert "unknown scheduler '5x'" in refused(*compile_it, "--set", "scheduler=5x")
-    assert "holds '}'" in refused(*compile_it, "--dump-dir", "a}b")
+    assert "has '}'" in refused(*compile_it, "--dump-dir", "a}b")
     assert "the target is empty" in refused(*compile_it, "--target", "")
     assert ".: Is a directory" in refused("compile", "p.mlir", "-o", ".")
     # The file that was asked for, and not the temporary one beside it.

@@ -127,7 +127,7 @@ def test_cold_is_greedy(model: Any, tiny: Any, tmp_path: Path, pick_target: Pick
     ("choice", "message"),
     [
         ({"temperature": -1}, "temperature must be finite and not negative, not -1"),
-        ({"temperature": float("nan")}, "temperature must be a number from zero on"),
+        ({"temperature": float("nan")}, "temperature must be finite and not negative"),
         ({"temperature": "hot"}, "temperature must be a number, not 'hot'"),
         ({"top_p": 0}, "top_p must be above 0 and at most 1, not 0"),
         ({"top_p": 1.5}, "top_p must be above 0 and at most 1"),
